@@ -55,7 +55,12 @@ fn main() -> ExitCode {
     if std::env::args_os().nth(1).is_some_and(|argument| argument == script_worker::ARGUMENT) {
         return script_worker::run();
     }
-    let invocation = match cli::parse(std::env::args_os(), VERSION) {
+    let mut args: Vec<_> = std::env::args_os().collect();
+    if args.get(1).is_some_and(|argument| argument == network::MEMBER_ARGUMENT) {
+        args.remove(1);
+        network::stop_with_input();
+    }
+    let invocation = match cli::parse(args, VERSION) {
         Ok(invocation) => invocation,
         Err(usage) => usage.exit(),
     };

@@ -24,6 +24,7 @@ mod drop_log;
 mod engine;
 mod error;
 mod figures;
+mod finality;
 pub mod forward;
 pub mod listing;
 mod machine;
@@ -47,6 +48,7 @@ pub use engine::{
 };
 pub use error::{BlockError, ChainError, FinalizeError, ProposeError, RewindError};
 pub use figures::{ChainStats, GasFigures, PoolFigures, ReasonCounters};
+pub use finality::{ProofError, ProofVerifier};
 pub use machine::{
     AcceptedEvent, BuildPause, GenesisBundle, Machine, MachineConfig, MachineEvent, Rewound, Undo,
     UndoLimits, write_initial_rows,

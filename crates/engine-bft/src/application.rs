@@ -13,7 +13,10 @@ use esker_chain::{Bundle, BundleId, ChainError, ChainMachine, ProposeCtx, Propos
 use futures_util::StreamExt;
 use tracing::{debug, warn};
 
+use crate::ValidatorPublicKey;
 use crate::block::{BundleBlock, digest_of};
+use crate::log_limit::LogLimit;
+use crate::settings::Timings;
 use crate::shared::Shared;
 use crate::stack::MAX_NETWORK_BUNDLE;
 
@@ -29,16 +32,27 @@ pub(crate) struct Application {
     machine: Arc<dyn ChainMachine>,
     shared: Arc<Shared>,
     heartbeat_ms: u64,
+    /// How far a proposal may be ahead of the time from which it can be valid: what a round lasts.
+    patience_ms: u64,
+    lines: Arc<LogLimit<Line>>,
+}
+
+/// A log line that a dishonest leader, or a store that fails, causes again and again.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
+enum Line {
+    Refused(ValidatorPublicKey),
+    Undecided,
 }
 
 impl Application {
     pub(crate) fn new(
         machine: Arc<dyn ChainMachine>,
         shared: Arc<Shared>,
-        heartbeat: Duration,
+        timings: &Timings,
     ) -> Self {
-        let heartbeat_ms = u64::try_from(heartbeat.as_millis()).unwrap_or(u64::MAX);
-        Self { machine, shared, heartbeat_ms }
+        let ms = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
+        let (heartbeat_ms, patience_ms) = (ms(timings.heartbeat), ms(timings.certification));
+        Self { machine, shared, heartbeat_ms, patience_ms, lines: Arc::new(LogLimit::new()) }
     }
 
     /// The bundles of a stream that are not final, newest first.
@@ -66,7 +80,9 @@ impl Application {
                 clock.sleep(RETRY).await;
             }
             error if error.is_temporary() => {
-                warn!(%error, "the machine can't decide; trying again");
+                if let Some(omitted) = self.lines.next(&Line::Undecided) {
+                    warn!(%error, omitted, "the machine can't decide; trying again");
+                }
                 clock.sleep(RETRY).await;
             }
             error => {
@@ -117,11 +133,11 @@ impl Application {
         }
     }
 
-    /// Whether the first bundle of `ancestry` is valid. Waits while this node can't say.
+    /// Whether the first bundle of `ancestry`, the leader's, is valid. Waits while this node can't say.
     async fn verify(
         &self,
         clock: &impl Clock,
-        round: u64,
+        (round, leader): (u64, ValidatorPublicKey),
         mut ancestry: impl Ancestry<BundleBlock>,
     ) -> bool {
         let Some(block) = ancestry.next().await else { return std::future::pending().await };
@@ -133,7 +149,14 @@ impl Application {
             match self.machine.verify(&path, bundle).await {
                 Ok(Verdict::Valid | Verdict::AlreadyFinal) => return true,
                 Ok(verdict @ (Verdict::Invalid(_) | Verdict::Abandoned)) => {
-                    warn!(round, height = bundle.height, %id, %verdict, "a proposal is refused");
+                    self.log_refusal(round, leader, bundle, &verdict);
+                    return false;
+                }
+                // The round would be over: it is skipped at once.
+                Ok(verdict @ Verdict::NotYet { until_ms, .. })
+                    if until_ms.saturating_sub(now_ms(clock)) > self.patience_ms =>
+                {
+                    self.log_refusal(round, leader, bundle, &verdict);
                     return false;
                 }
                 Ok(Verdict::NotYet { until_ms, reason }) => {
@@ -153,13 +176,29 @@ impl Application {
             }
         }
     }
+
+    fn log_refusal(
+        &self,
+        round: u64,
+        leader: ValidatorPublicKey,
+        bundle: &Bundle,
+        verdict: &Verdict,
+    ) {
+        if let Some(omitted) = self.lines.next(&Line::Refused(leader)) {
+            let (height, id) = (bundle.height, bundle.id());
+            warn!(round, %leader, height, %id, %verdict, omitted, "a proposal is refused");
+        }
+    }
+}
+
+fn now_ms(clock: &impl Clock) -> u64 {
+    let now = clock.current().duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(now.as_millis()).unwrap_or(u64::MAX)
 }
 
 /// Sleeps until a Unix time in ms, but not long: the clock may be set.
 async fn sleep_until(clock: &impl Clock, until_ms: u64) {
-    let now = clock.current().duration_since(UNIX_EPOCH).unwrap_or_default();
-    let now_ms = u64::try_from(now.as_millis()).unwrap_or(u64::MAX);
-    let ms = until_ms.saturating_sub(now_ms).clamp(1, MAX_SLEEP_MS);
+    let ms = until_ms.saturating_sub(now_ms(clock)).clamp(1, MAX_SLEEP_MS);
     clock.sleep(Duration::from_millis(ms)).await;
 }
 
@@ -191,6 +230,7 @@ impl<E: Clock> commonware_consensus::Application<E> for Application {
         (clock, context): (E, Self::Context),
         ancestry: impl Ancestry<BundleBlock>,
     ) -> bool {
-        Self::verify(self, &clock, context.view().get(), ancestry).await
+        let leader = ValidatorPublicKey::from_library(&context.leader);
+        Self::verify(self, &clock, (context.view().get(), leader), ancestry).await
     }
 }

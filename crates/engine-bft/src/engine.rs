@@ -1,7 +1,7 @@
 //! The engine of a validator on a real network.
 
 use std::fs::File;
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -15,8 +15,8 @@ use commonware_consensus::marshal::standard::Standard;
 use commonware_consensus::simplex;
 use commonware_consensus::simplex::scheme::ed25519::Scheme;
 use commonware_cryptography::ChaCha20Poly1305;
-use commonware_p2p::AddressableManager as _;
 use commonware_p2p::authenticated::lookup;
+use commonware_p2p::{Address, AddressableManager as _, AddressableTrackedPeers};
 use commonware_runtime::{
     Clock as _, Metrics as _, Quota, Runner as _, Spawner as _, Supervisor as _, tokio as runtime,
 };
@@ -30,10 +30,11 @@ use tokio::sync::{mpsc, oneshot};
 use tracing::{info, warn};
 
 use crate::block::{BundleBlock, Digest};
+use crate::blocker::LoggingBlocker;
 use crate::journal::{self, Journal, begin_journal};
 use crate::rejoin::Rejoin;
 use crate::settings::{Committee, Timings, quorum};
-use crate::shared::Shared;
+use crate::shared::{Shared, VoteCounts};
 use crate::stack::{self, Links, MAX_NETWORK_BUNDLE, Validator};
 use crate::{ValidatorAddress, ValidatorKey, ValidatorPublicKey};
 
@@ -47,10 +48,12 @@ const MAILBOX: std::num::NonZeroUsize = NZUsize!(1024);
 const MAX_CLOCK_DIFFERENCE: Duration = Duration::from_secs(60);
 
 /// Connections that are authenticated at a time.
-const MAX_HANDSHAKES: NonZeroU32 = NZU32!(64);
+const MAX_HANDSHAKES: NonZeroU32 = NZU32!(256);
 
-/// Attempts to connect of one IP address or subnet, per second.
+/// Attempts to connect per second, of one IP address and of one subnet. Strangers of an address that say nothing take
+/// at most 160 of the handshakes, each for five seconds.
 const MAX_ATTEMPTS: NonZeroU32 = NZU32!(32);
+const MAX_SUBNET_ATTEMPTS: NonZeroU32 = NZU32!(128);
 
 /// How long a peer that broke the protocol is not connected to.
 const BLOCKED_FOR: Duration = Duration::from_mins(10);
@@ -67,16 +70,18 @@ const REQUESTS: Quota = Quota::per_second(NZU32!(256));
 const TRANSACTIONS: Quota = Quota::per_second(NZU32!(1024));
 const BUNDLES: Quota = Quota::per_second(NZU32!(64));
 
-/// The settings of a validator.
+/// The settings of a validator, or of a follower among the validators' peers.
 #[derive(Clone, Debug)]
 pub struct BftConfig {
-    /// Its key.
+    /// Its key, of one of the validators or followers.
     pub key: ValidatorKey,
     /// ID of the network. Votes count in this network only.
     pub network: u32,
     /// All validators with their addresses, also this one.
     pub validators: Vec<(ValidatorPublicKey, ValidatorAddress)>,
-    /// Where it listens for its peers.
+    /// Nodes that validators let connect: they take what is decided, and never vote.
+    pub followers: Vec<ValidatorPublicKey>,
+    /// Where it listens for its peers. Nobody connects to a follower.
     pub listen: SocketAddr,
     /// A folder of the engine's own for votes and recent bundles. A validator whose votes are not there waits until
     /// the others are past the rounds in which it may have voted.
@@ -98,8 +103,10 @@ pub struct BftStats {
     pub validators: usize,
     /// How many of them decide.
     pub quorum: usize,
-    /// Whether this one votes. It does not while it waits because its earlier votes are lost.
+    /// Whether this one votes. A follower never does, a validator not while it waits because its earlier votes are lost.
     pub votes: bool,
+    /// Connected followers of the network file.
+    pub followers: usize,
     /// The last round with a result.
     pub round: u64,
     /// Rounds in which a quorum voted for a bundle.
@@ -108,14 +115,17 @@ pub struct BftStats {
     pub skipped: u64,
     /// Rounds whose bundle is final by votes of its own.
     pub finalized: u64,
+    /// Votes that it has seen.
+    pub votes_seen: VoteCounts,
 }
 
-/// One of several validators that decide together.
+/// One of several validators that decide together, or a follower among their peers.
 #[derive(Debug)]
 pub struct BftEngine {
     config: BftConfig,
     shared: Mutex<Option<Arc<Shared>>>,
     peers: Arc<AtomicUsize>,
+    followers: Arc<AtomicUsize>,
     votes: Arc<AtomicBool>,
 }
 
@@ -124,18 +134,48 @@ impl BftEngine {
     #[must_use]
     pub fn new(config: BftConfig) -> Self {
         let shared = Mutex::new_named("engine_bft.shared", None);
-        Self { config, shared, peers: Arc::default(), votes: Arc::default() }
+        let (peers, followers, votes) = (Arc::default(), Arc::default(), Arc::default());
+        Self { config, shared, peers, followers, votes }
+    }
+
+    /// Whether it is a follower, which never votes.
+    #[must_use]
+    pub fn is_follower(&self) -> bool {
+        let key = self.config.key.public_key();
+        self.config.followers.contains(&key)
     }
 
     /// Counts of rounds.
     pub fn stats(&self) -> BftStats {
         let shared = self.shared.lock().clone();
         let [round, notarized, skipped, finalized] =
-            shared.map_or([0; 4], |shared| shared.counts());
+            shared.as_ref().map_or([0; 4], |shared| shared.counts());
+        let votes_seen = shared.map(|shared| shared.vote_counts()).unwrap_or_default();
         let validators = self.config.validators.len();
         let quorum = quorum(validators);
         let votes = self.votes.load(Ordering::Relaxed);
-        BftStats { validators, quorum, votes, round, notarized, skipped, finalized }
+        let followers = self.followers.load(Ordering::Relaxed);
+        BftStats {
+            validators,
+            quorum,
+            votes,
+            followers,
+            round,
+            notarized,
+            skipped,
+            finalized,
+            votes_seen,
+        }
+    }
+
+    /// The votes of each validator that this one has seen since the start, its own included. The order is constant.
+    pub fn votes_by_validator(&self) -> Vec<(ValidatorPublicKey, u64)> {
+        let shared = self.shared.lock().clone();
+        // Their numbers in votes follow the order of the keys.
+        let mut keys: Vec<_> = self.config.validators.iter().map(|(key, _)| *key).collect();
+        keys.sort_unstable();
+        let votes = |number| shared.as_ref().map_or(0, |shared| shared.votes_of(number));
+        keys.into_iter().enumerate().map(|(number, key)| (key, votes(number))).collect()
     }
 }
 
@@ -149,13 +189,20 @@ impl Engine for BftEngine {
         let config = &self.config;
         let keys: Vec<_> = config.validators.iter().map(|(key, _)| *key).collect();
         let committee = Committee::new(config.network, machine.genesis().id(), &keys)?;
-        // Before anything is started: the key must be one of the validators'.
-        let _signer = committee.signer(&config.key)?;
         let public_key = config.key.public_key();
+        let is_follower = self.is_follower();
+        if !is_follower {
+            // Before anything is started: the key must be one of the validators'.
+            let _signer = committee.signer(&config.key)?;
+        }
         let folder = || config.folder.display();
         let failed = |error| EngineError::Protocol(format!("{}: {error}", folder()));
         let begin = || begin_journal(&config.folder, &public_key).map_err(failed);
         match journal::read(&config.folder, &public_key).map_err(failed)? {
+            Journal::Missing if is_follower => {
+                let phase = self.phase(&committee, &machine, false);
+                return run_phase(phase, stop).await.map(|_stopped| ());
+            }
             Journal::Kept => {}
             Journal::Missing if config.is_new_key => begin()?,
             Journal::Missing => {
@@ -188,7 +235,7 @@ impl Engine for BftEngine {
         let (tip_final, tip_seen) =
             shared.map_or((0, 0), |shared| (shared.tip_final(), shared.tip_seen()));
         EngineStatus {
-            role: Role::Validator,
+            role: if self.is_follower() { Role::Follower } else { Role::Validator },
             tip_final,
             tip_seen,
             peers: self.peers.load(Ordering::Relaxed),
@@ -205,7 +252,10 @@ struct Phase {
     shared: Arc<Shared>,
     failure: mpsc::Receiver<EngineError>,
     peers: Arc<AtomicUsize>,
+    followers: Arc<AtomicUsize>,
     votes: bool,
+    /// Whether it ends when the validator may vote.
+    rejoins: bool,
 }
 
 /// How a phase ended.
@@ -227,7 +277,9 @@ impl BftEngine {
             shared,
             failure,
             peers: Arc::clone(&self.peers),
+            followers: Arc::clone(&self.followers),
             votes,
+            rejoins: !votes && !self.is_follower(),
         }
     }
 }
@@ -255,9 +307,11 @@ impl Phase {
         context: runtime::Context,
         mut stop: Shutdown,
     ) -> Result<Ended, EngineError> {
-        let Self { config, committee, machine, shared, failure, peers, votes } = self;
+        let Self { config, committee, machine, shared, failure, peers, followers, votes, rejoins } =
+            self;
         let (links, network) = connect(&context, &config, &committee);
-        let counted = Arc::clone(&peers);
+        let validators = config.validators.iter().map(|(key, _)| *key).collect();
+        let counted = [(validators, Arc::clone(&peers)), (config.followers.clone(), followers)];
         let counter = context.child("peers").spawn(|context| count_peers(context, counted));
         let rejoin = Rejoin {
             machine: Arc::clone(&machine),
@@ -286,7 +340,7 @@ impl Phase {
             error = running => Err(error),
             _ended = network => stopped("network"),
             _ended = counter => stopped("counter of peers"),
-            waited = rejoin.wait(waiting), if !votes => waited.map(|()| Ended::MayVote),
+            waited = rejoin.wait(waiting), if rejoins => waited.map(|()| Ended::MayVote),
         }
     }
 }
@@ -295,12 +349,15 @@ type Oracle = lookup::Oracle<commonware_cryptography::ed25519::PublicKey>;
 type Sender = lookup::Sender<commonware_cryptography::ed25519::PublicKey, runtime::Context>;
 type Receiver = lookup::Receiver<commonware_cryptography::ed25519::PublicKey>;
 
+/// The channels of a real network.
+pub(crate) type NetworkLinks = Links<Oracle, LoggingBlocker<Oracle>, Sender, Receiver>;
+
 /// Starts the network with its channels.
-fn connect(
+pub(crate) fn connect(
     context: &runtime::Context,
     config: &BftConfig,
     committee: &Committee,
-) -> (Links<Oracle, Oracle, Sender, Receiver>, commonware_runtime::Handle<()>) {
+) -> (NetworkLinks, commonware_runtime::Handle<()>) {
     let members = u32::try_from(committee.len()).unwrap_or(u32::MAX);
     let max_message = commonware_p2p::max_message_size(&[
         marshal::max_payload_size::<Standard<BundleBlock>, Scheme>(members, &MAX_NETWORK_BUNDLE),
@@ -315,7 +372,8 @@ fn connect(
         },
         cups::Version::V1,
     );
-    let max_peers = std::num::NonZeroUsize::new(committee.len()).unwrap_or(NZUsize!(1));
+    let nodes = committee.len().saturating_add(config.followers.len());
+    let max_peers = std::num::NonZeroUsize::new(nodes).unwrap_or(NZUsize!(1));
     let mut settings = lookup::Config::local(
         handshake,
         committee.namespace(),
@@ -328,14 +386,19 @@ fn connect(
     settings.bypass_ip_check = true;
     settings.max_concurrent_handshakes = MAX_HANDSHAKES;
     settings.allowed_handshake_rate_per_ip = Quota::per_second(MAX_ATTEMPTS);
-    settings.allowed_handshake_rate_per_subnet = Quota::per_second(MAX_ATTEMPTS);
+    settings.allowed_handshake_rate_per_subnet = Quota::per_second(MAX_SUBNET_ATTEMPTS);
     settings.tracked_peer_sets = NZUsize!(1);
     settings.block_duration = BLOCKED_FOR;
     let (mut network, mut oracle) = lookup::Network::new(context.child("network"), settings);
     let addresses = config.validators.iter().map(|(key, at)| (key.library(), at.library()));
     let addresses: commonware_utils::ordered::Map<_, _> =
         addresses.try_collect().expect("the committee has each key once");
-    let _sent = oracle.track(0, addresses);
+    // Validators never connect to a follower: it has no address.
+    let nowhere = Address::Symmetric(SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0)));
+    let followers = config.followers.iter().map(|key| (key.library(), nowhere.clone()));
+    let followers: commonware_utils::ordered::Map<_, _> =
+        followers.try_collect().expect("the network has each follower once");
+    let _sent = oracle.track(0, AddressableTrackedPeers::new(addresses, followers));
     let links = Links {
         votes: network.register(0, SMALL_MESSAGES),
         certificates: network.register(1, SMALL_MESSAGES),
@@ -344,20 +407,30 @@ fn connect(
         backfill: network.register(4, BUNDLES),
         transactions: network.register(5, TRANSACTIONS),
         peers: oracle.clone(),
-        blocker: oracle,
+        blocker: LoggingBlocker::new(oracle),
     };
-    info!(listen = %config.listen, validators = committee.len(), "validator's network started");
+    let followers = config.followers.len();
+    info!(listen = %config.listen, validators = committee.len(), followers, "validators' network started");
     (links, network.start())
 }
 
+/// Keys, and how many of them are connected.
+type Counted = (Vec<ValidatorPublicKey>, Arc<AtomicUsize>);
+
 /// Counts the connected peers from the network's metrics, which are the only place that has them.
-async fn count_peers(context: runtime::Context, peers: Arc<AtomicUsize>) {
+async fn count_peers(context: runtime::Context, counted: [Counted; 2]) {
     loop {
         context.sleep(COUNT_INTERVAL).await;
-        peers.store(connected(&context.encode()), Ordering::Relaxed);
+        let metrics = context.encode();
+        for (keys, peers) in &counted {
+            peers.store(connected(&metrics, keys), Ordering::Relaxed);
+        }
     }
 }
 
-fn connected(metrics: &str) -> usize {
-    metrics.lines().filter(|line| line.starts_with("network_tracker_directory_connected{")).count()
+fn connected(metrics: &str, of: &[ValidatorPublicKey]) -> usize {
+    const NAME: &str = "network_tracker_directory_connected{";
+    let names: Vec<String> = of.iter().map(ToString::to_string).collect();
+    let lines = metrics.lines().filter(|line| line.starts_with(NAME));
+    lines.filter(|line| names.iter().any(|name| line.contains(name))).count()
 }

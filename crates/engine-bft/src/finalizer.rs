@@ -20,6 +20,7 @@ use tokio::sync::mpsc;
 use tracing::warn;
 
 use crate::block::BundleBlock;
+use crate::log_limit::LogLimit;
 use crate::shared::Shared;
 
 /// Most bundles that marshal delivers before the first of them is acknowledged. It also bounds the finalizer's queue.
@@ -84,6 +85,7 @@ impl Finalizer {
         marshal: Mailbox<Scheme, Standard<BundleBlock>>,
     ) {
         let mut batch = Vec::new();
+        let lines = LogLimit::new();
         while self.deliveries.recv_many(&mut batch, MAX_PENDING).await > 0 {
             let mut bundles = Vec::with_capacity(batch.len());
             for (block, _) in &batch {
@@ -96,7 +98,12 @@ impl Finalizer {
                 match self.machine.finalize_all(bundles.clone()).await {
                     Ok(()) => break,
                     Err(FinalizeError::NotYet { reason, .. }) => {
-                        warn!(reason, "a final bundle is ahead of this node's clock; waiting");
+                        if let Some(omitted) = lines.next(&()) {
+                            warn!(
+                                reason,
+                                omitted, "a final bundle is ahead of this node's clock; waiting"
+                            );
+                        }
                         clock.sleep(RETRY).await;
                     }
                     Err(error) => {

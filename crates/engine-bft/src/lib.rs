@@ -20,15 +20,22 @@ mod application;
 #[path = "../../nat/tests/it/audit.rs"]
 mod audit;
 mod block;
+mod blocker;
+mod certificate;
 mod engine;
 mod exchange;
 mod finalizer;
 #[cfg(test)]
+mod followers;
+#[cfg(test)]
 #[path = "../../nat/tests/it/funded.rs"]
 #[expect(dead_code, reason = "the chains' tests use more of it")]
 mod funded;
+#[cfg(test)]
+mod hostile;
 mod journal;
 mod keys;
+mod log_limit;
 #[cfg(test)]
 mod loopback;
 mod observer;
@@ -51,7 +58,9 @@ mod toy_pool;
 mod world;
 
 pub use address::{AddressError, ValidatorAddress};
+pub use certificate::{CertificateError, CertificateVerifier, CommitteeError};
 pub use engine::{BftConfig, BftEngine, BftStats};
 pub use journal::begin_journal;
 pub use keys::{KeyError, ValidatorKey, ValidatorPublicKey};
 pub use settings::Timings;
+pub use shared::VoteCounts;

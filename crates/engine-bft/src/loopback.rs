@@ -18,7 +18,7 @@ use crate::toy::{Toy, World};
 use crate::toy_pool;
 use crate::{BftConfig, BftEngine, Timings, ValidatorAddress, ValidatorKey, ValidatorPublicKey};
 
-const PATIENCE: Duration = Duration::from_secs(90);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(90);
 
 /// The moment at which the clocks of all nodes have the same time.
 static BEGUN: LazyLock<Instant> = LazyLock::new(Instant::now);
@@ -51,17 +51,17 @@ impl Drop for Ticker {
     }
 }
 
-struct Node {
-    toy: Arc<Toy>,
-    machine: Arc<Machine>,
-    engine: Arc<BftEngine>,
+pub(crate) struct Node {
+    pub(crate) toy: Arc<Toy>,
+    pub(crate) machine: Arc<Machine>,
+    pub(crate) engine: Arc<BftEngine>,
     stop: ShutdownTrigger,
-    running: tokio::task::JoinHandle<Result<(), EngineError>>,
+    pub(crate) running: tokio::task::JoinHandle<Result<(), EngineError>>,
     _ticker: Ticker,
 }
 
 impl Node {
-    fn start(config: BftConfig, kv: Arc<dyn KvStore>) -> Self {
+    pub(crate) fn start(config: BftConfig, kv: Arc<dyn KvStore>) -> Self {
         let world = World::on(kv);
         let ticker = Ticker::start(Arc::clone(&world.clock));
         let toy = world.toy(1);
@@ -78,7 +78,7 @@ impl Node {
         Self { toy, machine, engine, stop, running, _ticker: ticker }
     }
 
-    async fn stop(self) {
+    pub(crate) async fn stop(self) {
         self.stop.trigger();
         let ended = tokio::time::timeout(PATIENCE, self.running).await;
         ended.expect("the engine ends when it is told to").unwrap().unwrap();
@@ -86,7 +86,7 @@ impl Node {
 }
 
 /// Waits until a condition is true.
-async fn until(what: &str, condition: impl Fn() -> bool) {
+pub(crate) async fn until(what: &str, condition: impl Fn() -> bool) {
     let begun = Instant::now();
     while !condition() {
         assert!(begun.elapsed() < PATIENCE, "waited in vain until {what}");
@@ -104,7 +104,7 @@ fn free_ports(count: usize) -> Vec<u16> {
     std::iter::repeat_with(next).filter(is_free).take(count).collect()
 }
 
-fn configs(folder: &Path, count: u8) -> Vec<BftConfig> {
+pub(crate) fn configs(folder: &Path, count: u8) -> Vec<BftConfig> {
     let keys: Vec<_> = (1..=count).map(|n| ValidatorKey::from_bytes(&[n; 32])).collect();
     let listens: Vec<SocketAddr> = free_ports(keys.len())
         .into_iter()
@@ -120,6 +120,7 @@ fn configs(folder: &Path, count: u8) -> Vec<BftConfig> {
         key,
         network: 12345,
         validators: validators.clone(),
+        followers: Vec::new(),
         is_new_key: true,
         key_lock: None,
         listen,

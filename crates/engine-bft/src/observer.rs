@@ -4,14 +4,15 @@ use std::sync::Arc;
 
 use commonware_actor::Feedback;
 use commonware_consensus::simplex::scheme::ed25519::Scheme;
-use commonware_consensus::simplex::types::Activity;
+use commonware_consensus::simplex::types::{Activity, Attributable as _};
 use commonware_consensus::{Reporter, Viewable};
+use commonware_utils::Participant;
 use esker_chain::{BundleId, ChainMachine};
 use tokio::sync::mpsc;
 use tracing::debug;
 
 use crate::block::{Digest, id_of};
-use crate::shared::Shared;
+use crate::shared::{Shared, VoteKind};
 
 /// Notes that may wait for the machine. More are dropped: nothing depends on them.
 const QUEUE_LEN: usize = 1024;
@@ -37,6 +38,10 @@ impl Observer {
         (observer, Notifier { notes, machine, shared })
     }
 
+    fn voted(&self, validator: Participant, kind: VoteKind) {
+        self.shared.voted(validator.into(), kind);
+    }
+
     fn note(&self, note: Note) {
         if let Err(error) = self.notes.try_send(note) {
             debug!(%error, "a note to the machine is dropped");
@@ -59,13 +64,13 @@ impl Reporter for Observer {
                 self.note(Note::Skipped(view));
             }
             Activity::Finalization(_) => self.shared.finalized(view),
-            Activity::Notarize(_)
-            | Activity::Certification(_)
-            | Activity::Nullify(_)
-            | Activity::Finalize(_)
-            | Activity::ConflictingNotarize(_)
+            Activity::Notarize(vote) => self.voted(vote.signer(), VoteKind::Notarize),
+            Activity::Finalize(vote) => self.voted(vote.signer(), VoteKind::Finalize),
+            Activity::Nullify(vote) => self.voted(vote.signer(), VoteKind::Skip),
+            Activity::ConflictingNotarize(_)
             | Activity::ConflictingFinalize(_)
-            | Activity::NullifyFinalize(_) => {}
+            | Activity::NullifyFinalize(_) => self.shared.contradicted(),
+            Activity::Certification(_) => {}
         }
         Feedback::Ok
     }

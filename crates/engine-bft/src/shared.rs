@@ -21,7 +21,36 @@ pub(crate) struct Shared {
     skipped_rounds: AtomicU64,
     final_rounds: AtomicU64,
     rounds: Mutex<Rounds>,
+    votes: Mutex<Votes>,
     failed: mpsc::Sender<EngineError>,
+}
+
+/// A kind of vote.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum VoteKind {
+    Notarize,
+    Finalize,
+    Skip,
+}
+
+/// Votes that a validator has seen since the start, its own included.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct VoteCounts {
+    /// For the bundle of a round.
+    pub notarize: u64,
+    /// For the bundle of a round to be final.
+    pub finalize: u64,
+    /// To skip a round.
+    pub skip: u64,
+    /// Votes that contradict another one of the same validator and round: it is dishonest, or its key runs twice.
+    pub conflicting: u64,
+}
+
+#[derive(Debug, Default)]
+struct Votes {
+    counts: VoteCounts,
+    /// By the validator's number in the committee.
+    by_validator: BTreeMap<usize, u64>,
 }
 
 /// The undecided bundles that this node has proposed or verified, by the number of their round.
@@ -43,6 +72,7 @@ impl Shared {
             skipped_rounds: AtomicU64::new(0),
             final_rounds: AtomicU64::new(0),
             rounds: Mutex::new_named("engine_bft.rounds", Rounds::default()),
+            votes: Mutex::new_named("engine_bft.votes", Votes::default()),
             failed,
         };
         (shared, failure)
@@ -83,6 +113,32 @@ impl Shared {
     pub(crate) fn counts(&self) -> [u64; 4] {
         [&self.round, &self.notarized_rounds, &self.skipped_rounds, &self.final_rounds]
             .map(|count| count.load(Ordering::Relaxed))
+    }
+
+    /// Counts a vote of the validator with this number in the committee.
+    pub(crate) fn voted(&self, validator: usize, kind: VoteKind) {
+        let mut votes = self.votes.lock();
+        let count = match kind {
+            VoteKind::Notarize => &mut votes.counts.notarize,
+            VoteKind::Finalize => &mut votes.counts.finalize,
+            VoteKind::Skip => &mut votes.counts.skip,
+        };
+        *count += 1;
+        *votes.by_validator.entry(validator).or_default() += 1;
+    }
+
+    /// Counts a pair of votes that contradict each other.
+    pub(crate) fn contradicted(&self) {
+        self.votes.lock().counts.conflicting += 1;
+    }
+
+    pub(crate) fn vote_counts(&self) -> VoteCounts {
+        self.votes.lock().counts
+    }
+
+    /// The votes of the validator with this number in the committee.
+    pub(crate) fn votes_of(&self, validator: usize) -> u64 {
+        self.votes.lock().by_validator.get(&validator).copied().unwrap_or_default()
     }
 
     fn count(&self, counter: &AtomicU64, round: u64) {
@@ -156,6 +212,19 @@ mod tests {
             shared.add_bundle(round, id(0));
         }
         assert_eq!(shared.rounds.lock().bundles.len(), MAX_ROUNDS);
+        assert_eq!(shared.vote_counts(), VoteCounts::default());
+        for (validator, kind) in [
+            (0, VoteKind::Notarize),
+            (2, VoteKind::Notarize),
+            (2, VoteKind::Finalize),
+            (2, VoteKind::Skip),
+        ] {
+            shared.voted(validator, kind);
+        }
+        shared.contradicted();
+        let counts = VoteCounts { notarize: 2, finalize: 1, skip: 1, conflicting: 1 };
+        assert_eq!(shared.vote_counts(), counts);
+        assert_eq!([0, 1, 2].map(|validator| shared.votes_of(validator)), [1, 0, 3]);
         shared.fail(EngineError::Protocol("first".into()));
         shared.fail(EngineError::Protocol("second".into()));
         assert_eq!(failure.try_recv().unwrap().to_string(), "first");

@@ -157,8 +157,7 @@ where
     R: Receiver<PublicKey = PublicKey>,
 {
     let Validator { key, votes, committee, timings, machine, shared, pools, partition } = validator;
-    let signer = committee.signer(&key)?;
-    let scheme = if votes { signer } else { committee.verifier() };
+    let scheme = if votes { committee.signer(&key)? } else { committee.verifier() };
     let me = key.public_key().library();
     let cache = page_cache();
     let origin = origin(machine.as_ref(), &scheme)?;
@@ -268,7 +267,7 @@ where
     let actor = actor.start(deliveries, buffer, backfill);
     let (observer, notifier) = Observer::new(Arc::clone(&machine), Arc::clone(&shared));
     let notifier = context.child("notifier").spawn(|_| notifier.run());
-    let application = Application::new(machine, shared, timings.heartbeat);
+    let application = Application::new(machine, shared, &timings);
     let application = Inline::new(context.child("application"), application, marshal, epocher);
 
     // Transactions.

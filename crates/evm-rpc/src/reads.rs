@@ -8,6 +8,7 @@ use esker_evm::view::{ChainReader, PoolReader, StateSnapshot, ViewError};
 use esker_evm_state::types::{SealedBlock, SealedHeader};
 use esker_rpc::RpcError;
 use serde_json::value::RawValue;
+use tokio::runtime::{Handle, RuntimeFlavor};
 
 use crate::config::ReadConfig;
 use crate::error::read_error;
@@ -35,6 +36,13 @@ impl ReadApi {
     ) -> Result<Option<Arc<SealedHeader>>, RpcError> {
         match number {
             BlockNumber::Number(height) => self.chain.header_at(height).map_err(read_error),
+            BlockNumber::Pending if self.chain.has_pending() => {
+                let header = |block: Arc<SealedBlock>| SealedHeader {
+                    header: block.block.header.clone(),
+                    hash: block.hash,
+                };
+                Ok(self.pending()?.map(|block| Arc::new(header(block))))
+            }
             BlockNumber::Latest
             | BlockNumber::Pending
             | BlockNumber::Accepted
@@ -62,11 +70,28 @@ impl ReadApi {
     ) -> Result<Option<Arc<SealedBlock>>, RpcError> {
         match number {
             BlockNumber::Number(height) => self.chain.block_at(height).map_err(read_error),
+            BlockNumber::Pending if self.chain.has_pending() => self.pending(),
             BlockNumber::Latest
             | BlockNumber::Pending
             | BlockNumber::Accepted
             | BlockNumber::Finalized
             | BlockNumber::Safe => self.latest_block(),
+        }
+    }
+
+    /// Whether the block of a parameter is none of the chain's yet: its hash is not shown.
+    pub fn is_pending(&self, at: impl Into<BlockNumberOrHash>) -> bool {
+        at.into() == BlockNumberOrHash::Number(BlockNumber::Pending) && self.chain.has_pending()
+    }
+
+    /// The block that would be built now.
+    fn pending(&self) -> Result<Option<Arc<SealedBlock>>, RpcError> {
+        let make = || self.chain.pending().map_err(read_error);
+        let flavor = Handle::try_current().map(|runtime| runtime.runtime_flavor());
+        match flavor {
+            // Building takes as long as a block's gas: other connections go on meanwhile.
+            Ok(RuntimeFlavor::MultiThread) => tokio::task::block_in_place(make),
+            Ok(_) | Err(_) => make(),
         }
     }
 

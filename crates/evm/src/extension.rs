@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use alloy_primitives::{Address, B256, Bytes, U256};
+use alloy_primitives::{Address, B256, Bytes, U256, U512};
 use esker_chain::audit::AuditContext;
 use esker_chain::commitment::StateTable;
 use esker_chain::{DropLog, PoolFigures, TxReport};
@@ -188,8 +188,31 @@ pub struct ExtTransfers {
     pub exported: u128,
     /// Burnt as fees.
     pub burnt: u128,
-    /// By how much a control record changed the supply; 0 outside of development networks.
-    pub set: i128,
+    /// What a control record gave and took; nothing outside of development networks.
+    pub set: SupplyChange,
+}
+
+/// How the supply of a chain's coin changed, wei. A sum of any number of balances fits.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SupplyChange {
+    /// Wei that accounts got.
+    pub given: U512,
+    /// Wei that accounts lost.
+    pub taken: U512,
+}
+
+impl SupplyChange {
+    /// Adds a balance before and after a change.
+    pub fn add_balance(&mut self, before: U256, after: U256) {
+        self.given = self.given.saturating_add(U512::from(after.saturating_sub(before)));
+        self.taken = self.taken.saturating_add(U512::from(before.saturating_sub(after)));
+    }
+
+    /// Adds another change.
+    pub fn add(&mut self, other: &Self) {
+        self.given = self.given.saturating_add(other.given);
+        self.taken = self.taken.saturating_add(other.taken);
+    }
 }
 
 /// An extension's part of an audit of its chain.

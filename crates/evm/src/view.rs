@@ -193,17 +193,15 @@ pub trait ChainReader: Send + Sync + fmt::Debug + 'static {
     /// The receipts of the block at a height, one for each transaction; none above the head.
     fn receipts_at(&self, height: u64) -> Result<Arc<[Receipt]>, ViewError>;
 
-    /// The receipts of an accepted block, which the caller has read before.
-    fn receipts_of(&self, height: u64, hash: B256) -> Result<Arc<[Receipt]>, ViewError> {
-        let receipts = self.receipts_at(height)?;
-        // They may be those of another block: this one was rewound since it was read.
-        let is_there = self.position().rewinds == 0
-            || self.header_at(height)?.is_some_and(|header| header.hash == hash);
-        match is_there {
-            true => Ok(receipts),
-            false => Err(ViewError::TakenBack(format!("block {hash:x}"))),
-        }
-    }
+    /// The receipts of an accepted block, or of [`Self::pending`], which the caller has read before.
+    fn receipts_of(&self, height: u64, hash: B256) -> Result<Arc<[Receipt]>, ViewError>;
+
+    /// The block that would be built now, whose hash is not shown to clients; `None` on a node that has none. What it
+    /// costs is bounded by the gas of a block. [`Self::state_after`] and [`Self::receipts_of`] know it for a moment.
+    fn pending(&self) -> Result<Option<Arc<SealedBlock>>, ViewError>;
+
+    /// Whether there is a pending block: on a development node.
+    fn has_pending(&self) -> bool;
 
     /// Blocks between two heights, both included and none above the head, that may hold the logs that are looked for.
     /// Of a long range only the first part is looked through: quick, so that the caller may stop in between.
@@ -220,7 +218,7 @@ pub trait ChainReader: Send + Sync + fmt::Debug + 'static {
     /// In which accepted block an account's nonce went past `nonce`.
     fn nonce_use(&self, account: Address, nonce: u64) -> Result<NonceUse, ViewError>;
 
-    /// The state after this accepted block.
+    /// The state after this accepted block, or after [`Self::pending`].
     fn state_after(&self, block: &SealedHeader) -> Result<StateSnapshot, ViewError>;
 
     /// Height of the oldest block whose state is kept; all from there up to the head are.

@@ -1,5 +1,6 @@
 //! The engine of a follower.
 
+mod certified;
 mod prefetch;
 mod progress;
 mod source_log;
@@ -10,12 +11,14 @@ use std::time::Duration;
 use async_trait::async_trait;
 use bytes::Bytes;
 use esker_chain::{
-    AdjustableClock, Bundle, ChainMachine, Engine, EngineError, EngineStatus, FinalizeError, Role,
-    Shutdown,
+    AdjustableClock, Bundle, ChainMachine, Engine, EngineError, EngineStatus, FinalizeError,
+    ProofVerifier, Role, Shutdown,
 };
 use esker_primitives::ChainId;
 use esker_primitives::clock::Clock;
 
+use self::certified::CertifiedGate;
+pub use self::certified::{MAX_UNCERTIFIED, MAX_UNCERTIFIED_BYTES};
 use self::prefetch::Prefetch;
 use self::progress::Progress;
 use self::source_log::SourceLog;
@@ -36,17 +39,24 @@ pub struct FollowerConfig {
     pub retry_min: Duration,
     /// Longest wait between two rounds over the sources.
     pub retry_max: Duration,
+    /// How long a source may send bundles without a certificate, where the network has them.
+    pub certificate_wait: Duration,
 }
 
 impl Default for FollowerConfig {
     fn default() -> Self {
-        Self { retry_min: Duration::from_millis(100), retry_max: Duration::from_secs(5) }
+        Self {
+            retry_min: Duration::from_millis(100),
+            retry_max: Duration::from_secs(5),
+            certificate_wait: Duration::from_secs(30),
+        }
     }
 }
 
 /// Takes final bundles from the first source that serves them. It builds nothing.
 ///
-/// Every bundle is verified by the machine before it is final here. A source that fails is left for the next one of
+/// Every bundle is verified by the machine before it is final here. With [`Follower::with_verifier`] it must also have
+/// a certificate, or a descendant with one, before the machine gets it. A source that fails is left for the next one of
 /// the list. A source that contradicts what is final here, or sends an invalid bundle, changes nothing: the follower
 /// goes on with other sources, and [`FollowStatus::fault`] says what is wrong.
 #[derive(Debug)]
@@ -55,6 +65,7 @@ pub struct Follower {
     config: FollowerConfig,
     clock: Arc<dyn Clock>,
     chain_clock: Option<AdjustableClock>,
+    verifier: Option<Arc<dyn ProofVerifier>>,
     status: StatusCell,
 }
 
@@ -66,7 +77,7 @@ impl Follower {
         clock: Arc<dyn Clock>,
     ) -> Self {
         let status = StatusCell::new(clock.now_ms());
-        Self { sources, config, clock, chain_clock: None, status }
+        Self { sources, config, clock, chain_clock: None, verifier: None, status }
     }
 
     /// Moves the chains' clock forward to blocks that are ahead of it, as on a development network, where the source's
@@ -74,6 +85,12 @@ impl Follower {
     #[must_use]
     pub fn with_chain_clock(self, clock: AdjustableClock) -> Self {
         Self { chain_clock: Some(clock), ..self }
+    }
+
+    /// Takes only bundles that this verifier shows to be final, by themselves or by a descendant.
+    #[must_use]
+    pub fn with_verifier(self, verifier: Arc<dyn ProofVerifier>) -> Self {
+        Self { verifier: Some(verifier), ..self }
     }
 
     /// Source, heights and lag.
@@ -101,17 +118,28 @@ impl Follower {
         self.status.connected(source.name(), last.0);
         let mut items = Prefetch::spawn(feed, reader_machine);
         let mut progress = Progress::new(self.clock.now_ms(), last.0);
+        let max_wait_ms = u64::try_from(self.config.certificate_wait.as_millis());
+        let max_wait_ms = max_wait_ms.unwrap_or(u64::MAX);
+        let gate = |verifier| CertifiedGate::new(verifier, last, max_wait_ms);
+        let mut gate = self.verifier.clone().map(gate);
         loop {
-            let mut group = Group::new(machine);
+            let received = gate.as_ref().map(CertifiedGate::received);
+            let mut group = Group::new(received.unwrap_or(machine.last_final().0));
             let mut item = items.next().await;
             let ended = loop {
                 match item {
                     Err(error) => break Some(error),
                     Ok(FeedItem::Remaining(bundles)) => {
-                        let tip = group.tip().unwrap_or(machine.last_final().0);
-                        self.status.remaining(tip, bundles, self.clock.now_ms());
+                        let received = group.received();
+                        let tip = if gate.is_some() { machine.last_final().0 } else { received };
+                        let left = received.saturating_sub(tip).saturating_add(bundles);
+                        self.status.remaining(tip, left, self.clock.now_ms());
                     }
                     Ok(FeedItem::Bundle { bundle, proof }) => group.push(bundle, proof),
+                    Ok(FeedItem::Block { .. }) if gate.is_some() => {
+                        let text = "a block without a bundle, which has no certificate";
+                        break Some(SourceError::Certificate(text.to_owned()));
+                    }
                     Ok(FeedItem::Block { chain, bytes }) => group.push_block(chain, bytes),
                 }
                 if group.is_full() {
@@ -122,10 +150,17 @@ impl Follower {
                     None => break None,
                 }
             };
+            let mut refused = None;
+            if let Some(gate) = &mut gate {
+                let certified;
+                (certified, refused) = gate.pass(group.bundles, self.clock.now_ms());
+                group = Group::new(machine.last_final().0);
+                certified.into_iter().for_each(|(bundle, proof)| group.push(bundle, proof));
+            }
             if let Err(error) = self.finalize(machine, group).await? {
                 return Ok(error);
             }
-            if let Some(error) = ended {
+            if let Some(error) = refused.or(ended) {
                 return Ok(error);
             }
             progress.note(&self.status, self.clock.now_ms());
@@ -199,8 +234,8 @@ struct Group {
 }
 
 impl Group {
-    fn new(machine: &dyn ChainMachine) -> Self {
-        Self { bundles: Vec::new(), blocks: Vec::new(), bytes: 0, base: machine.last_final().0 }
+    fn new(base: u64) -> Self {
+        Self { bundles: Vec::new(), blocks: Vec::new(), bytes: 0, base }
     }
 
     fn push(&mut self, bundle: Bundle, proof: Option<Bytes>) {
@@ -234,7 +269,12 @@ impl Group {
 
     /// Height of its last bundle.
     fn tip(&self) -> Option<u64> {
-        (self.len() > 0).then(|| self.base.saturating_add(self.len() as u64))
+        (self.len() > 0).then(|| self.received())
+    }
+
+    /// Height of its last bundle, or of the one before it.
+    fn received(&self) -> u64 {
+        self.base.saturating_add(self.len() as u64)
     }
 
     fn is_full(&self) -> bool {

@@ -79,6 +79,9 @@ pub enum SourceError {
     /// What it sent has another form.
     #[error("invalid data from source: {0}")]
     Protocol(String),
+    /// What shows that its bundles are final is false, or missing for too long.
+    #[error("its certificates are refused: {0}")]
+    Certificate(String),
     /// Its snapshot of the state is wrong.
     #[error("its snapshot is wrong: {0}")]
     Snapshot(String),
@@ -90,6 +93,9 @@ pub enum SourceError {
 impl SourceError {
     /// Whether no honest source of this network fails in this way, so that an operator has to look.
     pub fn is_fault(&self) -> bool {
-        matches!(self, Self::Protocol(_) | Self::Contradiction(_) | Self::Snapshot(_))
+        matches!(
+            self,
+            Self::Protocol(_) | Self::Contradiction(_) | Self::Certificate(_) | Self::Snapshot(_)
+        )
     }
 }

@@ -4,7 +4,8 @@
 //! to the machine like an engine with another validator's bundles, and goes on with the next source where one fails.
 //! [`EskerSource`] is a source over the stream that [`BundleServer`] serves (docs/protocol/bundle-stream.md, "Records").
 //! [`snapshot`] has the other way to begin: the state at a bundle, without the bundles before it.
-//! No source is trusted: the machine verifies every block, and nothing that is final is ever replaced.
+//! No source is trusted: the machine verifies every block, and nothing that is final is ever replaced. Where several
+//! nodes decide, a bundle also needs the votes of a quorum, which an [`esker_chain::ProofVerifier`] checks.
 
 mod client;
 mod engine;
@@ -16,7 +17,7 @@ pub mod snapshot;
 mod status;
 
 pub use client::{EskerSource, Timeouts};
-pub use engine::{Follower, FollowerConfig};
+pub use engine::{Follower, FollowerConfig, MAX_UNCERTIFIED, MAX_UNCERTIFIED_BYTES};
 pub use feed::{Feed, FeedItem, Source, SourceError};
 pub use forward::SourceForwarder;
 pub use record::{Hello, MAX_RECORD_LEN, PROTOCOL_VERSION, Record, RecordError, RecordReader};

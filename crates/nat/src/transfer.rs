@@ -67,8 +67,13 @@ pub fn transfer(
         UnsignedAtomicTx::Import(tx) => {
             for EvmOutput { address, amount, asset_id } in &tx.outputs {
                 let held = balance(state, *address, asset_id, native)?;
-                let sum = held.saturating_add(evm_amount(*amount, asset_id, native));
+                let amount = evm_amount(*amount, asset_id, native);
+                let sum = held.saturating_add(amount);
                 set_balance(state, *address, asset_id, native, sum)?;
+                if asset_id == native {
+                    let lost = amount.saturating_sub(sum.saturating_sub(held));
+                    state.add_lost(lost);
+                }
             }
             Ok(())
         }

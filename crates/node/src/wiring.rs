@@ -161,9 +161,8 @@ impl Node {
             p,
             store: store.clone(),
         });
-        let (node_clock, chain_clock) = (&environment.clock, development);
-        let chosen =
-            engine::choose(&config, validator, &machine, (node_clock, chain_clock), followed);
+        let outside = (&environment, development);
+        let chosen = engine::choose(&config, validator, &machine, outside, followed);
         let ChosenEngine { engine, follower, validator } = chosen;
         let mut engine_thread = EngineThread::spawn(Arc::clone(&engine), machine.clone())?;
         if config.network.dev_accounts.is_some() && follower.is_none() {

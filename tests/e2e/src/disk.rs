@@ -5,10 +5,11 @@ use std::io::{ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use tempfile::TempDir;
 
 use crate::NodeBuilder;
+use crate::preload::Library;
 
 /// A file system of a fixed size, in memory; gone when dropped. Drop what uses it before.
 #[derive(Debug)]
@@ -99,39 +100,23 @@ impl Fault {
 /// Lets the writes of a node's database fail: `tests/e2e/faults/disk.c`, loaded into the node.
 #[derive(Debug)]
 pub struct FailingDisk {
-    library: PathBuf,
+    library: Library,
     control: PathBuf,
-    _folder: TempDir,
 }
 
 impl FailingDisk {
     /// Compiles it; `None`, with a line that says so, where that can't be.
     pub fn build() -> Result<Option<Self>> {
-        if !cfg!(target_os = "linux") {
-            eprintln!("skipped: only Linux loads a library into a program by LD_PRELOAD");
-            return Ok(None);
-        }
-        let folder = tempfile::tempdir()?;
-        let (library, control) = (folder.path().join("disk.so"), folder.path().join("fault"));
-        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("faults/disk.c");
-        let mut compiler = Command::new("cc");
-        compiler.args(["-shared", "-fPIC", "-O1", "-Wall", "-o"]).arg(&library).arg(source);
-        let output = match compiler.arg("-ldl").stdin(Stdio::null()).output() {
-            Ok(output) => output,
-            Err(error) => {
-                eprintln!("skipped: no C compiler: {error}");
-                return Ok(None);
-            }
+        let with_control = |library: Library| {
+            let control = library.folder().join("fault");
+            Self { library, control }
         };
-        if !output.status.success() {
-            bail!("cc: {}", String::from_utf8_lossy(&output.stderr));
-        }
-        Ok(Some(Self { library, control, _folder: folder }))
+        Ok(Library::build("disk.c")?.map(with_control))
     }
 
     /// A node whose writes can be made to fail.
     pub fn under(&self, node: NodeBuilder) -> NodeBuilder {
-        node.env("LD_PRELOAD", &self.library).env("DISK_FAULT_FILE", &self.control)
+        self.library.under(node).env("DISK_FAULT_FILE", &self.control)
     }
 
     /// From now on this fails with a system's error number.

@@ -1,4 +1,4 @@
-//! Units and images give the node settings that exist, and the units of both kinds of nodes are alike.
+//! Units and images give the node settings that exist, and the units of all kinds of nodes are alike.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -17,7 +17,8 @@ const COMMANDS: [&str; 3] = ["ExecStart=", "CMD [\"node\"", "command: [\"node\""
 const BUILD_VARIABLES: [&str; 2] = ["ESKER_GIT_COMMIT", "ESKER_COMMIT_DATE"];
 
 const NODE: &str = "contrib/systemd/esker.service";
-const FOLLOWER: &str = "contrib/systemd/esker-follower@.service";
+const OTHERS: [&str; 2] =
+    ["contrib/systemd/esker-follower@.service", "contrib/systemd/esker-validator@.service"];
 /// How the lines begin in which the units may differ: what names the instance.
 const OF_INSTANCE: [&str; 4] = ["#", "Description=", "ExecStart=", "StateDirectory="];
 
@@ -37,7 +38,9 @@ pub(super) fn breaches() -> Result<Vec<String>> {
             }
         }
     }
-    wrong.extend(differences(&read(NODE)?, &read(FOLLOWER)?));
+    for other in OTHERS {
+        wrong.extend(differences(&read(NODE)?, &read(other)?, other));
+    }
     Ok(wrong)
 }
 
@@ -63,16 +66,16 @@ fn unknown(line: &str, settings: &BTreeSet<&str>) -> Vec<String> {
 }
 
 /// The first line that only one of the units has.
-fn differences(node: &str, follower: &str) -> Option<String> {
+fn differences(node: &str, other: &str, other_file: &str) -> Option<String> {
     let common = |unit: &str| -> Vec<String> {
         let is_common = |line: &&str| !OF_INSTANCE.iter().any(|begin| line.starts_with(begin));
         unit.lines().filter(is_common).map(str::to_owned).collect()
     };
-    let (node, follower) = (common(node), common(follower));
-    let length = node.len().max(follower.len());
-    let at = (0..length).find(|at| node.get(*at) != follower.get(*at))?;
+    let (node, other) = (common(node), common(other));
+    let length = node.len().max(other.len());
+    let at = (0..length).find(|at| node.get(*at) != other.get(*at))?;
     let text = |unit: &[String]| unit.get(at).cloned().unwrap_or_default();
-    Some(format!("{NODE} has `{}` where {FOLLOWER} has `{}`", text(&node), text(&follower)))
+    Some(format!("{NODE} has `{}` where {other_file} has `{}`", text(&node), text(&other)))
 }
 
 #[cfg(test)]
@@ -101,10 +104,12 @@ mod tests {
     fn units_differ_only_in_what_names_the_instance() {
         let node = "# A\n[Unit]\nDescription=a\n[Service]\nExecStart=a\nUMask=0077\n";
         let same = "# B\n# C\n[Unit]\nDescription=b\n[Service]\nExecStart=b\nUMask=0077\n";
-        assert_eq!(differences(node, same), None);
+        assert_eq!(differences(node, same, "b"), None);
         let other = same.replace("0077", "0022");
-        assert!(differences(node, &other).is_some_and(|text| text.contains("UMask=0022")));
+        assert!(differences(node, &other, "b").is_some_and(|text| text.contains("UMask=0022")));
         let longer = format!("{same}PrivateTmp=yes\n");
-        assert!(differences(node, &longer).is_some_and(|text| text.contains("PrivateTmp=yes")));
+        assert!(
+            differences(node, &longer, "b").is_some_and(|text| text.contains("PrivateTmp=yes"))
+        );
     }
 }

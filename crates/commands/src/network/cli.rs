@@ -14,6 +14,12 @@ pub(crate) fn command() -> Command {
         .required(true)
         .value_parser(value_parser!(u16).range(1..=i64::from(MAX_VALIDATORS)))
         .help("How many nodes decide together; 4 tolerate the loss of one, 7 of two");
+    let followers = Arg::new("followers")
+        .long("followers")
+        .value_name("N")
+        .default_value("0")
+        .value_parser(value_parser!(u16).range(0..=i64::from(MAX_VALIDATORS)))
+        .help("How many further nodes take what they decide, and pass transactions on to them");
     let out = Arg::new("out")
         .long("out")
         .value_name("DIR")
@@ -26,14 +32,15 @@ pub(crate) fn command() -> Command {
         .value_name("PORT")
         .default_value("9650")
         .value_parser(value_parser!(u16).range(1..))
-        .help("First port: each validator has one for HTTP and the next for its peers");
+        .help("First port: each validator has one for HTTP and the next for its peers, each follower one for HTTP");
     let new = Command::new("new")
         .about("Make a network of several validators on this machine")
         .long_about(
-            "Make a network of several validators on this machine: its network file, and for each validator a folder with \
-             its key and its configuration. Accounts and chains are those of the local network, whose key is public.",
+            "Make a network of several validators on this machine: its network file, and for each validator and follower a \
+             folder with its key and its configuration. Accounts and chains are those of the local network, whose key is public.",
         )
         .arg(validators)
+        .arg(followers)
         .arg(out)
         .arg(base_port);
     let folder = Arg::new("folder")
@@ -43,10 +50,10 @@ pub(crate) fn command() -> Command {
         .value_parser(value_parser!(PathBuf))
         .help("Folder that `esker network new` made");
     let run = Command::new("run")
-        .about("Run all validators of a network on this machine, until Ctrl-C")
+        .about("Run all validators and followers of a network on this machine, until Ctrl-C")
         .long_about(
-            "Run all validators of a network on this machine, to try it out: a process each, with their output together, \
-             each line with the validator's number before it. Ctrl-C stops all of them.",
+            "Run all validators and followers of a network on this machine, to try it out: a process each, with their output \
+             together, each line with the validator's number, or `f` and the follower's, before it. Ctrl-C stops all of them.",
         )
         .arg(folder);
     Command::new("network")
@@ -65,6 +72,7 @@ pub(crate) fn parse(given: &ArgMatches) -> NetworkCommand {
     let given = given.subcommand_matches("new").unwrap_or(given);
     NetworkCommand::New(NewNetwork {
         validators: given.get_one("validators").copied().unwrap_or(1),
+        followers: given.get_one("followers").copied().unwrap_or(0),
         out: given.get_one("out").cloned().unwrap_or_default(),
         base_port: given.get_one("base-port").copied().unwrap_or(1),
     })

@@ -1,9 +1,10 @@
 //! `esker network`: makes and runs a network of several validators on one machine, for trying it out and as an example.
 
 mod cli;
+mod member;
 mod run;
 
-use std::fmt::Write as _;
+use std::fmt::{self, Write as _};
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
@@ -19,18 +20,19 @@ use serde_json::{Value, json};
 use thiserror::Error;
 
 pub(crate) use cli::{command, parse};
+pub use member::{MEMBER_ARGUMENT, stop_with_input};
 pub use run::{RunNetworkError, run_network};
 
 /// Name of the network file in the folder.
 const NETWORK_FILE: &str = "network.json";
 
-/// Name of a validator's configuration file.
+/// Name of a node's configuration file.
 const CONFIG_FILE: &str = "config.toml";
 
-/// Most validators of a network.
+/// Most validators of a network, and most followers.
 const MAX_VALIDATORS: u16 = 100;
 
-/// Name of a validator's data folder.
+/// Name of a node's data folder.
 const DATA_FOLDER: &str = "data";
 
 /// The parsed subcommand.
@@ -47,6 +49,8 @@ pub enum NetworkCommand {
 pub struct NewNetwork {
     /// How many validators.
     pub validators: u16,
+    /// How many followers among their peers.
+    pub followers: u16,
     /// The folder to make.
     pub out: PathBuf,
     /// HTTP port of the first validator.
@@ -57,15 +61,13 @@ pub struct NewNetwork {
 #[derive(Debug, Error)]
 pub enum NewNetworkError {
     /// The ports do not fit.
-    #[error(
-        "--base-port {base_port}: {validators} validators need {needed} ports from there, up to 65535"
-    )]
+    #[error("--base-port {base_port}: {nodes} need {needed} ports from there, up to 65535")]
     Ports {
         /// As given.
         base_port: u16,
-        /// As given.
-        validators: u16,
-        /// Two for each.
+        /// How many of which kind.
+        nodes: String,
+        /// Two for each validator, one for each follower.
         needed: u32,
     },
     /// A file can't be written.
@@ -100,61 +102,117 @@ pub fn run(command: &NewNetwork) -> Result<String, NewNetworkError> {
 }
 
 fn make(command: &NewNetwork, randomness: &Randomness) -> Result<String, NewNetworkError> {
-    let NewNetwork { validators, base_port, .. } = *command;
-    let needed = 2 * u32::from(validators);
-    if u32::from(base_port) + needed > u32::from(u16::MAX) + 1 {
-        return Err(NewNetworkError::Ports { base_port, validators, needed });
-    }
-    let failed = |path: &Path| {
-        let path = path.to_owned();
-        move |error| NewNetworkError::Write { path, error }
+    let NewNetwork { validators, followers, base_port, .. } = *command;
+    let nodes = match followers {
+        0 => format!("{validators} validators"),
+        _ => format!("{validators} validators and {followers} followers"),
     };
+    let needed = 2 * u32::from(validators) + u32::from(followers);
+    if u32::from(base_port) + needed > u32::from(u16::MAX) + 1 {
+        return Err(NewNetworkError::Ports { base_port, nodes, needed });
+    }
     let out = std::path::absolute(&command.out).map_err(failed(&command.out))?;
     if out.to_str().is_none() {
         return Err(NewNetworkError::Path(out));
     }
     fs::create_dir(&out).map_err(failed(&out))?;
     let network_file = out.join(NETWORK_FILE);
-    let mut members = Vec::new();
-    let mut output = format!("network of {validators} validators: {}\n", network_file.display());
-    for number in 1..=validators {
-        let http_port = base_port + 2 * (number - 1);
-        let folder = validator_folder(&out, number);
+    let (mut members, mut named) = (Vec::new(), Vec::new());
+    let mut output = format!("network of {nodes}: {}\n", network_file.display());
+    let all = (1..=validators).map(|number| NodeName { kind: NodeKind::Validator, number });
+    let all =
+        all.chain((1..=followers).map(|number| NodeName { kind: NodeKind::Follower, number }));
+    let mut http_port = base_port;
+    for name in all {
+        let folder = name.folder(&out);
         fs::create_dir(&folder).map_err(failed(&folder))?;
         let mut secret = [0; ValidatorKey::LEN];
         randomness(&mut secret);
         let key = folder.join("key");
         write_new(&key, 0o600, &format!("{}\n", hex::encode(secret))).map_err(failed(&key))?;
         let public_key = ValidatorKey::from_bytes(&secret).public_key();
-        members.push(json!({
-            "publicKey": public_key.to_string(),
-            "address": format!("127.0.0.1:{}", http_port + 1),
-        }));
         let config = folder.join(CONFIG_FILE);
-        let text = configuration(number, validators, &network_file, &folder, http_port);
+        let text = configuration(name, &nodes, &network_file, &folder, http_port);
         write_new(&config, 0o644, &text).map_err(failed(&config))?;
-        let votes = folder.join(DATA_FOLDER).join(ENGINE_FOLDER);
-        begin_journal(&votes, &public_key).map_err(failed(&votes))?;
         // A String takes every line.
         let _written = writeln!(
             output,
-            "validator {number}: esker node --config {}  (http://127.0.0.1:{http_port})",
+            "{name}: esker node --config {}  (http://127.0.0.1:{http_port})",
             config.display()
         );
+        match name.kind {
+            NodeKind::Validator => {
+                members.push(json!({
+                    "publicKey": public_key.to_string(),
+                    "address": format!("127.0.0.1:{}", http_port + 1),
+                }));
+                let votes = folder.join(DATA_FOLDER).join(ENGINE_FOLDER);
+                begin_journal(&votes, &public_key).map_err(failed(&votes))?;
+                http_port = http_port.saturating_add(2);
+            }
+            NodeKind::Follower => {
+                named.push(json!({ "publicKey": public_key.to_string() }));
+                http_port = http_port.saturating_add(1);
+            }
+        }
     }
-    let text = format!("{:#}\n", network(&members));
+    let text = format!("{:#}\n", network(&members, &named));
     write_new(&network_file, 0o644, &text).map_err(failed(&network_file))?;
     let _written = writeln!(output, "all of them: esker network run {}", out.display());
     Ok(output)
 }
 
-/// The folder of a validator, counted from 1.
-fn validator_folder(network: &Path, number: u16) -> PathBuf {
-    network.join(format!("validator-{number}"))
+fn failed(path: &Path) -> impl FnOnce(io::Error) -> NewNetworkError {
+    let path = path.to_owned();
+    move |error| NewNetworkError::Write { path, error }
 }
 
-/// The network file: chains and accounts of the local network.
-fn network(members: &[Value]) -> Value {
+/// What a node of the network does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum NodeKind {
+    Validator,
+    Follower,
+}
+
+/// A node of the network, by its number of its kind, from 1.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NodeName {
+    kind: NodeKind,
+    number: u16,
+}
+
+impl NodeName {
+    /// Its folder in that of the network.
+    fn folder(self, network: &Path) -> PathBuf {
+        network.join(format!("{}-{}", self.kind.text(), self.number))
+    }
+
+    /// What its lines begin with.
+    fn prefix(self) -> String {
+        match self.kind {
+            NodeKind::Validator => self.number.to_string(),
+            NodeKind::Follower => format!("f{}", self.number),
+        }
+    }
+}
+
+impl NodeKind {
+    const fn text(self) -> &'static str {
+        match self {
+            Self::Validator => "validator",
+            Self::Follower => "follower",
+        }
+    }
+}
+
+impl fmt::Display for NodeName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.kind.text(), self.number)
+    }
+}
+
+/// The network file: chains and accounts of the local network, whose blocks may follow each other at once.
+fn network(members: &[Value], followers: &[Value]) -> Value {
     const FUNDED_ETH: &str = "0xb3d82b1367d362de99ab59a658165aff520cbd4d";
     let local = Preset::Local.network();
     let c = local.chains.get(1).map(|chain| String::from_utf8_lossy(&chain.genesis).into_owned());
@@ -163,6 +221,11 @@ fn network(members: &[Value]) -> Value {
             "ethAddr": FUNDED_ETH, "avaxAddr": address, "initialAmount": amount, "unlockSchedule": [],
         })
     };
+    // Without it a block costs more the sooner it follows, as on the public networks: two seconds apart are free.
+    let mut section = json!({ "validators": members, "evm": { "blockGasCostStep": 0 } });
+    if !followers.is_empty() {
+        section["followers"] = followers.into();
+    }
     json!({
         "networkID": local.id,
         "startTime": local.start_time_s,
@@ -171,22 +234,26 @@ fn network(members: &[Value]) -> Value {
             allocation("X-local1ur873jhz9qnaqv5qthk5sn3e8nj3e0kmggalnu", 10_000_000_000_000_000),
         ],
         "cChainGenesis": c,
-        "esker": { "validators": members },
+        "esker": section,
     })
 }
 
 fn configuration(
-    number: u16,
-    validators: u16,
+    name: NodeName,
+    nodes: &str,
     network: &Path,
     folder: &Path,
     http_port: u16,
 ) -> String {
     // Texts of JSON are texts of TOML.
     let quoted = |path: &Path| Value::from(path.to_string_lossy()).to_string();
+    let setting = match name.kind {
+        NodeKind::Validator => "validator-key",
+        NodeKind::Follower => "peer-key",
+    };
     format!(
-        "# Validator {number} of {validators}, made by `esker network new`.\nnetwork = {}\ndata-dir = {}\n\
-         validator-key = {}\nhttp-port = {http_port}\n",
+        "# The {name} of {nodes}, made by `esker network new`.\nnetwork = {}\ndata-dir = {}\n\
+         {setting} = {}\nhttp-port = {http_port}\n",
         quoted(network),
         quoted(&folder.join(DATA_FOLDER)),
         quoted(&folder.join("key")),
@@ -207,10 +274,14 @@ mod tests {
     use super::*;
 
     fn new(out: &Path, validators: u16, base_port: u16) -> Result<String, NewNetworkError> {
+        new_with(&NewNetwork { validators, followers: 0, out: out.to_owned(), base_port })
+    }
+
+    fn new_with(command: &NewNetwork) -> Result<String, NewNetworkError> {
         let next = AtomicU8::new(1);
         let randomness: Randomness =
             Arc::new(move |bytes: &mut [u8]| bytes.fill(next.fetch_add(1, Ordering::SeqCst)));
-        make(&NewNetwork { validators, out: out.to_owned(), base_port }, &randomness)
+        make(command, &randomness)
     }
 
     #[test]
@@ -235,6 +306,32 @@ mod tests {
         }
         let mode = fs::metadata(out.join("validator-1/key")).unwrap();
         assert_eq!(std::os::unix::fs::MetadataExt::mode(&mode) & 0o777, 0o600);
+    }
+
+    #[test]
+    fn followers_have_keys_that_the_network_file_names() {
+        let folder = tempfile::tempdir().unwrap();
+        let out = folder.path().join("net");
+        let command =
+            NewNetwork { validators: 1, followers: 2, out: out.clone(), base_port: 9_000 };
+        let output = new_with(&command).unwrap();
+        assert!(output.contains("\nfollower 2: esker node --config "), "{output}");
+        let file = out.join(NETWORK_FILE);
+        let network = esker_node::networks::load(file.to_str().unwrap()).unwrap();
+        assert_eq!(network.validators.followers.len(), 2);
+        for (number, named) in (1..=2).zip(&network.validators.followers) {
+            let text = fs::read_to_string(out.join(format!("follower-{number}/key"))).unwrap();
+            assert_eq!(text.parse::<ValidatorKey>().unwrap().public_key(), *named);
+            let config = fs::read_to_string(out.join(format!("follower-{number}/config.toml")));
+            let config = config.unwrap();
+            assert!(config.contains("\npeer-key = "), "{config}");
+            assert!(config.contains(&format!("\nhttp-port = {}\n", 9_001 + number)), "{config}");
+        }
+        let command = NewNetwork { out: folder.path().join("a"), base_port: 65_533, ..command };
+        assert_eq!(
+            new_with(&command).unwrap_err().to_string(),
+            "--base-port 65533: 1 validators and 2 followers need 4 ports from there, up to 65535"
+        );
     }
 
     #[test]

@@ -1,10 +1,10 @@
-//! `esker network run`: all validators of a network of `esker network new`, as processes of this machine, for trying it
-//! out.
+//! `esker network run`: all validators and followers of a network of `esker network new`, as processes of this machine,
+//! for trying it out.
 
 use std::io::{self, BufRead as _, BufReader, Read, Write as _};
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -12,14 +12,14 @@ use esker_node::wiring::exit_code;
 use rustix::process::{Pid, Signal, kill_process};
 use thiserror::Error;
 
-use super::{CONFIG_FILE, MAX_VALIDATORS, validator_folder};
+use super::{CONFIG_FILE, MAX_VALIDATORS, MEMBER_ARGUMENT, NodeKind, NodeName};
 use crate::signals::{Request, Signals};
 
 /// Between two looks at the processes.
 const LOOK: Duration = Duration::from_millis(50);
 
 /// How long the validators have to stop; then they are killed.
-const STOP_WITHIN: Duration = Duration::from_secs(60);
+pub(super) const STOP_WITHIN: Duration = Duration::from_secs(60);
 
 /// Most bytes of a line that is passed on at once.
 const MAX_LINE: u64 = 64 << 10;
@@ -34,10 +34,10 @@ pub enum RunNetworkError {
     )]
     NoValidator(PathBuf),
     /// A process can't be started.
-    #[error("can't start validator {number}: {error}")]
+    #[error("can't start {name}: {error}")]
     Start {
-        /// Which, from 1.
-        number: u16,
+        /// Which.
+        name: NodeName,
         /// The system's error.
         error: io::Error,
     },
@@ -45,13 +45,13 @@ pub enum RunNetworkError {
     #[error("can't start: {0}")]
     Runtime(io::Error),
     /// All ended by themselves.
-    #[error("all validators have ended")]
+    #[error("all validators and followers have ended")]
     AllEnded,
     /// Some did not stop, or with a failure.
-    #[error("validator {number} ended with {status}")]
+    #[error("{name} ended with {status}")]
     Failed {
-        /// Which, from 1.
-        number: u16,
+        /// Which.
+        name: NodeName,
         /// As the system says.
         status: ExitStatus,
     },
@@ -69,14 +69,16 @@ impl RunNetworkError {
     }
 }
 
-/// A validator's process.
-struct Validator {
-    number: u16,
+/// A process.
+struct Process {
+    name: NodeName,
     child: Child,
     ended: Option<ExitStatus>,
+    /// Open as long as this process runs.
+    _input: Option<ChildStdin>,
 }
 
-/// Starts the validators of a folder and passes their output on, with their numbers before it, until a signal; then
+/// Starts the nodes of a folder and passes their output on, with their numbers before it, until a signal; then
 /// stops them. One that ends by itself does not end the others.
 ///
 /// # Errors
@@ -88,38 +90,42 @@ pub fn run_network(folder: &Path) -> Result<(), RunNetworkError> {
         .map_err(RunNetworkError::Runtime)?;
     runtime.block_on(async {
         let mut signals = Signals::listen().map_err(RunNetworkError::Runtime)?;
-        let mut validators = Validators(Vec::new());
-        validators.start(folder)?;
-        validators.watch(&mut signals).await?;
-        validators.stop(&mut signals).await
+        let mut processes = Processes(Vec::new());
+        processes.start(folder)?;
+        processes.watch(&mut signals).await?;
+        processes.stop(&mut signals).await
     })
 }
 
 /// All processes; those that run are killed on drop.
-struct Validators(Vec<Validator>);
+struct Processes(Vec<Process>);
 
-impl Drop for Validators {
+impl Drop for Processes {
     fn drop(&mut self) {
-        for validator in self.0.iter_mut().filter(|validator| validator.ended.is_none()) {
+        for process in self.0.iter_mut().filter(|process| process.ended.is_none()) {
             // It may have ended a moment ago.
-            let _killed = validator.child.kill();
-            let _ended = validator.child.wait();
+            let _killed = process.child.kill();
+            let _ended = process.child.wait();
         }
     }
 }
 
-impl Validators {
+impl Processes {
     fn start(&mut self, folder: &Path) -> Result<(), RunNetworkError> {
-        for number in 1..=MAX_VALIDATORS {
-            let config = validator_folder(folder, number).join(CONFIG_FILE);
-            if !config.is_file() {
-                if number == 1 {
-                    return Err(RunNetworkError::NoValidator(validator_folder(folder, number)));
+        for kind in [NodeKind::Validator, NodeKind::Follower] {
+            for number in 1..=MAX_VALIDATORS {
+                let name = NodeName { kind, number };
+                let config = name.folder(folder).join(CONFIG_FILE);
+                if !config.is_file() {
+                    break;
                 }
-                break;
+                let failed = |error| RunNetworkError::Start { name, error };
+                self.0.push(start(name, &config).map_err(failed)?);
             }
-            let failed = |error| RunNetworkError::Start { number, error };
-            self.0.push(start(number, &config).map_err(failed)?);
+            if self.0.is_empty() {
+                let first = NodeName { kind, number: 1 };
+                return Err(RunNetworkError::NoValidator(first.folder(folder)));
+            }
         }
         Ok(())
     }
@@ -137,10 +143,10 @@ impl Validators {
         }
     }
 
-    /// Stops the validators; kills them at a second signal, or after a minute.
+    /// Stops the nodes; kills them at a second signal, or after a minute.
     async fn stop(mut self, signals: &mut Signals) -> Result<(), RunNetworkError> {
-        for validator in self.0.iter().filter(|validator| validator.ended.is_none()) {
-            validator.terminate();
+        for process in self.0.iter().filter(|process| process.ended.is_none()) {
+            process.terminate();
         }
         let deadline = Instant::now() + STOP_WITHIN;
         while !self.is_over() {
@@ -152,27 +158,28 @@ impl Validators {
                 break;
             }
         }
-        let failed = self.0.iter().find_map(|validator| {
-            let status = validator.ended.filter(|status| !status.success())?;
-            Some(RunNetworkError::Failed { number: validator.number, status })
+        let failed = self.0.iter().find_map(|process| {
+            let status = process.ended.filter(|status| !status.success())?;
+            Some(RunNetworkError::Failed { name: process.name, status })
         });
         failed.map_or(Ok(()), Err)
     }
 
     /// Notes which have ended; whether all have.
     fn is_over(&mut self) -> bool {
-        for validator in self.0.iter_mut().filter(|validator| validator.ended.is_none()) {
+        for process in self.0.iter_mut().filter(|process| process.ended.is_none()) {
             // A process that can't be asked counts as running.
-            if let Ok(Some(status)) = validator.child.try_wait() {
-                print_line(validator.number, format!("validator ended: {status}\n").as_bytes());
-                validator.ended = Some(status);
+            if let Ok(Some(status)) = process.child.try_wait() {
+                let kind = process.name.kind.text();
+                print_line(&process.name.prefix(), format!("{kind} ended: {status}\n").as_bytes());
+                process.ended = Some(status);
             }
         }
-        self.0.iter().all(|validator| validator.ended.is_some())
+        self.0.iter().all(|process| process.ended.is_some())
     }
 }
 
-impl Validator {
+impl Process {
     fn terminate(&self) {
         let id = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw);
         if let Some(id) = id {
@@ -182,46 +189,50 @@ impl Validator {
     }
 }
 
-/// Starts a validator in a process group of its own: Ctrl-C reaches this process alone, which stops the validators.
-fn start(number: u16, config: &Path) -> io::Result<Validator> {
+/// Starts a node in a process group of its own: Ctrl-C reaches this process alone, which stops the nodes. Its input is a
+/// pipe that closes when this process ends, however it does.
+fn start(name: NodeName, config: &Path) -> io::Result<Process> {
     let mut child = Command::new(std::env::current_exe()?)
-        .args(["node", "--config"])
+        .args([MEMBER_ARGUMENT, "node", "--config"])
         .arg(config)
-        .stdin(Stdio::null())
+        .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .process_group(0)
         .spawn()?;
     let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
-    let validator = Validator { number, child, ended: None };
+    let input = child.stdin.take();
+    let process = Process { name, child, ended: None, _input: input };
     if let Some(stdout) = stdout {
-        pass_on(number, stdout)?;
+        pass_on(name, stdout)?;
     }
     if let Some(stderr) = stderr {
-        pass_on(number, stderr)?;
+        pass_on(name, stderr)?;
     }
-    Ok(validator)
+    Ok(process)
 }
 
 /// Passes a process's lines on until it ends.
-fn pass_on(number: u16, output: impl Read + Send + 'static) -> io::Result<()> {
+fn pass_on(name: NodeName, output: impl Read + Send + 'static) -> io::Result<()> {
+    let prefix = name.prefix();
+    let thread_name = format!("output-{prefix}");
     let run = move || {
         let mut output = BufReader::new(output);
         let mut line = Vec::new();
         while let Ok(1..) = output.by_ref().take(MAX_LINE).read_until(b'\n', &mut line) {
-            print_line(number, &line);
+            print_line(&prefix, &line);
             line.clear();
         }
     };
     // It ends with the process whose output it reads.
-    thread::Builder::new().name(format!("output-{number}")).spawn(run).map(|_thread| ())
+    thread::Builder::new().name(thread_name).spawn(run).map(|_thread| ())
 }
 
-fn print_line(number: u16, line: &[u8]) {
+fn print_line(prefix: &str, line: &[u8]) {
     let mut screen = io::stdout().lock();
     let end: &[u8] = if line.ends_with(b"\n") { b"" } else { b"\n" };
-    // Nobody may read it any more: the validators run all the same.
-    let _written = write!(screen, "{number} | ")
+    // Nobody may read it any more: the nodes run all the same.
+    let _written = write!(screen, "{prefix} | ")
         .and_then(|()| screen.write_all(line))
         .and_then(|()| screen.write_all(end))
         .and_then(|()| screen.flush());

@@ -133,7 +133,8 @@ fn text(status: &Value, health: &Value) -> String {
             line("error", error.to_owned());
         }
     }
-    if status["role"] == "validator" {
+    let takes_from_peers = status["role"] == "follower" && status["following"].is_null();
+    if status["role"] == "validator" || takes_from_peers && status["joining"].is_null() {
         line("peers", plain(&status["peers"]));
     }
     if let Some(joining) = status["joining"].as_object() {

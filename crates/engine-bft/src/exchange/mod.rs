@@ -3,8 +3,10 @@
 //! A node announces what joins its pools to its peers, by ID, at once or after a short interval since the last time. A
 //! peer requests what it does not have, once, and takes it into its own pools as if a client had sent it. All that waits
 //! is announced again at longer intervals: a peer may have been down. Nothing depends on a message: a transaction that is
-//! not passed on waits until its node proposes.
+//! not passed on waits until its node proposes. Each peer has a bound of its own of what it may cost this node: a
+//! dishonest one takes nothing from the others.
 
+mod budget;
 mod message;
 #[cfg(test)]
 mod tests;
@@ -21,7 +23,9 @@ use commonware_runtime::Clock;
 use esker_chain::forward::{ExchangePools, ForwardedTx};
 use tracing::debug;
 
-use self::message::{MAX_ITEMS, MAX_MESSAGE, Message, TxKey, delivered_len};
+use self::budget::Budgets;
+pub(crate) use self::message::{MAX_ITEMS, Message, TxKey};
+use self::message::{MAX_MESSAGE, delivered_len};
 
 /// Least time between two looks at the pools, in which what is new is collected.
 const LOOK: Duration = Duration::from_millis(5);
@@ -41,8 +45,11 @@ const MAX_UNANNOUNCED: usize = 64 * MAX_ITEMS;
 /// How long a peer has to deliver before another is asked.
 const DELIVERY: Duration = Duration::from_secs(2);
 
-/// Transactions that were requested and not delivered yet.
-const MAX_WANTED: usize = 8 * MAX_ITEMS;
+/// Transactions that were requested of a peer and not delivered yet.
+const MAX_WANTED: usize = 4 * MAX_ITEMS;
+
+/// Further peers that announced a requested transaction, and are asked in turn if it is not delivered.
+const MAX_OTHERS: usize = 3;
 
 /// Transactions that a peer has requested and that were not sent yet.
 const MAX_ASKED: usize = 4 * MAX_ITEMS;
@@ -82,7 +89,7 @@ pub(crate) async fn run<E: Clock, B, S, R>(
                 let ended = clock.current();
                 let took = ended.duration_since(begun).unwrap_or_default();
                 earliest = ended + LOOK.max(took * LOOK_SHARE);
-                next = if exchange.has_work() { earliest } else { exchange.announce_all_at };
+                next = if exchange.has_work() { earliest } else { exchange.next_due() };
                 outgoing
             }
             () = pools.changed() => {
@@ -99,6 +106,7 @@ pub(crate) async fn run<E: Clock, B, S, R>(
                         Vec::new()
                     }
                 };
+                next = next.min(exchange.next_due());
                 if exchange.has_work() {
                     next = next.min(earliest);
                 }
@@ -120,12 +128,26 @@ struct Exchange {
     /// What peers have delivered since the last look: they announce it themselves.
     delivered: BTreeSet<TxKey>,
     announce_all_at: SystemTime,
-    /// Requested transactions, by whom they are to be delivered, until when.
-    wanted: BTreeMap<TxKey, (PublicKey, SystemTime)>,
+    wanted: BTreeMap<TxKey, Wanted>,
+    /// No time of `wanted` is over before this one.
+    ask_others_at: Option<SystemTime>,
+    /// How many of `wanted` a peer was asked for.
+    requested: BTreeMap<PublicKey, usize>,
     /// What peers have requested since the last look.
     asked: BTreeMap<PublicKey, BTreeSet<TxKey>>,
     /// Refused transactions, and until when they are not requested.
     refused: BTreeMap<TxKey, SystemTime>,
+    /// The network has validators only, so that these are few.
+    budgets: BTreeMap<PublicKey, Budgets>,
+}
+
+/// A requested transaction.
+struct Wanted {
+    /// Who is to deliver it.
+    asked: PublicKey,
+    until: SystemTime,
+    /// Who else has announced it.
+    others: Vec<PublicKey>,
 }
 
 impl Exchange {
@@ -136,8 +158,11 @@ impl Exchange {
             delivered: BTreeSet::new(),
             announce_all_at: SystemTime::UNIX_EPOCH,
             wanted: BTreeMap::new(),
+            ask_others_at: None,
+            requested: BTreeMap::new(),
             asked: BTreeMap::new(),
             refused: BTreeMap::new(),
+            budgets: BTreeMap::new(),
         }
     }
 
@@ -146,18 +171,22 @@ impl Exchange {
         !self.unannounced.is_empty() || !self.asked.is_empty()
     }
 
-    /// Announces what is new in the pools, and sends what was requested.
+    /// When a look has something to do even if nothing happens.
+    fn next_due(&self) -> SystemTime {
+        self.ask_others_at.map_or(self.announce_all_at, |at| at.min(self.announce_all_at))
+    }
+
+    /// Announces what is new in the pools, sends what was requested, and asks another peer for what was not delivered.
     fn look(&mut self, now: SystemTime) -> Vec<Outgoing> {
-        self.wanted.retain(|_, (_, until)| *until > now);
+        let mut outgoing = self.ask_others(now);
         self.refused.retain(|_, until| *until > now);
         self.collect(now);
         let count = self.unannounced.len().min(MAX_ANNOUNCED);
         let new: Vec<_> = self.unannounced.drain(..count).collect();
         let announcements = new.chunks(MAX_ITEMS);
         let announcements = announcements.map(|keys| Message::Announce(keys.to_vec()));
-        let mut outgoing: Vec<Outgoing> =
-            announcements.map(|message| (Recipients::All, message)).collect();
-        outgoing.extend(self.deliveries());
+        outgoing.extend(announcements.map(|message| (Recipients::All, message)));
+        outgoing.extend(self.deliveries(now));
         outgoing
     }
 
@@ -183,20 +212,22 @@ impl Exchange {
         });
     }
 
-    /// What peers have requested. Too much for a look waits for the next one.
-    fn deliveries(&mut self) -> Vec<Outgoing> {
+    /// What peers have requested. Too much for a look waits for the next one; what is beyond a peer's budget is not sent.
+    fn deliveries(&mut self, now: SystemTime) -> Vec<Outgoing> {
         let asked = std::mem::take(&mut self.asked);
-        let of_peer = MAX_SENT / asked.len().max(1);
+        let share = MAX_SENT / asked.len().max(1);
         let mut outgoing = Vec::new();
         for (peer, mut keys) in asked {
-            let (mut txs, mut left) = (Vec::new(), of_peer);
+            let (mut txs, mut left) = (Vec::new(), share);
             while left > 0
                 && let Some(key) = keys.pop_first()
             {
-                let waiting = self.pools.waiting(&key.chain, key.kind, &key.id);
+                let Some(tx) = self.pools.waiting(&key.chain, key.kind, &key.id) else { continue };
+                let len = delivered_len(&tx);
                 // One that fits no message stays here.
-                if let Some(tx) = waiting.filter(|tx| delivered_len(tx) <= MAX_MESSAGE / 2) {
-                    left = left.saturating_sub(delivered_len(&tx));
+                let fits = len <= MAX_MESSAGE / 2;
+                if fits && budgets_of(&mut self.budgets, &peer, now).may_send(now, len) {
+                    left = left.saturating_sub(len);
                     txs.push(tx);
                 }
             }
@@ -209,26 +240,39 @@ impl Exchange {
         outgoing
     }
 
+    /// Asks the next peer for what was not delivered in time, and forgets what no other has announced.
+    fn ask_others(&mut self, now: SystemTime) -> Vec<Outgoing> {
+        if self.ask_others_at.is_none_or(|at| now < at) {
+            return Vec::new();
+        }
+        let Self { wanted, requested, pools, .. } = self;
+        let mut requests: BTreeMap<PublicKey, Vec<TxKey>> = BTreeMap::new();
+        requested.clear();
+        wanted.retain(|key, wanted| {
+            if wanted.until <= now {
+                let Some(next) = wanted.others.pop() else { return false };
+                if pools.is_known(&key.chain, key.kind, &key.id) {
+                    return false;
+                }
+                wanted.asked = next.clone();
+                wanted.until = now + DELIVERY;
+                requests.entry(next).or_default().push(*key);
+            }
+            *requested.entry(wanted.asked.clone()).or_default() += 1;
+            true
+        });
+        self.ask_others_at = wanted.values().map(|wanted| wanted.until).min();
+        let messages = requests.iter().flat_map(|(peer, keys)| {
+            let request = |keys: &[TxKey]| Message::Request(keys.to_vec());
+            keys.chunks(MAX_ITEMS).map(move |keys| (Recipients::One(peer.clone()), request(keys)))
+        });
+        messages.collect()
+    }
+
     /// Takes a peer's message.
     fn receive(&mut self, now: SystemTime, peer: PublicKey, message: Message) -> Vec<Outgoing> {
         match message {
-            Message::Announce(keys) => {
-                let mut missing = Vec::new();
-                for key in keys {
-                    let is_useless = self.wanted.len() >= MAX_WANTED
-                        || self.wanted.contains_key(&key)
-                        || self.refused.contains_key(&key)
-                        || self.pools.is_known(&key.chain, key.kind, &key.id);
-                    if !is_useless {
-                        self.wanted.insert(key, (peer.clone(), now + DELIVERY));
-                        missing.push(key);
-                    }
-                }
-                if missing.is_empty() {
-                    return Vec::new();
-                }
-                vec![(Recipients::One(peer), Message::Request(missing))]
-            }
+            Message::Announce(keys) => self.request(now, peer, keys),
             Message::Request(keys) => {
                 let asked = self.asked.entry(peer).or_default();
                 for key in keys {
@@ -247,25 +291,70 @@ impl Exchange {
         }
     }
 
+    /// Requests what a peer has announced and this node lacks.
+    fn request(&mut self, now: SystemTime, peer: PublicKey, keys: Vec<TxKey>) -> Vec<Outgoing> {
+        if !budgets_of(&mut self.budgets, &peer, now).may_announce(now, keys.len()) {
+            return Vec::new();
+        }
+        let requested = self.requested.entry(peer.clone()).or_default();
+        let mut missing = Vec::new();
+        for key in keys {
+            if let Some(wanted) = self.wanted.get_mut(&key) {
+                let is_new = wanted.asked != peer && !wanted.others.contains(&peer);
+                if is_new && wanted.others.len() < MAX_OTHERS {
+                    wanted.others.push(peer.clone());
+                }
+                continue;
+            }
+            let is_useless = *requested >= MAX_WANTED
+                || self.refused.contains_key(&key)
+                || self.pools.is_known(&key.chain, key.kind, &key.id);
+            if !is_useless {
+                let (asked, until) = (peer.clone(), now + DELIVERY);
+                self.wanted.insert(key, Wanted { asked, until, others: Vec::new() });
+                *requested += 1;
+                missing.push(key);
+            }
+        }
+        if missing.is_empty() {
+            return Vec::new();
+        }
+        self.ask_others_at.get_or_insert(now + DELIVERY);
+        vec![(Recipients::One(peer), Message::Request(missing))]
+    }
+
     /// Takes a delivered transaction into its pool, if it was requested of this peer.
     fn take(&mut self, now: SystemTime, peer: &PublicKey, tx: &ForwardedTx) {
         let key = TxKey::of(tx);
-        if self.wanted.get(&key).is_none_or(|(asked, _)| asked != peer) {
+        if self.wanted.get(&key).is_none_or(|wanted| wanted.asked != *peer) {
             return;
         }
         self.wanted.remove(&key);
+        if let Some(requested) = self.requested.get_mut(peer) {
+            *requested = requested.saturating_sub(1);
+        }
         match self.pools.admit(tx) {
             Ok(()) => {
                 self.delivered.insert(key);
             }
             Err(reason) => {
                 debug!(chain = %tx.chain, id = %tx.id, reason, "a peer's transaction is not taken");
+                budgets_of(&mut self.budgets, peer, now).count_refusal(now);
                 if self.refused.len() < MAX_REFUSED {
                     self.refused.insert(key, now + REFUSED_FOR);
                 }
             }
         }
     }
+}
+
+/// What a peer may still use.
+fn budgets_of<'a>(
+    budgets: &'a mut BTreeMap<PublicKey, Budgets>,
+    peer: &PublicKey,
+    now: SystemTime,
+) -> &'a mut Budgets {
+    budgets.entry(peer.clone()).or_insert_with(|| Budgets::new(now))
 }
 
 /// Transactions in groups that fit a message.

@@ -171,10 +171,95 @@ fn what_was_not_requested_is_not_taken_and_a_silent_peer_is_replaced() {
     assert!(a.exchange.receive(at(1), c.key.clone(), announce()).is_empty(), "it is on its way");
     a.exchange.receive(at(1), c.key.clone(), deliver());
     assert_eq!(*a.pool.admitted.lock(), 0, "another was asked");
-    a.exchange.look(at(3));
-    assert_eq!(a.exchange.receive(at(3), c.key.clone(), announce()).len(), 1);
+    assert!(a.exchange.look(at(1)).is_empty());
+    let [(Recipients::One(asked), Message::Request(keys))] = &a.exchange.look(at(3))[..] else {
+        panic!("the second is asked");
+    };
+    assert_eq!((asked, &keys[..]), (&c.key, &[TxKey::of(&tx(b"one"))][..]));
+    assert!(a.exchange.receive(at(3), c.key.clone(), announce()).is_empty(), "it is on its way");
+    a.exchange.receive(at(3), b.key, deliver());
+    assert!(!a.has(b"one"), "too late: another was asked");
     a.exchange.receive(at(3), c.key, deliver());
     assert!(a.has(b"one"));
+}
+
+#[test]
+fn one_peer_takes_nothing_from_the_others() {
+    let (mut a, flooder, honest) = (Node::new(1), Node::new(2), Node::new(3));
+    let invented =
+        |n: usize| TxKey { chain: chain(), kind: TxKind::Evm, id: Id::sha256(&n.to_be_bytes()) };
+    let requested = |outgoing: &[Outgoing]| -> usize {
+        let keys = |message: &Message| match message {
+            Message::Request(keys) => keys.len(),
+            Message::Announce(_) | Message::Deliver(_) => 0,
+        };
+        outgoing.iter().map(|(_, message)| keys(message)).sum()
+    };
+    // It invents transactions and never delivers.
+    let mut number = 0;
+    for second in 0..4 {
+        a.exchange.look(at(second));
+        for _ in 0..48 {
+            let keys: Vec<_> = (number..number + MAX_ITEMS).map(invented).collect();
+            number += MAX_ITEMS;
+            a.exchange.receive(at(second), flooder.key.clone(), Message::Announce(keys));
+        }
+        assert_eq!(a.exchange.requested[&flooder.key], MAX_WANTED);
+        let name = Id::sha256(format!("of the other, {second}").as_bytes());
+        let keys = vec![TxKey { chain: chain(), kind: TxKind::Evm, id: name }];
+        let answer = a.exchange.receive(at(second), honest.key.clone(), Message::Announce(keys));
+        assert_eq!(requested(&answer), 1, "second {second}: the other's is requested");
+    }
+
+    // It delivers what is refused: after some thousands its announcements are not looked at for a while.
+    a.exchange.look(at(20));
+    let mut refused = 0;
+    for number in 0..4_000_u64 {
+        let bytes = Bytes::from([b"!".as_slice(), &number.to_be_bytes()].concat());
+        let tx = ForwardedTx { id: Id::sha256(&bytes), bytes, ..tx(b"") };
+        let announce = Message::Announce(vec![TxKey::of(&tx)]);
+        if requested(&a.exchange.receive(at(20), flooder.key.clone(), announce)) == 1 {
+            refused += 1;
+            a.exchange.receive(at(20), flooder.key.clone(), Message::Deliver(vec![tx]));
+        }
+    }
+    assert_eq!((refused, *a.pool.admitted.lock()), (2_048, 2_048));
+    let announce = || Message::Announce(vec![TxKey::of(&tx(b"good"))]);
+    assert!(a.exchange.receive(at(20), flooder.key.clone(), announce()).is_empty());
+    assert_eq!(requested(&a.exchange.receive(at(21), flooder.key, announce())), 1);
+}
+
+#[test]
+fn a_peer_that_asks_for_everything_again_and_again_gets_its_share() {
+    const LEN: usize = 64 << 10;
+    let (mut a, greedy, honest) = (Node::new(1), Node::new(2), Node::new(3));
+    let keys: Vec<TxKey> = (0..64_u8)
+        .map(|number| {
+            let bytes = Bytes::from(vec![number; LEN]);
+            let tx = ForwardedTx { id: Id::sha256(&bytes), bytes, ..tx(b"") };
+            a.pool.txs.lock().insert(tx.id, tx.clone());
+            TxKey::of(&tx)
+        })
+        .collect();
+    let sent = |outgoing: &[Outgoing], peer: &PublicKey| -> usize {
+        let to = |to: &Recipients<PublicKey>| matches!(to, Recipients::One(to) if to == peer);
+        let bytes = outgoing.iter().filter(|(recipients, _)| to(recipients)).map(|(_, message)| {
+            let Message::Deliver(txs) = message else { panic!("{message:?}") };
+            txs.iter().map(|tx| tx.bytes.len()).sum::<usize>()
+        });
+        bytes.sum()
+    };
+    let mut total = 0;
+    for _ in 0..100 {
+        a.exchange.receive(at(0), greedy.key.clone(), Message::Request(keys.clone()));
+        total += sent(&a.exchange.look(at(0)), &greedy.key);
+    }
+    assert!((12 << 20..=16 << 20).contains(&total), "{total}");
+    a.exchange.receive(at(0), greedy.key.clone(), Message::Request(keys.clone()));
+    a.exchange.receive(at(0), honest.key.clone(), Message::Request(keys));
+    let outgoing = a.exchange.look(at(0));
+    assert_eq!(sent(&outgoing, &honest.key), 64 * LEN);
+    assert!(sent(&outgoing, &greedy.key) < LEN);
 }
 
 #[test]

@@ -78,6 +78,9 @@ fn header(reads: &ReadApi, at: BlockNumberOrHash) -> Found<SealedHeader> {
 }
 
 fn block(reads: &ReadApi, at: BlockNumberOrHash) -> Found<SealedBlock> {
+    if reads.is_pending(at) {
+        return reads.block(at)?.map(Ok).ok_or_else(|| RpcError::new("header not found"));
+    }
     let header = match header(reads, at)? {
         Ok(header) => header,
         Err(unknown) => return Ok(Err(unknown)),

@@ -73,6 +73,9 @@ pub(super) fn storage_range(
 
 /// The block of a parameter, which has a state.
 fn block_of(reads: &ReadApi, at: BlockNumberOrHash) -> Result<Arc<SealedBlock>, RpcError> {
+    if reads.is_pending(at) {
+        return reads.block(at)?.ok_or_else(|| RpcError::new("header not found"));
+    }
     let header = reads.header_of_state(at)?;
     let height = header.header.number;
     if height == 0 {

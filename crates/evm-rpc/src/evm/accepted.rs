@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use alloy_primitives::Address;
 use esker_evm::view::ViewError;
 use esker_evm_state::types::SealedBlock;
 use esker_rpc::RpcError;
@@ -16,11 +17,24 @@ pub(super) fn accepted(
     block: &Arc<SealedBlock>,
     index: usize,
 ) -> Result<TransactionReply, RpcError> {
+    Ok(TransactionReply::accepted(block, index, sender(reads, block, index)?))
+}
+
+/// The transaction at a place of a pending block that has it.
+pub(super) fn undecided(
+    reads: &ReadApi,
+    block: &Arc<SealedBlock>,
+    index: usize,
+) -> Result<TransactionReply, RpcError> {
+    Ok(TransactionReply::undecided(block, index, sender(reads, block, index)?))
+}
+
+fn sender(reads: &ReadApi, block: &SealedBlock, index: usize) -> Result<Address, RpcError> {
     let height = block.block.header.number;
     let receipts = reads.chain.receipts_of(height, block.hash).map_err(read_error)?;
     let receipt =
         receipts.get(index).ok_or_else(|| read_error(no_receipt(reads, height, index)))?;
-    Ok(TransactionReply::accepted(block, index, receipt.from))
+    Ok(receipt.from)
 }
 
 /// A block without the receipt of a place that it has.

@@ -23,14 +23,15 @@ pub(super) fn get_header_by_number(
     reads: &ReadApi,
     (number,): (BlockNumber,),
 ) -> Result<Option<HeaderReply>, RpcError> {
-    Ok(reads.header_by_number(number)?.map(HeaderReply))
+    let is_pending = reads.is_pending(number);
+    Ok(reads.header_by_number(number)?.map(|header| HeaderReply { header, is_pending }))
 }
 
 pub(super) fn get_header_by_hash(
     reads: &ReadApi,
     (Hash(hash),): (Hash,),
 ) -> Result<Option<HeaderReply>, RpcError> {
-    Ok(reads.header_by_hash(hash)?.map(HeaderReply))
+    Ok(reads.header_by_hash(hash)?.map(|header| HeaderReply { header, is_pending: false }))
 }
 
 /// A block of no more gas is read and shown in a moment, whatever is in it.
@@ -63,7 +64,8 @@ pub(super) fn get_block_by_number(
     (number, full): (BlockNumber, bool),
     _: &CallContext,
 ) -> Result<Option<BlockReply>, RpcError> {
-    reads.block_by_number(number)?.map(|block| reply(reads, block, full)).transpose()
+    let is_pending = reads.is_pending(number);
+    reads.block_by_number(number)?.map(|block| reply(reads, block, full, is_pending)).transpose()
 }
 
 pub(super) fn get_block_by_hash(
@@ -71,17 +73,23 @@ pub(super) fn get_block_by_hash(
     (Hash(hash), full): (Hash, bool),
     _: &CallContext,
 ) -> Result<Option<BlockReply>, RpcError> {
-    reads.block_by_hash(hash)?.map(|block| reply(reads, block, full)).transpose()
+    reads.block_by_hash(hash)?.map(|block| reply(reads, block, full, false)).transpose()
 }
 
-fn reply(reads: &ReadApi, block: Arc<SealedBlock>, full: bool) -> Result<BlockReply, RpcError> {
+fn reply(
+    reads: &ReadApi,
+    block: Arc<SealedBlock>,
+    full: bool,
+    is_pending: bool,
+) -> Result<BlockReply, RpcError> {
     let transactions = if full {
         let height = block.block.header.number;
         Transactions::Full(reads.chain.receipts_of(height, block.hash).map_err(read_error)?)
     } else {
         Transactions::Hashes
     };
-    Ok(BlockReply { atomic_transactions: reads.atomic_transactions(&block), block, transactions })
+    let atomic_transactions = reads.atomic_transactions(&block);
+    Ok(BlockReply { block, transactions, atomic_transactions, is_pending })
 }
 
 /// The receipts of a block; `null` where there is no block, whatever the reason.
@@ -92,7 +100,7 @@ pub(super) fn get_block_receipts(
     let Some(block) = reads.block(at)? else { return Ok(None) };
     let height = block.block.header.number;
     let receipts = reads.chain.receipts_of(height, block.hash).map_err(read_error)?;
-    Ok(Some(receipts_of(&block, &receipts)))
+    Ok(Some(receipts_of(&block, &receipts, reads.is_pending(at))))
 }
 
 pub(super) fn get_uncle_by_number(
@@ -158,6 +166,7 @@ pub(crate) fn get_bad_blocks(reads: &ReadApi, (): ()) -> Result<Vec<BadBlockRepl
         block: BlockReply {
             transactions: senders(rules, &block),
             atomic_transactions: reads.atomic_transactions(&block),
+            is_pending: false,
             block,
         },
     };

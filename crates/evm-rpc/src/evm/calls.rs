@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Serialize, Serializer};
 
 use super::defaults::{GasDefault, request};
-use super::running::{LATEST, PENDING, REVERTED, failed, state_overrides};
+use super::running::{LATEST, REVERTED, failed, state_overrides};
 use super::table::table;
 use super::transact::TransactApi;
 use crate::wire::call::{self as args, TransactionArgs};
@@ -93,7 +93,7 @@ fn try_estimate_gas(
     estimate: &EstimateArgs,
 ) -> Option<Result<Uint64, RpcError>> {
     let (args, at, None) = estimate else { return None };
-    let estimated = transact.estimate_of_transfer(&request(args), at.unwrap_or(PENDING));
+    let estimated = transact.estimate_of_transfer(&request(args), *at);
     Some(estimated.transpose()?.map(Uint64))
 }
 
@@ -102,7 +102,6 @@ fn estimate_gas(
     (args, at, state): EstimateArgs,
     context: &CallContext,
 ) -> Result<Uint64, RpcError> {
-    let at = at.unwrap_or(PENDING);
     transact.estimate(&request(&args), at, &state_overrides(state), context).map(Uint64)
 }
 
@@ -131,7 +130,7 @@ fn create_access_list(
     (mut args, at): (TransactionArgs, Option<BlockNumberOrHash>),
     context: &CallContext,
 ) -> Result<AccessListReply, RpcError> {
-    let place = transact.place(at.unwrap_or(PENDING))?;
+    let place = transact.place_of_estimate(at)?;
     transact.set_defaults(&mut args, GasDefault::Cap, context)?;
     let request = request(&args);
     let found = transact.at(&place, &request, context, |site, limits| {

@@ -9,7 +9,7 @@ use esker_evm::call::{
 };
 use esker_evm::executor::{BlockContext, BlockHashes, Bounds, Stop};
 use esker_evm::oracle::next_base_fee;
-use esker_evm::view::ViewError;
+use esker_evm::view::{StateSnapshot, ViewError};
 use esker_evm_state::state::StateError;
 use esker_evm_state::types::SealedHeader;
 use esker_rpc::{CallContext, RpcError};
@@ -24,8 +24,7 @@ pub(super) const REVERTED: i64 = 3;
 
 pub(super) const LATEST: BlockNumberOrHash = BlockNumberOrHash::Number(BlockNumber::Latest);
 
-/// What is estimated without a block is to be sent.
-pub(super) const PENDING: BlockNumberOrHash = BlockNumberOrHash::Number(BlockNumber::Pending);
+const PENDING: BlockNumberOrHash = BlockNumberOrHash::Number(BlockNumber::Pending);
 
 /// The block on whose state an unsigned call runs.
 #[derive(Clone, Debug)]
@@ -34,6 +33,8 @@ pub(super) struct CallBlock {
     pub(super) header: Arc<SealedHeader>,
     /// Does code see the block that would be built on it now, rather than this one?
     is_next: bool,
+    /// Is it the block of a development node that would be built now?
+    is_pending: bool,
 }
 
 pub(super) type Overrides = (Option<args::StateOverrides>, Option<args::BlockOverrides>);
@@ -43,10 +44,27 @@ pub(super) type Overrides = (Option<args::StateOverrides>, Option<args::BlockOve
 const TRY_GAS: u64 = 60_000;
 
 impl TransactApi {
-    /// The place of a block parameter: `pending` is the next block, on the state of the last one.
+    /// The place of a block parameter: `pending` is the next block, on the state of the last one, or on a development
+    /// node the block that would be built now.
     pub(super) fn place(&self, at: BlockNumberOrHash) -> Result<CallBlock, RpcError> {
         let header = self.reads.header_of_state(at)?;
-        Ok(CallBlock { header, is_next: at == PENDING })
+        let is_pending = self.reads.is_pending(at);
+        Ok(CallBlock { header, is_next: at == PENDING && !is_pending, is_pending })
+    }
+
+    /// The place of what is estimated: without a parameter it is to be sent, into the next block on the state of the last
+    /// one.
+    pub(super) fn place_of_estimate(
+        &self,
+        at: Option<BlockNumberOrHash>,
+    ) -> Result<CallBlock, RpcError> {
+        match at {
+            Some(at) => self.place(at),
+            None => {
+                let header = self.reads.chain.head();
+                Ok(CallBlock { header, is_next: true, is_pending: false })
+            }
+        }
     }
 
     pub(super) fn call(
@@ -83,11 +101,11 @@ impl TransactApi {
     pub(super) fn estimate(
         &self,
         request: &CallRequest,
-        at: BlockNumberOrHash,
+        at: Option<BlockNumberOrHash>,
         state: &StateOverrides,
         context: &CallContext,
     ) -> Result<u64, RpcError> {
-        let place = self.place(at)?;
+        let place = self.place_of_estimate(at)?;
         self.at(&place, request, context, |env, limits| {
             self.estimate_at(&place, env, request, state, limits)
         })
@@ -117,9 +135,9 @@ impl TransactApi {
     ) -> Result<u64, RpcError> {
         let state = StateOverrides::default();
         if !context.is_brief() {
-            return self.estimate(request, PENDING, &state, context);
+            return self.estimate(request, None, &state, context);
         }
-        self.try_estimate(&self.place(PENDING)?, request)?.ok_or_else(|| {
+        self.try_estimate(&self.place_of_estimate(None)?, request)?.ok_or_else(|| {
             context.leave_short_lane();
             refusal(CallError::TryEnded)
         })
@@ -144,10 +162,10 @@ impl TransactApi {
     pub(super) fn estimate_of_transfer(
         &self,
         request: &CallRequest,
-        at: BlockNumberOrHash,
+        at: Option<BlockNumberOrHash>,
     ) -> Result<Option<u64>, RpcError> {
         let Some(to) = request.to.filter(|_| request.input.is_empty()) else { return Ok(None) };
-        let place = self.place(at)?;
+        let place = self.place_of_estimate(at)?;
         let state = self.reads.chain.state_after(&place.header).map_err(read_error)?;
         let account = state.view().account(&to).map_err(read_error)?.unwrap_or_default();
         if account.code_hash != KECCAK256_EMPTY {
@@ -187,8 +205,8 @@ impl TransactApi {
         bounds: Bounds<'_>,
         work: impl FnOnce(&CallEnv<'_>, &CallLimits<'_>) -> Result<R, CallError>,
     ) -> Result<R, RpcError> {
-        let header = &place.header;
-        let state = self.reads.chain.state_after(header).map_err(read_error)?;
+        let (state, header) = self.state_of(place)?;
+        let header = &*header;
         let hashes = Hashes { transact: self, newest: header.header.number };
         let env = CallEnv {
             chain: &self.chain,
@@ -206,6 +224,14 @@ impl TransactApi {
             timeout: self.config.max_duration,
         };
         work(&env, &limits).map_err(refusal)
+    }
+
+    /// The state after a block. One that was pending is made anew if it is out of date.
+    fn state_of(&self, place: &CallBlock) -> Result<(StateSnapshot, Arc<SealedHeader>), RpcError> {
+        match self.reads.chain.state_after(&place.header) {
+            Err(ViewError::TakenBack(_)) if place.is_pending => self.reads.state(PENDING),
+            state => Ok((state.map_err(read_error)?, Arc::clone(&place.header))),
+        }
     }
 
     /// The block of a header. At the tip, a price that the next block takes is not refused because the last one

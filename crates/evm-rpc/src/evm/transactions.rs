@@ -7,7 +7,8 @@ use esker_evm::view::TxLocation;
 use esker_evm_state::types::{SealedBlock, Transaction};
 use esker_rpc::{RpcError, Service};
 
-use super::accepted::{accepted, no_receipt};
+use super::accepted::{accepted, no_receipt, undecided};
+use super::running::LATEST;
 use super::sender_nonce::by_sender_and_nonce;
 use super::table::table;
 use crate::ReadApi;
@@ -72,14 +73,14 @@ fn by_number_and_index(
     reads: &ReadApi,
     (number, index): (BlockNumber, Uint),
 ) -> Result<Option<TransactionReply>, RpcError> {
-    in_block(reads, reads.block_by_number(number)?, index)
+    in_block(reads, reads.block_by_number(number)?, index, reads.is_pending(number))
 }
 
 fn by_hash_and_index(
     reads: &ReadApi,
     (Hash(hash), index): (Hash, Uint),
 ) -> Result<Option<TransactionReply>, RpcError> {
-    in_block(reads, reads.block_by_hash(hash)?, index)
+    in_block(reads, reads.block_by_hash(hash)?, index, false)
 }
 
 fn raw_by_number_and_index(
@@ -100,12 +101,14 @@ fn in_block(
     reads: &ReadApi,
     block: Option<Arc<SealedBlock>>,
     Uint(index): Uint,
+    is_pending: bool,
 ) -> Result<Option<TransactionReply>, RpcError> {
     let (Some(block), Ok(index)) = (block, usize::try_from(index)) else { return Ok(None) };
     if index >= block.block.transactions.len() {
         return Ok(None);
     }
-    accepted(reads, &block, index).map(Some)
+    let at = if is_pending { undecided } else { accepted };
+    at(reads, &block, index).map(Some)
 }
 
 fn raw_in_block(block: Option<Arc<SealedBlock>>, Uint(index): Uint) -> Data {
@@ -128,6 +131,8 @@ fn get_transaction_count(
     {
         return Ok(Uint64(nonce));
     }
+    // Nothing waits, so nothing is pending.
+    let at = if reads.is_pending(at) && reads.pool.counts().0 == 0 { LATEST } else { at };
     let (state, _) = reads.state(at)?;
     let account = state.view().account(&address).map_err(read_error)?;
     Ok(Uint64(account.unwrap_or_default().nonce))

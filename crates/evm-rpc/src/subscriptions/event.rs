@@ -220,7 +220,7 @@ impl BlockEvent {
         places.sort_unstable();
         let receipt = |(index, first_log): (usize, usize)| {
             let AcceptedBlock { block, hash, receipts, .. } = &*self.block;
-            ReceiptRef { block, hash: *hash, receipts, index, first_log }
+            ReceiptRef { block, hash: Some(*hash), receipts, index, first_log }
         };
         let receipts: Vec<_> = places.into_iter().map(receipt).collect();
         (!receipts.is_empty()).then(|| json(&receipts))
@@ -258,7 +258,7 @@ impl BlockEvent {
         let reply = || LogReply {
             log,
             block_number: self.number(),
-            block_hash: self.block.hash,
+            block_hash: Some(self.block.hash),
             transaction_hash: tx.map(|tx| *tx.tx_hash()).unwrap_or_default(),
             transaction_index,
             log_index,

@@ -14,7 +14,12 @@ use super::{Addr, Big, Hash, HexRef, TransactionReply, Uint64};
 
 /// A header by itself.
 #[derive(Clone, Debug)]
-pub struct HeaderReply(pub Arc<SealedHeader>);
+pub struct HeaderReply {
+    /// The header.
+    pub header: Arc<SealedHeader>,
+    /// Whether it is of a block that would be built now: hash and nonce are null.
+    pub is_pending: bool,
+}
 
 /// A block.
 #[derive(Clone, Debug)]
@@ -25,6 +30,8 @@ pub struct BlockReply {
     pub transactions: Transactions,
     /// What is shown of its ext data.
     pub atomic_transactions: Option<Box<RawValue>>,
+    /// Whether it would be built now: its hash and nonce are null, and its transactions are shown as waiting.
+    pub is_pending: bool,
 }
 
 /// How a block shows its transactions.
@@ -61,11 +68,11 @@ pub(super) struct HeaderSchema {
     extra_data: HexRef<'static>,
     gas_limit: Uint64,
     gas_used: Uint64,
-    hash: Hash,
+    hash: Option<Hash>,
     logs_bloom: HexRef<'static>,
     miner: Addr,
     mix_hash: Hash,
-    nonce: HexRef<'static>,
+    nonce: Option<HexRef<'static>>,
     number: Uint64,
     #[schemars(skip_serializing_if = "Option::is_none")]
     parent_beacon_block_root: Option<Hash>,
@@ -106,16 +113,15 @@ pub(crate) enum HashOrTransaction {
 
 impl Serialize for HeaderReply {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let SealedHeader { header, hash } = &*self.0;
-        serialize(&Members { header, hash: Hash(*hash), block: None }, NO_CALLS, serializer)
+        let SealedHeader { header, hash } = &*self.header;
+        let hash = (!self.is_pending).then_some(Hash(*hash));
+        serialize(&Members { header, hash, block: None }, NO_CALLS, serializer)
     }
 }
 
 impl Serialize for BlockReply {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let SealedBlock { block, hash, .. } = &*self.block;
-        let members = Members { header: &block.header, hash: Hash(*hash), block: Some(self) };
-        serialize(&members, NO_CALLS, serializer)
+        serialize(&self.members(), NO_CALLS, serializer)
     }
 }
 
@@ -125,16 +131,30 @@ pub(super) fn serialize_with_calls<S: Serializer>(
     calls: &impl Serialize,
     serializer: S,
 ) -> Result<S::Ok, S::Error> {
-    let SealedBlock { block, hash, .. } = &*reply.block;
-    let members = Members { header: &block.header, hash: Hash(*hash), block: Some(reply) };
-    serialize(&members, Some(calls), serializer)
+    serialize(&reply.members(), Some(calls), serializer)
+}
+
+impl BlockReply {
+    fn members(&self) -> Members<'_> {
+        let SealedBlock { block, hash, .. } = &*self.block;
+        let hash = (!self.is_pending).then_some(Hash(*hash));
+        Members { header: &block.header, hash, block: Some(self) }
+    }
+
+    fn transaction(&self, index: usize, from: Address) -> TransactionReply {
+        match self.is_pending {
+            true => TransactionReply::undecided(&self.block, index, from),
+            false => TransactionReply::accepted(&self.block, index, from),
+        }
+    }
 }
 
 const NO_CALLS: Option<&()> = None;
 
 struct Members<'a> {
     header: &'a Header,
-    hash: Hash,
+    /// None of a pending block.
+    hash: Option<Hash>,
     /// What only a block has.
     block: Option<&'a BlockReply>,
 }
@@ -168,7 +188,8 @@ fn serialize<S: Serializer>(
     map.serialize_entry("logsBloom", &HexRef(header.bloom.as_slice()))?;
     map.serialize_entry("miner", &Addr(header.coinbase))?;
     map.serialize_entry("mixHash", &Hash(header.mix_digest))?;
-    map.serialize_entry("nonce", &HexRef(header.nonce.as_slice()))?;
+    let nonce = hash.is_some().then_some(HexRef(header.nonce.as_slice()));
+    map.serialize_entry("nonce", &nonce)?;
     map.serialize_entry("number", &Uint64(header.number))?;
     entry(&mut map, "parentBeaconBlockRoot", header.parent_beacon_root.map(Hash))?;
     map.serialize_entry("parentHash", &Hash(header.parent_hash))?;
@@ -215,13 +236,12 @@ impl Serialize for TransactionList<'_> {
             }
             Transactions::Full(receipts) => {
                 for (index, receipt) in receipts.iter().enumerate().take(included.len()) {
-                    let reply = TransactionReply::accepted(block, index, receipt.from);
-                    list.serialize_element(&reply)?;
+                    list.serialize_element(&self.0.transaction(index, receipt.from))?;
                 }
             }
             Transactions::Sent(senders) => {
                 for (index, sender) in senders.iter().enumerate().take(included.len()) {
-                    list.serialize_element(&TransactionReply::accepted(block, index, *sender))?;
+                    list.serialize_element(&self.0.transaction(index, *sender))?;
                 }
             }
         }

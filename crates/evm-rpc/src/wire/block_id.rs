@@ -13,8 +13,8 @@ use super::hexutil::{self, HexError};
 /// Largest number of a block: that of Go's `int64`.
 const MAX_NUMBER: u64 = i64::MAX as u64;
 
-/// A block by its number or by a name. Whatever their names, all of these but a number mean the last accepted
-/// block; [`Self::Pending`] counts the pool in where that makes sense.
+/// A block by its number or by a name. All names mean the last accepted block, but that [`Self::Pending`] counts the pool
+/// in where that makes sense, and on a development node means the block that would be built now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BlockNumber {
     /// `latest`

@@ -20,14 +20,19 @@ pub struct ReceiptReply {
     index: usize,
     /// Logs of the block before those of this transaction.
     first_log: usize,
+    is_pending: bool,
 }
 
-/// The receipts of a block, in its order.
-pub fn receipts_of(block: &Arc<SealedBlock>, receipts: &Arc<[Receipt]>) -> Vec<ReceiptReply> {
+/// The receipts of a block, in its order. The hash of one that is pending is not shown.
+pub fn receipts_of(
+    block: &Arc<SealedBlock>,
+    receipts: &Arc<[Receipt]>,
+    is_pending: bool,
+) -> Vec<ReceiptReply> {
     let mut first_log = 0;
     let reply = |(index, receipt): (usize, &Receipt)| {
         let (block, receipts) = (Arc::clone(block), Arc::clone(receipts));
-        let reply = ReceiptReply { block, receipts, index, first_log };
+        let reply = ReceiptReply { block, receipts, index, first_log, is_pending };
         first_log += receipt.logs.len();
         reply
     };
@@ -39,7 +44,7 @@ impl ReceiptReply {
     pub fn at(block: Arc<SealedBlock>, receipts: Arc<[Receipt]>, index: usize) -> Option<Self> {
         let first_log = receipts.get(..index)?.iter().map(|receipt| receipt.logs.len()).sum();
         let is_there = index < receipts.len() && index < block.block.transactions.len();
-        is_there.then_some(Self { block, receipts, index, first_log })
+        is_there.then_some(Self { block, receipts, index, first_log, is_pending: false })
     }
 }
 
@@ -48,8 +53,8 @@ impl ReceiptReply {
 pub struct ReceiptRef<'a> {
     /// The block.
     pub block: &'a Block,
-    /// Its hash.
-    pub hash: B256,
+    /// Its hash, if it is shown.
+    pub hash: Option<B256>,
     /// Its receipts.
     pub receipts: &'a [Receipt],
     /// The place.
@@ -78,8 +83,8 @@ pub struct LogReply<'a> {
     pub log: &'a Log,
     /// Height of its block.
     pub block_number: u64,
-    /// Hash of its block.
-    pub block_hash: B256,
+    /// Hash of its block, if it is shown.
+    pub block_hash: Option<B256>,
     /// Its transaction.
     pub transaction_hash: B256,
     /// The transaction's place in the block.
@@ -105,7 +110,7 @@ struct LogMembers<'a> {
     block_number: Uint64,
     transaction_hash: Hash,
     transaction_index: Uint64,
-    block_hash: Hash,
+    block_hash: Option<Hash>,
     log_index: Uint64,
     removed: bool,
 }
@@ -123,7 +128,7 @@ impl Serialize for LogReply<'_> {
             block_number: Uint64(self.block_number),
             transaction_hash: Hash(self.transaction_hash),
             transaction_index: Uint64(self.transaction_index as u64),
-            block_hash: Hash(self.block_hash),
+            block_hash: self.block_hash.map(Hash),
             log_index: Uint64(self.log_index as u64),
             removed: false,
         }
@@ -134,7 +139,7 @@ impl Serialize for LogReply<'_> {
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 struct Members<'a> {
-    block_hash: Hash,
+    block_hash: Option<Hash>,
     block_number: Uint64,
     contract_address: Option<Addr>,
     cumulative_gas_used: Uint64,
@@ -155,7 +160,7 @@ impl Serialize for ReceiptReply {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         ReceiptRef {
             block: &self.block.block,
-            hash: self.block.hash,
+            hash: (!self.is_pending).then_some(self.block.hash),
             receipts: &self.receipts,
             index: self.index,
             first_log: self.first_log,
@@ -180,7 +185,7 @@ impl Serialize for ReceiptRef<'_> {
         };
         let bloom = receipt.bloom();
         Members {
-            block_hash: Hash(self.hash),
+            block_hash: self.hash.map(Hash),
             block_number: Uint64(header.number),
             contract_address: receipt.contract_address.map(Addr),
             cumulative_gas_used: Uint64(receipt.cumulative_gas_used),

@@ -27,7 +27,10 @@ impl SimulatedBlockReply {
     pub fn new(simulated: SimulatedBlock, full: bool) -> Self {
         let SimulatedBlock { block, senders, calls } = simulated;
         let transactions = if full { Transactions::Sent(senders) } else { Transactions::Hashes };
-        Self { block: BlockReply { block, transactions, atomic_transactions: None }, calls }
+        Self {
+            block: BlockReply { block, transactions, atomic_transactions: None, is_pending: false },
+            calls,
+        }
     }
 }
 
@@ -97,7 +100,7 @@ impl SimulatedBlockReply {
             log: LogReply {
                 log,
                 block_number: header.number,
-                block_hash: block.hash,
+                block_hash: Some(block.hash),
                 transaction_hash: hash.unwrap_or_default(),
                 transaction_index: index,
                 log_index: first_log + at,

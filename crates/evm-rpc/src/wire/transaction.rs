@@ -20,6 +20,7 @@ pub struct TransactionReply(Source);
 #[derive(Clone, Debug)]
 enum Source {
     Accepted { block: Arc<SealedBlock>, index: usize, from: Address },
+    Undecided { block: Arc<SealedBlock>, index: usize, from: Address },
     Pooled(PooledTx),
 }
 
@@ -27,6 +28,11 @@ impl TransactionReply {
     /// The transaction at this place of a block, which has it.
     pub fn accepted(block: &Arc<SealedBlock>, index: usize, from: Address) -> Self {
         Self(Source::Accepted { block: Arc::clone(block), index, from })
+    }
+
+    /// The transaction at this place of a block that is not built: it waits.
+    pub fn undecided(block: &Arc<SealedBlock>, index: usize, from: Address) -> Self {
+        Self(Source::Undecided { block: Arc::clone(block), index, from })
     }
 
     /// One that waits: it has no block yet.
@@ -38,7 +44,9 @@ impl TransactionReply {
     pub fn size(&self) -> usize {
         let tx = match &self.0 {
             Source::Pooled(pooled) => Some(pooled.tx()),
-            Source::Accepted { block, index, .. } => block.block.transactions.get(*index),
+            Source::Accepted { block, index, .. } | Source::Undecided { block, index, .. } => {
+                block.block.transactions.get(*index)
+            }
         };
         tx.map_or(0, size_of_transaction)
     }
@@ -128,6 +136,7 @@ struct Inclusion {
 
 impl Serialize for TransactionReply {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let missing = || serde::ser::Error::custom("the block has no such transaction");
         let members = match &self.0 {
             Source::Pooled(pooled) => members(pooled.tx(), pooled.sender(), None),
             Source::Accepted { block, index, from } => {
@@ -139,8 +148,11 @@ impl Serialize for TransactionReply {
                     base_fee: header.base_fee,
                 };
                 let tx = block.block.transactions.get(*index);
-                let missing = || serde::ser::Error::custom("the block has no such transaction");
                 members(tx.ok_or_else(missing)?, *from, Some(&place))
+            }
+            Source::Undecided { block, index, from } => {
+                let tx = block.block.transactions.get(*index);
+                members(tx.ok_or_else(missing)?, *from, None)
             }
         };
         members.serialize(serializer)

@@ -16,7 +16,7 @@ use esker_evm_state::types::{Block, Header, Receipt, block_bloom, ext_data_hash,
 use esker_storage::audit::{AuditError, compare_rows, shown};
 use esker_storage::{PendingWrites, StorageError};
 
-use super::{Auditing, add};
+use super::{Auditing, add_wide};
 use crate::chain::{ChainReadError, ChainView};
 use crate::executor::sender_of;
 use crate::extension::{ExtBlock, ExtensionAudit};
@@ -159,7 +159,7 @@ impl Auditing<'_> {
                 has_undecided: false,
             };
             let moved = walk.extension.block(&ext, ctx)?;
-            self.set = self.set.saturating_add(moved.set);
+            self.set.add(&moved.set);
             for (sum, wei) in [
                 (&mut self.ledger.imported, moved.imported),
                 (&mut self.ledger.exported, moved.exported),
@@ -168,7 +168,7 @@ impl Auditing<'_> {
                 *sum = sum.saturating_add(wei);
             }
             if let Some(StoredSlot(wei)) = DESTROYED.get(ctx.stored, self.scope(), &height)? {
-                add(&mut self.ledger.burnt, wei);
+                add_wide(&mut self.lost, wei);
             }
         }
         if !header.bloom.is_zero() {

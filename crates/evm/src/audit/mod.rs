@@ -8,7 +8,7 @@ mod history;
 mod state;
 mod trie;
 
-use alloy_primitives::U256;
+use alloy_primitives::{U256, U512};
 use esker_chain::ChainVm as _;
 use esker_chain::audit::{Audit, AuditContext, Ledger, Ledgers};
 use esker_evm_state::state::StateError;
@@ -18,12 +18,20 @@ use esker_storage::audit::{AuditError, Finding};
 use esker_storage::{Scope, StorageError};
 
 use crate::chain::Evm;
+use crate::extension::SupplyChange;
 use crate::pool::DROPPED;
 
 impl Audit for Evm {
     fn audit(&self, ctx: &mut AuditContext<'_>) -> Result<Option<Ledgers>, AuditError> {
-        let mut audit =
-            Auditing { evm: self, name: self.name(), ledger: Ledger::default(), set: 0, tip: None };
+        let mut audit = Auditing {
+            evm: self,
+            name: self.name(),
+            ledger: Ledger::default(),
+            set: SupplyChange::default(),
+            held: U512::ZERO,
+            lost: U512::ZERO,
+            tip: None,
+        };
         let genesis = self.genesis_definition();
         let genesis = genesis.map_err(|error| StorageError::Backend(error.to_string()))?;
         for account in genesis.alloc.values() {
@@ -34,9 +42,7 @@ impl Audit for Evm {
         let Some(tip) = audit.tip.take() else { return Ok(None) };
         audit.audit_state(&tip, ctx)?;
         audit.audit_history(ctx)?;
-        let ledger = &mut audit.ledger;
-        let side = if audit.set > 0 { &mut ledger.minted } else { &mut ledger.burnt };
-        *side = side.saturating_add(audit.set.unsigned_abs());
+        balance(&mut audit.ledger, &audit.set, audit.held, audit.lost);
         Ok(Some(Ledgers::from([(self.context().native_asset_id, audit.ledger)])))
     }
 }
@@ -46,7 +52,11 @@ struct Auditing<'a> {
     name: String,
     ledger: Ledger,
     /// By how much control records changed the supply.
-    set: i128,
+    set: SupplyChange,
+    /// Wei of all accounts.
+    held: U512,
+    /// Wei that no account has any more.
+    lost: U512,
     /// The newest header, if all blocks are there.
     tip: Option<Header>,
 }
@@ -76,6 +86,32 @@ fn add(sum: &mut u128, wei: U256) {
     *sum = sum.saturating_add(wei.saturating_to());
 }
 
+/// Adds wei of any amount.
+fn add_wide(sum: &mut U512, wei: U256) {
+    *sum = sum.saturating_add(U512::from(wei));
+}
+
+/// Most wei that control records give for which a ledger has room.
+const COUNTED: U512 = U512::from_limbs([0, 1 << 56, 0, 0, 0, 0, 0, 0]);
+
+/// Completes the ledger. What control records gave beyond what it has room for is left out, of what was given and of
+/// what is there, so that the sides are as different as before.
+fn balance(ledger: &mut Ledger, set: &SupplyChange, held: U512, lost: U512) {
+    let mut given = set.given.saturating_sub(set.taken);
+    let mut gone = set.taken.saturating_sub(set.given).saturating_add(lost);
+    let mut held = held;
+    if given > COUNTED {
+        for side in [&mut held, &mut gone] {
+            let both = given.min(*side);
+            given -= both;
+            *side -= both;
+        }
+    }
+    ledger.minted = ledger.minted.saturating_add(given.saturating_to());
+    ledger.burnt = ledger.burnt.saturating_add(gone.saturating_to());
+    ledger.held = ledger.held.saturating_add(held.saturating_to());
+}
+
 /// A store that fails ends the audit; anything else is a finding, in words.
 fn damage_text(error: StateError) -> Result<String, AuditError> {
     match error {
@@ -97,5 +133,33 @@ mod tests {
         let mut sum = 1;
         add(&mut sum, U256::MAX);
         assert_eq!(sum, u128::MAX);
+    }
+
+    #[test]
+    fn ledgers_hold_whatever_controls_gave() {
+        let completed = |given: &[(U256, U256)], held: &[U256], lost: U256| {
+            let mut ledger = Ledger { genesis: 100, ..Ledger::default() };
+            let (mut set, mut sum) = (SupplyChange::default(), U512::ZERO);
+            given.iter().for_each(|(before, after)| set.add_balance(*before, *after));
+            held.iter().for_each(|wei| add_wide(&mut sum, *wei));
+            balance(&mut ledger, &set, sum, U512::from(lost));
+            let Ledger { genesis, minted, held, burnt, .. } = ledger;
+            (genesis + minted).cast_signed() - (held + burnt).cast_signed()
+        };
+        let (wei, max) = (U256::from, U256::MAX);
+        for (given, held, lost, missing) in [
+            (vec![], vec![wei(100)], wei(0), 0),
+            (vec![], vec![wei(98)], wei(1), 1),
+            (vec![(wei(0), wei(7))], vec![wei(100), wei(7)], wei(0), 0),
+            (vec![(wei(60), wei(0))], vec![wei(40)], wei(0), 0),
+            (vec![(wei(0), max), (wei(0), max)], vec![wei(100), max, max], wei(0), 0),
+            (vec![(wei(0), max), (wei(0), max)], vec![wei(100), max, max - wei(9)], wei(0), 9),
+            (vec![(wei(0), max), (wei(0), max)], vec![wei(101), max, max], wei(0), -1),
+            (vec![(wei(0), max)], vec![wei(100)], max, 0),
+            (vec![(wei(0), max)], vec![wei(99)], max, 1),
+            (vec![(wei(0), max), (max, wei(3))], vec![wei(103)], wei(0), 0),
+        ] {
+            assert_eq!(completed(&given, &held, lost), missing, "{given:?} {held:?} {lost}");
+        }
     }
 }

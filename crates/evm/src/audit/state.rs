@@ -14,7 +14,7 @@ use esker_storage::audit::{AuditError, shown};
 use esker_storage::{KeyCodec, Table, ValueCodec};
 
 use super::trie::{TrieWalk, walk};
-use super::{Auditing, add, damage_text};
+use super::{Auditing, add_wide, damage_text};
 
 /// Accounts between two reports of progress.
 const STEP: u64 = 256;
@@ -70,7 +70,7 @@ impl Auditing<'_> {
                 return Ok(());
             }
         };
-        add(&mut self.ledger.held, account.balance);
+        add_wide(&mut self.held, account.balance);
         let mut leaf = Vec::new();
         self.evm.params().rules.encode_account(&account, &mut leaf);
         trie.add_leaf(Nibbles::unpack(hash), &leaf);

@@ -96,6 +96,25 @@ pub(super) fn fill(
     }
 }
 
+/// The block that the pool's transactions make at `time` (Unix s), without ext data, and the rows of its state. Blocks
+/// of transactions of the other pool, and those on request, come in their own time.
+pub(super) fn preview(
+    ctx: &ParentContext<'_>,
+    pool: &Pool,
+    time: u64,
+) -> Result<(Block, BlockExecutionOutput, WriteSet), BuildError> {
+    let terms = ctx.chain.rules.child_terms(ctx.parent, time)?;
+    let mut executor = child_executor(ctx, &terms, time)?;
+    let transactions = take_transactions(&mut executor, pool, &terms)?;
+    // Whether the tips pay for the block now or some seconds later is no concern of those who look at it.
+    let outcome = ExtOutcome { contribution: U256::MAX, ..ExtOutcome::default() };
+    let processed = executor.finish(outcome);
+    let mut out = WriteSet::default();
+    let block = assemble(ctx, &terms, time, transactions, Bytes::new(), &processed, &mut out)
+        .map_err(|error| BuildError::Invalid(Box::new(error)))?;
+    Ok((block, processed, out))
+}
+
 fn take_transactions(
     executor: &mut BlockExecutor<'_>,
     pool: &Pool,

@@ -15,6 +15,7 @@ mod genesis_source;
 mod journal;
 mod maintenance;
 mod nonces;
+mod pending;
 mod prepared;
 mod reader;
 mod report;

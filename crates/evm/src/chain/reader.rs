@@ -137,6 +137,28 @@ impl ChainReader for Evm {
         Ok(receipts)
     }
 
+    fn receipts_of(&self, height: u64, hash: B256) -> Result<Arc<[Receipt]>, ViewError> {
+        if let Some(pending) = self.pending.find(&hash) {
+            return Ok(Arc::clone(&pending.receipts));
+        }
+        let receipts = self.receipts_at(height)?;
+        // They may be those of another block: this one was rewound since it was read.
+        let is_there = self.position().rewinds == 0
+            || self.header_at(height)?.is_some_and(|header| header.hash == hash);
+        match is_there {
+            true => Ok(receipts),
+            false => Err(ViewError::TakenBack(format!("block {hash:x}"))),
+        }
+    }
+
+    fn pending(&self) -> Result<Option<Arc<SealedBlock>>, ViewError> {
+        Ok(self.pending_block()?.map(|pending| Arc::clone(&pending.block)))
+    }
+
+    fn has_pending(&self) -> bool {
+        self.controls().is_some()
+    }
+
     fn blocks_with_logs(
         &self,
         query: &LogQuery,
@@ -178,6 +200,11 @@ impl ChainReader for Evm {
             true => block.hash == tip.hash,
             false => height < tip.height && view.height_of(&block.hash)? == Some(height),
         };
+        let pending = (height == tip.height + 1).then(|| self.pending.find(&block.hash)).flatten();
+        if let Some(pending) = pending {
+            let state = pending.state(reader, self, tip.hash);
+            return state.ok_or_else(|| ViewError::TakenBack("the pending block".to_owned()));
+        }
         if !is_there {
             drop(reader);
             self.rewinds.wait();

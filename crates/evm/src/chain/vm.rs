@@ -29,6 +29,7 @@ use super::cache::BlockCache;
 use super::config::EvmConfig;
 use super::error::state_failed;
 use super::genesis_source::GenesisSource;
+use super::pending::PendingBlocks;
 use super::prepared::{PreparedBlocks, PreparedSlot};
 use super::rewinds::Rewinds;
 use super::view::ChainView;
@@ -70,6 +71,7 @@ pub struct Evm {
     bad_blocks: Mutex<VecDeque<BadBlock>>,
     pub(super) blocks: BlockCache,
     prepared: PreparedBlocks,
+    pub(super) pending: PendingBlocks,
     pub(super) logs: LogIndex,
     /// On a development node.
     pub(super) controls: OnceLock<Arc<Controls>>,
@@ -121,6 +123,7 @@ impl Evm {
             bad_blocks: Mutex::new_named("evm.refused", VecDeque::new()),
             blocks: BlockCache::default(),
             prepared: PreparedBlocks::default(),
+            pending: PendingBlocks::default(),
             logs: LogIndex::new(context.scope),
             controls: OnceLock::new(),
             context,

@@ -15,7 +15,5 @@ pub use accounts::ImpersonatedAccounts;
 pub use extension::ControlExtension;
 pub use queue::{ControlError, Controls, MAX_BLOCKS, MAX_TIME_S};
 pub(crate) use queue::{Plan, Wanted};
-pub use record::{
-    ControlRecord, MAX_BALANCE, MAX_CODE, RecordError, StateChange, WantedChange, split_record,
-};
+pub use record::{ControlRecord, MAX_CODE, RecordError, StateChange, WantedChange, split_record};
 pub use snapshots::Snapshots;

@@ -1,11 +1,11 @@
 //! The state in revm's hands: what revm reads of it, and what it takes in of a transaction.
 
-use alloy_primitives::{Address, B256, U256};
+use alloy_primitives::{Address, B256, U256, U512};
 use alloy_trie::KECCAK_EMPTY;
 use esker_evm_state::state::{AccountParts, StateError};
 use revm::bytecode::Bytecode;
 use revm::database_interface::{DBErrorMarker, Database};
-use revm::state::{AccountExtension, AccountInfo, EvmState};
+use revm::state::{Account, AccountExtension, AccountInfo, EvmState};
 use thiserror::Error;
 
 use super::StateOverlay;
@@ -27,23 +27,29 @@ impl From<DatabaseError> for StateError {
 /// What marks an account that holds other assets while it is in revm's hands.
 pub(super) const MULTI_COIN: &[u8] = &[1];
 
+/// An account with less can get all that is moved in a transaction.
+const HUGE: U256 = U256::from_limbs([u64::MAX, u64::MAX, u64::MAX, u64::MAX >> 1]);
+
 impl StateOverlay<'_> {
     /// Wei that all accounts together have less after a transaction.
     fn lost_in(&mut self, state: &EvmState) -> Result<U256, StateError> {
-        let (mut before, mut after) = (U256::ZERO, U256::ZERO);
+        let (mut before, mut after) = (U512::ZERO, U512::ZERO);
         for (address, account) in state.iter().filter(|(_, account)| account.is_touched()) {
-            before = before.saturating_add(self.balance(*address)?);
+            before = before.saturating_add(U512::from(self.balance(*address)?));
             if !account.is_selfdestructed() {
-                after = after.saturating_add(account.info.balance);
+                after = after.saturating_add(U512::from(account.info.balance));
             }
         }
-        Ok(before.saturating_sub(after))
+        Ok(before.saturating_sub(after).saturating_to())
     }
 
     /// Takes in what a transaction did.
     pub(super) fn commit(&mut self, state: EvmState) -> Result<(), StateError> {
         self.forget_checkpoints();
-        if state.values().any(|account| account.is_touched() && account.is_selfdestructed()) {
+        // What an account gets beyond 256 bits is lost as well: a development network may have such.
+        let may_lose =
+            |account: &Account| account.is_selfdestructed() || account.info.balance > HUGE;
+        if state.values().any(|account| account.is_touched() && may_lose(account)) {
             let lost = self.lost_in(&state)?;
             self.destroyed = self.destroyed.saturating_add(lost);
         }

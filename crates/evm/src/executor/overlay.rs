@@ -144,9 +144,15 @@ impl<'a> StateOverlay<'a> {
         self
     }
 
-    /// Wei that went with contracts: they destroyed themselves and kept it, or got it afterwards.
+    /// Wei that went with contracts: they destroyed themselves and kept it, or got it afterwards; and what accounts can't
+    /// hold.
     pub fn destroyed(&self) -> U256 {
         self.destroyed
+    }
+
+    /// Counts wei that an account can't hold.
+    pub fn add_lost(&mut self, wei: U256) {
+        self.destroyed = self.destroyed.saturating_add(wei);
     }
 
     /// The changes so far.

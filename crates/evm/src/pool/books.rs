@@ -32,6 +32,8 @@ pub(super) struct PoolState {
     checked: Address,
     /// The number of rewinds.
     pub(super) rewinds: u64,
+    /// The number of changes.
+    pub(super) revision: u64,
 }
 
 #[derive(Debug, Default)]

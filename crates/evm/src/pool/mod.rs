@@ -199,6 +199,7 @@ impl Pool {
     ) -> R {
         let mut outcome = PoolChanges::default();
         let mut inner = self.inner.lock();
+        inner.revision = inner.revision.wrapping_add(1);
         let result = change(&mut inner, &mut outcome);
         for tx in outcome.promoted {
             // No subscribers is no error.
@@ -242,6 +243,11 @@ impl Pool {
     pub fn counts(&self) -> (usize, usize) {
         let inner = self.inner.lock();
         (inner.pending, inner.queued)
+    }
+
+    /// Another number after each change.
+    pub(crate) fn revision(&self) -> u64 {
+        self.inner.lock().revision
     }
 
     /// Bytes of all transactions.

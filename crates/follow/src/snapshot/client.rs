@@ -1,8 +1,10 @@
 //! Reading a snapshot from a source.
 
+use std::sync::Arc;
+
 use esker_chain::commitment::StateSummary;
 use esker_chain::snapshot::SnapshotItem;
-use esker_chain::{Bundle, BundleId};
+use esker_chain::{Bundle, BundleId, ProofVerifier};
 use esker_outbound::{Dialer, SourceUrl};
 
 use super::PATH;
@@ -24,6 +26,7 @@ pub struct SnapshotSource {
     network_id: u32,
     genesis: BundleId,
     timeouts: Timeouts,
+    verifier: Option<Arc<dyn ProofVerifier>>,
 }
 
 /// The beginning of a snapshot.
@@ -53,7 +56,13 @@ impl SnapshotSource {
         timeouts: Timeouts,
     ) -> Self {
         let name = url.to_string();
-        Self { url, dialer, name, network_id, genesis, timeouts }
+        Self { url, dialer, name, network_id, genesis, timeouts, verifier: None }
+    }
+
+    /// Takes only the snapshot of a bundle that this verifier shows to be final.
+    #[must_use]
+    pub fn with_verifier(self, verifier: Arc<dyn ProofVerifier>) -> Self {
+        Self { verifier: Some(verifier), ..self }
     }
 
     /// Its address, for logs and status.
@@ -86,6 +95,7 @@ impl SnapshotSource {
             let text = "its bundle is not that of its greeting";
             return Err(SourceError::Snapshot(text.to_owned()));
         }
+        self.check_proof(&bundle, proof.as_deref())?;
         let SnapshotRecord::Summary(summary) = body.record().await? else {
             return Err(unexpected("summary"));
         };
@@ -99,6 +109,17 @@ impl SnapshotSource {
             return Err(SourceError::Refused(text));
         }
         check_network((hello.network_id, hello.genesis), (self.network_id, self.genesis))
+    }
+
+    /// Nothing of the state is read before it is known that the network decided it.
+    fn check_proof(&self, bundle: &Bundle, proof: Option<&[u8]>) -> Result<(), SourceError> {
+        let Some(verifier) = &self.verifier else { return Ok(()) };
+        let checked = match proof {
+            None => Err("no certificate".to_owned()),
+            Some(proof) => verifier.verify(bundle, proof).map_err(|error| error.to_string()),
+        };
+        let height = bundle.height;
+        checked.map_err(|reason| SourceError::Snapshot(format!("its bundle {height} has {reason}")))
     }
 }
 

@@ -24,6 +24,8 @@ use super::record::{SNAPSHOT_VERSION, SnapshotHello, SnapshotRecord, SnapshotTot
 const BACKLOG: usize = 4;
 /// Time between two records while there is nothing to send.
 const HEARTBEAT: Duration = Duration::from_secs(1);
+/// Between two looks whether the last bundle has a proof.
+const PROOF_LOOK: Duration = Duration::from_millis(20);
 
 /// Limits of a node's snapshots.
 #[derive(Clone, Copy, Debug)]
@@ -34,11 +36,14 @@ pub struct SnapshotLimits {
     pub grace: Duration,
     /// Bytes a second that a client has to read, on average after `grace`.
     pub min_rate: u64,
+    /// How long to wait until the last final bundle has a proof of its own; `None`: bundles of this network have none.
+    pub proof_wait: Option<Duration>,
 }
 
 impl Default for SnapshotLimits {
     fn default() -> Self {
-        Self { max_snapshots: 2, grace: Duration::from_secs(60), min_rate: 1 << 20 }
+        let grace = Duration::from_secs(60);
+        Self { max_snapshots: 2, grace, min_rate: 1 << 20, proof_wait: None }
     }
 }
 
@@ -48,6 +53,9 @@ pub enum SnapshotOpenError {
     /// Others are being sent.
     #[error("{0} snapshots are being sent: try again later")]
     Full(usize),
+    /// The last final bundle has no proof of its own.
+    #[error("the last final bundle {0} has no certificate of its own yet: try again later")]
+    NoProof(u64),
     /// The store gives none.
     #[error(transparent)]
     Refused(#[from] SnapshotRefusal),
@@ -77,14 +85,14 @@ impl SnapshotServer {
     }
 
     /// Begins a snapshot of the state after the last final bundle. Reads the store on the calling thread, which has to be
-    /// one of a runtime.
+    /// a blocking one of a runtime: it may wait for a bundle with a proof.
     pub fn open(self: &Arc<Self>) -> Result<SnapshotStream, SnapshotOpenError> {
         let place = Arc::clone(&self.places).try_acquire_owned();
         let place = place.map_err(|_| SnapshotOpenError::Full(self.limits.max_snapshots))?;
         let failed = |error: StorageError| SnapshotRefusal::Failed(error.into());
         let store = self.machine.store().kv.as_ref();
         let growth = GrowthLimit::of(store).map_err(failed)?;
-        let reader = self.machine.open_snapshot(self.shared.as_ref())?;
+        let reader = self.reader()?;
         let (records, receiver) = mpsc::channel(BACKLOG);
         let sender = Sender {
             server: Arc::clone(self),
@@ -100,6 +108,22 @@ impl SnapshotServer {
         let spawned = thread::Builder::new().name("snapshot".to_owned()).spawn(run);
         spawned.map_err(|error| failed(StorageError::io("thread", error)))?;
         Ok(SnapshotStream(receiver))
+    }
+
+    /// A view of the store, where bundles have proofs one whose last bundle has one: a reader trusts nothing else.
+    fn reader(&self) -> Result<SnapshotReader, SnapshotOpenError> {
+        let begun = Instant::now();
+        loop {
+            let reader = self.machine.open_snapshot(self.shared.as_ref())?;
+            let (bundle, proof) = reader.bundle();
+            let Some(wait) = self.limits.proof_wait.filter(|_| proof.is_none()) else {
+                return Ok(reader);
+            };
+            if begun.elapsed() >= wait || self.stop.is_triggered() {
+                return Err(SnapshotOpenError::NoProof(bundle.height));
+            }
+            thread::sleep(PROOF_LOOK);
+        }
     }
 }
 

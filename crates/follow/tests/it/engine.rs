@@ -3,7 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use esker_chain::{Bundle, ChainMachine, Engine as _, EngineError, Machine, Role, Shutdown};
+use esker_chain::{
+    Bundle, ChainMachine, Engine as _, EngineError, Machine, ProofVerifier, Role, Shutdown,
+};
 use esker_follow::{FeedItem, Follower, FollowerConfig, Source, SourceError};
 use esker_primitives::Id;
 use esker_primitives::clock::{Clock, ManualClock};
@@ -11,32 +13,46 @@ use tokio::task::JoinHandle;
 
 use crate::toy::{ListSource, NOW_MS, bundle, bundles, clock, machine, until};
 
-struct Run {
-    follower: Arc<Follower>,
-    machine: Arc<Machine>,
+pub(crate) struct Run {
+    pub(crate) follower: Arc<Follower>,
+    pub(crate) machine: Arc<Machine>,
     stop: esker_chain::ShutdownTrigger,
     task: JoinHandle<Result<(), EngineError>>,
 }
 
 impl Run {
     fn start(clock: &Arc<ManualClock>, sources: &[&Arc<ListSource>]) -> Self {
-        let machine = machine(clock);
         let sources = sources.iter().map(|source| Arc::clone(source) as Arc<dyn Source>).collect();
+        Self::start_on(machine(clock), clock, sources, None)
+    }
+
+    /// A follower with this machine.
+    pub(crate) fn start_on(
+        machine: Arc<Machine>,
+        clock: &Arc<ManualClock>,
+        sources: Vec<Arc<dyn Source>>,
+        verifier: Option<Arc<dyn ProofVerifier>>,
+    ) -> Self {
         let wait = Duration::from_millis(1);
-        let config = FollowerConfig { retry_min: wait, retry_max: wait };
+        let config =
+            FollowerConfig { retry_min: wait, retry_max: wait, ..FollowerConfig::default() };
         let clock = Arc::clone(clock) as Arc<dyn Clock>;
-        let follower = Arc::new(Follower::new(sources, config, clock));
+        let mut follower = Follower::new(sources, config, clock);
+        if let Some(verifier) = verifier {
+            follower = follower.with_verifier(verifier);
+        }
+        let follower = Arc::new(follower);
         let (stop, stopped) = Shutdown::new();
         let of_machine = Arc::clone(&machine) as Arc<dyn ChainMachine>;
         let task = tokio::spawn(Arc::clone(&follower).run(of_machine, stopped));
         Self { follower, machine, stop, task }
     }
 
-    fn height(&self) -> u64 {
+    pub(crate) fn height(&self) -> u64 {
         self.machine.last_final().0
     }
 
-    async fn end(self) {
+    pub(crate) async fn end(self) {
         self.stop.trigger();
         self.task.await.unwrap().unwrap();
     }
@@ -46,11 +62,11 @@ fn items(bundles: &[Bundle]) -> Vec<FeedItem> {
     bundles.iter().map(|bundle| FeedItem::Bundle { bundle: bundle.clone(), proof: None }).collect()
 }
 
-fn gone() -> SourceError {
+pub(crate) fn gone() -> SourceError {
     SourceError::Unreachable("gone".to_owned())
 }
 
-fn fresh_bundles(count: u64) -> Vec<Bundle> {
+pub(crate) fn fresh_bundles(count: u64) -> Vec<Bundle> {
     bundles(&machine(&clock()).genesis(), count)
 }
 

@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "in tests a panic is the message")]
 
+mod certificates;
 mod engine;
 mod serve;
 mod snapshot;

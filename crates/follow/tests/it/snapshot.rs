@@ -18,7 +18,7 @@ const RECORDS: usize = 5;
 
 /// Shared memory that is never used.
 #[derive(Debug)]
-struct Nothing;
+pub(crate) struct Nothing;
 
 impl PartSnapshot for Nothing {
     fn tables(&self) -> Vec<SnapshotTable> {
@@ -40,7 +40,7 @@ async fn source(grace: Duration) -> (Arc<Machine>, Arc<SnapshotServer>, Shutdown
     (machine, server, stop)
 }
 
-async fn read(stream: SnapshotStream) -> Vec<SnapshotRecord> {
+pub(crate) async fn read(stream: SnapshotStream) -> Vec<SnapshotRecord> {
     let chunks = tokio::time::timeout(Duration::from_secs(30), stream.collect::<Vec<_>>());
     let mut reader = SnapshotRecordReader::default();
     for chunk in chunks.await.expect("the snapshot ends within 30 s") {

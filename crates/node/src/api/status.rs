@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use esker_chain::{Engine, Role};
+use esker_engine_bft::BftEngine;
 use esker_follow::{BundleServer, Follower};
 use esker_http::{Endpoint, Page, PageReply, RouteError, Routes};
 use futures_util::FutureExt as _;
@@ -33,7 +34,7 @@ struct StatusReport {
     first_bundle: Option<u64>,
     /// Connected nodes that decide.
     peers: usize,
-    /// Followers with an open stream.
+    /// Followers with an open stream, or connected to a validator as its peers.
     followers: usize,
     #[serde(skip_serializing_if = "Option::is_none")]
     following: Option<Following>,
@@ -77,6 +78,7 @@ struct StatusPage {
     engine: Arc<dyn Engine>,
     follower: Option<Arc<Follower>>,
     server: Option<Arc<BundleServer>>,
+    validator: Option<Arc<BftEngine>>,
     chains: Vec<RunningChain>,
 }
 
@@ -89,6 +91,7 @@ pub(super) fn install(deps: &ApiDeps, routes: &Routes) -> Result<(), RouteError>
         engine: Arc::clone(&deps.engine),
         follower: deps.follower.as_ref().map(|deps| Arc::clone(&deps.follower)),
         server: deps.sync.as_ref().map(|sync| Arc::clone(&sync.server)),
+        validator: deps.validator.clone(),
         chains: deps.chains.clone(),
     };
     routes.node(PATH, Endpoint::Page(Arc::new(page)))
@@ -97,6 +100,8 @@ pub(super) fn install(deps: &ApiDeps, routes: &Routes) -> Result<(), RouteError>
 impl StatusPage {
     fn report(&self) -> StatusReport {
         let engine = self.engine.status();
+        let streams = self.server.as_ref().map_or(0, |server| server.followers());
+        let among_peers = self.validator.as_ref().map_or(0, |engine| engine.stats().followers);
         StatusReport {
             network: self.network.0.clone(),
             network_id: self.network.1,
@@ -109,7 +114,7 @@ impl StatusPage {
             bundle: engine.tip_final,
             first_bundle: self.first_bundle,
             peers: engine.peers,
-            followers: self.server.as_ref().map_or(0, |server| server.followers()),
+            followers: streams.saturating_add(among_peers),
             following: self.follower.as_ref().map(|follower| following(follower)),
             chains: self.chains.iter().map(chain_report).collect(),
         }

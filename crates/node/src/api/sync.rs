@@ -3,6 +3,7 @@
 
 use std::net::IpAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::body::Body;
 use axum::extract::{Extension, Query, State};
@@ -25,6 +26,8 @@ use crate::wiring::SharedMemoryPart;
 const PATH: &str = "sync/bundles";
 /// Path of the snapshot, below `/ext/`.
 const SNAPSHOT_PATH: &str = "sync/snapshot";
+/// How long a request for a snapshot waits for a bundle with a certificate; less than a follower waits for the answer.
+const PROOF_WAIT: Duration = Duration::from_secs(3);
 
 /// The server of a node's followers.
 #[derive(Clone, Debug)]
@@ -53,11 +56,14 @@ pub(crate) fn server(config: &Config, machine: &Arc<Machine>, stop: Shutdown) ->
     };
     settings.api_sync_enabled.then(|| {
         let (events, network) = (machine.subscribe(), config.network.id);
+        let has_proofs = !config.network.validators.is_empty();
+        let proof_wait = has_proofs.then_some(PROOF_WAIT);
+        let snapshot_limits = SnapshotLimits { proof_wait, ..SnapshotLimits::default() };
         let snapshots = SnapshotServer::new(
             Arc::clone(machine),
             Arc::new(SharedMemoryPart),
             network,
-            SnapshotLimits::default(),
+            snapshot_limits,
             stop.clone(),
         );
         let machine = Arc::clone(machine) as Arc<dyn ChainMachine>;
@@ -133,7 +139,9 @@ fn forbidden() -> Response {
 
 fn snapshot_status(error: &SnapshotOpenError) -> StatusCode {
     match error {
-        SnapshotOpenError::Full(_) => StatusCode::SERVICE_UNAVAILABLE,
+        SnapshotOpenError::Full(_) | SnapshotOpenError::NoProof(_) => {
+            StatusCode::SERVICE_UNAVAILABLE
+        }
         SnapshotOpenError::Refused(
             SnapshotRefusal::Genesis | SnapshotRefusal::NoCommitment(_) | SnapshotRefusal::Chain(_),
         ) => StatusCode::CONFLICT,

@@ -63,6 +63,11 @@ pub(super) fn check(
                 "sources of both kinds: a follower of AvalancheGo makes its own bundles of blocks";
             return Err(("follow", reason.to_owned()));
         }
+        if !network.validators.is_empty() {
+            let reason =
+                "this network has validators: an AvalancheGo has none of their certificates";
+            return Err(("follow", reason.to_owned()));
+        }
         if let Some(reason) = followed::refusal(network) {
             return Err(("follow", reason));
         }

@@ -279,6 +279,9 @@ settings! {
     ["Validators"]
     /// File with the key of the validator that this node is, on a network with validators (docs/validators.md).
     validator_key: Option<PathBuf> = "validator-key", "";
+    /// File with the key of the follower that this node is among the validators' peers: the network file names it
+    /// (docs/validators.md). In place of `follow`.
+    peer_key: Option<PathBuf> = "peer-key", "";
     /// The validator's key has never voted, in any folder: it votes at once, though the data folder has no journal of its
     /// votes. Only for the first start of a network, or after all validators have lost their votes.
     validator_key_is_new: bool = "validator-key-is-new", "false";

@@ -1,4 +1,4 @@
-//! The validator that a node is, if its network has any.
+//! The validator that a node is, or the follower among their peers, if its network has any.
 
 use std::fs::{File, TryLockError};
 use std::net::{Ipv4Addr, SocketAddr};
@@ -13,6 +13,9 @@ use crate::networks::{Network, read_bounded};
 /// Folder of the engine's files below the data folder.
 pub const ENGINE_FOLDER: &str = "consensus";
 
+const VALIDATOR_KEY: &str = "validator-key";
+const PEER_KEY: &str = "peer-key";
+
 /// Most bytes of a key file.
 const MAX_KEY_FILE: u64 = 1024;
 
@@ -25,55 +28,77 @@ pub enum ValidatorError {
     )]
     NoKey(String),
     /// The file has no key.
-    #[error("--validator-key {}: {reason}", path.display())]
+    #[error("--{setting} {}: {reason}", path.display())]
     Key {
+        /// The setting with the file.
+        setting: &'static str,
         /// The file.
         path: PathBuf,
         /// The fault.
         reason: String,
     },
     /// Another process has the key.
-    #[error("--validator-key {}: another process uses this key: a validator never runs twice", .0.display())]
-    InUse(PathBuf),
+    #[error("--{setting} {}: another process uses this key: a validator never runs twice", path.display())]
+    InUse {
+        /// The setting with the file.
+        setting: &'static str,
+        /// The file.
+        path: PathBuf,
+    },
 }
 
 impl Config {
-    /// The settings of the validator that this node is; `None`: it decides alone, or follows.
+    /// The settings of the validator that this node is, or of the follower among their peers; `None`: it decides alone, or
+    /// follows sources.
     ///
     /// # Errors
     /// The key is missing, unreadable, not one of the network's, or used by another process.
     pub fn validator(&self, data_dir: &Path) -> Result<Option<BftConfig>, ValidatorError> {
         let validators = &self.network.validators;
-        let Some(path) = &self.settings.validator_key else {
-            if validators.is_empty() || !self.settings.follow.0.is_empty() {
+        let settings = &self.settings;
+        let (setting, path) = match (&settings.validator_key, &settings.peer_key) {
+            (Some(path), _) => (VALIDATOR_KEY, path),
+            (None, Some(path)) => (PEER_KEY, path),
+            (None, None) if validators.is_empty() || !settings.follow.0.is_empty() => {
                 return Ok(None);
             }
-            return Err(ValidatorError::NoKey(self.network.name.clone()));
+            (None, None) => return Err(ValidatorError::NoKey(self.network.name.clone())),
         };
-        let wrong = |reason| ValidatorError::Key { path: path.clone(), reason };
+        let wrong = |reason| ValidatorError::Key { setting, path: path.clone(), reason };
         let bytes = read_bounded(path, MAX_KEY_FILE).map_err(wrong)?;
         let key_lock = File::open(path).map_err(|error| wrong(error.to_string()))?;
         match key_lock.try_lock() {
             Ok(()) => {}
-            Err(TryLockError::WouldBlock) => return Err(ValidatorError::InUse(path.clone())),
+            Err(TryLockError::WouldBlock) => {
+                return Err(ValidatorError::InUse { setting, path: path.clone() });
+            }
             Err(TryLockError::Error(error)) => return Err(wrong(format!("can't lock: {error}"))),
         }
         let text = std::str::from_utf8(&bytes).map_err(|error| wrong(error.to_string()))?;
         let key: ValidatorKey =
             text.parse().map_err(|error: esker_engine_bft::KeyError| wrong(error.to_string()))?;
         let public_key = key.public_key();
-        let address = validators.address(&public_key).ok_or_else(|| {
-            wrong(format!("{public_key} is not the key of a validator of this network"))
-        })?;
-        let any = SocketAddr::from((Ipv4Addr::UNSPECIFIED, address.port()));
-        let listen = match self.settings.validator_listen.as_str() {
-            "" => address.socket().unwrap_or(any),
-            given => given.parse().expect("checked by Config::load"),
+        let not_of =
+            |role| wrong(format!("{public_key} is not the key of a {role} of this network"));
+        let listen = if setting == PEER_KEY {
+            if !validators.followers.contains(&public_key) {
+                return Err(not_of("follower"));
+            }
+            // Nobody connects to a follower.
+            SocketAddr::from((Ipv4Addr::LOCALHOST, 0))
+        } else {
+            let address = validators.address(&public_key).ok_or_else(|| not_of("validator"))?;
+            let any = SocketAddr::from((Ipv4Addr::UNSPECIFIED, address.port()));
+            match settings.validator_listen.as_str() {
+                "" => address.socket().unwrap_or(any),
+                given => given.parse().expect("checked by Config::load"),
+            }
         };
         Ok(Some(BftConfig {
             key,
             network: self.network.id,
             validators: validators.members.clone(),
+            followers: validators.followers.clone(),
             listen,
             folder: data_dir.join(ENGINE_FOLDER),
             is_new_key: self.settings.validator_key_is_new,
@@ -99,18 +124,27 @@ pub(super) fn check(
         let reason = "not on a network with validators: they never rewind bundles";
         return Err(("rewind-depth", reason.to_owned()));
     }
-    if settings.validator_key.is_none() {
-        if settings.validator_key_is_new {
-            return Err(("validator-key-is-new", "only with validator-key".to_owned()));
-        }
-        return Ok(());
+    if settings.validator_key.is_none() && settings.validator_key_is_new {
+        return Err(("validator-key-is-new", "only with validator-key".to_owned()));
     }
-    let refused = |reason: &str| Err(("validator-key", reason.to_owned()));
+    let name = match (&settings.validator_key, &settings.peer_key) {
+        (None, None) => return Ok(()),
+        (Some(_), None) => VALIDATOR_KEY,
+        (None, Some(_)) => PEER_KEY,
+        (Some(_), Some(_)) => {
+            let reason = "not with validator-key: a node is a validator or a follower";
+            return Err((PEER_KEY, reason.to_owned()));
+        }
+    };
+    let refused = |reason: &str| Err((name, reason.to_owned()));
     if mode == Mode::Dev {
         return refused("esker dev decides alone");
     }
     if !settings.follow.0.is_empty() {
-        return refused("not with follow: a follower decides nothing");
+        return refused(match name {
+            PEER_KEY => "not with follow: it takes bundles from the validators that it connects to",
+            _ => "not with follow: a follower decides nothing",
+        });
     }
     if network.validators.is_empty() {
         return refused("this network has no validators (docs/validators.md)");

@@ -20,7 +20,7 @@ use super::spec::{
     AddChainError, ChainDeclaration, DeclaredFees, ExportedUtxo, Fees, GAS_LIMITS, Network,
     P_CHAIN_ID, Vm,
 };
-use super::validators::{self, JsonEngine, JsonValidator};
+use super::validators::{self, JsonEngine, JsonFollower, JsonValidator};
 
 /// Why a network file is unusable.
 #[derive(Debug, Error)]
@@ -98,6 +98,7 @@ struct Section {
     #[serde(rename = "exportedFromP")]
     exported_from_p: Vec<JsonExport>,
     validators: Vec<JsonValidator>,
+    followers: Vec<JsonFollower>,
     engine: JsonEngine,
 }
 
@@ -206,7 +207,8 @@ pub fn parse(bytes: &[u8]) -> Result<Network, FileError> {
     let mut network = primary_network(&network::name(id), id, x, c)
         .map_err(|reason| fault("allocations", reason))?;
     network.start_time_s = file.start_time;
-    network.validators = validators::read(&file.esker.validators, &file.esker.engine)
+    let Section { validators, followers, engine, .. } = &file.esker;
+    network.validators = validators::read(validators, followers, engine)
         .map_err(|(member, reason)| fault(format!("esker.{member}"), reason))?;
     let mut coins = Vec::new();
     for (index, mut chain) in file.esker.chains.into_iter().enumerate() {

@@ -1,11 +1,14 @@
 //! The validators in a network file.
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use esker_engine_bft::{Timings, ValidatorAddress, ValidatorPublicKey};
+use esker_chain::BundleId;
+use esker_engine_bft::{CertificateVerifier, Timings, ValidatorAddress, ValidatorPublicKey};
+use esker_primitives::Randomness;
 use serde::Deserialize;
 
-/// Most validators of a network.
+/// Most validators of a network, and most followers that connect to them.
 const MAX_VALIDATORS: usize = 100;
 
 /// Limits of a timeout, ms.
@@ -16,6 +19,8 @@ const TIMEOUTS_MS: std::ops::RangeInclusive<u64> = 10..=600_000;
 pub struct Validators {
     /// Keys and addresses; empty: the node decides alone.
     pub members: Vec<(ValidatorPublicKey, ValidatorAddress)>,
+    /// Keys of the followers that may connect to them.
+    pub followers: Vec<ValidatorPublicKey>,
     /// Timeouts of the protocol.
     pub timings: Timings,
 }
@@ -25,6 +30,22 @@ impl Validators {
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.members.is_empty()
+    }
+
+    /// What checks the certificates of this network's bundles; `None`: it has none.
+    #[must_use]
+    pub fn verifier(
+        &self,
+        network: u32,
+        genesis: BundleId,
+        randomness: &Randomness,
+    ) -> Option<Arc<CertificateVerifier>> {
+        if self.is_empty() {
+            return None;
+        }
+        let keys: Vec<_> = self.members.iter().map(|(key, _)| *key).collect();
+        let verifier = CertificateVerifier::new(network, genesis, &keys, Arc::clone(randomness));
+        Some(Arc::new(verifier.expect("the network file has each key once, and not too many")))
     }
 
     /// The address of a validator; `None`: the key is not one of theirs.
@@ -42,6 +63,13 @@ pub(super) struct JsonValidator {
     address: String,
 }
 
+/// A member of `esker.followers`.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(super) struct JsonFollower {
+    public_key: String,
+}
+
 /// The member `esker.engine`.
 #[derive(Default, Deserialize)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
@@ -52,9 +80,10 @@ pub(super) struct JsonEngine {
     heartbeat_ms: Option<u64>,
 }
 
-/// Reads both members. The error has the faulty one's path below `esker`.
+/// Reads the members. The error has the faulty one's path below `esker`.
 pub(super) fn read(
     validators: &[JsonValidator],
+    followers: &[JsonFollower],
     engine: &JsonEngine,
 ) -> Result<Validators, (String, String)> {
     if validators.len() > MAX_VALIDATORS {
@@ -80,8 +109,39 @@ pub(super) fn read(
         }
         members.push((key, address));
     }
+    let followers = read_followers(followers, &members)?;
     let timings = timings(engine).map_err(|(name, reason)| (format!("engine.{name}"), reason))?;
-    Ok(Validators { members, timings })
+    Ok(Validators { members, followers, timings })
+}
+
+fn read_followers(
+    followers: &[JsonFollower],
+    members: &[(ValidatorPublicKey, ValidatorAddress)],
+) -> Result<Vec<ValidatorPublicKey>, (String, String)> {
+    let whole = |reason: String| ("followers".to_owned(), reason);
+    if followers.len() > MAX_VALIDATORS {
+        let count = followers.len();
+        return Err(whole(format!("{count} are too many: at most {MAX_VALIDATORS}")));
+    }
+    if members.is_empty() && !followers.is_empty() {
+        return Err(whole("there are no validators to connect to".to_owned()));
+    }
+    let mut keys: Vec<ValidatorPublicKey> = Vec::new();
+    for (index, follower) in followers.iter().enumerate() {
+        let wrong = |reason: String| (format!("followers[{index}].publicKey"), reason);
+        let key: ValidatorPublicKey = follower
+            .public_key
+            .parse()
+            .map_err(|error: esker_engine_bft::KeyError| wrong(error.to_string()))?;
+        if members.iter().any(|(member, _)| *member == key) {
+            return Err(wrong("a validator has this key".to_owned()));
+        }
+        if keys.contains(&key) {
+            return Err(wrong("another follower has this key".to_owned()));
+        }
+        keys.push(key);
+    }
+    Ok(keys)
 }
 
 fn timings(engine: &JsonEngine) -> Result<Timings, (&'static str, String)> {
@@ -117,7 +177,30 @@ mod tests {
 
     fn parse(validators: &str, engine: &str) -> Result<Validators, (String, String)> {
         let validators: Vec<JsonValidator> = serde_json::from_str(validators).unwrap();
-        read(&validators, &serde_json::from_str(engine).unwrap())
+        read(&validators, &[], &serde_json::from_str(engine).unwrap())
+    }
+
+    #[test]
+    fn followers_have_keys_of_their_own() {
+        const OTHER: &str = "3d4017c3e843895a92b70aa74d1b7ebc9c982ccf2ec4968cc0cd55f12af4660c";
+        let one = format!(r#"[{{"publicKey":"{KEY}","address":"127.0.0.1:9700"}}]"#);
+        let parse = |validators: &str, followers: &[&str]| {
+            let validators: Vec<JsonValidator> = serde_json::from_str(validators).unwrap();
+            let follower = |key: &&str| JsonFollower { public_key: (*key).to_owned() };
+            let followers: Vec<_> = followers.iter().map(follower).collect();
+            read(&validators, &followers, &JsonEngine::default()).map(|read| read.followers)
+        };
+        assert_eq!(parse(&one, &[OTHER]).unwrap(), [OTHER.parse().unwrap()]);
+        for (validators, followers, member, reason) in [
+            ("[]", &[OTHER][..], "followers", "there are no validators to connect to"),
+            (&one, &[OTHER, KEY], "followers[1].publicKey", "a validator has this key"),
+            (&one, &[OTHER, OTHER], "followers[1].publicKey", "another follower has this key"),
+            (&one, &["00"], "followers[0].publicKey", "a validator's key has 64 hex digits"),
+            (&one, &[OTHER; 101], "followers", "101 are too many: at most 100"),
+        ] {
+            let error = parse(validators, followers).unwrap_err();
+            assert_eq!(error, (member.to_owned(), reason.to_owned()));
+        }
     }
 
     #[test]

@@ -19,6 +19,7 @@ use tokio::sync::watch;
 use super::StartError;
 use super::avalanchego::{AvalancheGoSource, FollowedNode};
 use crate::config::Config;
+use crate::environment::Environment;
 
 /// The engine of a node, and again what is special of its kind.
 pub(super) struct ChosenEngine {
@@ -33,7 +34,7 @@ pub(super) fn choose(
     config: &Config,
     validator: Option<BftConfig>,
     machine: &Machine,
-    (clock, chain_clock): (&Arc<dyn Clock>, Option<AdjustableClock>),
+    (environment, chain_clock): (&Environment, Option<AdjustableClock>),
     node: Option<FollowedNode>,
 ) -> ChosenEngine {
     if let Some(validator) = validator {
@@ -59,7 +60,12 @@ pub(super) fn choose(
         }
     };
     let sources = urls.into_iter().map(source).collect();
-    let mut follower = Follower::new(sources, FollowerConfig::default(), Arc::clone(clock));
+    let clock = Arc::clone(&environment.clock);
+    let mut follower = Follower::new(sources, FollowerConfig::default(), clock);
+    let validators = &config.network.validators;
+    if let Some(verifier) = validators.verifier(network, genesis, &environment.randomness) {
+        follower = follower.with_verifier(verifier);
+    }
     if let Some(chain_clock) = chain_clock {
         follower = follower.with_chain_clock(chain_clock);
     }

@@ -117,7 +117,7 @@ impl StartError {
             Self::Storage(error) => of_storage(error),
             Self::Identity(IdentityError::Damaged { .. }) => exit_code::DAMAGED,
             Self::PortInUse { .. } => exit_code::PORT_IN_USE,
-            Self::Validator(ValidatorError::InUse(_)) => exit_code::FAILURE,
+            Self::Validator(ValidatorError::InUse { .. }) => exit_code::FAILURE,
             Self::Parameters(_)
             | Self::Alias(_)
             | Self::Route(_)

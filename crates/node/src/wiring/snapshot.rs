@@ -8,7 +8,7 @@ use esker_chain::snapshot::{
     check_finished, is_unfinished,
 };
 use esker_chain::tables::POSITION;
-use esker_chain::{ChainError, Shutdown};
+use esker_chain::{ChainError, ProofVerifier, Shutdown};
 use esker_follow::FollowerConfig;
 use esker_follow::snapshot::{JoinStatusCell, Joined, SnapshotJoin, SnapshotSource};
 use esker_http::{HttpConfig, HttpState, Routes, serve};
@@ -114,9 +114,14 @@ pub(super) async fn join(
     });
     let target = Arc::new(target.await.map_err(|_| ChainError::Stopped)??);
     let id = target.genesis().id();
+    let verifier = network.validators.verifier(network.id, id, &environment.randomness);
     let source = |url| {
         let dialer = config.dialer.clone();
-        SnapshotSource::new(url, dialer, (network.id, id), config.follow_timeouts())
+        let source = SnapshotSource::new(url, dialer, (network.id, id), config.follow_timeouts());
+        match &verifier {
+            Some(verifier) => source.with_verifier(Arc::clone(verifier) as Arc<dyn ProofVerifier>),
+            None => source,
+        }
     };
     let status = JoinStatusCell::default();
     let join = SnapshotJoin::new(

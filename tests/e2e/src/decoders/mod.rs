@@ -12,6 +12,7 @@ mod evm;
 mod json;
 mod node;
 mod primitives;
+mod validators;
 
 /// One decoder.
 #[derive(Debug, Clone, Copy)]
@@ -31,6 +32,7 @@ pub const TARGETS: &[Target] = &[
     Target { name: "bundle", run: chain::bundle },
     Target { name: "bundle_stream", run: chain::bundle_stream },
     Target { name: "cb58", run: primitives::cb58 },
+    Target { name: "certificate", run: validators::certificate },
     Target { name: "codec", run: primitives::codec },
     Target { name: "config", run: node::config },
     Target { name: "evm_args", run: evm::arguments },

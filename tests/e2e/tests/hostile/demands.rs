@@ -106,7 +106,7 @@ fn of_evm(method: &str, stock: &Stock) -> Option<Vec<Value>> {
         | "debug_stopGoTrace"
         | "debug_stopCPUProfile" => vec![json!([])],
         "evm_getBalance" | "evm_getAccount" | "evm_getAccountInfo" | "evm_getTransactionCount" => {
-            vec![json!([account, "latest"]), json!([account, "0x1"])]
+            vec![json!([account, "latest"]), json!([account, "0x1"]), json!([account, "pending"])]
         }
         "anvil_impersonateAccount"
         | "hardhat_impersonateAccount"

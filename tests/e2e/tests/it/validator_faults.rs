@@ -2,8 +2,6 @@
 
 use std::io::Write as _;
 use std::net::{Ipv4Addr, TcpStream};
-use std::path::Path;
-use std::process::{Command, Stdio};
 
 use esker_client::Wallet;
 use esker_e2e::funds::{funded, key};
@@ -12,7 +10,8 @@ use esker_primitives::TxId;
 use serde_json::{Value, json};
 
 use crate::load::EVM;
-use crate::support::{PROGRAM, accept, wallet};
+use crate::support::{accept, wallet};
+use crate::validator_net::{assert_same_blocks, heights, signal, verify};
 use crate::validator_txs::transfer;
 use crate::validators::{health, new_network, shorten_timeouts, start};
 
@@ -58,36 +57,6 @@ fn is_accepted(node: &Node, x: &TxId, c: &str) -> bool {
     assert_ne!(status.status, "Rejected", "{x}: {:?}", status.reason);
     let receipt: Value = node.rpc().call(EVM, "eth_getTransactionReceipt", json!([c])).unwrap();
     status.is_accepted() && !receipt.is_null()
-}
-
-fn signal(node: &Node, name: &str) {
-    let args = [format!("-{name}"), node.pid().to_string()];
-    assert!(Command::new("kill").args(args).status().unwrap().success());
-}
-
-/// The IDs of all blocks of both chains up to these heights.
-fn blocks(node: &Node, (x, c): (u64, u64)) -> Vec<String> {
-    let on_x = (0..=x).map(|height| node.x().get_block_by_height(height).unwrap().id().to_string());
-    let on_c = (0..=c).map(|height| {
-        let params = json!([format!("{height:#x}"), false]);
-        let block: Value = node.rpc().call(EVM, "eth_getBlockByNumber", params).unwrap();
-        block["hash"].as_str().unwrap().to_owned()
-    });
-    on_x.chain(on_c).collect()
-}
-
-fn heights(node: &Node) -> (u64, u64) {
-    let c: String = node.rpc().call(EVM, "eth_blockNumber", json!([])).unwrap();
-    let c = u64::from_str_radix(c.trim_start_matches("0x"), 16).unwrap();
-    (node.x().get_height().unwrap(), c)
-}
-
-fn verify(network: &Path, number: usize) {
-    let config = network.join(format!("validator-{number}/config.toml"));
-    let mut command = Command::new(PROGRAM);
-    let command = command.args(["db", "verify", "--config"]).arg(config).stdin(Stdio::null());
-    let reported = String::from_utf8(command.output().unwrap().stdout).unwrap();
-    assert!(reported.ends_with("\nnothing is wrong\n"), "validator {number}: {reported}");
 }
 
 #[test]
@@ -163,15 +132,7 @@ fn validators_agree_through_kills_pauses_and_a_lost_quorum() {
         until("all go on", || node.x().get_tx_status(&id).unwrap().is_accepted().then_some(()));
     }
 
-    let heights = heights(&nodes[0]);
-    let first = blocks(&nodes[0], heights);
-    for node in &nodes[1..] {
-        until("it has the blocks of the first", || {
-            let (x, c) = self::heights(node);
-            (x >= heights.0 && c >= heights.1).then_some(())
-        });
-        assert_eq!(blocks(node, heights), first);
-    }
+    assert_same_blocks(&nodes.iter().collect::<Vec<_>>());
     for node in nodes {
         assert!(node.stop().unwrap().success());
     }

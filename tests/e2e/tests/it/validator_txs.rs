@@ -21,7 +21,7 @@ use crate::validators::{new_network, start, status};
 const AMOUNT: u64 = 2_000_000_000;
 const BURNED: u64 = 100_000_000;
 
-fn chain_id(node: &Node, alias: &str) -> ChainId {
+pub(crate) fn chain_id(node: &Node, alias: &str) -> ChainId {
     let params = json!({ "alias": alias });
     let reply: Value = node.rpc().call("/ext/info", "info.getBlockchainID", params).unwrap();
     reply["blockchainID"].as_str().unwrap().parse().unwrap()

@@ -16,7 +16,7 @@ use crate::support::{PROGRAM, esker, wait_accepted, wallet};
 
 /// A port from which `count` ports are free. Not one that the system gives to outgoing connections: such a connection
 /// could have it while a validator is down.
-fn free_ports(count: u16) -> u16 {
+pub(crate) fn free_ports(count: u16) -> u16 {
     static TAKEN: AtomicU16 = AtomicU16::new(0);
     let of_process = u16::try_from(std::process::id() % 900).unwrap() * 20;
     until("enough ports in a row are free", || {
@@ -28,9 +28,15 @@ fn free_ports(count: u16) -> u16 {
 
 /// Makes a network in a new folder; its first port.
 pub(crate) fn new_network(out: &Path, validators: u16) -> u16 {
-    let base = free_ports(2 * validators);
+    new_network_with(out, (validators, 0))
+}
+
+/// As [`new_network`], with followers.
+pub(crate) fn new_network_with(out: &Path, (validators, followers): (u16, u16)) -> u16 {
+    let base = free_ports(2 * validators + followers);
     let output = Command::new(PROGRAM)
         .args(["network", "new", "--validators", &validators.to_string()])
+        .args(["--followers", &followers.to_string()])
         .args(["--base-port", &base.to_string(), "--out"])
         .arg(out)
         .output()
@@ -62,14 +68,17 @@ fn run(network: &Path, number: usize, args: &[&str]) -> (Option<i32>, String) {
 }
 
 pub(crate) fn start(network: &Path, number: usize) -> Node {
+    builder(network, number).start().unwrap()
+}
+
+/// A validator that is not started yet.
+pub(crate) fn builder(network: &Path, number: usize) -> NodeBuilder {
     let folder = network.join(format!("validator-{number}"));
     NodeBuilder::new(PROGRAM)
         .network(network.join("network.json"))
         .data_dir(folder.join("data"))
         .arg("--validator-key")
         .arg(folder.join("key"))
-        .start()
-        .unwrap()
 }
 
 pub(crate) fn status(node: &Node) -> Value {
@@ -85,7 +94,7 @@ pub(crate) fn health(node: &Node) -> (Option<String>, Value) {
 }
 
 /// Sends a payment to one node and waits until others have accepted it.
-fn pay(to: &Node, others: &[&Node]) {
+pub(crate) fn pay(to: &Node, others: &[&Node]) {
     let own = wallet(to, "X", funded());
     let output = Wallet::output(own.params().fee_asset_id, 5, own.owner());
     let tx = own.base_tx(vec![output], b"among validators").unwrap();
@@ -128,7 +137,20 @@ fn four_validators_decide_and_one_may_be_killed() {
     }
     let metrics = nodes[0].rpc().http().request("GET", "/ext/metrics", &[], b"").unwrap();
     let metrics = String::from_utf8(metrics.body.to_vec()).unwrap();
-    assert!(metrics.contains("\nesker_validator_rounds_total{result=\"final\"} "), "{metrics}");
+    let value = |series: &str| {
+        let line = metrics.lines().find(|line| line.starts_with(&format!("{series} ")));
+        let value = line.and_then(|line| line.rsplit_once(' ')?.1.parse::<u64>().ok());
+        value.unwrap_or_else(|| panic!("{series}: {metrics}"))
+    };
+    assert!(value("esker_validator_rounds_total{result=\"final\"}") > 0);
+    assert_eq!((value("esker_validator_quorum"), value("esker_validator_voting")), (3, 1));
+    let votes = |kind| value(&format!("esker_validator_votes_total{{kind=\"{kind}\"}}"));
+    assert!(votes("notarize") > 0 && votes("finalize") > 0);
+    assert_eq!(votes("conflicting"), 0);
+    let by_validator = metrics.lines().filter(|line| {
+        line.starts_with("esker_validator_votes_by_validator_total{") && !line.ends_with(" 0")
+    });
+    assert_eq!(by_validator.count(), 4, "{metrics}");
 
     // Two of four do not decide, and say so.
     fourth.kill().unwrap();
@@ -227,40 +249,56 @@ impl Drop for RunningNetwork {
     }
 }
 
+/// What the README's commands do: four validators and a follower, a transaction sent to one node and read from another.
 #[test]
-fn one_command_runs_four_validators_and_stops_them() {
+fn the_commands_of_the_readme_run_four_validators_and_a_follower_and_stop_them() {
+    let readme = std::fs::read_to_string(tests_path("../README.md")).unwrap();
+    let new = readme.lines().find_map(|line| line.strip_prefix("    esker network new ")).unwrap();
     let folder = tempfile::tempdir().unwrap();
     let network = folder.path().join("net");
-    let base = new_network(&network, 4);
+    let base = free_ports(9);
+    let made = Command::new(PROGRAM)
+        .args(["network", "new"])
+        .args(new.split_whitespace())
+        .args(["--base-port", &base.to_string()])
+        .current_dir(folder.path())
+        .output()
+        .unwrap();
+    assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+    assert!(readme.contains("\n    esker network run net\n"), "the next command");
     let (code, text) = esker(&["network", "run"], &[folder.path()]);
     assert_eq!(code, Some(2), "{text}");
-    let log = std::fs::File::create(folder.path().join("log")).unwrap();
-    let child = Command::new(PROGRAM)
-        .args(["network", "run"])
-        .arg(&network)
-        .stdin(Stdio::null())
-        .stdout(log)
-        .spawn()
-        .unwrap();
-    let mut running = RunningNetwork(child);
-    let address = |number: u16| SocketAddr::from((Ipv4Addr::LOCALHOST, base + 2 * (number - 1)));
-    let chain = |number| XvmClient::new(address(number), "X");
-    for number in 1..=4 {
-        until("a validator answers", || chain(number).get_height().ok());
+    let run_network = || {
+        let log = std::fs::File::create(folder.path().join("log")).unwrap();
+        let mut command = Command::new(PROGRAM);
+        let command = command.args(["network", "run"]).arg(&network).stdin(Stdio::null());
+        RunningNetwork(command.stdout(log).spawn().unwrap())
+    };
+    let mut running = run_network();
+    let address = |offset: u16| SocketAddr::from((Ipv4Addr::LOCALHOST, base + offset));
+    let chain = |offset| XvmClient::new(address(offset), "X");
+    for offset in [0, 2, 4, 6, 8] {
+        until("a node answers", || chain(offset).get_height().ok());
     }
 
-    // As the README shows: sent to the first, read from the fourth.
-    let readme = std::fs::read_to_string(tests_path("../README.md")).unwrap();
-    let (_, rest) = readme.split_once(r#""evm_sendRawTransaction","params":[""#).unwrap();
-    let (raw, _) = rest.split_once('"').unwrap();
+    // The node that the README sends to, and the one that it reads from.
+    let (before, rest) = readme.split_once(r#""evm_sendRawTransaction","params":[""#).unwrap();
+    let (raw, rest) = rest.split_once('"').unwrap();
+    let port_of = |text: &str| -> u16 { text.split('/').next().unwrap().parse().unwrap() };
+    let to = port_of(before.rsplit_once("http://127.0.0.1:").unwrap().1) - 9650;
+    let from = port_of(rest.split_once("http://127.0.0.1:").unwrap().1) - 9650;
+    assert_eq!((to, from), (0, 8), "the first validator, and the follower");
     let _hash: Value =
-        RpcClient::new(address(1)).call(EVM, "evm_sendRawTransaction", json!([raw])).unwrap();
+        RpcClient::new(address(to)).call(EVM, "evm_sendRawTransaction", json!([raw])).unwrap();
     let params = json!(["0x0707070707070707070707070707070707070707", "latest"]);
-    until("the fourth has it", || {
+    until("the follower has it", || {
         let balance: String =
-            RpcClient::new(address(4)).call(EVM, "evm_getBalance", params.clone()).unwrap();
+            RpcClient::new(address(from)).call(EVM, "evm_getBalance", params.clone()).unwrap();
         (balance == "0x9").then_some(())
     });
+    let (_, status) = esker(&["status", "--url", &format!("http://{}", address(from))], &[]);
+    assert!(status.contains("\nrole       follower\n"), "{status}");
+    assert!(status.contains("\npeers      4\n"), "{status}");
 
     let pid = running.0.id().to_string();
     assert!(Command::new("kill").arg(&pid).status().unwrap().success());
@@ -269,6 +307,24 @@ fn one_command_runs_four_validators_and_stops_them() {
     let log = std::fs::read_to_string(folder.path().join("log")).unwrap();
     for number in 1..=4 {
         assert!(log.contains(&format!("{number} | validator ended: exit status: 0\n")), "{log}");
+    }
+    assert!(log.contains("f1 | follower ended: exit status: 0\n"), "{log}");
+
+    // Killed, it can't stop them: they end by themselves, and the keys can be used again.
+    let mut running = run_network();
+    for offset in [0, 2, 4, 6, 8] {
+        until("a node answers", || chain(offset).get_height().ok());
+    }
+    running.0.kill().unwrap();
+    running.0.wait().unwrap();
+    for number in 1..=4 {
+        until("it has ended without the command", || {
+            chain(2 * (number - 1)).get_height().is_err().then_some(())
+        });
+        until("its key is free", || {
+            let key = std::fs::File::open(network.join(format!("validator-{number}/key"))).unwrap();
+            key.try_lock().ok()
+        });
     }
 }
 

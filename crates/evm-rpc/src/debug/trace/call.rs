@@ -21,7 +21,7 @@ pub(super) fn trace_call(
     writer: &mut ResultWriter,
 ) -> Result<(), RpcError> {
     let header = match at {
-        BlockNumberOrHash::Number(BlockNumber::Pending) => {
+        BlockNumberOrHash::Number(BlockNumber::Pending) if !transact.reads.is_pending(at) => {
             return Err(RpcError::new("tracing on top of pending is not supported"));
         }
         BlockNumberOrHash::Number(number) => {

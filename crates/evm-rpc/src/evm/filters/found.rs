@@ -83,7 +83,7 @@ impl Serialize for FoundLogs {
         serializer.collect_seq(self.0.iter().map(|found| LogReply {
             log: &found.log,
             block_number: found.block_number,
-            block_hash: found.block_hash,
+            block_hash: Some(found.block_hash),
             transaction_hash: found.transaction_hash,
             transaction_index: found.transaction_index,
             log_index: found.log_index,

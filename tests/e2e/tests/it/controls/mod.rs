@@ -3,6 +3,7 @@
 mod followers;
 mod impersonation;
 mod mining;
+mod pending;
 mod snapshots;
 mod state;
 mod time;

@@ -111,7 +111,6 @@ fn hostile_changes_change_nothing() {
     let size = "expected a number of at most 256 bits";
     let missing = "missing value for required argument";
     for (method, params, text) in [
-        ("setBalance", json!([OTHER, max]), "the most that can be set"),
         ("setBalance", json!([OTHER, above]), size),
         ("setBalance", json!([OTHER, -1]), size),
         ("setBalance", json!([OTHER]), missing),
@@ -133,9 +132,39 @@ fn hostile_changes_change_nothing() {
         }
     }
     let got = error(&node, "anvil_addBalance", json!([super::FIRST, max]));
-    assert!(got.contains("the most that can be set"), "{got}");
+    assert!(got.contains("the most that an account can have"), "{got}");
     assert_eq!(see(&node), before);
     assert_eq!(receipt(&node, &send(&node))["status"], "0x1");
+}
+
+#[test]
+fn any_balance_is_accounted_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let node = start(folder.path());
+    let max = format!("0x{}", "f".repeat(64));
+    // The second is the recipient of all fees.
+    let coinbase = "0x0100000000000000000000000000000000000000";
+    for account in [OTHER, coinbase, CONTRACT] {
+        result(&node, "anvil_setBalance", json!([account, max]));
+        assert_eq!(result(&node, "eth_getBalance", json!([account, "latest"])), max);
+    }
+    result(&node, "hardhat_setBalance", json!([super::FIRST, format!("0x1{}", "0".repeat(32))]));
+    // No account can have more: what would come on top is lost.
+    receipt(&node, &send(&node));
+    let tx = json!([{"from": super::FIRST, "to": CONTRACT, "value": "0x7", "gas": "0x5208"}]);
+    let failed = result(&node, "eth_sendTransaction", tx);
+    assert_eq!(receipt(&node, &failed)["status"], "0x0");
+    result(&node, "anvil_impersonateAccount", json!([OTHER]));
+    let value = format!("0x8{}", "0".repeat(63));
+    let tx = json!([{"from": OTHER, "to": super::FIRST, "value": value, "gas": "0x5208"}]);
+    let sent = result(&node, "eth_sendTransaction", tx);
+    assert_eq!(receipt(&node, &sent)["status"], "0x1");
+    result(&node, "anvil_setBalance", json!([CONTRACT, "0x0"]));
+    let seen = see(&node);
+    node.stop().unwrap();
+    verify(folder.path());
+    let copy = tempfile::tempdir().unwrap();
+    assert_eq!(see(&imported(folder.path(), copy.path())), seen);
 }
 
 #[test]

@@ -21,12 +21,12 @@ use crate::load::Mover;
 use crate::support::json_lines;
 
 /// Bundles of the honest source that liars know.
-const KNOWN: usize = 4;
+pub(crate) const KNOWN: usize = 4;
 
 /// A source that answers each request with the same bytes, and then either closes or stays silent.
 #[derive(Debug)]
-struct Liar {
-    address: SocketAddr,
+pub(crate) struct Liar {
+    pub(crate) address: SocketAddr,
     /// Requests that it has answered.
     requests: Arc<AtomicUsize>,
 }
@@ -64,7 +64,7 @@ impl Liar {
         Self::start(reply(body), true)
     }
 
-    fn with_records(records: &[Record]) -> Self {
+    pub(crate) fn with_records(records: &[Record]) -> Self {
         Self::with_body(&body(records))
     }
 }
@@ -80,7 +80,7 @@ fn body(records: &[Record]) -> Vec<u8> {
 }
 
 /// The first records of an honest source.
-fn honest_records(source: &Node) -> (Hello, Vec<(Bundle, Option<Bytes>)>) {
+pub(crate) fn honest_records(source: &Node) -> (Hello, Vec<(Bundle, Option<Bytes>)>) {
     let mut stream = TcpStream::connect(source.address()).unwrap();
     stream.set_read_timeout(Some(PATIENCE)).unwrap();
     let request = "GET /ext/sync/bundles?from=1 HTTP/1.0\r\nHost: localhost\r\n\r\n";
@@ -112,12 +112,12 @@ fn honest_records(source: &Node) -> (Hello, Vec<(Bundle, Option<Bytes>)>) {
     (hello.unwrap(), bundles)
 }
 
-fn record((bundle, proof): &(Bundle, Option<Bytes>)) -> Record {
+pub(crate) fn record((bundle, proof): &(Bundle, Option<Bytes>)) -> Record {
     Record::Bundle { bundle: bundle.clone(), proof: proof.clone() }
 }
 
 /// The bundle with a changed byte in its block.
-fn tampered((bundle, proof): &(Bundle, Option<Bytes>)) -> Record {
+pub(crate) fn tampered((bundle, proof): &(Bundle, Option<Bytes>)) -> Record {
     let mut bundle = bundle.clone();
     let mut block = bundle.blocks[0].1.to_vec();
     let last = block.len() - 1;

@@ -6,7 +6,7 @@ mod crowd;
 mod faults;
 mod forward;
 mod golden;
-mod lies;
+pub(crate) mod lies;
 mod load;
 mod measure;
 mod snapshot;

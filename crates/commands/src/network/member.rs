@@ -1,0 +1,26 @@
+//! A validator that `esker network run` has started ends with it, also if the command is killed and can stop nothing.
+
+use std::io::{self, Read as _};
+use std::thread;
+
+use rustix::process::{Signal, getpid, kill_process};
+
+use super::run::STOP_WITHIN;
+
+/// The first argument of such a process, before those of its command. Its input is a pipe of which the command has the
+/// other end.
+pub const MEMBER_ARGUMENT: &str = "network-member";
+
+/// Stops this process as a signal does when its input ends, and ends it if it has not stopped after a minute.
+pub fn stop_with_input() {
+    let watch = || {
+        let mut input = io::stdin().lock();
+        // Nothing is ever written to it.
+        while let Ok(1..) = input.read(&mut [0; 64]) {}
+        let _sent = kill_process(getpid(), Signal::TERM);
+        thread::sleep(STOP_WITHIN);
+        let _killed = kill_process(getpid(), Signal::KILL);
+    };
+    // Without the thread it runs as well.
+    let _thread = thread::Builder::new().name("input".to_owned()).spawn(watch);
+}
