@@ -3,8 +3,8 @@
 //! A node announces what joins its pools to its peers, by ID, at once or after a short interval since the last time. A
 //! peer requests what it does not have, once, and takes it into its own pools as if a client had sent it. All that waits
 //! is announced again at longer intervals: a peer may have been down. Nothing depends on a message: a transaction that is
-//! not passed on waits until its node proposes. Each peer has a
-//! bound of its own of what it may cost this node: a dishonest one takes nothing from the others.
+//! not passed on waits until its node proposes. Each peer has a bound of its own of what it may cost this node: a
+//! dishonest one takes nothing from the others.
 
 mod budget;
 mod message;
@@ -106,8 +106,10 @@ pub(crate) async fn run<E: Clock, B, S, R>(
                         Vec::new()
                     }
                 };
-                let due = if exchange.has_work() { earliest } else { exchange.next_due() };
-                next = next.min(due.max(earliest));
+                next = next.min(exchange.next_due());
+                if exchange.has_work() {
+                    next = next.min(earliest);
+                }
                 outgoing
             }
         };
@@ -127,13 +129,15 @@ struct Exchange {
     delivered: BTreeSet<TxKey>,
     announce_all_at: SystemTime,
     wanted: BTreeMap<TxKey, Wanted>,
+    /// No time of `wanted` is over before this one.
+    ask_others_at: Option<SystemTime>,
     /// How many of `wanted` a peer was asked for.
     requested: BTreeMap<PublicKey, usize>,
     /// What peers have requested since the last look.
     asked: BTreeMap<PublicKey, BTreeSet<TxKey>>,
     /// Refused transactions, and until when they are not requested.
     refused: BTreeMap<TxKey, SystemTime>,
-    /// The peers are those of the network file, so that these are few.
+    /// The network has validators only, so that these are few.
     budgets: BTreeMap<PublicKey, Budgets>,
 }
 
@@ -154,6 +158,7 @@ impl Exchange {
             delivered: BTreeSet::new(),
             announce_all_at: SystemTime::UNIX_EPOCH,
             wanted: BTreeMap::new(),
+            ask_others_at: None,
             requested: BTreeMap::new(),
             asked: BTreeMap::new(),
             refused: BTreeMap::new(),
@@ -166,10 +171,9 @@ impl Exchange {
         !self.unannounced.is_empty() || !self.asked.is_empty()
     }
 
-    /// When all is announced again, or another peer is asked for what was not delivered.
+    /// When a look has something to do even if nothing happens.
     fn next_due(&self) -> SystemTime {
-        let retry = self.wanted.values().map(|wanted| wanted.until).min();
-        retry.map_or(self.announce_all_at, |retry| retry.min(self.announce_all_at))
+        self.ask_others_at.map_or(self.announce_all_at, |at| at.min(self.announce_all_at))
     }
 
     /// Announces what is new in the pools, sends what was requested, and asks another peer for what was not delivered.
@@ -208,29 +212,24 @@ impl Exchange {
         });
     }
 
-    /// What peers have requested. Too much for a look waits for the next one; what is beyond a peer's bound it requests
-    /// again.
+    /// What peers have requested. Too much for a look waits for the next one; what is beyond a peer's budget is not sent.
     fn deliveries(&mut self, now: SystemTime) -> Vec<Outgoing> {
         let asked = std::mem::take(&mut self.asked);
-        let of_peer = MAX_SENT / asked.len().max(1);
+        let share = MAX_SENT / asked.len().max(1);
         let mut outgoing = Vec::new();
         for (peer, mut keys) in asked {
-            let (mut txs, mut left) = (Vec::new(), of_peer);
+            let (mut txs, mut left) = (Vec::new(), share);
             while left > 0
                 && let Some(key) = keys.pop_first()
             {
-                let waiting = self.pools.waiting(&key.chain, key.kind, &key.id);
-                // One that fits no message stays here.
-                let Some(tx) = waiting.filter(|tx| delivered_len(tx) <= MAX_MESSAGE / 2) else {
-                    continue;
-                };
+                let Some(tx) = self.pools.waiting(&key.chain, key.kind, &key.id) else { continue };
                 let len = delivered_len(&tx);
-                if !budgets_of(&mut self.budgets, &peer, now).may_send(now, len) {
-                    keys.clear();
-                    break;
+                // One that fits no message stays here.
+                let fits = len <= MAX_MESSAGE / 2;
+                if fits && budgets_of(&mut self.budgets, &peer, now).may_send(now, len) {
+                    left = left.saturating_sub(len);
+                    txs.push(tx);
                 }
-                left = left.saturating_sub(len);
-                txs.push(tx);
             }
             if !keys.is_empty() {
                 self.asked.insert(peer.clone(), keys);
@@ -243,6 +242,9 @@ impl Exchange {
 
     /// Asks the next peer for what was not delivered in time, and forgets what no other has announced.
     fn ask_others(&mut self, now: SystemTime) -> Vec<Outgoing> {
+        if self.ask_others_at.is_none_or(|at| now < at) {
+            return Vec::new();
+        }
         let Self { wanted, requested, pools, .. } = self;
         let mut requests: BTreeMap<PublicKey, Vec<TxKey>> = BTreeMap::new();
         requested.clear();
@@ -259,6 +261,7 @@ impl Exchange {
             *requested.entry(wanted.asked.clone()).or_default() += 1;
             true
         });
+        self.ask_others_at = wanted.values().map(|wanted| wanted.until).min();
         let messages = requests.iter().flat_map(|(peer, keys)| {
             let request = |keys: &[TxKey]| Message::Request(keys.to_vec());
             keys.chunks(MAX_ITEMS).map(move |keys| (Recipients::One(peer.clone()), request(keys)))
@@ -316,6 +319,7 @@ impl Exchange {
         if missing.is_empty() {
             return Vec::new();
         }
+        self.ask_others_at.get_or_insert(now + DELIVERY);
         vec![(Recipients::One(peer), Message::Request(missing))]
     }
 

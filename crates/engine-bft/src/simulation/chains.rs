@@ -199,6 +199,10 @@ impl Scenario for Chains {
         true
     }
 
+    fn is_killed(&self, node: usize) -> bool {
+        self.disks[node].has_crashed()
+    }
+
     fn act(&mut self, step: u64, nodes: &Running<'_, World>, random: &mut Random) {
         if step >= SENDING {
             return self.send_again(step, nodes, random);

@@ -47,12 +47,13 @@ struct Node<C> {
     chains: C,
     machine: Arc<VirtualMachine>,
     handle: Handle<()>,
+    run: u64,
     /// It is killed at its next write.
     is_dying: bool,
 }
 
-/// An engine that has ended: its node and the reason.
-type Failure = (usize, String);
+/// An engine that has ended: its node, the number of its run, and the reason.
+type Failure = (usize, u64, String);
 
 /// All nodes and what is known of them.
 struct World<S: Scenario> {
@@ -127,6 +128,7 @@ impl<S: Scenario> World<S> {
 
     async fn start(&mut self, context: &Context, wires: &Wires, node: usize) {
         self.runs += 1;
+        let run = self.runs;
         let context = context.child("node").with_attribute("run", self.runs);
         let Opened { chains, machine, clock, pools } = self.scenario.open(node);
         let time = context.child("machine");
@@ -156,9 +158,9 @@ impl<S: Scenario> World<S> {
         let failures = Arc::clone(&self.failures);
         let handle = context.spawn(move |context| async move {
             let error = stack::run(context, validator, failure, links).await;
-            failures.lock().push((node, error.to_string()));
+            failures.lock().push((node, run, error.to_string()));
         });
-        self.nodes[node] = Some(Node { chains, machine, handle, is_dying: false });
+        self.nodes[node] = Some(Node { chains, machine, handle, run, is_dying: false });
     }
 
     fn count(&mut self, what: &str) {
@@ -229,7 +231,7 @@ impl<S: Scenario> World<S> {
                 }
                 _ => {}
             }
-            self.users(|scenario, nodes, random| scenario.act(step, nodes, random));
+            self.users(|scenario, nodes, random| scenario.act(step, nodes, random)).await;
             context.sleep(STEP).await;
             self.check(step).await;
         }
@@ -247,7 +249,7 @@ impl<S: Scenario> World<S> {
         let mut step = STEPS;
         while !self.is_complete() {
             assert!(step < STEPS + PATIENCE, "still waiting: {}", self.describe());
-            self.users(|scenario, nodes, random| scenario.send_again(step, nodes, random));
+            self.users(|scenario, nodes, random| scenario.send_again(step, nodes, random)).await;
             context.sleep(STEP).await;
             self.check(step).await;
             step += 1;
@@ -261,8 +263,20 @@ impl<S: Scenario> World<S> {
         Outcome { height, tip, counts: self.counts, trace }
     }
 
+    /// Ends the nodes that were killed in a write: nobody reaches them any more.
+    async fn end_killed(&mut self) {
+        for node in 0..NODES {
+            let is_dying = self.nodes[node].as_ref().is_some_and(|node| node.is_dying);
+            if is_dying && self.scenario.is_killed(node) {
+                self.count("crashes in a write");
+                self.crash(node).await;
+            }
+        }
+    }
+
     /// Lets users act on the running nodes.
-    fn users(&mut self, act: impl FnOnce(&mut S, &[Option<&S::Chains>], &mut Random)) {
+    async fn users(&mut self, act: impl FnOnce(&mut S, &[Option<&S::Chains>], &mut Random)) {
+        self.end_killed().await;
         self.live().for_each(|(_, node)| node.machine.set_clock());
         let nodes: Vec<_> =
             self.nodes.iter().map(|node| node.as_ref().map(|node| &node.chains)).collect();
@@ -273,12 +287,12 @@ impl<S: Scenario> World<S> {
     /// that was final is gone.
     async fn check(&mut self, step: u64) {
         let failures = std::mem::take(&mut *self.failures.lock());
-        for (node, error) in failures {
-            let is_dying = self.nodes[node].as_ref().is_some_and(|node| node.is_dying);
-            assert!(is_dying, "step {step}: the engine of node {node} has ended: {error}");
-            self.count("crashes in a write");
-            self.crash(node).await;
+        for (node, run, error) in failures {
+            let running = self.nodes[node].as_ref().filter(|running| running.run == run);
+            let is_unexpected = running.is_some_and(|running| !running.is_dying);
+            assert!(!is_unexpected, "step {step}: the engine of node {node} has ended: {error}");
         }
+        self.end_killed().await;
         for (i, node) in self.nodes.iter().enumerate() {
             let Some(node) = node else { continue };
             let (last, last_id) = node.machine.last_final();

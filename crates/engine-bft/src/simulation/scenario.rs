@@ -64,6 +64,11 @@ pub(super) trait Scenario {
         false
     }
 
+    /// Whether a node has come to the write at which it is killed.
+    fn is_killed(&self, _node: usize) -> bool {
+        false
+    }
+
     /// Users act, in a step of the faults.
     fn act(&mut self, step: u64, nodes: &Running<'_, Self::Chains>, random: &mut Random);
 
