@@ -4,8 +4,8 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { JsonRpcProvider, toBeHex } from 'ethers';
-import { steps } from './check.mjs';
+import { JsonRpcProvider, toQuantity } from 'ethers';
+import { steps, until } from './check.mjs';
 import { FIRST, NOBODY, UNIT, rpcOf } from './evm.mjs';
 
 const url = rpcOf(process.argv[2]);
@@ -20,7 +20,7 @@ process.env.HOME = folder;
 const require = createRequire(import.meta.url);
 const helpers = require('@nomicfoundation/hardhat-network-helpers');
 const { time } = helpers;
-const node = new JsonRpcProvider(url, undefined, { cacheTimeout: -1 });
+const node = new JsonRpcProvider(url, undefined, { cacheTimeout: -1, pollingInterval: 20 });
 const CONTRACT = '0x00000000000000000000000000000000000000c1';
 /** Returns the slot 0. */
 const CODE = '0x60005460005260206000f3';
@@ -29,7 +29,16 @@ const RANDOM = '0x4460005260206000f3';
 const MAX = 2n ** 256n - 1n;
 
 const send = (from, value, more = {}) =>
-  node.send('eth_sendTransaction', [{ from, to: NOBODY, value: toBeHex(value), gas: '0x5208', ...more }]);
+  node.send('eth_sendTransaction', [{ from, to: NOBODY, value: toQuantity(value), gas: '0x5208', ...more }]);
+/** The receipt; ethers would wait for one more block if this one came too soon. */
+async function done(hash) {
+  let receipt;
+  await until('the transaction is in a block', async () => {
+    receipt = await node.getTransactionReceipt(hash);
+    return receipt !== null;
+  });
+  return receipt;
+}
 const latest = () => node.getBlock('latest');
 
 let made = 0;
@@ -69,7 +78,7 @@ await steps([
   ['impersonateAccount, stopImpersonatingAccount', async () => {
     await helpers.impersonateAccount(CONTRACT);
     const hash = await send(CONTRACT, 5n);
-    assert.equal((await node.waitForTransaction(hash)).from.toLowerCase(), CONTRACT);
+    assert.equal((await done(hash)).from.toLowerCase(), CONTRACT);
     await helpers.stopImpersonatingAccount(CONTRACT);
     await assert.rejects(send(CONTRACT, 5n));
   }],
@@ -82,10 +91,10 @@ await steps([
   }],
   ['setNextBlockBaseFeePerGas, setBlockGasLimit, setCoinbase, setPrevRandao', async () => {
     await helpers.setNextBlockBaseFeePerGas(0);
-    await node.waitForTransaction(await send(FIRST, 5n, { gasPrice: '0x0' }));
+    await done(await send(FIRST, 5n, { gasPrice: '0x0' }));
     assert.equal((await latest()).baseFeePerGas, 0n);
     await helpers.setNextBlockBaseFeePerGas(30_000_000_000n);
-    await node.waitForTransaction(await send(FIRST, 5n));
+    await done(await send(FIRST, 5n));
     assert.equal((await latest()).baseFeePerGas, 30_000_000_000n);
     await helpers.setBlockGasLimit(1_000_000);
     await helpers.setCoinbase(CONTRACT);

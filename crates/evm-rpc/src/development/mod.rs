@@ -3,6 +3,7 @@
 //!
 //! Only `esker dev` has these methods; no service of the list `eth-apis` switches them on.
 
+mod dump;
 mod header;
 mod impersonation;
 mod mining;
@@ -19,7 +20,7 @@ use alloy_primitives::B256;
 use esker_evm::chain::Evm;
 use esker_evm::control::{Controls, Snapshots};
 use esker_evm::rules::Instructions;
-use esker_rpc::{MethodTable, RpcError, Service};
+use esker_rpc::{MethodTable, RpcError, Service, cost};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -70,6 +71,11 @@ pub fn development_methods(node: &Arc<DevelopmentNode>) -> Service {
         .on_list("dropAllTransactions", mining::drop_all)
         .on_list_async("setLoggingEnabled", time::set_logging)
         .params(&["enabled"])
+        .on_list_blocking_with("dumpState", dump::dump)
+        .params(&["history"])
+        .cost(cost::HEAVY)
+        .on_list_async("loadState", dump::load)
+        .params(&["state"])
         .on_list_async("enableTraces", header::enable_traces)
         .on_list("setNextBlockBaseFeePerGas", header::set_base_fee)
         .params(&["wei"])

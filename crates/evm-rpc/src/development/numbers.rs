@@ -21,7 +21,7 @@ esker_rpc::schema!(Number, "Number", {
 });
 
 impl Number {
-    fn parse(text: &[u8]) -> Option<U256> {
+    pub(super) fn parse(text: &[u8]) -> Option<U256> {
         let (digits, radix) = match text {
             [b'0', b'x' | b'X', digits @ ..] => (digits, 16),
             digits => (digits, 10),

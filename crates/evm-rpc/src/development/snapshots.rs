@@ -54,7 +54,12 @@ impl Argument for ResetOptions {
         let mut options = serde_json::from_slice::<serde_json::Map<_, _>>(value.as_bytes())
             .map_err(|_| ArgumentError::text("expected an object"))?;
         let forking = options.remove("forking").unwrap_or_default();
-        Ok(Self { forks: forking != serde_json::Value::Null })
+        // viem sends one without an address and a number.
+        let forks = match &forking {
+            serde_json::Value::Object(members) => members.values().any(|value| !value.is_null()),
+            other => !other.is_null(),
+        };
+        Ok(Self { forks })
     }
 }
 

@@ -24,7 +24,8 @@ fn a_reset_goes_back_to_the_beginning() {
         let snapshot = ask("evm_snapshot", json!([]));
         ask("evm_setAutomine", json!([false]));
         send(&node);
-        ask(reset, json!([{}]));
+        // As viem asks for it.
+        ask(reset, json!([{"forking": {"blockNumber": null}}]));
         assert_eq!(ask("eth_getBlockByNumber", json!(["latest", true])), beginning);
         assert_eq!(ask("eth_getBalance", json!([OTHER, "latest"])), "0x0");
         assert_eq!(ask("txpool_status", json!([])), json!({"pending": "0x0", "queued": "0x0"}));

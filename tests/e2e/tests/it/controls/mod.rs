@@ -1,6 +1,7 @@
 //! The controls of `esker dev`, in the forms of anvil and Hardhat.
 
 mod beginning;
+mod dump;
 mod followers;
 mod header;
 mod impersonation;
