@@ -96,6 +96,8 @@ fn of_evm(method: &str, stock: &Stock) -> Option<Vec<Value>> {
         | "anvil_removeBlockTimestampInterval"
         | "evm_removeBlockTimestampInterval"
         | "anvil_nodeInfo"
+        | "anvil_enableTraces"
+        | "anvil_dumpState"
         | "anvil_metadata"
         | "hardhat_getAutomine"
         | "hardhat_metadata"
@@ -111,7 +113,9 @@ fn of_evm(method: &str, stock: &Stock) -> Option<Vec<Value>> {
         "anvil_impersonateAccount"
         | "hardhat_impersonateAccount"
         | "anvil_stopImpersonatingAccount"
-        | "hardhat_stopImpersonatingAccount" => vec![json!([CONTRACT])],
+        | "hardhat_stopImpersonatingAccount"
+        | "anvil_setCoinbase"
+        | "hardhat_setCoinbase" => vec![json!([CONTRACT])],
         "evm_sendUnsignedTransaction" => vec![json!([tx])],
         // No snapshot of this number: the node stays as it is for the other methods.
         "anvil_revert" | "evm_revert" => vec![json!(["0x0"])],
@@ -140,18 +144,15 @@ fn of_evm(method: &str, stock: &Stock) -> Option<Vec<Value>> {
         "anvil_setNextBlockBaseFeePerGas" | "hardhat_setNextBlockBaseFeePerGas" => {
             vec![json!([format!("0x{}", "f".repeat(64))])]
         }
-        "anvil_setBlockGasLimit" | "evm_setBlockGasLimit" => vec![json!(["0xffffffffffffffff"])],
-        "anvil_setCoinbase" | "hardhat_setCoinbase" => vec![json!([CONTRACT])],
+        "anvil_setBlockGasLimit" | "evm_setBlockGasLimit" | "anvil_rollback" => {
+            vec![json!(["0xffffffffffffffff"])]
+        }
         "anvil_setPrevRandao" | "hardhat_setPrevRandao" => {
             vec![json!([format!("0x{}", "5a".repeat(32))])]
         }
-        "anvil_setMinGasPrice" | "hardhat_setMinGasPrice" => vec![json!(["0x1"])],
+        "anvil_setMinGasPrice" | "hardhat_setMinGasPrice" => vec![json!(["0x3b9aca01"])],
         "anvil_setRpcUrl" => vec![json!(["http://127.0.0.1:1"])],
-        "anvil_enableTraces" => vec![json!([])],
         "anvil_reset" | "hardhat_reset" => vec![json!([{ "forking": { "blockNumber": 1 } }])],
-        "anvil_dumpState" => vec![json!([])],
-        "anvil_loadState" => vec![json!([text])],
-        "anvil_rollback" => vec![json!(["0xffffffffffffffff"])],
         "anvil_dealERC20" => vec![json!([account, CONTRACT, "0x1"])],
         "anvil_setERC20Allowance" => vec![json!([account, other, CONTRACT, "0x1"])],
         "anvil_setNonce" | "hardhat_setNonce" => vec![json!([CONTRACT, "0x1"])],
@@ -234,7 +235,9 @@ fn of_evm(method: &str, stock: &Stock) -> Option<Vec<Value>> {
             json!([{ "blockStateCalls": large_blocks }, "latest"]),
             json!([far, "earliest"]),
         ],
-        "evm_sendRawTransaction" | "web3_sha3" | "debug_traceBlock" => vec![json!([text])],
+        "evm_sendRawTransaction" | "web3_sha3" | "debug_traceBlock" | "anvil_loadState" => {
+            vec![json!([text])]
+        }
         "evm_sendRawTransactionSync" => vec![json!([text, 1000])],
         "evm_sendTransaction" | "evm_fillTransaction" => vec![json!([tx]), json!([no_gas])],
         "evm_signTransaction" => {
