@@ -96,6 +96,8 @@ fn of_evm(method: &str, stock: &Stock) -> Option<Vec<Value>> {
         | "anvil_removeBlockTimestampInterval"
         | "evm_removeBlockTimestampInterval"
         | "anvil_nodeInfo"
+        | "anvil_enableTraces"
+        | "anvil_dumpState"
         | "anvil_metadata"
         | "hardhat_getAutomine"
         | "hardhat_metadata"
@@ -150,6 +152,7 @@ fn of_evm(method: &str, stock: &Stock) -> Option<Vec<Value>> {
         "anvil_setPrevRandao" | "hardhat_setPrevRandao" => {
             vec![json!([format!("0x{}", "5a".repeat(32))])]
         }
+        "anvil_setMinGasPrice" | "hardhat_setMinGasPrice" => vec![json!(["0x3b9aca01"])],
         "anvil_setRpcUrl" => vec![json!(["http://127.0.0.1:1"])],
         "anvil_reset" | "hardhat_reset" => vec![json!([{ "forking": { "blockNumber": 1 } }])],
         "anvil_dealERC20" => vec![json!([account, CONTRACT, "0x1"])],
@@ -197,7 +200,7 @@ fn of_evm(method: &str, stock: &Stock) -> Option<Vec<Value>> {
         }
         "evm_getTransactionReceipt" => vec![json!([logs.tx])],
         "evm_newFilter" => vec![json!([{ "fromBlock": "0x0" }])],
-        "evm_uninstallFilter" | "anvil_setMinGasPrice" | "hardhat_setMinGasPrice" => {
+        "evm_uninstallFilter" => {
             vec![json!(["0x1"])]
         }
         "evm_getFilterChanges" => stock.filters.iter().map(|id| json!([id])).collect(),
