@@ -96,8 +96,6 @@ fn of_evm(method: &str, stock: &Stock) -> Option<Vec<Value>> {
         | "anvil_removeBlockTimestampInterval"
         | "evm_removeBlockTimestampInterval"
         | "anvil_nodeInfo"
-        | "anvil_enableTraces"
-        | "anvil_dumpState"
         | "anvil_metadata"
         | "hardhat_getAutomine"
         | "hardhat_metadata"
