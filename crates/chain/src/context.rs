@@ -4,11 +4,11 @@ use std::fmt;
 use std::sync::Arc;
 
 use esker_primitives::clock::Clock;
-use esker_primitives::{AssetId, ChainId};
+use esker_primitives::{AssetId, ChainId, Id};
 use esker_storage::{Scope, Store};
 use tokio::sync::Notify;
 
-use crate::forward::{ForwardError, ForwardPermit, Forwarding};
+use crate::forward::{ExchangePools, ForwardError, ForwardPermit, Forwarding, TxKind};
 
 /// Chain aliases: from alias to blockchain ID and back. Aliases may be added while the node runs.
 pub trait Aliases: Send + Sync + fmt::Debug {
@@ -73,12 +73,21 @@ pub struct ChainContext {
     pub work: Arc<Notify>,
     /// Where transactions of clients go besides this chain's pool; `None` on a node that decides itself.
     pub forwarding: Option<Arc<Forwarding>>,
+    /// The pools whose transactions go to the other validators; `None` on a node that is none.
+    pub exchange: Option<Arc<ExchangePools>>,
 }
 
 impl ChainContext {
     /// The prefix of this chain's addresses: its first alias, or its ID where it has none.
     pub fn primary_alias(&self) -> String {
         self.aliases.primary_alias(&self.chain_id).unwrap_or_else(|| self.chain_id.to_string())
+    }
+
+    /// A transaction has joined one of this chain's pools.
+    pub fn announce(&self, kind: TxKind, id: Id) {
+        if let Some(pools) = &self.exchange {
+            pools.announce(self.chain_id, kind, id);
+        }
     }
 
     /// Reserves capacity for a transaction that a client sends, before it is checked.

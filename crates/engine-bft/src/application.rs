@@ -118,7 +118,9 @@ impl Application {
                     }
                     path = self.undecided(ancestry.clone()).await;
                 }
-                Err(ProposeError::Parent { verdict: Verdict::NotYet { until_ms, .. }, .. }) => {
+                Err(ProposeError::Parent { verdict: Verdict::NotYet { until_ms, .. }, .. })
+                    if !self.is_too_far(clock, until_ms) =>
+                {
                     sleep_until(clock, until_ms).await;
                 }
                 Err(ProposeError::Chain(error)) => {
@@ -152,9 +154,8 @@ impl Application {
                     self.log_refusal(round, leader, bundle, &verdict);
                     return false;
                 }
-                // The round would be over: it is skipped at once.
                 Ok(verdict @ Verdict::NotYet { until_ms, .. })
-                    if until_ms.saturating_sub(now_ms(clock)) > self.patience_ms =>
+                    if self.is_too_far(clock, until_ms) =>
                 {
                     self.log_refusal(round, leader, bundle, &verdict);
                     return false;
@@ -175,6 +176,11 @@ impl Application {
                 }
             }
         }
+    }
+
+    /// Whether a round is over before a time. Then it is skipped at once.
+    fn is_too_far(&self, clock: &impl Clock, until_ms: u64) -> bool {
+        until_ms.saturating_sub(now_ms(clock)) > self.patience_ms
     }
 
     fn log_refusal(

@@ -83,7 +83,7 @@ const COUNT_INTERVAL: Duration = Duration::from_secs(1);
 /// Messages per second of one peer: votes and certificates, requests, transactions, bundles.
 const SMALL_MESSAGES: Quota = Quota::per_second(NZU32!(1024));
 const REQUESTS: Quota = Quota::per_second(NZU32!(256));
-const TRANSACTIONS: Quota = Quota::per_second(NZU32!(512));
+const TRANSACTIONS: Quota = Quota::per_second(NZU32!(1024));
 const BUNDLES: Quota = Quota::per_second(NZU32!(64));
 const CHANGES: Quota = Quota::per_second(NZU32!(16));
 

@@ -15,7 +15,7 @@ use esker_primitives::clock::ManualClock;
 use esker_storage::{KvStore, MemoryStore};
 
 use crate::toy::{Toy, World};
-use crate::toy_pool::pools_of;
+use crate::toy_pool;
 use crate::{BftConfig, BftEngine, Timings, ValidatorAddress, ValidatorKey, ValidatorPublicKey};
 
 pub(crate) const PATIENCE: Duration = Duration::from_secs(90);
@@ -66,10 +66,11 @@ impl Node {
         let ticker = Ticker::start(Arc::clone(&world.clock));
         let toy = world.toy(1);
         let chains = vec![Arc::clone(&toy) as Arc<dyn ChainVm>];
+        toy_pool::register(&toy, &world.pools);
         let machine =
             Machine::open(chains, world.store, world.clock, world.work, MachineConfig::default())
                 .unwrap();
-        let config = BftConfig { pools: pools_of(&toy), ..config };
+        let config = BftConfig { pools: world.pools, ..config };
         let engine = Arc::new(BftEngine::new(config));
         let (stop, stopped) = Shutdown::new();
         let driven = Arc::clone(&machine) as Arc<dyn ChainMachine>;

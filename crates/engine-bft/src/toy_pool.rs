@@ -9,22 +9,20 @@ use esker_chain::forward::{
 };
 use esker_primitives::Id;
 
-use crate::toy::Toy;
+use crate::toy::{Op, Toy, tx_id};
 
 #[derive(Debug)]
 struct ToyPool(Weak<Toy>);
 
-/// The pools of a node with this chain.
-pub(crate) fn pools_of(toy: &Arc<Toy>) -> Arc<ExchangePools> {
-    let pools = Arc::new(ExchangePools::default());
+/// Registers a chain's pool with those of its node.
+pub(crate) fn register(toy: &Arc<Toy>, pools: &ExchangePools) {
     pools.register(toy.id(), TxKind::Evm, Arc::new(ToyPool(Arc::downgrade(toy))));
-    pools
 }
 
-fn id_of(register: u64) -> Id {
-    let mut bytes = [0; Id::LEN];
-    bytes[..8].copy_from_slice(&register.to_be_bytes());
-    Id::new(bytes)
+fn forwarded(toy: &Toy, op: &Op) -> ForwardedTx {
+    let bytes = [op.register.to_be_bytes(), op.value.to_be_bytes()].concat();
+    let (chain, id) = (toy.id(), tx_id(op.register));
+    ForwardedTx { chain, kind: TxKind::Evm, id, bytes: Bytes::from(bytes) }
 }
 
 fn number(bytes: &[u8]) -> Option<u64> {
@@ -43,10 +41,7 @@ impl ForwardPool for ToyPool {
         let Some(toy) = self.0.upgrade() else { return };
         let queue = toy.queue.lock().clone();
         for op in queue {
-            let bytes = [op.register.to_be_bytes(), op.value.to_be_bytes()].concat();
-            let (chain, id) = (toy.id(), id_of(op.register));
-            let tx = ForwardedTx { chain, kind: TxKind::Evm, id, bytes: Bytes::from(bytes) };
-            if visit(tx).is_break() {
+            if visit(forwarded(&toy, &op)).is_break() {
                 return;
             }
         }
@@ -55,8 +50,13 @@ impl ForwardPool for ToyPool {
 
 impl ExchangePool for ToyPool {
     fn is_waiting(&self, id: &Id) -> bool {
-        let is_it = |toy: Arc<Toy>| toy.queue.lock().iter().any(|op| id_of(op.register) == *id);
-        self.0.upgrade().is_some_and(is_it)
+        self.waiting(id).is_some()
+    }
+
+    fn waiting(&self, id: &Id) -> Option<ForwardedTx> {
+        let toy = self.0.upgrade()?;
+        let queue = toy.queue.lock();
+        queue.iter().find(|op| tx_id(op.register) == *id).map(|op| forwarded(&toy, op))
     }
 
     fn admit(&self, tx: &ForwardedTx) -> Result<(), String> {

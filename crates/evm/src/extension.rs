@@ -14,7 +14,7 @@ use thiserror::Error;
 
 use crate::executor::StateOverlay;
 use crate::pool::AccountState;
-use crate::rules::PhaseRules;
+use crate::rules::{HeaderTerms, PhaseRules};
 
 /// A block as an extension sees it.
 #[derive(Clone, Copy, Debug)]
@@ -109,6 +109,21 @@ pub trait BlockExtension: Send + Sync + fmt::Debug + 'static {
     /// The highest base fee (wei a gas) that something waiting pays.
     fn highest_payable_base_fee(&self) -> Option<U256> {
         None
+    }
+
+    /// What ext data sets of the header.
+    fn header_terms(&self, _ext_data: &[u8]) -> Result<HeaderTerms, ExtError> {
+        Ok(HeaderTerms::default())
+    }
+
+    /// What the block under construction sets of its header.
+    fn wanted_header(&self) -> HeaderTerms {
+        HeaderTerms::default()
+    }
+
+    /// The ext data of the block under construction, completed with what it sets of its header.
+    fn with_header(&self, ext_data: Bytes) -> Result<Bytes, ExtError> {
+        Ok(ext_data)
     }
 
     /// Chooses ext data for a block under construction (whose `ext_data` is empty) and applies it, as

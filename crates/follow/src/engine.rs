@@ -23,7 +23,7 @@ use self::prefetch::Prefetch;
 use self::progress::Progress;
 use self::source_log::SourceLog;
 use crate::status::StatusCell;
-use crate::{FeedItem, FollowStatus, Source, SourceError};
+use crate::{FeedItem, FollowStatus, PreferredSource, Source, SourceError};
 
 /// Most bundles that the machine gets at once.
 const GROUP_LEN: usize = 256;
@@ -66,6 +66,7 @@ pub struct Follower {
     clock: Arc<dyn Clock>,
     chain_clock: Option<AdjustableClock>,
     verifier: Option<Arc<dyn ProofVerifier>>,
+    preferred: PreferredSource,
     status: StatusCell,
 }
 
@@ -77,7 +78,8 @@ impl Follower {
         clock: Arc<dyn Clock>,
     ) -> Self {
         let status = StatusCell::new(clock.now_ms());
-        Self { sources, config, clock, chain_clock: None, verifier: None, status }
+        let preferred = PreferredSource::default();
+        Self { sources, config, clock, chain_clock: None, verifier: None, preferred, status }
     }
 
     /// Moves the chains' clock forward to blocks that are ahead of it, as on a development network, where the source's
@@ -87,10 +89,15 @@ impl Follower {
         Self { chain_clock: Some(clock), ..self }
     }
 
-    /// Takes only bundles that this verifier shows to be final, by themselves or by a descendant.
+    /// Takes only bundles that this verifier shows to be final, by themselves or by a descendant. The source that
+    /// is followed is then the preferred one for transactions.
     #[must_use]
-    pub fn with_verifier(self, verifier: Arc<dyn ProofVerifier>) -> Self {
-        Self { verifier: Some(verifier), ..self }
+    pub fn with_verifier(
+        self,
+        verifier: Arc<dyn ProofVerifier>,
+        preferred: PreferredSource,
+    ) -> Self {
+        Self { verifier: Some(verifier), preferred, ..self }
     }
 
     /// Source, heights and lag.
@@ -101,7 +108,7 @@ impl Follower {
     /// Follows one source until it fails.
     async fn follow(
         &self,
-        source: &Arc<dyn Source>,
+        (place, source): (usize, &Arc<dyn Source>),
         machine: &Arc<dyn ChainMachine>,
         log: &mut SourceLog,
     ) -> Result<SourceError, EngineError> {
@@ -122,6 +129,9 @@ impl Follower {
         let max_wait_ms = max_wait_ms.unwrap_or(u64::MAX);
         let gate = |verifier| CertifiedGate::new(verifier, last, max_wait_ms);
         let mut gate = self.verifier.clone().map(gate);
+        if gate.is_some() {
+            self.preferred.set(place);
+        }
         loop {
             let received = gate.as_ref().map(CertifiedGate::received);
             let mut group = Group::new(received.unwrap_or(machine.last_final().0));
@@ -296,10 +306,10 @@ impl Engine for Follower {
         let mut logs = vec![SourceLog::default(); self.sources.len()];
         loop {
             let before = machine.last_final().0;
-            for (source, log) in self.sources.iter().zip(&mut logs) {
+            for (place, (source, log)) in self.sources.iter().zip(&mut logs).enumerate() {
                 let from = machine.last_final().0;
                 let error = tokio::select! {
-                    followed = self.follow(source, &machine, log) => followed?,
+                    followed = self.follow((place, source), &machine, log) => followed?,
                     () = stop.wait() => return Ok(()),
                 };
                 if machine.last_final().0 > from {

@@ -22,12 +22,28 @@ const MAX_IDLE: usize = 16;
 /// How long a connection may take, before the next source is tried.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
 
+/// The source that transactions go to first, by its place in the list of sources: the one that took the last call. On a
+/// network with certificates a [`crate::Follower`] sets it to the source that it connects to, so that
+/// transactions do not go to one that it has refused.
+#[derive(Clone, Debug, Default)]
+pub struct PreferredSource(Arc<AtomicUsize>);
+
+impl PreferredSource {
+    /// Its place.
+    pub fn get(&self) -> usize {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn set(&self, place: usize) {
+        self.0.store(place, Ordering::Relaxed);
+    }
+}
+
 /// Passes transactions on to the first source that takes calls.
 #[derive(Debug)]
 pub struct SourceForwarder {
     sources: Vec<Arc<Target>>,
-    /// The source that took the last call.
-    preferred: AtomicUsize,
+    preferred: PreferredSource,
 }
 
 /// One source.
@@ -39,7 +55,7 @@ struct Target {
 
 /// A call without an answer. If the caller gives it up, the next call goes to another source first.
 struct Unanswered<'a> {
-    preferred: &'a AtomicUsize,
+    preferred: &'a PreferredSource,
     /// The source to ask first then; `None` once the call has ended.
     next: Option<usize>,
 }
@@ -47,7 +63,7 @@ struct Unanswered<'a> {
 impl Drop for Unanswered<'_> {
     fn drop(&mut self) {
         if let Some(next) = self.next {
-            self.preferred.store(next, Ordering::Relaxed);
+            self.preferred.set(next);
         }
     }
 }
@@ -65,14 +81,21 @@ impl SourceForwarder {
     pub fn new(urls: Vec<SourceUrl>, dialer: &Dialer) -> Self {
         let idle = || Mutex::new_named("follow.idle", Vec::new());
         let target = |url| Arc::new(Target { url, dialer: dialer.clone(), idle: idle() });
-        Self { sources: urls.into_iter().map(target).collect(), preferred: AtomicUsize::new(0) }
+        let sources = urls.into_iter().map(target).collect();
+        Self { sources, preferred: PreferredSource::default() }
+    }
+
+    /// Shares the preferred source with a follower.
+    #[must_use]
+    pub fn with_preferred(self, preferred: PreferredSource) -> Self {
+        Self { preferred, ..self }
     }
 }
 
 #[async_trait]
 impl TxForwarder for SourceForwarder {
     async fn forward(&self, tx: ForwardedTx) -> Result<(), ForwardError> {
-        let first = self.preferred.load(Ordering::Relaxed);
+        let first = self.preferred.get();
         let (mut last, mut lost) = ("no source is configured".to_owned(), None);
         for index in 0..self.sources.len() {
             let index = first.wrapping_add(index) % self.sources.len();
@@ -83,7 +106,7 @@ impl TxForwarder for SourceForwarder {
             unanswered.next = None;
             match sent {
                 Ok(outcome) => {
-                    self.preferred.store(index, Ordering::Relaxed);
+                    self.preferred.set(index);
                     return outcome;
                 }
                 // The next source may be asked: to send a transaction twice changes nothing.
@@ -257,6 +280,20 @@ mod tests {
         assert!(given_up.is_err(), "{given_up:?}");
         let answered = timeout(Duration::from_secs(20), forwarder.forward(tx)).await;
         assert_eq!(answered.expect("the other source answers"), Ok(()));
+    }
+
+    #[tokio::test]
+    async fn the_source_that_is_followed_is_asked_first() {
+        let urls = vec![source(false).await, source(true).await];
+        let followed = PreferredSource::default();
+        let forwarder = SourceForwarder::new(urls, &Dialer::plain());
+        let forwarder = forwarder.with_preferred(followed.clone());
+        followed.set(1);
+        let (chain, id, bytes) = (Id::ZERO, Id::ZERO, Bytes::new());
+        let tx = ForwardedTx { chain, kind: TxKind::Asset, id, bytes };
+        let answered = timeout(Duration::from_secs(20), forwarder.forward(tx)).await;
+        assert_eq!(answered.expect("the second source answers"), Ok(()));
+        assert_eq!(followed.get(), 1);
     }
 
     #[tokio::test]

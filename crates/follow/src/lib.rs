@@ -19,7 +19,7 @@ mod status;
 pub use client::{EskerSource, Timeouts};
 pub use engine::{Follower, FollowerConfig, MAX_UNCERTIFIED, MAX_UNCERTIFIED_BYTES};
 pub use feed::{Feed, FeedItem, Source, SourceError};
-pub use forward::SourceForwarder;
+pub use forward::{PreferredSource, SourceForwarder};
 pub use record::{Hello, MAX_RECORD_LEN, PROTOCOL_VERSION, Record, RecordError, RecordReader};
 pub use serve::{BundleServer, BundleStream, OpenError, ServerConfig};
 pub use status::FollowStatus;

@@ -4,7 +4,7 @@ use std::sync::{Arc, Weak};
 
 use alloy_primitives::U256;
 use esker_chain::ChainContext;
-use esker_chain::forward::{ForwardError, Submission};
+use esker_chain::forward::{ForwardError, Submission, TxKind};
 use esker_evm::chain::{ChainReadError, Evm};
 use esker_evm::executor::{NoHashes, StateOverlay};
 use esker_evm::rules::{FeeRuleError, PhaseRules};
@@ -132,7 +132,7 @@ impl Nat {
     pub fn next_base_fee(&self) -> Result<U256, FeeRuleError> {
         let head = self.evm.head();
         let time = self.context().clock.now_s().max(head.header.time);
-        Ok(self.evm.params().rules.child_terms(&head.header, time)?.base_fee)
+        Ok(self.evm.params().rules.next_terms(&head.header, time)?.base_fee)
     }
 
     /// The rules of the last block. A genesis may be older than all rules that blocks are executed by: above it the
@@ -191,6 +191,7 @@ impl Nat {
             let verified_at = self.height(reader.as_ref())?;
             match self.pool().add_verified(tx.clone(), verified_at) {
                 Ok(()) => {
+                    self.context().announce(TxKind::Atomic, id);
                     self.context().work.notify_one();
                     return Ok(Submission::New);
                 }
@@ -261,6 +262,7 @@ impl Nat {
         let id = tx.id();
         match self.pool().add_built(tx, verified_at, follows) {
             Ok(()) => {
+                self.context().announce(TxKind::Atomic, id);
                 self.context().work.notify_one();
                 Ok(id)
             }

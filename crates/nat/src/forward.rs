@@ -114,6 +114,12 @@ impl ExchangePool for WaitingTxs {
         self.nat().is_some_and(|nat| nat.pool().contains(id))
     }
 
+    fn waiting(&self, id: &Id) -> Option<ForwardedTx> {
+        let nat = self.nat()?;
+        let (tx, _) = nat.pool().get(id).filter(|_| nat.pool().contains(id))?;
+        Some(nat.forwarded(&tx))
+    }
+
     fn admit(&self, tx: &ForwardedTx) -> Result<(), String> {
         let Some(nat) = self.nat() else { return Ok(()) };
         let parsed = AtomicTx::parse(&tx.bytes).map_err(|error| error.to_string())?;

@@ -22,6 +22,7 @@ use std::time::Instant;
 
 use esker_chain::forward::ResubmitTask;
 use esker_chain::{Aliases, ChainMachine as _, Machine, MachineConfig, Shutdown, Undo, UndoLimits};
+use esker_follow::PreferredSource;
 use esker_http::{HttpConfig, HttpState, Readiness, Routes, serve};
 use esker_primitives::SubnetId;
 
@@ -110,7 +111,8 @@ impl Node {
         // The chains, and the machine that commits all of them in one write.
         let machine = machine_config(&config);
         let diagnostics = Diagnostics::new(&config, folder.path(), logs.clone());
-        let forwarding = engine::forwarding(&config, &environment.clock);
+        let preferred = PreferredSource::default();
+        let forwarding = engine::forwarding(&config, &environment.clock, &preferred);
         let parts = NodeParts {
             keystore: &keystore,
             data_folder: Some(folder.path()),
@@ -165,12 +167,16 @@ impl Node {
             p,
             store: store.clone(),
         });
-        let outside = (&environment, development);
-        let chosen = engine::choose(&config, validator, &machine, outside, followed);
+        let chain_clock = development.as_ref().map(|shared| shared.clock.clone());
+        let outside = (&environment, chain_clock);
+        let chosen = engine::choose(&config, validator, &machine, outside, (followed, preferred));
         let ChosenEngine { engine, follower, validator } = chosen;
         let mut engine_thread = EngineThread::spawn(Arc::clone(&engine), machine.clone())?;
         if config.network.dev_accounts.is_some() && follower.is_none() {
             fund_dev_accounts(&config, &chains, &machine, &mut engine_thread).await?;
+        }
+        if let Some(shared) = &development {
+            shared.snapshots.mark_beginning();
         }
 
         let (stop, stopped) = Shutdown::new();

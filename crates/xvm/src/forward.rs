@@ -131,6 +131,11 @@ impl ExchangePool for WaitingTxs {
         self.0.upgrade().is_some_and(|vm| vm.mempool.contains(id) || vm.wallet.contains(id))
     }
 
+    fn waiting(&self, id: &Id) -> Option<ForwardedTx> {
+        let vm = self.0.upgrade()?;
+        vm.waiting_tx(id).map(|tx| vm.forwarded(&tx))
+    }
+
     fn admit(&self, tx: &ForwardedTx) -> Result<(), String> {
         let Some(vm) = self.0.upgrade() else { return Ok(()) };
         let parsed = Tx::parse(&tx.bytes).map_err(|error| error.to_string())?;

@@ -189,7 +189,10 @@ impl Xvm {
     fn follow_wallet(&self, tx: &Tx, enqueued: Enqueued) -> Result<Added, IssueError> {
         let id = tx.id();
         match enqueued {
-            Enqueued::Queued => Ok(Added::New),
+            Enqueued::Queued => {
+                self.context().announce(TxKind::AssetWallet, id);
+                Ok(Added::New)
+            }
             Enqueued::Known => Ok(Added::Known),
             Enqueued::First => match self.pool(Pooled::new(tx.clone(), false)) {
                 // In the pool already, so it need not wait in the queue.
@@ -248,8 +251,9 @@ impl Xvm {
 
     /// Adds to the pool and asks for a block.
     pub(crate) fn pool(&self, pooled: Pooled) -> Result<Added, MempoolError> {
+        let id = pooled.tx.id();
         let added = self.mempool.add(pooled)?;
-        self.request_block(added);
+        self.request_block(id, added);
         Ok(added)
     }
 
@@ -262,13 +266,15 @@ impl Xvm {
         verified_at: u64,
         parents: &BTreeSet<TxId>,
     ) -> Result<Added, JoinError> {
+        let id = pooled.tx.id();
         let added = self.mempool.add_verified(pooled, verified_at, parents)?;
-        self.request_block(added);
+        self.request_block(id, added);
         Ok(added)
     }
 
-    fn request_block(&self, added: Added) {
+    fn request_block(&self, id: TxId, added: Added) {
         if added == Added::New {
+            self.context().announce(TxKind::Asset, id);
             self.context().work.notify_one();
         }
     }

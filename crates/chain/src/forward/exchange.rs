@@ -5,13 +5,20 @@ use std::sync::Arc;
 
 use esker_primitives::sync::Mutex;
 use esker_primitives::{ChainId, Id};
+use tokio::sync::Notify;
 
 use super::{ForwardPool, ForwardedTx, TxKind};
+
+/// Most new transactions that are remembered until they are passed on. With more, all that waits is looked at.
+const MAX_NEWS: usize = 16_384;
 
 /// A chain's pool, as far as passing transactions between nodes needs it. All calls are quick.
 pub trait ExchangePool: ForwardPool {
     /// Whether the transaction waits here.
     fn is_waiting(&self, id: &Id) -> bool;
+
+    /// A transaction that waits here.
+    fn waiting(&self, id: &Id) -> Option<ForwardedTx>;
 
     /// Takes a transaction of another node in, as if a client had sent it. One that waits here already is no error.
     ///
@@ -23,26 +30,64 @@ pub trait ExchangePool: ForwardPool {
 /// A pool with its chain and its kind of transactions.
 type RegisteredPool = (ChainId, TxKind, Arc<dyn ExchangePool>);
 
+/// Transactions that have joined the pools.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PoolNews {
+    /// Chain, kind of the pool and ID of each, in their order.
+    pub txs: Vec<(ChainId, TxKind, Id)>,
+    /// Whether there were too many to remember.
+    pub is_incomplete: bool,
+}
+
 /// The pools of a node's chains.
 #[derive(Debug)]
-pub struct ExchangePools(Mutex<Vec<RegisteredPool>>);
+pub struct ExchangePools {
+    pools: Mutex<Vec<RegisteredPool>>,
+    news: Mutex<PoolNews>,
+    changed: Notify,
+}
 
 impl Default for ExchangePools {
     fn default() -> Self {
-        Self(Mutex::new_named("forward.exchange", Vec::new()))
+        Self {
+            pools: Mutex::new_named("forward.exchange", Vec::new()),
+            news: Mutex::new_named("forward.news", PoolNews::default()),
+            changed: Notify::new(),
+        }
     }
 }
 
 impl ExchangePools {
     /// Adds a chain's pool of transactions of a kind.
     pub fn register(&self, chain: ChainId, kind: TxKind, pool: Arc<dyn ExchangePool>) {
-        self.0.lock().push((chain, kind.pool(), pool));
+        self.pools.lock().push((chain, kind.pool(), pool));
+    }
+
+    /// A transaction has joined a chain's pool.
+    pub fn announce(&self, chain: ChainId, kind: TxKind, id: Id) {
+        let mut news = self.news.lock();
+        match news.txs.len() < MAX_NEWS {
+            true => news.txs.push((chain, kind.pool(), id)),
+            false => news.is_incomplete = true,
+        }
+        drop(news);
+        self.changed.notify_one();
+    }
+
+    /// Resolves when there is news. For one caller.
+    pub async fn changed(&self) {
+        self.changed.notified().await;
+    }
+
+    /// Takes what has joined the pools since the last call.
+    pub fn take_news(&self) -> PoolNews {
+        std::mem::take(&mut self.news.lock())
     }
 
     /// Visits waiting transactions, pool by pool, in the order in which another node can take them, until `visit`
     /// breaks.
     pub fn visit_waiting(&self, visit: &mut dyn FnMut(ForwardedTx) -> ControlFlow<()>) {
-        let pools = self.0.lock().clone();
+        let pools = self.pools.lock().clone();
         for (_, _, pool) in pools {
             let mut flow = ControlFlow::Continue(());
             pool.visit_waiting(&mut |tx| {
@@ -60,6 +105,11 @@ impl ExchangePools {
         self.pool(chain, kind).is_none_or(|pool| pool.is_waiting(id) || pool.is_in_block(id))
     }
 
+    /// A transaction that waits here.
+    pub fn waiting(&self, chain: &ChainId, kind: TxKind, id: &Id) -> Option<ForwardedTx> {
+        self.pool(chain, kind)?.waiting(id)
+    }
+
     /// As [`ExchangePool::admit`].
     ///
     /// # Errors
@@ -70,8 +120,29 @@ impl ExchangePools {
     }
 
     fn pool(&self, chain: &ChainId, kind: TxKind) -> Option<Arc<dyn ExchangePool>> {
-        let pools = self.0.lock();
+        let pools = self.pools.lock();
         let found = pools.iter().find(|(of, held, _)| of == chain && *held == kind.pool());
         found.map(|(_, _, pool)| Arc::clone(pool))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn news_wakes_and_is_bounded() {
+        let pools = ExchangePools::default();
+        let id = |n: usize| Id::sha256(&n.to_be_bytes());
+        pools.announce(id(0), TxKind::AssetWallet, id(1));
+        pools.changed().await;
+        let txs = vec![(id(0), TxKind::Asset, id(1))];
+        assert_eq!(pools.take_news(), PoolNews { txs, is_incomplete: false });
+        assert_eq!(pools.take_news(), PoolNews::default());
+        for n in 0..2 * MAX_NEWS {
+            pools.announce(id(0), TxKind::Evm, id(n));
+        }
+        let news = pools.take_news();
+        assert_eq!((news.txs.len(), news.is_incomplete), (MAX_NEWS, true));
     }
 }

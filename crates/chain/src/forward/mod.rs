@@ -19,7 +19,7 @@ use esker_primitives::{ChainId, Id};
 use esker_rpc::RpcError;
 use thiserror::Error;
 
-pub use exchange::{ExchangePool, ExchangePools};
+pub use exchange::{ExchangePool, ExchangePools, PoolNews};
 pub use resubmit::{ResubmitRound, ResubmitTask};
 pub use scripted::ScriptedForwarder;
 pub use service::{ForwardLimits, ForwardPermit, Forwarding, SourceAnswer, Submission};
@@ -39,7 +39,7 @@ pub enum TxKind {
 
 impl TxKind {
     /// The kind by which the pool of such transactions is registered.
-    pub(crate) const fn pool(self) -> Self {
+    pub const fn pool(self) -> Self {
         match self {
             Self::Asset | Self::AssetWallet => Self::Asset,
             Self::Atomic => Self::Atomic,

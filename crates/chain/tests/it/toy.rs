@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use bytes::Bytes;
 use esker_chain::commitment::StateTable;
+use esker_chain::forward::{ExchangePools, TxKind};
 use esker_chain::snapshot::{
     ChainSnapshot, PartRestore, PartSnapshot, RestoreError, SnapshotBlock, SnapshotTable,
 };
@@ -68,6 +69,7 @@ pub(crate) struct World {
     pub(crate) store: Store,
     pub(crate) clock: Arc<ManualClock>,
     pub(crate) work: Arc<Notify>,
+    pub(crate) pools: Arc<ExchangePools>,
 }
 
 impl World {
@@ -76,7 +78,8 @@ impl World {
     }
 
     pub(crate) fn with(store: Store) -> Self {
-        Self { store, clock: Arc::new(ManualClock::new(1_000_000)), work: Arc::default() }
+        let clock = Arc::new(ManualClock::new(1_000_000));
+        Self { store, clock, work: Arc::default(), pools: Arc::default() }
     }
 
     pub(crate) fn toy(&self, number: u16) -> Arc<Toy> {
@@ -99,6 +102,7 @@ impl World {
             peers: Arc::default(),
             work: Arc::clone(&self.work),
             forwarding: None,
+            exchange: Some(Arc::clone(&self.pools)),
         };
         Arc::new(Toy {
             context,
@@ -109,6 +113,13 @@ impl World {
             holds_preparation: (Mutex::new_named("toy.preparation", false), Condvar::new()),
         })
     }
+}
+
+/// The ID of the transaction that sets a register.
+pub(crate) fn tx_id(register: u64) -> Id {
+    let mut bytes = [0; Id::LEN];
+    bytes[..8].copy_from_slice(&register.to_be_bytes());
+    Id::new(bytes)
 }
 
 pub(crate) fn block_bytes(parent: &Id, height: u64, ops: &[Op]) -> Bytes {
@@ -143,6 +154,7 @@ impl Toy {
 
     pub(crate) fn submit(&self, op: Op) {
         self.queue.lock().push(op);
+        self.context.announce(TxKind::Evm, tx_id(op.register));
         self.context.work.notify_one();
     }
 

@@ -57,7 +57,7 @@ impl Offline {
 
     /// The clock of the chains of a development network.
     pub(crate) fn development(&self) -> Option<&AdjustableClock> {
-        self.chains.development.as_ref()
+        self.chains.development.as_ref().map(|shared| &shared.clock)
     }
 
     pub(crate) fn machine(&self) -> &Arc<Machine> {

@@ -18,7 +18,7 @@ const ANNOUNCE: u8 = 1;
 const REQUEST: u8 = 2;
 const DELIVER: u8 = 3;
 
-/// A transaction's name.
+/// A transaction's name. The kind is that of its pool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct TxKey {
     pub(crate) chain: ChainId,
@@ -30,8 +30,12 @@ impl TxKey {
     /// Bytes of a key.
     const LEN: usize = 1 + 2 * Id::LEN;
 
-    pub(crate) fn of(tx: &ForwardedTx) -> Self {
-        Self { chain: tx.chain, kind: tx.kind, id: tx.id }
+    pub(crate) const fn new(chain: ChainId, kind: TxKind, id: Id) -> Self {
+        Self { chain, kind: kind.pool(), id }
+    }
+
+    pub(crate) const fn of(tx: &ForwardedTx) -> Self {
+        Self::new(tx.chain, tx.kind, tx.id)
     }
 }
 
@@ -70,10 +74,10 @@ pub(crate) fn delivered_len(tx: &ForwardedTx) -> usize {
     TxKey::LEN + size_of::<u32>() + tx.bytes.len()
 }
 
-fn put_key(out: &mut Vec<u8>, key: &TxKey) {
-    out.push(code_of(key.kind));
-    out.extend_from_slice(key.chain.as_bytes());
-    out.extend_from_slice(key.id.as_bytes());
+fn put_name(out: &mut Vec<u8>, kind: TxKind, chain: &ChainId, id: &Id) {
+    out.push(code_of(kind));
+    out.extend_from_slice(chain.as_bytes());
+    out.extend_from_slice(id.as_bytes());
 }
 
 fn begin(kind: u8, items: usize) -> Vec<u8> {
@@ -89,7 +93,7 @@ impl Message {
         let of_keys = |kind, keys: &[TxKey]| {
             let mut out = begin(kind, keys.len());
             for key in keys {
-                put_key(&mut out, key);
+                put_name(&mut out, key.kind, &key.chain, &key.id);
             }
             out
         };
@@ -99,7 +103,7 @@ impl Message {
             Self::Deliver(txs) => {
                 let mut out = begin(DELIVER, txs.len());
                 for tx in txs {
-                    put_key(&mut out, &TxKey::of(tx));
+                    put_name(&mut out, tx.kind, &tx.chain, &tx.id);
                     let len = u32::try_from(tx.bytes.len()).expect("transactions fit a message");
                     out.extend_from_slice(&len.to_be_bytes());
                     out.extend_from_slice(&tx.bytes);
@@ -151,14 +155,19 @@ impl Rest {
         Ok(array)
     }
 
-    fn key(&mut self) -> Result<TxKey, &'static str> {
+    fn name(&mut self) -> Result<(TxKind, ChainId, Id), &'static str> {
         let [code] = self.array()?;
         let kind = kind_of(code).ok_or("a transaction is of no known kind")?;
-        Ok(TxKey { kind, chain: Id::new(self.array()?), id: Id::new(self.array()?) })
+        Ok((kind, Id::new(self.array()?), Id::new(self.array()?)))
+    }
+
+    fn key(&mut self) -> Result<TxKey, &'static str> {
+        let (kind, chain, id) = self.name()?;
+        Ok(TxKey::new(chain, kind, id))
     }
 
     fn tx(&mut self) -> Result<ForwardedTx, &'static str> {
-        let TxKey { chain, kind, id } = self.key()?;
+        let (kind, chain, id) = self.name()?;
         let len = u32::from_be_bytes(self.array()?);
         let bytes = self.take(usize::try_from(len).unwrap_or(usize::MAX))?;
         Ok(ForwardedTx { chain, kind, id, bytes })

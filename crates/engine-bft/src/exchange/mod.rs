@@ -1,16 +1,17 @@
 //! Passes waiting transactions between the validators, so that any of them can propose what any of them was sent.
 //!
-//! A node announces what waits in its pools to its peers, by ID. A peer requests what it does not have, once, and takes it
-//! into its own pools as if a client had sent it. All that waits is announced again at intervals: a peer may have been
-//! down. Nothing depends on a message: a transaction that is not passed on waits until its node proposes. Each peer
-//! has a bound of its own of what it may cost this node: a dishonest one takes nothing from the others.
+//! A node announces what joins its pools to its peers, by ID, at once or after a short interval since the last time. A
+//! peer requests what it does not have, once, and takes it into its own pools as if a client had sent it. All that waits
+//! is announced again at longer intervals: a peer may have been down. Nothing depends on a message: a transaction that is
+//! not passed on waits until its node proposes. Each peer has a
+//! bound of its own of what it may cost this node: a dishonest one takes nothing from the others.
 
 mod budget;
 mod message;
 #[cfg(test)]
 mod tests;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -26,8 +27,8 @@ use self::budget::Budgets;
 pub(crate) use self::message::{MAX_ITEMS, Message, TxKey};
 use self::message::{MAX_MESSAGE, delivered_len};
 
-/// Least time between two looks at the pools.
-const LOOK: Duration = Duration::from_millis(10);
+/// Least time between two looks at the pools, in which what is new is collected.
+const LOOK: Duration = Duration::from_millis(5);
 
 /// The looks take at most one part in so many of the time.
 const LOOK_SHARE: u32 = 10;
@@ -37,6 +38,9 @@ const ANNOUNCE_AGAIN: Duration = Duration::from_secs(5);
 
 /// Transactions that a look announces.
 const MAX_ANNOUNCED: usize = 4 * MAX_ITEMS;
+
+/// Transactions that are to be announced. Those above it are announced with all that waits, later.
+const MAX_UNANNOUNCED: usize = 64 * MAX_ITEMS;
 
 /// How long a peer has to deliver before another is asked.
 const DELIVERY: Duration = Duration::from_secs(2);
@@ -73,8 +77,9 @@ pub(crate) async fn run<E: Clock, B, S, R>(
     S: Sender<PublicKey = PublicKey>,
     R: Receiver<PublicKey = PublicKey>,
 {
-    let mut exchange = Exchange::new(pools);
+    let mut exchange = Exchange::new(Arc::clone(&pools));
     let mut next = clock.current();
+    let mut earliest = next;
     loop {
         let outgoing = tokio::select! {
             biased;
@@ -83,19 +88,27 @@ pub(crate) async fn run<E: Clock, B, S, R>(
                 let outgoing = exchange.look(begun);
                 let ended = clock.current();
                 let took = ended.duration_since(begun).unwrap_or_default();
-                next = ended + LOOK.max(took * LOOK_SHARE);
+                earliest = ended + LOOK.max(took * LOOK_SHARE);
+                next = if exchange.has_work() { earliest } else { exchange.next_due() };
                 outgoing
+            }
+            () = pools.changed() => {
+                next = next.min(earliest);
+                Vec::new()
             }
             received = receiver.recv() => {
                 let Ok((peer, bytes)) = received else { return };
                 let bytes = Bytes::copy_from_slice(bytes.as_ref());
-                match Message::decode(bytes) {
+                let outgoing = match Message::decode(bytes) {
                     Ok(message) => exchange.receive(clock.current(), peer, message),
                     Err(reason) => {
                         commonware_p2p::block!(blocker, peer, reason, "a peer's message about transactions is refused");
                         Vec::new()
                     }
-                }
+                };
+                let due = if exchange.has_work() { earliest } else { exchange.next_due() };
+                next = next.min(due.max(earliest));
+                outgoing
             }
         };
         for (to, message) in outgoing {
@@ -108,8 +121,10 @@ pub(crate) async fn run<E: Clock, B, S, R>(
 /// What a node knows of its peers' transactions and they of its own.
 struct Exchange {
     pools: Arc<ExchangePools>,
-    /// What waited here at the last look and is announced.
-    announced: BTreeSet<TxKey>,
+    /// What is to be announced, in this order.
+    unannounced: VecDeque<TxKey>,
+    /// What peers have delivered since the last look: they announce it themselves.
+    delivered: BTreeSet<TxKey>,
     announce_all_at: SystemTime,
     wanted: BTreeMap<TxKey, Wanted>,
     /// How many of `wanted` a peer was asked for.
@@ -135,7 +150,8 @@ impl Exchange {
     fn new(pools: Arc<ExchangePools>) -> Self {
         Self {
             pools,
-            announced: BTreeSet::new(),
+            unannounced: VecDeque::new(),
+            delivered: BTreeSet::new(),
             announce_all_at: SystemTime::UNIX_EPOCH,
             wanted: BTreeMap::new(),
             requested: BTreeMap::new(),
@@ -145,43 +161,79 @@ impl Exchange {
         }
     }
 
-    /// Looks at the pools: announces what is new there, sends what was requested, and asks another peer for what was not
-    /// delivered.
+    /// Whether a look has something to do already.
+    fn has_work(&self) -> bool {
+        !self.unannounced.is_empty() || !self.asked.is_empty()
+    }
+
+    /// When all is announced again, or another peer is asked for what was not delivered.
+    fn next_due(&self) -> SystemTime {
+        let retry = self.wanted.values().map(|wanted| wanted.until).min();
+        retry.map_or(self.announce_all_at, |retry| retry.min(self.announce_all_at))
+    }
+
+    /// Announces what is new in the pools, sends what was requested, and asks another peer for what was not delivered.
     fn look(&mut self, now: SystemTime) -> Vec<Outgoing> {
         let mut outgoing = self.ask_others(now);
         self.refused.retain(|_, until| *until > now);
-        let announce_all = now >= self.announce_all_at;
-        if announce_all {
-            self.announce_all_at = now + ANNOUNCE_AGAIN;
-        }
-        let mut asked = std::mem::take(&mut self.asked);
-        let (mut waiting, mut new) = (BTreeSet::new(), Vec::new());
-        let mut deliveries: BTreeMap<PublicKey, Vec<ForwardedTx>> = BTreeMap::new();
-        let mut left = MAX_SENT;
-        let budgets = &mut self.budgets;
-        self.pools.visit_waiting(&mut |tx| {
-            let (key, len) = (TxKey::of(&tx), delivered_len(&tx));
-            let is_announced = self.announced.contains(&key);
-            if (announce_all || !is_announced) && new.len() < MAX_ANNOUNCED {
-                new.push(key);
-                waiting.insert(key);
-            } else if is_announced {
-                waiting.insert(key);
-            }
-            for (peer, keys) in &mut asked {
-                let fits = len <= left.min(MAX_MESSAGE / 2);
-                if fits && keys.remove(&key) && budgets_of(budgets, peer, now).may_send(now, len) {
-                    left -= len;
-                    deliveries.entry(peer.clone()).or_default().push(tx.clone());
-                }
-            }
-            ControlFlow::Continue(())
-        });
-        self.announced = waiting;
+        self.collect(now);
+        let count = self.unannounced.len().min(MAX_ANNOUNCED);
+        let new: Vec<_> = self.unannounced.drain(..count).collect();
         let announcements = new.chunks(MAX_ITEMS);
         let announcements = announcements.map(|keys| Message::Announce(keys.to_vec()));
         outgoing.extend(announcements.map(|message| (Recipients::All, message)));
-        for (peer, txs) in deliveries {
+        outgoing.extend(self.deliveries(now));
+        outgoing
+    }
+
+    /// Collects what is to be announced: what is new, or all that waits.
+    fn collect(&mut self, now: SystemTime) {
+        let news = self.pools.take_news();
+        let delivered = std::mem::take(&mut self.delivered);
+        if now < self.announce_all_at && !news.is_incomplete {
+            let keys = news.txs.into_iter().map(|(chain, kind, id)| TxKey::new(chain, kind, id));
+            let room = MAX_UNANNOUNCED.saturating_sub(self.unannounced.len());
+            self.unannounced.extend(keys.filter(|key| !delivered.contains(key)).take(room));
+            return;
+        }
+        self.announce_all_at = now + ANNOUNCE_AGAIN;
+        self.unannounced.clear();
+        let unannounced = &mut self.unannounced;
+        self.pools.visit_waiting(&mut |tx| {
+            unannounced.push_back(TxKey::of(&tx));
+            match unannounced.len() < MAX_UNANNOUNCED {
+                true => ControlFlow::Continue(()),
+                false => ControlFlow::Break(()),
+            }
+        });
+    }
+
+    /// What peers have requested. Too much for a look waits for the next one; what is beyond a peer's bound it requests
+    /// again.
+    fn deliveries(&mut self, now: SystemTime) -> Vec<Outgoing> {
+        let mut left = MAX_SENT;
+        let mut outgoing = Vec::new();
+        for (peer, mut keys) in std::mem::take(&mut self.asked) {
+            let mut txs = Vec::new();
+            while left > 0
+                && let Some(key) = keys.pop_first()
+            {
+                let waiting = self.pools.waiting(&key.chain, key.kind, &key.id);
+                // One that fits no message stays here.
+                let Some(tx) = waiting.filter(|tx| delivered_len(tx) <= MAX_MESSAGE / 2) else {
+                    continue;
+                };
+                let len = delivered_len(&tx);
+                if !budgets_of(&mut self.budgets, &peer, now).may_send(now, len) {
+                    keys.clear();
+                    break;
+                }
+                left = left.saturating_sub(len);
+                txs.push(tx);
+            }
+            if !keys.is_empty() {
+                self.asked.insert(peer.clone(), keys);
+            }
             let messages = batches(txs).into_iter().map(Message::Deliver);
             outgoing.extend(messages.map(|message| (Recipients::One(peer.clone()), message)));
         }
@@ -276,11 +328,16 @@ impl Exchange {
         if let Some(requested) = self.requested.get_mut(peer) {
             *requested = requested.saturating_sub(1);
         }
-        if let Err(reason) = self.pools.admit(tx) {
-            debug!(chain = %tx.chain, id = %tx.id, reason, "a peer's transaction is not taken");
-            budgets_of(&mut self.budgets, peer, now).count_refusal(now);
-            if self.refused.len() < MAX_REFUSED {
-                self.refused.insert(key, now + REFUSED_FOR);
+        match self.pools.admit(tx) {
+            Ok(()) => {
+                self.delivered.insert(key);
+            }
+            Err(reason) => {
+                debug!(chain = %tx.chain, id = %tx.id, reason, "a peer's transaction is not taken");
+                budgets_of(&mut self.budgets, peer, now).count_refusal(now);
+                if self.refused.len() < MAX_REFUSED {
+                    self.refused.insert(key, now + REFUSED_FOR);
+                }
             }
         }
     }
@@ -297,6 +354,9 @@ fn budgets_of<'a>(
 
 /// Transactions in groups that fit a message.
 fn batches(txs: Vec<ForwardedTx>) -> Vec<Vec<ForwardedTx>> {
+    if txs.is_empty() {
+        return Vec::new();
+    }
     let mut batches = vec![Vec::new()];
     let mut bytes = 0;
     for tx in txs {

@@ -5,11 +5,13 @@ use std::collections::BTreeMap;
 use commonware_codec::{Copying, DecodeExt as _};
 use commonware_cryptography::Signer as _;
 use commonware_cryptography::ed25519::PrivateKey;
+use commonware_runtime::{Runner as _, Spawner as _, Supervisor as _, deterministic};
 use esker_chain::forward::{ExchangePool, ForwardError, ForwardPool, TxKind};
 use esker_primitives::sync::Mutex;
 use esker_primitives::{ChainId, Id};
 
 use super::*;
+use crate::simulation::network::Wires;
 
 /// A pool without rules: it refuses what begins with `!`, and counts what it was given.
 #[derive(Debug)]
@@ -37,6 +39,10 @@ impl ForwardPool for Pool {
 impl ExchangePool for Pool {
     fn is_waiting(&self, id: &Id) -> bool {
         self.txs.lock().contains_key(id)
+    }
+
+    fn waiting(&self, id: &Id) -> Option<ForwardedTx> {
+        self.txs.lock().get(id).cloned()
     }
 
     fn admit(&self, tx: &ForwardedTx) -> Result<(), String> {
@@ -81,7 +87,9 @@ impl Node {
     }
 
     fn add(&self, bytes: &'static [u8]) {
-        self.pool.txs.lock().insert(tx(bytes).id, tx(bytes));
+        let tx = tx(bytes);
+        self.exchange.pools.announce(tx.chain, tx.kind, tx.id);
+        self.pool.txs.lock().insert(tx.id, tx);
     }
 
     fn has(&self, bytes: &'static [u8]) -> bool {
@@ -276,4 +284,52 @@ fn requests_and_memory_are_bounded() {
     assert!(a.exchange.asked.is_empty());
     let groups = batches((0..3 * MAX_ITEMS).map(|_| tx(b"small")).collect());
     assert_eq!(groups.iter().map(Vec::len).collect::<Vec<_>>(), [MAX_ITEMS; 3]);
+}
+
+#[test]
+fn what_a_peer_delivered_is_not_announced_to_others_at_once() {
+    let (mut a, mut b, mut c) = (Node::new(1), Node::new(2), Node::new(3));
+    assert_eq!(round(0, &mut b, &mut c), [0, 0, 0]);
+    a.add(b"first");
+    assert_eq!(round(0, &mut a, &mut b), [1, 1, 1]);
+    assert_eq!(round(1, &mut b, &mut c), [0, 0, 0]);
+    assert_eq!(round(6, &mut b, &mut c), [1, 1, 1], "with all that waits");
+}
+
+#[test]
+fn more_news_than_can_be_remembered_is_announced_with_all_that_waits() {
+    let (mut a, mut b) = (Node::new(1), Node::new(2));
+    assert_eq!(round(0, &mut a, &mut b), [0, 0, 0]);
+    a.pool.txs.lock().insert(tx(b"forgotten").id, tx(b"forgotten"));
+    for n in 0..100_000_u32 {
+        a.exchange.pools.announce(chain(), TxKind::Evm, Id::sha256(&n.to_be_bytes()));
+    }
+    assert_eq!(round(1, &mut a, &mut b), [1, 1, 1]);
+    assert!(b.has(b"forgotten"));
+}
+
+#[test]
+fn a_new_transaction_is_announced_at_once() {
+    deterministic::Runner::default().start(|context| async move {
+        let nodes = [Node::new(1), Node::new(2)];
+        let keys = nodes.iter().map(|node| node.key.clone()).collect();
+        let wires = Wires::start(&context, keys).await;
+        for (number, node) in nodes.iter().enumerate() {
+            let links = wires.connect(number).await;
+            let pools = Arc::clone(&node.exchange.pools);
+            context
+                .child("exchange")
+                .with_attribute("node", number)
+                .spawn(|clock| run(clock, pools, links.blocker, links.transactions));
+        }
+        context.sleep(Duration::from_secs(1)).await;
+        nodes[0].add(b"first");
+        let begun = context.current();
+        while !nodes[1].has(b"first") {
+            context.sleep(Duration::from_millis(1)).await;
+        }
+        let took = context.current().duration_since(begun).unwrap();
+        // An announcement, a request and a delivery, over links of about 10 ms each. All is announced every 5 s.
+        assert!(took < Duration::from_millis(100), "{took:?}");
+    });
 }

@@ -99,12 +99,10 @@ fn vms(world: &World) -> [Arc<dyn ChainVm>; 2] {
     [world.x.clone() as Arc<dyn ChainVm>, world.evm().clone()]
 }
 
-fn pools_of(world: &World) -> Arc<ExchangePools> {
-    let pools = Arc::new(ExchangePools::default());
+fn register_pools(world: &World, pools: &ExchangePools) {
     pools.register(world.x_id(), TxKind::Asset, world.x.exchange_pool());
     pools.register(world.c_id(), TxKind::Evm, world.evm().exchange_pool());
     pools.register(world.c_id(), TxKind::Atomic, world.nat.exchange_pool());
-    pools
 }
 
 impl Chains {
@@ -160,6 +158,7 @@ impl Scenario for Chains {
         let disk = Arc::clone(&self.disks[node]);
         disk.clear_failures();
         let (x_genesis, c_genesis) = GENESIS.clone();
+        let pools = Arc::new(ExchangePools::default());
         let clock = Arc::new(ManualClock::new(START_S * 1_000));
         let machine = MachineConfig {
             check_proposals: true,
@@ -172,16 +171,18 @@ impl Scenario for Chains {
             overrides: EASY,
             clock: Arc::clone(&clock),
             forwarding: None,
+            exchange: Some(Arc::clone(&pools)),
             x_genesis,
             c_genesis,
             machine,
         });
+        register_pools(&world, &pools);
         let waited = std::mem::take(&mut self.journals[node]);
         for (vm, txs) in vms(&world).iter().zip(waited) {
             vm.restore_txs(txs);
         }
         let machine = Arc::clone(&world.machine);
-        Opened { pools: pools_of(&world), chains: world, machine, clock }
+        Opened { pools, chains: world, machine, clock }
     }
 
     fn ended(&mut self, node: usize, world: World, in_order: bool) {

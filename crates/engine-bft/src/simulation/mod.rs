@@ -5,7 +5,7 @@
 
 mod chains;
 mod machine;
-mod network;
+pub(crate) mod network;
 mod run;
 mod scenario;
 mod toys;

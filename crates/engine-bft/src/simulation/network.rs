@@ -15,7 +15,7 @@ use crate::stack::Links;
 const QUOTA: Quota = Quota::per_second(NZU32!(4096));
 
 /// The links of a node in the simulation.
-pub(super) type SimulatedLinks = Links<
+pub(crate) type SimulatedLinks = Links<
     Manager<PublicKey, Context>,
     Control<PublicKey, Context>,
     Sender<PublicKey, Context>,
@@ -24,7 +24,7 @@ pub(super) type SimulatedLinks = Links<
 
 /// What a link is like.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Quality {
+pub(crate) enum Quality {
     Good,
     /// Slow, and it loses one message of five.
     Bad,
@@ -47,13 +47,13 @@ impl Quality {
 }
 
 /// All links between the nodes.
-pub(super) struct Wires {
+pub(crate) struct Wires {
     oracle: Oracle<PublicKey, Context>,
     nodes: Vec<PublicKey>,
 }
 
 impl Wires {
-    pub(super) async fn start(context: &Context, nodes: Vec<PublicKey>) -> Self {
+    pub(crate) async fn start(context: &Context, nodes: Vec<PublicKey>) -> Self {
         let config = Config {
             max_size: 32 << 20,
             max_peers_per_set: NZUsize!(8),
@@ -69,7 +69,7 @@ impl Wires {
     }
 
     /// Sets the quality of each link, both ways.
-    pub(super) async fn set_all(&self, quality: impl Fn(usize, usize) -> Quality) {
+    pub(crate) async fn set_all(&self, quality: impl Fn(usize, usize) -> Quality) {
         for (from, sender) in self.nodes.iter().enumerate() {
             for (to, receiver) in self.nodes.iter().enumerate() {
                 if from == to {
@@ -84,7 +84,7 @@ impl Wires {
     }
 
     /// A node's channels; those of an earlier run of the node end.
-    pub(super) async fn connect(&self, node: usize) -> SimulatedLinks {
+    pub(crate) async fn connect(&self, node: usize) -> SimulatedLinks {
         let control = self.oracle.control(self.nodes[node].clone());
         let channel = async |number| control.register(number, QUOTA).await.unwrap();
         SimulatedLinks {
@@ -101,7 +101,7 @@ impl Wires {
     }
 
     /// Pairs of nodes of which one has refused the other: nobody misbehaves here.
-    pub(super) async fn blocked(&self) -> Vec<(PublicKey, PublicKey)> {
+    pub(crate) async fn blocked(&self) -> Vec<(PublicKey, PublicKey)> {
         self.oracle.blocked().await.unwrap()
     }
 }

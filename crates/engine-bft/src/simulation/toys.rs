@@ -8,7 +8,7 @@ use esker_storage::{KvStore, MemoryStore};
 
 use super::scenario::{Counts, MAX_UNDECIDED, Opened, Random, Running, SEND_AGAIN, Scenario};
 use crate::toy::{Toy, World};
-use crate::toy_pool::pools_of;
+use crate::toy_pool;
 
 /// Transactions of a run.
 const TRANSACTIONS: u64 = 40;
@@ -54,6 +54,7 @@ impl Scenario for Toys {
     fn open(&mut self, node: usize) -> Opened<Arc<Toy>> {
         let world = World::on(Arc::clone(&self.stores[node]));
         let toy = world.toy(1);
+        toy_pool::register(&toy, &world.pools);
         let vms = vec![Arc::clone(&toy) as Arc<dyn ChainVm>];
         let config = MachineConfig {
             check_proposals: true,
@@ -62,7 +63,7 @@ impl Scenario for Toys {
         };
         let clock = Arc::clone(&world.clock);
         let machine = Machine::open(vms, world.store, world.clock, world.work, config).unwrap();
-        Opened { pools: pools_of(&toy), chains: toy, machine, clock }
+        Opened { pools: world.pools, chains: toy, machine, clock }
     }
 
     fn act(&mut self, step: u64, nodes: &Running<'_, Arc<Toy>>, random: &mut Random) {

@@ -108,7 +108,7 @@ impl IntervalMining {
         Self { clock, running }
     }
 
-    fn stop(&self) {
+    pub(super) fn stop(&self) {
         if let Some((_, task)) = self.running.lock().take() {
             task.abort();
         }

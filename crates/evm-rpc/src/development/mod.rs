@@ -3,12 +3,14 @@
 //!
 //! Only `esker dev` has these methods; no service of the list `eth-apis` switches them on.
 
+mod header;
 mod impersonation;
 mod mining;
 mod numbers;
 mod snapshots;
 mod state;
 mod time;
+mod tokens;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -68,6 +70,25 @@ pub fn development_methods(node: &Arc<DevelopmentNode>) -> Service {
         .on_list("dropAllTransactions", mining::drop_all)
         .on_list_async("setLoggingEnabled", time::set_logging)
         .params(&["enabled"])
+        .on_list_async("enableTraces", header::enable_traces)
+        .on_list("setNextBlockBaseFeePerGas", header::set_base_fee)
+        .params(&["wei"])
+        .on_list("setMinGasPrice", header::set_min_gas_price)
+        .params(&["wei"])
+        .on_list("setCoinbase", header::set_coinbase)
+        .params(&["address"])
+        .on_list("setPrevRandao", header::set_random)
+        .params(&["value"])
+        .on_list("setRpcUrl", header::set_rpc_url)
+        .params(&["url"])
+        .on_list_async("reset", snapshots::reset)
+        .params(&["options"])
+        .on_list_async("rollback", snapshots::rollback)
+        .params(&["blocks"])
+        .on_list_async("dealERC20", tokens::deal)
+        .params(&["address", "token", "units"])
+        .on_list_async("setERC20Allowance", tokens::set_allowance)
+        .params(&["owner", "spender", "token", "units"])
         .on_list_async("setBalance", state::set_balance)
         .params(&["address", "wei"])
         .on_list_async("addBalance", state::add_balance)
@@ -94,6 +115,16 @@ pub fn development_methods(node: &Arc<DevelopmentNode>) -> Service {
         .params(&["hash"])
         .on_list_async("setLoggingEnabled", time::set_logging)
         .params(&["enabled"])
+        .on_list("setNextBlockBaseFeePerGas", header::hardhat_set_base_fee)
+        .params(&["wei"])
+        .on_list("setMinGasPrice", header::set_min_gas_price)
+        .params(&["wei"])
+        .on_list("setCoinbase", header::hardhat_set_coinbase)
+        .params(&["address"])
+        .on_list("setPrevRandao", header::hardhat_set_random)
+        .params(&["value"])
+        .on_list_async("reset", snapshots::hardhat_reset)
+        .params(&["options"])
         .on_list_async("setBalance", state::hardhat_set_balance)
         .params(&["address", "wei"])
         .on_list_async("setNonce", state::hardhat_set_nonce)
@@ -126,6 +157,8 @@ fn both(table: MethodTable<DevelopmentNode>) -> MethodTable<DevelopmentNode> {
         .params(&["enabled"])
         .on_list_async("setIntervalMining", mining::set_interval_mining)
         .params(&["seconds"])
+        .on_list("setBlockGasLimit", header::set_gas_limit)
+        .params(&["gas"])
         .on_list("increaseTime", time::increase_time)
         .params(&["seconds"])
         .on_list("setTime", time::set_time)
@@ -177,7 +210,7 @@ fn node_info(node: &DevelopmentNode, (): ()) -> Result<NodeInfoReply, RpcError> 
     let (head, rules) = (reads.chain.head(), reads.chain.rules());
     let fees = node.transact.suggested()?;
     let time = clock.now_s().max(head.header.time);
-    let terms = rules.child_terms(&head.header, time).map_err(refused)?;
+    let terms = rules.next_terms(&head.header, time).map_err(refused)?;
     Ok(NodeInfoReply {
         current_block_number: Uint64(head.header.number),
         current_block_timestamp: head.header.time,

@@ -1,9 +1,12 @@
 //! Snapshots of all chains, and the way back.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use esker_go_json::Document;
 use esker_rpc::RpcError;
+use esker_rpc::args::{Argument, ArgumentError};
 
 use super::numbers::Number;
 use super::{DevelopmentNode, refused};
@@ -28,6 +31,64 @@ pub(super) async fn revert(
             .map_err(refused),
         Err(_) => Ok(false),
     }
+}
+
+/// What a reset begins with.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct ResetOptions {
+    forks: bool,
+}
+
+esker_rpc::schema!(ResetOptions, "ResetOptions", {
+    "title": "options",
+    "description": "An object without `forking`.",
+    "type": "object",
+});
+
+impl Argument for ResetOptions {
+    fn go_type() -> Cow<'static, str> {
+        Cow::Borrowed("ResetOptions")
+    }
+
+    fn decode(value: Document<'_>) -> Result<Self, ArgumentError> {
+        let mut options = serde_json::from_slice::<serde_json::Map<_, _>>(value.as_bytes())
+            .map_err(|_| ArgumentError::text("expected an object"))?;
+        let forking = options.remove("forking").unwrap_or_default();
+        Ok(Self { forks: forking != serde_json::Value::Null })
+    }
+}
+
+/// Goes back to the beginning, and forgets all snapshots.
+pub(super) async fn reset(
+    node: Arc<DevelopmentNode>,
+    (options,): (Option<ResetOptions>,),
+) -> Result<(), RpcError> {
+    node.controls()?;
+    if options.unwrap_or_default().forks {
+        return Err(refused(super::header::NO_FORK));
+    }
+    node.interval.stop();
+    let reset = async move { node.snapshots.reset().await };
+    tokio::spawn(reset).await.map_err(refused)?.map_err(refused)
+}
+
+/// As [`reset`], with Hardhat's reply.
+pub(super) async fn hardhat_reset(
+    node: Arc<DevelopmentNode>,
+    options: (Option<ResetOptions>,),
+) -> Result<bool, RpcError> {
+    reset(node, options).await.map(|()| true)
+}
+
+/// Takes back the last blocks.
+pub(super) async fn rollback(
+    node: Arc<DevelopmentNode>,
+    (blocks,): (Option<Number>,),
+) -> Result<(), RpcError> {
+    node.controls()?;
+    let blocks = blocks.map_or(Ok(1), |blocks| blocks.to_u64("number of blocks"))?;
+    let rollback = async move { node.snapshots.rollback(&node.chain, blocks).await };
+    tokio::spawn(rollback).await.map_err(refused)?.map_err(refused)
 }
 
 /// The snapshots by their IDs: height and hash of the last block.

@@ -90,6 +90,22 @@ impl TransactApi {
         Ok(())
     }
 
+    /// The base fee for which a cap has room to double: that of the last block, and what a development node has set.
+    fn base_fee_to_double(&self) -> Result<U256, RpcError> {
+        let chain = &self.reads.chain;
+        let last = chain.head().header.base_fee.unwrap_or_default();
+        if !chain.has_pending() {
+            return Ok(last);
+        }
+        let next = self.suggested()?.next_base_fee.unwrap_or_default();
+        Ok(if chain.rules().sets_next_base_fee() { next } else { next.max(last) })
+    }
+
+    /// Whether gas costs nothing in the next block, as it may on a development network.
+    fn is_free(&self) -> Result<bool, RpcError> {
+        Ok(self.suggested()?.next_base_fee.is_some_and(|wei| wei.is_zero()))
+    }
+
     /// Fills in the fees, unless a price is there or both caps.
     fn set_fee_defaults(&self, args: &mut TransactionArgs) -> Result<(), RpcError> {
         let is_zero = |fee: Option<Big>| fee.is_some_and(|Big(fee)| fee.is_zero());
@@ -103,23 +119,21 @@ impl TransactApi {
             ));
         }
         if args.gas_price.is_some() {
-            return match is_zero(args.gas_price) {
+            return match is_zero(args.gas_price) && !self.is_free()? {
                 true => Err(refused("gasPrice must be non-zero after london fork")),
                 false => Ok(()),
             };
         }
-        if cap.is_some() && tip.is_some() && is_zero(cap) {
+        if cap.is_some() && tip.is_some() && is_zero(cap) && !self.is_free()? {
             return Err(refused("maxFeePerGas must be non-zero"));
         }
         let Big(tip) = match tip {
             Some(tip) => tip,
             None => Big(self.suggested()?.tip),
         };
-        let Big(cap) = cap.unwrap_or_else(|| {
-            // Room for the base fee to double.
-            let base_fee = self.reads.chain.head().header.base_fee.unwrap_or_default();
-            Big(base_fee.saturating_mul(U256::from(2)).saturating_add(tip))
-        });
+        let base_fee = self.base_fee_to_double()?;
+        let doubled = base_fee.saturating_mul(U256::from(2));
+        let Big(cap) = cap.unwrap_or(Big(doubled.saturating_add(tip)));
         if cap < tip {
             return Err(refused(format!(
                 "maxFeePerGas ({cap:#x}) < maxPriorityFeePerGas ({tip:#x})"

@@ -22,15 +22,15 @@ use crate::wire::{Addr, Big, BlockNumber, BlockNumberOrHash, Data, Uint64};
 /// JSON-RPC code of a revert with a reason.
 pub(super) const REVERTED: i64 = 3;
 
-pub(super) const LATEST: BlockNumberOrHash = BlockNumberOrHash::Number(BlockNumber::Latest);
+pub(crate) const LATEST: BlockNumberOrHash = BlockNumberOrHash::Number(BlockNumber::Latest);
 
 const PENDING: BlockNumberOrHash = BlockNumberOrHash::Number(BlockNumber::Pending);
 
 /// The block on whose state an unsigned call runs.
 #[derive(Clone, Debug)]
-pub(super) struct CallBlock {
+pub(crate) struct CallBlock {
     /// That block.
-    pub(super) header: Arc<SealedHeader>,
+    pub(crate) header: Arc<SealedHeader>,
     /// Does code see the block that would be built on it now, rather than this one?
     is_next: bool,
     /// Is it the block of a development node that would be built now?
@@ -46,7 +46,7 @@ const TRY_GAS: u64 = 60_000;
 impl TransactApi {
     /// The place of a block parameter: `pending` is the next block, on the state of the last one, or on a development
     /// node the block that would be built now.
-    pub(super) fn place(&self, at: BlockNumberOrHash) -> Result<CallBlock, RpcError> {
+    pub(crate) fn place(&self, at: BlockNumberOrHash) -> Result<CallBlock, RpcError> {
         let header = self.reads.header_of_state(at)?;
         let is_pending = self.reads.is_pending(at);
         Ok(CallBlock { header, is_next: at == PENDING && !is_pending, is_pending })
@@ -175,7 +175,7 @@ impl TransactApi {
     }
 
     /// Runs `work` on the state after a block, within the limits of calls.
-    pub(super) fn at<R>(
+    pub(crate) fn at<R>(
         &self,
         place: &CallBlock,
         request: &CallRequest,

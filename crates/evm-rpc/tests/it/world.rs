@@ -91,6 +91,7 @@ impl Chain {
             peers: Arc::default(),
             work: Arc::clone(&work),
             forwarding,
+            exchange: None,
         };
         let rules = CChainRules::new(43112, ForkSchedule::LOCAL, FeeOverrides::default());
         let params = ChainParams {

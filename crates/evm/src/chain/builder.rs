@@ -10,7 +10,7 @@ use crate::control::Plan;
 use crate::executor::{BlockExecutionOutput, BlockExecutor, TxError};
 use crate::extension::{ExtBlock, ExtError, ExtOutcome};
 use crate::pool::Pool;
-use crate::rules::{ChildTerms, FeeRuleError, block_gas_cost};
+use crate::rules::{ChildTerms, FeeRuleError, HeaderTerms, block_gas_cost};
 use crate::verify::{ParentContext, VerifyError, assemble, child_executor};
 
 /// Most bytes of a block's transactions.
@@ -71,7 +71,8 @@ pub(super) fn fill(
     time: u64,
     plan: Plan,
 ) -> Result<BuildOutcome, BuildError> {
-    let terms = ctx.chain.rules.child_terms(ctx.parent, time)?;
+    let set = ctx.extension.wanted_header();
+    let terms = ctx.chain.rules.child_terms(ctx.parent, time)?.with(&set);
     let mut executor = child_executor(ctx, &terms, time)?;
     let transactions = match plan {
         Plan::Change | Plan::Nothing => Vec::new(),
@@ -85,6 +86,7 @@ pub(super) fn fill(
             None => BuildOutcome::Nothing,
         });
     }
+    let ext_data = ctx.extension.with_header(ext_data)?;
     let processed = executor.finish(outcome);
     let mut out = rows.into_writes();
     match assemble(ctx, &terms, time, transactions, ext_data, &processed, &mut out) {
@@ -102,8 +104,9 @@ pub(super) fn preview(
     ctx: &ParentContext<'_>,
     pool: &Pool,
     time: u64,
+    set: &HeaderTerms,
 ) -> Result<(Block, BlockExecutionOutput, WriteSet), BuildError> {
-    let terms = ctx.chain.rules.child_terms(ctx.parent, time)?;
+    let terms = ctx.chain.rules.child_terms(ctx.parent, time)?.with(set);
     let mut executor = child_executor(ctx, &terms, time)?;
     let transactions = take_transactions(&mut executor, pool, &terms)?;
     // Whether the tips pay for the block now or some seconds later is no concern of those who look at it.
@@ -191,7 +194,8 @@ fn affordable_at(
     let in_extension =
         ctx.extension.highest_payable_base_fee().filter(|most| *most < terms.base_fee);
     let most = in_pool.max(in_extension)?;
-    let fee_at = |at| ctx.chain.rules.child_terms(ctx.parent, at).ok();
+    let set = ctx.extension.wanted_header();
+    let fee_at = |at| Some(ctx.chain.rules.child_terms(ctx.parent, at).ok()?.with(&set));
     (time + 1..=time + MAX_FEE_WAIT_S)
         .find(|at| fee_at(*at).is_some_and(|terms| terms.base_fee <= most))
 }

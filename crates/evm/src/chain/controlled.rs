@@ -75,10 +75,13 @@ impl Evm {
         }
     }
 
-    /// Remembers a block that was built on request.
+    /// Remembers a block that was built under the controls.
     pub(super) fn note_built(&self, plan: Plan, block: &ExecutedBlock) {
-        if let (Some(controls), Plan::Mine | Plan::Change) = (self.controls(), plan) {
-            controls.built(B256::new(*block.id.as_bytes()));
+        let Some(controls) = self.controls() else { return };
+        let hash = B256::new(*block.id.as_bytes());
+        controls.sealed(hash);
+        if matches!(plan, Plan::Mine | Plan::Change) {
+            controls.built(hash);
         }
     }
 

@@ -98,6 +98,12 @@ impl ExchangePool for WaitingTxs {
         self.0.upgrade().is_some_and(|evm| evm.pool.contains(&B256::new(*id.as_bytes())))
     }
 
+    fn waiting(&self, id: &Id) -> Option<ForwardedTx> {
+        let evm = self.0.upgrade()?;
+        let (pooled, _) = evm.pool.get(&B256::new(*id.as_bytes()))?;
+        Some(evm.forwarded(pooled.tx()))
+    }
+
     fn admit(&self, tx: &ForwardedTx) -> Result<(), String> {
         let Some(evm) = self.0.upgrade() else { return Ok(()) };
         let parsed =

@@ -12,6 +12,7 @@ use esker_storage::{KvRead, Overlay, WriteSet};
 
 use super::builder::preview;
 use super::vm::Evm;
+use crate::rules::HeaderTerms;
 use crate::view::{StateSnapshot, ViewError};
 
 /// Blocks that are kept for requests that have begun.
@@ -24,6 +25,8 @@ struct Basis {
     pool: u64,
     /// Unix s.
     time: u64,
+    /// What the block sets of its header.
+    set: HeaderTerms,
 }
 
 /// A block that is not decided.
@@ -83,24 +86,23 @@ impl Evm {
     /// The block that would be built now from the pool; `None` on a node that is not for development. Costs as much as
     /// building it, once for each state of the pool and second.
     pub(super) fn pending_block(&self) -> Result<Option<Arc<PendingBlock>>, ViewError> {
-        if self.controls().is_none() {
-            return Ok(None);
-        }
+        let Some(controls) = self.controls() else { return Ok(None) };
         let head = self.head();
         let now_ms = self.context.clock.now_ms();
         let time = |parent_s: u64| (now_ms / 1000).max(parent_s);
         // Read before the pool's transactions are.
         let pool = self.pool.revision();
-        let basis = Basis { parent: head.hash, pool, time: time(head.header.time) };
+        let set = controls.next_header().get();
+        let basis = Basis { parent: head.hash, pool, time: time(head.header.time), set };
         if let Some(made) = self.pending.of_basis(&basis) {
             return Ok(Some(made));
         }
         let reader = self.context.store.snapshot()?;
         let at = BuildContext { now_ms, ancestors: Vec::new(), has_undecided: false };
         let parent = self.parent(reader.as_ref(), &at)?;
-        let basis = Basis { parent: parent.hash, pool, time: time(parent.header.time) };
+        let basis = Basis { parent: parent.hash, time: time(parent.header.time), ..basis };
         let made = self.with_parent_context(reader.as_ref(), &parent, &at, |ctx| {
-            preview(ctx, &self.pool, basis.time)
+            preview(ctx, &self.pool, basis.time, &set)
         });
         let (block, processed, writes) = made.map_err(|error| match ChainError::from(error) {
             ChainError::Storage(error) => ViewError::Storage(error),

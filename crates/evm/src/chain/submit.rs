@@ -5,8 +5,10 @@ use std::sync::atomic::Ordering;
 use alloy_consensus::Transaction as _;
 use alloy_eips::eip2718::Encodable2718;
 use alloy_primitives::{Address, B256, U512};
+use esker_chain::forward::TxKind;
 use esker_evm_state::state::StateError;
 use esker_evm_state::types::Transaction;
+use esker_primitives::Id;
 
 use super::vm::Evm;
 use super::{ChainView, SubmitError};
@@ -26,7 +28,7 @@ impl Evm {
     pub fn next_block(&self) -> Result<NextBlock, crate::rules::FeeRuleError> {
         let head = self.head();
         let time = self.context.clock.now_s().max(head.header.time);
-        let terms = self.params.rules.child_terms(&head.header, time)?;
+        let terms = self.params.rules.next_terms(&head.header, time)?;
         Ok(NextBlock {
             phase: terms.phase,
             gas_limit: terms.gas_limit,
@@ -81,6 +83,7 @@ impl Evm {
                 decided => break decided?,
             }
         }
+        self.context.announce(TxKind::Evm, Id::new(hash.0));
         self.context.work.notify_one();
         Ok(hash)
     }

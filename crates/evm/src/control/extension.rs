@@ -15,7 +15,7 @@ use crate::extension::{
     BlockExtension, ChangedAccount, ExtBlock, ExtError, ExtOutcome, ExtSummary, ExtTransfers,
     ExtensionAudit,
 };
-use crate::rules::Rules;
+use crate::rules::{HeaderTerms, Rules};
 
 /// Another extension, with control records before its ext data.
 #[derive(Debug)]
@@ -119,7 +119,7 @@ impl BlockExtension for ControlExtension {
         rows: &mut PendingWrites<'_>,
     ) -> Result<Option<(Bytes, ExtOutcome)>, ExtError> {
         let wanted = self.controls.as_ref().map_or(Wanted::Nothing, |controls| controls.wanted());
-        let mut record = ControlRecord::default();
+        let mut record = ControlRecord { header: self.wanted_header(), ..ControlRecord::default() };
         let (rest, outcome) = match wanted {
             Wanted::Nothing => {
                 return self.with_inner(block, |_, inner| self.inner.build(inner, state, rows))?;
@@ -139,6 +139,23 @@ impl BlockExtension for ControlExtension {
             }
         };
         Ok(Some((record.prefix_to(&rest)?, with_record(outcome))))
+    }
+
+    fn header_terms(&self, ext_data: &[u8]) -> Result<HeaderTerms, ExtError> {
+        let record = split_record(ext_data)?.0.map(ControlRecord::decode).transpose()?;
+        Ok(record.map(|record| record.header).unwrap_or_default())
+    }
+
+    fn wanted_header(&self) -> HeaderTerms {
+        self.controls.as_ref().map_or_else(HeaderTerms::default, |controls| controls.built_header())
+    }
+
+    fn with_header(&self, ext_data: Bytes) -> Result<Bytes, ExtError> {
+        let header = self.wanted_header();
+        if header == HeaderTerms::default() || split_record(&ext_data)?.0.is_some() {
+            return Ok(ext_data);
+        }
+        Ok(ControlRecord { header, ..ControlRecord::default() }.prefix_to(&ext_data)?)
     }
 
     fn not_built(&self) {

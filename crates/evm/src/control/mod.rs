@@ -15,5 +15,8 @@ pub use accounts::ImpersonatedAccounts;
 pub use extension::ControlExtension;
 pub use queue::{ControlError, Controls, MAX_BLOCKS, MAX_TIME_S};
 pub(crate) use queue::{Plan, Wanted};
-pub use record::{ControlRecord, MAX_CODE, RecordError, StateChange, WantedChange, split_record};
+pub use record::{
+    ControlRecord, MAX_BASE_FEE, MAX_CODE, MAX_GAS_LIMIT, RecordError, StateChange, WantedChange,
+    split_record,
+};
 pub use snapshots::Snapshots;

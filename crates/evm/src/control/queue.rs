@@ -4,7 +4,7 @@ use std::collections::{HashSet, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use alloy_primitives::{Address, B256};
+use alloy_primitives::{Address, B256, U256};
 use esker_chain::AdjustableClock;
 use esker_primitives::Clock as _;
 use esker_primitives::sync::Mutex;
@@ -12,7 +12,9 @@ use thiserror::Error;
 use tokio::sync::{Notify, oneshot};
 
 use super::WantedChange;
+use super::record::{MAX_BASE_FEE, MAX_GAS_LIMIT};
 use super::snapshots::ControlSettings;
+use crate::rules::{HeaderTerms, NextHeader};
 
 /// Most blocks of one request.
 pub const MAX_BLOCKS: u64 = 100_000;
@@ -43,6 +45,12 @@ pub enum ControlError {
     /// A time that no block can have.
     #[error("timestamp {0} is too late: at most {MAX_TIME_S}")]
     TimeTooLate(u128),
+    /// A base fee that no transaction can pay.
+    #[error("a base fee of {0} wei is too high: at most {MAX_BASE_FEE}")]
+    BaseFee(U256),
+    /// A gas limit out of bounds.
+    #[error("cannot set a gas limit of {0}: 1 to {MAX_GAS_LIMIT}")]
+    GasLimit(u64),
     /// Too many requests.
     #[error("too many requests wait for a block: at most {MAX_REQUESTS}")]
     TooMany,
@@ -95,9 +103,17 @@ struct Request {
     done: oneshot::Sender<Result<(), ControlError>>,
 }
 
+/// What a block that is being built sets of its header, and the block once it is built.
+#[derive(Debug, Default)]
+struct BuiltHeader {
+    set: HeaderTerms,
+    block: Option<B256>,
+}
+
 #[derive(Debug)]
 struct State {
     settings: ControlSettings,
+    header: BuiltHeader,
     requests: VecDeque<Request>,
 }
 
@@ -108,6 +124,7 @@ pub struct Controls {
     /// Wakes the machine.
     work: Arc<Notify>,
     state: Mutex<State>,
+    next_header: Arc<NextHeader>,
     is_logging: AtomicBool,
 }
 
@@ -119,10 +136,13 @@ impl Controls {
             timestamp_interval_s: None,
             impersonated: HashSet::new(),
             impersonates_all: false,
+            header: HeaderTerms::default(),
         };
-        let state = State { settings, requests: VecDeque::new() };
+        let header = BuiltHeader::default();
+        let state = State { settings, header, requests: VecDeque::new() };
         let state = Mutex::new_named("evm.controls", state);
-        Self { clock, work, state, is_logging: AtomicBool::new(true) }
+        let (next_header, is_logging) = (Arc::default(), AtomicBool::new(true));
+        Self { clock, work, state, next_header, is_logging }
     }
 
     /// Whether the screen shows blocks and failed calls.
@@ -133,6 +153,29 @@ impl Controls {
     /// Sets [`Self::is_logging`].
     pub fn set_logging(&self, is_on: bool) {
         self.is_logging.store(is_on, Ordering::Relaxed);
+    }
+
+    /// What the next block sets of its header, which the chain's rules show.
+    pub fn next_header(&self) -> &Arc<NextHeader> {
+        &self.next_header
+    }
+
+    /// Sets members of the header of the next block. The gas limit and the coinbase stay for those after it.
+    ///
+    /// # Errors
+    /// A value is out of bounds.
+    pub fn set_header(&self, change: impl FnOnce(&mut HeaderTerms)) -> Result<(), ControlError> {
+        let mut wanted = self.next_header.get();
+        change(&mut wanted);
+        if let Some(wei) = wanted.base_fee.filter(|wei| *wei > MAX_BASE_FEE) {
+            return Err(ControlError::BaseFee(wei));
+        }
+        if let Some(gas) = wanted.gas_limit.filter(|gas| !(1..=MAX_GAS_LIMIT).contains(gas)) {
+            return Err(ControlError::GasLimit(gas));
+        }
+        self.next_header.change(|header| *header = wanted);
+        self.work.notify_one();
+        Ok(())
     }
 
     /// The clock of the node's chains.
@@ -270,10 +313,12 @@ impl Controls {
     }
 
     pub(super) fn settings(&self) -> ControlSettings {
-        self.state.lock().settings.clone()
+        let settings = self.state.lock().settings.clone();
+        ControlSettings { header: self.next_header.get(), ..settings }
     }
 
     pub(super) fn restore(&self, settings: ControlSettings) {
+        self.next_header.change(|header| *header = settings.header);
         self.state.lock().settings = settings;
     }
 
@@ -329,13 +374,28 @@ impl Controls {
 
     /// What the next block holds.
     pub(crate) fn plan(&self) -> Plan {
-        let state = self.state.lock();
-        match state.requests.front() {
+        let mut state = self.state.lock();
+        let plan = match state.requests.front() {
             Some(Request { work: Work::Mine { .. }, .. }) => Plan::Mine,
             Some(Request { work: Work::Change(_), .. }) => Plan::Change,
             None if state.settings.automine => Plan::Pool,
             None => Plan::Nothing,
-        }
+        };
+        let next = self.next_header.get();
+        // What is set for the next block waits for one with transactions, or one on request.
+        let set = if plan == Plan::Change { next.lasting() } else { next };
+        state.header = BuiltHeader { set, block: None };
+        plan
+    }
+
+    /// What the block under construction sets of its header.
+    pub(crate) fn built_header(&self) -> HeaderTerms {
+        self.state.lock().header.set
+    }
+
+    /// A block was built as planned last.
+    pub(crate) fn sealed(&self, hash: B256) {
+        self.state.lock().header.block = Some(hash);
     }
 
     /// What the block under construction has to change.
@@ -368,6 +428,13 @@ impl Controls {
     /// A block was accepted, with this time (Unix s).
     pub(crate) fn accepted(&self, hash: B256, time_s: u64) {
         let mut state = self.state.lock();
+        if state.header.block == Some(hash) {
+            let done = state.header.set;
+            self.next_header.change(|next| {
+                next.base_fee = next.base_fee.filter(|wei| done.base_fee != Some(*wei));
+                next.random = next.random.filter(|random| done.random != Some(*random));
+            });
+        }
         match state.settings.timestamp_interval_s {
             Some(interval_s) => {
                 let next_s = time_s.saturating_add(interval_s).min(MAX_TIME_S);

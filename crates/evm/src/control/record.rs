@@ -6,7 +6,7 @@ use thiserror::Error;
 
 use crate::executor::StateOverlay;
 use crate::extension::{ExtError, SupplyChange};
-use crate::rules::Rules;
+use crate::rules::{HeaderTerms, Rules};
 
 /// Marks ext data with a record: codec versions of atomic transactions begin at 0.
 const MARK: [u8; 2] = [0xff, 0xff];
@@ -14,12 +14,20 @@ const MARK: [u8; 2] = [0xff, 0xff];
 /// Most bytes of a record.
 const MAX_RECORD: usize = 1 << 20;
 
+/// Highest base fee that a record sets, wei.
+pub const MAX_BASE_FEE: U256 = U256::from_limbs([u64::MAX, u64::MAX, 0, 0]);
+
+/// Highest gas limit that a record sets: a block of so much gas runs for minutes.
+pub const MAX_GAS_LIMIT: u64 = 1_000_000_000_000;
+
 /// Most bytes of code that a record sets.
 pub const MAX_CODE: usize = 128 * 1024;
 
 /// What a block changes besides its transactions. An empty record makes a block without transactions valid.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ControlRecord {
+    /// What the block's header has otherwise.
+    pub header: HeaderTerms,
     /// The changes, applied in this order after all transactions of the block.
     pub changes: Vec<StateChange>,
 }
@@ -150,13 +158,76 @@ pub fn split_record(ext_data: &[u8]) -> Result<(Option<&[u8]>, &[u8]), RecordErr
     Ok((Some(record), rest))
 }
 
+/// Kinds of changes that are of the header.
+const BASE_FEE: u8 = 4;
+const GAS_LIMIT: u8 = 5;
+const COINBASE: u8 = 6;
+const RANDOM: u8 = 7;
+
+fn raw_header(header: &HeaderTerms) -> impl Iterator<Item = RawChange> {
+    let of_number = |kind, number: U256| {
+        let first = number.to_be_bytes_trimmed_vec().into();
+        RawChange { kind, address: Address::ZERO, first, second: Bytes::new() }
+    };
+    let of_address = |address| {
+        let (first, second) = (Bytes::new(), Bytes::new());
+        RawChange { kind: COINBASE, address, first, second }
+    };
+    let HeaderTerms { base_fee, gas_limit, coinbase, random } = *header;
+    let base_fee = base_fee.map(|wei| of_number(BASE_FEE, wei));
+    let gas_limit = gas_limit.map(|gas| of_number(GAS_LIMIT, U256::from(gas)));
+    let random = random.map(|random| of_number(RANDOM, random.into()));
+    [base_fee, gas_limit, coinbase.map(of_address), random].into_iter().flatten()
+}
+
+fn set_header(header: &mut HeaderTerms, raw: &RawChange) -> Result<(), RecordError> {
+    let form = |text: String| RecordError::Form(text);
+    let has_address = !raw.address.is_zero();
+    if !raw.second.is_empty() || raw.kind != COINBASE && has_address {
+        return Err(form(format!("a change of kind {} has one value", raw.kind)));
+    }
+    let number = parse_number(&raw.first)?;
+    match raw.kind {
+        BASE_FEE if number > MAX_BASE_FEE => {
+            return Err(form(format!("a base fee of {number} wei: at most {MAX_BASE_FEE}")));
+        }
+        BASE_FEE => header.base_fee = Some(number),
+        GAS_LIMIT => match u64::try_from(number) {
+            Ok(gas @ 1..=MAX_GAS_LIMIT) => header.gas_limit = Some(gas),
+            Ok(_) | Err(_) => {
+                return Err(form(format!("a gas limit of {number}: 1 to {MAX_GAS_LIMIT}")));
+            }
+        },
+        COINBASE if !raw.first.is_empty() => {
+            return Err(form("a coinbase is an address alone".to_owned()));
+        }
+        COINBASE => header.coinbase = Some(raw.address),
+        RANDOM => header.random = Some(number.into()),
+        kind => return Err(form(format!("unknown kind {kind}"))),
+    }
+    Ok(())
+}
+
+fn parse_number(bytes: &Bytes) -> Result<U256, RecordError> {
+    match U256::try_from_be_slice(bytes) {
+        Some(value) if bytes.first() != Some(&0) => Ok(value),
+        _ => Err(RecordError::Form("a number has leading zeros or too many bytes".to_owned())),
+    }
+}
+
 impl ControlRecord {
+    /// A record of these changes.
+    pub fn of(changes: Vec<StateChange>) -> Self {
+        Self { header: HeaderTerms::default(), changes }
+    }
+
     /// Ext data of this record and of what follows it.
     ///
     /// # Errors
     /// The record is too long.
     pub fn prefix_to(&self, rest: &[u8]) -> Result<Bytes, RecordError> {
-        let raw = RawRecord { changes: self.changes.iter().map(StateChange::to_raw).collect() };
+        let changes = raw_header(&self.header).chain(self.changes.iter().map(StateChange::to_raw));
+        let raw = RawRecord { changes: changes.collect() };
         let record = alloy_rlp::encode(&raw);
         let length = u32::try_from(record.len()).unwrap_or(u32::MAX);
         if record.len() > MAX_RECORD {
@@ -173,8 +244,20 @@ impl ControlRecord {
         if !rest.is_empty() {
             return Err(form(&"bytes after the record"));
         }
-        let changes = raw.changes.iter().map(StateChange::of_raw).collect::<Result<_, _>>()?;
-        Ok(Self { changes })
+        let mut record = Self::default();
+        let mut last_kind = 0;
+        for raw in &raw.changes {
+            if raw.kind < BASE_FEE {
+                record.changes.push(StateChange::of_raw(raw)?);
+                continue;
+            }
+            if !record.changes.is_empty() || raw.kind <= last_kind {
+                return Err(form(&"members of the header come first, in order, once each"));
+            }
+            last_kind = raw.kind;
+            set_header(&mut record.header, raw)?;
+        }
+        Ok(record)
     }
 
     /// Applies the changes to the state after the block's transactions.
@@ -220,10 +303,7 @@ impl StateChange {
     fn of_raw(raw: &RawChange) -> Result<Self, RecordError> {
         let address = raw.address;
         let form = |text: String| Err(RecordError::Form(text));
-        let number = |bytes: &Bytes| match U256::try_from_be_slice(bytes) {
-            Some(value) if bytes.first() != Some(&0) => Ok(value),
-            _ => Err(RecordError::Form("a number has leading zeros or too many bytes".to_owned())),
-        };
+        let number = parse_number;
         if matches!(raw.kind, 1 | 2) && !raw.second.is_empty() {
             return form(format!("a change of kind {} has one value", raw.kind));
         }
@@ -291,7 +371,7 @@ impl StateChange {
 
 #[cfg(test)]
 mod tests {
-    use alloy_primitives::U512;
+    use alloy_primitives::{B256, U512};
 
     use super::*;
 
@@ -309,7 +389,7 @@ mod tests {
     #[test]
     fn records_round_trip() {
         for changes in [Vec::new(), changes()] {
-            let record = ControlRecord { changes };
+            let record = ControlRecord::of(changes);
             let ext_data = record.prefix_to(b"rest").unwrap();
             let (bytes, rest) = split_record(&ext_data).unwrap();
             assert_eq!(rest, b"rest");
@@ -321,7 +401,7 @@ mod tests {
 
     #[test]
     fn damaged_records_are_refused() {
-        let ext_data = ControlRecord { changes: changes() }.prefix_to(b"").unwrap();
+        let ext_data = ControlRecord::of(changes()).prefix_to(b"").unwrap();
         for length in 2..ext_data.len() {
             assert_eq!(split_record(&ext_data[..length]), Err(RecordError::Short), "{length}");
         }
@@ -339,7 +419,12 @@ mod tests {
             let bytes = alloy_rlp::encode(RawRecord { changes: vec![change] });
             ControlRecord::decode(&bytes).unwrap_err().to_string()
         };
-        assert_eq!(raw(4, b"", b""), "control record: unknown kind 4");
+        assert_eq!(raw(8, b"", b""), "control record: unknown kind 8");
+        assert_eq!(raw(4, b"", b"\x01"), "control record: a change of kind 4 has one value");
+        let long = "control record: a base fee of 340282366920938463463374607431768211456 wei";
+        assert!(raw(4, &[&[1][..], &[0; 16]].concat(), b"").starts_with(long));
+        assert_eq!(raw(5, b"", b""), "control record: a gas limit of 0: 1 to 1000000000000");
+        assert_eq!(raw(6, b"\x01", b""), "control record: a coinbase is an address alone");
         assert_eq!(raw(1, b"\x01", b"\x01"), "control record: a change of kind 1 has one value");
         assert_eq!(raw(1, &[1; 9], b""), "control record: a nonce has at most 64 bits");
         let number = "control record: a number has leading zeros or too many bytes";
@@ -351,18 +436,47 @@ mod tests {
             "control record: code of 131073 bytes, at most 131072 are allowed"
         );
         let big = StateChange::Code { address: Address::ZERO, code: vec![1; MAX_CODE].into() };
-        let record = ControlRecord { changes: vec![big; 9] };
+        let record = ControlRecord::of(vec![big; 9]);
         assert!(matches!(record.prefix_to(b""), Err(RecordError::TooLong(_))));
     }
 
     #[test]
+    fn headers_round_trip() {
+        let header = HeaderTerms {
+            base_fee: Some(U256::ZERO),
+            gas_limit: Some(7),
+            coinbase: Some(Address::ZERO),
+            random: Some(B256::repeat_byte(9)),
+        };
+        for header in [header, header.lasting(), HeaderTerms::default()] {
+            let record = ControlRecord { header, changes: changes() };
+            let ext_data = record.prefix_to(b"").unwrap();
+            let bytes = split_record(&ext_data).unwrap().0.unwrap();
+            assert_eq!(ControlRecord::decode(bytes), Ok(record));
+        }
+        let raw = |kinds: &[u8]| {
+            let change = |kind: &u8| {
+                let first = if *kind == 6 { Bytes::new() } else { vec![1].into() };
+                RawChange { kind: *kind, address: Address::ZERO, first, second: Bytes::new() }
+            };
+            let changes = kinds.iter().map(change).collect();
+            ControlRecord::decode(&alloy_rlp::encode(RawRecord { changes })).map(drop)
+        };
+        assert_eq!(raw(&[4, 5, 6, 7, 1]), Ok(()));
+        let order = "members of the header come first, in order, once each";
+        for kinds in [&[5, 4][..], &[4, 4], &[1, 4]] {
+            assert_eq!(raw(kinds), Err(RecordError::Form(order.to_owned())), "{kinds:?}");
+        }
+    }
+
+    #[test]
     fn supply_of_changes() {
-        let supply = ControlRecord { changes: changes() }.supply_change();
+        let supply = ControlRecord::of(changes()).supply_change();
         assert_eq!(supply.given - supply.taken, U512::from(2));
         assert_eq!(supply.given, U512::from(U256::MAX) - U512::from(1));
         let (address, before) = (Address::ZERO, U256::from(7));
         let changes = vec![StateChange::Balance { address, before, after: U256::ZERO }];
-        let supply = ControlRecord { changes }.supply_change();
+        let supply = ControlRecord::of(changes).supply_change();
         assert_eq!((supply.given, supply.taken), (U512::ZERO, U512::from(7)));
     }
 }

@@ -5,9 +5,10 @@ use std::sync::{Arc, OnceLock, Weak};
 
 use alloy_primitives::{Address, B256};
 use bytes::Bytes;
-use esker_chain::tables::POSITION;
+use esker_chain::tables::{BUNDLES, POSITION};
 use esker_chain::{
-    AdjustableClock, ChainMachine as _, ChainVm as _, ClockSetting, Machine, Undo, UndoLimits,
+    AdjustableClock, ChainMachine as _, ChainVm as _, ClockSetting, Machine, RewindError, Undo,
+    UndoLimits,
 };
 use esker_primitives::ChainId;
 use esker_primitives::sync::Mutex;
@@ -16,6 +17,7 @@ use tokio::sync::Semaphore;
 
 use super::ControlError;
 use crate::chain::Evm;
+use crate::rules::HeaderTerms;
 
 /// Snapshots that are kept.
 const MAX_SNAPSHOTS: usize = 10_000;
@@ -36,10 +38,12 @@ pub(super) struct ControlSettings {
     pub(super) timestamp_interval_s: Option<u64>,
     pub(super) impersonated: HashSet<Address>,
     pub(super) impersonates_all: bool,
+    /// As [`super::Controls::next_header`] has it.
+    pub(super) header: HeaderTerms,
 }
 
 /// An EVM chain in a snapshot.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct SavedChain {
     evm: Weak<Evm>,
     settings: ControlSettings,
@@ -47,7 +51,7 @@ struct SavedChain {
     last_block: (u64, B256),
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Snapshot {
     /// Of the last final bundle.
     height: u64,
@@ -74,6 +78,8 @@ pub struct Snapshots {
     machine: OnceLock<Weak<Machine>>,
     evms: Mutex<Vec<Weak<Evm>>>,
     taken: Mutex<Taken>,
+    /// What [`Self::reset`] goes back to.
+    beginning: OnceLock<Snapshot>,
     /// One place, for whoever takes a snapshot or reverts to one.
     turn: Semaphore,
 }
@@ -86,6 +92,7 @@ impl Snapshots {
             machine: OnceLock::new(),
             evms: Mutex::new_named("evm.snapshot-chains", Vec::new()),
             taken: Mutex::new_named("evm.snapshots", Taken::default()),
+            beginning: OnceLock::new(),
             turn: Semaphore::new(1),
         }
     }
@@ -159,15 +166,68 @@ impl Snapshots {
         machine.rewind(height).await.map_err(refused)?;
         let later = self.taken.lock().snapshots.split_off(&id);
         if let Some(snapshot) = later.into_values().next() {
-            self.clock.restore(snapshot.clock);
-            // The snapshot may be of the middle of blocks with times that were ahead of the clock.
-            let reader = machine.store().snapshot().map_err(refused)?;
-            if let Some(last) = POSITION.get(reader.as_ref(), Scope::NODE, &()).map_err(refused)? {
-                self.clock.advance_to(last.timestamp_ms);
-            }
-            snapshot.chains.into_values().for_each(SavedChain::restore);
+            self.restore(&machine, snapshot)?;
         }
         Ok(true)
+    }
+
+    /// Restores what is not in the store.
+    fn restore(&self, machine: &Machine, snapshot: Snapshot) -> Result<(), ControlError> {
+        self.clock.restore(snapshot.clock);
+        // The snapshot may be of the middle of blocks with times that were ahead of the clock.
+        let reader = machine.store().snapshot().map_err(refused)?;
+        if let Some(last) = POSITION.get(reader.as_ref(), Scope::NODE, &()).map_err(refused)? {
+            self.clock.advance_to(last.timestamp_ms);
+        }
+        snapshot.chains.into_values().for_each(SavedChain::restore);
+        Ok(())
+    }
+
+    /// Remembers the state of now as the one that [`Self::reset`] goes back to; the first call counts.
+    pub fn mark_beginning(&self) {
+        if let Ok(machine) = self.machine() {
+            let _already = self.beginning.set(self.snapshot(machine.last_final().0));
+        }
+    }
+
+    /// Goes back to [`Self::mark_beginning`]; all snapshots are gone. What comes after it can be reset again. To be polled
+    /// to its end.
+    ///
+    /// # Errors
+    /// The bundles can't be taken back; nothing has changed.
+    pub async fn reset(&self) -> Result<(), ControlError> {
+        let _turn = self.turn.acquire().await.map_err(refused)?;
+        let machine = self.machine()?;
+        let beginning = self.beginning.get().ok_or(ControlError::Stopped)?;
+        let _pause = machine.pause_building();
+        machine.rewind(beginning.height).await.map_err(not_kept)?;
+        machine.set_undo(Undo::Keep(UNDO)).await.map_err(refused)?;
+        self.taken.lock().snapshots.clear();
+        self.restore(&machine, beginning.clone())
+    }
+
+    /// Takes back the last blocks of a chain, with those of the other chains since. The snapshots of these blocks are
+    /// gone; clock, pools and settings stay. To be polled to its end.
+    ///
+    /// # Errors
+    /// There are not so many, or they can't be taken back; nothing has changed.
+    pub async fn rollback(&self, evm: &Evm, blocks: u64) -> Result<(), ControlError> {
+        let _turn = self.turn.acquire().await.map_err(refused)?;
+        let machine = self.machine()?;
+        let _pause = machine.pause_building();
+        let head = evm.head().header.number;
+        if blocks > head {
+            return Err(ControlError::Refused(format!(
+                "cannot take back {blocks} blocks: the chain has {head}"
+            )));
+        }
+        if blocks == 0 {
+            return Ok(());
+        }
+        let to = bundle_before(&machine, &evm.context().chain_id, head - blocks + 1)?;
+        machine.rewind(to).await.map_err(not_kept)?;
+        self.taken.lock().snapshots.retain(|_, snapshot| snapshot.height <= to);
+        Ok(())
     }
 
     fn machine(&self) -> Result<Arc<Machine>, ControlError> {
@@ -191,6 +251,33 @@ impl Snapshots {
         };
         let chains = self.evms().into_iter().filter_map(saved).collect();
         Snapshot { height, clock: self.clock.setting(), chains }
+    }
+}
+
+/// Height of the bundle before the one that has the block of a chain.
+fn bundle_before(machine: &Machine, chain: &ChainId, block: u64) -> Result<u64, ControlError> {
+    let reader = machine.store().snapshot().map_err(refused)?;
+    let (last, _) = machine.last_final();
+    for height in (1..=last).rev() {
+        let bundle = BUNDLES.get(reader.as_ref(), Scope::NODE, &height).map_err(refused)?;
+        let has_it = |(id, number): &(ChainId, u64)| id == chain && *number == block;
+        if bundle.is_some_and(|bundle| bundle.blocks.iter().any(has_it)) {
+            return Ok(height - 1);
+        }
+    }
+    Err(ControlError::Refused(format!("the bundle of block {block} is not stored")))
+}
+
+fn not_kept(error: RewindError) -> ControlError {
+    match error {
+        RewindError::NoUndoRows { .. } | RewindError::BelowUndoRows { .. } => {
+            ControlError::Refused(
+                "blocks from before the first snapshot or reset can't be taken back: take a snapshot at the beginning, or \
+                 start with --rewind-depth"
+                    .to_owned(),
+            )
+        }
+        error => refused(error),
     }
 }
 

@@ -47,7 +47,11 @@ impl BlockContext {
             gas_limit: header.gas_limit,
             base_fee: header.base_fee.unwrap_or_default(),
             coinbase: header.coinbase,
-            difficulty: header.difficulty,
+            // Genesis has a mix digest of its own, that of a later block is from a control record.
+            difficulty: match header.number > 0 && !header.mix_digest.is_zero() {
+                true => header.mix_digest.into(),
+                false => header.difficulty,
+            },
             blob_base_fee: U256::from(1),
             phase,
         }
@@ -57,8 +61,8 @@ impl BlockContext {
     /// is later. For calls: see [`Self::for_call`] for what follows the early history.
     pub fn next(chain: &ChainParams, parent: &Header, now_s: u64) -> Self {
         let time = now_s.max(parent.time);
-        match chain.rules.child_terms(parent, time) {
-            Ok(terms) => Self::child(chain, parent, time, &terms),
+        match chain.rules.next_terms(parent, time) {
+            Ok(terms) => Self::child(parent, time, &terms),
             Err(_) => {
                 let number = U256::from(parent.number) + U256::from(1);
                 Self { number, time, ..Self::for_call(chain, parent) }
@@ -67,14 +71,17 @@ impl BlockContext {
     }
 
     /// That of a child of `parent` at `time` (Unix s), of which the terms are known.
-    pub fn child(chain: &ChainParams, parent: &Header, time: u64, terms: &ChildTerms) -> Self {
+    pub fn child(parent: &Header, time: u64, terms: &ChildTerms) -> Self {
         Self {
             number: U256::from(parent.number) + U256::from(1),
             time,
             gas_limit: terms.gas_limit,
             base_fee: terms.base_fee,
-            coinbase: chain.rules.fee_recipient(),
-            difficulty: U256::from(1),
+            coinbase: terms.coinbase,
+            difficulty: match terms.random.is_zero() {
+                true => U256::from(1),
+                false => terms.random.into(),
+            },
             blob_base_fee: U256::from(1),
             phase: terms.phase,
         }

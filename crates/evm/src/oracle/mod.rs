@@ -150,7 +150,10 @@ impl FeeOracle {
         let next_base_fee = next_base_fee(self.rules.as_ref(), &head.header, now_s);
         Ok(SuggestedFees {
             tip,
-            base_fee: next_base_fee.map(|next| next.min(base_fee)),
+            base_fee: match self.rules.sets_next_base_fee() {
+                true => next_base_fee,
+                false => next_base_fee.map(|next| next.min(base_fee)),
+            },
             next_base_fee,
         })
     }
@@ -196,7 +199,7 @@ impl FeeOracle {
 /// Base fee of a child of `parent` that is made now (Unix s), or at the parent's time if that is later;
 /// `None` for a time of which this software has no rules.
 pub fn next_base_fee(rules: &dyn Rules, parent: &Header, now_s: u64) -> Option<U256> {
-    rules.child_terms(parent, now_s.max(parent.time)).ok().map(|terms| terms.base_fee)
+    rules.next_terms(parent, now_s.max(parent.time)).ok().map(|terms| terms.base_fee)
 }
 
 /// The tip at which every gas of a block pays its share of the block gas cost.

@@ -61,7 +61,9 @@ pub(super) fn after_recovery(
     if tip < needed {
         return Err(PoolError::TipUnderpriced { tip, needed });
     }
-    let (fee_cap, needed) = (tx.fee_cap(), u128::from(next.phase.min_base_fee));
+    // A development node may set the base fee of the next block below the least.
+    let least = u128::from(next.phase.min_base_fee).min(next.base_fee);
+    let (fee_cap, needed) = (tx.fee_cap(), least);
     if fee_cap < needed {
         return Err(PoolError::FeeCapUnderpriced { sender, fee_cap, needed });
     }

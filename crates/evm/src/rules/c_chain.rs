@@ -1,5 +1,7 @@
 //! The seam, and the C-Chain's rules behind it.
 
+use std::sync::Arc;
+
 use alloy_primitives::{Address, B256, Bytes, U256, address, hex};
 use alloy_rlp::Encodable;
 use esker_evm_state::types::{Account, AccountCodec, Block, Header};
@@ -8,7 +10,7 @@ use thiserror::Error;
 use super::fortuna::{CapacityError, GasState, STATE_BYTES};
 use super::phase::{Instructions, Phase, PhaseRules};
 use super::window::{INITIAL_BASE_FEE, Parent, WINDOW_BYTES, Window, child_fee};
-use super::{BlockGasCost, ForkSchedule, block_gas_cost};
+use super::{BlockGasCost, ForkSchedule, NextHeader, block_gas_cost};
 
 /// The recipient of all fees: an address without a key.
 pub const BLACKHOLE: Address = address!("0x0100000000000000000000000000000000000000");
@@ -109,6 +111,10 @@ pub struct ChildTerms {
     pub base_fee: U256,
     /// Gas that tips must pay for.
     pub block_gas_cost: BlockGasCost,
+    /// Who gets the fees.
+    pub coinbase: Address,
+    /// The mix digest: zero, but for a control record.
+    pub random: B256,
     fee_state: FeeState,
 }
 
@@ -116,6 +122,16 @@ pub struct ChildTerms {
 enum FeeState {
     Window(Window),
     Gas(GasState),
+}
+
+impl ChildTerms {
+    /// Another gas limit. Under Fortuna no more can be used than there is capacity.
+    pub(super) fn set_gas_limit(&mut self, gas_limit: u64) {
+        self.gas_limit = gas_limit;
+        if matches!(self.fee_state, FeeState::Window(_)) {
+            self.gas_available = gas_limit;
+        }
+    }
 }
 
 /// What differs between sets of rules.
@@ -137,6 +153,16 @@ pub trait Rules: AccountCodec {
 
     /// Fees and limits of a child at `time`, Unix s.
     fn child_terms(&self, parent: &Header, time: u64) -> Result<ChildTerms, FeeRuleError>;
+
+    /// As [`Self::child_terms`], for the block that would be built now: with what a development node will set.
+    fn next_terms(&self, parent: &Header, time: u64) -> Result<ChildTerms, FeeRuleError> {
+        self.child_terms(parent, time)
+    }
+
+    /// Whether a development node will set the base fee of the next block.
+    fn sets_next_base_fee(&self) -> bool {
+        false
+    }
 
     /// Extra data of a child that uses this much gas, in transactions and in ext data.
     fn child_extra(
@@ -187,6 +213,8 @@ pub trait Rules: AccountCodec {
 /// The C-Chain's rules.
 #[derive(Clone, Debug)]
 pub struct CChainRules {
+    /// On a development node.
+    next_header: Option<Arc<NextHeader>>,
     chain_id: u64,
     schedule: ForkSchedule,
     overrides: FeeOverrides,
@@ -196,13 +224,19 @@ pub struct CChainRules {
 impl CChainRules {
     /// Rules of a network.
     pub const fn new(chain_id: u64, schedule: ForkSchedule, overrides: FeeOverrides) -> Self {
-        Self { chain_id, schedule, overrides, is_development: false }
+        Self { next_header: None, chain_id, schedule, overrides, is_development: false }
     }
 
     /// The same on a development network.
     #[must_use]
-    pub const fn for_development(self) -> Self {
+    pub fn for_development(self) -> Self {
         Self { is_development: true, ..self }
+    }
+
+    /// The same with what the next block will have.
+    #[must_use]
+    pub fn with_next_header(self, next: Arc<NextHeader>) -> Self {
+        Self { next_header: Some(next), ..self }
     }
 
     /// Window and base fee of a child before Fortuna. Flags are those of the parent's time.
@@ -283,6 +317,8 @@ impl Rules for CChainRules {
                 gas_available: state.capacity,
                 base_fee: U256::from(state.price()).max(phase.min_base_fee_wei()),
                 block_gas_cost,
+                coinbase: self.fee_recipient(),
+                random: B256::ZERO,
                 fee_state: FeeState::Gas(state),
                 phase,
             });
@@ -293,9 +329,23 @@ impl Rules for CChainRules {
             gas_available: phase.gas_limit,
             base_fee,
             block_gas_cost,
+            coinbase: self.fee_recipient(),
+            random: B256::ZERO,
             fee_state: FeeState::Window(window),
             phase,
         })
+    }
+
+    fn next_terms(&self, parent: &Header, time: u64) -> Result<ChildTerms, FeeRuleError> {
+        let terms = self.child_terms(parent, time)?;
+        Ok(match &self.next_header {
+            Some(next) => terms.with(&next.get()),
+            None => terms,
+        })
+    }
+
+    fn sets_next_base_fee(&self) -> bool {
+        self.next_header.as_ref().is_some_and(|next| next.get().base_fee.is_some())
     }
 
     fn child_extra(

@@ -15,11 +15,13 @@ mod cortina;
 mod durango;
 mod etna;
 pub mod fortuna;
+mod header_terms;
 mod phase;
 mod schedule;
 pub mod window;
 
 pub use block_gas_cost::{BlockGasCost, MAX_BLOCK_GAS_COST, TARGET_BLOCK_RATE_S, block_gas_cost};
 pub use c_chain::{BLACKHOLE, CChainRules, ChildTerms, FeeOverrides, FeeRuleError, Rules};
+pub use header_terms::{HeaderTerms, NextHeader};
 pub use phase::{Instructions, NativeAsset, Phase, PhaseRules};
 pub use schedule::{ForkSchedule, INITIALLY_ACTIVE, UNSCHEDULED};

@@ -117,7 +117,7 @@ impl<'s, 'a> Simulation<'s, 'a> {
         self.fee_recipient = given.fee_recipient.or(self.fee_recipient);
         let default_fee = if self.options.validation { terms.base_fee } else { U256::ZERO };
         let randomness = given.prev_randao.map(|seed| U256::from_be_bytes(seed.0));
-        let usual = BlockContext::child(self.env.chain, &self.parent.0, time, terms);
+        let usual = BlockContext::child(&self.parent.0, time, terms);
         BlockContext {
             number: U256::from(number),
             gas_limit: self.gas_limit.unwrap_or(usual.gas_limit),

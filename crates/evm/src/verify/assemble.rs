@@ -17,7 +17,7 @@ pub fn child_executor<'a>(
     time: u64,
 ) -> Result<BlockExecutor<'a>, TxError> {
     let view = StateView::new(ctx.reader, ctx.scope, At::Latest);
-    let block = BlockContext::child(ctx.chain, ctx.parent, time, terms);
+    let block = BlockContext::child(ctx.parent, time, terms);
     let available = terms.gas_available.min(terms.gas_limit);
     BlockExecutor::new(ctx.chain, view, ctx.hashes, ctx.parent, block, available)
 }
@@ -41,7 +41,7 @@ pub fn assemble(
     let header = Header {
         parent_hash: ctx.parent_hash,
         ommers_hash: EMPTY_OMMERS_HASH,
-        coinbase: ctx.chain.rules.fee_recipient(),
+        coinbase: terms.coinbase,
         state_root: ctx.apply(number, processed, out)?,
         transactions_root: B256::ZERO,
         receipts_root: processed.receipts_root,
@@ -52,7 +52,7 @@ pub fn assemble(
         gas_used,
         time,
         extra,
-        mix_digest: B256::ZERO,
+        mix_digest: terms.random,
         nonce: B64::ZERO,
         ext_data_hash: ext_data_hash(&ext_data),
         base_fee: Some(terms.base_fee),

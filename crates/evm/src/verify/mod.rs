@@ -102,7 +102,8 @@ pub fn verify_block(
         has_undecided: ctx.has_undecided,
     };
     let summary = ctx.extension.parse(&ext)?;
-    syntactic::check(&*ctx.chain.rules, &phase, prepared, &summary, now_s)?;
+    let set = ctx.extension.header_terms(&block.ext_data)?;
+    syntactic::check(&*ctx.chain.rules, (&phase, &set), prepared, &summary, now_s)?;
     ctx.extension.check_inputs(&ext, ctx.reader)?;
     check_predicates(ctx, block)?;
     if header.parent_hash != ctx.parent_hash
@@ -110,7 +111,7 @@ pub fn verify_block(
     {
         return Err(VerifyError::UnknownAncestor);
     }
-    let terms = ctx.chain.rules.child_terms(ctx.parent, header.time)?;
+    let terms = ctx.chain.rules.child_terms(ctx.parent, header.time)?.with(&set);
     check_header(ctx, &terms, header, &summary)?;
     check_body(block)?;
     let context = BlockContext::of(ctx.chain, header)?;

@@ -6,7 +6,7 @@ use esker_evm_state::types::{Header, ext_data_hash};
 
 use super::{PreparedBlock, SyntacticError};
 use crate::extension::ExtSummary;
-use crate::rules::{Instructions, Phase, PhaseRules, Rules};
+use crate::rules::{HeaderTerms, Instructions, Phase, PhaseRules, Rules};
 
 /// How far ahead of the clock a block may be, s.
 pub const MAX_FUTURE_S: u64 = 10;
@@ -19,7 +19,7 @@ type Checked = Result<(), SyntacticError>;
 /// Checks a block of a phase. Genesis is exempt and does not come here.
 pub(super) fn check(
     rules: &dyn Rules,
-    phase: &PhaseRules,
+    (phase, set): (&PhaseRules, &HeaderTerms),
     prepared: &PreparedBlock,
     ext: &ExtSummary,
     now_s: Option<u64>,
@@ -30,8 +30,8 @@ pub(super) fn check(
     if header.ext_data_hash != want {
         return Err(SyntacticError::ExtDataHash { have: header.ext_data_hash, want });
     }
-    check_constants(rules, phase, header)?;
-    check_body(rules, prepared, ext)?;
+    check_constants(rules, (phase, set), header)?;
+    check_body(rules, set, prepared, ext)?;
     if let Some(now_s) = now_s {
         let allowed = now_s.saturating_add(MAX_FUTURE_S);
         if header.time > allowed {
@@ -42,20 +42,25 @@ pub(super) fn check(
     check_etna_fields(phase, header)
 }
 
-fn check_constants(rules: &dyn Rules, phase: &PhaseRules, header: &Header) -> Checked {
+fn check_constants(
+    rules: &dyn Rules,
+    (phase, set): (&PhaseRules, &HeaderTerms),
+    header: &Header,
+) -> Checked {
     if header.difficulty != U256::from(1) {
         return Err(SyntacticError::Difficulty(header.difficulty));
     }
     if header.nonce != B64::ZERO {
         return Err(SyntacticError::Nonce(header.nonce));
     }
-    if header.mix_digest != B256::ZERO {
+    if header.mix_digest != set.random.unwrap_or_default() {
         return Err(SyntacticError::MixDigest(header.mix_digest));
     }
     // From Fortuna on it follows from the parent.
-    if !phase.at_least(Phase::Fortuna) && header.gas_limit != phase.gas_limit {
+    let gas_limit = set.gas_limit.unwrap_or(phase.gas_limit);
+    if !phase.at_least(Phase::Fortuna) && header.gas_limit != gas_limit {
         let since = if phase.at_least(Phase::Cortina) { "cortina" } else { "apricot phase 1" };
-        let (want, got) = (phase.gas_limit, header.gas_limit);
+        let (want, got) = (gas_limit, header.gas_limit);
         return Err(SyntacticError::GasLimit { want, since, got });
     }
     let (got, length) = (header.extra.len(), rules.extra_prefix_length(phase));
@@ -67,7 +72,12 @@ fn check_constants(rules: &dyn Rules, phase: &PhaseRules, header: &Header) -> Ch
     Ok(())
 }
 
-fn check_body(rules: &dyn Rules, prepared: &PreparedBlock, ext: &ExtSummary) -> Checked {
+fn check_body(
+    rules: &dyn Rules,
+    set: &HeaderTerms,
+    prepared: &PreparedBlock,
+    ext: &ExtSummary,
+) -> Checked {
     let block = prepared.block();
     let header = &block.header;
     if block.version != 0 {
@@ -81,7 +91,7 @@ fn check_body(rules: &dyn Rules, prepared: &PreparedBlock, ext: &ExtSummary) -> 
     if header.ommers_hash != want {
         return Err(SyntacticError::UnclesHash { have: header.ommers_hash, want });
     }
-    let want = rules.fee_recipient();
+    let want = set.coinbase.unwrap_or_else(|| rules.fee_recipient());
     if header.coinbase != want {
         return Err(SyntacticError::Coinbase { have: header.coinbase, want });
     }

@@ -47,6 +47,7 @@ fn node(is_development: bool) -> Node {
         peers: Arc::default(),
         work: Arc::default(),
         forwarding: None,
+        exchange: None,
     };
     let work = Arc::clone(&context.work);
     let rules: Arc<dyn Rules> =
@@ -163,7 +164,7 @@ async fn altered_records_are_refused() {
     let other = vec![StateChange::Balance { address, before, after }];
     let wrong = vec![StateChange::Balance { address, before: after, after }];
     let storage = vec![StateChange::Storage { address, key: U256::ZERO, value: U256::from(1) }];
-    let encoded = |changes| ControlRecord { changes }.prefix_to(b"").unwrap();
+    let encoded = |changes| ControlRecord::of(changes).prefix_to(b"").unwrap();
     for (ext_data, text) in [
         (encoded(other), "invalid merkle root"),
         (encoded(Vec::new()), "invalid merkle root"),

@@ -60,6 +60,7 @@ pub(crate) fn chain(
         peers: Arc::default(),
         work: Arc::default(),
         forwarding: None,
+        exchange: None,
     };
     let params = ChainParams {
         rules: Arc::new(CChainRules::new(43112, ForkSchedule::LOCAL, overrides)),

@@ -117,6 +117,7 @@ async fn a_false_certificate_ends_with_the_next_source() {
     let run = start_on(machine, &[&liar, &honest]);
     until("the honest source is followed", || run.height() == 6).await;
     assert_eq!(run.follower.follow_status().fault, None);
+    assert_eq!(run.preferred.get(), 1, "transactions go to the honest source");
     run.end().await;
 }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 use esker_chain::{
     Bundle, ChainMachine, Engine as _, EngineError, Machine, ProofVerifier, Role, Shutdown,
 };
-use esker_follow::{FeedItem, Follower, FollowerConfig, Source, SourceError};
+use esker_follow::{FeedItem, Follower, FollowerConfig, PreferredSource, Source, SourceError};
 use esker_primitives::Id;
 use esker_primitives::clock::{Clock, ManualClock};
 use tokio::task::JoinHandle;
@@ -16,6 +16,7 @@ use crate::toy::{ListSource, NOW_MS, bundle, bundles, clock, machine, until};
 pub(crate) struct Run {
     pub(crate) follower: Arc<Follower>,
     pub(crate) machine: Arc<Machine>,
+    pub(crate) preferred: PreferredSource,
     stop: esker_chain::ShutdownTrigger,
     task: JoinHandle<Result<(), EngineError>>,
 }
@@ -33,19 +34,20 @@ impl Run {
         sources: Vec<Arc<dyn Source>>,
         verifier: Option<Arc<dyn ProofVerifier>>,
     ) -> Self {
+        let preferred = PreferredSource::default();
         let wait = Duration::from_millis(1);
         let config =
             FollowerConfig { retry_min: wait, retry_max: wait, ..FollowerConfig::default() };
         let clock = Arc::clone(clock) as Arc<dyn Clock>;
         let mut follower = Follower::new(sources, config, clock);
         if let Some(verifier) = verifier {
-            follower = follower.with_verifier(verifier);
+            follower = follower.with_verifier(verifier, preferred.clone());
         }
         let follower = Arc::new(follower);
         let (stop, stopped) = Shutdown::new();
         let of_machine = Arc::clone(&machine) as Arc<dyn ChainMachine>;
         let task = tokio::spawn(Arc::clone(&follower).run(of_machine, stopped));
-        Self { follower, machine, stop, task }
+        Self { follower, machine, preferred, stop, task }
     }
 
     pub(crate) fn height(&self) -> u64 {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use alloy_consensus::{SignableTransaction, TxEip1559};
 use alloy_primitives::{Address, Signature, TxKind, U256};
-use esker_chain::forward::{ForwardLimits, Forwarding, TxForwarder};
+use esker_chain::forward::{ExchangePools, ForwardLimits, Forwarding, TxForwarder};
 use esker_chain::{
     Bundle, ChainContext, ChainMachine, ChainVm, FixedAliases, Machine, MachineConfig, ProposeCtx,
 };
@@ -77,6 +77,7 @@ pub(crate) struct WorldParts {
     pub(crate) overrides: FeeOverrides,
     pub(crate) clock: Arc<ManualClock>,
     pub(crate) forwarding: Option<Arc<Forwarding>>,
+    pub(crate) exchange: Option<Arc<ExchangePools>>,
     /// The X-Chain's genesis, encoded.
     pub(crate) x_genesis: Vec<u8>,
     /// The C-Chain's genesis, as JSON.
@@ -146,6 +147,7 @@ impl World {
             overrides,
             clock,
             forwarding,
+            exchange: None,
             x_genesis: test_file("vectors/genesis/local-x.bin"),
             c_genesis: test_file("vectors/genesis/local-c.json"),
             machine,
@@ -159,6 +161,7 @@ impl World {
             overrides,
             clock,
             forwarding,
+            exchange,
             x_genesis,
             c_genesis,
             machine,
@@ -182,6 +185,7 @@ impl World {
             peers: Arc::new(vec![ChainId::ZERO, x_id, c_id]),
             work: work.clone(),
             forwarding: forwarding.clone(),
+            exchange: exchange.clone(),
         };
         let block = primary::x_genesis_block(LOCAL_ID, x_id);
         let x = Xvm::new(context(1, x_id), XvmConfig::default(), genesis.clone(), block).unwrap();

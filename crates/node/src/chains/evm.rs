@@ -71,9 +71,15 @@ pub(super) fn build(
     };
     let settings = config.chain(&spec.id);
     let EvmParameters { chain_id, schedule, fees, coin: _ } = parameters.clone();
+    let controls = parts.development.filter(|_| config.mode == Mode::Dev && config.decides_alone());
+    let controls = controls
+        .map(|shared| Arc::new(Controls::new(shared.clock.clone(), Arc::clone(&context.work))));
     let mut rules = CChainRules::new(chain_id, schedule, fees);
     if config.network.is_development() {
         rules = rules.for_development();
+    }
+    if let Some(controls) = &controls {
+        rules = rules.with_next_header(Arc::clone(controls.next_header()));
     }
     let rules: Arc<dyn Rules> = Arc::new(rules);
     let params = ChainParams {
@@ -101,9 +107,6 @@ pub(super) fn build(
         allow_unprotected: allows_unprotected(settings, config.mode),
     };
     let atomic = Arc::new(AtomicExtension::new(context.clone()));
-    let controls = parts.development.filter(|_| config.mode == Mode::Dev && config.decides_alone());
-    let controls = controls
-        .map(|shared| Arc::new(Controls::new(shared.clock.clone(), Arc::clone(&context.work))));
     let mut extension = Arc::clone(&atomic) as Arc<dyn BlockExtension>;
     if config.network.is_development() {
         extension =

@@ -34,8 +34,8 @@ pub struct OpenChains {
     pub machine: Arc<Machine>,
     /// The node's clock.
     pub clock: Arc<dyn Clock>,
-    /// The clock of the chains of a development network; those of other networks have the node's.
-    pub development: Option<AdjustableClock>,
+    /// What the chains of a development network share, their clock above all; those of other networks have the node's.
+    pub development: Option<Development>,
 }
 
 /// The chains of a network over a store that may lack them.
@@ -110,14 +110,7 @@ pub(super) fn open(
         }
     }
     unrecorded.record(store)?;
-    Ok(OpenChains {
-        aliases,
-        chains,
-        observed_p,
-        machine,
-        clock: node_clock,
-        development: development.map(|shared| shared.clock),
-    })
+    Ok(OpenChains { aliases, chains, observed_p, machine, clock: node_clock, development })
 }
 
 /// The clock of the chains of a development network.
@@ -287,6 +280,7 @@ impl Builder<'_> {
             peers: Arc::new(peers),
             work: Arc::clone(self.work),
             forwarding: self.parts.forwarding.cloned(),
+            exchange: self.parts.exchange.cloned(),
         })
     }
 }

@@ -10,7 +10,9 @@ use esker_chain::{
 };
 use esker_engine::Solo;
 use esker_engine_bft::{BftConfig, BftEngine};
-use esker_follow::{EskerSource, Follower, FollowerConfig, Source, SourceForwarder};
+use esker_follow::{
+    EskerSource, Follower, FollowerConfig, PreferredSource, Source, SourceForwarder,
+};
 use esker_outbound::{SourceKind, SourceUrl};
 use esker_primitives::clock::Clock;
 use tokio::runtime::Handle;
@@ -35,7 +37,7 @@ pub(super) fn choose(
     validator: Option<BftConfig>,
     machine: &Machine,
     (environment, chain_clock): (&Environment, Option<AdjustableClock>),
-    node: Option<FollowedNode>,
+    (node, preferred): (Option<FollowedNode>, PreferredSource),
 ) -> ChosenEngine {
     if let Some(validator) = validator {
         let validator = Arc::new(BftEngine::new(validator));
@@ -64,7 +66,7 @@ pub(super) fn choose(
     let mut follower = Follower::new(sources, FollowerConfig::default(), clock);
     let validators = &config.network.validators;
     if let Some(verifier) = validators.verifier(network, genesis, &environment.randomness) {
-        follower = follower.with_verifier(verifier);
+        follower = follower.with_verifier(verifier, preferred);
     }
     if let Some(chain_clock) = chain_clock {
         follower = follower.with_chain_clock(chain_clock);
@@ -74,15 +76,22 @@ pub(super) fn choose(
     ChosenEngine { engine, follower: Some(follower), validator: None }
 }
 
-/// How a follower passes transactions on; `None` for a node that decides itself.
-pub(super) fn forwarding(config: &Config, clock: &Arc<dyn Clock>) -> Option<Arc<Forwarding>> {
+/// How a follower passes transactions on, first to the preferred source; `None` for a node that decides itself.
+pub(super) fn forwarding(
+    config: &Config,
+    clock: &Arc<dyn Clock>,
+    preferred: &PreferredSource,
+) -> Option<Arc<Forwarding>> {
     let urls = config.sources();
     if urls.is_empty() {
         return None;
     }
     let forwarder: Arc<dyn TxForwarder> = match config.settings.read_only {
         true => Arc::new(ReadOnlyForwarder),
-        false => Arc::new(SourceForwarder::new(urls, &config.dialer)),
+        false => {
+            let forwarder = SourceForwarder::new(urls, &config.dialer);
+            Arc::new(forwarder.with_preferred(preferred.clone()))
+        }
     };
     let limits = ForwardLimits::default();
     Some(Forwarding::new(forwarder, Arc::clone(clock), Handle::current(), limits))

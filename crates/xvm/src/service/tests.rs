@@ -44,6 +44,7 @@ fn endpoints() -> (Service, Service) {
         peers: Arc::new(vec![ChainId::ZERO, chain_id]),
         work: Arc::new(Notify::new()),
         forwarding: None,
+        exchange: None,
     };
     let block = fresh_genesis_block(chain_id);
     let vm = Xvm::new(context, XvmConfig::default(), genesis, block).unwrap();

@@ -60,6 +60,7 @@ impl Local {
             peers: Arc::new(vec![ChainId::ZERO, chain_id, c_chain]),
             work: work.clone(),
             forwarding: None,
+            exchange: None,
         };
         let block = primary::x_genesis_block(LOCAL_ID, chain_id);
         let vm = Xvm::new(context, XvmConfig::default(), genesis, block).unwrap();

@@ -136,6 +136,22 @@ fn of_evm(method: &str, stock: &Stock) -> Option<Vec<Value>> {
         "anvil_setBalance" | "hardhat_setBalance" | "anvil_addBalance" => {
             vec![json!([CONTRACT, "0x1"])]
         }
+        // What follows must still run: refused, or of no effect.
+        "anvil_setNextBlockBaseFeePerGas" | "hardhat_setNextBlockBaseFeePerGas" => {
+            vec![json!([format!("0x{}", "f".repeat(64))])]
+        }
+        "anvil_setBlockGasLimit" | "evm_setBlockGasLimit" => vec![json!(["0xffffffffffffffff"])],
+        "anvil_setCoinbase" | "hardhat_setCoinbase" => vec![json!([CONTRACT])],
+        "anvil_setPrevRandao" | "hardhat_setPrevRandao" => {
+            vec![json!([format!("0x{}", "5a".repeat(32))])]
+        }
+        "anvil_setMinGasPrice" | "hardhat_setMinGasPrice" => vec![json!(["0x1"])],
+        "anvil_setRpcUrl" => vec![json!(["http://127.0.0.1:1"])],
+        "anvil_enableTraces" => vec![json!([])],
+        "anvil_reset" | "hardhat_reset" => vec![json!([{ "forking": {} }])],
+        "anvil_rollback" => vec![json!(["0xffffffffffffffff"])],
+        "anvil_dealERC20" => vec![json!([account, CONTRACT, "0x1"])],
+        "anvil_setERC20Allowance" => vec![json!([account, other, CONTRACT, "0x1"])],
         "anvil_setNonce" | "hardhat_setNonce" => vec![json!([CONTRACT, "0x1"])],
         "anvil_setCode" | "hardhat_setCode" => {
             vec![json!([CONTRACT, format!("0x{}", "00".repeat(256))])]

@@ -65,6 +65,16 @@ fn viem_2() {
 }
 
 #[test]
+fn test_client_of_viem_2() {
+    run_on_dev("viem2-test.mjs");
+}
+
+#[test]
+fn hardhat_network_helpers() {
+    run_on_dev("network-helpers.mjs");
+}
+
+#[test]
 fn traces_with_viem_2_and_ethers_6() {
     run_on_dev("tracing.mjs");
 }

@@ -19,7 +19,7 @@ use crate::support::local;
 static PAGES: Mutex<()> = Mutex::new(());
 
 /// Methods that can't succeed on a fresh development node, or on none, and what they need.
-const WITHOUT_RESULT: [(&str, &str); 17] = [
+const WITHOUT_RESULT: [(&str, &str); 20] = [
     ("platform.issueTx", "a P-Chain that takes transactions"),
     ("xvm.import", "exports from another chain"),
     ("personal_deriveAccount", "a hardware wallet"),
@@ -29,6 +29,9 @@ const WITHOUT_RESULT: [(&str, &str); 17] = [
     ("debug_traceBadBlock", "a block that was refused"),
     ("debug_standardTraceBadBlockToFile", "a block that was refused"),
     ("debug_traceBlock", "the bytes of a block, which are a node's own"),
+    ("anvil_setMinGasPrice", "blocks without a base fee"),
+    ("hardhat_setMinGasPrice", "blocks without a base fee"),
+    ("anvil_setRpcUrl", "a network to fork"),
     ("debug_gcStats", "a Go runtime"),
     ("debug_setGCPercent", "a Go runtime"),
     ("debug_goTrace", "a Go runtime"),

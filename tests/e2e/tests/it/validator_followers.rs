@@ -203,6 +203,7 @@ fn nothing_without_a_quorum_of_the_network_becomes_final() {
         let node = follower(&network, &data, &both).arg("--snapshot").start().unwrap();
         assert!(node.output().contains("joined from a snapshot"), "{}", node.output());
         wait_for(&node, &honest);
+        // Its own transactions go to the source that it follows.
         pay(&node, &[&honest]);
         assert!(node.stop().unwrap().success());
         verify(&network, &data);

@@ -296,9 +296,11 @@ fn the_commands_of_the_readme_run_four_validators_and_a_follower_and_stop_them()
             RpcClient::new(address(from)).call(EVM, "evm_getBalance", params.clone()).unwrap();
         (balance == "0x9").then_some(())
     });
-    let (_, status) = esker(&["status", "--url", &format!("http://{}", address(from))], &[]);
-    assert!(status.contains("\nrole       follower\n"), "{status}");
-    assert!(status.contains("\npeers      4\n"), "{status}");
+    until("the follower is connected to all four", || {
+        let (_, status) = esker(&["status", "--url", &format!("http://{}", address(from))], &[]);
+        assert!(status.contains("\nrole       follower\n"), "{status}");
+        status.contains("\npeers      4\n").then_some(())
+    });
 
     let pid = running.0.id().to_string();
     assert!(Command::new("kill").arg(&pid).status().unwrap().success());

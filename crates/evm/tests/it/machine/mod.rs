@@ -75,7 +75,7 @@ impl Lab {
 
     pub(crate) fn block(&self) -> BlockContext {
         let terms = self.params.rules.child_terms(&self.parent, self.time).unwrap();
-        BlockContext::child(&self.params, &self.parent, self.time, &terms)
+        BlockContext::child(&self.parent, self.time, &terms)
     }
 
     /// Runs something in a new block, and makes it the state.

@@ -53,6 +53,7 @@ impl ToyVm {
             peers: Arc::new(vec![ChainId::ZERO, chain_id]),
             work: Arc::new(Notify::new()),
             forwarding: None,
+            exchange: None,
         };
         Self { context, state: Mutex::new_named("toy", ToyState::default()) }
     }

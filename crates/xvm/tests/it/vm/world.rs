@@ -130,6 +130,7 @@ impl World {
                 peers: Arc::new(vec![ChainId::ZERO, x_id, y_id]),
                 work: work.clone(),
                 forwarding: forwarding.clone(),
+                exchange: None,
             };
             Xvm::new(context, config.clone(), genesis, fresh_genesis_block(chain_id)).unwrap()
         };

@@ -1,12 +1,15 @@
 //! The controls of `esker dev`, in the forms of anvil and Hardhat.
 
+mod beginning;
 mod followers;
+mod header;
 mod impersonation;
 mod mining;
 mod pending;
 mod snapshots;
 mod state;
 mod time;
+mod tokens;
 
 use std::path::Path;
 

@@ -1,0 +1,84 @@
+//! What the next block has in its header.
+
+use std::sync::Arc;
+
+use alloy_primitives::B256;
+use esker_evm::rules::HeaderTerms;
+use esker_rpc::RpcError;
+
+use super::numbers::Number;
+use super::{DevelopmentNode, refused};
+use crate::wire::{Addr, Hash};
+
+fn set(node: &DevelopmentNode, change: impl FnOnce(&mut HeaderTerms)) -> Result<(), RpcError> {
+    node.controls()?.set_header(change).map_err(refused)
+}
+
+/// The base fee of the next block, wei.
+pub(super) fn set_base_fee(node: &DevelopmentNode, (wei,): (Number,)) -> Result<(), RpcError> {
+    let Number(wei) = wei;
+    set(node, |header| header.base_fee = Some(wei))
+}
+
+/// As [`set_base_fee`], with Hardhat's reply.
+pub(super) fn hardhat_set_base_fee(
+    node: &DevelopmentNode,
+    wei: (Number,),
+) -> Result<bool, RpcError> {
+    set_base_fee(node, wei).map(|()| true)
+}
+
+/// The gas limit of all further blocks. The reply is that of both tools.
+pub(super) fn set_gas_limit(node: &DevelopmentNode, (gas,): (Number,)) -> Result<bool, RpcError> {
+    let gas = gas.to_u64("gas limit")?;
+    set(node, |header| header.gas_limit = Some(gas)).map(|()| true)
+}
+
+/// Who gets the fees of all further blocks.
+pub(super) fn set_coinbase(
+    node: &DevelopmentNode,
+    (Addr(account),): (Addr,),
+) -> Result<(), RpcError> {
+    let usual = node.chain.params().rules.fee_recipient();
+    set(node, |header| header.coinbase = Some(account).filter(|account| *account != usual))
+}
+
+/// As [`set_coinbase`], with Hardhat's reply.
+pub(super) fn hardhat_set_coinbase(
+    node: &DevelopmentNode,
+    account: (Addr,),
+) -> Result<bool, RpcError> {
+    set_coinbase(node, account).map(|()| true)
+}
+
+/// What PREVRANDAO returns in the next block.
+pub(super) fn set_random(node: &DevelopmentNode, (Hash(value),): (Hash,)) -> Result<(), RpcError> {
+    if value == B256::ZERO {
+        return Err(refused("a random value of 0 can't be set: a block with it has none"));
+    }
+    set(node, |header| header.random = Some(value))
+}
+
+/// As [`set_random`], with Hardhat's reply.
+pub(super) fn hardhat_set_random(node: &DevelopmentNode, value: (Hash,)) -> Result<bool, RpcError> {
+    set_random(node, value).map(|()| true)
+}
+
+/// Blocks have a base fee, so there is no least price.
+pub(super) fn set_min_gas_price(_: &DevelopmentNode, _: (Number,)) -> Result<(), RpcError> {
+    Err(refused(
+        "there is no least gas price where blocks have a base fee: use anvil_setNextBlockBaseFeePerGas, or --base-fee",
+    ))
+}
+
+/// There is no other network behind this one.
+pub(super) fn set_rpc_url(_: &DevelopmentNode, _: (String,)) -> Result<(), RpcError> {
+    Err(refused(NO_FORK))
+}
+
+pub(super) const NO_FORK: &str = "this node forks no other network";
+
+/// Traces can be asked for at any time.
+pub(super) async fn enable_traces(_: Arc<DevelopmentNode>, (): ()) -> Result<(), RpcError> {
+    Ok(())
+}

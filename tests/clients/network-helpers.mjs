@@ -1,0 +1,140 @@
+// Every helper of hardhat-network-helpers against a development node: `node network-helpers.mjs URL`.
+import assert from 'node:assert/strict';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { JsonRpcProvider, toBeHex } from 'ethers';
+import { steps } from './check.mjs';
+import { FIRST, NOBODY, UNIT, rpcOf } from './evm.mjs';
+
+const url = rpcOf(process.argv[2]);
+const folder = mkdtempSync(join(tmpdir(), 'esker-helpers-'));
+process.on('exit', () => rmSync(folder, { recursive: true, force: true }));
+const config = join(folder, 'hardhat.config.cjs');
+writeFileSync(config, `module.exports = { solidity: '0.8.28', defaultNetwork: 'esker', networks: { esker: { url: '${url}' } } };\n`);
+process.env.HARDHAT_CONFIG = config;
+process.env.HARDHAT_DISABLE_TELEMETRY_PROMPT = 'true';
+process.env.HOME = folder;
+
+const require = createRequire(import.meta.url);
+const helpers = require('@nomicfoundation/hardhat-network-helpers');
+const { time } = helpers;
+const node = new JsonRpcProvider(url, undefined, { cacheTimeout: -1 });
+const CONTRACT = '0x00000000000000000000000000000000000000c1';
+/** Returns the slot 0. */
+const CODE = '0x60005460005260206000f3';
+/** Returns PREVRANDAO. */
+const RANDOM = '0x4460005260206000f3';
+const MAX = 2n ** 256n - 1n;
+
+const send = (from, value, more = {}) =>
+  node.send('eth_sendTransaction', [{ from, to: NOBODY, value: toBeHex(value), gas: '0x5208', ...more }]);
+const latest = () => node.getBlock('latest');
+
+let made = 0;
+async function fixture() {
+  made += 1;
+  await helpers.setBalance(CONTRACT, 3n * UNIT);
+  return { height: await node.getBlockNumber() };
+}
+
+await steps([
+  ['reset', async () => {
+    await helpers.reset();
+    assert.equal(await node.getBlockNumber(), 0);
+    await assert.rejects(helpers.reset('http://127.0.0.1:1', 1), /forks no other network/);
+  }],
+  ['mine, mineUpTo', async () => {
+    await helpers.mine();
+    await helpers.mine(4, { interval: 15 });
+    await helpers.mine(1000n);
+    assert.equal(await node.getBlockNumber(), 1005);
+    await helpers.mineUpTo(1010);
+    assert.equal(await node.getBlockNumber(), 1010);
+  }],
+  ['setBalance, setNonce, setCode, setStorageAt, getStorageAt', async () => {
+    for (const wei of [MAX, 2n ** 128n, 0n, UNIT]) {
+      await helpers.setBalance(CONTRACT, wei);
+      assert.equal(await node.getBalance(CONTRACT), wei);
+    }
+    await helpers.setNonce(CONTRACT, 7);
+    assert.equal(await node.getTransactionCount(CONTRACT), 7);
+    await helpers.setCode(CONTRACT, CODE);
+    assert.equal(await node.getCode(CONTRACT), CODE);
+    await helpers.setStorageAt(CONTRACT, 0, 77);
+    assert.equal(BigInt(await helpers.getStorageAt(CONTRACT, 0)), 77n);
+    assert.equal(BigInt(await node.call({ to: CONTRACT })), 77n);
+  }],
+  ['impersonateAccount, stopImpersonatingAccount', async () => {
+    await helpers.impersonateAccount(CONTRACT);
+    const hash = await send(CONTRACT, 5n);
+    assert.equal((await node.waitForTransaction(hash)).from.toLowerCase(), CONTRACT);
+    await helpers.stopImpersonatingAccount(CONTRACT);
+    await assert.rejects(send(CONTRACT, 5n));
+  }],
+  ['dropTransaction', async () => {
+    await node.send('evm_setAutomine', [false]);
+    const hash = await send(FIRST, 5n);
+    assert.equal(await helpers.dropTransaction(hash), true);
+    assert.equal(await helpers.dropTransaction(hash), false);
+    await node.send('evm_setAutomine', [true]);
+  }],
+  ['setNextBlockBaseFeePerGas, setBlockGasLimit, setCoinbase, setPrevRandao', async () => {
+    await helpers.setNextBlockBaseFeePerGas(0);
+    await node.waitForTransaction(await send(FIRST, 5n, { gasPrice: '0x0' }));
+    assert.equal((await latest()).baseFeePerGas, 0n);
+    await helpers.setNextBlockBaseFeePerGas(30_000_000_000n);
+    await node.waitForTransaction(await send(FIRST, 5n));
+    assert.equal((await latest()).baseFeePerGas, 30_000_000_000n);
+    await helpers.setBlockGasLimit(1_000_000);
+    await helpers.setCoinbase(CONTRACT);
+    await helpers.setPrevRandao(12_345n);
+    await helpers.mine();
+    const block = await latest();
+    assert.deepEqual([block.gasLimit, block.miner.toLowerCase()], [1_000_000n, CONTRACT]);
+    assert.equal(BigInt(await node.call({ data: RANDOM })), 12_345n);
+    await helpers.setBlockGasLimit(15_000_000);
+  }],
+  ['takeSnapshot', async () => {
+    const height = await node.getBlockNumber();
+    const snapshot = await helpers.takeSnapshot();
+    for (const wei of [1n, 2n]) {
+      await helpers.setBalance(NOBODY, wei);
+      await snapshot.restore();
+      assert.equal(await node.getBlockNumber(), height);
+    }
+  }],
+  ['loadFixture', async () => {
+    for (const _ of [0, 1, 2]) {
+      const { height } = await helpers.loadFixture(fixture);
+      assert.equal(await node.getBlockNumber(), height);
+      assert.equal(await node.getBalance(CONTRACT), 3n * UNIT);
+      await helpers.setBalance(CONTRACT, 0n);
+    }
+    assert.equal(made, 1);
+  }],
+  ['time.latest, latestBlock, increase, increaseTo, setNextBlockTimestamp, advanceBlock, advanceBlockTo', async () => {
+    const before = await time.latest();
+    assert.equal(await time.latestBlock(), await node.getBlockNumber());
+    assert.ok((await time.increase(3600)) >= before + 3600);
+    const later = (await time.latest()) + 86_400;
+    await time.increaseTo(later);
+    assert.equal(await time.latest(), later);
+    await time.setNextBlockTimestamp(later + 100);
+    await helpers.mine();
+    assert.equal(await time.latest(), later + 100);
+    const height = await time.latestBlock();
+    await time.advanceBlock(2);
+    await time.advanceBlockTo(height + 5);
+    assert.equal(await time.latestBlock(), height + 5);
+    assert.equal(time.duration.minutes(2), 120);
+  }],
+  ['every helper was called', async () => {
+    const text = (await import('node:fs')).readFileSync(new URL(import.meta.url), 'utf8');
+    const names = (object, prefix) => Object.keys(object).filter((name) => typeof object[name] === 'function').map((name) => `${prefix}${name}(`);
+    const all = [...names(helpers, 'helpers.'), ...names(time, 'time.')];
+    assert.ok(all.length > 20);
+    assert.deepEqual(all.filter((call) => !text.includes(call) && !call.includes('clearSnapshots')), []);
+  }],
+]);
