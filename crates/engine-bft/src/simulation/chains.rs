@@ -193,14 +193,10 @@ impl Scenario for Chains {
         }
     }
 
-    fn kill_at_next_write(&mut self, node: usize, is_written: bool) -> bool {
+    fn fail_next_write(&mut self, node: usize, is_written: bool) -> bool {
         let point = if is_written { FailPoint::After } else { FailPoint::Before };
-        self.disks[node].crash_at_nth_write(1, point);
+        self.disks[node].fail_nth_write(1, point);
         true
-    }
-
-    fn is_killed(&self, node: usize) -> bool {
-        self.disks[node].has_crashed()
     }
 
     fn act(&mut self, step: u64, nodes: &Running<'_, World>, random: &mut Random) {

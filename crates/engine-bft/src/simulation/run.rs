@@ -48,7 +48,7 @@ struct Node<C> {
     machine: Arc<VirtualMachine>,
     handle: Handle<()>,
     run: u64,
-    /// It is killed at its next write.
+    /// Its next write fails; then it is killed.
     is_dying: bool,
 }
 
@@ -226,12 +226,12 @@ impl<S: Scenario> World<S> {
                     let node = self.random.below(NODES as u64) as usize;
                     let is_written = self.random.below(2) == 0;
                     if let Some(running) = &mut self.nodes[node] {
-                        running.is_dying = self.scenario.kill_at_next_write(node, is_written);
+                        running.is_dying = self.scenario.fail_next_write(node, is_written);
                     }
                 }
                 _ => {}
             }
-            self.users(|scenario, nodes, random| scenario.act(step, nodes, random)).await;
+            self.users(|scenario, nodes, random| scenario.act(step, nodes, random));
             context.sleep(STEP).await;
             self.check(step).await;
         }
@@ -249,7 +249,7 @@ impl<S: Scenario> World<S> {
         let mut step = STEPS;
         while !self.is_complete() {
             assert!(step < STEPS + PATIENCE, "still waiting: {}", self.describe());
-            self.users(|scenario, nodes, random| scenario.send_again(step, nodes, random)).await;
+            self.users(|scenario, nodes, random| scenario.send_again(step, nodes, random));
             context.sleep(STEP).await;
             self.check(step).await;
             step += 1;
@@ -263,20 +263,8 @@ impl<S: Scenario> World<S> {
         Outcome { height, tip, counts: self.counts, trace }
     }
 
-    /// Ends the nodes that were killed in a write: nobody reaches them any more.
-    async fn end_killed(&mut self) {
-        for node in 0..NODES {
-            let is_dying = self.nodes[node].as_ref().is_some_and(|node| node.is_dying);
-            if is_dying && self.scenario.is_killed(node) {
-                self.count("crashes in a write");
-                self.crash(node).await;
-            }
-        }
-    }
-
     /// Lets users act on the running nodes.
-    async fn users(&mut self, act: impl FnOnce(&mut S, &[Option<&S::Chains>], &mut Random)) {
-        self.end_killed().await;
+    fn users(&mut self, act: impl FnOnce(&mut S, &[Option<&S::Chains>], &mut Random)) {
         self.live().for_each(|(_, node)| node.machine.set_clock());
         let nodes: Vec<_> =
             self.nodes.iter().map(|node| node.as_ref().map(|node| &node.chains)).collect();
@@ -288,11 +276,14 @@ impl<S: Scenario> World<S> {
     async fn check(&mut self, step: u64) {
         let failures = std::mem::take(&mut *self.failures.lock());
         for (node, run, error) in failures {
-            let running = self.nodes[node].as_ref().filter(|running| running.run == run);
-            let is_unexpected = running.is_some_and(|running| !running.is_dying);
-            assert!(!is_unexpected, "step {step}: the engine of node {node} has ended: {error}");
+            let Some(running) = self.nodes[node].as_ref().filter(|node| node.run == run) else {
+                continue;
+            };
+            let is_dying = running.is_dying;
+            assert!(is_dying, "step {step}: the engine of node {node} has ended: {error}");
+            self.count("crashes in a write");
+            self.crash(node).await;
         }
-        self.end_killed().await;
         for (i, node) in self.nodes.iter().enumerate() {
             let Some(node) = node else { continue };
             let (last, last_id) = node.machine.last_final();

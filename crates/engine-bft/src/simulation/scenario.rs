@@ -59,13 +59,9 @@ pub(super) trait Scenario {
     /// A node was killed, or has stopped in order, which keeps what waits in its pools.
     fn ended(&mut self, _node: usize, _chains: Self::Chains, _in_order: bool) {}
 
-    /// Kills a node at its next write, before or after it reaches the disk; false if it can't be done.
-    fn kill_at_next_write(&mut self, _node: usize, _is_written: bool) -> bool {
-        false
-    }
-
-    /// Whether a node has come to the write at which it is killed.
-    fn is_killed(&self, _node: usize) -> bool {
+    /// Lets a node's next write fail, before or after it reaches the disk, which ends its engine; false if it can't be
+    /// done.
+    fn fail_next_write(&mut self, _node: usize, _is_written: bool) -> bool {
         false
     }
 
