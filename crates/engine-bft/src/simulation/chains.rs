@@ -112,6 +112,14 @@ impl Chains {
         !self.accepted.contains(id) && consumes.iter().any(|what| self.consumed.contains_key(what))
     }
 
+    /// Whether another transaction spends the same.
+    fn has_rival(&self, id: &Id) -> bool {
+        let consumes = &self.txs[id].tx.consumes;
+        let is_rival =
+            |other: &Id, sent: &Sent| other != id && !sent.tx.consumes.is_disjoint(consumes);
+        self.txs.iter().any(|(other, sent)| is_rival(other, sent))
+    }
+
     fn is_decided(&self, id: &Id) -> bool {
         self.accepted.contains(id) || self.is_impossible(id)
     }
@@ -131,7 +139,9 @@ impl Chains {
         let is_gone = matches!(status, Status::Lost | Status::Unknown);
         if is_gone && self.taken[node].contains(id) {
             let reason = world.nat.status(id).unwrap();
-            assert!(self.is_decided(id), "node {node} has lost {tx:?}: {reason:?}");
+            // Of those that spend the same, a pool may keep another one. In the end one of them is accepted.
+            let is_explained = self.is_decided(id) || self.has_rival(id);
+            assert!(is_explained, "node {node} has lost {tx:?}: {reason:?}");
         }
         if status == Status::Accepted {
             assert!(self.accepted.contains(id), "node {node} says that {tx:?} is accepted");
