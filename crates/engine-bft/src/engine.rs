@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fs::File;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::num::NonZeroU32;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
@@ -30,13 +30,14 @@ use esker_chain::forward::ExchangePools;
 use esker_chain::{ChainMachine, Engine, EngineError, EngineStatus, Role, Shutdown};
 use esker_primitives::sync::Mutex;
 use tokio::sync::{mpsc, oneshot};
-use tracing::{info, warn};
+use tracing::{debug, error, info, warn};
 
 use crate::block::{BundleBlock, Digest};
 use crate::blocker::LoggingBlocker;
 use crate::changes::{
     ApprovalError, ChangeHistory, ChangeLog, ChangeState, ChangeStatus, SetChange, Track,
 };
+use crate::disk;
 use crate::journal::{self, Journal, begin_journal};
 use crate::rejoin::Rejoin;
 use crate::settings::{Committee, MAX_VALIDATORS, Timings, quorum};
@@ -76,6 +77,9 @@ const LINGER: Duration = Duration::from_millis(300);
 
 /// Interval of looking for the end of the epoch.
 const EPOCH_INTERVAL: Duration = Duration::from_millis(50);
+
+/// Time between two looks whether the disk takes writes again.
+const PROBE_INTERVAL: Duration = Duration::from_secs(2);
 
 /// Interval of counting the connected peers.
 const COUNT_INTERVAL: Duration = Duration::from_secs(1);
@@ -355,6 +359,24 @@ impl Engine for BftEngine {
                         "the others are past the rounds in which this validator may have voted: it votes"
                     );
                 }
+                Ended::Panicked => {
+                    let Err(error) = disk::probe(&config.folder) else {
+                        let text = "the consensus engine has panicked".to_owned();
+                        return Err(EngineError::Protocol(text));
+                    };
+                    self.votes.store(false, Ordering::Relaxed);
+                    self.peers.store(0, Ordering::Relaxed);
+                    self.followers.store(0, Ordering::Relaxed);
+                    error!(
+                        %error,
+                        folder = %folder(),
+                        "the votes can't be written: this node takes part again when its disk takes writes"
+                    );
+                    if !wait_for_disk(&config.folder, stop.clone()).await {
+                        return Ok(());
+                    }
+                    warn!("the disk takes writes again");
+                }
                 Ended::StoreBehind(text) if is_reset => return Err(EngineError::Protocol(text)),
                 Ended::StoreBehind(text) => {
                     warn!(
@@ -404,6 +426,8 @@ enum Ended {
     MayVote,
     /// The last bundle of the epoch is final.
     Epoch,
+    /// A part of the library has panicked, as it does when it can't write.
+    Panicked,
     /// The store is older than the engine's files.
     StoreBehind(String),
 }
@@ -447,8 +471,23 @@ async fn run_phase(phase: Phase, stop: Shutdown) -> Result<Ended, EngineError> {
     };
     let failed = |error| EngineError::Protocol(format!("no thread for the engine: {error}"));
     thread::Builder::new().name("consensus".to_owned()).spawn(body).map_err(failed)?;
-    let panicked = |_| EngineError::Protocol("the consensus engine has panicked".to_owned());
-    ended.await.map_err(panicked)?
+    ended.await.unwrap_or(Ok(Ended::Panicked))
+}
+
+/// Waits until the disk of a folder takes writes, or the node is stopped.
+/// Returns whether it takes writes.
+async fn wait_for_disk(folder: &Path, mut stop: Shutdown) -> bool {
+    loop {
+        tokio::select! {
+            biased;
+            () = stop.wait() => return false,
+            () = tokio::time::sleep(PROBE_INTERVAL) => {}
+        }
+        match disk::probe(folder) {
+            Ok(()) => return true,
+            Err(error) => debug!(%error, "the disk still takes no writes"),
+        }
+    }
 }
 
 impl Phase {

@@ -23,6 +23,7 @@ mod block;
 mod blocker;
 mod certificate;
 mod changes;
+mod disk;
 mod engine;
 mod exchange;
 mod finalizer;

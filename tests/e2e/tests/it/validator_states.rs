@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use esker_e2e::disk::SmallDisk;
 use esker_e2e::{Node, ShiftedClock, until};
 use serde_json::{Value, json};
 
@@ -88,4 +89,37 @@ fn a_wiped_validator_and_one_with_a_wrong_clock_agree_with_the_others() {
     }
     wipe(&net, &mut nodes, &traffic);
     net.finish(nodes, traffic);
+}
+
+/// Bytes of the small disk: the store's first pages and the protocol's files fit.
+const SMALL_DISK: u64 = 96 << 20;
+
+/// The disk of one is full: it takes no part and answers reads, and goes on when there is room.
+#[test]
+fn a_validator_with_a_full_disk_goes_on_when_there_is_room() {
+    let Some(disk) = SmallDisk::mount(SMALL_DISK).unwrap() else { return };
+    let net = Net::new();
+    // The folder with the votes and the store.
+    let data = net.validator(3).join("data");
+    let moved = std::process::Command::new("mv").arg(&data).arg(disk.path().join("data")).status();
+    assert!(moved.unwrap().success());
+    std::os::unix::fs::symlink(disk.path().join("data"), &data).unwrap();
+    let mut nodes = net.start_all();
+    let full = nodes.remove(3);
+    let traffic = Traffic::start(&nodes);
+    traffic.wait_for_more(3, "all are well");
+    disk.fill().unwrap();
+    let text = "the votes can't be written";
+    until("it notices", || (!lines_with(&full, text).is_empty()).then_some(()));
+    traffic.wait_for_more(3, "the disk of one is full");
+    let (error, message) = health(&full);
+    assert!(error.is_some() && message["votes"] == false, "{message}");
+    let known = heights(&full);
+    disk.free().unwrap();
+    until("it votes again", || (health(&full).1["votes"] == true).then_some(()));
+    wait_for_heights(&full, heights(&nodes[0]));
+    assert!(heights(&full) > known, "it goes on");
+    assert_eq!(lines_with(&full, "the disk takes writes again").len(), 1, "{}", full.output());
+    nodes.push(full);
+    net.finish(nodes.into_iter().enumerate().collect(), traffic);
 }
