@@ -133,7 +133,9 @@ fn text(status: &Value, health: &Value) -> String {
             line("error", error.to_owned());
         }
     }
-    let takes_from_peers = status["role"] == "follower" && status["following"].is_null();
+    let has_peers = status["peers"].as_u64().is_some_and(|peers| peers > 0);
+    let takes_from_peers =
+        has_peers && status["role"] == "follower" && status["following"].is_null();
     if status["role"] == "validator" || takes_from_peers && status["joining"].is_null() {
         line("peers", plain(&status["peers"]));
     }

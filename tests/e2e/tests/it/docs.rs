@@ -19,13 +19,15 @@ use crate::support::local;
 static PAGES: Mutex<()> = Mutex::new(());
 
 /// Methods that can't succeed on a fresh development node, or on none, and what they need.
-const WITHOUT_RESULT: [(&str, &str); 20] = [
+const WITHOUT_RESULT: [(&str, &str); 22] = [
     ("platform.issueTx", "a P-Chain that takes transactions"),
     ("xvm.import", "exports from another chain"),
     ("personal_deriveAccount", "a hardware wallet"),
     ("personal_initializeWallet", "a hardware wallet"),
     ("personal_unpair", "a hardware wallet"),
     ("evm_resend", "a transaction that waits for its block"),
+    ("admin.getValidators", "a validator"),
+    ("admin.approveValidators", "a validator"),
     ("debug_traceBadBlock", "a block that was refused"),
     ("debug_standardTraceBadBlockToFile", "a block that was refused"),
     ("debug_traceBlock", "the bytes of a block, which are a node's own"),
