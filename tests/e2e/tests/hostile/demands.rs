@@ -464,7 +464,7 @@ fn of_node(method: &str, stock: &Stock) -> Option<Vec<Value>> {
         | "platform.validates" => vec![json!({})],
         "admin.approveValidators" => {
             let member = json!({ "publicKey": "7".repeat(64), "address": "127.0.0.1:1" });
-            vec![json!({ "height": "18446744073709551615", "validators": vec![member; 1024] })]
+            vec![json!({ "height": "18446744073709551615", "validators": vec![member; 8] })]
         }
         // The second one is refused: the folder exists.
         "admin.backup" => vec![json!({ "path": "backup" })],
