@@ -132,13 +132,13 @@ async fn an_impossible_change_is_refused_whole() {
     let node = node(true);
     let wanted = vec![
         WantedChange::Balance(ACCOUNT, U256::from(5)),
-        WantedChange::Balance(ACCOUNT, U256::MAX),
+        WantedChange::AddBalance(ACCOUNT, U256::MAX),
     ];
     // The next request makes a block; the refused one made none.
     let both = async {
         let (refused, mined) = tokio::join!(node.controls.change(wanted), node.controls.mine(1, 0));
         let error = refused.unwrap_err().to_string();
-        assert!(error.ends_with("wei, the most that can be set"), "{error}");
+        assert!(error.ends_with("wei, the most that an account can have"), "{error}");
         mined
     };
     fulfil(&node, both).await.unwrap();
