@@ -20,19 +20,10 @@ pub(crate) fn command() -> Command {
         .default_value("0")
         .value_parser(value_parser!(u16).range(0..=i64::from(MAX_VALIDATORS)))
         .help("How many further nodes take what they decide, and pass transactions on to them");
-    let out = Arg::new("out")
-        .long("out")
-        .value_name("DIR")
-        .required(true)
-        .value_hint(ValueHint::DirPath)
-        .value_parser(value_parser!(PathBuf))
-        .help("Folder to make; it must not exist");
-    let base_port = Arg::new("base-port")
-        .long("base-port")
-        .value_name("PORT")
-        .default_value("9650")
-        .value_parser(value_parser!(u16).range(1..))
-        .help("First port: each validator has one for HTTP and the next for its peers, each follower one for HTTP");
+    let base_port = port(
+        "base-port",
+        "First port: each validator has one for HTTP and the next for its peers, each follower one for HTTP",
+    );
     let new = Command::new("new")
         .about("Make a network of several validators on this machine")
         .long_about(
@@ -41,7 +32,7 @@ pub(crate) fn command() -> Command {
         )
         .arg(validators)
         .arg(followers)
-        .arg(out)
+        .arg(new_folder())
         .arg(base_port);
     let folder = Arg::new("folder")
         .value_name("DIR")
@@ -64,6 +55,25 @@ pub(crate) fn command() -> Command {
         .subcommand(run)
         .subcommand(rotate())
         .subcommand(new_validator())
+}
+
+fn new_folder() -> Arg {
+    Arg::new("out")
+        .long("out")
+        .value_name("DIR")
+        .required(true)
+        .value_hint(ValueHint::DirPath)
+        .value_parser(value_parser!(PathBuf))
+        .help("Folder to make; it must not exist")
+}
+
+fn port(name: &'static str, help: &'static str) -> Arg {
+    Arg::new(name)
+        .long(name)
+        .value_name("PORT")
+        .default_value("9650")
+        .value_parser(value_parser!(u16).range(1..))
+        .help(help)
 }
 
 fn network_file(help: &'static str) -> Arg {
@@ -113,19 +123,7 @@ fn new_validator() -> Command {
         .value_name("HOST:PORT")
         .required(true)
         .help("Where the other validators will reach it");
-    let out = Arg::new("out")
-        .long("out")
-        .value_name("DIR")
-        .required(true)
-        .value_hint(ValueHint::DirPath)
-        .value_parser(value_parser!(PathBuf))
-        .help("Folder to make; it must not exist");
-    let http_port = Arg::new("http-port")
-        .long("http-port")
-        .value_name("PORT")
-        .default_value("9650")
-        .value_parser(value_parser!(u16).range(1..))
-        .help("Port for HTTP");
+    let http_port = port("http-port", "Port for HTTP");
     Command::new("new-validator")
         .about("Make the folder of a validator that joins a network")
         .long_about(
@@ -134,7 +132,7 @@ fn new_validator() -> Command {
         )
         .arg(network_file("Network file of the running network, as its validators have it"))
         .arg(address)
-        .arg(out)
+        .arg(new_folder())
         .arg(http_port)
 }
 

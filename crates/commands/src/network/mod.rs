@@ -13,7 +13,7 @@ use std::io::{self, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
-use esker_engine_bft::{AddressError, ValidatorKey, begin_journal};
+use esker_engine_bft::{AddressError, ValidatorKey, ValidatorPublicKey, begin_journal};
 use esker_node::Environment;
 use esker_node::config::ENGINE_FOLDER;
 use esker_node::networks::{NetworkError, Preset};
@@ -30,6 +30,9 @@ pub use run::{RunNetworkError, run_network};
 
 /// Name of the network file in the folder.
 const NETWORK_FILE: &str = "network.json";
+
+/// Name of a node's key file in its folder.
+const KEY_FILE: &str = "key";
 
 /// Name of a node's configuration file.
 const CONFIG_FILE: &str = "config.toml";
@@ -133,10 +136,7 @@ fn make(command: &NewNetwork, randomness: &Randomness) -> Result<String, NewNetw
     if u32::from(base_port) + needed > u32::from(u16::MAX) + 1 {
         return Err(NewNetworkError::Ports { base_port, nodes, needed });
     }
-    let out = std::path::absolute(&command.out).map_err(failed(&command.out))?;
-    if out.to_str().is_none() {
-        return Err(NewNetworkError::Path(out));
-    }
+    let out = absolute(&command.out)?;
     fs::create_dir(&out).map_err(failed(&out))?;
     let network_file = out.join(NETWORK_FILE);
     let (mut members, mut named) = (Vec::new(), Vec::new());
@@ -148,11 +148,7 @@ fn make(command: &NewNetwork, randomness: &Randomness) -> Result<String, NewNetw
     for name in all {
         let folder = name.folder(&out);
         fs::create_dir(&folder).map_err(failed(&folder))?;
-        let mut secret = [0; ValidatorKey::LEN];
-        randomness(&mut secret);
-        let key = folder.join("key");
-        write_new(&key, 0o600, &format!("{}\n", hex::encode(secret))).map_err(failed(&key))?;
-        let public_key = ValidatorKey::from_bytes(&secret).public_key();
+        let public_key = make_key(&folder, randomness)?;
         let config = folder.join(CONFIG_FILE);
         let text = configuration(name, &nodes, &network_file, &folder, http_port);
         write_new(&config, 0o644, &text).map_err(failed(&config))?;
@@ -182,6 +178,29 @@ fn make(command: &NewNetwork, randomness: &Randomness) -> Result<String, NewNetw
     write_new(&network_file, 0o644, &text).map_err(failed(&network_file))?;
     let _written = writeln!(output, "all of them: esker network run {}", out.display());
     Ok(output)
+}
+
+/// Makes the file with a new key in a node's folder. Returns its public key.
+fn make_key(folder: &Path, randomness: &Randomness) -> Result<ValidatorPublicKey, NewNetworkError> {
+    let mut secret = [0; ValidatorKey::LEN];
+    randomness(&mut secret);
+    let key = folder.join(KEY_FILE);
+    write_new(&key, 0o600, &format!("{}\n", hex::encode(secret))).map_err(failed(&key))?;
+    Ok(ValidatorKey::from_bytes(&secret).public_key())
+}
+
+/// The absolute form of a path, which can be in a configuration file.
+fn absolute(path: &Path) -> Result<PathBuf, NewNetworkError> {
+    let absolute = std::path::absolute(path).map_err(failed(path))?;
+    match absolute.to_str() {
+        Some(_) => Ok(absolute),
+        None => Err(NewNetworkError::Path(absolute)),
+    }
+}
+
+/// A path as TOML: texts of JSON are texts of TOML.
+fn quoted(path: &Path) -> String {
+    Value::from(path.to_string_lossy()).to_string()
 }
 
 fn failed(path: &Path) -> impl FnOnce(io::Error) -> NewNetworkError {
@@ -267,8 +286,6 @@ fn configuration(
     folder: &Path,
     http_port: u16,
 ) -> String {
-    // Texts of JSON are texts of TOML.
-    let quoted = |path: &Path| Value::from(path.to_string_lossy()).to_string();
     let setting = match name.kind {
         NodeKind::Validator => "validator-key",
         NodeKind::Follower => "peer-key",
@@ -278,7 +295,7 @@ fn configuration(
          {setting} = {}\nhttp-port = {http_port}\n",
         quoted(network),
         quoted(&folder.join(DATA_FOLDER)),
-        quoted(&folder.join("key")),
+        quoted(&folder.join(KEY_FILE)),
     )
 }
 
