@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use clap::{Arg, ArgMatches, Command, ValueHint, value_parser};
+use clap::{Arg, ArgAction, ArgMatches, Command, ValueHint, value_parser};
 
 use super::{MAX_VALIDATORS, NetworkCommand, NewNetwork, NewValidator, RotateCommand};
 
@@ -24,16 +24,26 @@ pub(crate) fn command() -> Command {
         "base-port",
         "First port: each validator has one for HTTP and the next for its peers, each follower one for HTTP",
     );
+    let addresses = Arg::new("address")
+        .long("address")
+        .value_name("HOST:PORT")
+        .action(ArgAction::Append)
+        .help("Where a validator's peers reach it, once for each validator, if they run on several machines")
+        .long_help(
+            "Where a validator's peers reach it, with an IP address or a name: once for each validator, if they run on \
+             several machines. Each node then has --base-port for HTTP.",
+        );
     let new = Command::new("new")
-        .about("Make a network of several validators on this machine")
+        .about("Make a network of several validators")
         .long_about(
-            "Make a network of several validators on this machine: its network file, and for each validator and follower a \
+            "Make a network of several validators, on this machine unless they have addresses: its network file, and for each validator and follower a \
              folder with its key and its configuration. Accounts and chains are those of the local network, whose key is public.",
         )
         .arg(validators)
         .arg(followers)
         .arg(new_folder())
-        .arg(base_port);
+        .arg(base_port)
+        .arg(addresses);
     let folder = Arg::new("folder")
         .value_name("DIR")
         .required(true)
@@ -163,5 +173,6 @@ pub(crate) fn parse(given: &ArgMatches) -> NetworkCommand {
         followers: given.get_one("followers").copied().unwrap_or(0),
         out: given.get_one("out").cloned().unwrap_or_default(),
         base_port: given.get_one("base-port").copied().unwrap_or(1),
+        addresses: given.get_many("address").unwrap_or_default().cloned().collect(),
     })
 }

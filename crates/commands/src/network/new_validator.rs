@@ -78,7 +78,11 @@ fn make(command: &NewValidator, randomness: &Randomness) -> Result<String, NewNe
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
     use std::sync::Arc;
+
+    use esker_engine_bft::ValidatorKey;
+    use serde_json::Value;
 
     use super::*;
 
@@ -96,7 +100,7 @@ mod tests {
         let error = make(&local, &randomness).unwrap_err().to_string();
         assert_eq!(error, "--network local: it has no validators");
         let key = ValidatorKey::from_bytes(&[1; 32]).public_key();
-        let content = super::super::network(
+        let content = super::super::new::network(
             &[json!({
                 "publicKey": key.to_string(), "address": "127.0.0.1:9700",
             })],
