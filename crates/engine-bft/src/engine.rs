@@ -84,11 +84,12 @@ const PROBE_INTERVAL: Duration = Duration::from_secs(2);
 /// Interval of counting the connected peers.
 const COUNT_INTERVAL: Duration = Duration::from_secs(1);
 
-/// Messages per second of one peer: votes and certificates, requests, transactions, bundles.
-const SMALL_MESSAGES: Quota = Quota::per_second(NZU32!(1024));
-const REQUESTS: Quota = Quota::per_second(NZU32!(256));
-const TRANSACTIONS: Quota = Quota::per_second(NZU32!(1024));
-const BUNDLES: Quota = Quota::per_second(NZU32!(64));
+/// Messages per second of one peer, and how many of them at once: votes and certificates, requests, transactions, bundles.
+/// The network has room for that many of each possible peer from the start on, a few hundred bytes for each.
+const SMALL_MESSAGES: Quota = Quota::per_second(NZU32!(1024)).allow_burst(NZU32!(64));
+const REQUESTS: Quota = Quota::per_second(NZU32!(256)).allow_burst(NZU32!(64));
+const TRANSACTIONS: Quota = Quota::per_second(NZU32!(1024)).allow_burst(NZU32!(128));
+const BUNDLES: Quota = Quota::per_second(NZU32!(64)).allow_burst(NZU32!(32));
 const CHANGES: Quota = Quota::per_second(NZU32!(16));
 
 /// The settings of a validator, or of a follower among the validators' peers.
