@@ -32,6 +32,7 @@ use crate::changes::{self, ChangeState, Epochs, Gossip, Guarded, Schemes, Track,
 use crate::exchange;
 use crate::finalizer::{Finalizer, MAX_PENDING};
 use crate::journal::VOTES;
+use crate::log_limit::LogLimit;
 use crate::observer::Observer;
 use crate::settings::{Committee, MAX_VALIDATORS, Timings};
 use crate::shared::Shared;
@@ -323,7 +324,8 @@ where
     );
 
     // Changes of the validators.
-    let gossip = Gossip { state: changes, machine, shared, marshal, track };
+    let gossip =
+        Gossip { state: changes, machine, shared, marshal, track, lines: LogLimit::new() };
     let (channel, blocker) = (links.changes, links.blocker.clone());
     let gossip =
         context.child("changes").spawn(|clock| changes::run(clock, gossip, blocker, channel));

@@ -186,7 +186,7 @@ async fn state(n: u8, folder: &std::path::Path) -> ChangeState {
     let log = Arc::new(MemoryChangeLog::default());
     let history = history(&[1, 2, 3, 4]);
     let state = ChangeState::open(key(n), Some(folder), log, history, &[]).await.unwrap();
-    state.begin(0).unwrap();
+    state.begin(0);
     state.set_votes(true);
     state.set_replayed();
     state
@@ -276,7 +276,7 @@ async fn a_quorum_of_approvals_leads_to_promises_and_these_to_the_change() {
     }
     assert!(!d.certify(4, 100), "the change is agreed");
     assert_eq!(d.approve(other, 20).unwrap_err(), ApprovalError::Agreed(100));
-    assert_eq!([d.begin(98).unwrap(), d.begin(99).unwrap()], [0, 1]);
+    assert_eq!([d.begin(98), d.begin(99)], [0, 1]);
 }
 
 #[tokio::test]
@@ -339,7 +339,7 @@ async fn nothing_is_promised_before_the_votes_of_the_journal_are_known() {
     node.approve(five.clone(), 0).unwrap();
     node.receive(approvals(&five, &[1, 2, 3])).unwrap();
     // The engine starts again within the process: the approvals are known, the votes are not.
-    node.begin(0).unwrap();
+    node.begin(0);
     node.set_votes(true);
     node.advance(50).unwrap();
     assert_eq!(promises(&node), 0);
@@ -357,4 +357,31 @@ async fn nothing_is_promised_before_the_votes_of_the_journal_are_known() {
     node.finalized(5);
     node.advance(50).unwrap();
     assert_eq!(promises(&node), 1);
+}
+
+#[tokio::test]
+async fn an_approval_that_can_not_be_stored_does_not_count() {
+    let folder = tempfile::tempdir().unwrap();
+    let node = state(1, folder.path()).await;
+    let five = change(1, 100, &[1, 2, 3, 4, 5]);
+    let in_the_way = folder.path().join("1").join("change.new");
+    std::fs::create_dir_all(&in_the_way).unwrap();
+    let error = node.approve(five.clone(), 0).unwrap_err();
+    assert!(matches!(error, ApprovalError::Storage(_)), "{error}");
+    assert!(node.advance(1).is_err(), "what is on the disk is unknown");
+    assert_eq!(node.status().proposals, []);
+    std::fs::remove_dir(&in_the_way).unwrap();
+    node.advance(1).unwrap();
+    assert_eq!(node.status().proposals, []);
+    node.approve(five.clone(), 1).unwrap();
+    // An approval that can't be replaced stays.
+    std::fs::create_dir(&in_the_way).unwrap();
+    node.approve(change(1, 120, &[1, 2, 3]), 1).unwrap_err();
+    std::fs::remove_dir(&in_the_way).unwrap();
+    node.advance(1).unwrap();
+    drop(node);
+    let node = state(1, folder.path()).await;
+    node.advance(1).unwrap();
+    let [proposal] = &node.status().proposals[..] else { panic!("{:?}", node.status()) };
+    assert!(proposal.is_own && proposal.change == five);
 }
