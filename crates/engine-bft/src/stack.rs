@@ -324,8 +324,7 @@ where
     );
 
     // Changes of the validators.
-    let gossip =
-        Gossip { state: changes, machine, shared, marshal, track, lines: LogLimit::new() };
+    let gossip = Gossip { state: changes, machine, shared, marshal, track, lines: LogLimit::new() };
     let (channel, blocker) = (links.changes, links.blocker.clone());
     let gossip =
         context.child("changes").spawn(|clock| changes::run(clock, gossip, blocker, channel));

@@ -405,8 +405,8 @@ impl ChangeState {
         });
         let may_be_final = may_be_final.max();
         // Until the journal is read, this node may have given any vote.
-        let is_free = !inner.is_replaying
-            && may_be_final.max(Some(last_final)) < Some(approved.first_height);
+        let is_free =
+            !inner.is_replaying && may_be_final.max(Some(last_final)) < Some(approved.first_height);
         let is_in_time =
             promises > 0 || last_final.saturating_add(PROMISE_AHEAD) < approved.first_height;
         if inner.own.promised.is_none()
