@@ -360,7 +360,7 @@ impl Engine for BftEngine {
                     );
                 }
                 Ended::Panicked => {
-                    let Err(error) = disk::probe(&config.folder) else {
+                    let Err(error) = disk::probe(&config.folder).await else {
                         let text = "the consensus engine has panicked".to_owned();
                         return Err(EngineError::Protocol(text));
                     };
@@ -483,7 +483,7 @@ async fn wait_for_disk(folder: &Path, mut stop: Shutdown) -> bool {
             () = stop.wait() => return false,
             () = tokio::time::sleep(PROBE_INTERVAL) => {}
         }
-        match disk::probe(folder) {
+        match disk::probe(folder).await {
             Ok(()) => return true,
             Err(error) => debug!(%error, "the disk still takes no writes"),
         }
