@@ -439,7 +439,9 @@ impl ChangeState {
 
     /// Adds a change; returns whether it is new. It is stored before anything follows from it.
     pub(crate) async fn append(&self, document: &[u8]) -> Result<bool, AppendError> {
-        let mut history = self.with_history(ChangeHistory::clone);
+        let unknown =
+            |history: &ChangeHistory| (!history.has_change_of(document)).then(|| history.clone());
+        let Some(mut history) = self.with_history(unknown) else { return Ok(false) };
         if !history.append(document)? {
             return Ok(false);
         }

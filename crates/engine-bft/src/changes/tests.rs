@@ -105,6 +105,7 @@ fn a_history_takes_what_a_quorum_of_the_validators_before_signed() {
 
     assert_eq!(append(&of(&[1, 2, 3])), Ok(true));
     assert_eq!(append(&of(&[2, 3, 4])), Ok(false), "the same change by others");
+    assert_eq!(append(&of(&[9])), Ok(false), "its signatures are not looked at again");
     // The next one is signed by the new validators: four of five.
     let second = change(2, 200, &[1, 2, 3, 5]);
     let error = append(&signed(&domain_of(), &second, &[1, 2, 3])).unwrap_err();
