@@ -106,8 +106,7 @@ pub(crate) async fn run<E: Clock, B, S, R>(
             }
             received = receiver.recv() => {
                 let Ok((peer, bytes)) = received else { return };
-                let bytes = Bytes::copy_from_slice(bytes.as_ref());
-                let taken = match Message::decode(&bytes) {
+                let taken = match Message::decode(bytes.as_ref()) {
                     Err(error) => Err(error.to_string()),
                     Ok(Message::Changes(documents)) => gossip.take(&documents).await,
                     Ok(Message::State { epoch, known, votes }) => {

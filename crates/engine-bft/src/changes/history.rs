@@ -6,9 +6,9 @@ use std::sync::Arc;
 use bytes::Bytes;
 use commonware_consensus::simplex::scheme::ed25519::Scheme;
 use esker_chain::{BundleId, EngineError};
+use esker_primitives::codec::Reader;
 
-use super::document::{ChangeError, Domain, MAX_CHANGE, MAX_SIGNED_CHANGE, SignedChange};
-use super::reader::Reader;
+use super::document::{ChangeError, Domain, MAX_SIGNED_CHANGE, SignedChange};
 use crate::settings::Committee;
 use crate::{ValidatorAddress, ValidatorPublicKey};
 
@@ -170,5 +170,5 @@ impl ChangeHistory {
 
 /// The change of a document, without its signatures.
 fn change_bytes(document: &[u8]) -> Option<&[u8]> {
-    Reader(document).bytes(MAX_CHANGE).ok()
+    Reader::new(document).bytes().ok()
 }

@@ -3,8 +3,9 @@
 
 use std::path::Path;
 
+use esker_primitives::codec::{Reader, Writer};
+
 use super::document::MAX_CHANGE;
-use super::reader::{Reader, put_bytes};
 use super::{ChangeError, SetChange};
 use crate::whole_file::{self, Existing};
 
@@ -32,24 +33,24 @@ impl Commitments {
     }
 
     fn from_bytes(bytes: &[u8]) -> Result<Self, ChangeError> {
-        let mut reader = Reader(bytes);
-        let mut next = || match reader.bytes(MAX_CHANGE)? {
+        let mut reader = Reader::new(bytes);
+        let mut next = || match reader.bytes()? {
             [] => Ok(None),
             bytes => SetChange::from_bytes(bytes).map(Some),
         };
         let read = Self { approved: next()?, promised: next()? };
-        reader.end()?;
+        reader.finish()?;
         Ok(read)
     }
 
     /// Makes them durable.
     pub(super) fn write(&self, folder: &Path) -> Result<(), String> {
-        let mut bytes = Vec::new();
+        let mut out = Writer::new();
         for change in [&self.approved, &self.promised] {
             let change = change.as_ref().map_or_else(Vec::new, SetChange::to_bytes);
-            put_bytes(&mut bytes, &change);
+            out.bytes(&change);
         }
-        let written = whole_file::write(folder, FILE, &bytes, Existing::Replaced);
+        let written = whole_file::write(folder, FILE, out.as_slice(), Existing::Replaced);
         written.map_err(|error| format!("{}: {error}", folder.join(FILE).display()))
     }
 }

@@ -16,7 +16,6 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use bytes::Bytes;
 use commonware_cryptography::ed25519::PublicKey;
 use commonware_p2p::{Blocker, Receiver, Recipients, Sender};
 use commonware_runtime::Clock;
@@ -98,8 +97,7 @@ pub(crate) async fn run<E: Clock, B, S, R>(
             }
             received = receiver.recv() => {
                 let Ok((peer, bytes)) = received else { return };
-                let bytes = Bytes::copy_from_slice(bytes.as_ref());
-                let outgoing = match Message::decode(bytes) {
+                let outgoing = match Message::decode(bytes.as_ref()) {
                     Ok(message) => exchange.receive(clock.current(), peer, message),
                     Err(reason) => {
                         commonware_p2p::block!(blocker, peer, reason, "a peer's message about transactions is refused");

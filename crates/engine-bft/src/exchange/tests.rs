@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use bytes::Bytes;
 use commonware_codec::{Copying, DecodeExt as _};
 use commonware_cryptography::Signer as _;
 use commonware_cryptography::ed25519::PrivateKey;
@@ -113,7 +114,7 @@ fn round(seconds: u64, from: &mut Node, to: &mut Node) -> [usize; 3] {
                 Message::Deliver(_) => 2,
             };
             counts[kind] += 1;
-            let message = Message::decode(message.encode()).unwrap();
+            let message = Message::decode(&message.encode()).unwrap();
             answers.extend(to.exchange.receive(at(seconds), from.key.clone(), message));
         }
         answers
