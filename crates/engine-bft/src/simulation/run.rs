@@ -140,7 +140,7 @@ impl<S: Scenario> World<S> {
         let history = ChangeHistory::new(12345, Id::ZERO, members.collect()).unwrap();
         let (key, log) = (self.keys[node].clone(), Arc::new(MemoryChangeLog::default()));
         let changes = ChangeState::open(key, None, log, history, &[]).await.unwrap();
-        changes.begin(machine.last_final().0);
+        changes.begin(machine.last_final().0).unwrap();
         changes.set_votes(true);
         let validator = Validator {
             key: self.keys[node].clone(),
