@@ -31,6 +31,8 @@ const GROUP_LEN: usize = 256;
 const GROUP_BYTES: usize = 4 << 20;
 /// Longest wait for the time of a bundle that is ahead of the clock, before it is tried again.
 const CLOCK_WAIT_MS: u64 = 1000;
+/// Wait before a bundle is tried again whose store can't be read for the moment.
+const STORE_WAIT_MS: u64 = 250;
 
 /// Settings of a follower.
 #[derive(Clone, Copy, Debug)]
@@ -184,6 +186,7 @@ impl Follower {
         group: Group,
     ) -> Result<Result<(), SourceError>, EngineError> {
         let Some(tip) = group.tip() else { return Ok(Ok(())) };
+        let mut has_failed = false;
         loop {
             let outcome = group.finalize(machine).await;
             let (height, _) = machine.last_final();
@@ -212,6 +215,12 @@ impl Follower {
                 }
                 Err(error @ (FinalizeError::OutOfOrder { .. } | FinalizeError::NotLast { .. })) => {
                     return Ok(Err(refused(error.to_string())));
+                }
+                Err(FinalizeError::Chain(error)) if error.is_temporary() => {
+                    if !std::mem::replace(&mut has_failed, true) {
+                        tracing::error!(height = at, %error, "a bundle can't be made final; retrying");
+                    }
+                    self.clock.sleep_until(self.clock.now_ms() + STORE_WAIT_MS).await;
                 }
                 Err(error @ FinalizeError::Chain(_)) => return Err(error.into()),
             }

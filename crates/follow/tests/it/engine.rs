@@ -9,9 +9,10 @@ use esker_chain::{
 use esker_follow::{FeedItem, Follower, FollowerConfig, PreferredSource, Source, SourceError};
 use esker_primitives::Id;
 use esker_primitives::clock::{Clock, ManualClock};
+use esker_storage::{FailingStore, MemoryStore, StorageError};
 use tokio::task::JoinHandle;
 
-use crate::toy::{ListSource, NOW_MS, bundle, bundles, clock, machine, until};
+use crate::toy::{ListSource, NOW_MS, bundle, bundles, clock, machine, machine_on, until};
 
 pub(crate) struct Run {
     pub(crate) follower: Arc<Follower>,
@@ -110,6 +111,24 @@ async fn a_bundle_ahead_of_the_clock_waits_for_its_time() {
         clock.advance(10_000);
     }
     assert!(clock.now_ms() <= NOW_MS + 70_000);
+    run.end().await;
+}
+
+#[tokio::test]
+async fn a_store_that_can_not_be_read_for_a_moment_is_tried_again() {
+    let failing = Arc::new(FailingStore::new(Arc::new(MemoryStore::new())));
+    let clock = clock();
+    let machine = machine_on(failing.clone(), &clock);
+    failing.refuse_reads(StorageError::TooManySnapshots { max: 1 });
+    let source = ListSource::new("source", items(&fresh_bundles(2)), gone());
+    let run = Run::start_on(machine, &clock, vec![source], None);
+    until("the follower waits", || clock.sleepers() > 0).await;
+    clock.advance(1_000);
+    until("it waits again", || clock.sleepers() > 0).await;
+    assert_eq!(run.height(), 0);
+    failing.refuse_reads(None);
+    clock.advance(1_000);
+    until("the bundles are final", || run.height() == 2).await;
     run.end().await;
 }
 
