@@ -116,13 +116,13 @@ impl TxEvent {
 fn consumed(tx: &Tx, spent: Vec<Utxo>) -> Vec<UtxoChange> {
     let unsigned = tx.unsigned();
     let mut spent = spent.into_iter().peekable();
-    let mut change = |kind, utxo_id: UtxoId, asset_id, amount, slot| {
-        match spent.next_if(|utxo| kind == ChangeKind::Consumed && utxo.utxo_id == utxo_id) {
-            Some(utxo) => UtxoChange::of(kind, utxo),
-            None => {
-                let holding = Holding::Signed { amount, signers: signers(tx, slot) };
-                UtxoChange { kind, utxo_id, asset_id, holding, text: OnceLock::new() }
-            }
+    let mut change = |kind, utxo_id: UtxoId, asset_id, amount, slot| match spent
+        .next_if(|utxo| kind == ChangeKind::Consumed && utxo.utxo_id == utxo_id)
+    {
+        Some(utxo) => UtxoChange::of(kind, utxo),
+        None => {
+            let holding = Holding::Signed { amount, signers: signers(tx, slot) };
+            UtxoChange { kind, utxo_id, asset_id, holding, text: OnceLock::new() }
         }
     };
     let mut slots = 0_usize..;

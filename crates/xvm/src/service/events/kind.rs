@@ -118,7 +118,8 @@ impl Kind {
             }
             other => {
                 let quoted = go::quote(&excerpt(other));
-                let text = format!("no {quoted} subscription: expected one of {}", KINDS.join(", "));
+                let text =
+                    format!("no {quoted} subscription: expected one of {}", KINDS.join(", "));
                 Err(RpcError::new(text))
             }
         }

@@ -201,11 +201,7 @@ impl<'a> ChangeBody<'a> {
 
 impl At {
     fn of(event: &BlockEvent) -> Self {
-        Self {
-            height: JsonU64(event.height),
-            block_id: event.id,
-            time: JsonU64(event.time_s),
-        }
+        Self { height: JsonU64(event.height), block_id: event.id, time: JsonU64(event.time_s) }
     }
 }
 
