@@ -260,7 +260,7 @@ mod tests {
     }
 
     fn rewind(to: u64, from: u64) -> Rewind {
-        let removed = (to + 1..=from).rev().map(|height| Arc::new(event(height)));
+        let removed = (to.saturating_add(1)..=from).rev().map(|height| Arc::new(event(height)));
         Rewind::new(to, removed.collect())
     }
 

@@ -10,6 +10,8 @@
 
 mod kind;
 mod session;
+#[cfg(test)]
+mod tests;
 mod text;
 
 use std::sync::Arc;
