@@ -42,6 +42,8 @@ pub struct BlockPayload {
     /// For the address-transaction index, in order: whose holdings of which asset the transaction of that ID
     /// changed.
     pub touched: Vec<(ShortId, AssetId, TxId)>,
+    /// The outputs of this chain that each transaction consumes, in the order of its inputs and operations.
+    pub spent: Vec<Vec<Utxo>>,
 }
 
 impl BlockPayload {
@@ -127,6 +129,7 @@ impl<'a> BlockExecution<'a> {
                 consumed: Vec::new(),
                 imported: HashSet::new(),
                 touched: Vec::new(),
+                spent: Vec::new(),
             },
         }
     }
@@ -205,6 +208,7 @@ impl<'a> BlockExecution<'a> {
         let local = consumed.local.iter().map(|(id, _)| id);
         self.payload.consumed.extend(local.chain(&consumed.imported).map(|id| (*id, tx_id)));
         self.payload.imported.extend(consumed.imported);
+        self.payload.spent.push(consumed.local.into_iter().map(|(_, utxo)| utxo).collect());
         self.payload.txs.push(tx.clone());
     }
 

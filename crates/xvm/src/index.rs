@@ -12,6 +12,7 @@ use esker_chain::{ChainContext, ChainError, ExecutedBlock, Rewinding};
 use esker_primitives::sync::Mutex;
 use esker_primitives::{AssetId, ShortId, TxId};
 use esker_storage::{KvRead, KvWrite, PendingWrites, Scope, StorageResult, WriteSet};
+use esker_utxo::Utxo;
 use lru::LruCache;
 
 use crate::block::Block;
@@ -23,7 +24,7 @@ use crate::txs::Tx;
 /// Rows of one step of the backfill: a few milliseconds of work.
 const STEP_ROWS: usize = 512;
 /// Transactions that a backfill keeps decoded, since neighbouring ones consume each other's outputs.
-const TX_CACHE: NonZeroUsize = NonZeroUsize::new(256).expect("256 is not 0");
+pub(crate) const TX_CACHE: NonZeroUsize = NonZeroUsize::new(256).expect("256 is not 0");
 
 /// How far the index is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -290,23 +291,37 @@ fn copy_step(
     Ok(Some(indexed))
 }
 
-fn read_block(state: ChainState<'_>, height: u64) -> Result<Block, ChainError> {
+pub(crate) fn read_block(state: ChainState<'_>, height: u64) -> Result<Block, ChainError> {
     let damaged = || ChainError::Corrupted(format!("block {height} is missing or damaged"));
     let bytes = state.block(height)?.ok_or_else(damaged)?;
     Block::parse(&bytes).map_err(|_| damaged())
 }
 
-/// Whose holdings of which asset an accepted transaction changed. What it consumed is gone from the set, and is
-/// read from the transactions that produced it.
+/// Whose holdings of which asset an accepted transaction changed.
 fn touched_by(
     state: ChainState<'_>,
     cache: &mut LruCache<TxId, Tx>,
     tx: &Tx,
-) -> Result<BTreeSet<(ShortId, AssetId)>, ChainError> {
+) -> StorageResult<BTreeSet<(ShortId, AssetId)>> {
     let mut touched = BTreeSet::new();
     for utxo in tx.produced_utxos() {
         add_holdings(&mut touched, &utxo);
     }
+    for utxo in spent_by(state, cache, tx)? {
+        add_holdings(&mut touched, &utxo);
+    }
+    Ok(touched)
+}
+
+/// The outputs of this chain that an accepted transaction consumed, in the order of its inputs and operations. They are
+/// gone from the set, and are read from the transactions that produced them. Those of transactions that this node does
+/// not have are left out.
+pub(crate) fn spent_by(
+    state: ChainState<'_>,
+    cache: &mut LruCache<TxId, Tx>,
+    tx: &Tx,
+) -> StorageResult<Vec<Utxo>> {
+    let mut spent = Vec::new();
     for utxo_id in tx.unsigned().local_utxo_ids() {
         let producer = match cache.get(&utxo_id.tx_id) {
             Some(producer) => producer.clone(),
@@ -316,13 +331,10 @@ fn touched_by(
                 None => continue,
             },
         };
-        let consumed = producer.produced_utxos().find(|utxo| utxo.utxo_id == utxo_id);
+        spent.extend(producer.produced_utxos().find(|utxo| utxo.utxo_id == utxo_id));
         cache.put(utxo_id.tx_id, producer);
-        if let Some(utxo) = consumed {
-            add_holdings(&mut touched, &utxo);
-        }
     }
-    Ok(touched)
+    Ok(spent)
 }
 
 /// Appends rows: the next position of each address and asset is read once.

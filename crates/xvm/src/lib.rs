@@ -33,6 +33,7 @@ mod assets;
 mod audit;
 mod builder;
 mod built;
+mod events;
 mod execute;
 mod figures;
 mod forward;

@@ -1,7 +1,10 @@
 //! The X-Chain's part of a rewind (docs/protocol/bundles.md, "Rewinding bundles").
 
+use std::sync::Arc;
+
 use esker_chain::{AfterRewind, ChainError, Rewinding};
 
+use crate::events::{EventReader, MAX_REMOVED_BLOCKS, MAX_REMOVED_BYTES, Rewind};
 use crate::state::ChainState;
 use crate::state::tables::Tip;
 use crate::vm::Xvm;
@@ -15,6 +18,7 @@ pub(crate) fn prepare<'a>(
     let Tip { height, time_s, .. } = ChainState::new(&rewind.after, scope).tip()?;
     let indexed = vm.index.rewind(scope, height, rewind)?;
     vm.rejections.prepare_rewind(scope, rewind)?;
+    let removed = removed_blocks(vm, rewind, height)?;
     let since_ms = rewind.since_ms;
     Ok(Box::new(move || {
         vm.set_accepted(height, time_s);
@@ -22,6 +26,26 @@ pub(crate) fn prepare<'a>(
         vm.mempool.rewound(height);
         vm.index.rewound(indexed, height);
         vm.rejections.rewound(since_ms);
+        vm.events.rewound(removed);
         vm.maintenance.wake();
     }))
+}
+
+/// What subscribers are notified of.
+fn removed_blocks(vm: &Xvm, rewind: &Rewinding<'_>, to: u64) -> Result<Rewind, ChainError> {
+    let mut removed = Vec::new();
+    if vm.events.has_subscribers() {
+        let state = ChainState::new(rewind.before, vm.context().scope);
+        let mut reader = EventReader::new(vm, state);
+        let mut bytes = 0_usize;
+        for height in (to.saturating_add(1)..=state.tip()?.height).rev() {
+            if removed.len() >= MAX_REMOVED_BLOCKS || bytes > MAX_REMOVED_BYTES {
+                break;
+            }
+            let event = Arc::new(reader.read(height, true)?);
+            bytes = bytes.saturating_add(event.memory());
+            removed.push(event);
+        }
+    }
+    Ok(Rewind::new(to, removed))
 }

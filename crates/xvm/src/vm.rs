@@ -19,6 +19,7 @@ use esker_utxo::{FxKind, Utxo};
 
 use crate::assets::GenesisAssets;
 use crate::block::Block;
+use crate::events::{BlockEvent, EventHub};
 use crate::execute::{BlockPayload, Rules, add_utxo, asset_record, write_block};
 use crate::figures::{PoolCounters, RejectKind};
 use crate::genesis::{Genesis, GenesisError};
@@ -88,6 +89,7 @@ pub struct Xvm {
     pub(crate) user_queues: UserQueues,
     pub(crate) keystore: Arc<Keystore>,
     pub(crate) index: AddressIndex,
+    pub(crate) events: Arc<EventHub>,
     pub(crate) maintenance: Arc<Wakeup>,
 }
 
@@ -139,6 +141,7 @@ impl Xvm {
             user_queues: UserQueues::default(),
             keystore: config.keystore,
             index: AddressIndex::new(config.index_transactions),
+            events: EventHub::new(),
             maintenance: Arc::default(),
         });
         vm.register_pool();
@@ -163,6 +166,11 @@ impl Xvm {
     /// One snapshot to read from.
     pub fn view(&self) -> StorageResult<View<'_>> {
         Ok(View::new(self, self.context.store.snapshot()?))
+    }
+
+    /// Open subscriptions of websockets by kind, for metrics. The list of kinds is constant.
+    pub fn subscription_counts(&self) -> Vec<(&'static str, u64)> {
+        self.events.slots().counts()
     }
 
     /// How far the address-transaction index is.
@@ -196,6 +204,11 @@ impl Xvm {
             params: &self.params,
             genesis_assets: self.assets.fx_bits(),
         }
+    }
+
+    /// The transactions that create the assets of the genesis.
+    pub(crate) fn genesis_txs(&self) -> &[Tx] {
+        &self.genesis_txs
     }
 
     /// The outputs of the genesis.
@@ -314,6 +327,7 @@ impl ChainVm for Xvm {
             )));
         }
         self.set_accepted(tip.height, tip.time_s);
+        self.events.open(tip.height);
         self.rejections.open(reader, scope)?;
         let first_block = HistoryStart::of(reader)?.first_block(&self.context.chain_id);
         self.first_block.store(first_block, Ordering::Relaxed);
@@ -382,6 +396,7 @@ impl ChainVm for Xvm {
         for id in &ids {
             self.wallet_decided(id);
         }
+        self.events.accepted(block.height, || Some(BlockEvent::executed(block, payload)));
         self.maintenance.wake();
     }
 

@@ -146,6 +146,10 @@ pub fn build(
     match &spec.parameters {
         ChainParameters::Xvm(fees) => {
             let xvm = xvm(spec, fees, context, config, parts.keystore)?;
+            let weak = Arc::downgrade(&xvm);
+            parts.metrics.watch_subscriptions(&spec.primary_alias(), move || {
+                weak.upgrade().map(|xvm| xvm.subscription_counts()).unwrap_or_default()
+            });
             if let Some(pools) = parts.exchange {
                 pools.register(spec.id, TxKind::Asset, xvm.exchange_pool());
             }

@@ -11,6 +11,7 @@ mod balances;
 mod blocks;
 mod encoded_reply;
 mod error;
+mod events;
 pub mod genesis;
 mod keys;
 #[cfg(test)]
@@ -35,7 +36,12 @@ type Reply<R> = Result<R, ServiceError>;
 /// The chain's endpoints: `xvm` at its own path, `wallet` below it.
 pub fn routes(vm: Arc<Xvm>) -> Vec<Route> {
     let wallet = wallet::methods().bind(Arc::clone(&vm));
-    vec![Route::object("", methods().bind(vm)), Route::object("/wallet", wallet)]
+    let socket = Arc::new(events::EventSocket::new(Arc::clone(&vm)));
+    let service = methods().bind(vm).merge(&events::http_methods());
+    vec![
+        Route::object("", service).with_socket(events::WS, socket),
+        Route::object("/wallet", wallet),
+    ]
 }
 
 /// The `xvm` namespace, in the order of the specification.

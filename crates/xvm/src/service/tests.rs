@@ -17,8 +17,8 @@ use crate::genesis::define::{AssetDefinition, Holder, genesis};
 use crate::genesis::primary::fresh_genesis_block;
 use crate::{Xvm, XvmConfig};
 
-/// The endpoints of a chain whose genesis gives 5 units to one address.
-fn endpoints() -> (Service, Service) {
+/// A chain whose genesis gives 5 units to one address.
+pub(super) fn chain() -> Arc<Xvm> {
     let address = ShortId::new([7; 20]);
     let native = AssetDefinition {
         alias: "AVAX".to_owned(),
@@ -52,7 +52,12 @@ fn endpoints() -> (Service, Service) {
     vm.genesis(&mut writes).unwrap();
     kv.write(&writes).unwrap();
     vm.check(kv.snapshot().unwrap().as_ref()).unwrap();
-    let mut services = routes(vm).into_iter().map(|route| match route.dialect {
+    vm
+}
+
+/// The endpoints of [`chain`].
+fn endpoints() -> (Service, Service) {
+    let mut services = routes(chain()).into_iter().map(|route| match route.dialect {
         Dialect::Object(service) => service,
         Dialect::Positional(_) => panic!("{}: another dialect", route.suffix),
     });
@@ -115,6 +120,8 @@ fn each_method_is_listed_once_with_its_deprecation() {
         xvm.send v1.9.12
         xvm.sendMultiple v1.9.12
         xvm.sendNFT v1.9.12
+        xvm.subscribe -
+        xvm.unsubscribe -
         wallet.issueTx v1.9.12
         wallet.send v1.9.12
         wallet.sendMultiple v1.9.12"#]]

@@ -380,6 +380,10 @@ fn of_x(method: &str, stock: &Stock) -> Option<Vec<Value>> {
         }
         "xvm.getTxStatus" => vec![json!({ "txID": x_tx, "includeReason": true })],
         "xvm.getUTXOs" => vec![json!({ "addresses": [owner], "limit": 1024 })],
+        "xvm.subscribe" => {
+            vec![json!({ "kind": "utxos", "addresses": vec![owner; 18], "fromHeight": 0 })]
+        }
+        "xvm.unsubscribe" => vec![json!({ "subscription": "1".repeat(900) })],
         "xvm.issueTx" | "wallet.issueTx" | "nat.issueTx" => vec![json!({ "tx": &x_bytes[..800] })],
         "xvm.createAddress" | "xvm.listAddresses" | "keystore.exportUser" => vec![user(json!({}))?],
         "xvm.createAsset" | "xvm.createFixedCapAsset" => {

@@ -37,3 +37,34 @@ fn many_websockets_that_subscribe_and_read_nothing() {
         assert!(most < before + 150 * MIB, "{}", mib(most));
     }
 }
+
+/// Each begins at the genesis, in all kinds, and takes nothing.
+#[test]
+fn many_websockets_that_ask_for_the_history_of_x_and_read_nothing() {
+    let _alone = alone();
+    let node = dev().start().unwrap();
+    let before = resident(node.pid());
+    let ((), latencies) = measured(&node, |address| {
+        let kinds = [
+            json!({ "kind": "blocks", "encoding": "json", "fromHeight": 0 }),
+            json!({ "kind": "transactions", "encoding": "json", "fromHeight": 0 }),
+            json!({ "kind": "utxos", "fromHeight": 0 }),
+        ];
+        let open = || {
+            let mut wire = Wire::open_socket(address, "/ext/bc/X/ws").unwrap();
+            for kind in kinds.iter().cycle().take(60) {
+                wire.send(&frame(&request("xvm.subscribe", kind).to_string())).unwrap();
+            }
+            wire
+        };
+        let sockets: Vec<_> = (0..200).map(|_| open()).collect();
+        std::thread::sleep(Duration::from_secs(3));
+        drop(sockets);
+    });
+    assert_served("200 websockets that ask for the history of X and read nothing", &latencies);
+    if let Some(before) = before {
+        let most = peak(node.pid()).unwrap();
+        println!("from {} to at most {}", mib(before), mib(most));
+        assert!(most < before + 150 * MIB, "{}", mib(most));
+    }
+}

@@ -114,6 +114,18 @@ fn example_of_a_subscription() {
 }
 
 #[test]
+fn example_of_watching_the_x_chain() {
+    let arguments = ["0", "3"];
+    let expected = ["block 0: created ", "block 0: created ", "block 0: created "];
+    run_example_with("watch-x.mjs", &arguments, &expected);
+}
+
+#[test]
+fn events_of_the_x_chain_over_a_plain_websocket() {
+    run_on_dev("x-events.mjs");
+}
+
+#[test]
 fn example_of_assets_and_nfts() {
     let expected = [
         "asset ",
@@ -225,9 +237,15 @@ fn skip(why: &str) {
 
 /// Runs an example against a fresh `esker dev`, with the libraries of the tests. Its output has these texts, in this order.
 fn run_example(script: &str, expected: &[&str]) {
+    run_example_with(script, &[], expected);
+}
+
+/// As [`run_example`], with arguments after the URL.
+fn run_example_with(script: &str, arguments: &[&str], expected: &[&str]) {
     let Some((folder, node)) = example_project("", &[script]) else { return };
     let mut program = Command::new(node_program());
-    let output = run_to_success(script, program.arg(script).arg(node.url()).current_dir(&folder));
+    program.arg(script).arg(node.url()).args(arguments).current_dir(&folder);
+    let output = run_to_success(script, &mut program);
     expect_in_order(script, &output, expected);
 }
 

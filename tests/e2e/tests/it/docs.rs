@@ -19,9 +19,11 @@ use crate::support::local;
 static PAGES: Mutex<()> = Mutex::new(());
 
 /// Methods that can't succeed on a fresh development node, or on none, and what they need.
-const WITHOUT_RESULT: [(&str, &str); 22] = [
+const WITHOUT_RESULT: [(&str, &str); 24] = [
     ("platform.issueTx", "a P-Chain that takes transactions"),
     ("xvm.import", "exports from another chain"),
+    ("xvm.subscribe", "a websocket"),
+    ("xvm.unsubscribe", "a websocket"),
     ("personal_deriveAccount", "a hardware wallet"),
     ("personal_initializeWallet", "a hardware wallet"),
     ("personal_unpair", "a hardware wallet"),

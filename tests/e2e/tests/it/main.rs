@@ -20,6 +20,7 @@ mod discover;
 mod disk;
 mod docs;
 mod estimates;
+mod events;
 mod evm_chains;
 mod evm_methods;
 mod evm_pool;

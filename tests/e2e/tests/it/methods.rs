@@ -36,6 +36,8 @@ const ON_X: &[&str] = &[
     "send",
     "sendMultiple",
     "sendNFT",
+    "subscribe",
+    "unsubscribe",
 ];
 
 const OF_WALLET: &[&str] = &["issueTx", "send", "sendMultiple"];
