@@ -168,8 +168,8 @@ impl Node {
             store: store.clone(),
         });
         let chain_clock = development.as_ref().map(|shared| shared.clock.clone());
-        let outside = (&environment, chain_clock);
-        let chosen = engine::choose(&config, validator, &machine, outside, (followed, preferred));
+        let outside = (&environment, chain_clock, &store);
+        let chosen = engine::choose(&config, validator, &machine, outside, (followed, preferred))?;
         let ChosenEngine { engine, follower, validator } = chosen;
         let mut engine_thread = EngineThread::spawn(Arc::clone(&engine), machine.clone())?;
         if config.network.dev_accounts.is_some() && follower.is_none() {

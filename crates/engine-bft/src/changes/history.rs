@@ -132,8 +132,16 @@ impl ChangeHistory {
         (0..).zip(self.sets()).map(of).collect()
     }
 
-    pub(crate) fn newest_epoch(&self) -> u64 {
+    /// The last epoch that is known.
+    #[must_use]
+    pub fn newest_epoch(&self) -> u64 {
         u64::try_from(self.documents.len()).unwrap_or(u64::MAX)
+    }
+
+    /// The first height of that epoch.
+    #[must_use]
+    pub fn first_height(&self) -> u64 {
+        self.newest().first
     }
 
     pub(crate) fn newest(&self) -> &ValidatorSet {

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use esker_chain::{
-    Bundle, ChainMachine, Engine as _, EngineError, Machine, ProofVerifier, Role, Shutdown,
+use esker_chain::{Bundle, ChainMachine, Engine as _, EngineError, Machine, Role, Shutdown};
+use esker_follow::{
+    FeedItem, FollowedValidators, Follower, FollowerConfig, PreferredSource, Source, SourceError,
 };
-use esker_follow::{FeedItem, Follower, FollowerConfig, PreferredSource, Source, SourceError};
 use esker_primitives::Id;
 use esker_primitives::clock::{Clock, ManualClock};
 use esker_storage::{FailingStore, MemoryStore, StorageError};
@@ -33,7 +33,7 @@ impl Run {
         machine: Arc<Machine>,
         clock: &Arc<ManualClock>,
         sources: Vec<Arc<dyn Source>>,
-        verifier: Option<Arc<dyn ProofVerifier>>,
+        validators: Option<Arc<dyn FollowedValidators>>,
     ) -> Self {
         let preferred = PreferredSource::default();
         let wait = Duration::from_millis(1);
@@ -41,8 +41,8 @@ impl Run {
             FollowerConfig { retry_min: wait, retry_max: wait, ..FollowerConfig::default() };
         let clock = Arc::clone(clock) as Arc<dyn Clock>;
         let mut follower = Follower::new(sources, config, clock);
-        if let Some(verifier) = verifier {
-            follower = follower.with_verifier(verifier, preferred.clone());
+        if let Some(validators) = validators {
+            follower = follower.with_validators(validators, preferred.clone());
         }
         let follower = Arc::new(follower);
         let (stop, stopped) = Shutdown::new();

@@ -94,6 +94,9 @@ pub enum StartError {
     /// The node is not a validator of its network.
     #[error(transparent)]
     Validator(#[from] ValidatorError),
+    /// The changes of the validators in the store don't follow the network file.
+    #[error("the folder's changes of the validators are not those of this network file: {0}")]
+    ValidatorChanges(String),
     /// The node was asked to stop while it started.
     #[error("stopped while starting")]
     Stopped,
@@ -124,6 +127,7 @@ impl StartError {
             | Self::Listen { .. }
             | Self::Certificate(_)
             | Self::Validator(_)
+            | Self::ValidatorChanges(_)
             | Self::Logs { .. } => exit_code::CONFIG,
             Self::Chain(error)
             | Self::Engine(

@@ -18,7 +18,7 @@ use crate::validators::{
 };
 
 /// A follower of a network of validators.
-fn follower(network: &Path, folder: &Path, sources: &str) -> NodeBuilder {
+pub(crate) fn follower(network: &Path, folder: &Path, sources: &str) -> NodeBuilder {
     NodeBuilder::new(PROGRAM).network(network.join("network.json")).data_dir(folder).args(&[
         "--follow",
         sources,
@@ -34,7 +34,7 @@ fn network_file(network: &Path) -> Value {
 }
 
 /// `esker db verify` finds nothing in the folder of a follower.
-fn verify(network: &Path, folder: &Path) {
+pub(crate) fn verify(network: &Path, folder: &Path) {
     let mut command = Command::new(PROGRAM);
     command.args(["db", "verify", "--network"]).arg(network.join("network.json"));
     let output = command.arg("--data-dir").arg(folder).output().unwrap();
@@ -222,12 +222,12 @@ fn nothing_without_a_quorum_of_the_network_becomes_final() {
 }
 
 /// A follower among the peers of the network's validators.
-fn peer(network: &Path, data: &Path) -> NodeBuilder {
+pub(crate) fn peer(network: &Path, data: &Path, number: usize) -> NodeBuilder {
     NodeBuilder::new(PROGRAM)
         .network(network.join("network.json"))
         .data_dir(data)
         .arg("--peer-key")
-        .arg(network.join("follower-1/key"))
+        .arg(network.join(format!("follower-{number}/key")))
 }
 
 #[test]
@@ -237,7 +237,7 @@ fn a_follower_among_the_peers_passes_transactions_on_and_serves_certificates() {
     new_network_with(&network, (4, 1));
     let mut nodes: Vec<Node> = (1..=4).map(|number| start(&network, number)).collect();
     let data = network.join("follower-1/data");
-    let near = peer(&network, &data).arg("--api-sync-enabled").start().unwrap();
+    let near = peer(&network, &data, 1).arg("--api-sync-enabled").start().unwrap();
     until("it is connected to the validators", || (status(&near)["peers"] == 4).then_some(()));
     assert_eq!(status(&near)["role"], "follower");
     assert_eq!(value(&metrics(&near), "esker_validator_quorum"), 0);
@@ -257,7 +257,7 @@ fn a_follower_among_the_peers_passes_transactions_on_and_serves_certificates() {
     near.kill().unwrap();
     nodes.pop().unwrap().kill().unwrap();
     pay(&nodes[0], &[&nodes[1], &nodes[2]]);
-    let near = peer(&network, &data).arg("--api-sync-enabled").start().unwrap();
+    let near = peer(&network, &data, 1).arg("--api-sync-enabled").start().unwrap();
     pay(&near, &[&nodes[0]]);
     wait_for(&near, &nodes[2]);
     assert_same_blocks(&nodes[0], &near);
@@ -289,8 +289,8 @@ fn a_peer_that_the_network_does_not_name_is_refused() {
     let mut file = network_file(&network);
     file["esker"]["followers"] = network_file(&strange)["esker"]["followers"].clone();
     std::fs::write(strange.join("network.json"), file.to_string()).unwrap();
-    let stranger = peer(&strange, &folder.path().join("stranger")).start().unwrap();
-    let named = peer(&network, &folder.path().join("named")).start().unwrap();
+    let stranger = peer(&strange, &folder.path().join("stranger"), 1).start().unwrap();
+    let named = peer(&network, &folder.path().join("named"), 1).start().unwrap();
     pay(&named, &[&validator]);
     until("it is connected", || (status(&named)["peers"] == 1).then_some(()));
     assert_eq!(status(&stranger)["peers"], 0);
