@@ -339,7 +339,7 @@ fn validators_reach_each_other_by_the_given_addresses() {
     let output = command.arg("--out").arg(&network).output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let nodes: Vec<Node> = (1..=4).map(|number| start(&network, number)).collect();
-    let follower = peer(&network, &network.join("follower-1/data")).start().unwrap();
+    let follower = peer(&network, &network.join("follower-1/data"), 1).start().unwrap();
     until("the follower is connected to all", || (status(&follower)["peers"] == 4).then_some(()));
     pay(&follower, &nodes.iter().collect::<Vec<_>>());
     for node in nodes.into_iter().chain([follower]) {
