@@ -97,7 +97,7 @@ pub enum CommitteeError {
 struct Members {
     first: u64,
     epoch: u64,
-    keys: Vec<ValidatorPublicKey>,
+    committee: Committee,
     scheme: Scheme,
 }
 
@@ -142,14 +142,12 @@ impl CertificateVerifier {
         let committee = Committee::new(self.network, self.genesis, validators);
         let committee =
             committee.map_err(|error: EngineError| CommitteeError::Members(error.to_string()))?;
-        let mut keys = validators.to_vec();
-        keys.sort_unstable();
         let scheme = committee.verifier();
-        let members = Members { first: first_height, epoch, keys, scheme };
+        let members = Members { first: first_height, epoch, committee, scheme };
         let mut committees = self.committees.write();
         if let Some(last) = committees.last() {
             let is_same = (last.first, last.epoch) == (members.first, members.epoch);
-            if is_same && last.keys == members.keys {
+            if is_same && last.committee == members.committee {
                 return Ok(());
             }
             if members.first <= last.first || members.epoch <= last.epoch {
@@ -264,7 +262,8 @@ impl Members {
         if found != self.epoch {
             return Err(CertificateError::OtherEpoch { found, expected: self.epoch });
         }
-        let (votes, needed) = (finalization.certificate.signers.count(), quorum(self.keys.len()));
+        let (votes, needed) =
+            (finalization.certificate.signers.count(), quorum(self.committee.len()));
         if votes < needed {
             return Err(CertificateError::TooFewVotes { votes, needed });
         }

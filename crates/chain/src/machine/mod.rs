@@ -331,11 +331,17 @@ impl ChainMachine for Machine {
     }
 
     async fn propose_now(&self, at: ProposeCtx<'_>) -> Result<Bundle, ProposeError> {
-        match self.attempt(&at, true).await? {
-            Attempt::Bundle(bundle, _) => Ok(bundle),
-            Attempt::Nothing | Attempt::Later(_) => {
-                let text = "a bundle without blocks was not built".to_owned();
-                Err(ChainError::Corrupted(text).into())
+        loop {
+            let work = self.work.notified();
+            let mut others = pin!(self.proposals.notified());
+            others.as_mut().enable();
+            if let Attempt::Bundle(bundle, _) = self.attempt(&at, true).await? {
+                return Ok(bundle);
+            }
+            // Building is paused. The end of the pause wakes one proposal.
+            tokio::select! {
+                () = work => self.proposals.notify_waiters(),
+                () = others => {}
             }
         }
     }

@@ -136,7 +136,7 @@ struct Exchange {
     asked: BTreeMap<PublicKey, BTreeSet<TxKey>>,
     /// Refused transactions, and until when they are not requested.
     refused: BTreeMap<TxKey, SystemTime>,
-    /// The network has validators only, so that these are few.
+    /// Of each peer since the start of the epoch: a network lets in at most 255.
     budgets: BTreeMap<PublicKey, Budgets>,
 }
 
