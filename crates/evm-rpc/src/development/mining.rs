@@ -63,11 +63,12 @@ pub(super) async fn evm_mine(
     if blocks > MAX_BLOCKS {
         return Err(refused(esker_evm::control::ControlError::Blocks(blocks)));
     }
+    let controls = node.controls_to_write()?;
     if let Some(time) = timestamp.filter(|_| blocks > 0) {
         let (time_s, last_s) = (time.to_u64("timestamp")?, node.last_time_s()?);
-        node.controls()?.set_next_time(time_s, last_s).map_err(refused)?;
+        controls.set_next_time(time_s, last_s).map_err(refused)?;
     }
-    node.controls()?.mine(blocks, 0).await.map_err(refused)?;
+    controls.mine(blocks, 0).await.map_err(refused)?;
     Ok("0x0")
 }
 
@@ -78,7 +79,7 @@ pub(super) async fn mine(
 ) -> Result<(), RpcError> {
     let blocks = blocks.map_or(Ok(1), |blocks| blocks.to_u64("number of blocks"))?;
     let interval = interval.map_or(Ok(0), |interval| interval.to_u64("interval"))?;
-    node.controls()?.mine(blocks, interval).await.map_err(refused)
+    node.controls_to_write()?.mine(blocks, interval).await.map_err(refused)
 }
 
 pub(super) fn get_automine(node: &DevelopmentNode, (): ()) -> Result<bool, RpcError> {

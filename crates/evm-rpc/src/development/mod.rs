@@ -51,6 +51,13 @@ impl DevelopmentNode {
         self.chain.controls().ok_or_else(|| refused("this node follows another one's decisions"))
     }
 
+    /// The controls, for what needs a later write.
+    fn controls_to_write(&self) -> Result<&Arc<Controls>, RpcError> {
+        let controls = self.controls()?;
+        self.chain.ensure_writable().map_err(refused)?;
+        Ok(controls)
+    }
+
     /// Time of the last block of any chain of the node, Unix s.
     fn last_time_s(&self) -> Result<u64, RpcError> {
         self.chain.last_time_s().map_err(read_error)

@@ -14,7 +14,7 @@ use crate::wire::{Hash, Uint64};
 
 /// Takes a snapshot; its ID.
 pub(super) async fn take(node: Arc<DevelopmentNode>, (): ()) -> Result<Uint64, RpcError> {
-    node.controls()?;
+    node.controls_to_write()?;
     node.snapshots.take().await.map(Uint64).map_err(refused)
 }
 
@@ -23,6 +23,7 @@ pub(super) async fn revert(
     node: Arc<DevelopmentNode>,
     (Number(id),): (Number,),
 ) -> Result<bool, RpcError> {
+    node.controls_to_write()?;
     match u64::try_from(id) {
         // A task of its own: a client that goes away leaves nothing half-done.
         Ok(id) => tokio::spawn(async move { node.snapshots.revert(id).await })
@@ -68,7 +69,7 @@ pub(super) async fn reset(
     node: Arc<DevelopmentNode>,
     (options,): (Option<ResetOptions>,),
 ) -> Result<(), RpcError> {
-    node.controls()?;
+    node.controls_to_write()?;
     if options.unwrap_or_default().forks {
         return Err(refused(super::header::NO_FORK));
     }
@@ -90,7 +91,7 @@ pub(super) async fn rollback(
     node: Arc<DevelopmentNode>,
     (blocks,): (Option<Number>,),
 ) -> Result<(), RpcError> {
-    node.controls()?;
+    node.controls_to_write()?;
     let blocks = blocks.map_or(Ok(1), |blocks| blocks.to_u64("number of blocks"))?;
     let rollback = async move { node.snapshots.rollback(&node.chain, blocks).await };
     tokio::spawn(rollback).await.map_err(refused)?.map_err(refused)

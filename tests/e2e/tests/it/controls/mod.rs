@@ -1,12 +1,14 @@
 //! The controls of `esker dev`, in the forms of anvil and Hardhat.
 
 mod beginning;
+mod disk;
 mod dump;
 mod followers;
 mod header;
 mod impersonation;
 mod mining;
 mod pending;
+mod removed;
 mod snapshots;
 mod state;
 mod time;
