@@ -15,7 +15,8 @@ use crate::wire::{Hash, Uint64};
 /// Takes a snapshot; its ID.
 pub(super) async fn take(node: Arc<DevelopmentNode>, (): ()) -> Result<Uint64, RpcError> {
     node.controls_to_write()?;
-    node.snapshots.take().await.map(Uint64).map_err(refused)
+    let take = async move { node.snapshots.take().await };
+    tokio::spawn(take).await.map_err(refused)?.map(Uint64).map_err(refused)
 }
 
 /// Goes back to a snapshot; false if there is none of this ID.
@@ -73,7 +74,6 @@ pub(super) async fn reset(
     if options.unwrap_or_default().forks {
         return Err(refused(super::header::NO_FORK));
     }
-    node.interval.stop();
     let reset = async move { node.snapshots.reset().await };
     tokio::spawn(reset).await.map_err(refused)?.map_err(refused)
 }

@@ -165,11 +165,10 @@ impl Event {
     ) -> Item {
         match self {
             Self::Block(event) if event.is_after(since) => event.item(section, item, kind),
-            Self::Block(_) => Item::End,
             Self::Removed(event) if section == LOGS && event.removed.rewinds > since.rewinds => {
                 event.item(item, kind)
             }
-            Self::Removed(_) => Item::End,
+            Self::Block(_) | Self::Removed(_) => Item::End,
             Self::Pool(source, txs) => match (kind, txs.get(item)) {
                 (
                     Kind::PendingTransactions { full } | Kind::DroppedTransactions { full },

@@ -545,6 +545,11 @@ impl ChainVm for Evm {
         txs.iter().filter(|entry| self.restore(entry)).count()
     }
 
+    fn drop_waiting_txs(&self) {
+        self.drop_all_transactions();
+        self.extension.drop_waiting_txs();
+    }
+
     fn pool_figures(&self) -> PoolFigures {
         self.pool.figures()
     }

@@ -195,8 +195,12 @@ async fn filters_go_on_after_blocks_were_taken_back() {
     assert_eq!(first.as_array().unwrap().len(), 8);
     world.machine.rewind(5).await.unwrap();
     let removed = world.call("eth_getFilterChanges", &logs).await;
-    let removed: Vec<_> =
-        removed.as_array().unwrap().iter().map(|log| (&log["blockNumber"], &log["removed"])).collect();
+    let removed: Vec<_> = removed
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|log| (&log["blockNumber"], &log["removed"]))
+        .collect();
     let (six, seven, yes) = (json!("0x6"), json!("0x7"), json!(true));
     assert_eq!((removed.len(), removed[0], removed[6]), (7, (&six, &yes), (&seven, &yes)));
     for filter in [&logs, &hashes] {

@@ -3,16 +3,19 @@
 mod beginning;
 mod disk;
 mod dump;
+mod durable;
 mod followers;
 mod header;
 mod impersonation;
 mod mining;
 mod pending;
 mod removed;
+mod reorg;
 mod snapshots;
 mod state;
 mod time;
 mod tokens;
+mod x_names;
 
 use std::path::Path;
 
