@@ -40,8 +40,8 @@ use crate::api::admin::settings::shown as shown_settings;
 use crate::api::{self, AdminDeps, ApiDeps, FollowerDeps, NetworkFacts, RunningChain};
 use crate::backup::{BackupSource, Backups};
 use crate::block_log::BlockLogTask;
-use crate::chains::{Chain, NodeParts, endpoints};
-use crate::config::Config;
+use crate::chains::{Chain, NodeParts, development, endpoints};
+use crate::config::{Config, Mode};
 use crate::diagnostics::Diagnostics;
 use crate::discovery::node_endpoint;
 use crate::environment::Environment;
@@ -175,7 +175,8 @@ impl Node {
         if config.network.dev_accounts.is_some() && follower.is_none() {
             fund_dev_accounts(&config, &chains, &machine, &mut engine_thread).await?;
         }
-        if let Some(shared) = &development {
+        if let Some(shared) = development.as_ref().filter(|_| config.decides_alone()) {
+            shared.snapshots.load().await.map_err(StartError::Snapshots)?;
             shared.snapshots.mark_beginning();
         }
 
@@ -189,7 +190,13 @@ impl Node {
             let id = vm.context().chain_id;
             tracing::info!(chain = vm.name(), %id, height = vm.stats().height, "chain opened");
             let names = aliases.aliases(&id);
-            let endpoints = endpoints(&vm.name(), vm.routes(), key_methods);
+            let mut endpoints_of_chain = vm.routes();
+            if let Some(shared) = development.as_ref().filter(|_| config.mode == Mode::Dev)
+                && id == config.network.x_chain().id
+            {
+                development::add_methods(&mut endpoints_of_chain, &shared.snapshots);
+            }
+            let endpoints = endpoints(&vm.name(), endpoints_of_chain, key_methods);
             routes.chain(&id, &names, endpoints, &ready)?;
         }
         add_static_endpoints(&routes)?;

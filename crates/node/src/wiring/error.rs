@@ -4,6 +4,7 @@ use std::io;
 use std::path::PathBuf;
 
 use esker_chain::{ChainError, EngineError, FinalizeError, ProposeError};
+use esker_evm::control::ControlError;
 use esker_http::{CertificateError, RouteError};
 use esker_storage::StorageError;
 use thiserror::Error;
@@ -42,6 +43,9 @@ pub enum StartError {
     /// The data folder was made with other parameters.
     #[error(transparent)]
     Parameters(#[from] ParameterError),
+    /// The snapshots of a development node can't be read.
+    #[error("cannot read the snapshots: {0}")]
+    Snapshots(ControlError),
     /// Two chains have the same alias.
     #[error(transparent)]
     Alias(#[from] AliasError),
@@ -136,6 +140,7 @@ impl StartError {
                 | EngineError::Finalize(FinalizeError::Chain(error)),
             ) => of_chain(error),
             Self::Identity(_)
+            | Self::Snapshots(_)
             | Self::Write { .. }
             | Self::Thread(_)
             | Self::Funding(_)
