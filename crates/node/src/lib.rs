@@ -18,6 +18,7 @@ pub mod config;
 mod diagnostics;
 mod discovery;
 mod environment;
+pub mod fixture;
 pub mod identity;
 pub mod journal;
 pub mod logging;

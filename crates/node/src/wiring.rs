@@ -7,6 +7,7 @@ mod data;
 mod engine;
 mod error;
 mod first_start;
+mod fixture;
 mod index;
 mod keystore;
 mod listen;
@@ -95,6 +96,7 @@ impl Node {
             validator.changes = Arc::new(StoreChangeLog::new(store.clone()));
         }
         let environment = first_start::with_clock(environment, &config, &store)?;
+        let fixture = fixture::wanted(&config.network, &store)?;
         logging::check_files(&config.log())
             .map_err(|(path, error)| StartError::Logs { path, error })?;
         tracing::info!(
@@ -169,11 +171,18 @@ impl Node {
         });
         let chain_clock = development.as_ref().map(|shared| shared.clock.clone());
         let outside = (&environment, chain_clock, &store);
+        let applying = match fixture.zip(development.as_ref()).filter(|_| config.decides_alone()) {
+            Some((fixture, shared)) => {
+                let clock = shared.clock.clone();
+                Some(fixture::Applying::begin(fixture, &config.network, clock))
+            }
+            None => None,
+        };
         let chosen = engine::choose(&config, validator, &machine, outside, (followed, preferred))?;
         let ChosenEngine { engine, follower, validator } = chosen;
         let mut engine_thread = EngineThread::spawn(Arc::clone(&engine), machine.clone())?;
         if config.network.dev_accounts.is_some() && follower.is_none() {
-            fund_dev_accounts(&config, &chains, &machine, &mut engine_thread).await?;
+            prepare_dev(&config, &chains, &machine, &mut engine_thread, applying).await?;
         }
         if let Some(shared) = development.as_ref().filter(|_| config.decides_alone()) {
             shared.snapshots.load().await.map_err(StartError::Snapshots)?;
@@ -319,25 +328,34 @@ fn log_warnings(config: &Config) {
     }
 }
 
-/// Funds the accounts of the development network, unless the engine fails meanwhile.
-async fn fund_dev_accounts(
+/// Funds the accounts of the development network and applies its fixture, unless the engine fails meanwhile.
+async fn prepare_dev(
     config: &Config,
     chains: &[(ChainSpec, Chain)],
     machine: &Arc<Machine>,
     engine: &mut EngineThread,
+    applying: Option<fixture::Applying>,
 ) -> Result<(), StartError> {
-    let x = config.network.x_chain().id;
-    for (_, chain) in chains.iter().filter(|(spec, _)| spec.id == x) {
-        let Chain::Xvm(xvm) = chain else { continue };
-        tokio::select! {
-            funded = first_start::fund_dev_accounts(&config.network, xvm, machine) => funded?,
-            () = engine.ended() => {
-                engine.stop().await?;
-                return Err(StartError::Funding("the engine stopped".to_owned()));
+    let (x, c) = (config.network.x_chain().id, config.network.c_chain().id);
+    let of = |id| chains.iter().find(|(spec, _)| spec.id == id).map(|(_, chain)| chain);
+    let (Some(Chain::Xvm(xvm)), Some(Chain::Evm(evm))) = (of(x), of(c)) else { return Ok(()) };
+    let prepare = async {
+        first_start::fund_dev_accounts(&config.network, xvm, machine).await?;
+        match applying {
+            Some(applying) => {
+                let undo = machine_config(config).undo;
+                applying.finish((xvm, evm), (machine, undo), &config.network).await
             }
+            None => Ok(()),
+        }
+    };
+    tokio::select! {
+        prepared = prepare => prepared,
+        () = engine.ended() => {
+            engine.stop().await?;
+            Err(StartError::Funding("the engine stopped".to_owned()))
         }
     }
-    Ok(())
 }
 
 /// Resolves when the node stops.

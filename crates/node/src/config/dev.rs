@@ -3,13 +3,20 @@
 use esker_evm::rules::FeeOverrides;
 
 use super::{Config, Mode, Settings};
+use crate::fixture::{FixtureError, FixtureSource};
 use crate::networks::{DevError, DevOptions, Network, Preset, dev_network};
 
 /// The name of a setting, and why it can't be had.
 type Fault = (&'static str, String);
 
 /// The network of the settings: of a development network the one with its accounts and its start, else the loaded one.
-pub(super) fn network(settings: &Settings, mode: Mode, loaded: Network) -> Result<Network, Fault> {
+/// A fixture counts where a setting was not given.
+pub(super) fn network(
+    settings: &mut Settings,
+    mode: Mode,
+    loaded: Network,
+    is_given: impl Fn(&str) -> bool,
+) -> Result<Network, Fault> {
     if settings.silent && mode != Mode::Dev {
         return Err(("silent", "only for esker dev: other commands show no screen".to_owned()));
     }
@@ -24,7 +31,25 @@ pub(super) fn network(settings: &Settings, mode: Mode, loaded: Network) -> Resul
         };
     }
     check_fees(settings, &loaded)?;
-    dev_network(&options(settings)).map_err(|error| (setting_of(&error), error.to_string()))
+    let Some(path) = &settings.fixture else {
+        return dev_network(&options(settings))
+            .map_err(|error| (setting_of(&error), error.to_string()));
+    };
+    let fault = |error: FixtureError| ("fixture", error.to_string());
+    let fixture = FixtureSource::load(path).map_err(fault)?;
+    let usual = options(settings);
+    let given = DevOptions {
+        count: usual.count.filter(|_| is_given("accounts")),
+        balance: usual.balance.filter(|_| is_given("balance")),
+        mnemonic: usual.mnemonic.filter(|_| is_given("mnemonic")),
+        path: usual.path.filter(|_| is_given("derivation-path")),
+        ..usual
+    };
+    let mut network = dev_network(&fixture.options(given))
+        .map_err(|error| (setting_of(&error), error.to_string()))?;
+    settings.timestamp = settings.timestamp.or(fixture.timestamp());
+    fixture.apply(&mut network).map_err(fault)?;
+    Ok(network)
 }
 
 /// A setting that only the development network has, if one was given.
@@ -37,6 +62,7 @@ fn given(settings: &Settings) -> Option<&'static str> {
         ("base-fee", settings.base_fee.is_some()),
         ("gas-price", settings.gas_price.is_some()),
         ("timestamp", settings.timestamp.is_some()),
+        ("fixture", settings.fixture.is_some()),
     ];
     given.into_iter().find(|(_, is_given)| *is_given).map(|(name, _)| name)
 }

@@ -328,6 +328,9 @@ settings! {
     /// data folder at the time of the last block, and goes on from there. A kept data folder requires the same value at each
     /// start. Default: the genesis at 1607144400, and the time of the machine.
     timestamp: Option<u64> = "timestamp", "";
+    /// File with what the network has at its beginning besides its accounts: assets, NFTs, UTXOs, exports, contracts
+    /// (docs/fixtures.md). It is applied at the first start of a data folder.
+    fixture: Option<PathBuf> = "fixture", "";
     /// Print neither the screen nor, below it, what happens. Errors and log lines still go to standard error. Not with
     /// `json`.
     silent: bool = "silent", "false", also ["quiet", "q"];

@@ -139,6 +139,11 @@ impl Layers {
         found.or_else(by_number).unwrap_or_else(|| self.defaults().of_node(key))
     }
 
+    /// Whether a setting was given a value, rather than having its default.
+    pub(super) fn is_given(&self, name: &str) -> bool {
+        self.find(name).is_some_and(|value| !value.text.is_empty())
+    }
+
     /// What holds where the user has set nothing.
     pub(super) fn defaults(&self) -> Defaults {
         let is_public = self.find(PUBLIC).is_some_and(|given| given.text == "true");

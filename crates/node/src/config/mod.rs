@@ -91,12 +91,12 @@ impl Config {
 
     fn of_layers(mode: Mode, layers: Layers, home: Option<&Path>) -> Result<Self, ConfigError> {
         layers.check_public()?;
-        let settings = layers.settings()?;
+        let mut settings = layers.settings()?;
         client_address::check(&settings)
             .map_err(|(name, reason)| layers.value_error(name, reason))?;
         let network = networks::load(&settings.network)?;
         check_network(mode, &settings, &network)?;
-        let mut network = dev::network(&settings, mode, network)
+        let mut network = dev::network(&mut settings, mode, network, |name| layers.is_given(name))
             .map_err(|(name, reason)| layers.value_error(name, reason))?;
         if settings.http_head_limit.0 < MIN_HEAD_LIMIT {
             let reason = format!("expected at least {MIN_HEAD_LIMIT}");

@@ -351,7 +351,7 @@ fn read_export(json: &JsonExport, index: usize, network: &Network) -> Result<Exp
 }
 
 /// An address of this network, with or without a chain's alias.
-fn export_address(text: &str, hrp: &str) -> Result<ShortId, String> {
+pub(crate) fn export_address(text: &str, hrp: &str) -> Result<ShortId, String> {
     let bare = text.split_once('-').map_or(text, |(_, bare)| bare);
     let (got, data) = bech32::decode(bare).map_err(|error| error.to_string())?;
     if got != hrp {

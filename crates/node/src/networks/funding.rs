@@ -30,12 +30,17 @@ const ACCOUNTS_PER_TX: usize = 500;
 /// change back to the key. Each transaction spends the change of the one before. Bytes and IDs are always the same.
 /// None without development accounts, or if they get nothing.
 pub fn dev_funding_txs(network: &Network) -> Vec<Tx> {
-    let Some(funded) = network.dev_accounts.as_ref().filter(|funded| funded.balance > 0) else {
-        return Vec::new();
-    };
+    dev_funding(network).0
+}
+
+/// As [`dev_funding_txs`], with what is left to the well-known key.
+pub(crate) fn dev_funding(network: &Network) -> (Vec<Tx>, Source) {
     let mut source = Source {
         utxo_id: UtxoId { tx_id: network.native_asset_id, output_index: WELL_KNOWN_INDEX },
         amount: WELL_KNOWN_UNITS * NANO,
+    };
+    let Some(funded) = network.dev_accounts.as_ref().filter(|funded| funded.balance > 0) else {
+        return (Vec::new(), source);
     };
     let mut txs = Vec::new();
     for accounts in funded.accounts.chunks(ACCOUNTS_PER_TX) {
@@ -43,14 +48,14 @@ pub fn dev_funding_txs(network: &Network) -> Vec<Tx> {
         txs.push(tx);
         source = change;
     }
-    txs
+    (txs, source)
 }
 
 /// A UTXO of the well-known key.
-struct Source {
-    utxo_id: UtxoId,
+pub(crate) struct Source {
+    pub(crate) utxo_id: UtxoId,
     /// Nano-units.
-    amount: u64,
+    pub(crate) amount: u64,
 }
 
 /// A transaction that gives each account a balance in nano-units, and the UTXO of its change.

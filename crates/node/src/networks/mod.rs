@@ -22,6 +22,7 @@ pub use dev::{
     dev_network,
 };
 pub use funding::dev_funding_txs;
+pub(crate) use funding::{Source, dev_funding};
 pub use mnemonic::{MnemonicError, PathError};
 pub use parameters::{ChainParameters, EvmParameters};
 pub use presets::Preset;

@@ -175,6 +175,7 @@ pub(super) fn primary_network(
         ],
         exported: Vec::new(),
         dev_accounts: None,
+        fixture: None,
         validators: Validators::default(),
     })
 }

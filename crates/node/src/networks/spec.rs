@@ -3,6 +3,7 @@
 use std::fmt;
 use std::ops::RangeInclusive;
 use std::str::FromStr;
+use std::sync::Arc;
 
 use bytes::Bytes;
 use esker_evm::rules::FeeOverrides;
@@ -13,6 +14,7 @@ use thiserror::Error;
 
 use super::{ChainParameters, Coin, DevAccounts, EvmParameters, Validators};
 use crate::aliases::MAX_ALIAS_BYTES;
+use crate::fixture::Fixture;
 
 /// The P-Chain: the zero ID. It is a peer in shared memory with a few read methods, not a running chain.
 pub const P_CHAIN_ID: ChainId = ChainId::ZERO;
@@ -172,6 +174,8 @@ pub struct Network {
     pub exported: Vec<ExportedUtxo>,
     /// The accounts of a development network, which its node funds on X and signs for on C.
     pub dev_accounts: Option<DevAccounts>,
+    /// What a development network has at its beginning besides its accounts.
+    pub fixture: Option<Arc<Fixture>>,
     /// The nodes that decide together, if the network has any.
     pub validators: Validators,
 }

@@ -95,6 +95,9 @@ pub enum StartError {
     /// Funding the development accounts failed.
     #[error("the development accounts can't be funded: {0}")]
     Funding(String),
+    /// The fixture can't be applied.
+    #[error("the fixture can't be applied: {0}")]
+    Fixture(String),
     /// The node is not a validator of its network.
     #[error(transparent)]
     Validator(#[from] ValidatorError),
@@ -144,6 +147,7 @@ impl StartError {
             | Self::Write { .. }
             | Self::Thread(_)
             | Self::Funding(_)
+            | Self::Fixture(_)
             | Self::Stopped
             | Self::Engine(_)
             | Self::EnginePanic => exit_code::FAILURE,

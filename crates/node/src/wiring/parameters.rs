@@ -42,6 +42,26 @@ pub enum ParameterError {
         /// The parameter that differs.
         name: String,
     },
+    /// The folder has another fixture.
+    #[error(
+        "the data folder was made with {found}, this start has fixture {wanted}: start with the same file, or choose \
+         another --data-dir"
+    )]
+    Fixture {
+        /// The folder's fixture.
+        found: String,
+        /// Hash of the fixture of this start.
+        wanted: String,
+    },
+    /// The start that made the folder was interrupted.
+    #[error(
+        "the data folder has a part of fixture {found}: start with the same --fixture to complete it, or choose \
+         another --data-dir"
+    )]
+    PartOfFixture {
+        /// Hash of the folder's fixture.
+        found: String,
+    },
     /// The folder's chain has other parameters.
     #[error(
         "{name} of chain {chain}: the data folder was made with {found}, this start has {wanted}: start with \

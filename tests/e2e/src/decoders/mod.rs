@@ -43,6 +43,7 @@ pub const TARGETS: &[Target] = &[
     Target { name: "evm_transaction", run: c_chain::transaction },
     Target { name: "evm_typed_data", run: c_chain::typed_data },
     Target { name: "ext_data", run: atomic::ext_data },
+    Target { name: "fixture_file", run: node::fixture_file },
     Target { name: "hex", run: primitives::hex },
     Target { name: "json", run: json::json },
     Target { name: "key_file", run: node::key_file },

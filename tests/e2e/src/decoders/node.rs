@@ -7,8 +7,9 @@ use esker_engine_bft::{ChangeHistory, SetChange, SignedChange};
 use esker_key_directory::KeyFile;
 use esker_keystore::blob::ExportedUser;
 use esker_node::config::file;
+use esker_node::fixture::{FixtureError, FixtureSource};
 use esker_node::journal;
-use esker_node::networks::{self, Vm};
+use esker_node::networks::{self, DevOptions, Vm};
 use esker_primitives::Id;
 use esker_xvm::genesis::Genesis;
 
@@ -22,6 +23,16 @@ pub(super) fn config(bytes: &[u8]) -> bool {
 
 /// Most bytes of a line, so that the limit is met, too.
 const MAX_LINE: usize = 4096;
+
+/// A fixture, with all that follows from it.
+pub(super) fn fixture_file(bytes: &[u8]) -> bool {
+    let none = |name: &str| Err(FixtureError::new("artifact", name));
+    let Ok(source) = FixtureSource::parse(bytes, none) else { return false };
+    let Ok(mut network) = networks::dev_network(&source.options(DevOptions::default())) else {
+        return false;
+    };
+    value_of(source.apply(&mut network)).is_some()
+}
 
 /// Accepted blocks, a line each. What is read is written as it is read.
 pub(super) fn block_line(bytes: &[u8]) -> bool {

@@ -5,7 +5,7 @@ use std::time::Duration;
 use esker_e2e::hostile::figures::{mib, peak, resident};
 use esker_e2e::hostile::requests::request;
 use esker_e2e::hostile::{Wire, frame};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::support::{alone, assert_served, dev, measured};
 
@@ -13,55 +13,42 @@ const MIB: u64 = 1024 * 1024;
 
 #[test]
 fn many_websockets_that_subscribe_and_read_nothing() {
-    let _alone = alone();
-    let node = dev().start().unwrap();
-    let before = resident(node.pid());
-    let ((), latencies) = measured(&node, |address| {
-        let kinds =
-            [json!(["newHeads"]), json!(["logs", {}]), json!(["newPendingTransactions", true])];
-        let open = || {
-            let mut wire = Wire::open_socket(address, "/ext/bc/C/ws").unwrap();
-            for kind in &kinds {
-                wire.send(&frame(&request("eth_subscribe", kind).to_string())).unwrap();
-            }
-            wire
-        };
-        let sockets: Vec<_> = (0..300).map(|_| open()).collect();
-        std::thread::sleep(Duration::from_secs(3));
-        drop(sockets);
-    });
-    assert_served("300 websockets with subscriptions that read nothing", &latencies);
-    if let Some(before) = before {
-        let most = peak(node.pid()).unwrap();
-        println!("from {} to at most {}", mib(before), mib(most));
-        assert!(most < before + 150 * MIB, "{}", mib(most));
-    }
+    let kinds = [json!(["newHeads"]), json!(["logs", {}]), json!(["newPendingTransactions", true])];
+    let requests = kinds.map(|kind| request("eth_subscribe", &kind));
+    read_nothing(300, "/ext/bc/C/ws", &requests);
 }
 
-/// Each begins at the genesis, in all kinds, and takes nothing.
+/// Each begins at the genesis, in all kinds, many times.
 #[test]
 fn many_websockets_that_ask_for_the_history_of_x_and_read_nothing() {
+    let kinds = [
+        json!({ "kind": "blocks", "encoding": "json", "fromHeight": 0 }),
+        json!({ "kind": "transactions", "encoding": "json", "fromHeight": 0 }),
+        json!({ "kind": "utxos", "fromHeight": 0 }),
+    ];
+    let requests: Vec<_> =
+        kinds.iter().cycle().take(60).map(|kind| request("xvm.subscribe", kind)).collect();
+    read_nothing(200, "/ext/bc/X/ws", &requests);
+}
+
+/// Opens websockets that send these requests and read nothing, and measures an honest client meanwhile.
+fn read_nothing(number: usize, path: &str, requests: &[Value]) {
     let _alone = alone();
     let node = dev().start().unwrap();
     let before = resident(node.pid());
     let ((), latencies) = measured(&node, |address| {
-        let kinds = [
-            json!({ "kind": "blocks", "encoding": "json", "fromHeight": 0 }),
-            json!({ "kind": "transactions", "encoding": "json", "fromHeight": 0 }),
-            json!({ "kind": "utxos", "fromHeight": 0 }),
-        ];
         let open = || {
-            let mut wire = Wire::open_socket(address, "/ext/bc/X/ws").unwrap();
-            for kind in kinds.iter().cycle().take(60) {
-                wire.send(&frame(&request("xvm.subscribe", kind).to_string())).unwrap();
+            let mut wire = Wire::open_socket(address, path).unwrap();
+            for request in requests {
+                wire.send(&frame(&request.to_string())).unwrap();
             }
             wire
         };
-        let sockets: Vec<_> = (0..200).map(|_| open()).collect();
+        let sockets: Vec<_> = (0..number).map(|_| open()).collect();
         std::thread::sleep(Duration::from_secs(3));
         drop(sockets);
     });
-    assert_served("200 websockets that ask for the history of X and read nothing", &latencies);
+    assert_served(&format!("{number} websockets at {path} that read nothing"), &latencies);
     if let Some(before) = before {
         let most = peak(node.pid()).unwrap();
         println!("from {} to at most {}", mib(before), mib(most));

@@ -24,6 +24,7 @@ mod events;
 mod evm_chains;
 mod evm_methods;
 mod evm_pool;
+mod fixtures;
 mod folders;
 mod followers;
 mod golden;

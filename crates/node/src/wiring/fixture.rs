@@ -1,0 +1,182 @@
+//! Applies the fixture of a development network at the first start of a folder (docs/fixtures.md).
+
+use std::sync::Arc;
+
+use esker_chain::tables::CHAINS;
+use esker_chain::{AdjustableClock, ChainMachine as _, Machine, Undo, UndoLimits};
+use esker_evm::chain::Evm;
+use esker_evm::view::ChainReader as _;
+use esker_storage::meta::{self, Parameters};
+use esker_storage::{Scope, Store, WriteSet};
+use esker_xvm::{TxStatus, Xvm};
+use tokio::sync::broadcast::error::RecvError;
+
+use super::StartError;
+use super::parameters::ParameterError;
+use crate::fixture::{Fixture, Step, StepTx};
+use crate::networks::Network;
+
+/// Owner of the fixture's record in the store.
+const OWNER: &[u8] = b"fixture";
+/// Hash of the fixture.
+const DIGEST: &str = "hash";
+/// Whether all of it is applied.
+const STATE: &str = "state";
+const BEGUN: &str = "begun";
+const DONE: &str = "done";
+/// It was taken back: another one may be applied.
+const FAILED: &str = "failed";
+/// Time between two blocks of a fixture, ms.
+const STEP_MS: u64 = 1000;
+/// What can be rewound if the fixture fails.
+const UNDO: UndoLimits = UndoLimits::bundles(1_000_000);
+
+/// The fixture that this start has to apply, or to complete. A folder that has it already needs none. On a new folder the
+/// fixture is put on record before anything else.
+///
+/// # Errors
+/// The folder has another fixture, a part of one, or was made without one.
+pub(super) fn wanted(network: &Network, store: &Store) -> Result<Option<Arc<Fixture>>, StartError> {
+    let reader = store.snapshot()?;
+    let has_begun = CHAINS.first(reader.as_ref(), Scope::NODE, &[], None)?.is_some();
+    let recorded = meta::parameters(reader.as_ref(), OWNER)?.filter(|_| has_begun);
+    drop(reader);
+    let value = |name: &str| {
+        let found = recorded.iter().flatten().find(|(found, _)| found == name);
+        found.map(|(_, value)| value.clone()).unwrap_or_default()
+    };
+    let (found, state) = (value(DIGEST), value(STATE));
+    let Some(fixture) = &network.fixture else {
+        return match state.as_str() {
+            BEGUN => Err(ParameterError::PartOfFixture { found }.into()),
+            _ => Ok(None),
+        };
+    };
+    if !has_begun || state == FAILED {
+        record(store, fixture, BEGUN)?;
+        return Ok(Some(Arc::clone(fixture)));
+    }
+    let wanted = fixture.digest.to_string();
+    if wanted != found {
+        let found =
+            if found.is_empty() { "no fixture".to_owned() } else { format!("fixture {found}") };
+        return Err(ParameterError::Fixture { found, wanted }.into());
+    }
+    Ok((state != DONE).then(|| Arc::clone(fixture)))
+}
+
+/// Records how far a fixture is.
+fn record(store: &Store, fixture: &Fixture, state: &str) -> Result<(), StartError> {
+    let values: Parameters =
+        vec![(DIGEST.to_owned(), fixture.digest.to_string()), (STATE.to_owned(), state.to_owned())];
+    let mut out = WriteSet::new();
+    meta::put_parameters(&mut out, OWNER, &values);
+    Ok(store.writer.commit_blocking(out)?)
+}
+
+/// A fixture that is being applied, with a clock that stands still.
+pub(super) struct Applying {
+    fixture: Arc<Fixture>,
+    clock: AdjustableClock,
+    /// Unix ms.
+    start_ms: u64,
+}
+
+impl Applying {
+    /// Stops the clock at the start of the network, before its first block.
+    pub(super) fn begin(fixture: Arc<Fixture>, network: &Network, clock: AdjustableClock) -> Self {
+        let start_ms = network.start_time_s.saturating_mul(1000).saturating_add(STEP_MS);
+        clock.stop_at(start_ms);
+        Self { fixture, clock, start_ms }
+    }
+
+    /// Applies the fixture, and lets the clock run. A fixture that fails leaves nothing of it.
+    pub(super) async fn finish(
+        self,
+        (xvm, evm): (&Xvm, &Arc<Evm>),
+        (machine, undo): (&Arc<Machine>, Undo),
+        network: &Network,
+    ) -> Result<(), StartError> {
+        let Self { fixture, clock, start_ms } = self;
+        let fault = |error: &dyn std::fmt::Display| StartError::Fixture(error.to_string());
+        let store = machine.store();
+        let before = machine.last_final().0;
+        machine.set_undo(Undo::Keep(UNDO)).await.map_err(|error| fault(&error))?;
+        for (number, step) in (1..).zip(&fixture.steps) {
+            clock.stop_at(start_ms.saturating_add(STEP_MS.saturating_mul(number)));
+            if let Err(reason) = apply(step, (xvm, evm), machine).await {
+                machine.rewind(before).await.map_err(|error| fault(&error))?;
+                // Exports from P are there from the beginning: they stay with their fixture.
+                if network.exported.is_empty() {
+                    record(store, &fixture, FAILED)?;
+                }
+                return Err(fault(&format!("{}: {reason}", step.member)));
+            }
+        }
+        machine.set_undo(undo).await.map_err(|error| fault(&error))?;
+        record(store, &fixture, DONE)?;
+        clock.run();
+        tracing::info!(transactions = fixture.steps.len(), "applied the fixture");
+        Ok(())
+    }
+}
+
+/// Issues a transaction, if an interrupted start did not, and waits for its block.
+async fn apply(
+    step: &Step,
+    (xvm, evm): (&Xvm, &Arc<Evm>),
+    machine: &Arc<Machine>,
+) -> Result<(), String> {
+    let mut events = machine.subscribe();
+    let mut is_issued = false;
+    loop {
+        if is_done(step, (xvm, evm))? {
+            return Ok(());
+        }
+        if !is_issued {
+            issue(step, (xvm, evm))?;
+            is_issued = true;
+        }
+        match events.recv().await {
+            Ok(_) | Err(RecvError::Lagged(_)) => {}
+            Err(RecvError::Closed) => return Err("the node is stopping".to_owned()),
+        }
+    }
+}
+
+fn issue(step: &Step, (xvm, evm): (&Xvm, &Arc<Evm>)) -> Result<(), String> {
+    match &step.tx {
+        StepTx::Xvm(tx) => {
+            xvm.issue(tx.bytes()).map_err(|error| error.to_string())?;
+        }
+        StepTx::Evm { tx, .. } => {
+            evm.submit((**tx).clone()).map_err(|error| error.to_string())?;
+        }
+    }
+    Ok(())
+}
+
+/// Whether the transaction is in a block. One that failed there is an error.
+fn is_done(step: &Step, (xvm, evm): (&Xvm, &Arc<Evm>)) -> Result<bool, String> {
+    match &step.tx {
+        StepTx::Xvm(tx) => {
+            let status = xvm.view().and_then(|view| view.tx_status(&tx.id()));
+            match status.map_err(|error| error.to_string())? {
+                TxStatus::Accepted => Ok(true),
+                TxStatus::Processing | TxStatus::Unknown => Ok(false),
+                TxStatus::Rejected { reason } => Err(reason),
+            }
+        }
+        StepTx::Evm { tx, contract } => {
+            let shown = |error: esker_evm::view::ViewError| error.to_string();
+            let Some(place) = evm.location(*tx.tx_hash()).map_err(shown)? else { return Ok(false) };
+            let receipts = evm.receipts_at(place.height).map_err(shown)?;
+            let receipt = receipts.get(place.index).ok_or("its receipt is missing")?;
+            if !receipt.success {
+                return Err(format!("the constructor failed after {} gas", receipt.gas_used));
+            }
+            tracing::info!(member = step.member, %contract, "contract of the fixture");
+            Ok(true)
+        }
+    }
+}

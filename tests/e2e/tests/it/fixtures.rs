@@ -1,0 +1,181 @@
+//! Fixtures of `esker dev`.
+
+use std::path::{Path, PathBuf};
+
+use esker_e2e::funds::key;
+use esker_e2e::{Node, NodeBuilder};
+use serde_json::{Value, json};
+
+use crate::controls::result as evm;
+use crate::support::{accept, esker, local, wallet};
+
+const X: &str = "/ext/bc/X";
+
+fn example() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/fixture.json")
+}
+
+fn start(fixture: &Path, folder: &Path) -> Node {
+    dev(Some(fixture), folder).start().unwrap()
+}
+
+/// A node of the development network on a folder, perhaps with a fixture.
+fn dev(fixture: Option<&Path>, folder: &Path) -> NodeBuilder {
+    let node = local().dev().data_dir(folder);
+    match fixture {
+        Some(fixture) => node.arg("--fixture").arg(fixture),
+        None => node,
+    }
+}
+
+/// What a start says that is refused with this exit code.
+fn refused(fixture: &Path, folder: &Path, code: i32) -> String {
+    let Err(error) = dev(Some(fixture), folder).start() else {
+        panic!("the start was not refused")
+    };
+    let error = error.to_string();
+    assert!(error.contains(&format!("exit status: {code}")), "{error}");
+    error
+}
+
+fn x(node: &Node, method: &str, params: Value) -> Value {
+    node.rpc().call(X, method, params).unwrap_or_else(|error| panic!("{method}: {error}"))
+}
+
+/// IDs of the blocks of both chains.
+fn blocks(node: &Node) -> (Vec<Value>, Vec<Value>) {
+    let mut chain = node.x();
+    let of_x = (0..=chain.get_height().unwrap())
+        .map(|height| json!(chain.get_block_by_height(height).unwrap().id()))
+        .collect();
+    let last = evm(node, "eth_blockNumber", json!([]));
+    let last = u64::from_str_radix(last.as_str().unwrap().trim_start_matches("0x"), 16).unwrap();
+    let of_c = (0..=last)
+        .map(|number| {
+            let number = json!([format!("{number:#x}"), false]);
+            evm(node, "eth_getBlockByNumber", number)["hash"].clone()
+        })
+        .collect();
+    (of_x, of_c)
+}
+
+#[test]
+fn the_example_has_what_it_says_and_the_same_blocks_at_every_start() {
+    let folders = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
+    let node = start(&example(), folders[0].path());
+    let accounts = evm(&node, "eth_accounts", json!([]));
+    assert_eq!(accounts.as_array().unwrap().len(), 5, "with the well-known one");
+    let second = "X-local1cjzphr67dug28rw9ueewrqllmxlqe5f0unaxss";
+    let held = x(&node, "xvm.getUTXOs", json!({"addresses": [second]}));
+    // Its balance, the locked coins, its part of the asset's second holder, and two rights to mint.
+    assert_eq!(held["numFetched"], "5", "{held}");
+    let balance = x(&node, "xvm.getBalance", json!({"address": second, "assetID": "NAT"}));
+    assert_eq!(balance["balance"], "5000000000000", "without what is locked");
+    let exported = x(&node, "xvm.getUTXOs", json!({"addresses": [second], "sourceChain": "P"}));
+    assert_eq!(exported["numFetched"], "1", "{exported}");
+    let to_c = "C-local15428vq2uzwhm3taey9sr9x5vm6tk78ew499s5v";
+    let waiting: Value = node
+        .rpc()
+        .call("/ext/bc/C/nat", "nat.getUTXOs", json!({"addresses": [to_c], "sourceChain": "X"}))
+        .unwrap();
+    assert_eq!(waiting["numFetched"], "2", "{waiting}");
+    // The first contract of account 0 of every development tool.
+    let contract = "0x5fbdb2315678afecb367f032d93f642f64180aa3";
+    assert_eq!(evm(&node, "eth_getCode", json!([contract, "latest"])), "0x00");
+    let slot = evm(&node, "eth_getStorageAt", json!([contract, "0x0", "latest"]));
+    assert_eq!(slot, format!("0x{:064x}", 42));
+
+    let first = blocks(&node);
+    assert!(first.0.len() > 8 && first.1.len() == 2, "{first:?}");
+    let other = start(&example(), folders[1].path());
+    assert_eq!(blocks(&other), first);
+    // The clock goes on from the fixture's time.
+    let own = wallet(&other, "X", esker_e2e::funds::funded());
+    let output = esker_client::Wallet::output(own.params().fee_asset_id, 1, key(5).address());
+    accept(&mut other.x(), &own.base_tx(vec![output], b"").unwrap());
+    let height = other.x().get_height().unwrap();
+    let time = other.x().get_block_by_height(height).unwrap().time_s();
+    assert!((1_760_000_000..1_760_001_000).contains(&time), "{time}");
+
+    // It is applied once, and holds as other blocks do.
+    node.kill().unwrap();
+    let node = start(&example(), folders[0].path());
+    assert_eq!(blocks(&node), first);
+    assert!(node.stop().unwrap().success());
+    let paths = [&example(), Path::new("--data-dir"), folders[0].path()];
+    let (code, output) = esker(&["db", "verify", "--dev", "--fixture"], &paths);
+    assert_eq!(code, Some(0), "{output}");
+}
+
+#[test]
+fn a_folder_keeps_its_fixture() {
+    let (folder, files) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let (one, two) = (files.path().join("one.json"), files.path().join("two.json"));
+    std::fs::write(&one, r#"{"utxos": [{"amount": 5, "addresses": [0]}]}"#).unwrap();
+    std::fs::write(&two, r#"{"utxos": [{"amount": 6, "addresses": [0]}]}"#).unwrap();
+    assert!(start(&one, folder.path()).stop().unwrap().success());
+    let output = refused(&two, folder.path(), 2);
+    assert!(output.contains("the data folder was made with fixture "), "{output}");
+    // Without one it goes on.
+    assert!(dev(None, folder.path()).start().unwrap().stop().unwrap().success());
+    assert!(start(&one, folder.path()).stop().unwrap().success());
+    let plain = tempfile::tempdir().unwrap();
+    assert!(dev(None, plain.path()).start().unwrap().stop().unwrap().success());
+    let output = refused(&one, plain.path(), 2);
+    assert!(
+        output.contains("the data folder was made with no fixture, this start has"),
+        "{output}"
+    );
+}
+
+#[test]
+fn a_fixture_that_cannot_be_names_the_member_and_changes_nothing() {
+    let (folder, files) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let file = files.path().join("fixture.json");
+    let data = folder.path().join("data");
+    for (fixture, expected) in [
+        (
+            json!({"assets": [{"name": "A", "symbol": "A", "holders": [{"amont": 1, "addresses": [0]}]}]}),
+            "assets[0].holders[0].amont: unknown field",
+        ),
+        (json!({"asset": []}), "asset: unknown field"),
+        (
+            json!({"utxos": [{"amount": 5, "addresses": [10]}]}),
+            "utxos[0].addresses[0]: there is no account 10: the network has 10",
+        ),
+        (
+            json!({"utxos": [{"amount": 400_000_000_000_000_000_u64, "addresses": [0]}]}),
+            "utxos[0]: the fixture spends 400000000001000000 native units",
+        ),
+        (
+            json!({"exports": [{"from": "X", "to": "Q", "amount": 5, "addresses": [0]}]}),
+            "exports[0].to: there is no chain \"Q\"",
+        ),
+        (json!({"contracts": [{"artifact": "missing.json"}]}), "missing.json"),
+        (
+            json!({"contracts": [{"bytecode": "0x00", "arguments": [1]}]}),
+            "contracts[0].arguments: the constructor takes 0, found 1",
+        ),
+        (json!({"accounts": {"count": 0}}), "expected a whole number from 1 to 1000"),
+        (json!([]), "the fixture: expected an object"),
+    ] {
+        std::fs::write(&file, fixture.to_string()).unwrap();
+        let output = refused(&file, &data, 2);
+        assert!(output.contains(expected), "{fixture}: {output}");
+        assert!(!data.join("db").exists(), "{fixture}: {output}");
+    }
+    // What only its block can tell: nothing of the fixture stays.
+    let fixture = json!({
+        "utxos": [{"amount": 5, "addresses": [0]}],
+        "contracts": [{"bytecode": "0x60006000fd"}],
+    });
+    std::fs::write(&file, fixture.to_string()).unwrap();
+    let output = refused(&file, &data, 1);
+    assert!(output.contains("contracts[0]: the constructor failed"), "{output}");
+    // Corrected, it can be applied to the same folder.
+    std::fs::write(&file, json!({"utxos": [{"amount": 7, "addresses": [0]}]}).to_string()).unwrap();
+    let node = start(&file, &data);
+    let first = "X-local15428vq2uzwhm3taey9sr9x5vm6tk78ew499s5v";
+    let balance = x(&node, "xvm.getBalance", json!({"address": first, "assetID": "NAT"}));
+    assert_eq!(balance["balance"], "10000000000007");
+}
