@@ -4,12 +4,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use esker_chain::BundleId;
-use esker_engine_bft::{CertificateVerifier, Timings, ValidatorAddress, ValidatorPublicKey};
+use esker_engine_bft::{
+    CertificateVerifier, MAX_VALIDATORS, Timings, ValidatorAddress, ValidatorPublicKey,
+};
 use esker_primitives::Randomness;
 use serde::Deserialize;
-
-/// Most validators of a network, and most followers that connect to them.
-const MAX_VALIDATORS: usize = 100;
 
 /// Limits of a timeout, ms.
 const TIMEOUTS_MS: std::ops::RangeInclusive<u64> = 10..=600_000;
