@@ -378,7 +378,7 @@ fn of_x(method: &str, stock: &Stock) -> Option<Vec<Value>> {
         "xvm.getHeight" | "xvm.getTxFee" | "nat.version" | "keystore.listUsers"
         | "dev.snapshot" | "dev.getTime" | "dev.reset" => vec![json!({})],
         "dev.revert" => vec![json!({ "id": "0" })],
-        "dev.mine" => vec![json!({ "blocks": "64", "interval": "1" })],
+        "dev.mine" => vec![json!({ "blocks": "16", "interval": "1" })],
         "dev.increaseTime" => vec![json!({ "seconds": "2" })],
         "dev.setTime" => vec![json!({ "timestamp": "2" })],
         "xvm.getTx" => {
