@@ -9,6 +9,13 @@ export const FIRST = '0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266';
 export const FIRST_KEY = '0xac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80';
 /** Chain ID of the development network. */
 export const CHAIN_ID = 43112;
+/** The development network as viem knows chains; `urls` as its `rpcUrls.default`. */
+export const viemChain = (urls) => ({
+  id: CHAIN_ID,
+  name: 'development',
+  nativeCurrency: { name: 'Native', symbol: 'NAT', decimals: 18 },
+  rpcUrls: { default: urls },
+});
 /** Wei of one unit. */
 export const UNIT = 10n ** 18n;
 export const GWEI = 10n ** 9n;

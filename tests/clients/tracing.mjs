@@ -3,20 +3,15 @@
 import assert from 'node:assert/strict';
 import { Interface, JsonRpcProvider, Transaction, keccak256 } from 'ethers';
 import {
-  createTestClient, createWalletClient, decodeErrorResult, defineChain, encodeFunctionData, getContractAddress, http, numberToHex,
+  createTestClient, createWalletClient, decodeErrorResult, encodeFunctionData, getContractAddress, http, numberToHex,
   parseAbi, publicActions, toFunctionSelector, walletActions,
 } from 'viem';
 import { mnemonicToAccount } from 'viem/accounts';
 import { steps } from './check.mjs';
-import { CHAIN_ID, FIRST, GWEI, NOBODY, PHRASE, STORE, STORE_CODE, rpcOf } from './evm.mjs';
+import { FIRST, GWEI, NOBODY, PHRASE, STORE, STORE_CODE, rpcOf, viemChain } from './evm.mjs';
 
 const url = rpcOf(process.argv[2]);
-const chain = defineChain({
-  id: CHAIN_ID,
-  name: 'development',
-  nativeCurrency: { name: 'Native', symbol: 'NAT', decimals: 18 },
-  rpcUrls: { default: { http: [url] } },
-});
+const chain = viemChain({ http: [url] });
 const account = mnemonicToAccount(PHRASE);
 // `hardhat` and `anvil` are what viem knows; the methods that it asks for are the node's.
 const client = (mode) => createTestClient({

@@ -1,19 +1,14 @@
 // The test client of viem 2, every action of it, against a development node: `node viem2-test.mjs URL`.
 import assert from 'node:assert/strict';
 import {
-  createPublicClient, createTestClient, createWalletClient, defineChain, http, parseGwei, toHex, zeroAddress,
+  createPublicClient, createTestClient, createWalletClient, http, parseGwei, toHex, zeroAddress,
 } from 'viem';
 import * as actions from 'viem/actions';
 import { steps } from './check.mjs';
-import { CHAIN_ID, FIRST, GWEI, NOBODY, UNIT, rpcOf } from './evm.mjs';
+import { FIRST, GWEI, NOBODY, UNIT, rpcOf, viemChain } from './evm.mjs';
 
 const url = rpcOf(process.argv[2]);
-const chain = defineChain({
-  id: CHAIN_ID,
-  name: 'development',
-  nativeCurrency: { name: 'Native', symbol: 'NAT', decimals: 18 },
-  rpcUrls: { default: { http: [url] } },
-});
+const chain = viemChain({ http: [url] });
 const common = { chain, transport: http(url, { retryCount: 0 }), cacheTime: 0, pollingInterval: 20 };
 const node = createPublicClient(common);
 const wallet = createWalletClient({ ...common, account: FIRST });

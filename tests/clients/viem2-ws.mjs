@@ -1,17 +1,12 @@
 // viem 2 over a websocket of a development node: `node viem2-ws.mjs URL`.
 import assert from 'node:assert/strict';
-import { createPublicClient, createWalletClient, defineChain, getContract, parseAbi, webSocket } from 'viem';
+import { createPublicClient, createWalletClient, getContract, parseAbi, webSocket } from 'viem';
 import { privateKeyToAccount } from 'viem/accounts';
 import { steps, until } from './check.mjs';
-import { CHAIN_ID, FIRST, FIRST_KEY, NOBODY, STORE, STORE_CODE, cuttable } from './evm.mjs';
+import { CHAIN_ID, FIRST, FIRST_KEY, NOBODY, STORE, STORE_CODE, cuttable, viemChain } from './evm.mjs';
 
 const way = await cuttable(process.argv[2]);
-const chain = defineChain({
-  id: CHAIN_ID,
-  name: 'dev',
-  nativeCurrency: { name: 'Native', symbol: 'NAT', decimals: 18 },
-  rpcUrls: { default: { http: [], webSocket: [way.url] } },
-});
+const chain = viemChain({ http: [], webSocket: [way.url] });
 const transport = webSocket(way.url, { reconnect: { delay: 20, attempts: 100 }, keepAlive: false });
 const options = { chain, transport, cacheTime: 0, pollingInterval: 20 };
 const node = createPublicClient(options);

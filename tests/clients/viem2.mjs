@@ -1,22 +1,17 @@
 // viem 2 against the C-Chain of a development node: `node viem2.mjs URL`.
 import assert from 'node:assert/strict';
 import {
-  BaseError, ContractFunctionRevertedError, createPublicClient, createWalletClient, defineChain, getContract, http,
+  BaseError, ContractFunctionRevertedError, createPublicClient, createWalletClient, getContract, http,
   parseAbi, parseEventLogs, recoverMessageAddress, recoverTypedDataAddress,
 } from 'viem';
 import { mnemonicToAccount } from 'viem/accounts';
 import { steps, until } from './check.mjs';
-import { CHAIN_ID, FIRST, GWEI, NOBODY, PHRASE, STORE, STORE_CODE, TRANSFER_GAS, UNIT, rpcOf } from './evm.mjs';
+import { CHAIN_ID, FIRST, GWEI, NOBODY, PHRASE, STORE, STORE_CODE, TRANSFER_GAS, UNIT, rpcOf, viemChain } from './evm.mjs';
 
 const FUNDS = 10_000n * UNIT;
 
 const url = rpcOf(process.argv[2]);
-const chain = defineChain({
-  id: CHAIN_ID,
-  name: 'development',
-  nativeCurrency: { name: 'Native', symbol: 'NAT', decimals: 18 },
-  rpcUrls: { default: { http: [url] } },
-});
+const chain = viemChain({ http: [url] });
 const bodies = [];
 const transport = http(url, {
   batch: true,

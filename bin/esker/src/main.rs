@@ -140,7 +140,7 @@ fn show_status(command: &StatusCommand) -> ExitCode {
 /// Makes a network and prints how to start its validators, or runs them.
 fn run_network_command(command: &NetworkCommand) -> ExitCode {
     match command {
-        NetworkCommand::New(command) => match network::run(command) {
+        NetworkCommand::New(command) => match network::new(command) {
             Ok(output) => {
                 print(&output);
                 ExitCode::from(exit_code::OK)

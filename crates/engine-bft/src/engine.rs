@@ -171,8 +171,7 @@ impl BftEngine {
     }
 
     /// Whether it is a follower of the network file, which never votes.
-    #[must_use]
-    pub fn is_follower(&self) -> bool {
+    fn is_follower(&self) -> bool {
         let key = self.config.key.public_key();
         self.config.followers.contains(&key)
     }

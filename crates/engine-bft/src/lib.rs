@@ -70,5 +70,5 @@ pub use changes::{
 pub use engine::{BftConfig, BftEngine, BftStats};
 pub use journal::begin_journal;
 pub use keys::{KeyError, ValidatorKey, ValidatorPublicKey};
-pub use settings::Timings;
+pub use settings::{MAX_VALIDATORS, Timings};
 pub use shared::VoteCounts;

@@ -10,8 +10,8 @@ use esker_chain::{BundleId, EngineError};
 
 use crate::{ValidatorKey, ValidatorPublicKey};
 
-/// Most validators of a network.
-pub(crate) const MAX_VALIDATORS: usize = 100;
+/// Most validators of a network, and most followers among their peers.
+pub const MAX_VALIDATORS: usize = 100;
 
 /// The validators of a network, in no particular order.
 #[derive(Clone, Debug)]

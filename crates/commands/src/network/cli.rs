@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use clap::{Arg, ArgMatches, Command, ValueHint, value_parser};
+use clap::{Arg, ArgAction, ArgMatches, Command, ValueHint, value_parser};
 
 use super::{MAX_VALIDATORS, NetworkCommand, NewNetwork, NewValidator, RotateCommand};
 
@@ -20,29 +20,30 @@ pub(crate) fn command() -> Command {
         .default_value("0")
         .value_parser(value_parser!(u16).range(0..=i64::from(MAX_VALIDATORS)))
         .help("How many further nodes take what they decide, and pass transactions on to them");
-    let out = Arg::new("out")
-        .long("out")
-        .value_name("DIR")
-        .required(true)
-        .value_hint(ValueHint::DirPath)
-        .value_parser(value_parser!(PathBuf))
-        .help("Folder to make; it must not exist");
-    let base_port = Arg::new("base-port")
-        .long("base-port")
-        .value_name("PORT")
-        .default_value("9650")
-        .value_parser(value_parser!(u16).range(1..))
-        .help("First port: each validator has one for HTTP and the next for its peers, each follower one for HTTP");
+    let base_port = port(
+        "base-port",
+        "First port: each validator has one for HTTP and the next for its peers, each follower one for HTTP",
+    );
+    let addresses = Arg::new("address")
+        .long("address")
+        .value_name("HOST:PORT")
+        .action(ArgAction::Append)
+        .help("Where a validator's peers reach it, once for each validator, if they run on several machines")
+        .long_help(
+            "Where a validator's peers reach it, with an IP address or a name: once for each validator, if they run on \
+             several machines. Each node then has --base-port for HTTP.",
+        );
     let new = Command::new("new")
-        .about("Make a network of several validators on this machine")
+        .about("Make a network of several validators")
         .long_about(
-            "Make a network of several validators on this machine: its network file, and for each validator and follower a \
+            "Make a network of several validators, on this machine unless they have addresses: its network file, and for each validator and follower a \
              folder with its key and its configuration. Accounts and chains are those of the local network, whose key is public.",
         )
         .arg(validators)
         .arg(followers)
-        .arg(out)
-        .arg(base_port);
+        .arg(new_folder())
+        .arg(base_port)
+        .arg(addresses);
     let folder = Arg::new("folder")
         .value_name("DIR")
         .required(true)
@@ -64,6 +65,25 @@ pub(crate) fn command() -> Command {
         .subcommand(run)
         .subcommand(rotate())
         .subcommand(new_validator())
+}
+
+fn new_folder() -> Arg {
+    Arg::new("out")
+        .long("out")
+        .value_name("DIR")
+        .required(true)
+        .value_hint(ValueHint::DirPath)
+        .value_parser(value_parser!(PathBuf))
+        .help("Folder to make; it must not exist")
+}
+
+fn port(name: &'static str, help: &'static str) -> Arg {
+    Arg::new(name)
+        .long(name)
+        .value_name("PORT")
+        .default_value("9650")
+        .value_parser(value_parser!(u16).range(1..))
+        .help(help)
 }
 
 fn network_file(help: &'static str) -> Arg {
@@ -113,19 +133,7 @@ fn new_validator() -> Command {
         .value_name("HOST:PORT")
         .required(true)
         .help("Where the other validators will reach it");
-    let out = Arg::new("out")
-        .long("out")
-        .value_name("DIR")
-        .required(true)
-        .value_hint(ValueHint::DirPath)
-        .value_parser(value_parser!(PathBuf))
-        .help("Folder to make; it must not exist");
-    let http_port = Arg::new("http-port")
-        .long("http-port")
-        .value_name("PORT")
-        .default_value("9650")
-        .value_parser(value_parser!(u16).range(1..))
-        .help("Port for HTTP");
+    let http_port = port("http-port", "Port for HTTP");
     Command::new("new-validator")
         .about("Make the folder of a validator that joins a network")
         .long_about(
@@ -134,7 +142,7 @@ fn new_validator() -> Command {
         )
         .arg(network_file("Network file of the running network, as its validators have it"))
         .arg(address)
-        .arg(out)
+        .arg(new_folder())
         .arg(http_port)
 }
 
@@ -165,5 +173,6 @@ pub(crate) fn parse(given: &ArgMatches) -> NetworkCommand {
         followers: given.get_one("followers").copied().unwrap_or(0),
         out: given.get_one("out").cloned().unwrap_or_default(),
         base_port: given.get_one("base-port").copied().unwrap_or(1),
+        addresses: given.get_many("address").unwrap_or_default().cloned().collect(),
     })
 }

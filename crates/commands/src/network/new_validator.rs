@@ -2,16 +2,19 @@
 
 use std::fmt::Write as _;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use esker_engine_bft::{ValidatorAddress, ValidatorKey, begin_journal};
+use esker_engine_bft::{ValidatorAddress, begin_journal};
 use esker_node::Environment;
 use esker_node::config::ENGINE_FOLDER;
 use esker_node::networks;
 use esker_primitives::Randomness;
-use serde_json::{Value, json};
+use serde_json::json;
 
-use super::{CONFIG_FILE, DATA_FOLDER, NewNetworkError, write_new};
+use super::{
+    CONFIG_FILE, DATA_FOLDER, KEY_FILE, NewNetworkError, absolute, failed, make_key, quoted,
+    write_new,
+};
 
 /// The file with changes in the validator's folder.
 const CHANGES_FILE: &str = "changes";
@@ -43,35 +46,16 @@ fn make(command: &NewValidator, randomness: &Randomness) -> Result<String, NewNe
         return Err(NewNetworkError::NoValidators(command.network.clone()));
     }
     let address: ValidatorAddress = command.address.parse().map_err(NewNetworkError::Address)?;
-    let absolute = |path: &Path| {
-        let failed = |error| NewNetworkError::Write { path: path.to_owned(), error };
-        std::path::absolute(path).map_err(failed)
-    };
     let (file, out) = (absolute(&command.network)?, absolute(&command.out)?);
-    for path in [&file, &out] {
-        if path.to_str().is_none() {
-            return Err(NewNetworkError::Path(path.clone()));
-        }
-    }
-    let failed = |path: &Path| {
-        let path = path.to_owned();
-        move |error| NewNetworkError::Write { path, error }
-    };
     fs::create_dir(&out).map_err(failed(&out))?;
-    let mut secret = [0; ValidatorKey::LEN];
-    randomness(&mut secret);
-    let key = out.join("key");
-    write_new(&key, 0o600, &format!("{}\n", hex::encode(secret))).map_err(failed(&key))?;
-    let public_key = ValidatorKey::from_bytes(&secret).public_key();
+    let public_key = make_key(&out, randomness)?;
     let config = out.join(CONFIG_FILE);
-    // Texts of JSON are texts of TOML.
-    let quoted = |path: &Path| Value::from(path.to_string_lossy()).to_string();
     let text = format!(
         "# A validator that joins a network, made by `esker network new-validator`.\nnetwork = {}\ndata-dir = {}\n\
          validator-key = {}\nvalidator-changes = {}\nhttp-port = {}\n",
         quoted(&file),
         quoted(&out.join(DATA_FOLDER)),
-        quoted(&key),
+        quoted(&out.join(KEY_FILE)),
         quoted(&out.join(CHANGES_FILE)),
         command.http_port,
     );
@@ -94,7 +78,11 @@ fn make(command: &NewValidator, randomness: &Randomness) -> Result<String, NewNe
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
     use std::sync::Arc;
+
+    use esker_engine_bft::ValidatorKey;
+    use serde_json::Value;
 
     use super::*;
 
@@ -112,7 +100,7 @@ mod tests {
         let error = make(&local, &randomness).unwrap_err().to_string();
         assert_eq!(error, "--network local: it has no validators");
         let key = ValidatorKey::from_bytes(&[1; 32]).public_key();
-        let content = super::super::network(
+        let content = super::super::new::network(
             &[json!({
                 "publicKey": key.to_string(), "address": "127.0.0.1:9700",
             })],

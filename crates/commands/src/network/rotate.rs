@@ -182,8 +182,12 @@ fn check_network(
         let Some(alias) = chain.aliases.first() else { continue };
         let params = json!({"alias": alias});
         let found: Result<Value, _> = node.call("/ext/info", "info.getBlockchainID", params);
-        let is_same =
-            found.is_ok_and(|found| found["blockchainID"] == chain.id.to_string().as_str());
+        let is_same = match found {
+            Ok(found) => found["blockchainID"] == chain.id.to_string().as_str(),
+            // It has no chain of that name.
+            Err(CallError::Rpc { .. }) => false,
+            Err(error) => return Err(RotateError::Call { url: url.clone(), error }),
+        };
         if !is_same {
             return Err(other(format!("its chain {alias} is not the node's")));
         }

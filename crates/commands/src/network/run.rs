@@ -102,15 +102,20 @@ struct Processes(Vec<Process>);
 
 impl Drop for Processes {
     fn drop(&mut self) {
-        for process in self.0.iter_mut().filter(|process| process.ended.is_none()) {
-            // It may have ended a moment ago.
-            let _killed = process.child.kill();
-            let _ended = process.child.wait();
-        }
+        self.kill();
     }
 }
 
 impl Processes {
+    /// Kills those that run.
+    fn kill(&mut self) {
+        for process in self.0.iter_mut().filter(|process| process.ended.is_none()) {
+            // It may have ended a moment ago.
+            let _killed = process.child.kill();
+            process.ended = process.child.wait().ok();
+        }
+    }
+
     fn start(&mut self, folder: &Path) -> Result<(), RunNetworkError> {
         for kind in [NodeKind::Validator, NodeKind::Follower] {
             for number in 1..=MAX_VALIDATORS {
@@ -155,7 +160,7 @@ impl Processes {
                 () = tokio::time::sleep(LOOK) => Instant::now() >= deadline,
             };
             if is_urgent {
-                break;
+                self.kill();
             }
         }
         let failed = self.0.iter().find_map(|process| {

@@ -2,16 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use alloy_primitives::{Address, B256, Bytes, U256, hex};
+use alloy_primitives::{B256, Bytes, U256, hex};
 use base64::Engine as _;
-use esker_evm::view::ViewError;
-use esker_evm_state::types::Account;
 use esker_rpc::RpcError;
 use schemars::JsonSchema;
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 
-use super::walk::{ReplyRoom, STEPS, Walk};
+use super::walk::{FoundAccount, ReplyRoom, Walk};
 use crate::wire::{Addr, Data, Hash};
 
 /// Most accounts of a dump.
@@ -94,9 +92,6 @@ impl Serialize for DumpedStorage {
     }
 }
 
-/// An account, and its address where that is known.
-type Found = (B256, Account, Option<Address>);
-
 /// The accounts of a state from a hash on. Those without a known address count only if they are shown.
 pub(super) fn dump(walk: &Walk<'_>, options: DumpOptions) -> Result<DumpReply, RpcError> {
     let root = hex::encode(walk.header.header.state_root);
@@ -104,7 +99,7 @@ pub(super) fn dump(walk: &Walk<'_>, options: DumpOptions) -> Result<DumpReply, R
     let mut room = ReplyRoom::new();
     let mut from = Some(options.start);
     while let Some(at) = from {
-        let (found, next) = accounts_from(walk, at)?;
+        let (found, next) = walk.accounts(at)?;
         for (hash, account, address) in found {
             if reply.accounts.len() >= options.max {
                 reply.next = Some(base64::engine::general_purpose::STANDARD.encode(hash));
@@ -125,19 +120,10 @@ pub(super) fn dump(walk: &Walk<'_>, options: DumpOptions) -> Result<DumpReply, R
     Ok(reply)
 }
 
-fn accounts_from(walk: &Walk<'_>, from: B256) -> Result<(Vec<Found>, Option<B256>), RpcError> {
-    walk.part(|view| -> Result<_, ViewError> {
-        let part = view.walk_accounts(from, STEPS)?;
-        let with_address = |(hash, account)| Ok((hash, account, view.address_of(hash)?));
-        let found = part.found.into_iter().map(with_address);
-        Ok((found.collect::<Result<_, ViewError>>()?, part.next))
-    })
-}
-
 fn show(
     walk: &Walk<'_>,
     options: DumpOptions,
-    (hash, account, address): Found,
+    (hash, account, address): FoundAccount,
     room: &mut ReplyRoom,
 ) -> Result<DumpedAccount, RpcError> {
     room.take(ACCOUNT_BYTES, ADVICE)?;
@@ -173,14 +159,7 @@ fn storage(
     let mut storage = DumpedStorage::default();
     let mut from = Some(B256::ZERO);
     while let Some(at) = from {
-        let (found, next) = walk.part(|view| -> Result<_, ViewError> {
-            let part = view.walk_slots(account, at, STEPS)?;
-            let mut found = Vec::with_capacity(part.found.len());
-            for (hash, value) in part.found {
-                found.extend(view.slot_of(hash)?.map(|slot| (slot, value)));
-            }
-            Ok((found, part.next))
-        })?;
+        let (found, next) = walk.slots(account, at)?;
         room.take(found.len() * SLOT_BYTES, ADVICE)?;
         storage.0.extend(found);
         from = next;

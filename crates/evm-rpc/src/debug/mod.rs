@@ -13,7 +13,7 @@ mod stack_filter;
 pub(crate) mod state;
 mod storage;
 mod trace;
-mod walk;
+pub(crate) mod walk;
 
 pub use runtime::{
     MAX_TIMED_PROFILE, MemoryFigures, RunningProfile, RuntimeControl, runtime_methods,

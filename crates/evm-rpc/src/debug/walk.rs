@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
+use alloy_primitives::{Address, B256, U256};
 use esker_evm::view::ViewError;
 use esker_evm_state::state::StateView;
-use esker_evm_state::types::SealedHeader;
+use esker_evm_state::types::{Account, SealedHeader};
 use esker_rpc::{CallContext, RpcError};
 
 use crate::ReadApi;
@@ -16,22 +17,51 @@ pub(super) const STEPS: usize = 512;
 /// Most bytes of a reply. The reference has no limit.
 pub(super) const MAX_REPLY_BYTES: usize = 25_000_000;
 
+/// Hash of the address, account, and address.
+pub(crate) type FoundAccount = (B256, Account, Option<Address>);
+
+/// What a part of a walk has found, and where the next part begins.
+type Part<T> = Result<(Vec<T>, Option<B256>), RpcError>;
+
 /// The state after a block, while a call goes through it.
-pub(super) struct Walk<'a> {
-    pub(super) reads: &'a ReadApi,
-    pub(super) header: Arc<SealedHeader>,
-    pub(super) context: &'a CallContext,
+pub(crate) struct Walk<'a> {
+    pub(crate) reads: &'a ReadApi,
+    pub(crate) header: Arc<SealedHeader>,
+    pub(crate) context: &'a CallContext,
 }
 
 impl Walk<'_> {
     /// Reads a part. Ends the walk once the client has left, or the state is no longer kept.
-    pub(super) fn part<T, E: Into<ViewError>>(
+    pub(crate) fn part<T, E: Into<ViewError>>(
         &self,
         read: impl FnOnce(StateView<'_>) -> Result<T, E>,
     ) -> Result<T, RpcError> {
         check_cancelled(self.context)?;
         let state = self.reads.chain.state_after(&self.header).map_err(read_error)?;
         read(state.view()).map_err(read_error)
+    }
+
+    /// A part of the accounts in the order of their hashes, each with its address if that is known, and where the
+    /// next part begins.
+    pub(crate) fn accounts(&self, from: B256) -> Part<FoundAccount> {
+        self.part(|view| -> Result<_, ViewError> {
+            let part = view.walk_accounts(from, STEPS)?;
+            let with_address = |(hash, account)| Ok((hash, account, view.address_of(hash)?));
+            let found = part.found.into_iter().map(with_address);
+            Ok((found.collect::<Result<_, ViewError>>()?, part.next))
+        })
+    }
+
+    /// A part of an account's slots whose keys are known, and where the next part begins.
+    pub(crate) fn slots(&self, account: B256, from: B256) -> Part<(B256, U256)> {
+        self.part(|view| -> Result<_, ViewError> {
+            let part = view.walk_slots(account, from, STEPS)?;
+            let mut found = Vec::with_capacity(part.found.len());
+            for (hash, value) in part.found {
+                found.extend(view.slot_of(hash)?.map(|slot| (slot, value)));
+            }
+            Ok((found, part.next))
+        })
     }
 }
 

@@ -6,7 +6,6 @@ use std::sync::Arc;
 
 use alloy_primitives::{Address, B256, Bytes, U256, hex};
 use esker_evm::control::WantedChange;
-use esker_evm_state::state::StateView;
 use esker_evm_state::types::Account;
 use esker_rpc::{CallContext, RpcError};
 use flate2::Compression;
@@ -16,15 +15,13 @@ use serde::{Deserialize, Serialize};
 
 use super::numbers::Number;
 use super::{DevelopmentNode, refused};
+use crate::debug::walk::Walk;
 use crate::error::read_error;
 use crate::evm::running::LATEST;
 use crate::wire::Data;
 
 /// Most bytes of a state as JSON.
 const MAX_BYTES: usize = 64 << 20;
-
-/// Hashes that are looked at at once.
-const STEPS: usize = 512;
 
 /// What gzip begins with.
 const GZIP: [u8; 2] = [0x1f, 0x8b];
@@ -52,24 +49,22 @@ pub(super) fn dump(
     (_history,): (Option<bool>,),
     context: &CallContext,
 ) -> Result<Data, RpcError> {
-    let (state, header) = node.transact.reads.state(LATEST)?;
-    let view = state.view();
+    let reads = &node.transact.reads;
+    let (_, header) = reads.state(LATEST)?;
     let mut dump =
         Dump { best_block_number: Some(header.header.number), accounts: BTreeMap::new() };
+    let walk = Walk { reads, header, context };
     let mut room = MAX_BYTES;
     let mut from = Some(B256::ZERO);
     while let Some(at) = from {
-        if context.is_cancelled() {
-            return Err(refused("the client has gone"));
-        }
-        let part = view.walk_accounts(at, STEPS).map_err(refused)?;
-        for (hash, account) in part.found {
-            if let Some(address) = view.address_of(hash).map_err(refused)? {
-                let dumped = dumped(&view, hash, &account, &mut room)?;
+        let (found, next) = walk.accounts(at)?;
+        for (hash, account, address) in found {
+            if let Some(address) = address {
+                let dumped = dumped(node, &walk, (hash, &account), &mut room)?;
                 dump.accounts.insert(format!("{address:#x}"), dumped);
             }
         }
-        from = part.next;
+        from = next;
     }
     let json = serde_json::to_vec(&dump).map_err(refused)?;
     let mut out = GzEncoder::new(Vec::new(), Compression::fast());
@@ -78,12 +73,12 @@ pub(super) fn dump(
 }
 
 fn dumped(
-    view: &StateView<'_>,
-    hash: B256,
-    account: &Account,
+    node: &DevelopmentNode,
+    walk: &Walk<'_>,
+    (hash, account): (B256, &Account),
     room: &mut usize,
 ) -> Result<DumpedAccount, RpcError> {
-    let code = view.code(account.code_hash).map_err(read_error)?;
+    let code = walk.part(|view| view.code(account.code_hash))?;
     let mut take = |bytes: usize| {
         let left = room.checked_sub(bytes);
         *room =
@@ -91,20 +86,18 @@ fn dumped(
         Ok::<_, RpcError>(())
     };
     take(300 + 2 * code.len())?;
+    let rules = &node.chain.params().rules;
+    // Balances of other assets are slots too, which no contract can name.
+    let is_named = |slot: U256| rules.storage_slot(slot) == slot;
     let mut storage = BTreeMap::new();
     let mut from = Some(B256::ZERO);
     while let Some(at) = from {
-        let part = view.walk_slots(hash, at, STEPS).map_err(refused)?;
-        for (slot, value) in part.found {
-            // Balances of other assets are slots too.
-            let known = view.slot_of(slot).map_err(refused)?;
-            let Some(slot) = known.filter(|slot| !U256::from_be_bytes(slot.0).bit(248)) else {
-                continue;
-            };
+        let (found, next) = walk.slots(hash, at)?;
+        for (slot, value) in found.into_iter().filter(|(slot, _)| is_named((*slot).into())) {
             take(140)?;
             storage.insert(format!("{slot:#x}"), format!("{:#x}", B256::from(value)));
         }
-        from = part.next;
+        from = next;
     }
     Ok(DumpedAccount {
         nonce: account.nonce,

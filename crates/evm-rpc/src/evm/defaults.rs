@@ -3,6 +3,7 @@
 
 use alloy_primitives::{Address, U256};
 use esker_evm::call::CallRequest;
+use esker_evm::oracle::next_base_fee;
 use esker_rpc::{CallContext, RpcError};
 
 use super::transact::TransactApi;
@@ -91,19 +92,24 @@ impl TransactApi {
     }
 
     /// The base fee for which a cap has room to double: that of the last block, and what a development node has set.
-    fn base_fee_to_double(&self) -> Result<U256, RpcError> {
+    fn base_fee_to_double(&self) -> U256 {
         let chain = &self.reads.chain;
         let last = chain.head().header.base_fee.unwrap_or_default();
         if !chain.has_pending() {
-            return Ok(last);
+            return last;
         }
-        let next = self.suggested()?.next_base_fee.unwrap_or_default();
-        Ok(if chain.rules().sets_next_base_fee() { next } else { next.max(last) })
+        let next = self.next_base_fee().unwrap_or_default();
+        if chain.rules().sets_next_base_fee() { next } else { next.max(last) }
+    }
+
+    fn next_base_fee(&self) -> Option<U256> {
+        let chain = &self.reads.chain;
+        next_base_fee(chain.rules(), &chain.head().header, self.clock.now_s())
     }
 
     /// Whether gas costs nothing in the next block, as it may on a development network.
-    fn is_free(&self) -> Result<bool, RpcError> {
-        Ok(self.suggested()?.next_base_fee.is_some_and(|wei| wei.is_zero()))
+    fn is_free(&self) -> bool {
+        self.next_base_fee().is_some_and(|wei| wei.is_zero())
     }
 
     /// Fills in the fees, unless a price is there or both caps.
@@ -119,21 +125,20 @@ impl TransactApi {
             ));
         }
         if args.gas_price.is_some() {
-            return match is_zero(args.gas_price) && !self.is_free()? {
+            return match is_zero(args.gas_price) && !self.is_free() {
                 true => Err(refused("gasPrice must be non-zero after london fork")),
                 false => Ok(()),
             };
         }
-        if cap.is_some() && tip.is_some() && is_zero(cap) && !self.is_free()? {
+        if cap.is_some() && tip.is_some() && is_zero(cap) && !self.is_free() {
             return Err(refused("maxFeePerGas must be non-zero"));
         }
         let Big(tip) = match tip {
             Some(tip) => tip,
             None => Big(self.suggested()?.tip),
         };
-        let base_fee = self.base_fee_to_double()?;
-        let doubled = base_fee.saturating_mul(U256::from(2));
-        let Big(cap) = cap.unwrap_or(Big(doubled.saturating_add(tip)));
+        let doubled = || self.base_fee_to_double().saturating_mul(U256::from(2));
+        let Big(cap) = cap.unwrap_or_else(|| Big(doubled().saturating_add(tip)));
         if cap < tip {
             return Err(refused(format!(
                 "maxFeePerGas ({cap:#x}) < maxPriorityFeePerGas ({tip:#x})"

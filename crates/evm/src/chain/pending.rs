@@ -84,7 +84,7 @@ impl PendingBlocks {
 
 impl Evm {
     /// The block that would be built now from the pool; `None` on a node that is not for development. Costs as much as
-    /// building it, once for each state of the pool and second.
+    /// building it; the last ones are kept.
     pub(super) fn pending_block(&self) -> Result<Option<Arc<PendingBlock>>, ViewError> {
         let Some(controls) = self.controls() else { return Ok(None) };
         let head = self.head();

@@ -138,7 +138,9 @@ impl ChainReader for Evm {
     }
 
     fn receipts_of(&self, height: u64, hash: B256) -> Result<Arc<[Receipt]>, ViewError> {
-        if let Some(pending) = self.pending.find(&hash) {
+        // Only a development node has a pending block.
+        let pending = self.has_pending().then(|| self.pending.find(&hash)).flatten();
+        if let Some(pending) = pending {
             return Ok(Arc::clone(&pending.receipts));
         }
         let receipts = self.receipts_at(height)?;

@@ -165,15 +165,18 @@ impl Controls {
     /// # Errors
     /// A value is out of bounds.
     pub fn set_header(&self, change: impl FnOnce(&mut HeaderTerms)) -> Result<(), ControlError> {
-        let mut wanted = self.next_header.get();
-        change(&mut wanted);
-        if let Some(wei) = wanted.base_fee.filter(|wei| *wei > MAX_BASE_FEE) {
-            return Err(ControlError::BaseFee(wei));
-        }
-        if let Some(gas) = wanted.gas_limit.filter(|gas| !(1..=MAX_GAS_LIMIT).contains(gas)) {
-            return Err(ControlError::GasLimit(gas));
-        }
-        self.next_header.change(|header| *header = wanted);
+        self.next_header.change(|header| {
+            let mut wanted = *header;
+            change(&mut wanted);
+            if let Some(wei) = wanted.base_fee.filter(|wei| *wei > MAX_BASE_FEE) {
+                return Err(ControlError::BaseFee(wei));
+            }
+            if let Some(gas) = wanted.gas_limit.filter(|gas| !(1..=MAX_GAS_LIMIT).contains(gas)) {
+                return Err(ControlError::GasLimit(gas));
+            }
+            *header = wanted;
+            Ok(())
+        })?;
         self.work.notify_one();
         Ok(())
     }

@@ -59,7 +59,7 @@ impl NextHeader {
     }
 
     /// Changes what is set.
-    pub fn change(&self, change: impl FnOnce(&mut HeaderTerms)) {
-        change(&mut self.0.write());
+    pub fn change<T>(&self, change: impl FnOnce(&mut HeaderTerms) -> T) -> T {
+        change(&mut self.0.write())
     }
 }

@@ -70,6 +70,10 @@ pub(crate) fn account(key: &PrivateKey) -> Address {
     address_of_key(&key.public_key())
 }
 
+/// Rows of the reasons of lost transactions. Scope and tag.
+const LOST_TXS: [[u8; 3]; 6] =
+    [[0, 1, 0x0c], [0, 1, 0x0d], [0, 2, 0x58], [0, 2, 0x59], [0, 2, 0x61], [0, 2, 0x62]];
+
 /// What a world is made of.
 pub(crate) struct WorldParts {
     pub(crate) kv: Arc<dyn KvStore>,
@@ -429,6 +433,13 @@ impl World {
             inputs,
             exported_outputs,
         }
+    }
+
+    /// All rows of the store but the reasons of lost transactions, and but `others` (scope and tag).
+    pub(crate) fn rows_without(&self, others: &[[u8; 3]]) -> BTreeMap<Vec<u8>, Vec<u8>> {
+        let mut rows = self.rows();
+        rows.retain(|key, _| !LOST_TXS.iter().chain(others).any(|prefix| key.starts_with(prefix)));
+        rows
     }
 
     /// All rows of the store.

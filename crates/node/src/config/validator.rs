@@ -165,15 +165,17 @@ pub(super) fn check(
         return Err(("rewind-depth", reason.to_owned()));
     }
     if settings.validator_key.is_none() {
-        for (name, is_set) in [
+        for (name, is_set, with) in [
             (
                 "validator-changes",
                 settings.validator_changes.is_some() && settings.peer_key.is_none(),
+                "validator-key or peer-key",
             ),
-            ("validator-key-is-new", settings.validator_key_is_new),
+            ("validator-key-is-new", settings.validator_key_is_new, VALIDATOR_KEY),
+            ("validator-listen", !listen.is_empty(), VALIDATOR_KEY),
         ] {
             if is_set {
-                return Err((name, "only with validator-key".to_owned()));
+                return Err((name, format!("only with {with}")));
             }
         }
     }

@@ -146,18 +146,18 @@ families! {
     FOLLOW_LAG_SECONDS = Gauge "esker_follow_lag_seconds" []
         "How long this node, a follower, has been behind its sources or without one; 0 at the tip.";
     VALIDATOR_PEERS = Gauge "esker_validator_peers" []
-        "Validators that this one is connected to. 0 on a node that is no validator.";
+        "Validators that this node is connected to as their peer.";
     VALIDATOR_QUORUM = Gauge "esker_validator_quorum" []
-        "Validators that decide, this one counted. 0 on a node that is no validator.";
+        "Validators that are needed to decide, this one counted. 0 on a node that is none of the current validators.";
     VALIDATOR_VOTING = Gauge "esker_validator_voting" []
         "1 while this validator votes; 0 while it waits because its earlier votes are lost, and on other nodes.";
     VALIDATOR_ROUND = Gauge "esker_validator_round" [] "The last round of the validators that has a result.";
     VALIDATOR_ROUNDS = Counter "esker_validator_rounds_total" ["result"]
-        "Rounds of the validators since the start by result: notarized (a quorum voted for the bundle), final, skipped.";
+        "Rounds of the validators by result, since this node started or the validators changed: notarized (a quorum voted for the bundle), final, skipped.";
     VALIDATOR_VOTES = Counter "esker_validator_votes_total" ["kind"]
-        "Votes that this validator has seen since the start: notarize, finalize, skip, conflicting (of one validator, against each other).";
+        "Votes that this node has seen since it started or the validators changed: notarize, finalize, skip, conflicting (of one validator, against each other).";
     VALIDATOR_VOTES_BY_VALIDATOR = Counter "esker_validator_votes_by_validator_total" ["validator"]
-        "Votes that this validator has seen since the start, by the public key of the validator that sent them.";
+        "Votes that this node has seen since it started or the validators changed, by the public key of the validator that sent them.";
     CHECKS_FAILING = Gauge "esker_health_checks_failing" [] "Health checks that failed when they last ran.";
 }
 

@@ -4,9 +4,9 @@ use std::sync::Weak;
 
 use esker_chain::Engine as _;
 use esker_engine_bft::BftEngine;
-use prometheus::{IntCounterVec, IntGauge, Registry};
+use prometheus::{IntCounter, IntCounterVec, IntGauge, Registry};
 
-use super::{count, families as f, to_i64};
+use super::{families as f, to_i64};
 
 /// The gauges and counters, which stay 0 on other nodes.
 pub(super) struct ValidatorMetrics {
@@ -37,13 +37,13 @@ impl ValidatorMetrics {
         let Some(validator) = validator.and_then(Weak::upgrade) else { return };
         let stats = validator.stats();
         self.peers.set(to_i64(validator.status().peers));
-        self.quorum.set(to_i64(stats.quorum));
+        self.quorum.set(if stats.is_member { to_i64(stats.quorum) } else { 0 });
         self.voting.set(i64::from(stats.votes));
         self.round.set(to_i64(stats.round));
         for (result, rounds) in
             [("notarized", stats.notarized), ("final", stats.finalized), ("skipped", stats.skipped)]
         {
-            count(&self.rounds.with_label_values(&[result]), rounds);
+            set(&self.rounds.with_label_values(&[result]), rounds);
         }
         let seen = stats.votes_seen;
         for (kind, votes) in [
@@ -52,10 +52,18 @@ impl ValidatorMetrics {
             ("skip", seen.skip),
             ("conflicting", seen.conflicting),
         ] {
-            count(&self.votes.with_label_values(&[kind]), votes);
+            set(&self.votes.with_label_values(&[kind]), votes);
         }
+        // Those that left the set disappear.
+        self.votes_by_validator.reset();
         for (key, votes) in validator.votes_by_validator() {
-            count(&self.votes_by_validator.with_label_values(&[&key.to_string()]), votes);
+            set(&self.votes_by_validator.with_label_values(&[&key.to_string()]), votes);
         }
     }
+}
+
+/// Shows what the engine has counted. It counts from 0 again in each epoch, which Prometheus takes for a restart.
+fn set(counter: &IntCounter, now: u64) {
+    counter.reset();
+    counter.inc_by(now);
 }

@@ -2,11 +2,8 @@
 
 use std::time::Duration;
 
-use esker_engine_bft::{Timings, ValidatorAddress, ValidatorPublicKey};
+use esker_engine_bft::{MAX_VALIDATORS, Timings, ValidatorAddress, ValidatorPublicKey};
 use serde::Deserialize;
-
-/// Most validators of a network, and most followers that connect to them.
-const MAX_VALIDATORS: usize = 100;
 
 /// Limits of a timeout, ms.
 const TIMEOUTS_MS: std::ops::RangeInclusive<u64> = 10..=600_000;

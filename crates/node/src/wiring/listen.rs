@@ -36,10 +36,8 @@ pub(super) async fn http(config: &Config) -> Result<(TcpListener, SocketAddr), S
 
 /// Checks that a validator can listen for its peers: its engine, which does, starts later.
 pub(super) fn check_validator(address: SocketAddr) -> Result<(), StartError> {
-    match std::net::TcpListener::bind(address) {
-        Ok(_closed) => Ok(()),
-        Err(error) => Err(StartError::Listen { address: address.to_string(), error }),
-    }
+    let failed = |error| StartError::from_bind(address.to_string(), "validator-listen", error);
+    std::net::TcpListener::bind(address).map(drop).map_err(failed)
 }
 
 /// The listener that serves the C-Chain at `/`.

@@ -13,7 +13,9 @@ use serde_json::{Value, json};
 use crate::followers::lies::{Liar, honest_records, record};
 use crate::followers::support::{assert_same_blocks, follower_health, heights, wait_for};
 use crate::support::{PROGRAM, json_lines, local};
-use crate::validators::{builder, health, new_network, new_network_with, pay, start, status};
+use crate::validators::{
+    builder, free_ports, health, metrics, new_network, new_network_with, pay, start, status, value,
+};
 
 /// A follower of a network of validators.
 pub(crate) fn follower(network: &Path, folder: &Path, sources: &str) -> NodeBuilder {
@@ -237,6 +239,7 @@ fn a_follower_among_the_peers_passes_transactions_on_and_serves_certificates() {
     let near = peer(&network, &data, 1).arg("--api-sync-enabled").start().unwrap();
     until("it is connected to the validators", || (status(&near)["peers"] == 4).then_some(()));
     assert_eq!(status(&near)["role"], "follower");
+    assert_eq!(value(&metrics(&near), "esker_validator_quorum"), 0);
     until("a validator counts it", || (status(&nodes[0])["followers"] == 1).then_some(()));
     assert_eq!(status(&nodes[0])["peers"], 3, "it is none of those that decide");
     let far_data = folder.path().join("far");
@@ -318,5 +321,27 @@ fn a_peer_that_the_network_does_not_name_is_refused() {
         let (ended, text) = run(key, args);
         assert_eq!(ended, Some(code), "{args:?}: {text}");
         assert!(text.contains(expected), "{args:?}: {text}");
+    }
+}
+
+#[test]
+fn validators_reach_each_other_by_the_given_addresses() {
+    let folder = tempfile::tempdir().unwrap();
+    let network = folder.path().join("net");
+    let base = free_ports(5);
+    let mut command = Command::new(PROGRAM);
+    command.args(["network", "new", "--validators", "4", "--followers", "1"]);
+    command.args(["--base-port", &base.to_string()]);
+    for port in base + 1..base + 5 {
+        command.arg("--address").arg(format!("localhost:{port}"));
+    }
+    let output = command.arg("--out").arg(&network).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let nodes: Vec<Node> = (1..=4).map(|number| start(&network, number)).collect();
+    let follower = peer(&network, &network.join("follower-1/data"), 1).start().unwrap();
+    until("the follower is connected to all", || (status(&follower)["peers"] == 4).then_some(()));
+    pay(&follower, &nodes.iter().collect::<Vec<_>>());
+    for node in nodes.into_iter().chain([follower]) {
+        assert!(node.stop().unwrap().success());
     }
 }

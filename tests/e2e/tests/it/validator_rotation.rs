@@ -9,7 +9,9 @@ use esker_e2e::{Node, NodeBuilder, until};
 use serde_json::{Value, json};
 
 use crate::support::{PROGRAM, esker, wait_accepted, wallet};
-use crate::validators::{free_ports, health, new_network, pay, run, shorten_timeouts, status};
+use crate::validators::{
+    free_ports, health, metrics, new_network, pay, run, shorten_timeouts, status, value,
+};
 
 /// Starts a validator of a network with its admin API, and serving followers.
 pub(crate) fn start(network: &Path, number: usize) -> Node {
@@ -209,7 +211,13 @@ fn validators_go_from_four_to_five_to_four_and_a_key_is_replaced() {
     for left in [&nodes[0], &nodes[4]] {
         wait_epoch(left, 4, false);
         assert_eq!(status(left)["role"], "follower");
+        assert_eq!(value(&metrics(left), "esker_validator_quorum"), 0);
+        until("it is healthy as a follower", || health(left).0.is_none().then_some(()));
     }
+    // The counters are those of the new validators.
+    let shown = metrics(&sixth_node);
+    let series = shown.matches("\nesker_validator_votes_by_validator_total{").count();
+    assert_eq!((value(&shown, "esker_validator_quorum"), series), (3, 4));
     // Three of the new four decide; those that left follow.
     let left = nodes.remove(0);
     nodes.remove(1).kill().unwrap();

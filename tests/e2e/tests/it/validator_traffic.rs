@@ -11,23 +11,17 @@ use esker_client::{CallError, RpcClient, Wallet, XvmClient};
 use esker_e2e::funds::{funded, key};
 use esker_e2e::{Node, until};
 use esker_evm::accounts::address_of_key;
-use esker_nat::txs::{
-    AtomicTx, EvmInput, EvmOutput, UnsignedAtomicTx, UnsignedExport, UnsignedImport,
-};
+use esker_nat::txs::{AtomicTx, EvmInput, UnsignedAtomicTx, UnsignedExport};
 use esker_primitives::network::LOCAL_ID;
 use esker_primitives::sync::Mutex;
 use esker_primitives::{AssetId, ChainId, TxId, hexfmt};
-use esker_utxo::{TransferInput, TransferableInput, Utxo};
+use esker_utxo::Utxo;
 use esker_xvm::txs::Tx;
 use serde_json::{Value, json};
 
 use crate::load::{EVM, NAT};
 use crate::support::{accept, wait_accepted, wallet};
-use crate::validator_txs::{chain_id, transfer};
-
-/// What moves between the chains, in billionths, and what each move on C pays.
-const AMOUNT: u64 = 2_000_000_000;
-const BURNED: u64 = 100_000_000;
+use crate::validator_txs::{AMOUNT, BURNED, chain_id, import_on_c, transfer};
 
 /// Between two looks at a transaction.
 const LOOK: Duration = Duration::from_millis(20);
@@ -284,7 +278,7 @@ impl Mover {
             shared.settle_on_x(&export);
             self.wallet.apply(&export);
             let utxo = export.exported_utxos().next().unwrap();
-            shared.settle_on_c(&self.import_on_c(&utxo));
+            shared.settle_on_c(&import_on_c((self.x, self.c), &utxo));
 
             let unsigned = self.export_from_c();
             let back = AtomicTx::sign(UnsignedAtomicTx::Export(unsigned.clone()), &[vec![&key(9)]]);
@@ -295,23 +289,6 @@ impl Mover {
             shared.settle_on_x(&import);
             self.wallet.apply(&import);
         }
-    }
-
-    fn import_on_c(&self, utxo: &Utxo) -> AtomicTx {
-        let (utxo_id, asset_id) = (utxo.utxo_id, utxo.asset_id);
-        let input = TransferInput { amount: AMOUNT, sig_indices: vec![0] };
-        let unsigned = UnsignedImport {
-            network_id: LOCAL_ID,
-            blockchain_id: self.c,
-            source_chain: self.x,
-            imported_inputs: vec![TransferableInput { utxo_id, asset_id, input }],
-            outputs: vec![EvmOutput {
-                address: address_of_key(&key(9).public_key()),
-                amount: AMOUNT - BURNED,
-                asset_id,
-            }],
-        };
-        AtomicTx::sign(UnsignedAtomicTx::Import(unsigned), &[vec![&key(9)]])
     }
 
     /// All that the import has brought.

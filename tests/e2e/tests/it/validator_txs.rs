@@ -18,8 +18,8 @@ use crate::support::{wait_accepted, wallet};
 use crate::validators::{new_network, start, status};
 
 /// Nano-native units that move to the C-Chain, and what their import pays.
-const AMOUNT: u64 = 2_000_000_000;
-const BURNED: u64 = 100_000_000;
+pub(crate) const AMOUNT: u64 = 2_000_000_000;
+pub(crate) const BURNED: u64 = 100_000_000;
 
 pub(crate) fn chain_id(node: &Node, alias: &str) -> ChainId {
     let params = json!({ "alias": alias });
@@ -55,14 +55,14 @@ pub(crate) fn signed_transfer(from: &PrivateKey, nonce: u64, to: Address, value:
     hex::encode_prefixed(list(&elements))
 }
 
-/// A signed import of an output on the C-Chain.
-fn import(node: &Node, utxo: &Utxo) -> AtomicTx {
+/// A signed import of an output of [`AMOUNT`] from the X-Chain on the C-Chain.
+pub(crate) fn import_on_c((x, c): (ChainId, ChainId), utxo: &Utxo) -> AtomicTx {
     let (utxo_id, asset_id) = (utxo.utxo_id, utxo.asset_id);
     let input = TransferInput { amount: AMOUNT, sig_indices: vec![0] };
     let unsigned = UnsignedImport {
         network_id: LOCAL_ID,
-        blockchain_id: chain_id(node, "C"),
-        source_chain: chain_id(node, "X"),
+        blockchain_id: c,
+        source_chain: x,
         imported_inputs: vec![TransferableInput { utxo_id, asset_id, input }],
         outputs: vec![EvmOutput {
             address: address_of_key(&key(9).public_key()),
@@ -110,7 +110,8 @@ fn transactions_reach_all_validators_and_outlive_the_one_that_took_them() {
     first.x().issue_tx(&payment).unwrap();
     let hash: String =
         first.rpc().call(EVM, "eth_sendRawTransaction", json!([transfer(0)])).unwrap();
-    let import = import(&first, &export.exported_utxos().next().unwrap());
+    let chains = (chain_id(&first, "X"), chain_id(&first, "C"));
+    let import = import_on_c(chains, &export.exported_utxos().next().unwrap());
     let params = json!({ "tx": hexfmt::encode_checked(import.bytes()), "encoding": "hex" });
     let _id: Value = first.rpc().call(NAT, "nat.issueTx", params).unwrap();
     let (payment, import) = (payment.id(), import.id());

@@ -9,6 +9,7 @@ use esker_client::{RpcClient, Wallet, XvmClient};
 use esker_e2e::files::tests_path;
 use esker_e2e::funds::funded;
 use esker_e2e::{Node, NodeBuilder, until};
+use esker_node::wiring::exit_code::PORT_IN_USE;
 use serde_json::{Value, json};
 
 use crate::load::EVM;
@@ -93,6 +94,18 @@ pub(crate) fn health(node: &Node) -> (Option<String>, Value) {
     (check["error"].as_str().map(str::to_owned), check["message"].clone())
 }
 
+pub(crate) fn metrics(node: &Node) -> String {
+    let reply = node.rpc().http().request("GET", "/ext/metrics", &[], b"").unwrap();
+    String::from_utf8(reply.body.to_vec()).unwrap()
+}
+
+/// The value of a series in metrics.
+pub(crate) fn value(metrics: &str, series: &str) -> u64 {
+    let line = metrics.lines().find(|line| line.starts_with(&format!("{series} ")));
+    let value = line.and_then(|line| line.rsplit_once(' ')?.1.parse().ok());
+    value.unwrap_or_else(|| panic!("{series}: {metrics}"))
+}
+
 /// Sends a payment to one node and waits until others have accepted it.
 pub(crate) fn pay(to: &Node, others: &[&Node]) {
     let own = wallet(to, "X", funded());
@@ -135,13 +148,8 @@ fn four_validators_decide_and_one_may_be_killed() {
         let id = |node: &Node| node.x().get_block_by_height(height).unwrap().id();
         assert_eq!(id(&nodes[0]), id(&fourth), "X {height}");
     }
-    let metrics = nodes[0].rpc().http().request("GET", "/ext/metrics", &[], b"").unwrap();
-    let metrics = String::from_utf8(metrics.body.to_vec()).unwrap();
-    let value = |series: &str| {
-        let line = metrics.lines().find(|line| line.starts_with(&format!("{series} ")));
-        let value = line.and_then(|line| line.rsplit_once(' ')?.1.parse::<u64>().ok());
-        value.unwrap_or_else(|| panic!("{series}: {metrics}"))
-    };
+    let metrics = metrics(&nodes[0]);
+    let value = |series: &str| value(&metrics, series);
     assert!(value("esker_validator_rounds_total{result=\"final\"}") > 0);
     assert_eq!((value("esker_validator_quorum"), value("esker_validator_voting")), (3, 1));
     let votes = |kind| value(&format!("esker_validator_votes_total{{kind=\"{kind}\"}}"));
@@ -337,8 +345,9 @@ fn a_network_of_validators_needs_the_key_of_one_and_its_port() {
     let base = new_network(&network, 1);
     let other = TcpListener::bind((Ipv4Addr::LOCALHOST, base + 1)).unwrap();
     let (code, text) = run(&network, 1, &["node", "--http-port", "0"]);
-    assert_eq!(code, Some(2), "{text}");
-    assert!(text.contains(&format!("can't listen on {}", other.local_addr().unwrap())), "{text}");
+    assert_eq!(code, Some(i32::from(PORT_IN_USE)), "{text}");
+    let expected = format!("port in use: {}: ", other.local_addr().unwrap());
+    assert!(text.contains(&expected) && text.contains("--validator-listen"), "{text}");
     let stranger = folder.path().join("stranger");
     std::fs::write(&stranger, "00".repeat(32)).unwrap();
     let stranger = stranger.to_str().unwrap().to_owned();

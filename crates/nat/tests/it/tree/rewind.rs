@@ -20,16 +20,8 @@ use crate::world::World;
 /// Bundles that can be rewound.
 const KEPT: u64 = 6;
 
-/// Undo rows, and reasons of lost transactions. Scope and tag.
-const OTHER_ROWS: [[u8; 3]; 7] = [
-    [0, 0, 0x13],
-    [0, 1, 0x0c],
-    [0, 1, 0x0d],
-    [0, 2, 0x58],
-    [0, 2, 0x59],
-    [0, 2, 0x61],
-    [0, 2, 0x62],
-];
+/// Undo rows. Scope and tag.
+const UNDO_ROWS: [[u8; 3]; 1] = [[0, 0, 0x13]];
 
 type Rows = BTreeMap<Vec<u8>, Vec<u8>>;
 
@@ -95,9 +87,7 @@ fn steps() -> impl Strategy<Value = Step> {
 }
 
 fn rows(world: &World) -> Rows {
-    let mut rows = world.rows();
-    rows.retain(|key, _| !OTHER_ROWS.iter().any(|other| key.starts_with(other)));
-    rows
+    world.rows_without(&UNDO_ROWS)
 }
 
 impl Node {

@@ -1,7 +1,9 @@
 //! `admin.getValidators`, `admin.approveValidators`: the validators of the network, and the next change of them
 //! (docs/validators.md, "Changing the validators").
 
-use esker_engine_bft::{ChangeStatus, Proposal, ValidatorAddress, ValidatorPublicKey};
+use esker_engine_bft::{
+    BftEngine, ChangeStatus, KeyError, Proposal, ValidatorAddress, ValidatorPublicKey,
+};
 use esker_primitives::{excerpt, hexfmt};
 use esker_rpc::wire::JsonU64;
 use esker_rpc::{NoArgs, RpcError};
@@ -98,7 +100,7 @@ impl AdminApi {
         let validator = self.validator()?;
         let status = validator.change_status();
         let status = status.map_err(|error| RpcError::new(error.to_string()))?;
-        Ok(self.reply(&status))
+        Ok(reply(validator, &status))
     }
 
     pub(super) fn approve_validators(
@@ -111,41 +113,41 @@ impl AdminApi {
             let wrong = |name: &str, value: &str, reason: String| {
                 RpcError::new(format!("validators[{index}].{name} {}: {reason}", excerpt(value)))
             };
-            let key: ValidatorPublicKey =
-                given.public_key.parse().map_err(|error: esker_engine_bft::KeyError| {
-                    wrong("publicKey", &given.public_key, error.to_string())
-                })?;
-            let address: ValidatorAddress = given
-                .address
-                .parse()
-                .map_err(|_| wrong("address", &given.address, "expected HOST:PORT".to_owned()))?;
+            let key: ValidatorPublicKey = given.public_key.parse().map_err(|error: KeyError| {
+                wrong("publicKey", &given.public_key, error.to_string())
+            })?;
+            let address: ValidatorAddress = given.address.parse().map_err(|_| {
+                wrong(
+                    "address",
+                    &given.address,
+                    "expected HOST:PORT, with a port above 0".to_owned(),
+                )
+            })?;
             members.push((key, address));
         }
         let status = validator.approve_change(args.height.0, members);
         let status = status.map_err(|error| RpcError::new(error.to_string()))?;
-        Ok(self.reply(&status))
+        Ok(reply(validator, &status))
     }
 
-    fn validator(&self) -> Result<&esker_engine_bft::BftEngine, RpcError> {
+    fn validator(&self) -> Result<&BftEngine, RpcError> {
         self.validator.as_deref().ok_or_else(|| RpcError::new("this node is not a validator"))
     }
+}
 
-    fn reply(&self, status: &ChangeStatus) -> ValidatorsReply {
-        let changes = self.validator.as_ref().map(|validator| validator.changes());
-        let changes = changes.into_iter().flatten();
-        let own_key = self.validator.as_ref().map(|validator| validator.public_key().to_string());
-        ValidatorsReply {
-            epoch: JsonU64(status.epoch),
-            first_height: JsonU64(status.first_height),
-            validators: shown(&status.validators),
-            quorum: status.quorum,
-            own_key: own_key.unwrap_or_default(),
-            agreed: status.agreed.as_ref().map(|change| ShownChange {
-                height: JsonU64(change.first_height),
-                validators: shown(change.members()),
-            }),
-            proposals: status.proposals.iter().map(shown_proposal).collect(),
-            changes: changes.map(|change| hexfmt::encode_plain(&change)).collect(),
-        }
+fn reply(validator: &BftEngine, status: &ChangeStatus) -> ValidatorsReply {
+    let changes = validator.changes();
+    ValidatorsReply {
+        epoch: JsonU64(status.epoch),
+        first_height: JsonU64(status.first_height),
+        validators: shown(&status.validators),
+        quorum: status.quorum,
+        own_key: validator.public_key().to_string(),
+        agreed: status.agreed.as_ref().map(|change| ShownChange {
+            height: JsonU64(change.first_height),
+            validators: shown(change.members()),
+        }),
+        proposals: status.proposals.iter().map(shown_proposal).collect(),
+        changes: changes.iter().map(|change| hexfmt::encode_plain(change)).collect(),
     }
 }

@@ -63,7 +63,8 @@ fn network(health: Health, engine: Arc<dyn Engine>) -> Health {
 fn validators(health: Health, validator: Arc<BftEngine>) -> Health {
     health.check("validators", &[APPLICATION], move || {
         let (peers, stats) = (validator.status().peers, validator.stats());
-        let is_follower = validator.is_follower();
+        // A follower among the peers, and a validator that left or is still to come.
+        let is_follower = !stats.is_member;
         async move {
             let message = json!({
                 "validators": stats.validators,

@@ -6,6 +6,7 @@ mod keystore;
 mod logs;
 mod public;
 mod sources;
+mod validators;
 
 use std::fs;
 
