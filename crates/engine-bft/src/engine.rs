@@ -551,8 +551,8 @@ impl Phase {
 }
 
 /// Waits until the last bundle of an epoch is final at this node.
-async fn end_of_epoch(
-    clock: runtime::Context,
+pub(crate) async fn end_of_epoch(
+    clock: impl commonware_runtime::Clock,
     changes: Arc<ChangeState>,
     machine: Arc<dyn ChainMachine>,
     epoch: u64,

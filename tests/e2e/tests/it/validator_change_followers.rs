@@ -6,13 +6,12 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::thread;
 
-use esker_client::RpcClient;
-use esker_e2e::{Node, StartingNode, until};
-use serde_json::{Value, json};
+use esker_e2e::{Node, until};
+use serde_json::json;
 
 use crate::followers::support::{assert_same_blocks, follower_health, wait_for};
 use crate::support::{PROGRAM, json_lines};
-use crate::validator_followers::{follower, peer, verify};
+use crate::validator_followers::{follower, join_says, peer, verify};
 use crate::validator_rotation::{
     advance, bundle, members, new_validator, rotate, start, wait_epoch, with_validators,
 };
@@ -87,20 +86,6 @@ fn with_signatures(line: &str, change: impl Fn(&mut Vec<u8>)) -> String {
     change(&mut signatures);
     let hex = |bytes: &[u8]| bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
     format!("0x{}{}\n", hex(&bytes[..len]), hex(&signatures))
-}
-
-/// A node that joins from a snapshot says this.
-fn join_says(node: &StartingNode, text: &str) {
-    let address = until("the node answers while it joins", || {
-        let output = node.output();
-        let (_, rest) = output.split_once("answering while joining")?;
-        rest.split_once("http=")?.1.split_whitespace().next()?.parse().ok()
-    });
-    until(&format!("the health report says {text:?}"), || {
-        let report: Value =
-            RpcClient::new(address).call("/ext/health", "health.health", json!({})).unwrap();
-        report.to_string().contains(text).then_some(())
-    });
 }
 
 /// A network of one validator, after two changes to another one: the first one follows them.
@@ -216,7 +201,7 @@ fn followers_check_each_change_and_refuse_false_ones() {
             0 => "has a certificate of epoch 2, but the validators are known up to epoch 0 only",
             _ => text,
         };
-        join_says(&node, text);
+        join_says(&node, &[text]);
         node.kill().unwrap();
         let both = format!("{url},{}", near.url());
         let node = follower(&network, &data, &both).arg("--snapshot").start().unwrap();

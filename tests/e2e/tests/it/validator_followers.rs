@@ -88,19 +88,18 @@ fn alone(network: &Path) -> Node {
     builder(network, 1).arg("--api-sync-enabled").start().unwrap()
 }
 
-/// The health of a node that joins from a snapshot.
-fn join_error(node: &StartingNode, text: &str) {
+/// Waits until the health of a node that joins from a snapshot says all of this.
+pub(crate) fn join_says(node: &StartingNode, texts: &[&str]) {
     let address = until("the node answers while it joins", || {
         let output = node.output();
         let (_, rest) = output.split_once("answering while joining")?;
         rest.split_once("http=")?.1.split_whitespace().next()?.parse().ok()
     });
-    until(&format!("the health report says {text:?}"), || {
+    until(&format!("the health report says {texts:?}"), || {
         let report: Value =
             RpcClient::new(address).call("/ext/health", "health.health", json!({})).unwrap();
         let report = report.to_string();
-        let is_refused = report.contains("its snapshot is wrong: its bundle ");
-        (is_refused && report.contains(&format!(" has {text}"))).then_some(())
+        texts.iter().all(|text| report.contains(text)).then_some(())
     });
 }
 
@@ -208,7 +207,7 @@ fn nothing_without_a_quorum_of_the_network_becomes_final() {
     {
         let data = folder.path().join(format!("join-{number}"));
         let node = follower(&network, &data, &source.url()).arg("--snapshot").spawn().unwrap();
-        join_error(&node, text);
+        join_says(&node, &["its snapshot is wrong: its bundle ", &format!(" has {text}")]);
         node.kill().unwrap();
         let both = format!("{},{}", source.url(), honest.url());
         let node = follower(&network, &data, &both).arg("--snapshot").start().unwrap();
