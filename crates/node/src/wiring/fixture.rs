@@ -1,6 +1,7 @@
 //! Applies the fixture of a development network at the first start of a folder (docs/fixtures.md).
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use esker_chain::tables::CHAINS;
 use esker_chain::{AdjustableClock, ChainMachine as _, Machine, Undo, UndoLimits};
@@ -10,6 +11,7 @@ use esker_storage::meta::{self, Parameters};
 use esker_storage::{Scope, Store, WriteSet};
 use esker_xvm::{TxStatus, Xvm};
 use tokio::sync::broadcast::error::RecvError;
+use tokio::time::timeout;
 
 use super::StartError;
 use super::parameters::ParameterError;
@@ -28,6 +30,8 @@ const DONE: &str = "done";
 const FAILED: &str = "failed";
 /// Time between two blocks of a fixture, ms.
 const STEP_MS: u64 = 1000;
+/// How long a transaction may wait for its block: one that never gets there must not hold up the start for ever.
+const PATIENCE: Duration = Duration::from_secs(30);
 /// What can be rewound if the fixture fails.
 const UNDO: UndoLimits = UndoLimits::bundles(1_000_000);
 
@@ -137,9 +141,10 @@ async fn apply(
             issue(step, (xvm, evm))?;
             is_issued = true;
         }
-        match events.recv().await {
-            Ok(_) | Err(RecvError::Lagged(_)) => {}
-            Err(RecvError::Closed) => return Err("the node is stopping".to_owned()),
+        match timeout(PATIENCE, events.recv()).await {
+            Ok(Ok(_) | Err(RecvError::Lagged(_))) => {}
+            Ok(Err(RecvError::Closed)) => return Err("the node is stopping".to_owned()),
+            Err(_) => return Err(format!("no block took it within {} s", PATIENCE.as_secs())),
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use esker_e2e::funds::key;
-use esker_e2e::{Node, NodeBuilder};
+use esker_e2e::{Node, NodeBuilder, until};
 use serde_json::{Value, json};
 
 use crate::controls::result as evm;
@@ -178,4 +178,43 @@ fn a_fixture_that_cannot_be_names_the_member_and_changes_nothing() {
     let first = "X-local15428vq2uzwhm3taey9sr9x5vm6tk78ew499s5v";
     let balance = x(&node, "xvm.getBalance", json!({"address": first, "assetID": "NAT"}));
     assert_eq!(balance["balance"], "10000000000007");
+}
+
+/// A start is killed again and again while it applies a fixture; the next one goes on where it was.
+#[test]
+fn an_interrupted_start_is_completed_with_the_same_blocks() {
+    let folders = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
+    let file = folders[0].path().join("fixture.json");
+    let data = folders[0].path().join("data");
+    let exports: Vec<_> = (0..150)
+        .map(|n| json!({"from": "X", "to": "C", "amount": n + 1, "addresses": [n % 10]}))
+        .collect();
+    let fixture = json!({
+        "timestamp": 1_760_000_000,
+        "exports": exports,
+        "contracts": [{"bytecode": "0x6001600055"}, {"bytecode": "0x6001600055"}],
+    });
+    std::fs::write(&file, fixture.to_string()).unwrap();
+    let whole = blocks(&start(&file, folders[1].path()));
+    assert_eq!((whole.0.len(), whole.1.len()), (152, 3));
+    let log = data.join("logs/X.log");
+    let accepted = || {
+        let text = std::fs::read_to_string(&log).unwrap_or_default();
+        text.matches("atomic transaction accepted").count()
+    };
+    let mut killed_at = Vec::new();
+    for at in [1, 30, 70, 110] {
+        let starting = dev(Some(&file), &data).spawn().unwrap();
+        until("so many transactions of the fixture are accepted", || {
+            (accepted() >= at).then_some(())
+        });
+        starting.kill().unwrap();
+        killed_at.push(accepted());
+    }
+    // Such a folder is not used without its fixture.
+    if killed_at.iter().all(|accepted| *accepted < 150) {
+        let error = dev(None, &data).arg("--timestamp").arg("1760000000").start().unwrap_err();
+        assert!(error.to_string().contains("the data folder has a part of fixture"), "{error}");
+    }
+    assert_eq!(blocks(&start(&file, &data)), whole, "killed at {killed_at:?}");
 }
