@@ -211,8 +211,15 @@ impl DropLog {
     pub fn prepare_rewind(&self, scope: Scope, rewind: &mut Rewinding<'_>) -> StorageResult<()> {
         let DropTables { records, order: orders } = self.tables;
         let Rewinding { before, after, since_ms } = rewind;
-        for (id, record) in records.collect(*before, scope, &[])? {
+        // A restart continues the numbers of the store, which are below those that an earlier rewind deleted. So a
+        // number may have been given again.
+        self.open(*before, scope)?;
+        self.open(after, scope)?;
+        for (id, mut record) in records.collect(*before, scope, &[])? {
             if record.at_ms < *since_ms {
+                if orders.get(after, scope, &record.order)?.is_some_and(|other| other != id) {
+                    record.order = self.unsaved.lock().take_number();
+                }
                 orders.put(after, scope, &record.order, &id);
                 records.put(after, scope, &id, &record);
             }
@@ -326,11 +333,16 @@ impl Unsaved {
         self.by_id.get(id).and_then(|at| self.queue.get(at)).map(|(_, dropped)| dropped.clone())
     }
 
+    fn take_number(&mut self) -> u64 {
+        let number = self.next;
+        self.next = self.next.saturating_add(1);
+        number
+    }
+
     fn add(&mut self, id: TxId, mut reason: String, at_ms: u64) {
         let cut = (0..=MAX_REASON).rev().find(|at| reason.is_char_boundary(*at)).unwrap_or(0);
         reason.truncate(cut);
-        let order = self.next;
-        self.next = self.next.saturating_add(1);
+        let order = self.take_number();
         if let Some(before) = self.by_id.insert(id, order) {
             self.queue.remove(&before);
         }
@@ -523,6 +535,34 @@ mod tests {
         assert_eq!(found, [Some("before"), None, Some("before, unsaved"), None, None, None]);
         assert_eq!(rows(&store), 2, "no place in the order without a record");
         assert!(!log.has_unsaved());
+    }
+
+    /// A rewind restores a number that was given again after a restart.
+    #[test]
+    fn numbers_that_were_given_twice_are_told_apart() {
+        let store = Store::memory().unwrap();
+        let log = log();
+        log.open(store.snapshot().unwrap().as_ref(), SCOPE).unwrap();
+        log.add(id(1), "after the restart".into(), 5);
+        log.save(&store, SCOPE, 5).unwrap();
+        let before = store.snapshot().unwrap();
+        let mut after = PendingWrites::new(before.as_ref());
+        let restored = DropRecord { order: 0, reason: "before it".into(), at_ms: 3 };
+        TABLES.records.delete(&mut after, SCOPE, &id(1));
+        TABLES.records.put(&mut after, SCOPE, &id(2), &restored);
+        TABLES.order.put(&mut after, SCOPE, &0, &id(2));
+        let mut rewind = Rewinding { before: before.as_ref(), after, since_ms: 10 };
+        log.prepare_rewind(SCOPE, &mut rewind).unwrap();
+        store.writer.commit_blocking(rewind.after.into_writes()).unwrap();
+        log.rewound(10);
+        drop(before);
+        let reader = store.snapshot().unwrap();
+        for (number, text) in [(1, "after the restart"), (2, "before it")] {
+            assert_eq!(reason(&log, &store, number).as_deref(), Some(text));
+            let record = TABLES.records.get(reader.as_ref(), SCOPE, &id(number)).unwrap().unwrap();
+            let place = TABLES.order.get(reader.as_ref(), SCOPE, &record.order).unwrap();
+            assert_eq!(place, Some(id(number)), "its own place");
+        }
     }
 
     #[test]
