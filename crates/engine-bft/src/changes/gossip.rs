@@ -155,7 +155,7 @@ impl Gossip {
     /// As when the disk is full: the node runs on, and what is not stored has no effect.
     fn log_failure(&self, error: &str) {
         if let Some(omitted) = self.lines.next(&()) {
-            warn!(error, omitted, "a change of the validators waits: this node can't store it");
+            warn!(error, omitted, "changes of the validators can't be stored here; trying again");
         }
     }
 
