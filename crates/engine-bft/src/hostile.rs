@@ -17,7 +17,7 @@ use esker_primitives::Id;
 use esker_storage::MemoryStore;
 
 use crate::block::{Digest, digest_of};
-use crate::changes::{ChangeHistory, ChangeState, MemoryChangeLog};
+use crate::changes::{ChangeHistory, ChangeState, MemoryChangeLog, harm};
 use crate::engine::{NetworkLinks, connect};
 use crate::exchange::{MAX_ITEMS, Message, TxKey};
 use crate::loopback::{Node, configs, until};
@@ -41,6 +41,8 @@ struct Means {
     context: runtime::Context,
     links: NetworkLinks,
     scheme: Scheme,
+    history: ChangeHistory,
+    key: ValidatorKey,
 }
 
 impl Hostile {
@@ -64,7 +66,8 @@ impl Hostile {
                 let history =
                     ChangeHistory::new(config.network, genesis, config.validators.clone()).unwrap();
                 let (key, log) = (config.key.clone(), Arc::new(MemoryChangeLog::default()));
-                let changes = ChangeState::open(key, None, log, history, &[]).await.unwrap();
+                let known = history.clone();
+                let changes = ChangeState::open(key.clone(), None, log, known, &[]).await.unwrap();
                 let (links, _network, _oracle) = connect(&context, &config, &committee, &changes);
                 let scheme = committee.signer(&config.key).unwrap();
                 let ended = async {
@@ -73,7 +76,7 @@ impl Hostile {
                     }
                 };
                 tokio::select! {
-                    () = behave(Means { context, links, scheme }) => {}
+                    () = behave(Means { context, links, scheme, history, key }) => {}
                     () = ended => {}
                 }
             });
@@ -161,9 +164,10 @@ fn garbage(number: u64) -> Bytes {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn bytes_that_are_no_messages_disconnect_a_validator_or_are_ignored() {
-    // Votes, certificates, transactions; and what only answers to requests: fetches, bundles, backfill.
+    // Votes, certificates, transactions, changes of the validators; and what only answers to requests: fetches, bundles,
+    // backfill.
     for (channels, is_disconnected) in
-        [(&[0][..], true), (&[1], true), (&[5], true), (&[2, 3, 4], false)]
+        [(&[0][..], true), (&[1], true), (&[5], true), (&[6], true), (&[2, 3, 4], false)]
     {
         let mut network = Network::start().await;
         let sends = Arc::new(AtomicBool::new(false));
@@ -178,10 +182,12 @@ async fn bytes_that_are_no_messages_disconnect_a_validator_or_are_ignored() {
                     bundles,
                     backfill,
                     transactions,
+                    changes,
                     ..
                 } = links;
                 // Its receivers stay: a connection ends with a channel of it.
-                let mut channels = [votes, certificates, fetches, bundles, backfill, transactions];
+                let mut channels =
+                    [votes, certificates, fetches, bundles, backfill, transactions, changes];
                 for number in 0.. {
                     context.sleep(PAUSE).await;
                     if sending.load(Ordering::Relaxed) {
@@ -296,6 +302,86 @@ async fn a_validator_that_floods_with_transactions_does_not_slow_the_others_down
     assert_eq!(network.peers(), [3; 3], "floods of well-formed messages are only held up");
     drop(hostile);
     network.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_validator_that_floods_with_changes_does_not_slow_the_others_down() {
+    let mut network = Network::start().await;
+    let floods = Arc::new(AtomicBool::new(false));
+    let flooding = Arc::clone(&floods);
+    let hostile =
+        Hostile::start(network.fourth.clone(), network.genesis(), async move |means: Means| {
+            let Means { context, mut links, history, key, .. } = means;
+            for number in 0.. {
+                if flooding.load(Ordering::Relaxed) {
+                    let message = harm::restless(&history, &key, number);
+                    let _sent = links.changes.0.send(Recipients::All, message, false);
+                }
+                context.sleep(Duration::from_millis(1)).await;
+            }
+        });
+    until("the fourth is connected", || network.peers() == [3; 3]).await;
+    let quiet = network.measure("the others decide").await;
+    floods.store(true, Ordering::Relaxed);
+    let proposals = |node: &Node| node.engine.change_status().unwrap().proposals.len();
+    until("its changes arrive", || network.honest.iter().all(|node| proposals(node) > 0)).await;
+    let flooded = network.measure("the others decide in the flood").await;
+    println!("median and longest: {quiet:?} without, {flooded:?} in the flood");
+    assert!(flooded.0 < Duration::from_secs(2), "{quiet:?} {flooded:?}");
+    assert!(flooded.1 < Duration::from_secs(10), "{quiet:?} {flooded:?}");
+    assert_eq!(network.peers(), [3; 3], "floods of well-formed messages are only held up");
+    let kept: Vec<_> = network.honest.iter().map(proposals).collect();
+    assert!(kept.iter().all(|kept| *kept <= 2), "one approval and one promise are kept: {kept:?}");
+
+    // The three agree on their change all the same, which leaves it out.
+    let three: Vec<_> = network.fourth.validators[..3].to_vec();
+    let height = network.honest[0].machine.last_final().0 + 40;
+    for node in &network.honest {
+        node.engine.approve_change(height, three.clone()).unwrap();
+    }
+    until("the three have agreed", || {
+        let agreed = |node: &Node| node.engine.change_status().unwrap().agreed.is_some();
+        network.honest.iter().all(agreed)
+    })
+    .await;
+    while network.honest.iter().any(|node| node.engine.stats().epoch == 0) {
+        network.decide("the others go on to the change and after it").await;
+    }
+    network.decide("the three decide without the fourth").await;
+    assert!(network.honest.iter().all(|node| node.engine.stats().validators == 3));
+    drop(hostile);
+    network.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_validator_with_forged_changes_is_disconnected() {
+    for kind in 0..2 {
+        let mut network = Network::start().await;
+        let sends = Arc::new(AtomicBool::new(false));
+        let sending = Arc::clone(&sends);
+        let hostile =
+            Hostile::start(network.fourth.clone(), network.genesis(), async move |means: Means| {
+                let Means { context, mut links, history, key, .. } = means;
+                let message = &harm::forged(&history, &key)[kind];
+                loop {
+                    context.sleep(PAUSE).await;
+                    if sending.load(Ordering::Relaxed) {
+                        let to = Recipients::All;
+                        let _sent = links.changes.0.send(to, message.clone(), false);
+                    }
+                }
+            });
+        until("the fourth is connected", || network.peers() == [3; 3]).await;
+        sends.store(true, Ordering::Relaxed);
+        until("it is disconnected", || network.peers() == [2; 3]).await;
+        network.decide("the others go on without it").await;
+        for node in &network.honest {
+            let status = node.engine.change_status().unwrap();
+            assert_eq!((status.agreed, status.proposals), (None, Vec::new()));
+        }
+        drop(hostile);
+        network.stop().await;
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -3,13 +3,14 @@
 use std::fs;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
 use bytes::Bytes;
 use esker_chain::{ChainMachine, Engine, Role};
 use esker_storage::{KvStore, MemoryStore};
 
-use crate::loopback::{Node, configs, until};
+use crate::loopback::{Node, PATIENCE, configs, until};
 use crate::{
     BftConfig, ChangeHistory, ChangeLog, MemoryChangeLog, ValidatorAddress, ValidatorPublicKey,
 };
@@ -121,6 +122,43 @@ async fn four_validators_become_five_and_four_others() {
         assert_eq!(id(&a), id(&fifth), "height {height}");
     }
     for node in [a, b, fourth, fifth] {
+        node.stop().await;
+    }
+}
+
+/// How long no bundle becomes final when the validators change.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn new_validators_decide_soon_after_the_last_bundle_of_the_old_ones() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut configs = configs(folder.path(), 5);
+    let first = members(&configs[..4]);
+    for config in &mut configs {
+        config.validators = first.clone();
+    }
+    let mut nodes: Vec<Node> =
+        configs[..4].iter().map(|config| Node::start(config.clone(), store())).collect();
+    drive(&nodes.iter().collect::<Vec<_>>(), 3).await;
+    let height = nodes[0].machine.last_final().0 + 45;
+    agree(&nodes.iter().collect::<Vec<_>>(), height, &configs).await;
+    configs[4].given_changes = nodes[0].engine.changes();
+    nodes.push(Node::start(configs[4].clone(), store()));
+    drive(&nodes.iter().collect::<Vec<_>>(), height - 5).await;
+
+    let begun = Instant::now();
+    let (mut last, mut seen) = (nodes[0].machine.last_final().0, Vec::new());
+    while last < height + 5 {
+        assert!(begun.elapsed() < PATIENCE, "at {last}, the change is at {height}");
+        nodes[0].toy.set(1_000 + last, last);
+        tokio::time::sleep(Duration::from_millis(2)).await;
+        let now = nodes[0].machine.last_final().0;
+        seen.extend((last + 1..=now).map(|height| (height, begun.elapsed())));
+        last = now;
+    }
+    let at = |wanted: u64| seen.iter().find(|(height, _)| *height == wanted).unwrap().1;
+    let (change, before) = (at(height) - at(height - 1), at(height - 1) - at(height - 2));
+    println!("{change:?} without a bundle at the change, {before:?} before it");
+    assert!(change < Duration::from_secs(10), "{change:?}");
+    for node in nodes {
         node.stop().await;
     }
 }

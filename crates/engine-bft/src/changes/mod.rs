@@ -12,6 +12,8 @@ mod agreement;
 mod channel;
 mod document;
 mod gossip;
+#[cfg(test)]
+pub(crate) mod harm;
 mod history;
 mod message;
 mod promise;
