@@ -127,7 +127,7 @@ fn accepted_blocks_transactions_and_utxos() {
         (&utxo["height"], &utxo["blockID"], &utxo["removed"]),
         (&json!("1"), &at["blockID"], &json!(false))
     );
-    let listed = node.x().walk_utxos(&[to.clone()], 10, None).unwrap();
+    let listed = node.x().walk_utxos(std::slice::from_ref(&to), 10, None).unwrap();
     assert_eq!(utxo["utxoID"], json!(listed[0].utxo_id.input_id()));
 
     // One that ended is silent, and the others go on.
