@@ -25,6 +25,24 @@ pub struct ClockSetting {
 }
 
 impl ClockSetting {
+    /// A clock this far ahead of its base, ms, and stopped at a time, Unix ms.
+    #[must_use]
+    pub fn new(offset_ms: i128, stopped_ms: Option<u64>) -> Self {
+        Self { offset_ms, stopped_ms }
+    }
+
+    /// How far the running clock is ahead of its base, ms.
+    #[must_use]
+    pub fn offset_ms(&self) -> i128 {
+        self.offset_ms
+    }
+
+    /// The time at which the clock is stopped, Unix ms.
+    #[must_use]
+    pub fn stopped_ms(&self) -> Option<u64> {
+        self.stopped_ms
+    }
+
     fn show(self, base_ms: u64) -> u64 {
         self.stopped_ms.unwrap_or_else(|| self.running(base_ms))
     }

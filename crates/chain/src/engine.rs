@@ -78,7 +78,7 @@ pub trait ChainMachine: Send + Sync + 'static {
     async fn propose(&self, at: ProposeCtx<'_>) -> Result<Option<Bundle>, ProposeError>;
 
     /// Builds at once on the state after the parent: as [`Self::propose`], but without work the bundle has no blocks.
-    /// `wait_until_ms` is not used. A network whose nodes decide together uses it to go on while there is no work.
+    /// `wait_until_ms` is not used. While building is paused ([`crate::Machine::pause_building`]) it waits. A network whose nodes decide together uses it to go on while there is no work.
     async fn propose_now(&self, at: ProposeCtx<'_>) -> Result<Bundle, ProposeError>;
 
     /// Announces blocks that will probably be verified soon: helper threads check their signatures meanwhile, as far

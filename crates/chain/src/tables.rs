@@ -39,6 +39,10 @@ pub const BUNDLE_HEIGHTS: Table<[u8; Id::LEN], u64> = Table::new(0x18, "bundle-h
 /// Present while a snapshot of the state is being written: the store has a part of a state, and no node runs on it.
 pub const UNFINISHED: Table<(), ()> = Table::new(0x17, "unfinished-snapshot");
 
+/// Snapshots of a development node by their IDs, and under 0 the last ID that was given (u64). Their form is that of
+/// `esker_evm::control`.
+pub const SNAPSHOTS: Table<u64, Vec<u8>> = Table::new(0x19, "snapshot");
+
 /// The lowest heights that a store has. Everything below them was never in this store.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct HistoryStart {

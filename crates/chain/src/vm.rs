@@ -268,16 +268,20 @@ pub trait ChainVm: Send + Sync + fmt::Debug + 'static {
     fn stats(&self) -> ChainStats;
 
     /// The pooled transactions in the chain's own encoding, in an order in which [`Self::restore_txs`] can pool them
-    /// again. Called after everything else has stopped.
+    /// again. Called after everything else has stopped; on a development node also for a snapshot.
     fn waiting_txs(&self) -> Vec<Bytes> {
         Vec::new()
     }
 
     /// Pools the transactions that [`Self::waiting_txs`] returned before the node stopped, and records why others
-    /// became invalid. Returns the number of pooled ones. Called after [`Self::check`], before anything else runs.
+    /// became invalid. Returns the number of pooled ones. Called after [`Self::check`], before anything else runs; on a
+    /// development node also after a rewind.
     fn restore_txs(&self, _txs: Vec<Bytes>) -> usize {
         0
     }
+
+    /// Empties the pools: those of a snapshot follow. Transactions of undecided blocks may stay.
+    fn drop_waiting_txs(&self) {}
 
     /// Figures of the pool for metrics. The call is cheap. The list of reasons is constant.
     fn pool_figures(&self) -> PoolFigures {

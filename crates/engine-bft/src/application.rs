@@ -7,14 +7,14 @@ use commonware_consensus::marshal::ancestry::Ancestry;
 use commonware_consensus::simplex::scheme::ed25519::Scheme;
 use commonware_consensus::simplex::types::Context;
 use commonware_consensus::{Heightable, Viewable};
-use commonware_cryptography::{Digested, ed25519};
+use commonware_cryptography::{Digested, Digestible, ed25519};
 use commonware_runtime::Clock;
 use esker_chain::{Bundle, BundleId, ChainError, ChainMachine, ProposeCtx, ProposeError, Verdict};
 use futures_util::StreamExt;
 use tracing::{debug, warn};
 
 use crate::ValidatorPublicKey;
-use crate::block::{BundleBlock, digest_of};
+use crate::block::{BundleBlock, id_of};
 use crate::log_limit::LogLimit;
 use crate::settings::Timings;
 use crate::shared::Shared;
@@ -100,8 +100,10 @@ impl Application {
         round: u64,
         ancestry: impl Ancestry<BundleBlock>,
     ) -> Option<Bundle> {
-        let parent = ancestry.clone().next().await?.inner().bundle().clone();
-        let (height, parent_id) = (parent.height.checked_add(1)?, parent.id());
+        let parent = ancestry.clone().next().await?;
+        let parent_id = id_of(&parent.digest());
+        let parent = parent.inner().bundle();
+        let height = parent.height.checked_add(1)?;
         let wait_until_ms = parent.timestamp_ms.saturating_add(self.heartbeat_ms);
         let mut path = Vec::new();
         loop {
@@ -143,21 +145,20 @@ impl Application {
         mut ancestry: impl Ancestry<BundleBlock>,
     ) -> bool {
         let Some(block) = ancestry.next().await else { return std::future::pending().await };
-        let bundle = block.inner().bundle();
-        let id = bundle.id();
+        let (bundle, id) = (block.inner().bundle(), id_of(&block.digest()));
         self.shared.add_bundle(round, id, bundle.height);
         let mut path = Vec::new();
         loop {
             match self.machine.verify(&path, bundle).await {
                 Ok(Verdict::Valid | Verdict::AlreadyFinal) => return true,
                 Ok(verdict @ (Verdict::Invalid(_) | Verdict::Abandoned)) => {
-                    self.log_refusal(round, leader, bundle, &verdict);
+                    self.log_refusal(round, leader, (bundle.height, id), &verdict);
                     return false;
                 }
                 Ok(verdict @ Verdict::NotYet { until_ms, .. })
                     if self.is_too_far(clock, until_ms) =>
                 {
-                    self.log_refusal(round, leader, bundle, &verdict);
+                    self.log_refusal(round, leader, (bundle.height, id), &verdict);
                     return false;
                 }
                 Ok(Verdict::NotYet { until_ms, reason }) => {
@@ -187,11 +188,10 @@ impl Application {
         &self,
         round: u64,
         leader: ValidatorPublicKey,
-        bundle: &Bundle,
+        (height, id): (u64, BundleId),
         verdict: &Verdict,
     ) {
         if let Some(omitted) = self.lines.next(&Line::Refused(leader)) {
-            let (height, id) = (bundle.height, bundle.id());
             warn!(round, %leader, height, %id, %verdict, omitted, "a proposal is refused");
         }
     }
@@ -226,9 +226,11 @@ impl<E: Clock> commonware_consensus::Application<E> for Application {
             warn!(bytes = bundle.encoded_len(), "a proposal is too large");
             return None;
         }
-        let id = bundle.id();
-        self.shared.add_bundle(round, id, bundle.height);
-        Some(Digested::precomputed(BundleBlock::new(bundle), digest_of(&id)))
+        let height = bundle.height;
+        let block = BundleBlock::new(bundle);
+        let digest = block.digest();
+        self.shared.add_bundle(round, id_of(&digest), height);
+        Some(Digested::precomputed(block, digest))
     }
 
     async fn verify(

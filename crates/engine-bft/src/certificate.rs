@@ -16,9 +16,9 @@ use esker_primitives::sync::RwLock;
 use rand_core::{TryCryptoRng, TryRng};
 use thiserror::Error;
 
-use crate::ValidatorPublicKey;
 use crate::block::{Digest, digest_of, id_of};
-use crate::settings::{Committee, quorum};
+use crate::settings::{Committee, MAX_VALIDATORS, quorum};
+use crate::{ChangeHistory, ValidatorPublicKey};
 
 /// Why bytes do not show that a bundle is final.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
@@ -29,6 +29,16 @@ pub enum CertificateError {
     /// The certificate is of another bundle.
     #[error("a certificate of bundle {0}, which is another one")]
     OtherBundle(BundleId),
+    /// It is of an epoch whose validators are not known.
+    #[error(
+        "a certificate of epoch {found}, but the validators are known up to epoch {known} only"
+    )]
+    UnknownEpoch {
+        /// The certificate's.
+        found: u64,
+        /// The newest one.
+        known: u64,
+    },
     /// It is of another epoch than that of the bundle's height.
     #[error(
         "a certificate of epoch {found}; at this height the validators are those of epoch {expected}"
@@ -87,7 +97,7 @@ pub enum CommitteeError {
 struct Members {
     first: u64,
     epoch: u64,
-    keys: Vec<ValidatorPublicKey>,
+    committee: Committee,
     scheme: Scheme,
 }
 
@@ -132,14 +142,12 @@ impl CertificateVerifier {
         let committee = Committee::new(self.network, self.genesis, validators);
         let committee =
             committee.map_err(|error: EngineError| CommitteeError::Members(error.to_string()))?;
-        let mut keys = validators.to_vec();
-        keys.sort_unstable();
         let scheme = committee.verifier();
-        let members = Members { first: first_height, epoch, keys, scheme };
+        let members = Members { first: first_height, epoch, committee, scheme };
         let mut committees = self.committees.write();
         if let Some(last) = committees.last() {
             let is_same = (last.first, last.epoch) == (members.first, members.epoch);
-            if is_same && last.keys == members.keys {
+            if is_same && last.committee == members.committee {
                 return Ok(());
             }
             if members.first <= last.first || members.epoch <= last.epoch {
@@ -153,6 +161,16 @@ impl CertificateVerifier {
         }
         committees.push(Arc::new(members));
         Ok(())
+    }
+
+    /// Adds the validators of a network's epochs that are not known yet.
+    ///
+    /// # Errors
+    /// See [`Self::add_committee`].
+    pub fn add_committees(&self, history: &ChangeHistory) -> Result<(), CommitteeError> {
+        let known = self.committees.read().len();
+        let mut new = history.committees().into_iter().skip(known);
+        new.try_for_each(|(first, epoch, keys)| self.add_committee(first, epoch, &keys))
     }
 
     /// Checks that these bytes are a certificate of this bundle.
@@ -169,6 +187,7 @@ impl CertificateVerifier {
     /// The index of the first one that fails.
     pub fn verify_all(&self, proven: &[(&Bundle, &[u8])]) -> Result<(), (usize, CertificateError)> {
         let mut rng = Rng(&self.randomness);
+        let newest = self.committees.read().last().map_or(0, |members| members.epoch);
         let mut from = 0;
         while let Some((bundle, _)) = proven.get(from) {
             let members = self.members(bundle.height).map_err(|error| (from, error))?;
@@ -179,7 +198,7 @@ impl CertificateVerifier {
                     Ok(others) if Arc::ptr_eq(&others, &members) => {}
                     _ => break,
                 }
-                match members.read(bundle, proof) {
+                match members.read(bundle, proof, newest) {
                     Ok(certificate) => read.push(certificate),
                     Err(error) => {
                         failed = Some(error);
@@ -215,24 +234,36 @@ impl CertificateVerifier {
 }
 
 impl Members {
-    /// Reads a certificate, and checks all but its signatures.
+    /// Reads a certificate, and checks all but its signatures. `newest` is the newest known epoch.
     fn read(
         &self,
         bundle: &Bundle,
         proof: &[u8],
+        newest: u64,
     ) -> Result<Finalization<Scheme, Digest>, CertificateError> {
-        let codec = self.scheme.certificate_codec_config();
-        let finalization = Finalization::<Scheme, Digest>::decode_cfg(Copying(proof), &codec)
-            .map_err(|error| CertificateError::Encoding(error.to_string()))?;
+        let decode = |size| Finalization::<Scheme, Digest>::decode_cfg(Copying(proof), &size);
+        let decoded = decode(self.scheme.certificate_codec_config());
+        let finalization = decoded.map_err(|error| {
+            // Later validators may be more.
+            let found = decode(MAX_VALIDATORS).map_or(0, |later| later.epoch().get());
+            match found > newest {
+                true => CertificateError::UnknownEpoch { found, known: newest },
+                false => CertificateError::Encoding(error.to_string()),
+            }
+        })?;
         let payload = finalization.proposal.payload;
         if payload != digest_of(&bundle.id()) {
             return Err(CertificateError::OtherBundle(id_of(&payload)));
         }
         let found = finalization.epoch().get();
+        if found > newest {
+            return Err(CertificateError::UnknownEpoch { found, known: newest });
+        }
         if found != self.epoch {
             return Err(CertificateError::OtherEpoch { found, expected: self.epoch });
         }
-        let (votes, needed) = (finalization.certificate.signers.count(), quorum(self.keys.len()));
+        let (votes, needed) =
+            (finalization.certificate.signers.count(), quorum(self.committee.len()));
         if votes < needed {
             return Err(CertificateError::TooFewVotes { votes, needed });
         }
@@ -455,13 +486,18 @@ mod tests {
     fn other_validators_decide_from_their_height_on() {
         let (first, second) = (keys(1, 4), keys(3, 5));
         let verifier = verifier(&first);
-        verifier.add_committee(10, 1, &public(&second)).unwrap();
-        verifier.add_committee(10, 1, &public(&second)).unwrap();
         let (before, from) = (bundle(9), bundle(10));
         let proofs = [
             certificate(NETWORK, &first[..3], &first, 0, &before),
             certificate(NETWORK, &second[..4], &second, 1, &from),
         ];
+        let unknown = CertificateError::UnknownEpoch { found: 1, known: 0 };
+        let of_four = certificate(NETWORK, &second[..4], &second[..4], 1, &from);
+        for proof in [&proofs[1], &of_four] {
+            assert_eq!(verifier.verify(&from, proof).unwrap_err(), unknown);
+        }
+        verifier.add_committee(10, 1, &public(&second)).unwrap();
+        verifier.add_committee(10, 1, &public(&second)).unwrap();
         verifier.verify_all(&[(&before, &proofs[0]), (&from, &proofs[1])]).unwrap();
         let of_first = certificate(NETWORK, &first, &first, 0, &from);
         let expected = CertificateError::OtherEpoch { found: 0, expected: 1 };

@@ -10,11 +10,16 @@ const PROBE_FILE: &str = "disk-probe";
 /// Bytes that must fit: the protocol's files grow by less between two looks.
 const PROBE_BYTES: usize = 8 << 20;
 
-/// Writes a file to a folder, durably, and removes it.
+/// Writes a file to a folder, durably, and removes it, on a thread that may wait for the disk.
 ///
 /// # Errors
 /// The disk is full, or does not take writes.
-pub(crate) fn probe(folder: &Path) -> io::Result<()> {
+pub(crate) async fn probe(folder: &Path) -> io::Result<()> {
+    let folder = folder.to_owned();
+    tokio::task::spawn_blocking(move || probe_now(&folder)).await?
+}
+
+fn probe_now(folder: &Path) -> io::Result<()> {
     let path = folder.join(PROBE_FILE);
     let written = write(&path);
     match fs::remove_file(&path) {
@@ -36,11 +41,11 @@ fn write(path: &Path) -> io::Result<()> {
 mod tests {
     use super::*;
 
-    #[test]
-    fn a_folder_is_probed_without_a_trace() {
+    #[tokio::test]
+    async fn a_folder_is_probed_without_a_trace() {
         let folder = tempfile::tempdir().unwrap();
-        probe(folder.path()).unwrap();
+        probe(folder.path()).await.unwrap();
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
-        assert!(probe(&folder.path().join("missing")).is_err());
+        assert!(probe(&folder.path().join("missing")).await.is_err());
     }
 }

@@ -84,11 +84,12 @@ const PROBE_INTERVAL: Duration = Duration::from_secs(2);
 /// Interval of counting the connected peers.
 const COUNT_INTERVAL: Duration = Duration::from_secs(1);
 
-/// Messages per second of one peer: votes and certificates, requests, transactions, bundles.
-const SMALL_MESSAGES: Quota = Quota::per_second(NZU32!(1024));
-const REQUESTS: Quota = Quota::per_second(NZU32!(256));
-const TRANSACTIONS: Quota = Quota::per_second(NZU32!(1024));
-const BUNDLES: Quota = Quota::per_second(NZU32!(64));
+/// Messages per second of one peer, and how many of them at once: votes and certificates, requests, transactions, bundles.
+/// The network has room for that many of each possible peer from the start on, a few hundred bytes for each.
+const SMALL_MESSAGES: Quota = Quota::per_second(NZU32!(1024)).allow_burst(NZU32!(64));
+const REQUESTS: Quota = Quota::per_second(NZU32!(256)).allow_burst(NZU32!(64));
+const TRANSACTIONS: Quota = Quota::per_second(NZU32!(1024)).allow_burst(NZU32!(128));
+const BUNDLES: Quota = Quota::per_second(NZU32!(64)).allow_burst(NZU32!(32));
 const CHANGES: Quota = Quota::per_second(NZU32!(16));
 
 /// The settings of a validator, or of a follower among the validators' peers.
@@ -211,17 +212,12 @@ impl BftEngine {
     ) -> Result<ChangeStatus, ApprovalError> {
         let state = self.changes.lock().clone().ok_or(ApprovalError::NotRunning)?;
         let tip = self.shared.lock().as_ref().map_or(0, |shared| shared.tip_seen());
-        let status = state.status();
+        let change = |epoch| SetChange::new(epoch, first_height, members.clone());
         // Repeated after it was agreed, or after it came into force.
-        let done = |epoch| SetChange::new(epoch, first_height, members.clone());
-        let newest = state.with_history(|history| {
-            let newest = history.newest();
-            SetChange::new(history.newest_epoch(), newest.first, newest.members.clone())
-        });
-        if newest.is_ok_and(|newest| newest.epoch > 0 && done(newest.epoch) == Ok(newest)) {
-            return Ok(status);
+        let newest = change(state.with_history(ChangeHistory::newest_epoch))?.to_bytes();
+        if !state.with_history(|history| history.has_change(&newest)) {
+            state.approve(change(state.epoch().saturating_add(1))?, tip)?;
         }
-        state.approve(done(status.epoch.saturating_add(1))?, tip)?;
         Ok(state.status())
     }
 
@@ -359,7 +355,7 @@ impl Engine for BftEngine {
                     );
                 }
                 Ended::Panicked => {
-                    let Err(error) = disk::probe(&config.folder) else {
+                    let Err(error) = disk::probe(&config.folder).await else {
                         let text = "the consensus engine has panicked".to_owned();
                         return Err(EngineError::Protocol(text));
                     };
@@ -482,7 +478,7 @@ async fn wait_for_disk(folder: &Path, mut stop: Shutdown) -> bool {
             () = stop.wait() => return false,
             () = tokio::time::sleep(PROBE_INTERVAL) => {}
         }
-        match disk::probe(folder) {
+        match disk::probe(folder).await {
             Ok(()) => return true,
             Err(error) => debug!(%error, "the disk still takes no writes"),
         }
@@ -555,8 +551,8 @@ impl Phase {
 }
 
 /// Waits until the last bundle of an epoch is final at this node.
-async fn end_of_epoch(
-    clock: runtime::Context,
+pub(crate) async fn end_of_epoch(
+    clock: impl commonware_runtime::Clock,
     changes: Arc<ChangeState>,
     machine: Arc<dyn ChainMachine>,
     epoch: u64,
@@ -586,7 +582,7 @@ fn peers_of(
     let (mut primary, mut secondary) = (Vec::new(), Vec::new());
     let current = history.set(epoch).into_iter().chain([history.newest()]);
     let sets = current.map(|set| (true, set));
-    let sets = sets.chain(history.sets().iter().rev().map(|set| (false, set)));
+    let sets = sets.chain(history.sets().rev().map(|set| (false, set)));
     for (is_primary, set) in sets {
         for (key, _) in &set.members {
             // The newest address of a key counts; one place is this node's.

@@ -26,7 +26,7 @@ use crate::shared::Shared;
 /// Most bundles that marshal delivers before the first of them is acknowledged. It also bounds the finalizer's queue.
 pub(crate) const MAX_PENDING: usize = 16;
 
-/// Delay between two attempts while a final bundle is ahead of this node's clock.
+/// Delay between two attempts while a final bundle is ahead of this node's clock, or its store can't be read.
 const RETRY: Duration = Duration::from_secs(1);
 
 type Delivery = (Digested<BundleBlock>, Exact);
@@ -98,11 +98,17 @@ impl Finalizer {
                 match self.machine.finalize_all(bundles.clone()).await {
                     Ok(()) => break,
                     Err(FinalizeError::NotYet { reason, .. }) => {
-                        if let Some(omitted) = lines.next(&()) {
+                        if let Some(omitted) = lines.next(&"clock") {
                             warn!(
                                 reason,
                                 omitted, "a final bundle is ahead of this node's clock; waiting"
                             );
+                        }
+                        clock.sleep(RETRY).await;
+                    }
+                    Err(FinalizeError::Chain(error)) if error.is_temporary() => {
+                        if let Some(omitted) = lines.next(&"store") {
+                            warn!(%error, omitted, "a bundle can't be made final; trying again");
                         }
                         clock.sleep(RETRY).await;
                     }

@@ -3,12 +3,12 @@
 //! A validator that votes twice in a round counts as dishonest. The journal of its votes prevents that, if it is there:
 //! a folder that is new, or was restored without the journal, can't say in which rounds its key has voted.
 
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, Read as _, Write as _};
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::fs::{self, File};
+use std::io;
 use std::path::Path;
 
 use crate::ValidatorPublicKey;
+use crate::whole_file::{self, Existing};
 
 /// The file with the public key whose votes the folder holds.
 const OWNER_FILE: &str = "validator";
@@ -32,13 +32,10 @@ pub(crate) enum Journal {
 
 /// Reads whose votes a folder has.
 pub(crate) fn read(folder: &Path, key: &ValidatorPublicKey) -> io::Result<Journal> {
-    let mut text = String::new();
-    match File::open(folder.join(OWNER_FILE)) {
-        Ok(file) => file.take(MAX_OWNER_FILE).read_to_string(&mut text)?,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Journal::Missing),
-        Err(error) => return Err(error),
+    let Some(bytes) = whole_file::read(folder, OWNER_FILE, MAX_OWNER_FILE)? else {
+        return Ok(Journal::Missing);
     };
-    Ok(match text.trim() {
+    Ok(match String::from_utf8_lossy(&bytes).trim() {
         owner if owner == key.to_string() => Journal::Kept,
         owner => Journal::Other(owner.to_owned()),
     })
@@ -49,12 +46,7 @@ pub(crate) fn read(folder: &Path, key: &ValidatorPublicKey) -> io::Result<Journa
 /// # Errors
 /// The folder can't be written, or has votes already.
 pub fn begin_journal(folder: &Path, key: &ValidatorPublicKey) -> io::Result<()> {
-    fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
-    let path = folder.join(OWNER_FILE);
-    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
-    file.write_all(format!("{key}\n").as_bytes())?;
-    file.sync_all()?;
-    File::open(folder)?.sync_all()
+    whole_file::write(folder, OWNER_FILE, format!("{key}\n").as_bytes(), Existing::Kept)
 }
 
 /// Removes everything from the engine's folder that a store has too, or gets from peers: the votes and promises stay.
@@ -85,5 +77,19 @@ mod tests {
         assert_eq!(read(&folder, &other).unwrap(), Journal::Other(key.to_string()));
         let again = begin_journal(&folder, &other).unwrap_err();
         assert_eq!(again.kind(), io::ErrorKind::AlreadyExists);
+    }
+
+    /// As on a full disk.
+    #[test]
+    fn a_folder_whose_owner_could_not_be_written_has_none() {
+        let folder = tempfile::tempdir().unwrap();
+        let key = ValidatorKey::from_bytes(&[1; 32]).public_key();
+        let in_the_way = folder.path().join("validator.new");
+        fs::create_dir(&in_the_way).unwrap();
+        begin_journal(folder.path(), &key).unwrap_err();
+        assert_eq!(read(folder.path(), &key).unwrap(), Journal::Missing);
+        fs::remove_dir(&in_the_way).unwrap();
+        begin_journal(folder.path(), &key).unwrap();
+        assert_eq!(read(folder.path(), &key).unwrap(), Journal::Kept);
     }
 }

@@ -56,6 +56,7 @@ mod store;
 mod toy;
 #[cfg(test)]
 mod toy_pool;
+mod whole_file;
 #[cfg(test)]
 #[path = "../../nat/tests/it/world.rs"]
 #[expect(dead_code, reason = "the chains' tests use more of it")]

@@ -12,7 +12,7 @@ use esker_chain::{
     ShutdownTrigger,
 };
 use esker_primitives::clock::ManualClock;
-use esker_storage::{KvStore, MemoryStore};
+use esker_storage::{FailingStore, KvStore, MemoryStore, StorageError};
 
 use crate::toy::{Toy, World};
 use crate::toy_pool;
@@ -184,6 +184,34 @@ async fn validators_decide_together_and_one_that_was_down_catches_up() {
         .filter(|height| nodes[0].machine.bundle_at(*height).unwrap().unwrap().1.is_some());
     assert!(proofs.count() > 0, "certificates are stored with the bundles");
     nodes.push(fourth);
+    for node in nodes {
+        node.stop().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_validator_whose_store_can_not_be_read_for_a_moment_runs_on() {
+    let folder = tempfile::tempdir().unwrap();
+    let configs = configs(folder.path(), 4);
+    let failing = Arc::new(FailingStore::new(Arc::new(MemoryStore::new())));
+    let start = |config: &BftConfig| Node::start(config.clone(), Arc::new(MemoryStore::new()));
+    let mut nodes: Vec<Node> = configs[..3].iter().map(start).collect();
+    nodes.push(Node::start(configs[3].clone(), failing.clone()));
+    nodes[0].toy.set(1, 1);
+    until("all decide", || nodes.iter().all(|node| node.toy.get(1) == Some(1))).await;
+    let height = nodes[3].machine.last_final().0;
+    failing.refuse_reads(StorageError::TooManySnapshots { max: 1 });
+    for register in 2..=4 {
+        nodes[0].toy.set(register, 1);
+        until("three decide", || nodes[..3].iter().all(|node| node.toy.get(register) == Some(1)))
+            .await;
+    }
+    until("the fourth knows of it", || nodes[3].engine.status().tip_seen > height + 1).await;
+    assert!(!nodes[3].running.is_finished());
+    failing.refuse_reads(None);
+    until("the fourth has it", || nodes[3].toy.get(4) == Some(1)).await;
+    nodes[3].toy.set(5, 1);
+    until("it decides again", || nodes.iter().all(|node| node.toy.get(5) == Some(1))).await;
     for node in nodes {
         node.stop().await;
     }

@@ -7,9 +7,9 @@ use commonware_consensus::{Epochable, Viewable};
 use commonware_runtime::Clock;
 use esker_chain::{ChainMachine, EngineError};
 
-use crate::settings::{Committee, MAX_VALIDATORS, quorum};
+use crate::settings::{Committee, quorum};
 use crate::shared::Shared;
-use crate::store::newest_proof;
+use crate::store::FinalBundles;
 
 /// Rounds between the newest result that the others know when this validator joins them, and the first final one
 /// after which it votes. It can have voted at most one or two rounds beyond what a quorum knew.
@@ -43,18 +43,26 @@ impl Rejoin {
             }
         }
         let [known, ..] = self.shared.counts();
-        let from = known.max(self.final_round()?).saturating_add(MARGIN);
+        let finals = FinalBundles::new(self.machine, clock);
+        let mut searched = finals.last();
+        let mut round = final_round(&finals, self.epoch).await?;
+        let from = known.max(round).saturating_add(MARGIN);
         tracing::info!(round = from, "votes are given after this round");
-        while self.final_round()? < from {
-            clock.sleep(LOOK).await;
+        while round < from {
+            finals.clock().sleep(LOOK).await;
+            let last = finals.last();
+            if last != searched {
+                round = final_round(&finals, self.epoch).await?;
+                searched = last;
+            }
         }
         Ok(())
     }
+}
 
-    /// The round of the newest certificate at the machine.
-    fn final_round(&self) -> Result<u64, EngineError> {
-        let newest = newest_proof(self.machine.as_ref(), &MAX_VALIDATORS)?;
-        let newest = newest.filter(|(_, certificate)| certificate.epoch().get() == self.epoch);
-        Ok(newest.map_or(0, |(_, certificate)| certificate.view().get()))
-    }
+/// The round of the newest certificate at the machine; 0 if it is of another epoch.
+async fn final_round(finals: &FinalBundles<impl Clock>, epoch: u64) -> Result<u64, EngineError> {
+    let newest = finals.newest_proof().await?;
+    let newest = newest.filter(|(_, certificate)| certificate.epoch().get() == epoch);
+    Ok(newest.map_or(0, |(_, certificate)| certificate.view().get()))
 }

@@ -1,12 +1,18 @@
 //! Changes of the validators over real sockets of this machine.
 
+use std::fs;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
+use async_trait::async_trait;
+use bytes::Bytes;
 use esker_chain::{ChainMachine, Engine, Role};
 use esker_storage::{KvStore, MemoryStore};
 
 use crate::loopback::{Node, configs, until};
-use crate::{BftConfig, ChangeHistory, ValidatorAddress, ValidatorPublicKey};
+use crate::{
+    BftConfig, ChangeHistory, ChangeLog, MemoryChangeLog, ValidatorAddress, ValidatorPublicKey,
+};
 
 fn store() -> Arc<dyn KvStore> {
     Arc::new(MemoryStore::new())
@@ -147,6 +153,60 @@ async fn a_change_of_a_minority_has_no_effect() {
         nodes.iter().all(|node| node.engine.change_status().unwrap().proposals.is_empty())
     })
     .await;
+    for node in nodes {
+        node.stop().await;
+    }
+}
+
+/// Takes no changes while it is full.
+#[derive(Debug, Default)]
+struct FullLog {
+    changes: MemoryChangeLog,
+    has_room: AtomicBool,
+    refused: AtomicUsize,
+}
+
+#[async_trait]
+impl ChangeLog for FullLog {
+    fn read(&self) -> Result<Vec<Bytes>, String> {
+        self.changes.read()
+    }
+
+    async fn append(&self, epoch: u64, document: &[u8]) -> Result<(), String> {
+        if self.has_room.load(Ordering::Relaxed) {
+            return self.changes.append(epoch, document).await;
+        }
+        self.refused.fetch_add(1, Ordering::Relaxed);
+        Err("no room".to_owned())
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_validator_that_can_not_store_a_change_runs_on_and_takes_it_later() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut configs = configs(folder.path(), 4);
+    let log = Arc::<FullLog>::default();
+    configs[3].changes = log.clone();
+    let nodes: Vec<Node> =
+        configs.iter().map(|config| Node::start(config.clone(), store())).collect();
+    let all: Vec<&Node> = nodes.iter().collect();
+    drive(&all, 2).await;
+    let height = nodes[0].machine.last_final().0 + 40;
+    let set = &configs[..3];
+    nodes[3].engine.approve_change(height, members(set)).unwrap();
+    // From now on it can't store a promise either.
+    let in_the_way = configs[3].folder.join("change.new");
+    fs::create_dir(&in_the_way).unwrap();
+    agree(&all[..3], height, set).await;
+    until("the last one tried to store it twice", || log.refused.load(Ordering::Relaxed) > 1).await;
+    drive(&all, nodes[0].machine.last_final().0 + 2).await;
+    assert!(!nodes[3].running.is_finished());
+    assert_eq!(nodes[3].engine.change_status().unwrap().agreed, None);
+    log.has_room.store(true, Ordering::Relaxed);
+    until("it has the change", || nodes[3].engine.changes().len() == 1).await;
+    fs::remove_dir(&in_the_way).unwrap();
+    drive(&all, height + 2).await;
+    until("it is in the new epoch", || nodes[3].engine.stats().epoch == 1).await;
     for node in nodes {
         node.stop().await;
     }

@@ -14,7 +14,7 @@ use crate::{ValidatorKey, ValidatorPublicKey};
 pub const MAX_VALIDATORS: usize = 100;
 
 /// The validators of a network, in no particular order.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Committee {
     /// Bound into every vote and handshake, so that they count in one network only.
     namespace: Vec<u8>,

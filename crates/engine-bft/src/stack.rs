@@ -32,11 +32,12 @@ use crate::changes::{self, ChangeState, Epochs, Gossip, Guarded, Schemes, Track,
 use crate::exchange;
 use crate::finalizer::{Finalizer, MAX_PENDING};
 use crate::journal::VOTES;
+use crate::log_limit::LogLimit;
 use crate::observer::Observer;
-use crate::settings::{Committee, MAX_VALIDATORS, Timings};
+use crate::settings::{Committee, Timings};
 use crate::shared::Shared;
 use crate::store::{
-    BUFFER, BundleStore, Certificate, CertificateStore, SECTION, StoreError, newest_proof,
+    BUFFER, BundleStore, Certificate, CertificateStore, FinalBundles, SECTION, StoreError,
     page_cache,
 };
 
@@ -102,18 +103,18 @@ impl From<StoreError> for EngineError {
 /// Where a start begins when the engine's folder is new.
 enum Origin {
     Genesis,
-    /// A final bundle of the machine, with its certificate.
-    Final(Certificate),
+    /// Height and certificate of the newest final bundle that has one.
+    Final(u64, Certificate),
 }
 
 /// Finds the origin. A store of final bundles without a certificate does not come from this network.
-fn origin(machine: &dyn ChainMachine) -> Result<Origin, EngineError> {
-    let (last, _) = machine.last_final();
+async fn origin(finals: &FinalBundles<impl Clock>) -> Result<Origin, EngineError> {
+    let last = finals.last();
     if last == 0 {
         return Ok(Origin::Genesis);
     }
-    match newest_proof(machine, &MAX_VALIDATORS)? {
-        Some((_, certificate)) => Ok(Origin::Final(certificate)),
+    match finals.newest_proof().await? {
+        Some((height, certificate)) => Ok(Origin::Final(height, certificate)),
         None => Err(EngineError::Protocol(format!(
             "none of the last bundles up to {last} has a certificate of this network's validators"
         ))),
@@ -177,8 +178,11 @@ where
     let schemes = Schemes::new(Arc::clone(&changes), epoch, scheme.clone());
     let me = key.public_key().library();
     let cache = page_cache();
-    let origin = origin(machine.as_ref())?;
-    if let Origin::Final(certificate) = &origin {
+    let finals = Arc::new(FinalBundles::new(Arc::clone(&machine), context.child("finals")));
+    let origin = origin(&finals).await?;
+    let mut newest = None;
+    if let Origin::Final(height, certificate) = &origin {
+        newest = Some(*height);
         let of = certificate.epoch().get();
         let known = changes.with_history(|history| history.newest_epoch());
         if of > known {
@@ -228,17 +232,13 @@ where
         },
         links.backfill,
     );
-    let bundles = BundleStore::open(
-        context.child("bundles"),
-        &partition,
-        Arc::clone(&machine),
-        cache.clone(),
-    )
-    .await?;
+    let bundles =
+        BundleStore::open(context.child("bundles"), &partition, Arc::clone(&finals), cache.clone())
+            .await?;
     let certificates = CertificateStore::open(
         context.child("certificates"),
         &partition,
-        Arc::clone(&machine),
+        (Arc::clone(&finals), newest),
         cache.clone(),
     )
     .await?;
@@ -247,15 +247,15 @@ where
             let anchor = Digested::precomputed(BundleBlock::new(genesis), genesis_digest);
             (Start::Genesis(anchor), Floor::Genesis(genesis_digest))
         }
-        Origin::Final(certificate) if certificate.epoch().get() == epoch => {
+        Origin::Final(_, certificate) if certificate.epoch().get() == epoch => {
             (Start::Floor(certificate.clone()), Floor::Finalized(certificate))
         }
         // Nothing of this epoch has a certificate yet: it begins on the last bundle of the one before.
-        Origin::Final(certificate) => {
+        Origin::Final(_, certificate) => {
             let first =
                 changes.with_history(|history| history.set(epoch).map_or(0, |set| set.first));
             let last = first.saturating_sub(1);
-            let stored = machine.bundle_at(last)?;
+            let stored = finals.bundle_at(last).await?;
             let (bundle, _) = stored.ok_or_else(|| {
                 EngineError::Protocol(format!(
                     "bundle {last}, the last one of an epoch, is missing"
@@ -323,7 +323,7 @@ where
     );
 
     // Changes of the validators.
-    let gossip = Gossip { state: changes, machine, shared, marshal, track };
+    let gossip = Gossip { state: changes, machine, shared, marshal, track, lines: LogLimit::new() };
     let (channel, blocker) = (links.changes, links.blocker.clone());
     let gossip =
         context.child("changes").spawn(|clock| changes::run(clock, gossip, blocker, channel));

@@ -59,6 +59,10 @@ impl ExchangePool for ToyPool {
         queue.iter().find(|op| tx_id(op.register) == *id).map(|op| forwarded(&toy, op))
     }
 
+    fn visit_waiting_ids(&self, visit: &mut dyn FnMut(Id) -> ControlFlow<()>) {
+        self.visit_waiting(&mut |tx| visit(tx.id));
+    }
+
     fn admit(&self, tx: &ForwardedTx) -> Result<(), String> {
         let Some(toy) = self.0.upgrade() else { return Ok(()) };
         let read = |at: usize| number(tx.bytes.get(at..).unwrap_or_default());

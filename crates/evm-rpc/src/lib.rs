@@ -33,6 +33,6 @@ pub use admin::{BlockImporter, ChainFiles, ImportError, admin_methods};
 pub use apis::{Api, Apis, UnknownApi};
 pub use config::{PRUNED_BLOCKS, ProofWindow, ReadConfig};
 pub use debug::{ChainTraces, TraceFiles, file_tracing_methods, tracing_methods};
-pub use development::{DevelopmentNode, IntervalMining, development_methods};
+pub use development::{DevelopmentNode, development_methods};
 pub use error::read_error;
 pub use reads::ReadApi;

@@ -188,6 +188,9 @@ pub trait BlockExtension: Send + Sync + fmt::Debug + 'static {
         false
     }
 
+    /// Empties the pool: what a snapshot held follows.
+    fn drop_waiting_txs(&self) {}
+
     /// Audits what accepted blocks carried, and the extension's rows.
     fn audit(&self) -> Box<dyn ExtensionAudit + '_> {
         Box::new(NoExtension)

@@ -7,7 +7,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use alloy_primitives::{Address, B256};
+use alloy_primitives::{Address, B256, Log};
 use esker_evm_state::logs::{LogCandidates, LogQuery};
 use esker_evm_state::state::{At, StateError, StateView};
 use esker_evm_state::types::{Receipt, SealedBlock, SealedHeader};
@@ -35,6 +35,76 @@ pub struct BlockAccepted {
     pub block: Arc<AcceptedBlock>,
     /// As [`ChainPosition::rewinds`], when it was accepted.
     pub rewinds: u64,
+}
+
+/// A log of an accepted block, with its place.
+#[derive(Clone, Debug)]
+pub struct PlacedLog {
+    /// The log.
+    pub log: Log,
+    /// Height of its block.
+    pub block_number: u64,
+    /// Hash of its block.
+    pub block_hash: B256,
+    /// Its transaction.
+    pub transaction_hash: B256,
+    /// The transaction's place in the block.
+    pub transaction_index: usize,
+    /// Its place among all logs of the block.
+    pub log_index: usize,
+}
+
+impl PlacedLog {
+    /// The logs of a block that are wanted, in their order.
+    pub fn of<'a>(
+        block: &'a SealedBlock,
+        receipts: &'a [Receipt],
+        is_wanted: impl Fn(&Log) -> bool + 'a,
+    ) -> impl Iterator<Item = Self> + 'a {
+        let of_tx = block.block.transactions.iter().zip(receipts).enumerate();
+        let logs = of_tx.flat_map(|(index, (tx, receipt))| {
+            receipt.logs.iter().map(move |log| (index, *tx.tx_hash(), log))
+        });
+        let wanted = logs.enumerate().filter(move |(_, (_, _, log))| is_wanted(log));
+        wanted.map(|(log_index, (transaction_index, transaction_hash, log))| Self {
+            log: log.clone(),
+            block_number: block.block.header.number,
+            block_hash: block.hash,
+            transaction_hash,
+            transaction_index,
+            log_index,
+        })
+    }
+}
+
+/// A rewind removed accepted blocks.
+#[derive(Clone, Debug)]
+pub struct BlocksRemoved {
+    /// As [`ChainPosition::rewinds`], after it.
+    pub rewinds: u64,
+    /// Height of the last accepted block after it.
+    pub height: u64,
+    /// The logs of the removed blocks, oldest first; `None`: they were too many to be kept.
+    pub logs: Option<Vec<PlacedLog>>,
+}
+
+/// What happens to the accepted blocks.
+#[derive(Clone, Debug)]
+pub enum ChainEvent {
+    /// One more.
+    Accepted(BlockAccepted),
+    /// The last ones are gone.
+    Removed(Arc<BlocksRemoved>),
+}
+
+impl ChainEvent {
+    /// The new block, if there is one.
+    pub fn accepted(self) -> Option<BlockAccepted> {
+        match self {
+            Self::Accepted(block) => Some(block),
+            Self::Removed(_) => None,
+        }
+    }
 }
 
 /// Where an accepted transaction is.
@@ -153,6 +223,13 @@ pub trait ChainReader: Send + Sync + fmt::Debug + 'static {
     /// The lowest height of the rewinds between two positions; `None` without a rewind. The result may be too low.
     fn lowest_since(&self, before: &ChainPosition, now: &ChainPosition) -> Option<u64>;
 
+    /// What the rewinds between two positions removed, oldest first; `None` if it is not kept.
+    fn removed_since(
+        &self,
+        before: &ChainPosition,
+        now: &ChainPosition,
+    ) -> Option<Vec<Arc<BlocksRemoved>>>;
+
     /// Height of the first stored block besides genesis, if the node joined from a snapshot; else 0. Reads of blocks
     /// between it and genesis by height fail with [`ViewError::BeforeHistory`].
     fn first_block(&self) -> u64 {
@@ -270,9 +347,9 @@ pub trait PoolReader: Send + Sync + fmt::Debug + 'static {
 /// ([`broadcast::error::RecvError::Lagged`]); it never slows the chain down. The pool's event of a transaction comes
 /// before that of its block.
 pub trait ChainEvents: Send + Sync + fmt::Debug + 'static {
-    /// Accepted blocks, in order, each once [`ChainReader`] shows it. After a rewind, other blocks of the same
-    /// heights follow.
-    fn accepted_blocks(&self) -> broadcast::Receiver<BlockAccepted>;
+    /// Accepted blocks, in order, each once [`ChainReader`] shows it. After a rewind, which is reported too, other
+    /// blocks of the same heights follow.
+    fn blocks(&self) -> broadcast::Receiver<ChainEvent>;
 
     /// Transactions that became executable in the pool, each when [`PoolReader`] shows it: those that came so,
     /// replacements, and queued ones whose turn it is. Of one account in the order of nonces.

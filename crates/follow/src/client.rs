@@ -12,7 +12,7 @@ use http_body_util::{BodyExt as _, Empty, Limited};
 use hyper::body::Incoming;
 
 use crate::record::{Hello, PROTOCOL_VERSION, Record, RecordReader};
-use crate::{Feed, FeedItem, Source, SourceError};
+use crate::{Feed, FeedItem, Source, SourceError, validators};
 
 /// Path of the stream.
 pub(crate) const PATH: &str = "/ext/sync/bundles";
@@ -37,12 +37,12 @@ impl Default for Timeouts {
 /// An Esker node with its stream of bundles (docs/protocol/bundle-stream.md, "Request").
 #[derive(Clone, Debug)]
 pub struct EskerSource {
-    url: SourceUrl,
-    dialer: Dialer,
+    pub(crate) url: SourceUrl,
+    pub(crate) dialer: Dialer,
     name: String,
     network_id: u32,
     genesis: BundleId,
-    timeouts: Timeouts,
+    pub(crate) timeouts: Timeouts,
 }
 
 impl EskerSource {
@@ -81,7 +81,7 @@ impl EskerSource {
             let text = format!("its stream has version {version}, not {PROTOCOL_VERSION}");
             return Err(SourceError::Refused(text));
         }
-        check_network((hello.network_id, hello.genesis), (self.network_id, self.genesis))?;
+        self.check_network((hello.network_id, hello.genesis))?;
         if hello.parent != last.1 {
             let (height, id) = last;
             let text = format!("bundle {height} is {} there and {id} here", hello.parent);
@@ -89,25 +89,23 @@ impl EskerSource {
         }
         Ok(())
     }
-}
 
-/// Compares network ID and bundle 0 of a source with this node's.
-pub(crate) fn check_network(
-    there: (u32, BundleId),
-    here: (u32, BundleId),
-) -> Result<(), SourceError> {
-    if there == here {
-        return Ok(());
+    /// Compares network ID and bundle 0 of a source with this node's.
+    pub(crate) fn check_network(&self, there: (u32, BundleId)) -> Result<(), SourceError> {
+        let here = (self.network_id, self.genesis);
+        if there == here {
+            return Ok(());
+        }
+        let text = if there.0 == here.0 {
+            format!(
+                "network {} there has other chains or parameters: its first bundle is {}, here it is {}",
+                there.0, there.1, here.1
+            )
+        } else {
+            format!("it is of network {}, this node of {}", there.0, here.0)
+        };
+        Err(SourceError::Contradiction(text))
     }
-    let text = if there.0 == here.0 {
-        format!(
-            "network {} there has other chains or parameters: its first bundle is {}, here it is {}",
-            there.0, there.1, here.1
-        )
-    } else {
-        format!("it is of network {}, this node of {}", there.0, here.0)
-    };
-    Err(SourceError::Contradiction(text))
 }
 
 /// Why a source answered with a status other than 200.
@@ -139,6 +137,10 @@ impl Source for EskerSource {
             Ok(feed) => Ok(Box::new(feed?)),
             Err(_) => Err(SourceError::Stalled(self.timeouts.connect)),
         }
+    }
+
+    async fn validator_changes(&self, from: u64) -> Result<Vec<Bytes>, SourceError> {
+        validators::fetch((&self.dialer, &self.url), from, self.timeouts).await
     }
 }
 

@@ -11,8 +11,8 @@ use std::time::Duration;
 use async_trait::async_trait;
 use bytes::Bytes;
 use esker_chain::{
-    AdjustableClock, Bundle, ChainMachine, Engine, EngineError, EngineStatus, FinalizeError,
-    ProofVerifier, Role, Shutdown,
+    AdjustableClock, Bundle, ChainMachine, Engine, EngineError, EngineStatus, FinalizeError, Role,
+    Shutdown,
 };
 use esker_primitives::ChainId;
 use esker_primitives::clock::Clock;
@@ -23,7 +23,8 @@ use self::prefetch::Prefetch;
 use self::progress::Progress;
 use self::source_log::SourceLog;
 use crate::status::StatusCell;
-use crate::{FeedItem, FollowStatus, PreferredSource, Source, SourceError};
+use crate::validators::update;
+use crate::{FeedItem, FollowStatus, FollowedValidators, PreferredSource, Source, SourceError};
 
 /// Most bundles that the machine gets at once.
 const GROUP_LEN: usize = 256;
@@ -31,6 +32,8 @@ const GROUP_LEN: usize = 256;
 const GROUP_BYTES: usize = 4 << 20;
 /// Longest wait for the time of a bundle that is ahead of the clock, before it is tried again.
 const CLOCK_WAIT_MS: u64 = 1000;
+/// Wait before a bundle is tried again whose store can't be read for the moment.
+const STORE_WAIT_MS: u64 = 250;
 
 /// Settings of a follower.
 #[derive(Clone, Copy, Debug)]
@@ -55,7 +58,7 @@ impl Default for FollowerConfig {
 
 /// Takes final bundles from the first source that serves them. It builds nothing.
 ///
-/// Every bundle is verified by the machine before it is final here. With [`Follower::with_verifier`] it must also have
+/// Every bundle is verified by the machine before it is final here. With [`Follower::with_validators`] it must also have
 /// a certificate, or a descendant with one, before the machine gets it. A source that fails is left for the next one of
 /// the list. A source that contradicts what is final here, or sends an invalid bundle, changes nothing: the follower
 /// goes on with other sources, and [`FollowStatus::fault`] says what is wrong.
@@ -65,7 +68,7 @@ pub struct Follower {
     config: FollowerConfig,
     clock: Arc<dyn Clock>,
     chain_clock: Option<AdjustableClock>,
-    verifier: Option<Arc<dyn ProofVerifier>>,
+    validators: Option<Arc<dyn FollowedValidators>>,
     preferred: PreferredSource,
     status: StatusCell,
 }
@@ -79,7 +82,7 @@ impl Follower {
     ) -> Self {
         let status = StatusCell::new(clock.now_ms());
         let preferred = PreferredSource::default();
-        Self { sources, config, clock, chain_clock: None, verifier: None, preferred, status }
+        Self { sources, config, clock, chain_clock: None, validators: None, preferred, status }
     }
 
     /// Moves the chains' clock forward to blocks that are ahead of it, as on a development network, where the source's
@@ -89,15 +92,15 @@ impl Follower {
         Self { chain_clock: Some(clock), ..self }
     }
 
-    /// Takes only bundles that this verifier shows to be final, by themselves or by a descendant. The source that
-    /// is followed is then the preferred one for transactions.
+    /// Takes only bundles that these validators have decided, or a descendant of. The source that is followed is then the
+    /// preferred one for transactions.
     #[must_use]
-    pub fn with_verifier(
+    pub fn with_validators(
         self,
-        verifier: Arc<dyn ProofVerifier>,
+        validators: Arc<dyn FollowedValidators>,
         preferred: PreferredSource,
     ) -> Self {
-        Self { verifier: Some(verifier), preferred, ..self }
+        Self { validators: Some(validators), preferred, ..self }
     }
 
     /// Source, heights and lag.
@@ -119,6 +122,11 @@ impl Follower {
             Ok(feed) => feed,
             Err(error) => return Ok(error),
         };
+        if let Some(validators) = &self.validators
+            && let Err(error) = update(validators.as_ref(), source.as_ref()).await
+        {
+            return Ok(error);
+        }
         if log.connected() {
             tracing::info!(source = source.name(), height = last.0, "following");
         }
@@ -127,8 +135,8 @@ impl Follower {
         let mut progress = Progress::new(self.clock.now_ms(), last.0);
         let max_wait_ms = u64::try_from(self.config.certificate_wait.as_millis());
         let max_wait_ms = max_wait_ms.unwrap_or(u64::MAX);
-        let gate = |verifier| CertifiedGate::new(verifier, last, max_wait_ms);
-        let mut gate = self.verifier.clone().map(gate);
+        let gate = |validators| CertifiedGate::new(validators, last, max_wait_ms);
+        let mut gate = self.validators.clone().map(gate);
         if gate.is_some() {
             self.preferred.set(place);
         }
@@ -160,20 +168,47 @@ impl Follower {
                     None => break None,
                 }
             };
-            let mut refused = None;
-            if let Some(gate) = &mut gate {
-                let certified;
-                (certified, refused) = gate.pass(group.bundles, self.clock.now_ms());
-                group = Group::new(machine.last_final().0);
-                certified.into_iter().for_each(|(bundle, proof)| group.push(bundle, proof));
-            }
-            if let Err(error) = self.finalize(machine, group).await? {
-                return Ok(error);
-            }
-            if let Some(error) = refused.or(ended) {
+            let finalized = match &mut gate {
+                None => self.finalize(machine, group).await?,
+                Some(gate) => {
+                    let source = source.as_ref();
+                    self.finalize_certified(machine, (gate, source), group.bundles).await?
+                }
+            };
+            if let Some(error) = finalized.err().or(ended) {
                 return Ok(error);
             }
             progress.note(&self.status, self.clock.now_ms());
+        }
+    }
+
+    /// Makes those of the bundles final that have a certificate, or a descendant with one. Where the validators of a
+    /// certificate are not known, the source is asked for their change.
+    async fn finalize_certified(
+        &self,
+        machine: &dyn ChainMachine,
+        (gate, source): (&mut CertifiedGate, &dyn Source),
+        mut arrived: Vec<(Bundle, Option<Bytes>)>,
+    ) -> Result<Result<(), SourceError>, EngineError> {
+        loop {
+            let (certified, refused) = gate.pass(std::mem::take(&mut arrived), self.clock.now_ms());
+            let mut group = Group::new(machine.last_final().0);
+            certified.into_iter().for_each(|(bundle, proof)| group.push(bundle, proof));
+            if let Err(error) = self.finalize(machine, group).await? {
+                return Ok(Err(error));
+            }
+            let Some(refused) = refused else { return Ok(Ok(())) };
+            let updated = match (&self.validators, &refused) {
+                (Some(validators), SourceError::Certificate(_)) => {
+                    update(validators.as_ref(), source).await
+                }
+                _ => Ok(false),
+            };
+            match updated {
+                Ok(true) => {}
+                Err(error) if error.is_fault() => return Ok(Err(error)),
+                Ok(false) | Err(_) => return Ok(Err(refused)),
+            }
         }
     }
 
@@ -184,6 +219,7 @@ impl Follower {
         group: Group,
     ) -> Result<Result<(), SourceError>, EngineError> {
         let Some(tip) = group.tip() else { return Ok(Ok(())) };
+        let mut has_failed = false;
         loop {
             let outcome = group.finalize(machine).await;
             let (height, _) = machine.last_final();
@@ -212,6 +248,12 @@ impl Follower {
                 }
                 Err(error @ (FinalizeError::OutOfOrder { .. } | FinalizeError::NotLast { .. })) => {
                     return Ok(Err(refused(error.to_string())));
+                }
+                Err(FinalizeError::Chain(error)) if error.is_temporary() => {
+                    if !std::mem::replace(&mut has_failed, true) {
+                        tracing::error!(height = at, %error, "a bundle can't be made final; retrying");
+                    }
+                    self.clock.sleep_until(self.clock.now_ms() + STORE_WAIT_MS).await;
                 }
                 Err(error @ FinalizeError::Chain(_)) => return Err(error.into()),
             }

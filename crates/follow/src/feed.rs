@@ -17,6 +17,11 @@ pub trait Source: Send + Sync + fmt::Debug + 'static {
 
     /// Connects, and continues after the follower's last final bundle.
     async fn open(&self, last: (u64, BundleId)) -> Result<Box<dyn Feed>, SourceError>;
+
+    /// The changes of the validators that it knows, from the one that begins this epoch on; not necessarily all at once.
+    async fn validator_changes(&self, _from: u64) -> Result<Vec<Bytes>, SourceError> {
+        Ok(Vec::new())
+    }
 }
 
 /// An open connection to a source. Dropping it closes the connection.
@@ -82,6 +87,12 @@ pub enum SourceError {
     /// What shows that its bundles are final is false, or missing for too long.
     #[error("its certificates are refused: {0}")]
     Certificate(String),
+    /// Its changes of the validators are false.
+    #[error("its changes of the validators are refused: {0}")]
+    Changes(String),
+    /// A change of the validators is right, but this node can't keep it.
+    #[error("a change of the validators can't be stored: {0}")]
+    Storage(String),
     /// Its snapshot of the state is wrong.
     #[error("its snapshot is wrong: {0}")]
     Snapshot(String),
@@ -95,7 +106,11 @@ impl SourceError {
     pub fn is_fault(&self) -> bool {
         matches!(
             self,
-            Self::Protocol(_) | Self::Contradiction(_) | Self::Certificate(_) | Self::Snapshot(_)
+            Self::Protocol(_)
+                | Self::Contradiction(_)
+                | Self::Certificate(_)
+                | Self::Changes(_)
+                | Self::Snapshot(_)
         )
     }
 }

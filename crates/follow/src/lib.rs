@@ -5,7 +5,8 @@
 //! [`EskerSource`] is a source over the stream that [`BundleServer`] serves (docs/protocol/bundle-stream.md, "Records").
 //! [`snapshot`] has the other way to begin: the state at a bundle, without the bundles before it.
 //! No source is trusted: the machine verifies every block, and nothing that is final is ever replaced. Where several
-//! nodes decide, a bundle also needs the votes of a quorum, which an [`esker_chain::ProofVerifier`] checks.
+//! nodes decide, a bundle also needs the votes of a quorum, which [`FollowedValidators`] check; changes of them come from
+//! sources, too.
 
 mod client;
 mod engine;
@@ -15,6 +16,7 @@ mod record;
 mod serve;
 pub mod snapshot;
 mod status;
+mod validators;
 
 pub use client::{EskerSource, Timeouts};
 pub use engine::{Follower, FollowerConfig, MAX_UNCERTIFIED, MAX_UNCERTIFIED_BYTES};
@@ -23,3 +25,4 @@ pub use forward::{PreferredSource, SourceForwarder};
 pub use record::{Hello, MAX_RECORD_LEN, PROTOCOL_VERSION, Record, RecordError, RecordReader};
 pub use serve::{BundleServer, BundleStream, OpenError, ServerConfig};
 pub use status::FollowStatus;
+pub use validators::{ChangeRefusal, FollowedValidators};

@@ -255,6 +255,12 @@ impl BlockExtension for AtomicExtension {
         txs.iter().map(|tx| Bytes::copy_from_slice(tx.bytes())).collect()
     }
 
+    fn drop_waiting_txs(&self) {
+        for tx in self.pool.candidates() {
+            self.pool.drop_invalid(&tx.id(), "the node went back to a snapshot".to_owned());
+        }
+    }
+
     fn restore_tx(&self, bytes: &[u8]) -> bool {
         restore_tx(&self.context, &self.pool, bytes)
     }

@@ -120,6 +120,11 @@ impl ExchangePool for WaitingTxs {
         Some(nat.forwarded(&tx))
     }
 
+    fn visit_waiting_ids(&self, visit: &mut dyn FnMut(Id) -> ControlFlow<()>) {
+        let Some(nat) = self.nat() else { return };
+        let _stopped = nat.pool().first_spenders().iter().try_for_each(|tx| visit(tx.id()));
+    }
+
     fn admit(&self, tx: &ForwardedTx) -> Result<(), String> {
         let Some(nat) = self.nat() else { return Ok(()) };
         let parsed = AtomicTx::parse(&tx.bytes).map_err(|error| error.to_string())?;

@@ -41,8 +41,8 @@ use crate::api::admin::settings::shown as shown_settings;
 use crate::api::{self, AdminDeps, ApiDeps, FollowerDeps, NetworkFacts, RunningChain};
 use crate::backup::{BackupSource, Backups};
 use crate::block_log::BlockLogTask;
-use crate::chains::{Chain, NodeParts, endpoints};
-use crate::config::Config;
+use crate::chains::{Chain, NodeParts, development, endpoints};
+use crate::config::{Config, Mode};
 use crate::diagnostics::Diagnostics;
 use crate::discovery::node_endpoint;
 use crate::environment::Environment;
@@ -170,7 +170,7 @@ impl Node {
             store: store.clone(),
         });
         let chain_clock = development.as_ref().map(|shared| shared.clock.clone());
-        let outside = (&environment, chain_clock);
+        let outside = (&environment, chain_clock, &store);
         let applying = match fixture.zip(development.as_ref()).filter(|_| config.decides_alone()) {
             Some((fixture, shared)) => {
                 let clock = shared.clock.clone();
@@ -178,13 +178,14 @@ impl Node {
             }
             None => None,
         };
-        let chosen = engine::choose(&config, validator, &machine, outside, (followed, preferred));
+        let chosen = engine::choose(&config, validator, &machine, outside, (followed, preferred))?;
         let ChosenEngine { engine, follower, validator } = chosen;
         let mut engine_thread = EngineThread::spawn(Arc::clone(&engine), machine.clone())?;
         if config.network.dev_accounts.is_some() && follower.is_none() {
             prepare_dev(&config, &chains, &machine, &mut engine_thread, applying).await?;
         }
-        if let Some(shared) = &development {
+        if let Some(shared) = development.as_ref().filter(|_| config.decides_alone()) {
+            shared.snapshots.load().await.map_err(StartError::Snapshots)?;
             shared.snapshots.mark_beginning();
         }
 
@@ -198,7 +199,13 @@ impl Node {
             let id = vm.context().chain_id;
             tracing::info!(chain = vm.name(), %id, height = vm.stats().height, "chain opened");
             let names = aliases.aliases(&id);
-            let endpoints = endpoints(&vm.name(), vm.routes(), key_methods);
+            let mut endpoints_of_chain = vm.routes();
+            if let Some(shared) = development.as_ref().filter(|_| config.mode == Mode::Dev)
+                && id == config.network.x_chain().id
+            {
+                development::add_methods(&mut endpoints_of_chain, &shared.snapshots);
+            }
+            let endpoints = endpoints(&vm.name(), endpoints_of_chain, key_methods);
             routes.chain(&id, &names, endpoints, &ready)?;
         }
         add_static_endpoints(&routes)?;

@@ -58,6 +58,30 @@ impl Xvm {
         ForwardedTx { chain, kind, id, bytes: tx.bytes().clone() }
     }
 
+    /// Visits what waits, those that others depend on first, until `visit` breaks.
+    fn visit_waiting(&self, visit: &mut dyn FnMut(&Tx) -> ControlFlow<()>) {
+        let mut seen = HashSet::new();
+        let mut next = 0;
+        loop {
+            let (page, after) = self.mempool.candidates(next, PAGE_BYTES, &HashSet::new());
+            if page.is_empty() {
+                break;
+            }
+            next = after;
+            for pooled in page {
+                seen.insert(pooled.tx.id());
+                if visit(&pooled.tx).is_break() {
+                    return;
+                }
+            }
+        }
+        for tx in self.wallet_pending().iter().filter(|tx| !seen.contains(&tx.id())) {
+            if visit(tx).is_break() {
+                return;
+            }
+        }
+    }
+
     fn waiting_tx(&self, id: &TxId) -> Option<Tx> {
         self.mempool.get(id).map(|pooled| pooled.tx.clone()).or_else(|| self.wallet.get(id))
     }
@@ -103,26 +127,7 @@ impl ForwardPool for WaitingTxs {
 
     fn visit_waiting(&self, visit: &mut dyn FnMut(ForwardedTx) -> ControlFlow<()>) {
         let Some(vm) = self.0.upgrade() else { return };
-        let mut seen = HashSet::new();
-        let mut next = 0;
-        loop {
-            let (page, after) = vm.mempool.candidates(next, PAGE_BYTES, &HashSet::new());
-            if page.is_empty() {
-                break;
-            }
-            next = after;
-            for pooled in page {
-                seen.insert(pooled.tx.id());
-                if visit(vm.forwarded(&pooled.tx)).is_break() {
-                    return;
-                }
-            }
-        }
-        for tx in vm.wallet_pending().iter().filter(|tx| !seen.contains(&tx.id())) {
-            if visit(vm.forwarded(tx)).is_break() {
-                return;
-            }
-        }
+        vm.visit_waiting(&mut |tx| visit(vm.forwarded(tx)));
     }
 }
 
@@ -134,6 +139,11 @@ impl ExchangePool for WaitingTxs {
     fn waiting(&self, id: &Id) -> Option<ForwardedTx> {
         let vm = self.0.upgrade()?;
         vm.waiting_tx(id).map(|tx| vm.forwarded(&tx))
+    }
+
+    fn visit_waiting_ids(&self, visit: &mut dyn FnMut(Id) -> ControlFlow<()>) {
+        let Some(vm) = self.0.upgrade() else { return };
+        vm.visit_waiting(&mut |tx| visit(tx.id()));
     }
 
     fn admit(&self, tx: &ForwardedTx) -> Result<(), String> {

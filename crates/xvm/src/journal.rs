@@ -27,6 +27,16 @@ impl Xvm {
         pooled.chain(queue.iter().map(|tx| entry(WALLET, tx))).collect()
     }
 
+    /// Removes all that waits, the wallet's queue first: its oldest one is in the mempool.
+    pub(crate) fn empty_pools(&self) {
+        for tx in self.wallet_pending() {
+            self.wallet.remove(&tx.id());
+        }
+        let (pooled, _) = self.mempool.candidates(0, usize::MAX, &HashSet::new());
+        let ids: Vec<TxId> = pooled.iter().map(|pooled| pooled.tx.id()).collect();
+        self.mempool.remove(&ids);
+    }
+
     /// Issues an entry of [`Self::journal`] again; true if it waits.
     pub(crate) fn restore(&self, entry: &[u8]) -> bool {
         let (is_verified, bytes) = match entry.split_first() {

@@ -463,6 +463,10 @@ impl ChainVm for Xvm {
         self.journal()
     }
 
+    fn drop_waiting_txs(&self) {
+        self.empty_pools();
+    }
+
     fn restore_txs(&self, txs: Vec<Bytes>) -> usize {
         txs.iter().filter(|entry| self.restore(entry)).count()
     }

@@ -20,6 +20,9 @@ pub trait ExchangePool: ForwardPool {
     /// A transaction that waits here.
     fn waiting(&self, id: &Id) -> Option<ForwardedTx>;
 
+    /// Visits the IDs of waiting transactions, in the order of [`ForwardPool::visit_waiting`], until `visit` breaks.
+    fn visit_waiting_ids(&self, visit: &mut dyn FnMut(Id) -> ControlFlow<()>);
+
     /// Takes a transaction of another node in, as if a client had sent it. One that waits here already is no error.
     ///
     /// # Errors
@@ -84,14 +87,14 @@ impl ExchangePools {
         std::mem::take(&mut self.news.lock())
     }
 
-    /// Visits waiting transactions, pool by pool, in the order in which another node can take them, until `visit`
-    /// breaks.
-    pub fn visit_waiting(&self, visit: &mut dyn FnMut(ForwardedTx) -> ControlFlow<()>) {
+    /// Visits chain, kind of the pool and ID of waiting transactions, pool by pool, in the order in which another node
+    /// can take them, until `visit` breaks.
+    pub fn visit_waiting(&self, visit: &mut dyn FnMut(ChainId, TxKind, Id) -> ControlFlow<()>) {
         let pools = self.pools.lock().clone();
-        for (_, _, pool) in pools {
+        for (chain, kind, pool) in pools {
             let mut flow = ControlFlow::Continue(());
-            pool.visit_waiting(&mut |tx| {
-                flow = visit(tx);
+            pool.visit_waiting_ids(&mut |id| {
+                flow = visit(chain, kind, id);
                 flow
             });
             if flow.is_break() {

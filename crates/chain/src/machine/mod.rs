@@ -25,7 +25,7 @@ use bytes::Bytes;
 use esker_primitives::clock::Clock;
 use esker_primitives::sync::Mutex;
 use esker_primitives::{ChainId, Id};
-use esker_storage::{KvRead, Scope, Store};
+use esker_storage::{KvRead, Scope, Store, WriteSet};
 use tokio::sync::{Notify, broadcast};
 
 use self::core::Attempt;
@@ -242,7 +242,15 @@ impl Machine {
     /// # Errors
     /// The rewind failed; nothing has changed.
     pub async fn rewind(&self, to: u64) -> Result<Rewound, RewindError> {
-        self.thread.call(|reply| Job::Rewind { to, reply }).await?
+        self.rewind_with(to, WriteSet::new()).await
+    }
+
+    /// As [`Self::rewind`], with further changes of the store in the same write, also if there is nothing to rewind.
+    ///
+    /// # Errors
+    /// As [`Self::rewind`].
+    pub async fn rewind_with(&self, to: u64, also: WriteSet) -> Result<Rewound, RewindError> {
+        self.thread.call(|reply| Job::Rewind { to, also, reply }).await?
     }
 
     /// Sets whether undo rows are kept for further final bundles. Rows beyond the new limits are deleted, in commits
@@ -331,11 +339,17 @@ impl ChainMachine for Machine {
     }
 
     async fn propose_now(&self, at: ProposeCtx<'_>) -> Result<Bundle, ProposeError> {
-        match self.attempt(&at, true).await? {
-            Attempt::Bundle(bundle, _) => Ok(bundle),
-            Attempt::Nothing | Attempt::Later(_) => {
-                let text = "a bundle without blocks was not built".to_owned();
-                Err(ChainError::Corrupted(text).into())
+        loop {
+            let work = self.work.notified();
+            let mut others = pin!(self.proposals.notified());
+            others.as_mut().enable();
+            if let Attempt::Bundle(bundle, _) = self.attempt(&at, true).await? {
+                return Ok(bundle);
+            }
+            // Building is paused. The end of the pause wakes one proposal.
+            tokio::select! {
+                () = work => self.proposals.notify_waiters(),
+                () = others => {}
             }
         }
     }

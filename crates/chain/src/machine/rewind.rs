@@ -29,11 +29,14 @@ impl Core {
         Ok(self.undo.set(undo, &self.store)?)
     }
 
-    /// Rewinds the final bundles above a height.
-    pub(super) fn rewind(&mut self, to: u64) -> Result<Rewound, RewindError> {
+    /// Rewinds the final bundles above a height. `also` joins the write.
+    pub(super) fn rewind(&mut self, to: u64, also: &WriteSet) -> Result<Rewound, RewindError> {
         let last = self.tree.last();
         self.check_rewind(to)?;
         if to == last.height {
+            if !also.is_empty() {
+                self.store.writer.commit_blocking(also.clone())?;
+            }
             return Ok(Rewound { from: to, to, bundle_id: last.id });
         }
         self.store.ensure_writable()?;
@@ -47,7 +50,8 @@ impl Core {
         for chain in &self.chains {
             after.push(chain.prepare_rewind(&mut rewinding)?);
         }
-        let writes = rewinding.after.into_writes();
+        let mut writes = rewinding.after.into_writes();
+        writes.merge(also);
         drop(before);
         if let Err(error) = store.writer.commit_blocking(writes)
             && !is_done(&store, &position, &mut self.is_lost)

@@ -5,6 +5,7 @@ use std::thread::{self, JoinHandle};
 
 use bytes::Bytes;
 use esker_primitives::ChainId;
+use esker_storage::WriteSet;
 use tokio::sync::{mpsc, oneshot};
 
 use super::core::{Attempt, Core, Decision};
@@ -58,6 +59,7 @@ pub(super) enum Job {
     },
     Rewind {
         to: u64,
+        also: WriteSet,
         reply: Reply<Result<Rewound, RewindError>>,
     },
     SetUndo {
@@ -167,8 +169,8 @@ async fn work(core: &mut Core, job: Job) {
             core.notarize(&id);
             let _unwanted = reply.send(());
         }
-        Job::Rewind { to, reply } => {
-            let _unwanted = reply.send(core.rewind(to));
+        Job::Rewind { to, also, reply } => {
+            let _unwanted = reply.send(core.rewind(to, &also));
         }
         Job::SetUndo { undo, reply } => {
             let _unwanted = reply.send(core.set_undo(undo));

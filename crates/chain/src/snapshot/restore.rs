@@ -12,8 +12,8 @@ use super::{
 };
 use crate::commitment::{SHARED_PART, StatePart, StateSummary, StateTables};
 use crate::tables::{
-    BUNDLES, BundleRecord, HISTORY_START, HistoryStart, POSITION, Position, STATE, STATE_PARTS,
-    UNFINISHED,
+    BUNDLE_HEIGHTS, BUNDLES, BundleRecord, HISTORY_START, HistoryStart, POSITION, Position, STATE,
+    STATE_PARTS, UNFINISHED,
 };
 use crate::{Bundle, BundleId, ChainError};
 
@@ -384,6 +384,8 @@ fn put_end(
     target.put_chains(out);
     BUNDLES.put(out, node, &0, &target.genesis_record());
     BUNDLES.put(out, node, &bundle.height, &record);
+    // Only nodes that do not decide alone join from a snapshot.
+    BUNDLE_HEIGHTS.put(out, node, id.as_bytes(), &bundle.height);
     POSITION.put(out, node, &(), &position);
     HISTORY_START.put(out, node, &(), history);
     STATE.put(out, node, &(), summary);

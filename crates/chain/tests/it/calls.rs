@@ -472,3 +472,30 @@ async fn a_store_that_cannot_be_read_is_no_verdict() {
     assert!(matches!(failed, Err(ProposeError::Chain(ChainError::Storage(_)))), "{failed:?}");
     assert_eq!(verify(&machine, &bundle).await, Verdict::Valid);
 }
+
+#[tokio::test]
+async fn propose_now_waits_while_building_is_paused() {
+    let (_world, toys, machine) = world(1);
+    let (_, parent) = machine.last_final();
+    let pauses = [machine.pause_building(), machine.pause_building()];
+    let proposal = |machine: &Arc<Machine>| {
+        let machine = Arc::clone(machine);
+        tokio::spawn(async move {
+            let at = ProposeCtx { height: 1, parent, ancestry: &[], wait_until_ms: u64::MAX };
+            machine.propose_now(at).await.unwrap()
+        })
+    };
+    let proposals = [proposal(&machine), proposal(&machine)];
+    for pause in pauses {
+        toys[0].set(1, 10);
+        tokio::task::yield_now().await;
+        // The machine answers in order: the proposals were refused before.
+        machine.lowest_rewind().await.unwrap();
+        tokio::task::yield_now().await;
+        assert!(proposals.iter().all(|proposal| !proposal.is_finished()));
+        drop(pause);
+    }
+    for proposal in proposals {
+        assert_eq!(soon(proposal).await.unwrap().height, 1);
+    }
+}

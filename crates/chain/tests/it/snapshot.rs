@@ -147,6 +147,7 @@ async fn a_restored_store_has_the_state_and_goes_on() {
         follower.finalize(&bundle, None).await.unwrap();
         assert_eq!(restored[toy].get(7), Some(7));
     }
+    assert_eq!(follower.height_of(&position.id).unwrap(), Some(FINAL));
 }
 
 #[tokio::test]

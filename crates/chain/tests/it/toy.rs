@@ -162,9 +162,9 @@ impl Toy {
         self.submit(Op { register, value, not_before_ms: 0 });
     }
 
-    /// A register's value in the final state.
+    /// A register's value in the final state; `None` too while the store can't be read.
     pub(crate) fn get(&self, register: u64) -> Option<u64> {
-        let reader = self.context.store.snapshot().unwrap();
+        let reader = self.context.store.snapshot().ok()?;
         REGISTERS.get(reader.as_ref(), self.context.scope, &register).unwrap()
     }
 

@@ -125,7 +125,7 @@ impl Agreement {
         true
     }
 
-    fn has(&self, id: &Id, statement: Statement, key: &ValidatorPublicKey) -> bool {
+    pub(super) fn has(&self, id: &Id, statement: Statement, key: &ValidatorPublicKey) -> bool {
         self.0.get(id).is_some_and(|votes| match statement {
             Statement::Approval => votes.approvals.contains_key(key),
             Statement::Promise => votes.promises.contains_key(key),

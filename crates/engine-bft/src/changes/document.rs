@@ -11,9 +11,9 @@ use commonware_codec::{Copying, DecodeExt, Encode};
 use commonware_cryptography::{Signer as _, Verifier as _, ed25519};
 use esker_chain::BundleId;
 use esker_primitives::Id;
+use esker_primitives::codec::{CodecError, Reader, Writer};
 use thiserror::Error;
 
-use super::reader::{Reader, put_bytes};
 use crate::settings::{MAX_VALIDATORS, quorum};
 use crate::{ValidatorAddress, ValidatorKey, ValidatorPublicKey};
 
@@ -76,6 +76,15 @@ pub enum ChangeError {
     /// The list of changes is full.
     #[error("a network has at most {0} changes of its validators")]
     TooMany(usize),
+}
+
+impl From<CodecError> for ChangeError {
+    fn from(error: CodecError) -> Self {
+        Self::Form(match error {
+            CodecError::TrailingBytes { .. } => "more bytes than it says",
+            _ => "cut off",
+        })
+    }
 }
 
 /// A signature of a validator.
@@ -157,17 +166,16 @@ impl SetChange {
     /// The encoding.
     #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {
-        let mut out = vec![VERSION];
-        out.extend_from_slice(&self.epoch.to_be_bytes());
-        out.extend_from_slice(&self.first_height.to_be_bytes());
+        let mut out = Writer::new();
+        out.u8(VERSION);
+        out.u64(self.epoch);
+        out.u64(self.first_height);
         put_count(&mut out, self.members.len());
         for (key, address) in &self.members {
-            out.extend_from_slice(key.as_bytes());
-            let address = address.to_string();
-            put_count(&mut out, address.len());
-            out.extend_from_slice(address.as_bytes());
+            out.fixed(key.as_bytes());
+            out.string_bytes(address.to_string().as_bytes());
         }
-        out
+        out.into_vec()
     }
 
     /// The change with this encoding.
@@ -175,23 +183,23 @@ impl SetChange {
     /// # Errors
     /// The bytes are no change in the one form that a change has.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, ChangeError> {
-        let mut reader = Reader(bytes);
+        let mut reader = Reader::new(bytes);
         if reader.u8()? != VERSION {
             return Err(ChangeError::Form("an unknown version"));
         }
-        let (epoch, first_height, count) = (reader.u64()?, reader.u64()?, reader.u16()?);
+        let (epoch, first_height) = (reader.u64()?, reader.u64()?);
+        let count = usize::from(reader.u16()?);
         if count > MAX_VALIDATORS {
             return Err(ChangeError::Size(count));
         }
         let mut members = Vec::with_capacity(count);
         for _ in 0..count {
             let key = read_key(&mut reader)?;
-            let len = reader.u16()?;
-            let address = std::str::from_utf8(reader.take(len)?);
+            let address = std::str::from_utf8(reader.string_bytes()?);
             let address = address.ok().and_then(|text| text.parse().ok());
             members.push((key, address.ok_or(ChangeError::Form("an address is none"))?));
         }
-        reader.end()?;
+        reader.finish()?;
         let change = Self::new(epoch, first_height, members)?;
         match change.to_bytes() == bytes {
             true => Ok(change),
@@ -245,10 +253,10 @@ impl SignedChange {
     /// The encoding.
     #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {
-        let mut out = Vec::new();
-        put_bytes(&mut out, &self.change.to_bytes());
+        let mut out = Writer::new();
+        out.bytes(&self.change.to_bytes());
         put_signatures(&mut out, &self.promises);
-        out
+        out.into_vec()
     }
 
     /// The signed change with this encoding. Its signatures are not checked.
@@ -256,10 +264,10 @@ impl SignedChange {
     /// # Errors
     /// The bytes are no signed change.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, ChangeError> {
-        let mut reader = Reader(bytes);
-        let change = SetChange::from_bytes(reader.bytes(MAX_CHANGE)?)?;
+        let mut reader = Reader::new(bytes);
+        let change = SetChange::from_bytes(reader.bytes()?)?;
         let promises = read_signatures(&mut reader)?;
-        reader.end()?;
+        reader.finish()?;
         Ok(Self { change, promises })
     }
 
@@ -285,21 +293,20 @@ impl SignedChange {
     }
 }
 
-fn put_count(out: &mut Vec<u8>, count: usize) {
-    let count = u16::try_from(count).expect("sets and addresses are bounded");
-    out.extend_from_slice(&count.to_be_bytes());
+fn put_count(out: &mut Writer, count: usize) {
+    out.u16(u16::try_from(count).expect("a network has at most MAX_VALIDATORS"));
 }
 
-pub(super) fn put_signatures(out: &mut Vec<u8>, signatures: &Signatures) {
+pub(super) fn put_signatures(out: &mut Writer, signatures: &Signatures) {
     put_count(out, signatures.len());
     for (key, signature) in signatures {
-        out.extend_from_slice(key.as_bytes());
-        out.extend_from_slice(signature);
+        out.fixed(key.as_bytes());
+        out.fixed(signature);
     }
 }
 
 pub(super) fn read_signatures(reader: &mut Reader<'_>) -> Result<Signatures, ChangeError> {
-    let count = reader.u16()?;
+    let count = usize::from(reader.u16()?);
     if count > MAX_VALIDATORS {
         return Err(ChangeError::Form("too many signatures"));
     }
@@ -309,12 +316,12 @@ pub(super) fn read_signatures(reader: &mut Reader<'_>) -> Result<Signatures, Cha
         if signatures.last_key_value().is_some_and(|(last, _)| *last >= key) {
             return Err(ChangeError::Form("its signatures are out of order"));
         }
-        signatures.insert(key, reader.array()?);
+        signatures.insert(key, reader.fixed()?);
     }
     Ok(signatures)
 }
 
 fn read_key(reader: &mut Reader<'_>) -> Result<ValidatorPublicKey, ChangeError> {
-    let bytes = reader.array()?;
+    let bytes = reader.fixed()?;
     ValidatorPublicKey::from_bytes(bytes).map_err(|_| ChangeError::Form("a key is none"))
 }

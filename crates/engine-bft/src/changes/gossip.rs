@@ -18,13 +18,14 @@ use commonware_cryptography::ed25519::PublicKey;
 use commonware_p2p::{Blocker, Receiver, Recipients, Sender};
 use commonware_runtime::Clock;
 use commonware_utils::vec::NonEmptyVec;
-use esker_chain::{ChainMachine, EngineError};
-use tracing::debug;
+use esker_chain::ChainMachine;
+use tracing::{debug, warn};
 
 use super::message::{MAX_CHANGES, Message};
 use super::state::AppendError;
 use super::{ChangeHistory, ChangeState};
 use crate::block::BundleBlock;
+use crate::log_limit::LogLimit;
 use crate::shared::Shared;
 
 /// Time between two looks at what is due.
@@ -46,6 +47,7 @@ pub(crate) struct Gossip {
     pub(crate) shared: Arc<Shared>,
     pub(crate) marshal: Mailbox<Scheme, Standard<BundleBlock>>,
     pub(crate) track: Track,
+    pub(crate) lines: LogLimit<()>,
 }
 
 impl fmt::Debug for Gossip {
@@ -83,8 +85,7 @@ pub(crate) async fn run<E: Clock, B, S, R>(
                 let now = clock.current();
                 next = now + LOOK;
                 if let Err(error) = gossip.look().await {
-                    gossip.shared.fail(error);
-                    return std::future::pending().await;
+                    gossip.log_failure(&error);
                 }
                 peers.retain(|_, said| said.at + FORGET > now);
                 let (epoch, known, votes) = gossip.state.to_send();
@@ -105,9 +106,8 @@ pub(crate) async fn run<E: Clock, B, S, R>(
             }
             received = receiver.recv() => {
                 let Ok((peer, bytes)) = received else { return };
-                let bytes = Bytes::copy_from_slice(bytes.as_ref());
-                let taken = match Message::decode(&bytes) {
-                    Err(error) => Err(Refusal::Peer(error.to_string())),
+                let taken = match Message::decode(bytes.as_ref()) {
+                    Err(error) => Err(error.to_string()),
                     Ok(Message::Changes(documents)) => gossip.take(&documents).await,
                     Ok(Message::State { epoch, known, votes }) => {
                         let own = gossip.state.with_history(ChangeHistory::newest_epoch);
@@ -123,52 +123,44 @@ pub(crate) async fn run<E: Clock, B, S, R>(
                             // Say soon what is known here, so that the peer sends the rest.
                             said = None;
                         }
-                        votes.map_or(Ok(()), |votes| {
-                            gossip.state.receive(votes).map_err(Refusal::Peer)
-                        })
+                        votes.map_or(Ok(()), |votes| gossip.state.receive(votes))
                     }
                 };
-                match taken {
-                    Ok(()) => {}
-                    Err(Refusal::Peer(reason)) => {
-                        commonware_p2p::block!(
-                            blocker, peer, reason, "a peer's message about changes of the validators is refused"
-                        );
-                    }
-                    Err(Refusal::Own(error)) => gossip.shared.fail(error),
+                if let Err(reason) = taken {
+                    commonware_p2p::block!(
+                        blocker, peer, reason, "a peer's message about changes of the validators is refused"
+                    );
                 }
             }
         }
     }
 }
 
-/// Why a message is not taken.
-enum Refusal {
-    /// The peer broke the protocol.
-    Peer(String),
-    /// This node can't go on.
-    Own(EngineError),
-}
-
 impl Gossip {
-    /// Does what is due.
-    async fn look(&mut self) -> Result<(), EngineError> {
+    /// Does what is due. What fails is tried again at the next look.
+    async fn look(&mut self) -> Result<(), String> {
         for (round, bundle) in self.state.unresolved() {
             if let Some(block) = self.marshal.get_block(&bundle).await {
                 self.state.resolve(round, block.height().get());
             }
         }
         let (last_final, _) = self.machine.last_final();
-        let failed = EngineError::Protocol;
-        if let Some(agreed) = self.state.advance(last_final).map_err(failed)? {
+        if let Some(agreed) = self.state.advance(last_final)? {
             let added = self.state.append(&agreed.to_bytes()).await;
-            added.map_err(|error| failed(error.to_string()))?;
+            added.map_err(|error| error.to_string())?;
         }
         Ok(())
     }
 
-    /// Takes changes that a peer sent.
-    async fn take(&mut self, documents: &[Bytes]) -> Result<(), Refusal> {
+    /// As when the disk is full: the node runs on, and what is not stored has no effect.
+    fn log_failure(&self, error: &str) {
+        if let Some(omitted) = self.lines.next(&()) {
+            warn!(error, omitted, "a change of the validators waits: this node can't store it");
+        }
+    }
+
+    /// Takes changes that a peer sent. The error is the reason for which they are refused.
+    async fn take(&mut self, documents: &[Bytes]) -> Result<(), String> {
         for document in documents {
             match self.state.append(document).await {
                 Ok(_) => {}
@@ -176,9 +168,11 @@ impl Gossip {
                     debug!("a change of a later epoch is not taken yet");
                     return Ok(());
                 }
-                Err(AppendError::Change(error)) => return Err(Refusal::Peer(error.to_string())),
+                Err(AppendError::Change(error)) => return Err(error.to_string()),
+                // The peer sends it again.
                 Err(error @ AppendError::Log(_)) => {
-                    return Err(Refusal::Own(EngineError::Protocol(error.to_string())));
+                    self.log_failure(&error.to_string());
+                    return Ok(());
                 }
             }
         }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use commonware_consensus::simplex::scheme::ed25519::Scheme;
 use esker_chain::{BundleId, EngineError};
+use esker_primitives::codec::Reader;
 
 use super::document::{ChangeError, Domain, MAX_SIGNED_CHANGE, SignedChange};
 use crate::settings::Committee;
@@ -48,7 +49,7 @@ pub struct ChangeHistory {
     network: (u32, BundleId),
     pub(super) domain: Domain,
     /// By epoch; never empty.
-    sets: Vec<ValidatorSet>,
+    sets: Vec<Arc<ValidatorSet>>,
     /// The changes, which begin epoch 1 and later.
     documents: Vec<Bytes>,
 }
@@ -64,7 +65,7 @@ impl ChangeHistory {
         members: Vec<(ValidatorPublicKey, ValidatorAddress)>,
     ) -> Result<Self, EngineError> {
         let network = (network, genesis);
-        let sets = vec![ValidatorSet::new(network, 0, members)?];
+        let sets = vec![Arc::new(ValidatorSet::new(network, 0, members)?)];
         let domain = Domain::new(network.0, genesis);
         Ok(Self { network, domain, sets, documents: Vec::new() })
     }
@@ -77,25 +78,27 @@ impl ChangeHistory {
         if document.len() > MAX_SIGNED_CHANGE {
             return Err(ChangeError::Form("too long"));
         }
-        let signed = SignedChange::from_bytes(document)?;
-        if self.is_known(&signed) {
+        if self.has_change_of(document) {
             return Ok(false);
         }
+        let signed = SignedChange::from_bytes(document)?;
         self.check_place(&signed)?;
         signed.verify(&self.domain, &self.newest().keys())?;
         let change = signed.change;
         let set = ValidatorSet::new(self.network, change.first_height, change.members().to_vec());
-        self.sets.push(set.map_err(|_| ChangeError::Form("its set is none"))?);
+        self.sets.push(Arc::new(set.map_err(|_| ChangeError::Form("its set is none"))?));
         self.documents.push(Bytes::copy_from_slice(document));
         Ok(true)
     }
 
-    /// Whether this change, with whatever signatures, is in the list.
-    fn is_known(&self, signed: &SignedChange) -> bool {
-        let index = usize::try_from(signed.change.epoch).ok().and_then(|n| n.checked_sub(1));
-        let known = index.and_then(|index| self.documents.get(index));
-        let known = known.and_then(|bytes| SignedChange::from_bytes(bytes).ok());
-        known.is_some_and(|known| known.change == signed.change)
+    /// Whether the change of this document, with whatever signatures, is in the list. Reads no key.
+    pub(super) fn has_change_of(&self, document: &[u8]) -> bool {
+        change_bytes(document).is_some_and(|change| self.has_change(change))
+    }
+
+    /// Whether the change with this encoding is in the list.
+    pub(crate) fn has_change(&self, change: &[u8]) -> bool {
+        self.documents.iter().any(|known| change_bytes(known) == Some(change))
     }
 
     fn check_place(&self, signed: &SignedChange) -> Result<(), ChangeError> {
@@ -126,11 +129,19 @@ impl ChangeHistory {
         let of = |(epoch, set): (u64, &ValidatorSet)| {
             (set.first, epoch, set.members.iter().map(|(key, _)| *key).collect())
         };
-        (0..).zip(&self.sets).map(of).collect()
+        (0..).zip(self.sets()).map(of).collect()
     }
 
-    pub(crate) fn newest_epoch(&self) -> u64 {
+    /// The last epoch that is known.
+    #[must_use]
+    pub fn newest_epoch(&self) -> u64 {
         u64::try_from(self.documents.len()).unwrap_or(u64::MAX)
+    }
+
+    /// The first height of that epoch.
+    #[must_use]
+    pub fn first_height(&self) -> u64 {
+        self.newest().first
     }
 
     pub(crate) fn newest(&self) -> &ValidatorSet {
@@ -138,11 +149,11 @@ impl ChangeHistory {
     }
 
     pub(crate) fn set(&self, epoch: u64) -> Option<&ValidatorSet> {
-        self.sets.get(usize::try_from(epoch).ok()?)
+        self.sets.get(usize::try_from(epoch).ok()?).map(Arc::as_ref)
     }
 
-    pub(crate) fn sets(&self) -> &[ValidatorSet] {
-        &self.sets
+    pub(crate) fn sets(&self) -> impl DoubleEndedIterator<Item = &ValidatorSet> {
+        self.sets.iter().map(Arc::as_ref)
     }
 
     /// The epoch in which a height is decided.
@@ -163,4 +174,9 @@ impl ChangeHistory {
         let members = self.sets.iter().rev().flat_map(|set| &set.members);
         members.into_iter().find(|(member, _)| member == key).map(|(_, address)| address)
     }
+}
+
+/// The change of a document, without its signatures.
+fn change_bytes(document: &[u8]) -> Option<&[u8]> {
+    Reader::new(document).bytes().ok()
 }

@@ -8,13 +8,11 @@
 //! What is passed on is a change with its length (u32; 0: none), approvals, and promises, as in a signed change.
 
 use bytes::Bytes;
+use esker_primitives::codec::{Reader, Writer};
 
 use super::ChangeError;
 use super::agreement::Votes;
-use super::document::{
-    MAX_CHANGE, MAX_SIGNED_CHANGE, SetChange, Signatures, put_signatures, read_signatures,
-};
-use super::reader::{Reader, put_bytes};
+use super::document::{SetChange, Signatures, put_signatures, read_signatures};
 
 /// Most bytes of a message.
 pub(crate) const MAX_MESSAGE: usize = 512 << 10;
@@ -34,14 +32,14 @@ pub(super) enum Message {
 
 impl Message {
     pub(super) fn encode(&self) -> Bytes {
-        let mut out = Vec::new();
+        let mut out = Writer::new();
         match self {
             Self::State { epoch, known, votes } => {
-                out.push(STATE);
-                out.extend_from_slice(&epoch.to_be_bytes());
-                out.extend_from_slice(&known.to_be_bytes());
+                out.u8(STATE);
+                out.u64(*epoch);
+                out.u64(*known);
                 let change = votes.as_ref().map_or_else(Vec::new, |votes| votes.change.to_bytes());
-                put_bytes(&mut out, &change);
+                out.bytes(&change);
                 let none = Signatures::new();
                 for signatures in votes
                     .as_ref()
@@ -51,14 +49,14 @@ impl Message {
                 }
             }
             Self::Changes(changes) => {
-                out.push(CHANGES);
-                out.push(u8::try_from(changes.len()).expect("at most MAX_CHANGES"));
+                out.u8(CHANGES);
+                out.u8(u8::try_from(changes.len()).expect("at most MAX_CHANGES"));
                 for change in changes {
-                    put_bytes(&mut out, change);
+                    out.bytes(change);
                 }
             }
         }
-        out.into()
+        out.into_vec().into()
     }
 
     /// The message of these bytes; the reason if they are none.
@@ -66,11 +64,11 @@ impl Message {
         if bytes.len() > MAX_MESSAGE {
             return Err(ChangeError::Form("a message is too long"));
         }
-        let mut reader = Reader(bytes);
+        let mut reader = Reader::new(bytes);
         let message = match reader.u8()? {
             STATE => {
                 let (epoch, known) = (reader.u64()?, reader.u64()?);
-                let change = match reader.bytes(MAX_CHANGE)? {
+                let change = match reader.bytes()? {
                     [] => None,
                     bytes => Some(SetChange::from_bytes(bytes)?),
                 };
@@ -84,12 +82,12 @@ impl Message {
                 if count > MAX_CHANGES {
                     return Err(ChangeError::Form("a message has too many changes"));
                 }
-                let next = |_| reader.bytes(MAX_SIGNED_CHANGE).map(Bytes::copy_from_slice);
+                let next = |_| reader.bytes().map(Bytes::copy_from_slice);
                 Self::Changes((0..count).map(next).collect::<Result<_, _>>()?)
             }
             _ => return Err(ChangeError::Form("a message is of no known type")),
         };
-        reader.end()?;
+        reader.finish()?;
         Ok(message)
     }
 }

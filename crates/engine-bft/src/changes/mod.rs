@@ -15,7 +15,6 @@ mod gossip;
 mod history;
 mod message;
 mod promise;
-mod reader;
 mod state;
 #[cfg(test)]
 mod tests;

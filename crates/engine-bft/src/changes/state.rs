@@ -111,6 +111,8 @@ struct Inner {
     epoch: u64,
     votes: bool,
     own: Commitments,
+    /// What the folder has of `own`; `None`: a write failed, and it may have the old or the new one.
+    stored: Option<Commitments>,
     agreement: Agreement,
     /// Bundles for whose finality this node may have voted, by round.
     certified: BTreeMap<u64, Certified>,
@@ -163,6 +165,7 @@ impl ChangeState {
             history,
             epoch: 0,
             votes: false,
+            stored: Some(own.clone()),
             own,
             agreement: Agreement::default(),
             certified: BTreeMap::new(),
@@ -188,7 +191,8 @@ impl ChangeState {
         let own = inner.own.clone();
         inner.own.promised = own.promised.filter(|change| change.epoch > epoch);
         inner.own.approved = own.approved.filter(|change| change.epoch > newest);
-        self.save(&inner).map_err(EngineError::Protocol)?;
+        // What is dropped would be dropped again.
+        self.save_later(&mut inner);
         self.changed();
         Ok(epoch)
     }
@@ -198,10 +202,22 @@ impl ChangeState {
         self.inner.lock().votes = votes;
     }
 
-    fn save(&self, inner: &Inner) -> Result<(), String> {
-        match &self.folder {
-            Some(folder) if Commitments::read(folder)? != inner.own => inner.own.write(folder),
-            _ => Ok(()),
+    /// Makes this validator's own part durable, if it has changed.
+    fn save(&self, inner: &mut Inner) -> Result<(), String> {
+        let Some(folder) = &self.folder else { return Ok(()) };
+        if inner.stored.as_ref() == Some(&inner.own) {
+            return Ok(());
+        }
+        inner.stored = None;
+        inner.own.write(folder)?;
+        inner.stored = Some(inner.own.clone());
+        Ok(())
+    }
+
+    /// As [`Self::save`], where nothing follows from it: what fails is tried again.
+    fn save_later(&self, inner: &mut Inner) {
+        if let Err(error) = self.save(inner) {
+            warn!(error, "this validator's part in a change of the validators is not stored");
         }
     }
 
@@ -305,11 +321,12 @@ impl ChangeState {
             let found = change.first_height;
             return Err(ApprovalError::Height { found, least, most, tip });
         }
-        inner.own.approved = Some(change.clone());
-        self.save(&inner).map_err(ApprovalError::Storage)?;
-        let signature = change.sign(&inner.history.domain, Statement::Approval, &self.key);
-        inner.agreement.add(&change, Statement::Approval, (self.key.public_key(), signature));
-        self.changed();
+        let former = inner.own.approved.replace(change.clone());
+        if let Err(error) = self.save(&mut inner) {
+            inner.own.approved = former;
+            return Err(ApprovalError::Storage(error));
+        }
+        self.sign(&mut inner, &change, Statement::Approval);
         Ok(())
     }
 
@@ -340,9 +357,7 @@ impl ChangeState {
         let is_promised = votes.is_some_and(|votes| votes.promises.contains_key(&own));
         if is_promised && inner.own.promised.is_none() {
             inner.own = Commitments { approved: Some(change.clone()), promised: Some(change) };
-            if let Err(error) = self.save(inner) {
-                warn!(error, "a promise about a change of the validators is not stored");
-            }
+            self.save_later(inner);
         }
         Ok(())
     }
@@ -353,7 +368,6 @@ impl ChangeState {
         let mut inner = self.inner.lock();
         let inner = &mut *inner;
         let (epoch, newest) = (inner.epoch, inner.history.newest_epoch());
-        let own_key = self.key.public_key();
         inner.agreement.forget_below(last_final);
         if newest == epoch {
             let is_passed = |change: &SetChange| last_final >= change.first_height;
@@ -374,17 +388,13 @@ impl ChangeState {
             }
             self.save(inner)?;
         }
-        if newest > epoch || !inner.is_member(&own_key) {
+        if newest > epoch || !inner.is_member(&self.key.public_key()) {
             return Ok(None);
         }
         let Some(approved) = inner.own.approved.clone() else {
             return Ok(inner.agreement.agreed(inner.history.newest().members.len()));
         };
-        let domain = inner.history.domain.clone();
-        let sign = |statement| (own_key, approved.sign(&domain, statement, &self.key));
-        if inner.agreement.add(&approved, Statement::Approval, sign(Statement::Approval)) {
-            self.changed();
-        }
+        self.sign(inner, &approved, Statement::Approval);
         let validators = inner.history.newest().members.len();
         let votes = inner.agreement.votes(&approved);
         let (approvals, promises) =
@@ -394,7 +404,9 @@ impl ChangeState {
             Certified::Bundle(_) => u64::MAX,
         });
         let may_be_final = may_be_final.max();
-        let is_free = may_be_final.max(Some(last_final)) < Some(approved.first_height);
+        // Until the journal is read, this node may have given any vote.
+        let is_free =
+            !inner.is_replaying && may_be_final.max(Some(last_final)) < Some(approved.first_height);
         let is_in_time =
             promises > 0 || last_final.saturating_add(PROMISE_AHEAD) < approved.first_height;
         if inner.own.promised.is_none()
@@ -408,17 +420,28 @@ impl ChangeState {
             let height = approved.first_height;
             info!(height, "a quorum approves a change of the validators: promised");
         }
-        if inner.own.promised.as_ref() == Some(&approved)
-            && inner.agreement.add(&approved, Statement::Promise, sign(Statement::Promise))
-        {
-            self.changed();
+        if inner.own.promised.as_ref() == Some(&approved) {
+            self.sign(inner, &approved, Statement::Promise);
         }
         Ok(inner.agreement.agreed(validators))
     }
 
+    /// Adds this validator's signature, if it is not there.
+    fn sign(&self, inner: &mut Inner, change: &SetChange, statement: Statement) {
+        let key = self.key.public_key();
+        if inner.agreement.has(&change.id(), statement, &key) {
+            return;
+        }
+        let signature = change.sign(&inner.history.domain, statement, &self.key);
+        inner.agreement.add(change, statement, (key, signature));
+        self.changed();
+    }
+
     /// Adds a change; returns whether it is new. It is stored before anything follows from it.
     pub(crate) async fn append(&self, document: &[u8]) -> Result<bool, AppendError> {
-        let mut history = self.with_history(ChangeHistory::clone);
+        let unknown =
+            |history: &ChangeHistory| (!history.has_change_of(document)).then(|| history.clone());
+        let Some(mut history) = self.with_history(unknown) else { return Ok(false) };
         if !history.append(document)? {
             return Ok(false);
         }
@@ -431,7 +454,7 @@ impl ChangeState {
             inner.history = history;
             inner.agreement.clear();
             inner.own.approved = None;
-            self.save(&inner).map_err(AppendError::Log)?;
+            self.save_later(&mut inner);
         }
         info!(epoch, first_height, validators, "a change of the validators is agreed");
         self.changed();

@@ -9,6 +9,7 @@ use super::agreement::{ApprovalError, Votes};
 use super::document::{Signatures, Statement};
 use super::message::{MAX_MESSAGE, Message};
 use super::{ChangeError, ChangeHistory, ChangeState, MemoryChangeLog, SetChange, SignedChange};
+use crate::block::digest_of;
 use crate::{ValidatorAddress, ValidatorKey, ValidatorPublicKey};
 
 const NETWORK: u32 = 12345;
@@ -104,6 +105,7 @@ fn a_history_takes_what_a_quorum_of_the_validators_before_signed() {
 
     assert_eq!(append(&of(&[1, 2, 3])), Ok(true));
     assert_eq!(append(&of(&[2, 3, 4])), Ok(false), "the same change by others");
+    assert_eq!(append(&of(&[9])), Ok(false), "its signatures are not looked at again");
     // The next one is signed by the new validators: four of five.
     let second = change(2, 200, &[1, 2, 3, 5]);
     let error = append(&signed(&domain_of(), &second, &[1, 2, 3])).unwrap_err();
@@ -187,7 +189,17 @@ async fn state(n: u8, folder: &std::path::Path) -> ChangeState {
     let state = ChangeState::open(key(n), Some(folder), log, history, &[]).await.unwrap();
     state.begin(0).unwrap();
     state.set_votes(true);
+    state.set_replayed();
     state
+}
+
+/// The approvals of these validators.
+fn approvals(change: &SetChange, keys: &[u8]) -> Votes {
+    let domain = history(&[1]).domain;
+    let approve =
+        |n: &u8| (key(*n).public_key(), change.sign(&domain, Statement::Approval, &key(*n)));
+    let approvals = keys.iter().map(approve).collect();
+    Votes { change: change.clone(), approvals, promises: Signatures::new() }
 }
 
 /// Passes on what each state knows to the others.
@@ -293,14 +305,7 @@ async fn a_promise_whose_height_passed_without_it_binds_no_longer() {
     let folder = tempfile::tempdir().unwrap();
     let [a, b] = [state(1, folder.path()).await, state(2, folder.path()).await];
     let five = change(1, 100, &[1, 2, 3, 4, 5]);
-    let domain = history(&[1]).domain;
-    let approvals =
-        [1, 2, 3].map(|n| (key(n).public_key(), five.sign(&domain, Statement::Approval, &key(n))));
-    let votes = Votes {
-        change: five.clone(),
-        approvals: approvals.into_iter().collect(),
-        promises: Signatures::new(),
-    };
+    let votes = approvals(&five, &[1, 2, 3]);
     for node in [&a, &b] {
         node.approve(five.clone(), 0).unwrap();
         node.receive(votes.clone()).unwrap();
@@ -325,4 +330,59 @@ async fn a_promise_whose_height_passed_without_it_binds_no_longer() {
     forged.change = change(1, 400, &[1, 2, 3, 4, 5]);
     let error = b.receive(forged).unwrap_err();
     assert!(error.starts_with("the signature of"), "{error}");
+}
+
+#[tokio::test]
+async fn nothing_is_promised_before_the_votes_of_the_journal_are_known() {
+    let folder = tempfile::tempdir().unwrap();
+    let node = state(1, folder.path()).await;
+    let five = change(1, 100, &[1, 2, 3, 4, 5]);
+    node.approve(five.clone(), 0).unwrap();
+    node.receive(approvals(&five, &[1, 2, 3])).unwrap();
+    // The engine starts again within the process: the approvals are known, the votes are not.
+    node.begin(0).unwrap();
+    node.set_votes(true);
+    node.advance(50).unwrap();
+    assert_eq!(promises(&node), 0);
+    assert!(node.limit(0).is_none());
+    // The journal says that this node may have made a bundle of the height final.
+    node.replayed_certification(5, digest_of(&Id::sha256(b"bundle")));
+    node.advance(50).unwrap();
+    assert_eq!(promises(&node), 0);
+    node.set_replayed();
+    node.advance(50).unwrap();
+    assert_eq!(promises(&node), 0);
+    node.resolve(5, 100);
+    node.advance(50).unwrap();
+    assert_eq!(promises(&node), 0);
+    node.finalized(5);
+    node.advance(50).unwrap();
+    assert_eq!(promises(&node), 1);
+}
+
+#[tokio::test]
+async fn an_approval_that_can_not_be_stored_does_not_count() {
+    let folder = tempfile::tempdir().unwrap();
+    let node = state(1, folder.path()).await;
+    let five = change(1, 100, &[1, 2, 3, 4, 5]);
+    let in_the_way = folder.path().join("1").join("change.new");
+    std::fs::create_dir_all(&in_the_way).unwrap();
+    let error = node.approve(five.clone(), 0).unwrap_err();
+    assert!(matches!(error, ApprovalError::Storage(_)), "{error}");
+    assert!(node.advance(1).is_err(), "what is on the disk is unknown");
+    assert_eq!(node.status().proposals, []);
+    std::fs::remove_dir(&in_the_way).unwrap();
+    node.advance(1).unwrap();
+    assert_eq!(node.status().proposals, []);
+    node.approve(five.clone(), 1).unwrap();
+    // An approval that can't be replaced stays.
+    std::fs::create_dir(&in_the_way).unwrap();
+    node.approve(change(1, 120, &[1, 2, 3]), 1).unwrap_err();
+    std::fs::remove_dir(&in_the_way).unwrap();
+    node.advance(1).unwrap();
+    drop(node);
+    let node = state(1, folder.path()).await;
+    node.advance(1).unwrap();
+    let [proposal] = &node.status().proposals[..] else { panic!("{:?}", node.status()) };
+    assert!(proposal.is_own && proposal.change == five);
 }

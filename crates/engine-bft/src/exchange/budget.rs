@@ -10,8 +10,11 @@ struct Rate {
     most: u64,
 }
 
+/// Names in announcements that are looked at at once.
+pub(super) const MAX_NAMES_AT_ONCE: usize = 32 << 10;
+
 /// Names in announcements, each of which is looked up.
-const NAMES: Rate = Rate { per_second: 16 << 10, most: 32 << 10 };
+const NAMES: Rate = Rate { per_second: 16 << 10, most: MAX_NAMES_AT_ONCE as u64 };
 
 /// Delivered transactions that are refused, each of which was checked.
 const REFUSALS: Rate = Rate { per_second: 256, most: 2 << 10 };

@@ -6,6 +6,7 @@
 
 use bytes::Bytes;
 use esker_chain::forward::{ForwardedTx, TxKind};
+use esker_primitives::codec::{CodecError, Reader, Writer};
 use esker_primitives::{ChainId, Id};
 
 /// Most bytes of a message. One with more breaks the protocol.
@@ -74,16 +75,16 @@ pub(crate) fn delivered_len(tx: &ForwardedTx) -> usize {
     TxKey::LEN + size_of::<u32>() + tx.bytes.len()
 }
 
-fn put_name(out: &mut Vec<u8>, kind: TxKind, chain: &ChainId, id: &Id) {
-    out.push(code_of(kind));
-    out.extend_from_slice(chain.as_bytes());
-    out.extend_from_slice(id.as_bytes());
+fn put_name(out: &mut Writer, kind: TxKind, chain: &ChainId, id: &Id) {
+    out.u8(code_of(kind));
+    out.id(chain);
+    out.id(id);
 }
 
-fn begin(kind: u8, items: usize) -> Vec<u8> {
-    let count = u16::try_from(items).expect("messages have at most MAX_ITEMS");
-    let mut out = vec![kind];
-    out.extend_from_slice(&count.to_be_bytes());
+fn begin(kind: u8, items: usize) -> Writer {
+    let mut out = Writer::new();
+    out.u8(kind);
+    out.u16(u16::try_from(items).expect("messages have at most MAX_ITEMS"));
     out
 }
 
@@ -104,73 +105,58 @@ impl Message {
                 let mut out = begin(DELIVER, txs.len());
                 for tx in txs {
                     put_name(&mut out, tx.kind, &tx.chain, &tx.id);
-                    let len = u32::try_from(tx.bytes.len()).expect("transactions fit a message");
-                    out.extend_from_slice(&len.to_be_bytes());
-                    out.extend_from_slice(&tx.bytes);
+                    out.bytes(&tx.bytes);
                 }
                 out
             }
         };
-        out.into()
+        out.into_vec().into()
     }
 
     /// The message of these bytes; the reason if they are none.
-    pub(crate) fn decode(bytes: Bytes) -> Result<Self, &'static str> {
+    pub(crate) fn decode(bytes: &[u8]) -> Result<Self, &'static str> {
         if bytes.len() > MAX_MESSAGE {
             return Err("a message is too long");
         }
-        let mut rest = Rest(bytes);
-        let [kind] = rest.array()?;
-        let count = usize::from(u16::from_be_bytes(rest.array()?));
+        let mut reader = Reader::new(bytes);
+        let kind = reader.u8().map_err(reason)?;
+        let count = usize::from(reader.u16().map_err(reason)?);
         if count > MAX_ITEMS {
             return Err("a message names too many transactions");
         }
+        let items = 0..count;
         let message = match kind {
-            ANNOUNCE => Self::Announce((0..count).map(|_| rest.key()).collect::<Result<_, _>>()?),
-            REQUEST => Self::Request((0..count).map(|_| rest.key()).collect::<Result<_, _>>()?),
-            DELIVER => Self::Deliver((0..count).map(|_| rest.tx()).collect::<Result<_, _>>()?),
+            ANNOUNCE => Self::Announce(items.map(|_| key(&mut reader)).collect::<Result<_, _>>()?),
+            REQUEST => Self::Request(items.map(|_| key(&mut reader)).collect::<Result<_, _>>()?),
+            DELIVER => Self::Deliver(items.map(|_| tx(&mut reader)).collect::<Result<_, _>>()?),
             _ => return Err("a message is of no known type"),
         };
-        if !rest.0.is_empty() {
-            return Err("a message has more bytes than it says");
-        }
+        reader.finish().map_err(reason)?;
         Ok(message)
     }
 }
 
-/// What is left of a message.
-struct Rest(Bytes);
+fn name(reader: &mut Reader<'_>) -> Result<(TxKind, ChainId, Id), &'static str> {
+    let kind = kind_of(reader.u8().map_err(reason)?).ok_or("a transaction is of no known kind")?;
+    Ok((kind, reader.id().map_err(reason)?, reader.id().map_err(reason)?))
+}
 
-impl Rest {
-    fn take(&mut self, len: usize) -> Result<Bytes, &'static str> {
-        match len <= self.0.len() {
-            true => Ok(self.0.split_to(len)),
-            false => Err("a message is cut off"),
-        }
-    }
+fn key(reader: &mut Reader<'_>) -> Result<TxKey, &'static str> {
+    let (kind, chain, id) = name(reader)?;
+    Ok(TxKey::new(chain, kind, id))
+}
 
-    fn array<const N: usize>(&mut self) -> Result<[u8; N], &'static str> {
-        let mut array = [0; N];
-        array.copy_from_slice(&self.take(N)?);
-        Ok(array)
-    }
+/// A transaction with bytes of its own: it may stay much longer than the message.
+fn tx(reader: &mut Reader<'_>) -> Result<ForwardedTx, &'static str> {
+    let (kind, chain, id) = name(reader)?;
+    let bytes = Bytes::copy_from_slice(reader.bytes().map_err(reason)?);
+    Ok(ForwardedTx { chain, kind, id, bytes })
+}
 
-    fn name(&mut self) -> Result<(TxKind, ChainId, Id), &'static str> {
-        let [code] = self.array()?;
-        let kind = kind_of(code).ok_or("a transaction is of no known kind")?;
-        Ok((kind, Id::new(self.array()?), Id::new(self.array()?)))
-    }
-
-    fn key(&mut self) -> Result<TxKey, &'static str> {
-        let (kind, chain, id) = self.name()?;
-        Ok(TxKey::new(chain, kind, id))
-    }
-
-    fn tx(&mut self) -> Result<ForwardedTx, &'static str> {
-        let (kind, chain, id) = self.name()?;
-        let len = u32::from_be_bytes(self.array()?);
-        let bytes = self.take(usize::try_from(len).unwrap_or(usize::MAX))?;
-        Ok(ForwardedTx { chain, kind, id, bytes })
+fn reason(error: CodecError) -> &'static str {
+    match error {
+        CodecError::TrailingBytes { .. } => "a message has more bytes than it says",
+        _ => "a message is cut off",
     }
 }
 
@@ -192,9 +178,9 @@ mod tests {
         assert_eq!(deliver.encode().len(), 3 + 4 * delivered_len(&txs[0]));
         for message in [Message::Announce(keys.clone()), Message::Request(keys), deliver] {
             let bytes = message.encode();
-            assert_eq!(Message::decode(bytes.clone()).unwrap(), message);
+            assert_eq!(Message::decode(&bytes).unwrap(), message);
             for len in 0..bytes.len() {
-                assert!(Message::decode(bytes.slice(..len)).is_err(), "{len} bytes");
+                assert!(Message::decode(&bytes[..len]).is_err(), "{len} bytes");
             }
         }
     }
@@ -211,7 +197,7 @@ mod tests {
             (key, "a transaction is of no known kind"),
             ([&[3, 0, 1, 0][..], &[0; 64], &[255; 4]].concat(), "a message is cut off"),
         ] {
-            assert_eq!(Message::decode(bytes.into()), Err(reason));
+            assert_eq!(Message::decode(&bytes), Err(reason));
         }
     }
 }

@@ -16,14 +16,13 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use bytes::Bytes;
 use commonware_cryptography::ed25519::PublicKey;
 use commonware_p2p::{Blocker, Receiver, Recipients, Sender};
 use commonware_runtime::Clock;
 use esker_chain::forward::{ExchangePools, ForwardedTx};
 use tracing::debug;
 
-use self::budget::Budgets;
+use self::budget::{Budgets, MAX_NAMES_AT_ONCE};
 pub(crate) use self::message::{MAX_ITEMS, Message, TxKey};
 use self::message::{MAX_MESSAGE, delivered_len};
 
@@ -39,8 +38,9 @@ const ANNOUNCE_AGAIN: Duration = Duration::from_secs(5);
 /// Transactions that a look announces.
 const MAX_ANNOUNCED: usize = 4 * MAX_ITEMS;
 
-/// Transactions that are to be announced. Those above it are announced with all that waits, later.
-const MAX_UNANNOUNCED: usize = 64 * MAX_ITEMS;
+/// Transactions that are to be announced. Those above it are announced with all that waits, later. A peer looks at
+/// all of them, and has as much room for what joins meanwhile.
+const MAX_UNANNOUNCED: usize = MAX_NAMES_AT_ONCE / 2;
 
 /// How long a peer has to deliver before another is asked.
 const DELIVERY: Duration = Duration::from_secs(2);
@@ -98,8 +98,7 @@ pub(crate) async fn run<E: Clock, B, S, R>(
             }
             received = receiver.recv() => {
                 let Ok((peer, bytes)) = received else { return };
-                let bytes = Bytes::copy_from_slice(bytes.as_ref());
-                let outgoing = match Message::decode(bytes) {
+                let outgoing = match Message::decode(bytes.as_ref()) {
                     Ok(message) => exchange.receive(clock.current(), peer, message),
                     Err(reason) => {
                         commonware_p2p::block!(blocker, peer, reason, "a peer's message about transactions is refused");
@@ -137,7 +136,7 @@ struct Exchange {
     asked: BTreeMap<PublicKey, BTreeSet<TxKey>>,
     /// Refused transactions, and until when they are not requested.
     refused: BTreeMap<TxKey, SystemTime>,
-    /// The network has validators only, so that these are few.
+    /// Of each peer since the start of the epoch: a network lets in at most 255.
     budgets: BTreeMap<PublicKey, Budgets>,
 }
 
@@ -203,8 +202,8 @@ impl Exchange {
         self.announce_all_at = now + ANNOUNCE_AGAIN;
         self.unannounced.clear();
         let unannounced = &mut self.unannounced;
-        self.pools.visit_waiting(&mut |tx| {
-            unannounced.push_back(TxKey::of(&tx));
+        self.pools.visit_waiting(&mut |chain, kind, id| {
+            unannounced.push_back(TxKey::new(chain, kind, id));
             match unannounced.len() < MAX_UNANNOUNCED {
                 true => ControlFlow::Continue(()),
                 false => ControlFlow::Break(()),

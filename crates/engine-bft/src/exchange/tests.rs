@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use bytes::Bytes;
 use commonware_codec::{Copying, DecodeExt as _};
 use commonware_cryptography::Signer as _;
 use commonware_cryptography::ed25519::PrivateKey;
@@ -43,6 +44,10 @@ impl ExchangePool for Pool {
 
     fn waiting(&self, id: &Id) -> Option<ForwardedTx> {
         self.txs.lock().get(id).cloned()
+    }
+
+    fn visit_waiting_ids(&self, visit: &mut dyn FnMut(Id) -> ControlFlow<()>) {
+        let _stopped = self.txs.lock().keys().copied().try_for_each(visit);
     }
 
     fn admit(&self, tx: &ForwardedTx) -> Result<(), String> {
@@ -113,7 +118,7 @@ fn round(seconds: u64, from: &mut Node, to: &mut Node) -> [usize; 3] {
                 Message::Deliver(_) => 2,
             };
             counts[kind] += 1;
-            let message = Message::decode(message.encode()).unwrap();
+            let message = Message::decode(&message.encode()).unwrap();
             answers.extend(to.exchange.receive(at(seconds), from.key.clone(), message));
         }
         answers
@@ -306,6 +311,37 @@ fn more_news_than_can_be_remembered_is_announced_with_all_that_waits() {
     }
     assert_eq!(round(1, &mut a, &mut b), [1, 1, 1]);
     assert!(b.has(b"forgotten"));
+}
+
+#[test]
+fn a_peer_looks_at_all_that_is_announced_at_once() {
+    let (mut a, mut b) = (Node::new(1), Node::new(2));
+    for n in 0..40_000_u32 {
+        let tx = ForwardedTx { id: Id::sha256(&n.to_be_bytes()), ..tx(b"") };
+        a.pool.txs.lock().insert(tx.id, tx);
+    }
+    let mut announce = |a: &mut Node, seconds| {
+        let mut names = 0;
+        loop {
+            let outgoing = a.exchange.look(at(seconds));
+            if outgoing.is_empty() {
+                return names;
+            }
+            for (_, message) in outgoing {
+                let Message::Announce(keys) = message else { panic!("{message:?}") };
+                names += keys.len();
+                let budgets = budgets_of(&mut b.exchange.budgets, &a.key, at(seconds));
+                assert!(budgets.may_announce(at(seconds), keys.len()), "{names} names");
+            }
+        }
+    };
+    assert_eq!(announce(&mut a, 0), MAX_UNANNOUNCED);
+    // What joins meanwhile has room too.
+    for n in 0..10_000_u32 {
+        a.exchange.pools.announce(chain(), TxKind::Evm, Id::sha256(&n.to_le_bytes()));
+    }
+    assert_eq!(announce(&mut a, 0), 10_000);
+    assert_eq!(announce(&mut a, 5), MAX_UNANNOUNCED);
 }
 
 #[test]

@@ -1,11 +1,14 @@
 //! Four validators in one deterministic process: virtual time, a simulated network, crashes, partitions, delays and
-//! restarts that follow from a seed. The chains are toys, which are quick, or the X-Chain and the C-Chain.
+//! restarts that follow from a seed. The chains are toys, which are quick, or the X-Chain and the C-Chain. In some runs
+//! a fifth node becomes a validator on the way.
 //!
 //! A failing seed is run again as its message says.
 
 mod chains;
+mod change;
 mod machine;
 pub(crate) mod network;
+mod phases;
 mod run;
 mod scenario;
 mod toys;
@@ -16,7 +19,7 @@ use std::thread;
 
 use chains::{Chains, KINDS};
 use esker_primitives::sync::Mutex;
-use run::{Outcome, run_seed};
+use run::{Outcome, run_change, run_seed};
 use scenario::Counts;
 use toys::Toys;
 
@@ -24,6 +27,9 @@ use crate::any_tx::What;
 
 /// Seeds of an ordinary test run.
 const SEEDS: u64 = 50;
+
+/// And of one in which the validators change, which has more nodes.
+const CHANGE_SEEDS: u64 = 20;
 
 /// A simulation, from a seed.
 type Run = fn(u64) -> Outcome;
@@ -62,7 +68,7 @@ fn run_seeds(run: Run, seeds: std::ops::Range<u64>, test: &str) -> Counts {
 }
 
 /// Runs the seed that the environment names, twice, or all of an ordinary run.
-fn run_usual(run: Run, test: &str) -> Counts {
+fn run_usual(run: Run, seeds: u64, test: &str) -> Counts {
     match std::env::var("ESKER_BFT_SEED") {
         Ok(seed) => {
             let seed: u64 = seed.parse().expect("ESKER_BFT_SEED is a number");
@@ -70,7 +76,7 @@ fn run_usual(run: Run, test: &str) -> Counts {
             assert_eq!(outcome, run(seed), "the seed decides the run");
             outcome.counts
         }
-        Err(_) => run_seeds(run, 0..SEEDS, test),
+        Err(_) => run_seeds(run, 0..seeds, test),
     }
 }
 
@@ -83,6 +89,20 @@ fn run_many(run: Run, test: &str) -> Counts {
 
 const TOYS: &str = "validators_agree_through_crashes_partitions_and_delays";
 const CHAINS: &str = "real_chains_agree_through_crashes_partitions_and_delays";
+
+const CHANGE: &str = "validators_change_through_crashes_partitions_and_delays";
+const CHAINS_CHANGE: &str = "real_chains_go_on_while_validators_change";
+
+/// The seeds of a run together have agreed changes, others, and faults when they come.
+fn meets_changes(counts: &Counts) {
+    println!("{counts:?}");
+    if std::env::var("ESKER_BFT_SEED").is_ok() {
+        return;
+    }
+    for expected in ["changed", "not changed", "crashes at the change", "cuts at the change"] {
+        assert!(counts.contains_key(expected), "no {expected}: {counts:?}");
+    }
+}
 
 /// The seeds of a run together have every fault, every kind of transaction, and some that others made impossible.
 fn meets_all(counts: &Counts) {
@@ -101,7 +121,7 @@ fn meets_all(counts: &Counts) {
 
 #[test]
 fn validators_agree_through_crashes_partitions_and_delays() {
-    run_usual(run_seed::<Toys>, TOYS);
+    run_usual(run_seed::<Toys>, SEEDS, TOYS);
 }
 
 #[test]
@@ -112,7 +132,7 @@ fn slow_validators_agree_in_many_runs() {
 
 #[test]
 fn real_chains_agree_through_crashes_partitions_and_delays() {
-    meets_all(&run_usual(run_seed::<Chains>, CHAINS));
+    meets_all(&run_usual(run_seed::<Chains>, SEEDS, CHAINS));
 }
 
 #[test]
@@ -122,8 +142,30 @@ fn slow_real_chains_agree_in_many_runs() {
 }
 
 #[test]
+fn validators_change_through_crashes_partitions_and_delays() {
+    meets_changes(&run_usual(run_change::<Toys>, CHANGE_SEEDS, CHANGE));
+}
+
+#[test]
+#[ignore = "takes minutes: just bft-seeds"]
+fn slow_validators_change_in_many_runs() {
+    meets_changes(&run_many(run_change::<Toys>, CHANGE));
+}
+
+#[test]
+fn real_chains_go_on_while_validators_change() {
+    meets_changes(&run_usual(run_change::<Chains>, CHANGE_SEEDS, CHAINS_CHANGE));
+}
+
+#[test]
+#[ignore = "takes minutes: just chain-seeds"]
+fn slow_real_chains_go_on_in_many_runs_while_validators_change() {
+    meets_changes(&run_many(run_change::<Chains>, CHAINS_CHANGE));
+}
+
+#[test]
 fn the_same_seed_gives_the_same_run() {
-    for run in [run_seed::<Toys>, run_seed::<Chains>] as [Run; 2] {
+    for run in [run_seed::<Toys>, run_seed::<Chains>, run_change::<Toys>] as [Run; 3] {
         let first: Outcome = run(7);
         assert_eq!(run(7), first);
         assert!(first.height > 0, "{first:?}");

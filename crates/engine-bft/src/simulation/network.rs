@@ -47,6 +47,7 @@ impl Quality {
 }
 
 /// All links between the nodes.
+#[derive(Clone)]
 pub(crate) struct Wires {
     oracle: Oracle<PublicKey, Context>,
     nodes: Vec<PublicKey>,

@@ -10,16 +10,20 @@ use esker_chain::{BundleId, ChainMachine};
 use esker_primitives::Id;
 use esker_primitives::sync::Mutex;
 
+use super::change::{Change, NETWORK};
 use super::machine::VirtualMachine;
 use super::network::{Quality, Wires};
+use super::phases::Phases;
 use super::scenario::{Counts, Opened, Random, Scenario};
-use crate::ValidatorKey;
 use crate::changes::{ChangeHistory, ChangeState, MemoryChangeLog};
-use crate::settings::{Committee, Timings};
-use crate::shared::Shared;
-use crate::stack::{self, Validator};
+use crate::settings::Timings;
+use crate::{ValidatorAddress, ValidatorKey, ValidatorPublicKey};
 
 const NODES: usize = 4;
+
+/// Age of the last bundle from which an idle leader makes another one, where the validators change: there are enough
+/// bundles to come to the change.
+const SHORT_HEARTBEAT: Duration = Duration::from_millis(300);
 
 /// When a run begins, Unix seconds.
 pub(super) const START_S: u64 = 1_795_265_100;
@@ -46,6 +50,7 @@ pub(super) struct Outcome {
 struct Node<C> {
     chains: C,
     machine: Arc<VirtualMachine>,
+    changes: Arc<ChangeState>,
     handle: Handle<()>,
     run: u64,
     /// Its next write fails; then it is killed.
@@ -68,14 +73,30 @@ struct World<S: Scenario> {
     checked: Vec<u64>,
     counts: Counts,
     random: Random,
+    /// A change of the validators.
+    change: Option<Change>,
+    /// What each node knows of changes.
+    logs: Vec<Arc<MemoryChangeLog>>,
+    /// Its promises, on a disk.
+    folder: tempfile::TempDir,
 }
 
 /// Runs a seed; panics if a rule is broken. Every fifth one loses all nodes at once in the middle.
 pub(super) fn run_seed<S: Scenario + Send + 'static>(seed: u64) -> Outcome {
+    run_world(seed, World::<S>::new(seed, NODES))
+}
+
+/// As [`run_seed`], with a fifth node and a change of the validators.
+pub(super) fn run_change<S: Scenario + Send + 'static>(seed: u64) -> Outcome {
+    let mut world = World::<S>::new(seed, NODES + 1);
+    world.change = Some(Change::new(&world.keys, &mut world.random));
+    run_world(seed, world)
+}
+
+fn run_world<S: Scenario + Send + 'static>(seed: u64, mut world: World<S>) -> Outcome {
     let config = deterministic::Config::new()
         .with_seed(seed)
         .with_start_time(UNIX_EPOCH + Duration::from_secs(START_S));
-    let mut world = World::<S>::new(seed);
     let runner = deterministic::Runner::new(config);
     if !seed.is_multiple_of(5) {
         return runner.start(|context| async move {
@@ -86,9 +107,7 @@ pub(super) fn run_seed<S: Scenario + Send + 'static>(seed: u64) -> Outcome {
     let (mut world, checkpoint) = runner.start_and_recover(|context| async move {
         world.faults(&context, 0..STEPS / 2).await;
         // All processes end; what was not on the disk is lost.
-        for node in 0..NODES {
-            world.crash(node).await;
-        }
+        world.crash_all().await;
         world
     });
     deterministic::Runner::from(checkpoint).start(|context| async move {
@@ -98,29 +117,32 @@ pub(super) fn run_seed<S: Scenario + Send + 'static>(seed: u64) -> Outcome {
 }
 
 impl<S: Scenario> World<S> {
-    fn new(seed: u64) -> Self {
-        let keys = (0..NODES).map(|node| ValidatorKey::from_bytes(&[node as u8 + 1; 32])).collect();
+    fn new(seed: u64, nodes: usize) -> Self {
+        let keys = (0..nodes).map(|node| ValidatorKey::from_bytes(&[node as u8 + 1; 32])).collect();
         let mut world = Self {
             keys,
-            scenario: S::new(NODES),
+            scenario: S::new(nodes),
             nodes: Vec::new(),
             runs: 0,
             skews: Vec::new(),
             failures: Arc::new(Mutex::new_named("simulation.failures", Vec::new())),
             bundles: BTreeMap::new(),
-            checked: vec![0; NODES],
+            checked: vec![0; nodes],
             counts: Counts::new(),
             random: Random::new(seed),
+            change: None,
+            logs: (0..nodes).map(|_| Arc::default()).collect(),
+            folder: tempfile::tempdir().unwrap(),
         };
-        world.skews = (0..NODES).map(|_| world.random.below(4_000) as i64 - 2_000).collect();
+        world.skews = (0..nodes).map(|_| world.random.below(4_000) as i64 - 2_000).collect();
         world
     }
 
     async fn connect(&mut self, context: &Context) -> Wires {
         let keys = self.keys.iter().map(|key| key.public_key().library()).collect();
         let wires = Wires::start(context, keys).await;
-        self.nodes = (0..NODES).map(|_| None).collect();
-        for node in 0..NODES {
+        self.nodes = self.keys.iter().map(|_| None).collect();
+        for node in 0..self.nodes.len() {
             self.start(context, &wires, node).await;
         }
         wires
@@ -133,34 +155,44 @@ impl<S: Scenario> World<S> {
         let Opened { chains, machine, clock, pools } = self.scenario.open(node);
         let time = context.child("machine");
         let machine = Arc::new(VirtualMachine::new(machine, clock, time, self.skews[node]));
-        let (shared, failure) = Shared::new(machine.last_final().0);
-        let keys: Vec<_> = self.keys.iter().map(ValidatorKey::public_key).collect();
-        let members = (0..).zip(&keys);
-        let members = members.map(|(n, key)| (*key, format!("node-{n}:1").parse().unwrap()));
-        let history = ChangeHistory::new(12345, Id::ZERO, members.collect()).unwrap();
-        let (key, log) = (self.keys[node].clone(), Arc::new(MemoryChangeLog::default()));
-        let changes = ChangeState::open(key, None, log, history, &[]).await.unwrap();
-        changes.begin(machine.last_final().0).unwrap();
-        changes.set_votes(true);
-        let validator = Validator {
-            key: self.keys[node].clone(),
-            votes: true,
-            committee: Committee::new(12345, Id::ZERO, &keys).unwrap(),
-            changes: Arc::new(changes),
-            track: Box::new(|_| {}),
-            timings: Timings::default(),
-            machine: Arc::clone(&machine) as Arc<dyn ChainMachine>,
-            shared: Arc::new(shared),
-            pools,
-            partition: format!("node{node}-"),
+        let members = self.change.as_ref().map_or_else(|| self.all(), Change::first);
+        let history = ChangeHistory::new(NETWORK, Id::ZERO, members).unwrap();
+        let folder = self.change.as_ref().map(|_| self.folder.path().join(node.to_string()));
+        let (key, log) = (self.keys[node].clone(), self.logs[node].clone());
+        let changes = ChangeState::open(key.clone(), folder, log, history, &[]).await.unwrap();
+        let changes = Arc::new(changes);
+        let default = Timings::default();
+        let timings = match &self.change {
+            None => default,
+            Some(_) => Timings { heartbeat: SHORT_HEARTBEAT, ..default },
         };
-        let links = wires.connect(node).await;
+        let phases = Phases {
+            node,
+            key,
+            changes: Arc::clone(&changes),
+            timings,
+            machine: Arc::clone(&machine) as Arc<dyn ChainMachine>,
+            pools,
+            wires: wires.clone(),
+        };
         let failures = Arc::clone(&self.failures);
         let handle = context.spawn(move |context| async move {
-            let error = stack::run(context, validator, failure, links).await;
+            let error = phases.run(context).await;
             failures.lock().push((node, run, error.to_string()));
         });
-        self.nodes[node] = Some(Node { chains, machine, handle, run, is_dying: false });
+        self.nodes[node] = Some(Node { chains, machine, changes, handle, run, is_dying: false });
+    }
+
+    fn all(&self) -> Vec<(ValidatorPublicKey, ValidatorAddress)> {
+        let member = |(n, key): (u32, &ValidatorKey)| {
+            (key.public_key(), format!("node-{n}:1").parse().unwrap())
+        };
+        (0..).zip(&self.keys).map(member).collect()
+    }
+
+    /// A node, at random.
+    fn any(&mut self) -> usize {
+        self.random.below(self.keys.len() as u64) as usize
     }
 
     fn count(&mut self, what: &str) {
@@ -170,6 +202,12 @@ impl<S: Scenario> World<S> {
     /// Kills a node.
     async fn crash(&mut self, node: usize) {
         self.end(node, false).await;
+    }
+
+    async fn crash_all(&mut self) {
+        for node in 0..self.nodes.len() {
+            self.crash(node).await;
+        }
     }
 
     /// Ends a node: it is killed, or stops in order.
@@ -192,7 +230,7 @@ impl<S: Scenario> World<S> {
         for step in steps {
             match self.random.below(24) {
                 0 | 1 => {
-                    let node = self.random.below(NODES as u64) as usize;
+                    let node = self.any();
                     self.crash(node).await;
                 }
                 2..=4 => {
@@ -202,7 +240,7 @@ impl<S: Scenario> World<S> {
                 }
                 5 => {
                     self.count("cuts");
-                    let lonely = self.random.below(NODES as u64) as usize;
+                    let lonely = self.any();
                     let cut = |a, b| {
                         if a == lonely || b == lonely { Quality::Cut } else { Quality::Good }
                     };
@@ -219,11 +257,11 @@ impl<S: Scenario> World<S> {
                 7 => wires.set_all(|_, _| Quality::Bad).await,
                 8..=10 => wires.set_all(|_, _| Quality::Good).await,
                 11 => {
-                    let node = self.random.below(NODES as u64) as usize;
+                    let node = self.any();
                     self.end(node, true).await;
                 }
                 12 => {
-                    let node = self.random.below(NODES as u64) as usize;
+                    let node = self.any();
                     let is_written = self.random.below(2) == 0;
                     if let Some(running) = &mut self.nodes[node] {
                         running.is_dying = self.scenario.fail_next_write(node, is_written);
@@ -231,6 +269,7 @@ impl<S: Scenario> World<S> {
                 }
                 _ => {}
             }
+            self.change(step, &wires).await;
             self.users(|scenario, nodes, random| scenario.act(step, nodes, random));
             context.sleep(STEP).await;
             self.check(step).await;
@@ -239,11 +278,40 @@ impl<S: Scenario> World<S> {
         assert!(blocked.is_empty(), "honest validators refuse each other: {blocked:?}");
     }
 
+    /// Operators approve the change, and when it comes there are more faults.
+    async fn change(&mut self, step: u64, wires: &Wires) {
+        let Some(change) = &mut self.change else { return };
+        for (number, node) in self.nodes.iter().enumerate() {
+            if let Some(node) = node {
+                change.approve(step, number, &node.changes, node.machine.last_final().0);
+            }
+        }
+        let lasts = self.nodes.iter().flatten().map(|node| node.machine.last_final().0);
+        if !lasts.into_iter().any(|last| change.is_near(last)) {
+            return;
+        }
+        match self.random.below(8) {
+            0 | 1 => {
+                self.count("crashes at the change");
+                let node = self.any();
+                self.crash(node).await;
+            }
+            2 => {
+                self.count("cuts at the change");
+                let lonely = self.any();
+                let cut = |a, b| match a == lonely || b == lonely {
+                    true => Quality::Cut,
+                    false => Quality::Good,
+                };
+                wires.set_all(cut).await;
+            }
+            _ => {}
+        }
+    }
+
     /// All nodes run and are connected: soon they have the same bundles and all transactions.
     async fn heal(mut self, context: &Context) -> Outcome {
-        for node in 0..NODES {
-            self.crash(node).await;
-        }
+        self.crash_all().await;
         let wires = self.connect(context).await;
         wires.set_all(|_, _| Quality::Good).await;
         let mut step = STEPS;
@@ -258,6 +326,14 @@ impl<S: Scenario> World<S> {
         let nodes: Vec<_> = self.live().map(|(_, node)| &node.chains).collect();
         let counts = self.scenario.finish(&nodes);
         self.counts.extend(counts);
+        if let Some(change) = &self.change {
+            let check = |(_, node): (usize, &Node<S::Chains>)| {
+                change.check(&node.changes, node.machine.as_ref())
+            };
+            let changed: Vec<_> = self.live().map(check).collect();
+            assert!(changed.iter().all(|has| *has == changed[0]), "{changed:?}");
+            self.count(if changed[0] { "changed" } else { "not changed" });
+        }
         self.nodes.clear();
         let trace = context.auditor().state();
         Outcome { height, tip, counts: self.counts, trace }
@@ -311,7 +387,13 @@ impl<S: Scenario> World<S> {
 
     fn is_complete(&self) -> bool {
         let heights: Vec<_> = self.live().map(|(_, node)| node.machine.last_final().0).collect();
-        heights.len() == NODES
+        let states: Vec<_> = self.live().map(|(_, node)| &*node.changes).collect();
+        let is_changed = |node: &Node<S::Chains>| match &self.change {
+            None => true,
+            Some(change) => change.is_complete(&states, node.machine.as_ref()),
+        };
+        heights.len() == self.keys.len()
+            && self.live().all(|(_, node)| is_changed(node))
             && heights.iter().all(|height| *height == heights[0])
             && self.live().all(|(_, node)| self.scenario.is_complete(&node.chains))
     }
@@ -319,7 +401,8 @@ impl<S: Scenario> World<S> {
     fn describe(&self) -> String {
         let node = |(i, node): (usize, &Node<S::Chains>)| {
             let has = self.scenario.describe(&node.chains);
-            format!("node {i} at {} with {has}", node.machine.last_final().0)
+            let (last, epoch) = (node.machine.last_final().0, node.changes.epoch());
+            format!("node {i} at {last} in epoch {epoch} with {has}")
         };
         let nodes: Vec<_> = self.live().map(node).collect();
         nodes.join(", ")

@@ -8,15 +8,14 @@ use commonware_consensus::types::Height;
 use commonware_runtime::buffer::paged::CacheRef;
 use commonware_runtime::{Clock, Handle, Metrics, Storage};
 use commonware_storage::archive::{Archive, Identifier};
-use esker_chain::ChainMachine;
 
-use super::{Recent, StoreError, open, pruned_below};
+use super::{FinalBundles, Recent, StoreError, open, pruned_below};
 use crate::block::{BundleBlock, Digest, id_of};
 use crate::stack::MAX_NETWORK_BUNDLE;
 
 /// The machine's final bundles, and an archive of those that marshal has and the machine does not have yet.
 pub(crate) struct BundleStore<E: Storage + Metrics + Clock> {
-    machine: Arc<dyn ChainMachine>,
+    finals: Arc<FinalBundles<E>>,
     recent: Recent<E, Arc<BundleBlock>>,
 }
 
@@ -24,21 +23,16 @@ impl<E: Storage + Metrics + Clock> BundleStore<E> {
     pub(crate) async fn open(
         context: E,
         partition: &str,
-        machine: Arc<dyn ChainMachine>,
+        finals: Arc<FinalBundles<E>>,
         cache: CacheRef,
     ) -> Result<Self, StoreError> {
         let recent =
             open(context, format!("{partition}bundles"), cache, MAX_NETWORK_BUNDLE).await?;
-        Ok(Self { machine, recent })
+        Ok(Self { finals, recent })
     }
 
     fn last(&self) -> u64 {
-        self.machine.last_final().0
-    }
-
-    fn of_machine(&self, height: u64) -> Result<Option<Arc<BundleBlock>>, StoreError> {
-        let stored = self.machine.bundle_at(height)?;
-        Ok(stored.map(|(bundle, _)| Arc::new(BundleBlock::new(bundle))))
+        self.finals.last()
     }
 }
 
@@ -75,11 +69,12 @@ impl<E: Storage + Metrics + Clock> Blocks for BundleStore<E> {
     ) -> Result<Option<Arc<BundleBlock>>, StoreError> {
         let height = match id {
             Identifier::Index(height) => Some(height),
-            Identifier::Key(digest) => self.machine.height_of(&id_of(digest))?,
+            Identifier::Key(digest) => self.finals.height_of(&id_of(digest)).await?,
         };
         // The machine first: what it has may be pruned from the archive at any time.
         if let Some(height) = height.filter(|height| *height <= self.last()) {
-            return self.of_machine(height);
+            let stored = self.finals.bundle_at(height).await?;
+            return Ok(stored.map(|(bundle, _)| Arc::new(BundleBlock::new(bundle))));
         }
         Ok(Archive::get(&self.recent, id).await?)
     }

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use commonware_codec::{Decode, Read};
 use commonware_consensus::marshal::store::Certificates;
 use commonware_consensus::simplex::scheme::ed25519::Scheme;
 use commonware_consensus::simplex::types::Finalization;
@@ -10,68 +9,35 @@ use commonware_consensus::types::Height;
 use commonware_runtime::buffer::paged::CacheRef;
 use commonware_runtime::{Clock, Handle, Metrics, Storage};
 use commonware_storage::archive::{Archive, Identifier};
-use esker_chain::ChainMachine;
 
-use super::{Recent, StoreError, open, pruned_below};
-use crate::block::{Digest, digest_of, id_of};
+use super::{FinalBundles, Recent, StoreError, open, pruned_below};
+use crate::block::{Digest, id_of};
 use crate::settings::MAX_VALIDATORS;
-
-/// Bundles below the last one in which the newest certificate is looked for.
-const MAX_SEARCH: u64 = 1024;
 
 /// The proof of finality of a bundle.
 pub(crate) type Certificate = Finalization<Scheme, Digest>;
 
-type Codec = <Certificate as Read>::Cfg;
-
 /// The proofs of the machine's final bundles, and an archive of the last ones. A bundle that became final through a
 /// later one may have none.
 pub(crate) struct CertificateStore<E: Storage + Metrics + Clock> {
-    machine: Arc<dyn ChainMachine>,
-    codec: Codec,
+    finals: Arc<FinalBundles<E>>,
     recent: Recent<E, Certificate>,
     /// The highest bundle with a proof when the engine started.
     newest: Option<u64>,
 }
 
 impl<E: Storage + Metrics + Clock> CertificateStore<E> {
+    /// `newest` is the highest bundle with a proof.
     pub(crate) async fn open(
         context: E,
         partition: &str,
-        machine: Arc<dyn ChainMachine>,
+        (finals, newest): (Arc<FinalBundles<E>>, Option<u64>),
         cache: CacheRef,
     ) -> Result<Self, StoreError> {
-        // Of all epochs, whose validators may be more or fewer.
-        let codec: Codec = MAX_VALIDATORS;
-        let recent = open(context, format!("{partition}certificates"), cache, codec).await?;
-        let newest = newest_proof(machine.as_ref(), &codec)?.map(|(height, _)| height);
-        Ok(Self { machine, codec, recent, newest })
+        let name = format!("{partition}certificates");
+        let recent = open(context, name, cache, MAX_VALIDATORS).await?;
+        Ok(Self { finals, recent, newest })
     }
-}
-
-/// The newest certificate among the last final bundles.
-pub(crate) fn newest_proof(
-    machine: &dyn ChainMachine,
-    codec: &Codec,
-) -> Result<Option<(u64, Certificate)>, StoreError> {
-    let (last, _) = machine.last_final();
-    for height in (last.saturating_sub(MAX_SEARCH)..=last).rev() {
-        if let Some(certificate) = proof_at(machine, codec, height)? {
-            return Ok(Some((height, certificate)));
-        }
-    }
-    Ok(None)
-}
-
-fn proof_at(
-    machine: &dyn ChainMachine,
-    codec: &Codec,
-    height: u64,
-) -> Result<Option<Certificate>, StoreError> {
-    let Some((bundle, Some(proof))) = machine.bundle_at(height)? else { return Ok(None) };
-    let failed = |error| StoreError::Certificate { height, error };
-    let certificate = Certificate::decode_cfg(proof, codec).map_err(failed)?;
-    Ok((certificate.proposal.payload == digest_of(&bundle.id())).then_some(certificate))
 }
 
 impl<E: Storage + Metrics + Clock> Certificates for CertificateStore<E> {
@@ -88,7 +54,7 @@ impl<E: Storage + Metrics + Clock> Certificates for CertificateStore<E> {
     ) -> Result<Self, StoreError> {
         let height = height.get();
         self.recent = Archive::put(self.recent, height, digest, certificate).await?;
-        if let Some(min) = pruned_below(height, self.machine.last_final().0) {
+        if let Some(min) = pruned_below(height, self.finals.last()) {
             self.recent = self.recent.prune(min).await?;
         }
         Ok(self)
@@ -108,13 +74,13 @@ impl<E: Storage + Metrics + Clock> Certificates for CertificateStore<E> {
     async fn get(&self, id: Identifier<'_, Digest>) -> Result<Option<Certificate>, StoreError> {
         let height = match &id {
             Identifier::Index(height) => Some(*height),
-            Identifier::Key(digest) => self.machine.height_of(&id_of(digest))?,
+            Identifier::Key(digest) => self.finals.height_of(&id_of(digest)).await?,
         };
         if let Some(certificate) = Archive::get(&self.recent, id).await? {
             return Ok(Some(certificate));
         }
         match height {
-            Some(height) => proof_at(self.machine.as_ref(), &self.codec, height),
+            Some(height) => self.finals.proof_at(height).await,
             None => Ok(None),
         }
     }
@@ -123,7 +89,7 @@ impl<E: Storage + Metrics + Clock> Certificates for CertificateStore<E> {
         if Archive::has(&self.recent, Identifier::Index(height.get())).await? {
             return Ok(true);
         }
-        Ok(proof_at(self.machine.as_ref(), &self.codec, height.get())?.is_some())
+        Ok(self.finals.proof_at(height.get()).await?.is_some())
     }
 
     async fn prune(self, _: Height) -> Result<Self, StoreError> {

@@ -3,6 +3,7 @@
 
 mod blocks;
 mod certificates;
+mod finals;
 
 use commonware_runtime::buffer::paged::CacheRef;
 use commonware_runtime::{Clock, Metrics, Storage};
@@ -13,7 +14,8 @@ use esker_chain::ChainError;
 use thiserror::Error;
 
 pub(crate) use self::blocks::BundleStore;
-pub(crate) use self::certificates::{Certificate, CertificateStore, newest_proof};
+pub(crate) use self::certificates::{Certificate, CertificateStore};
+pub(crate) use self::finals::FinalBundles;
 use crate::block::Digest;
 
 /// Heights of a section of an archive. An archive keeps the last one or two of them.

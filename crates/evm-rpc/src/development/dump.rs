@@ -112,14 +112,14 @@ pub(super) async fn load(
     node: Arc<DevelopmentNode>,
     (Data(bytes),): (Data,),
 ) -> Result<bool, RpcError> {
-    node.controls()?;
+    node.controls_to_write()?;
     let read = tokio::task::spawn_blocking({
         let node = Arc::clone(&node);
         move || changes(&node, &parse(&bytes)?)
     });
     let changes = read.await.map_err(refused)??;
     if !changes.is_empty() {
-        node.controls()?.change(changes).await.map_err(refused)?;
+        node.controls_to_write()?.change(changes).await.map_err(refused)?;
     }
     Ok(true)
 }

@@ -8,6 +8,7 @@ mod header;
 mod impersonation;
 mod mining;
 mod numbers;
+mod reorg;
 mod snapshots;
 mod state;
 mod time;
@@ -24,7 +25,6 @@ use esker_rpc::{MethodTable, RpcError, Service, cost};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-pub use self::mining::IntervalMining;
 use crate::evm::TransactApi;
 use crate::read_error;
 use crate::wire::{Big, Hash, Uint64};
@@ -38,8 +38,6 @@ pub struct DevelopmentNode {
     pub chain: Arc<Evm>,
     /// Snapshots of all chains of the node.
     pub snapshots: Arc<Snapshots>,
-    /// Blocks at regular times.
-    pub interval: IntervalMining,
     /// Version of the node, without its name.
     pub version: &'static str,
     /// Another one in each run.
@@ -49,6 +47,13 @@ pub struct DevelopmentNode {
 impl DevelopmentNode {
     fn controls(&self) -> Result<&Arc<Controls>, RpcError> {
         self.chain.controls().ok_or_else(|| refused("this node follows another one's decisions"))
+    }
+
+    /// The controls, for what needs a later write.
+    fn controls_to_write(&self) -> Result<&Arc<Controls>, RpcError> {
+        let controls = self.controls()?;
+        self.chain.ensure_writable().map_err(refused)?;
+        Ok(controls)
     }
 
     /// Time of the last block of any chain of the node, Unix s.
@@ -91,6 +96,8 @@ pub fn development_methods(node: &Arc<DevelopmentNode>) -> Service {
         .params(&["options"])
         .on_list_async("rollback", snapshots::rollback)
         .params(&["blocks"])
+        .on_list_async("reorg", reorg::reorg)
+        .params(&["depth", "transactions"])
         .on_list_async("dealERC20", tokens::deal)
         .params(&["address", "token", "units"])
         .on_list_async("setERC20Allowance", tokens::set_allowance)

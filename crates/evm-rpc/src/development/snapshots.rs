@@ -14,8 +14,9 @@ use crate::wire::{Hash, Uint64};
 
 /// Takes a snapshot; its ID.
 pub(super) async fn take(node: Arc<DevelopmentNode>, (): ()) -> Result<Uint64, RpcError> {
-    node.controls()?;
-    node.snapshots.take().await.map(Uint64).map_err(refused)
+    node.controls_to_write()?;
+    let take = async move { node.snapshots.take().await };
+    tokio::spawn(take).await.map_err(refused)?.map(Uint64).map_err(refused)
 }
 
 /// Goes back to a snapshot; false if there is none of this ID.
@@ -23,6 +24,7 @@ pub(super) async fn revert(
     node: Arc<DevelopmentNode>,
     (Number(id),): (Number,),
 ) -> Result<bool, RpcError> {
+    node.controls_to_write()?;
     match u64::try_from(id) {
         // A task of its own: a client that goes away leaves nothing half-done.
         Ok(id) => tokio::spawn(async move { node.snapshots.revert(id).await })
@@ -68,11 +70,10 @@ pub(super) async fn reset(
     node: Arc<DevelopmentNode>,
     (options,): (Option<ResetOptions>,),
 ) -> Result<(), RpcError> {
-    node.controls()?;
+    node.controls_to_write()?;
     if options.unwrap_or_default().forks {
         return Err(refused(super::header::NO_FORK));
     }
-    node.interval.stop();
     let reset = async move { node.snapshots.reset().await };
     tokio::spawn(reset).await.map_err(refused)?.map_err(refused)
 }
@@ -90,7 +91,7 @@ pub(super) async fn rollback(
     node: Arc<DevelopmentNode>,
     (blocks,): (Option<Number>,),
 ) -> Result<(), RpcError> {
-    node.controls()?;
+    node.controls_to_write()?;
     let blocks = blocks.map_or(Ok(1), |blocks| blocks.to_u64("number of blocks"))?;
     let rollback = async move { node.snapshots.rollback(&node.chain, blocks).await };
     tokio::spawn(rollback).await.map_err(refused)?.map_err(refused)

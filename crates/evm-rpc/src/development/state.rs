@@ -10,7 +10,7 @@ use super::{DevelopmentNode, refused};
 use crate::wire::{Addr, Data};
 
 async fn change(node: &DevelopmentNode, change: WantedChange) -> Result<(), RpcError> {
-    node.controls()?.change(vec![change]).await.map_err(refused)
+    node.controls_to_write()?.change(vec![change]).await.map_err(refused)
 }
 
 /// Sets the balance of an account, wei.

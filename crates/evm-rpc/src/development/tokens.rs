@@ -49,7 +49,7 @@ async fn set_return(
     input: Bytes,
     units: U256,
 ) -> Result<(), RpcError> {
-    node.controls()?;
+    node.controls_to_write()?;
     let request = CallRequest { to: Some(token), input, ..CallRequest::default() };
     let found = tokio::task::spawn_blocking({
         let node = Arc::clone(&node);
@@ -57,7 +57,7 @@ async fn set_return(
     });
     let Some((account, slot)) = found.await.map_err(refused)?? else { return Ok(()) };
     let change = WantedChange::Storage(account, slot.into(), units);
-    node.controls()?.change(vec![change]).await.map_err(refused)
+    node.controls_to_write()?.change(vec![change]).await.map_err(refused)
 }
 
 struct Getter<'a> {

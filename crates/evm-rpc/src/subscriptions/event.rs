@@ -7,7 +7,7 @@ use alloy_primitives::{B256, Log};
 use bytes::Bytes;
 use esker_evm::chain::AcceptedBlock;
 use esker_evm::pool::PooledTx;
-use esker_evm::view::{BlockAccepted, ChainPosition};
+use esker_evm::view::{BlockAccepted, BlocksRemoved, ChainPosition};
 use esker_evm_state::types::{Receipt, SealedHeader, Transaction};
 use serde::Serialize;
 
@@ -16,6 +16,9 @@ use crate::wire::{Hash, LogReply, NewHead, ReceiptRef, TransactionReply};
 
 /// A block is reported in this order: the head, logs, transactions, receipts.
 pub(super) const SECTIONS: usize = 4;
+
+/// The section of logs, those of removed blocks too.
+const LOGS: usize = 1;
 
 /// The section of transactions, those of the pool too.
 const TRANSACTIONS: usize = 2;
@@ -31,6 +34,7 @@ const RECEIPT_BYTES: usize = 1400;
 #[derive(Debug)]
 pub(super) enum Event {
     Block(BlockEvent),
+    Removed(RemovedEvent),
     /// Of the pool: [`Source::Pending`] or [`Source::Dropped`].
     Pool(Source, Vec<PoolTx>),
 }
@@ -51,6 +55,14 @@ pub(super) struct BlockEvent {
     places: OnceLock<BTreeMap<B256, (usize, usize)>>,
     /// See [`Event::bytes`].
     bytes: usize,
+}
+
+/// Accepted blocks were removed.
+#[derive(Debug)]
+pub(super) struct RemovedEvent {
+    removed: Arc<BlocksRemoved>,
+    /// One for each of its logs.
+    texts: Vec<Text>,
 }
 
 /// A transaction that can run now, or that the pool dropped.
@@ -116,6 +128,11 @@ impl Event {
         })
     }
 
+    pub(super) fn removed(removed: Arc<BlocksRemoved>) -> Self {
+        let texts = removed.logs.iter().flatten().map(|_| Text::new()).collect();
+        Self::Removed(RemovedEvent { removed, texts })
+    }
+
     pub(super) fn pool(source: Source, txs: Vec<PooledTx>) -> Self {
         let item = |tx| PoolTx { tx, texts: TxTexts::default() };
         Self::Pool(source, txs.into_iter().map(item).collect())
@@ -124,6 +141,7 @@ impl Event {
     pub(super) fn source(&self) -> Source {
         match self {
             Self::Block(_) => Source::Blocks,
+            Self::Removed(_) => Source::RemovedLogs,
             Self::Pool(source, _) => *source,
         }
     }
@@ -132,6 +150,7 @@ impl Event {
     pub(super) fn bytes(&self) -> usize {
         match self {
             Self::Block(event) => event.bytes,
+            Self::Removed(event) => event.bytes(),
             Self::Pool(_, txs) => txs.iter().map(|tx| TX_BYTES + 4 * tx.tx.size()).sum(),
         }
     }
@@ -146,7 +165,10 @@ impl Event {
     ) -> Item {
         match self {
             Self::Block(event) if event.is_after(since) => event.item(section, item, kind),
-            Self::Block(_) => Item::End,
+            Self::Removed(event) if section == LOGS && event.removed.rewinds > since.rewinds => {
+                event.item(item, kind)
+            }
+            Self::Block(_) | Self::Removed(_) => Item::End,
             Self::Pool(source, txs) => match (kind, txs.get(item)) {
                 (
                     Kind::PendingTransactions { full } | Kind::DroppedTransactions { full },
@@ -173,7 +195,7 @@ impl BlockEvent {
     fn item(&self, section: usize, item: usize, kind: &Kind) -> Item {
         match (section, kind) {
             (0, Kind::NewHeads) if item == 0 => Item::Text(self.head()),
-            (1, Kind::Logs(filter)) if filter.watches(self.number()) => {
+            (LOGS, Kind::Logs(filter)) if filter.watches(self.number()) => {
                 let Some(place) = self.logs.get(item) else { return Item::End };
                 match self.log(place).filter(|log| filter.matches(log)) {
                     Some(log) => Item::Text(self.log_text(item, place, log)),
@@ -262,8 +284,26 @@ impl BlockEvent {
             transaction_hash: tx.map(|tx| *tx.tx_hash()).unwrap_or_default(),
             transaction_index,
             log_index,
+            removed: false,
         };
         place.text.get_or_init(|| json(&reply())).clone()
+    }
+}
+
+impl RemovedEvent {
+    fn bytes(&self) -> usize {
+        let logs = self.removed.logs.iter().flatten();
+        logs.map(|placed| LOG_BYTES + 3 * placed.log.data.data.len()).sum()
+    }
+
+    fn item(&self, item: usize, kind: &Kind) -> Item {
+        let Kind::Logs(filter) = kind else { return Item::End };
+        let placed = self.removed.logs.as_ref().and_then(|logs| logs.get(item));
+        let (Some(placed), Some(text)) = (placed, self.texts.get(item)) else { return Item::End };
+        if !filter.watches(placed.block_number) || !filter.matches(&placed.log) {
+            return Item::Skipped;
+        }
+        Item::Text(text.get_or_init(|| json(&LogReply::placed(placed, true))).clone())
     }
 }
 

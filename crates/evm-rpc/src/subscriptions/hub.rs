@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 
 use esker_evm::pool::{DroppedTx, PooledTx};
-use esker_evm::view::{BlockAccepted, ChainEvents, ChainReader};
+use esker_evm::view::{ChainEvent, ChainEvents, ChainReader};
 use esker_primitives::Randomness;
 use esker_primitives::sync::Mutex;
 use esker_rpc::RpcError;
@@ -127,7 +127,7 @@ enum Received {
     HasFeed,
     Pending(Result<PooledTx, RecvError>),
     Dropped(Result<DroppedTx, RecvError>),
-    Block(Result<BlockAccepted, RecvError>),
+    Block(Result<ChainEvent, RecvError>),
 }
 
 impl Subscriptions {
@@ -174,14 +174,14 @@ impl Subscriptions {
             self.listeners.lock().entry(number).or_insert(listener);
             if !self.is_running.swap(true, Ordering::SeqCst) {
                 let (hub, has_feed) = (Weak::clone(&self.me), Arc::clone(&self.has_feed));
-                tokio::spawn(run(hub, has_feed, self.events.accepted_blocks()));
+                tokio::spawn(run(hub, has_feed, self.events.blocks()));
             }
         }
         let mut feeds = self.feeds.lock();
         let has_receiver = match slot.source {
             Source::Pending => feeds.pending.add(|| self.events.pending_transactions()),
             Source::Dropped => feeds.dropped.add(|| self.events.dropped_transactions()),
-            Source::Blocks | Source::Nothing => false,
+            Source::Blocks | Source::RemovedLogs | Source::Nothing => false,
         };
         if has_receiver {
             self.has_feed.notify_one();
@@ -261,7 +261,7 @@ impl Drop for Slot {
         match self.source {
             Source::Pending => self.hub.feeds.lock().pending.subscriptions -= 1,
             Source::Dropped => self.hub.feeds.lock().dropped.subscriptions -= 1,
-            Source::Blocks | Source::Nothing => {}
+            Source::Blocks | Source::RemovedLogs | Source::Nothing => {}
         }
     }
 }
@@ -273,7 +273,7 @@ impl fmt::Debug for Subscriptions {
 }
 
 /// Forwards every event to every connection, until the subscriptions themselves are gone.
-async fn run(hub: Weak<Subscriptions>, has_feed: Arc<Notify>, mut blocks: Receiver<BlockAccepted>) {
+async fn run(hub: Weak<Subscriptions>, has_feed: Arc<Notify>, mut blocks: Receiver<ChainEvent>) {
     let mut pending: Option<Receiver<PooledTx>> = None;
     let mut dropped: Option<Receiver<DroppedTx>> = None;
     loop {
@@ -294,11 +294,17 @@ async fn run(hub: Weak<Subscriptions>, has_feed: Arc<Notify>, mut blocks: Receiv
             }
             Received::Pending(tx) => hub.received(tx, &mut pending),
             Received::Dropped(tx) => hub.received(tx, &mut dropped),
-            Received::Block(Ok(block)) => {
+            Received::Block(Ok(event)) => {
                 // The pool reported before the block came, which may have been a moment ago.
                 hub.drain(None, &mut pending);
                 hub.drain(None, &mut dropped);
-                hub.publish(|| Event::block(block));
+                match event {
+                    ChainEvent::Accepted(block) => hub.publish(|| Event::block(block)),
+                    ChainEvent::Removed(removed) if removed.logs.is_none() => {
+                        hub.disconnect_lagged(Source::RemovedLogs);
+                    }
+                    ChainEvent::Removed(removed) => hub.publish(|| Event::removed(removed)),
+                }
             }
             Received::Block(Err(RecvError::Lagged(_))) => hub.disconnect_lagged(Source::Blocks),
             Received::Block(Err(RecvError::Closed)) => return,

@@ -57,6 +57,8 @@ pub(super) enum Source {
     Pending,
     /// Transactions that the pool dropped.
     Dropped,
+    /// Logs of removed blocks.
+    RemovedLogs,
     Nothing,
 }
 
@@ -126,6 +128,12 @@ impl Kind {
         }
     }
 
+    /// Whether it reports events of this source.
+    pub(super) fn wants(&self, source: Source) -> bool {
+        source == self.source() || source == Source::RemovedLogs && matches!(self, Self::Logs(_))
+    }
+
+    /// Where most of its events come from.
     pub(super) fn source(&self) -> Source {
         match self {
             Self::NewHeads

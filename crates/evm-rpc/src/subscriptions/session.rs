@@ -39,6 +39,7 @@ struct Inbox {
     of_blocks: usize,
     of_pending: usize,
     of_dropped: usize,
+    of_removed_logs: usize,
     /// Events kept here or in the state; one that is kept for several subscriptions counts for each.
     kept_events: usize,
     kept_bytes: usize,
@@ -165,8 +166,17 @@ impl Inbox {
         match source {
             Source::Pending => &mut self.of_pending,
             Source::Dropped => &mut self.of_dropped,
+            Source::RemovedLogs => &mut self.of_removed_logs,
             // Those to nothing at all count here, and do no harm.
             Source::Blocks | Source::Nothing => &mut self.of_blocks,
+        }
+    }
+
+    /// Changes the counts of what a kind wants.
+    fn count(&mut self, kind: &Kind, change: impl Fn(&mut usize)) {
+        change(self.wanting(kind.source()));
+        if kind.wants(Source::RemovedLogs) {
+            change(self.wanting(Source::RemovedLogs));
         }
     }
 
@@ -211,7 +221,7 @@ impl State {
         let mut kept_for = 0;
         for subscription in &mut self.subscriptions {
             if let Activation::Waiting(kept) = &mut subscription.activation
-                && subscription.kind.source() == event.source()
+                && subscription.kind.wants(event.source())
             {
                 kept.push(Arc::clone(event));
                 kept_for += 1;
@@ -279,7 +289,7 @@ impl Subscriber for Connected {
         let mut state = self.state.lock();
         let known = state.subscriptions.iter().position(|subscription| subscription.id == id);
         let Some(gone) = known.map(|at| state.subscriptions.remove(at)) else { return false };
-        *self.inbox.lock().wanting(gone.kind.source()) -= 1;
+        self.inbox.lock().count(&gone.kind, |wanting| *wanting -= 1);
         if let Activation::Waiting(kept) | Activation::Released(kept) = &gone.activation {
             kept.iter().for_each(|event| self.release_event(event));
         }
@@ -303,7 +313,7 @@ impl Connected {
         // While the inbox is locked no event comes in: one of a block up to here came in before, if at all,
         // and those after it will be.
         let mut inbox = self.inbox.lock();
-        *inbox.wanting(kind.source()) += 1;
+        inbox.count(&kind, |wanting| *wanting += 1);
         let since = hub.chain.position();
         drop(inbox);
         let subscription = Subscription {

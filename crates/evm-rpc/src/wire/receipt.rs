@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use alloy_consensus::Transaction as _;
 use alloy_primitives::{B256, Log};
+use esker_evm::view::PlacedLog;
 use esker_evm_state::types::{Block, Receipt, SealedBlock};
 use esker_rpc::schema_as;
 use schemars::JsonSchema;
@@ -91,6 +92,23 @@ pub struct LogReply<'a> {
     pub transaction_index: usize,
     /// Its place among all logs of the block.
     pub log_index: usize,
+    /// Its block was removed.
+    pub removed: bool,
+}
+
+impl<'a> LogReply<'a> {
+    /// A log of an accepted block, or of a removed one.
+    pub fn placed(placed: &'a PlacedLog, removed: bool) -> Self {
+        Self {
+            log: &placed.log,
+            block_number: placed.block_number,
+            block_hash: Some(placed.block_hash),
+            transaction_hash: placed.transaction_hash,
+            transaction_index: placed.transaction_index,
+            log_index: placed.log_index,
+            removed,
+        }
+    }
 }
 
 struct Topics<'a>(&'a [B256]);
@@ -130,7 +148,7 @@ impl Serialize for LogReply<'_> {
             transaction_index: Uint64(self.transaction_index as u64),
             block_hash: self.block_hash.map(Hash),
             log_index: Uint64(self.log_index as u64),
-            removed: false,
+            removed: self.removed,
         }
         .serialize(serializer)
     }
@@ -182,6 +200,7 @@ impl Serialize for ReceiptRef<'_> {
             transaction_hash: *tx.tx_hash(),
             transaction_index: self.index,
             log_index: self.first_log + at,
+            removed: false,
         };
         let bloom = receipt.bloom();
         Members {

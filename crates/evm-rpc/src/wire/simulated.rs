@@ -104,6 +104,7 @@ impl SimulatedBlockReply {
                 transaction_hash: hash.unwrap_or_default(),
                 transaction_index: index,
                 log_index: first_log + at,
+                removed: false,
             },
             block_timestamp: Uint64(header.time),
         };

@@ -13,7 +13,7 @@ use esker_chain::{Undo, UndoLimits};
 use esker_evm::accounts::{AccountManager, KeyRing, WELL_KNOWN_KEY, sign_transaction};
 use esker_evm::chain::AcceptedBlock;
 use esker_evm::pool::{DroppedTx, PooledTx};
-use esker_evm::view::{BlockAccepted, ChainEvents, ChainReader};
+use esker_evm::view::{BlockAccepted, BlocksRemoved, ChainEvent, ChainEvents, ChainReader};
 use esker_evm_rpc::subscriptions::{
     MAX_CRITERIA_BYTES, MAX_KEPT_EVENTS, MAX_SUBSCRIPTIONS, Subscriptions,
 };
@@ -426,7 +426,10 @@ async fn subscriptions_go_on_after_blocks_were_taken_back() {
     let before = client.receive(3).await;
     world.machine.rewind(1).await.unwrap();
     assert_eq!(world.head().header.number, 1);
-    assert!(client.is_silent(), "nothing is received of blocks that are gone");
+    let mut removed = before.iter().find(|(_, id, _)| *id == logs).unwrap().clone();
+    removed.2["removed"] = json!(true);
+    assert_eq!(client.receive(1).await, [removed]);
+    assert!(client.is_silent(), "nothing else is received of blocks that are gone");
     // On a connection that has not taken the gone blocks yet.
     let late = slow.subscribe("eth_subscribe", json!(["newHeads"])).await;
     block(&raw[1]).await;
@@ -452,7 +455,7 @@ async fn subscriptions_go_on_after_blocks_were_taken_back() {
 /// Events that a test sends.
 #[derive(Debug)]
 struct Sent {
-    blocks: broadcast::Sender<BlockAccepted>,
+    blocks: broadcast::Sender<ChainEvent>,
     txs: broadcast::Sender<PooledTx>,
     dropped: broadcast::Sender<DroppedTx>,
 }
@@ -465,7 +468,7 @@ impl Sent {
 }
 
 impl ChainEvents for Sent {
-    fn accepted_blocks(&self) -> broadcast::Receiver<BlockAccepted> {
+    fn blocks(&self) -> broadcast::Receiver<ChainEvent> {
         self.blocks.subscribe()
     }
 
@@ -479,7 +482,7 @@ impl ChainEvents for Sent {
 }
 
 /// A block of this number and nothing else.
-fn block(world: &World, number: u64) -> BlockAccepted {
+fn block(world: &World, number: u64) -> ChainEvent {
     let mut block = ChainReader::block_at(world.evm.as_ref(), 0).unwrap().unwrap().block.clone();
     block.header.number = number;
     let hash = B256::with_last_byte(1);
@@ -491,7 +494,7 @@ fn block(world: &World, number: u64) -> BlockAccepted {
         failures: Vec::new(),
         touched: Vec::new(),
     });
-    BlockAccepted { block, rewinds: 0 }
+    ChainEvent::Accepted(BlockAccepted { block, rewinds: 0 })
 }
 
 #[tokio::test]
@@ -530,4 +533,25 @@ async fn a_connection_that_would_miss_an_event_is_closed() {
     }
     assert_eq!(heads.some().await, Err(Overrun));
     assert!(pool.is_silent());
+}
+
+#[tokio::test]
+async fn a_connection_that_would_miss_removed_logs_is_closed() {
+    let world = World::new(Setup::ARCHIVE);
+    let sent = Arc::new(Sent::new(4));
+    let subscriptions = Subscriptions::new(world.evm.clone(), sent.clone(), counting());
+    let server = world.server.clone().with_notifier(subscriptions);
+    let (logs, heads) = (Client::of(&server), Client::of(&server));
+    logs.subscribe("eth_subscribe", json!(["logs", {}])).await;
+    heads.subscribe("eth_subscribe", json!(["newHeads"])).await;
+    let removed = |logs| Arc::new(BlocksRemoved { rewinds: 1, height: 0, logs });
+    sent.blocks.send(ChainEvent::Removed(removed(Some(Vec::new())))).unwrap();
+    sent.blocks.send(block(&world, 1)).unwrap();
+    assert_eq!(heads.some().await.unwrap().len(), 1);
+    assert!(logs.is_silent());
+    // More than is kept.
+    sent.blocks.send(ChainEvent::Removed(removed(None))).unwrap();
+    sent.blocks.send(block(&world, 2)).unwrap();
+    assert_eq!(heads.some().await.unwrap().len(), 1);
+    assert_eq!(logs.some().await, Err(Overrun));
 }

@@ -6,7 +6,7 @@ use alloy_primitives::B256;
 use esker_chain::tables::POSITION;
 use esker_chain::{ChainError, ChainVm as _, ExecutedBlock};
 use esker_evm_state::types::{Header, Transaction};
-use esker_storage::Scope;
+use esker_storage::{Scope, StorageResult};
 
 use super::SubmitError;
 use super::builder::{BuildError, BuildOutcome};
@@ -29,6 +29,14 @@ impl Evm {
     /// The controls, on a development node.
     pub fn controls(&self) -> Option<&Arc<Controls>> {
         self.controls.get()
+    }
+
+    /// Fails while the store takes no writes: a block that was asked for would wait until it does.
+    ///
+    /// # Errors
+    /// The disk is full, or can't be written.
+    pub fn ensure_writable(&self) -> StorageResult<()> {
+        self.context.store.ensure_writable()
     }
 
     /// Time of the last block of any chain of the node, Unix s.

@@ -64,10 +64,14 @@ impl Evm {
         ForwardedTx {
             chain: self.context.chain_id,
             kind: TxKind::Evm,
-            id: Id::new(tx.tx_hash().0),
+            id: id_of(tx),
             bytes: tx.encoded_2718().into(),
         }
     }
+}
+
+fn id_of(tx: &Transaction) -> Id {
+    Id::new(tx.tx_hash().0)
 }
 
 impl ForwardPool for WaitingTxs {
@@ -102,6 +106,12 @@ impl ExchangePool for WaitingTxs {
         let evm = self.0.upgrade()?;
         let (pooled, _) = evm.pool.get(&B256::new(*id.as_bytes()))?;
         Some(evm.forwarded(pooled.tx()))
+    }
+
+    fn visit_waiting_ids(&self, visit: &mut dyn FnMut(Id) -> ControlFlow<()>) {
+        let Some(evm) = self.0.upgrade() else { return };
+        let waiting = evm.pool.waiting();
+        let _stopped = waiting.iter().try_for_each(|pooled| visit(id_of(pooled.tx())));
     }
 
     fn admit(&self, tx: &ForwardedTx) -> Result<(), String> {

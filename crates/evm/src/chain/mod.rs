@@ -18,6 +18,7 @@ mod nonces;
 mod pending;
 mod prepared;
 mod reader;
+mod removed;
 mod report;
 mod rewind;
 mod rewinds;

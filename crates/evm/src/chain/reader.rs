@@ -15,8 +15,8 @@ use super::{ChainReadError, ChainView};
 use crate::pool::{AccountContent, Content, Dropped, DroppedTx, PooledTx};
 use crate::rules::Rules;
 use crate::view::{
-    BadBlock, BlockAccepted, ChainEvents, ChainPosition, ChainReader, EncodedBlock, NonceUse,
-    PoolReader, StateSnapshot, TxLocation, ViewError,
+    BadBlock, BlocksRemoved, ChainEvent, ChainEvents, ChainPosition, ChainReader, EncodedBlock,
+    NonceUse, PoolReader, StateSnapshot, TxLocation, ViewError,
 };
 
 impl From<ChainReadError> for ViewError {
@@ -62,6 +62,14 @@ impl ChainReader for Evm {
 
     fn lowest_since(&self, before: &ChainPosition, now: &ChainPosition) -> Option<u64> {
         self.rewinds.lowest(before.rewinds, now.rewinds)
+    }
+
+    fn removed_since(
+        &self,
+        before: &ChainPosition,
+        now: &ChainPosition,
+    ) -> Option<Vec<Arc<BlocksRemoved>>> {
+        self.removed.since(before.rewinds, now.rewinds)
     }
 
     fn first_block(&self) -> u64 {
@@ -288,7 +296,7 @@ impl PoolReader for Evm {
 }
 
 impl ChainEvents for Evm {
-    fn accepted_blocks(&self) -> broadcast::Receiver<BlockAccepted> {
+    fn blocks(&self) -> broadcast::Receiver<ChainEvent> {
         self.subscribe()
     }
 

@@ -13,6 +13,7 @@ use super::error::state_failed;
 use super::submit::newest;
 use super::vm::Evm;
 use crate::pool::{AccountState, NewHead};
+use crate::view::{BlocksRemoved, ChainEvent, PlacedLog};
 
 impl Evm {
     /// Corrects rows that no bundle wrote, and returns the update of memory after the write.
@@ -29,6 +30,7 @@ impl Evm {
             let header = self.view(reader).header(height)?.ok_or(ChainReadError::NoTip)?;
             Ok::<_, ChainError>(header.bloom)
         })?;
+        let removed = self.logs_above(rewind.before, tip.height)?;
         let scope = self.context().scope;
         for log in self.drop_logs() {
             log.prepare_rewind(scope, rewind)?;
@@ -42,8 +44,9 @@ impl Evm {
         let under_way = self.rewinds.begin();
         Ok(Box::new(move || {
             self.logs.follow(logs);
-            self.reset_head(SealedHeader { header, hash: tip.hash });
+            let removed = self.reset_head(SealedHeader { header, hash: tip.hash }, removed);
             drop(under_way);
+            self.send(ChainEvent::Removed(removed));
             self.extension().rewound(tip.height);
             self.drop_logs().for_each(|log| log.rewound(since_ms));
             self.rewind_pool(tip.height, states);
@@ -75,10 +78,15 @@ impl Evm {
         });
     }
 
-    /// Sets the head to an older block.
-    fn reset_head(&self, header: SealedHeader) {
-        let rewinds = self.rewinds.add(header.header.number);
+    /// Sets the head to an older block. `logs` are those of the removed blocks.
+    fn reset_head(&self, header: SealedHeader, logs: Option<Vec<PlacedLog>>) -> Arc<BlocksRemoved> {
+        let height = header.header.number;
+        let rewinds = self.rewinds.add(height);
+        let removed = Arc::new(BlocksRemoved { rewinds, height, logs });
+        // Known as soon as the position shows the rewind.
+        self.removed.add(Arc::clone(&removed));
         self.set_head(Arc::new(header), Some(rewinds));
         self.blocks.clear();
+        removed
     }
 }

@@ -31,6 +31,7 @@ use super::error::state_failed;
 use super::genesis_source::GenesisSource;
 use super::pending::PendingBlocks;
 use super::prepared::{PreparedBlocks, PreparedSlot};
+use super::removed::RemovedBlocks;
 use super::rewinds::Rewinds;
 use super::view::ChainView;
 use super::{AcceptedBlock, ChainReadError};
@@ -41,7 +42,7 @@ use crate::extension::BlockExtension;
 use crate::genesis::Genesis;
 use crate::pool::Pool;
 use crate::verify::{PreparedBlock, VerifyError, verify_block};
-use crate::view::{BadBlock, BlockAccepted, ChainPosition};
+use crate::view::{BadBlock, BlockAccepted, ChainEvent, ChainPosition};
 
 /// Most bad blocks that are kept.
 const MAX_BAD_BLOCKS: usize = 10;
@@ -62,11 +63,12 @@ pub struct Evm {
     /// Height of the first stored block besides genesis, if the node joined from a snapshot.
     first_block: AtomicU64,
     pub(super) rewinds: Rewinds,
+    pub(super) removed: RemovedBlocks,
     senders: Arc<SenderLocks>,
     pub(super) arrivals: AtomicU64,
     accepted_txs: AtomicU64,
     accepted_gas: AtomicU64,
-    events: broadcast::Sender<BlockAccepted>,
+    events: broadcast::Sender<ChainEvent>,
     routes: Mutex<Vec<Route>>,
     bad_blocks: Mutex<VecDeque<BadBlock>>,
     pub(super) blocks: BlockCache,
@@ -114,6 +116,7 @@ impl Evm {
             head: RwLock::new_named("evm.head", Head { header: head, rewinds: 0 }),
             first_block: AtomicU64::new(0),
             rewinds: Rewinds::new(),
+            removed: RemovedBlocks::new(),
             senders: Arc::default(),
             arrivals: AtomicU64::new(0),
             accepted_txs: AtomicU64::new(0),
@@ -199,9 +202,14 @@ impl Evm {
         rewinds
     }
 
-    /// Subscribes to accepted blocks, sent after their commit.
-    pub fn subscribe(&self) -> broadcast::Receiver<BlockAccepted> {
+    /// Subscribes to accepted and removed blocks, sent after their commit.
+    pub fn subscribe(&self) -> broadcast::Receiver<ChainEvent> {
         self.events.subscribe()
+    }
+
+    pub(super) fn send(&self, event: ChainEvent) {
+        // Without subscribers it is not an error.
+        let _listeners = self.events.send(event);
     }
 
     /// The chain in a reader of the store.
@@ -439,9 +447,8 @@ impl ChainVm for Evm {
         self.accepted_gas.fetch_add(sealed.block.header.gas_used, Ordering::Relaxed);
         self.settle_pool(&sealed);
         self.prepared.drop_through(block.height);
-        // Without subscribers it is not an error.
         let header = (sealed.hash, sealed.block.header.time);
-        let _listeners = self.events.send(BlockAccepted { block: sealed, rewinds });
+        self.send(ChainEvent::Accepted(BlockAccepted { block: sealed, rewinds }));
         if let Some(controls) = self.controls() {
             controls.accepted(header.0, header.1);
         }
@@ -536,6 +543,11 @@ impl ChainVm for Evm {
 
     fn restore_txs(&self, txs: Vec<Bytes>) -> usize {
         txs.iter().filter(|entry| self.restore(entry)).count()
+    }
+
+    fn drop_waiting_txs(&self) {
+        self.drop_all_transactions();
+        self.extension.drop_waiting_txs();
     }
 
     fn pool_figures(&self) -> PoolFigures {

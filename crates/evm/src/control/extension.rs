@@ -206,6 +206,10 @@ impl BlockExtension for ControlExtension {
         self.inner.restore_tx(tx)
     }
 
+    fn drop_waiting_txs(&self) {
+        self.inner.drop_waiting_txs();
+    }
+
     fn audit(&self) -> Box<dyn ExtensionAudit + '_> {
         Box::new(ControlAudit { extension: self, inner: self.inner.audit() })
     }

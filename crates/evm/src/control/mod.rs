@@ -7,13 +7,16 @@
 
 mod accounts;
 mod extension;
+mod intervals;
 mod queue;
 mod record;
+mod reorg;
+mod saved;
 mod snapshots;
 
 pub use accounts::ImpersonatedAccounts;
 pub use extension::ControlExtension;
-pub use queue::{ControlError, Controls, MAX_BLOCKS, MAX_TIME_S};
+pub use queue::{ControlError, Controls, MAX_BLOCKS, MAX_INTERVAL_S, MAX_TIME_S};
 pub(crate) use queue::{Plan, Wanted};
 pub use record::{
     ControlRecord, MAX_BASE_FEE, MAX_CODE, MAX_GAS_LIMIT, RecordError, StateChange, WantedChange,

@@ -1,6 +1,6 @@
 //! What clients ask for: blocks and changes, one after the other, and how the clock goes on after each block.
 
-use std::collections::{HashSet, VecDeque};
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -12,8 +12,9 @@ use thiserror::Error;
 use tokio::sync::{Notify, oneshot};
 
 use super::WantedChange;
+use super::intervals::IntervalTask;
 use super::record::{MAX_BASE_FEE, MAX_GAS_LIMIT};
-use super::snapshots::ControlSettings;
+use super::saved::ControlSettings;
 use crate::rules::{HeaderTerms, NextHeader};
 
 /// Most blocks of one request.
@@ -21,6 +22,9 @@ pub const MAX_BLOCKS: u64 = 100_000;
 
 /// Latest time that the clock can be set to, Unix s: a year before the last time of a bundle.
 pub const MAX_TIME_S: u64 = 253_370_764_800;
+
+/// Longest interval of blocks at regular times, s: a year.
+pub const MAX_INTERVAL_S: u64 = 366 * 24 * 3600;
 
 /// Requests that may wait.
 const MAX_REQUESTS: usize = 1024;
@@ -45,6 +49,9 @@ pub enum ControlError {
     /// A time that no block can have.
     #[error("timestamp {0} is too late: at most {MAX_TIME_S}")]
     TimeTooLate(u128),
+    /// Blocks too rarely.
+    #[error("an interval of {0} s is too long: at most {MAX_INTERVAL_S}")]
+    Interval(u64),
     /// A base fee that no transaction can pay.
     #[error("a base fee of {0} wei is too high: at most {MAX_BASE_FEE}")]
     BaseFee(U256),
@@ -125,24 +132,20 @@ pub struct Controls {
     work: Arc<Notify>,
     state: Mutex<State>,
     next_header: Arc<NextHeader>,
+    interval: IntervalTask,
     is_logging: AtomicBool,
 }
 
 impl Controls {
     /// Controls of a chain with this clock and this notification of new work. Transactions make blocks by themselves.
     pub fn new(clock: AdjustableClock, work: Arc<Notify>) -> Self {
-        let settings = ControlSettings {
-            automine: true,
-            timestamp_interval_s: None,
-            impersonated: HashSet::new(),
-            impersonates_all: false,
-            header: HeaderTerms::default(),
-        };
+        let settings = ControlSettings { automine: true, ..ControlSettings::default() };
         let header = BuiltHeader::default();
         let state = State { settings, header, requests: VecDeque::new() };
         let state = Mutex::new_named("evm.controls", state);
-        let (next_header, is_logging) = (Arc::default(), AtomicBool::new(true));
-        Self { clock, work, state, next_header, is_logging }
+        let (next_header, interval) = (Arc::default(), IntervalTask::default());
+        let is_logging = AtomicBool::new(true);
+        Self { clock, work, state, next_header, interval, is_logging }
     }
 
     /// Whether the screen shows blocks and failed calls.
@@ -191,10 +194,36 @@ impl Controls {
         self.state.lock().settings.automine
     }
 
-    /// Sets [`Self::automine`].
-    pub fn set_automine(&self, automine: bool) {
-        self.state.lock().settings.automine = automine;
+    /// Sets [`Self::automine`]. With automatic blocks there are none at regular times.
+    pub fn set_automine(self: &Arc<Self>, automine: bool) {
+        let mut state = self.state.lock();
+        state.settings.automine = automine;
+        if automine {
+            state.settings.interval_s = None;
+            self.interval.set(None, self);
+        }
+        drop(state);
         self.work.notify_one();
+    }
+
+    /// How often blocks are made at regular times, s.
+    pub fn interval_s(&self) -> Option<u64> {
+        self.state.lock().settings.interval_s
+    }
+
+    /// Makes a block every so many seconds, also an empty one, and none in between; `None` ends it.
+    ///
+    /// # Errors
+    /// The interval is too long.
+    pub fn set_interval(self: &Arc<Self>, interval_s: Option<u64>) -> Result<(), ControlError> {
+        if let Some(seconds) = interval_s.filter(|seconds| *seconds > MAX_INTERVAL_S) {
+            return Err(ControlError::Interval(seconds));
+        }
+        let mut state = self.state.lock();
+        state.settings.interval_s = interval_s;
+        state.settings.automine &= interval_s.is_none();
+        self.interval.set(interval_s, self);
+        Ok(())
     }
 
     /// Lets the node send transactions of an account without its key.
@@ -320,9 +349,13 @@ impl Controls {
         ControlSettings { header: self.next_header.get(), ..settings }
     }
 
-    pub(super) fn restore(&self, settings: ControlSettings) {
+    pub(super) fn restore(self: &Arc<Self>, settings: ControlSettings) {
         self.next_header.change(|header| *header = settings.header);
-        self.state.lock().settings = settings;
+        let mut state = self.state.lock();
+        if state.settings.interval_s != settings.interval_s {
+            self.interval.set(settings.interval_s, self);
+        }
+        state.settings = settings;
     }
 
     fn offset_s(&self) -> i64 {

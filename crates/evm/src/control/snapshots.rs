@@ -1,23 +1,24 @@
 //! Snapshots of all chains of a development node, and the way back to them.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 
-use alloy_primitives::{Address, B256};
-use bytes::Bytes;
-use esker_chain::tables::{BUNDLES, POSITION};
+use alloy_primitives::B256;
+use esker_chain::tables::{BUNDLES, POSITION, SNAPSHOTS};
 use esker_chain::{
-    AdjustableClock, ChainMachine as _, ChainVm as _, ClockSetting, Machine, RewindError, Undo,
+    AdjustableClock, BundleId, ChainMachine as _, ChainVm as _, Machine, RewindError, Undo,
     UndoLimits,
 };
 use esker_primitives::ChainId;
 use esker_primitives::sync::Mutex;
-use esker_storage::Scope;
-use tokio::sync::Semaphore;
+use esker_storage::{KvRead, Scope, StorageResult, Store, ValueCodec as _, WriteSet};
+use tokio::sync::{Semaphore, SemaphorePermit};
 
 use super::ControlError;
+use super::saved::Snapshot;
 use crate::chain::Evm;
-use crate::rules::HeaderTerms;
 
 /// Snapshots that are kept.
 const MAX_SNAPSHOTS: usize = 10_000;
@@ -25,45 +26,11 @@ const MAX_SNAPSHOTS: usize = 10_000;
 /// Bytes of waiting transactions that all snapshots hold together.
 const MAX_WAITING_BYTES: usize = 64 << 20;
 
-/// What a revert can take back at most: bundles, and bytes of the rows before them.
-const UNDO: UndoLimits = UndoLimits { bundles: 1_000_000, bytes: 1 << 30 };
-
 /// How often a snapshot is tried while blocks are made.
 const MAX_TRIES: usize = 16;
 
-/// Settings of the controls of a chain.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct ControlSettings {
-    pub(super) automine: bool,
-    pub(super) timestamp_interval_s: Option<u64>,
-    pub(super) impersonated: HashSet<Address>,
-    pub(super) impersonates_all: bool,
-    /// As [`super::Controls::next_header`] has it.
-    pub(super) header: HeaderTerms,
-}
-
-/// An EVM chain in a snapshot.
-#[derive(Clone, Debug)]
-struct SavedChain {
-    evm: Weak<Evm>,
-    settings: ControlSettings,
-    waiting: Vec<Bytes>,
-    last_block: (u64, B256),
-}
-
-#[derive(Clone, Debug)]
-struct Snapshot {
-    /// Of the last final bundle.
-    height: u64,
-    clock: ClockSetting,
-    chains: BTreeMap<ChainId, SavedChain>,
-}
-
-impl Snapshot {
-    fn waiting_bytes(&self) -> usize {
-        self.chains.values().flat_map(|chain| &chain.waiting).map(Bytes::len).sum()
-    }
-}
+/// The row of [`SNAPSHOTS`] with the last ID that was given.
+const LAST_ID: u64 = 0;
 
 #[derive(Debug, Default)]
 struct Taken {
@@ -78,6 +45,8 @@ pub struct Snapshots {
     machine: OnceLock<Weak<Machine>>,
     evms: Mutex<Vec<Weak<Evm>>>,
     taken: Mutex<Taken>,
+    /// Whether further bundles can be taken back.
+    keeps_undo: AtomicBool,
     /// What [`Self::reset`] goes back to.
     beginning: OnceLock<Snapshot>,
     /// One place, for whoever takes a snapshot or reverts to one.
@@ -85,6 +54,9 @@ pub struct Snapshots {
 }
 
 impl Snapshots {
+    /// What a revert can take back at most: bundles, and bytes of the rows before them.
+    pub const UNDO: Undo = Undo::Keep(UndoLimits { bundles: 1_000_000, bytes: 1 << 30 });
+
     /// None yet. `clock` is that of the node's chains.
     pub fn new(clock: AdjustableClock) -> Self {
         Self {
@@ -92,6 +64,7 @@ impl Snapshots {
             machine: OnceLock::new(),
             evms: Mutex::new_named("evm.snapshot-chains", Vec::new()),
             taken: Mutex::new_named("evm.snapshots", Taken::default()),
+            keeps_undo: AtomicBool::new(false),
             beginning: OnceLock::new(),
             turn: Semaphore::new(1),
         }
@@ -101,6 +74,41 @@ impl Snapshots {
     pub fn set_machine(&self, machine: &Arc<Machine>) {
         // A second call is a defect of the wiring that changes nothing.
         let _already = self.machine.set(Arc::downgrade(machine));
+    }
+
+    /// Whether a store has snapshots: then the machine has to be opened with [`Self::UNDO`].
+    ///
+    /// # Errors
+    /// The store can't be read.
+    pub fn are_stored(store: &Store) -> StorageResult<bool> {
+        let mut found = false;
+        let first = SNAPSHOTS.key(Scope::NODE, &(LAST_ID + 1));
+        let from = &first[SNAPSHOTS.prefix(Scope::NODE).len()..];
+        SNAPSHOTS.scan(store.snapshot()?.as_ref(), Scope::NODE, &[], Some(from), |_, _| {
+            found = true;
+            ControlFlow::Break(())
+        })?;
+        Ok(found)
+    }
+
+    /// Reads the stored snapshots, once the machine is set. Those that can't be reached any more are deleted.
+    ///
+    /// # Errors
+    /// The store can't be read.
+    pub async fn load(&self) -> Result<(), ControlError> {
+        let machine = self.machine()?;
+        let lowest = machine.lowest_rewind().await.map_err(refused)?;
+        let (read, gone) = read(&machine, lowest).map_err(refused)?;
+        if !gone.is_empty() {
+            tracing::info!(snapshots = gone.len(), "snapshots can't be reached any more");
+            // On a full disk the next start deletes them.
+            if let Err(error) = machine.store().commit(without(&gone)).await {
+                tracing::warn!(%error, "cannot delete snapshots");
+            }
+        }
+        self.keeps_undo.store(!read.snapshots.is_empty(), Ordering::Relaxed);
+        *self.taken.lock() = read;
+        Ok(())
     }
 
     /// Adds a chain with controls.
@@ -121,53 +129,75 @@ impl Snapshots {
     /// # Errors
     /// There are too many, or blocks are made faster than it can be taken.
     pub async fn take(&self) -> Result<u64, ControlError> {
-        let _turn = self.turn.acquire().await.map_err(refused)?;
+        let _turn = self.turn().await?;
         if self.taken.lock().snapshots.len() >= MAX_SNAPSHOTS {
             return Err(ControlError::Refused(format!(
                 "too many snapshots are kept: at most {MAX_SNAPSHOTS}"
             )));
         }
         let machine = self.machine()?;
-        machine.set_undo(Undo::Keep(UNDO)).await.map_err(refused)?;
+        self.keep_undo(&machine).await?;
         for _ in 0..MAX_TRIES {
             let last = machine.last_final();
-            let snapshot = self.snapshot(last.0);
+            let snapshot = self.snapshot(&machine, last);
             if machine.last_final() == last {
-                let mut taken = self.taken.lock();
-                let held: usize = taken.snapshots.values().map(Snapshot::waiting_bytes).sum();
-                if held.saturating_add(snapshot.waiting_bytes()) > MAX_WAITING_BYTES {
-                    return Err(ControlError::Refused(format!(
-                        "snapshots would hold more than {MAX_WAITING_BYTES} bytes of waiting transactions"
-                    )));
-                }
-                taken.last_id += 1;
-                let id = taken.last_id;
-                taken.snapshots.insert(id, snapshot);
-                return Ok(id);
+                return self.keep(&machine, snapshot).await;
             }
         }
         Err(ControlError::Refused("blocks are made while the snapshot is taken".to_owned()))
     }
 
-    /// Takes back all bundles since a snapshot, and restores the pools of EVM chains, the clock and the settings. The
-    /// snapshot and all later ones are gone. False: there is no such snapshot. To be polled to its end: no block is made meanwhile.
+    /// Stores a snapshot; its ID.
+    async fn keep(&self, machine: &Machine, snapshot: Snapshot) -> Result<u64, ControlError> {
+        let (held, id) = {
+            let taken = self.taken.lock();
+            let held: usize = taken.snapshots.values().map(Snapshot::waiting_bytes).sum();
+            (held, taken.last_id + 1)
+        };
+        if held.saturating_add(snapshot.waiting_bytes()) > MAX_WAITING_BYTES {
+            return Err(ControlError::Refused(format!(
+                "snapshots would hold more than {MAX_WAITING_BYTES} bytes of waiting transactions"
+            )));
+        }
+        let mut writes = WriteSet::new();
+        SNAPSHOTS.put(&mut writes, Scope::NODE, &LAST_ID, &id.to_be_bytes().to_vec());
+        SNAPSHOTS.put_bytes(&mut writes, Scope::NODE, &id, &snapshot.to_bytes());
+        machine.store().commit(writes).await.map_err(refused)?;
+        let mut taken = self.taken.lock();
+        taken.last_id = id;
+        taken.snapshots.insert(id, snapshot);
+        Ok(id)
+    }
+
+    /// Lets the machine keep what it needs to take back further bundles.
+    async fn keep_undo(&self, machine: &Machine) -> Result<(), ControlError> {
+        if !self.keeps_undo.load(Ordering::Relaxed) {
+            machine.set_undo(Self::UNDO).await.map_err(refused)?;
+            self.keeps_undo.store(true, Ordering::Relaxed);
+        }
+        Ok(())
+    }
+
+    /// Takes back all bundles since a snapshot, and restores the pools, the clock and the settings. The snapshot and all
+    /// later ones are gone, in the same write. False: there is no such snapshot. To be polled to its end: no block is made
+    /// meanwhile.
     ///
     /// # Errors
     /// The bundles can't be taken back; nothing has changed.
     pub async fn revert(&self, id: u64) -> Result<bool, ControlError> {
-        let _turn = self.turn.acquire().await.map_err(refused)?;
-        let height = match self.taken.lock().snapshots.get(&id) {
-            Some(snapshot) => snapshot.height,
-            None => return Ok(false),
+        let _turn = self.turn().await?;
+        let (snapshot, gone) = {
+            let taken = self.taken.lock();
+            let Some(snapshot) = taken.snapshots.get(&id) else { return Ok(false) };
+            let gone: Vec<u64> = taken.snapshots.range(id..).map(|(id, _)| *id).collect();
+            (snapshot.clone(), gone)
         };
         let machine = self.machine()?;
         // A block must not be built with the time of before the revert.
         let _pause = machine.pause_building();
-        machine.rewind(height).await.map_err(refused)?;
-        let later = self.taken.lock().snapshots.split_off(&id);
-        if let Some(snapshot) = later.into_values().next() {
-            self.restore(&machine, snapshot)?;
-        }
+        machine.rewind_with(snapshot.last.0, without(&gone)).await.map_err(refused)?;
+        self.forget(&gone);
+        self.restore(&machine, snapshot)?;
         Ok(true)
     }
 
@@ -179,14 +209,14 @@ impl Snapshots {
         if let Some(last) = POSITION.get(reader.as_ref(), Scope::NODE, &()).map_err(refused)? {
             self.clock.advance_to(last.timestamp_ms);
         }
-        snapshot.chains.into_values().for_each(SavedChain::restore);
+        snapshot.restore(machine.chains(), &self.evms());
         Ok(())
     }
 
     /// Remembers the state of now as the one that [`Self::reset`] goes back to; the first call counts.
     pub fn mark_beginning(&self) {
         if let Ok(machine) = self.machine() {
-            let _already = self.beginning.set(self.snapshot(machine.last_final().0));
+            let _already = self.beginning.set(self.snapshot(&machine, machine.last_final()));
         }
     }
 
@@ -196,13 +226,14 @@ impl Snapshots {
     /// # Errors
     /// The bundles can't be taken back; nothing has changed.
     pub async fn reset(&self) -> Result<(), ControlError> {
-        let _turn = self.turn.acquire().await.map_err(refused)?;
+        let _turn = self.turn().await?;
         let machine = self.machine()?;
         let beginning = self.beginning.get().ok_or(ControlError::Stopped)?;
         let _pause = machine.pause_building();
-        machine.rewind(beginning.height).await.map_err(not_kept)?;
-        machine.set_undo(Undo::Keep(UNDO)).await.map_err(refused)?;
-        self.taken.lock().snapshots.clear();
+        let gone: Vec<u64> = self.taken.lock().snapshots.keys().copied().collect();
+        machine.rewind_with(beginning.last.0, without(&gone)).await.map_err(not_kept)?;
+        self.forget(&gone);
+        self.keep_undo(&machine).await?;
         self.restore(&machine, beginning.clone())
     }
 
@@ -212,7 +243,7 @@ impl Snapshots {
     /// # Errors
     /// There are not so many, or they can't be taken back; nothing has changed.
     pub async fn rollback(&self, evm: &Evm, blocks: u64) -> Result<(), ControlError> {
-        let _turn = self.turn.acquire().await.map_err(refused)?;
+        let _turn = self.turn().await?;
         let machine = self.machine()?;
         let _pause = machine.pause_building();
         let head = evm.head().header.number;
@@ -225,37 +256,128 @@ impl Snapshots {
             return Ok(());
         }
         let to = bundle_before(&machine, &evm.context().chain_id, head - blocks + 1)?;
-        machine.rewind(to).await.map_err(not_kept)?;
-        self.taken.lock().snapshots.retain(|_, snapshot| snapshot.height <= to);
+        self.rewind(&machine, to).await
+    }
+
+    /// Takes back all bundles above a height, and the snapshots of these.
+    async fn rewind(&self, machine: &Machine, to: u64) -> Result<(), ControlError> {
+        let gone = self.above(to);
+        machine.rewind_with(to, without(&gone)).await.map_err(not_kept)?;
+        self.forget(&gone);
         Ok(())
     }
 
-    fn machine(&self) -> Result<Arc<Machine>, ControlError> {
+    /// Deletes the snapshots of bundles above a height, which others have replaced.
+    pub(super) async fn forget_above(
+        &self,
+        machine: &Machine,
+        to: u64,
+    ) -> Result<(), ControlError> {
+        let gone = self.above(to);
+        if !gone.is_empty() {
+            machine.store().commit(without(&gone)).await.map_err(refused)?;
+            self.forget(&gone);
+        }
+        Ok(())
+    }
+
+    /// The snapshots of bundles above a height.
+    fn above(&self, to: u64) -> Vec<u64> {
+        let taken = self.taken.lock();
+        let above = taken.snapshots.iter().filter(|(_, snapshot)| snapshot.last.0 > to);
+        above.map(|(id, _)| *id).collect()
+    }
+
+    /// Forgets snapshots; their IDs ascend.
+    fn forget(&self, gone: &[u64]) {
+        self.taken.lock().snapshots.retain(|id, _| gone.binary_search(id).is_err());
+    }
+
+    /// The first chain with controls: what is done by the names of another chain acts through it.
+    pub fn chain(&self) -> Option<Arc<Evm>> {
+        self.evms().into_iter().find(|evm| evm.controls().is_some())
+    }
+
+    /// The clock of the node's chains.
+    pub fn clock(&self) -> &AdjustableClock {
+        &self.clock
+    }
+
+    pub(super) async fn turn(&self) -> Result<SemaphorePermit<'_>, ControlError> {
+        self.turn.acquire().await.map_err(refused)
+    }
+
+    pub(super) fn machine(&self) -> Result<Arc<Machine>, ControlError> {
         self.machine.get().and_then(Weak::upgrade).ok_or(ControlError::Stopped)
     }
 
-    fn evms(&self) -> Vec<Arc<Evm>> {
+    pub(super) fn evms(&self) -> Vec<Arc<Evm>> {
         self.evms.lock().iter().filter_map(Weak::upgrade).collect()
     }
 
-    fn snapshot(&self, height: u64) -> Snapshot {
-        let saved = |evm: Arc<Evm>| {
-            let head = evm.head();
-            let saved = SavedChain {
-                evm: Arc::downgrade(&evm),
-                settings: evm.controls()?.settings(),
-                waiting: evm.waiting_txs(),
-                last_block: (head.header.number, head.hash),
-            };
-            Some((evm.context().chain_id, saved))
-        };
-        let chains = self.evms().into_iter().filter_map(saved).collect();
-        Snapshot { height, clock: self.clock.setting(), chains }
+    pub(super) fn snapshot(&self, machine: &Machine, last: (u64, BundleId)) -> Snapshot {
+        Snapshot::of(last, self.clock.setting(), machine.chains(), &self.evms())
     }
 }
 
+/// Deletes these snapshots from the store.
+fn without(gone: &[u64]) -> WriteSet {
+    let mut writes = WriteSet::new();
+    gone.iter().for_each(|id| SNAPSHOTS.delete(&mut writes, Scope::NODE, id));
+    writes
+}
+
+/// The stored snapshots, and the IDs of those that can't be reached any more.
+fn read(machine: &Machine, lowest: Option<u64>) -> StorageResult<(Taken, Vec<u64>)> {
+    let reader = machine.store().snapshot()?;
+    let (mut taken, mut gone, mut rows) = (Taken::default(), Vec::new(), Vec::new());
+    SNAPSHOTS.scan(reader.as_ref(), Scope::NODE, &[], None, |key, value| {
+        rows.push((SNAPSHOTS.decode_key(key), value.to_vec()));
+        ControlFlow::Continue(())
+    })?;
+    for (id, row) in rows {
+        let id = id?;
+        if id == LAST_ID {
+            taken.last_id = u64::decode_value(&row).unwrap_or_default();
+            continue;
+        }
+        taken.last_id = taken.last_id.max(id);
+        match Snapshot::from_bytes(&row) {
+            Ok(snapshot) if is_reachable(machine, reader.as_ref(), &snapshot, lowest)? => {
+                taken.snapshots.insert(id, snapshot);
+            }
+            Ok(_) => gone.push(id),
+            Err(error) => {
+                tracing::error!(id, %error, "a stored snapshot can't be read");
+                gone.push(id);
+            }
+        }
+    }
+    Ok((taken, gone))
+}
+
+/// Whether its bundle is still final, and all later ones can be taken back.
+fn is_reachable(
+    machine: &Machine,
+    reader: &dyn KvRead,
+    snapshot: &Snapshot,
+    lowest: Option<u64>,
+) -> StorageResult<bool> {
+    let (height, id) = snapshot.last;
+    if machine.last_final() == snapshot.last {
+        return Ok(true);
+    }
+    let next = BUNDLES.get(reader, Scope::NODE, &height.saturating_add(1))?;
+    let is_final = next.is_some_and(|next| next.parent == id);
+    Ok(is_final && lowest.is_some_and(|lowest| height >= lowest))
+}
+
 /// Height of the bundle before the one that has the block of a chain.
-fn bundle_before(machine: &Machine, chain: &ChainId, block: u64) -> Result<u64, ControlError> {
+pub(super) fn bundle_before(
+    machine: &Machine,
+    chain: &ChainId,
+    block: u64,
+) -> Result<u64, ControlError> {
     let reader = machine.store().snapshot().map_err(refused)?;
     let (last, _) = machine.last_final();
     for height in (1..=last).rev() {
@@ -268,7 +390,7 @@ fn bundle_before(machine: &Machine, chain: &ChainId, block: u64) -> Result<u64, 
     Err(ControlError::Refused(format!("the bundle of block {block} is not stored")))
 }
 
-fn not_kept(error: RewindError) -> ControlError {
+pub(super) fn not_kept(error: RewindError) -> ControlError {
     match error {
         RewindError::NoUndoRows { .. } | RewindError::BelowUndoRows { .. } => {
             ControlError::Refused(
@@ -281,26 +403,6 @@ fn not_kept(error: RewindError) -> ControlError {
     }
 }
 
-fn refused(error: impl std::fmt::Display) -> ControlError {
+pub(super) fn refused(error: impl std::fmt::Display) -> ControlError {
     ControlError::Refused(error.to_string())
-}
-
-impl SavedChain {
-    fn restore(self) {
-        let Some(evm) = self.evm.upgrade() else { return };
-        if let Some(controls) = evm.controls() {
-            controls.restore(self.settings);
-        }
-        evm.drop_all_transactions();
-        let waiting = self.waiting.len();
-        let restored = evm.restore_txs(self.waiting);
-        if restored < waiting {
-            tracing::warn!(
-                chain = evm.name(),
-                waiting,
-                restored,
-                "transactions of a snapshot wait no longer"
-            );
-        }
-    }
 }

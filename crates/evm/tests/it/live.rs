@@ -400,8 +400,7 @@ async fn transactions_of_a_dropped_block_return() {
 #[tokio::test]
 async fn subscribers_get_executable_transactions_and_their_block() {
     let world = world(EvmConfig::default(), easy());
-    let (mut accepted, mut pending) =
-        (world.evm.accepted_blocks(), world.evm.pending_transactions());
+    let (mut accepted, mut pending) = (world.evm.blocks(), world.evm.pending_transactions());
     let mut announced =
         || std::iter::from_fn(|| pending.try_recv().ok()).map(|tx| tx.hash()).collect::<Vec<_>>();
     let tx = |nonce| transfer(nonce, 2 * GWEI, GWEI, 5);
@@ -420,7 +419,7 @@ async fn subscribers_get_executable_transactions_and_their_block() {
     assert!(accepted.try_recv().is_err(), "no block yet");
     accept(&world).await;
     let block = accepted.try_recv().unwrap();
-    let block = block.block;
+    let block = block.accepted().unwrap().block;
     assert_eq!(block.hash, ChainReader::head(world.evm.as_ref()).hash);
     let hashes: Vec<B256> = block.block.transactions.iter().map(|tx| *tx.tx_hash()).collect();
     assert_eq!(hashes, [hash(0), *dearer.tx_hash()]);

@@ -4,9 +4,9 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use esker_chain::{Bundle, BundleId, ProofVerifier};
+use esker_chain::{Bundle, BundleId};
 
-use crate::SourceError;
+use crate::{FollowedValidators, SourceError};
 
 /// Most bundles that wait for a certificate of a later one. Some become final through a later bundle and have none of
 /// their own; a validator that was down for long may have a run of them.
@@ -20,9 +20,11 @@ type Proven = (Bundle, Option<Bytes>);
 /// Lets the bundles of one source pass that have a certificate, or whose descendant has one.
 #[derive(Debug)]
 pub(super) struct CertifiedGate {
-    verifier: Arc<dyn ProofVerifier>,
+    validators: Arc<dyn FollowedValidators>,
     /// Consecutive bundles without a certified descendant.
     waiting: VecDeque<Proven>,
+    /// How many of them, the first ones, have no certificate.
+    without: usize,
     bytes: usize,
     /// The last bundle that arrived, or the last final one.
     last: (u64, BundleId),
@@ -34,11 +36,12 @@ pub(super) struct CertifiedGate {
 impl CertifiedGate {
     /// Continues after a final bundle.
     pub(super) fn new(
-        verifier: Arc<dyn ProofVerifier>,
+        validators: Arc<dyn FollowedValidators>,
         last: (u64, BundleId),
         max_wait_ms: u64,
     ) -> Self {
-        Self { verifier, waiting: VecDeque::new(), bytes: 0, last, since_ms: None, max_wait_ms }
+        let waiting = VecDeque::new();
+        Self { validators, waiting, without: 0, bytes: 0, last, since_ms: None, max_wait_ms }
     }
 
     /// Height of the last bundle that arrived.
@@ -47,14 +50,13 @@ impl CertifiedGate {
     }
 
     /// Takes consecutive bundles. Returns those that are shown to be final, also of earlier calls, and why the source
-    /// can't be followed beyond them.
+    /// can't be followed beyond them. A refused certificate is checked again by the next call.
     pub(super) fn pass(
         &mut self,
         arrived: Vec<Proven>,
         now_ms: u64,
     ) -> (Vec<Proven>, Option<SourceError>) {
         let mut error = None;
-        let before = self.waiting.len();
         for (bundle, proof) in arrived {
             if let Err(fork) = self.push(bundle, proof) {
                 error = Some(fork);
@@ -65,11 +67,11 @@ impl CertifiedGate {
             .waiting
             .iter()
             .enumerate()
-            .skip(before)
+            .skip(self.without)
             .filter_map(|(index, (bundle, proof))| Some((index, (bundle, proof.as_deref()?))))
             .collect();
         let proven: Vec<_> = with_proof.iter().map(|(_, proven)| *proven).collect();
-        let valid = match self.verifier.verify_all(&proven) {
+        let valid = match self.validators.verify_all(&proven) {
             Ok(()) => proven.len(),
             Err((failed, reason)) => {
                 let height = proven.get(failed).map_or(0, |(bundle, _)| bundle.height);
@@ -80,7 +82,9 @@ impl CertifiedGate {
         };
         let last = valid.checked_sub(1).and_then(|last| with_proof.get(last));
         let certified = last.map_or(0, |(index, _)| index + 1);
+        let is_refused = valid < proven.len();
         let released: Vec<_> = self.waiting.drain(..certified).collect();
+        self.without = if is_refused { 0 } else { self.waiting.len() };
         for (bundle, _) in &released {
             self.bytes = self.bytes.saturating_sub(bundle.encoded_len());
         }

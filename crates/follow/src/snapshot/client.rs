@@ -2,17 +2,17 @@
 
 use std::sync::Arc;
 
+use esker_chain::Bundle;
 use esker_chain::commitment::StateSummary;
 use esker_chain::snapshot::SnapshotItem;
-use esker_chain::{Bundle, BundleId, ProofVerifier};
-use esker_outbound::{Dialer, SourceUrl};
 
 use super::PATH;
 use super::record::{
     SNAPSHOT_VERSION, SnapshotHello, SnapshotRecord, SnapshotRecordReader, SnapshotTotals,
 };
-use crate::client::{SourceBody, check_network, get, unexpected_end};
-use crate::{SourceError, Timeouts};
+use crate::client::{SourceBody, get, unexpected_end};
+use crate::validators::update;
+use crate::{EskerSource, FollowedValidators, Source as _, SourceError};
 
 /// Most records without content in a row: a source sends one a second while it counts.
 const MAX_ALIVE: u32 = 3600;
@@ -20,13 +20,8 @@ const MAX_ALIVE: u32 = 3600;
 /// A node that sends snapshots.
 #[derive(Clone, Debug)]
 pub struct SnapshotSource {
-    url: SourceUrl,
-    dialer: Dialer,
-    name: String,
-    network_id: u32,
-    genesis: BundleId,
-    timeouts: Timeouts,
-    verifier: Option<Arc<dyn ProofVerifier>>,
+    source: EskerSource,
+    validators: Option<Arc<dyn FollowedValidators>>,
 }
 
 /// The beginning of a snapshot.
@@ -48,38 +43,35 @@ pub(super) enum Next {
 }
 
 impl SnapshotSource {
-    /// A source of a network with this ID and this bundle of height 0.
-    pub fn new(
-        url: SourceUrl,
-        dialer: Dialer,
-        (network_id, genesis): (u32, BundleId),
-        timeouts: Timeouts,
-    ) -> Self {
-        let name = url.to_string();
-        Self { url, dialer, name, network_id, genesis, timeouts, verifier: None }
+    /// The snapshots of this node.
+    pub fn new(source: EskerSource) -> Self {
+        Self { source, validators: None }
     }
 
-    /// Takes only the snapshot of a bundle that this verifier shows to be final.
+    /// Takes only the snapshot of a bundle that these validators have decided.
     #[must_use]
-    pub fn with_verifier(self, verifier: Arc<dyn ProofVerifier>) -> Self {
-        Self { verifier: Some(verifier), ..self }
+    pub fn with_validators(self, validators: Arc<dyn FollowedValidators>) -> Self {
+        Self { validators: Some(validators), ..self }
     }
 
     /// Its address, for logs and status.
     pub fn name(&self) -> &str {
-        &self.name
+        self.source.name()
     }
 
     /// Connects, and reads the records before the first item.
     pub(super) async fn open(&self) -> Result<Opened, SourceError> {
-        match tokio::time::timeout(self.timeouts.connect, self.connect()).await {
-            Ok(opened) => opened,
-            Err(_) => Err(SourceError::Stalled(self.timeouts.connect)),
-        }
+        let connect = self.source.timeouts.connect;
+        let opened = tokio::time::timeout(connect, self.connect()).await;
+        let opened = opened.map_err(|_| SourceError::Stalled(connect))??;
+        // Nothing of the state is read before it is known that the network decided it.
+        self.check_proof(&opened.bundle, opened.proof.as_deref()).await?;
+        Ok(opened)
     }
 
     async fn connect(&self) -> Result<Opened, SourceError> {
-        let body = get(&self.dialer, &self.url, PATH, self.timeouts.idle).await?;
+        let EskerSource { dialer, url, timeouts, .. } = &self.source;
+        let body = get(dialer, url, PATH, timeouts.idle).await?;
         let mut body = SnapshotBody { body, records: SnapshotRecordReader::default(), alive: 0 };
         let unexpected = |what: &str| SourceError::Protocol(format!("a record that is no {what}"));
         let hello = match body.record().await? {
@@ -95,7 +87,6 @@ impl SnapshotSource {
             let text = "its bundle is not that of its greeting";
             return Err(SourceError::Snapshot(text.to_owned()));
         }
-        self.check_proof(&bundle, proof.as_deref())?;
         let SnapshotRecord::Summary(summary) = body.record().await? else {
             return Err(unexpected("summary"));
         };
@@ -108,15 +99,17 @@ impl SnapshotSource {
             let text = format!("its snapshot has version {version}, not {SNAPSHOT_VERSION}");
             return Err(SourceError::Refused(text));
         }
-        check_network((hello.network_id, hello.genesis), (self.network_id, self.genesis))
+        self.source.check_network((hello.network_id, hello.genesis))
     }
 
-    /// Nothing of the state is read before it is known that the network decided it.
-    fn check_proof(&self, bundle: &Bundle, proof: Option<&[u8]>) -> Result<(), SourceError> {
-        let Some(verifier) = &self.verifier else { return Ok(()) };
+    async fn check_proof(&self, bundle: &Bundle, proof: Option<&[u8]>) -> Result<(), SourceError> {
+        let Some(validators) = &self.validators else { return Ok(()) };
         let checked = match proof {
             None => Err("no certificate".to_owned()),
-            Some(proof) => verifier.verify(bundle, proof).map_err(|error| error.to_string()),
+            Some(proof) => {
+                update(validators.as_ref(), &self.source).await?;
+                validators.verify(bundle, proof).map_err(|error| error.to_string())
+            }
         };
         let height = bundle.height;
         checked.map_err(|reason| SourceError::Snapshot(format!("its bundle {height} has {reason}")))

@@ -1,6 +1,7 @@
 //! Followers of a network with certificates: what has none, and no descendant with one, never becomes final.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -9,7 +10,10 @@ use esker_chain::{
     Bundle, BundleId, ChainMachine as _, Machine, ProofError, ProofVerifier, Shutdown,
 };
 use esker_follow::snapshot::{SnapshotLimits, SnapshotOpenError, SnapshotRecord, SnapshotServer};
-use esker_follow::{Feed, FeedItem, MAX_UNCERTIFIED, MAX_UNCERTIFIED_BYTES, Source, SourceError};
+use esker_follow::{
+    ChangeRefusal, Feed, FeedItem, FollowedValidators, MAX_UNCERTIFIED, MAX_UNCERTIFIED_BYTES,
+    Source, SourceError,
+};
 use esker_primitives::Id;
 use esker_primitives::clock::ManualClock;
 
@@ -18,11 +22,20 @@ use crate::snapshot::{Nothing, read};
 use crate::toy::{ListSource, NOW_MS, bundle, bundles, clock, finalize, machine, until};
 
 /// A bundle is final by its ID.
-#[derive(Debug)]
-struct Toy;
+#[derive(Debug, Default)]
+pub(crate) struct Toy {
+    /// The heights from which on the validators are others.
+    pub(crate) changes: Vec<u64>,
+    /// How many of the changes are known.
+    pub(crate) known: AtomicU64,
+}
 
 impl ProofVerifier for Toy {
     fn verify(&self, bundle: &Bundle, proof: &[u8]) -> Result<(), ProofError> {
+        let epoch = self.changes.iter().filter(|first| **first <= bundle.height).count();
+        if epoch as u64 > self.known.load(Ordering::SeqCst) {
+            return Err(ProofError("unknown validators".to_owned()));
+        }
         if proof == bundle.id().as_bytes() {
             return Ok(());
         }
@@ -30,15 +43,39 @@ impl ProofVerifier for Toy {
     }
 }
 
+/// A change is the number of its epoch; 255 can't be stored.
+#[async_trait]
+impl FollowedValidators for Toy {
+    fn next_epoch(&self) -> u64 {
+        self.known.load(Ordering::SeqCst) + 1
+    }
+
+    async fn append(&self, changes: &[Bytes]) -> Result<usize, ChangeRefusal> {
+        let mut count = 0;
+        for change in changes {
+            match u64::from(change[0]) {
+                255 => return Err(ChangeRefusal::Storage("no space left".to_owned())),
+                known if known < self.next_epoch() => {}
+                next if next == self.next_epoch() => {
+                    self.known.fetch_add(1, Ordering::SeqCst);
+                    count += 1;
+                }
+                _ => return Err(ChangeRefusal::Invalid("not the next change".to_owned())),
+            }
+        }
+        Ok(count)
+    }
+}
+
 fn item(bundle: &Bundle, proof: Option<Bytes>) -> FeedItem {
     FeedItem::Bundle { bundle: bundle.clone(), proof }
 }
 
-fn certified(bundle: &Bundle) -> FeedItem {
+pub(crate) fn certified(bundle: &Bundle) -> FeedItem {
     item(bundle, Some(Bytes::copy_from_slice(bundle.id().as_bytes())))
 }
 
-fn uncertified(bundle: &Bundle) -> FeedItem {
+pub(crate) fn uncertified(bundle: &Bundle) -> FeedItem {
     item(bundle, None)
 }
 
@@ -52,10 +89,10 @@ fn start(sources: &[&Arc<ListSource>]) -> Run {
 
 fn start_on(machine: Arc<Machine>, sources: &[&Arc<ListSource>]) -> Run {
     let sources = sources.iter().map(|source| Arc::clone(source) as Arc<dyn Source>).collect();
-    Run::start_on(machine, &clock(), sources, Some(Arc::new(Toy)))
+    Run::start_on(machine, &clock(), sources, Some(Arc::new(Toy::default())))
 }
 
-async fn fault(run: &Run, text: &str) {
+pub(crate) async fn fault(run: &Run, text: &str) {
     until(text, || {
         let fault = run.follower.follow_status().fault;
         fault.is_some_and(|fault| fault.contains(text))
@@ -215,7 +252,7 @@ async fn a_certificate_that_does_not_come_is_not_waited_for_forever() {
     let silent = Arc::new(Silent(all[0].clone())) as Arc<dyn Source>;
     let honest = source("honest", vec![certified(&all[0])]);
     let sources = vec![silent, Arc::clone(&honest) as Arc<dyn Source>];
-    let run = Run::start_on(machine(&time), &time, sources, Some(Arc::new(Toy)));
+    let run = Run::start_on(machine(&time), &time, sources, Some(Arc::new(Toy::default())));
     until("the bundle is known and not final", || run.follower.follow_status().lag_bundles() == 1)
         .await;
     assert_eq!((run.height(), honest.opened.lock().len()), (0, 0));

@@ -3,15 +3,16 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use esker_chain::{
-    Bundle, ChainMachine, Engine as _, EngineError, Machine, ProofVerifier, Role, Shutdown,
+use esker_chain::{Bundle, ChainMachine, Engine as _, EngineError, Machine, Role, Shutdown};
+use esker_follow::{
+    FeedItem, FollowedValidators, Follower, FollowerConfig, PreferredSource, Source, SourceError,
 };
-use esker_follow::{FeedItem, Follower, FollowerConfig, PreferredSource, Source, SourceError};
 use esker_primitives::Id;
 use esker_primitives::clock::{Clock, ManualClock};
+use esker_storage::{FailingStore, MemoryStore, StorageError};
 use tokio::task::JoinHandle;
 
-use crate::toy::{ListSource, NOW_MS, bundle, bundles, clock, machine, until};
+use crate::toy::{ListSource, NOW_MS, bundle, bundles, clock, machine, machine_on, until};
 
 pub(crate) struct Run {
     pub(crate) follower: Arc<Follower>,
@@ -32,7 +33,7 @@ impl Run {
         machine: Arc<Machine>,
         clock: &Arc<ManualClock>,
         sources: Vec<Arc<dyn Source>>,
-        verifier: Option<Arc<dyn ProofVerifier>>,
+        validators: Option<Arc<dyn FollowedValidators>>,
     ) -> Self {
         let preferred = PreferredSource::default();
         let wait = Duration::from_millis(1);
@@ -40,8 +41,8 @@ impl Run {
             FollowerConfig { retry_min: wait, retry_max: wait, ..FollowerConfig::default() };
         let clock = Arc::clone(clock) as Arc<dyn Clock>;
         let mut follower = Follower::new(sources, config, clock);
-        if let Some(verifier) = verifier {
-            follower = follower.with_verifier(verifier, preferred.clone());
+        if let Some(validators) = validators {
+            follower = follower.with_validators(validators, preferred.clone());
         }
         let follower = Arc::new(follower);
         let (stop, stopped) = Shutdown::new();
@@ -110,6 +111,24 @@ async fn a_bundle_ahead_of_the_clock_waits_for_its_time() {
         clock.advance(10_000);
     }
     assert!(clock.now_ms() <= NOW_MS + 70_000);
+    run.end().await;
+}
+
+#[tokio::test]
+async fn a_store_that_can_not_be_read_for_a_moment_is_tried_again() {
+    let failing = Arc::new(FailingStore::new(Arc::new(MemoryStore::new())));
+    let clock = clock();
+    let machine = machine_on(failing.clone(), &clock);
+    failing.refuse_reads(StorageError::TooManySnapshots { max: 1 });
+    let source = ListSource::new("source", items(&fresh_bundles(2)), gone());
+    let run = Run::start_on(machine, &clock, vec![source], None);
+    until("the follower waits", || clock.sleepers() > 0).await;
+    clock.advance(1_000);
+    until("it waits again", || clock.sleepers() > 0).await;
+    assert_eq!(run.height(), 0);
+    failing.refuse_reads(None);
+    clock.advance(1_000);
+    until("the bundles are final", || run.height() == 2).await;
     run.end().await;
 }
 

@@ -7,3 +7,4 @@ mod engine;
 mod serve;
 mod snapshot;
 mod toy;
+mod validators;

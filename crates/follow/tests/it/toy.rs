@@ -9,7 +9,7 @@ use esker_chain::{Bundle, BundleId, ChainMachine, Machine, MachineConfig};
 use esker_follow::{Feed, FeedItem, Source, SourceError};
 use esker_primitives::clock::{Clock, ManualClock};
 use esker_primitives::sync::Mutex;
-use esker_storage::Store;
+use esker_storage::{KvStore, MemoryStore, Store};
 use tokio::sync::Notify;
 
 /// Time of the machines, Unix ms.
@@ -18,7 +18,11 @@ pub(crate) const NOW_MS: u64 = 1_000_000;
 const PATIENCE: Duration = Duration::from_secs(30);
 
 pub(crate) fn machine(clock: &Arc<ManualClock>) -> Arc<Machine> {
-    let store = Store::memory().unwrap();
+    machine_on(Arc::new(MemoryStore::new()), clock)
+}
+
+pub(crate) fn machine_on(kv: Arc<dyn KvStore>, clock: &Arc<ManualClock>) -> Arc<Machine> {
+    let store = Store::new(kv).unwrap();
     let clock = Arc::clone(clock) as Arc<dyn Clock>;
     let work = Arc::new(Notify::new());
     Machine::open(Vec::new(), store, clock, work, MachineConfig::default()).unwrap()

@@ -124,3 +124,29 @@ async fn entries_that_mean_nothing_are_skipped() {
     }
     assert!(world.machine.last_final().0 == 0);
 }
+
+#[tokio::test]
+async fn emptied_pools_are_filled_again() {
+    let kv: Arc<dyn KvStore> = Arc::new(MemoryStore::new());
+    let world = open(&kv);
+    let owner = key(1);
+    let utxos = world.fund(&owner, &[5 * ONE]).await;
+    let import = world.import(&utxos, &owner, account(&owner), ONE / 100);
+    world.nat.submit(import.clone()).unwrap();
+    let owners = OutputOwners::single(owner.address());
+    let export = world.x_export(vec![output(world.native(), ONE, owners)]);
+    world.x.issue(export.bytes()).unwrap();
+    world.evm().submit(evm_transfer(&well_known(), 0, Address::repeat_byte(7))).unwrap();
+    let waiting = chains(&world).map(|chain| chain.waiting_txs());
+    assert_eq!(waiting.each_ref().map(Vec::len), [1, 2]);
+    chains(&world).iter().for_each(|chain| chain.drop_waiting_txs());
+    assert!(chains(&world).iter().all(|chain| chain.waiting_txs().is_empty()));
+    let restored =
+        chains(&world).iter().zip(waiting).map(|(vm, txs)| vm.restore_txs(txs)).collect::<Vec<_>>();
+    assert_eq!(restored, [1, 2]);
+    world.settle().await;
+    let status = world.nat.find(&import.id()).unwrap().map(|(_, status)| status);
+    assert!(matches!(status, Some(AtomicStatus::Accepted(_))), "{status:?}");
+    assert_eq!(world.x.view().unwrap().tx_status(&export.id()).unwrap(), TxStatus::Accepted);
+    assert_eq!(world.nonce(account(&well_known())), 1);
+}

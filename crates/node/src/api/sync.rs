@@ -32,6 +32,8 @@ const PATH: &str = "sync/bundles";
 const SNAPSHOT_PATH: &str = "sync/snapshot";
 /// Path of the changes of the validators, below `/ext/`.
 const CHANGES_PATH: &str = "sync/validator-changes";
+/// Most changes of an answer that begins with a given one.
+const MAX_CHANGES: usize = 64;
 /// How long a request for a snapshot waits for a bundle with a certificate; less than a follower waits for the answer.
 const PROOF_WAIT: Duration = Duration::from_secs(3);
 
@@ -53,6 +55,13 @@ pub struct SyncDeps {
 struct Start {
     /// Height of the first bundle.
     from: u64,
+}
+
+/// Which changes are asked for.
+#[derive(Debug, Deserialize)]
+struct FirstChange {
+    /// The epoch that the first one begins; without it all are meant.
+    from: Option<u64>,
 }
 
 /// The server of a node's followers, if the configuration enables it. Its streams end when `stop` is triggered.
@@ -149,15 +158,24 @@ async fn snapshot(
     }
 }
 
-/// All agreed changes of the validators: one a line, hex. Nobody has to trust them: they are signed.
+/// Agreed changes of the validators: one a line, hex. Nobody has to trust them: they are signed.
 async fn changes(
     State(api): State<SyncDeps>,
     Extension(ClientAddress(client)): Extension<ClientAddress>,
+    first: Result<Query<FirstChange>, axum::extract::rejection::QueryRejection>,
 ) -> Response {
     if !api.allows(client) {
         return forbidden();
     }
-    match tokio::task::spawn_blocking(move || api.changes.all()).await {
+    let Ok(Query(FirstChange { from })) = first else {
+        let text = "expected the epoch that the first change begins: ?from=1\n";
+        return (StatusCode::BAD_REQUEST, text).into_response();
+    };
+    let read = move || match from {
+        Some(from) => api.changes.from_epoch(from, MAX_CHANGES),
+        None => api.changes.all(),
+    };
+    match tokio::task::spawn_blocking(read).await {
         Ok(Ok(changes)) => {
             let line = |change| format!("{}\n", hexfmt::encode_plain(change));
             changes.iter().map(|change| line(change)).collect::<String>().into_response()

@@ -22,9 +22,8 @@ use esker_evm_rpc::evm::{
 };
 use esker_evm_rpc::subscriptions::Subscriptions;
 use esker_evm_rpc::{
-    Api, ChainFiles, ChainTraces, DevelopmentNode, IntervalMining, ProofWindow, ReadApi,
-    ReadConfig, TraceFiles, admin_methods, development_methods, file_tracing_methods,
-    tracing_methods,
+    Api, ChainFiles, ChainTraces, DevelopmentNode, ProofWindow, ReadApi, ReadConfig, TraceFiles,
+    admin_methods, development_methods, file_tracing_methods, tracing_methods,
 };
 use esker_evm_state::blocks::History;
 use esker_js_tracer::{ScriptConfig, ScriptHost, ScriptSlots};
@@ -195,7 +194,7 @@ pub(super) fn build(
     if let Some(shared) = parts.development.filter(|_| config.mode == Mode::Dev) {
         let snapshots = Arc::clone(&shared.snapshots);
         snapshots.add_chain(&evm);
-        let node = development_node(transact, &evm, (clock, snapshots), randomness);
+        let node = development_node(transact, &evm, snapshots, randomness);
         service = service.merge(&development_methods(&Arc::new(node)));
     }
     let mut server = Server::new(service, limits(settings));
@@ -302,7 +301,7 @@ fn in_dev(switch: Switch, mode: Mode) -> bool {
 fn development_node(
     transact: Arc<TransactApi>,
     chain: &Arc<Evm>,
-    (clock, snapshots): (Arc<dyn Clock>, Arc<Snapshots>),
+    snapshots: Arc<Snapshots>,
     randomness: &Randomness,
 ) -> DevelopmentNode {
     let mut instance_id = B256::ZERO;
@@ -311,7 +310,6 @@ fn development_node(
         transact,
         chain: Arc::clone(chain),
         snapshots,
-        interval: IntervalMining::new(clock),
         version: env!("CARGO_PKG_VERSION"),
         instance_id,
     }

@@ -1,5 +1,6 @@
 //! The chains of a node, built by [`factory`].
 
+pub(crate) mod development;
 mod endpoints;
 mod evm;
 pub mod factory;

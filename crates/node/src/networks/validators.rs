@@ -1,13 +1,8 @@
 //! The validators in a network file.
 
-use std::sync::Arc;
 use std::time::Duration;
 
-use esker_chain::BundleId;
-use esker_engine_bft::{
-    CertificateVerifier, MAX_VALIDATORS, Timings, ValidatorAddress, ValidatorPublicKey,
-};
-use esker_primitives::Randomness;
+use esker_engine_bft::{MAX_VALIDATORS, Timings, ValidatorAddress, ValidatorPublicKey};
 use serde::Deserialize;
 
 /// Limits of a timeout, ms.
@@ -29,22 +24,6 @@ impl Validators {
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.members.is_empty()
-    }
-
-    /// What checks the certificates of this network's bundles; `None`: it has none.
-    #[must_use]
-    pub fn verifier(
-        &self,
-        network: u32,
-        genesis: BundleId,
-        randomness: &Randomness,
-    ) -> Option<Arc<CertificateVerifier>> {
-        if self.is_empty() {
-            return None;
-        }
-        let keys: Vec<_> = self.members.iter().map(|(key, _)| *key).collect();
-        let verifier = CertificateVerifier::new(network, genesis, &keys, Arc::clone(randomness));
-        Some(Arc::new(verifier.expect("the network file has each key once, and not too many")))
     }
 
     /// The address of a validator; `None`: the key is not one of theirs.

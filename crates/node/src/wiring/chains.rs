@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use esker_chain::tables::{CHAINS, POSITION};
 use esker_chain::{AdjustableClock, Aliases, ChainContext, ChainVm, Machine, MachineConfig};
+use esker_evm::control::Snapshots;
 use esker_keystore::Keystore;
 use esker_platform::Platform;
 use esker_primitives::{AssetId, ChainId, Clock};
@@ -101,7 +102,10 @@ pub(super) fn open(
     let BuiltChains { aliases, chains, observed_p, work } = built;
     first_start::write_exports(&config.network, &vms, store)?;
     let genesis = parameters::genesis_bundle(&config.network);
-    let machine_config = MachineConfig { genesis, ..machine };
+    let mut machine_config = MachineConfig { genesis, ..machine };
+    if development.is_some() && machine.decides_alone && Snapshots::are_stored(store)? {
+        machine_config.undo = Snapshots::UNDO;
+    }
     let machine = Machine::open(vms, store.clone(), clock, work, machine_config)?;
     if machine_config.decides_alone {
         parts.machine.set(&machine);

@@ -15,6 +15,7 @@ use esker_follow::{
 };
 use esker_outbound::{SourceKind, SourceUrl};
 use esker_primitives::clock::Clock;
+use esker_storage::Store;
 use tokio::runtime::Handle;
 use tokio::sync::watch;
 
@@ -22,6 +23,7 @@ use super::StartError;
 use super::avalanchego::{AvalancheGoSource, FollowedNode};
 use crate::config::Config;
 use crate::environment::Environment;
+use crate::validator_changes::KnownValidators;
 
 /// The engine of a node, and again what is special of its kind.
 pub(super) struct ChosenEngine {
@@ -32,21 +34,25 @@ pub(super) struct ChosenEngine {
 
 /// The engine of a node: one that decides alone, one of several validators, or one that follows other nodes. `chain_clock` is that
 /// of the chains of a development network.
+///
+/// # Errors
+/// The store has changes of the validators that are not this network's.
 pub(super) fn choose(
     config: &Config,
     validator: Option<BftConfig>,
     machine: &Machine,
-    (environment, chain_clock): (&Environment, Option<AdjustableClock>),
+    (environment, chain_clock, store): (&Environment, Option<AdjustableClock>, &Store),
     (node, preferred): (Option<FollowedNode>, PreferredSource),
-) -> ChosenEngine {
+) -> Result<ChosenEngine, StartError> {
     if let Some(validator) = validator {
         let validator = Arc::new(BftEngine::new(validator));
         let engine = Arc::clone(&validator) as Arc<dyn Engine>;
-        return ChosenEngine { engine, follower: None, validator: Some(validator) };
+        return Ok(ChosenEngine { engine, follower: None, validator: Some(validator) });
     }
     let urls = config.sources();
     if urls.is_empty() {
-        return ChosenEngine { engine: Arc::new(Solo::new()), follower: None, validator: None };
+        let engine = Arc::new(Solo::new());
+        return Ok(ChosenEngine { engine, follower: None, validator: None });
     }
     let (network, genesis) = (config.network.id, machine.genesis().id());
     let node = node.map(Arc::new);
@@ -64,16 +70,17 @@ pub(super) fn choose(
     let sources = urls.into_iter().map(source).collect();
     let clock = Arc::clone(&environment.clock);
     let mut follower = Follower::new(sources, FollowerConfig::default(), clock);
-    let validators = &config.network.validators;
-    if let Some(verifier) = validators.verifier(network, genesis, &environment.randomness) {
-        follower = follower.with_verifier(verifier, preferred);
+    let randomness = &environment.randomness;
+    let validators = KnownValidators::open(&config.network, genesis, randomness, store);
+    if let Some(validators) = validators.map_err(StartError::ValidatorChanges)? {
+        follower = follower.with_validators(Arc::new(validators), preferred);
     }
     if let Some(chain_clock) = chain_clock {
         follower = follower.with_chain_clock(chain_clock);
     }
     let follower = Arc::new(follower);
     let engine = Arc::clone(&follower) as Arc<dyn Engine>;
-    ChosenEngine { engine, follower: Some(follower), validator: None }
+    Ok(ChosenEngine { engine, follower: Some(follower), validator: None })
 }
 
 /// How a follower passes transactions on, first to the preferred source; `None` for a node that decides itself.
@@ -154,7 +161,6 @@ fn spawn_thread<T: Send + 'static>(
 mod tests {
     use async_trait::async_trait;
     use esker_chain::{EngineStatus, MachineConfig, Role};
-    use esker_storage::Store;
     use tokio::sync::Notify;
 
     use super::*;

@@ -4,6 +4,7 @@ use std::io;
 use std::path::PathBuf;
 
 use esker_chain::{ChainError, EngineError, FinalizeError, ProposeError};
+use esker_evm::control::ControlError;
 use esker_http::{CertificateError, RouteError};
 use esker_storage::StorageError;
 use thiserror::Error;
@@ -42,6 +43,9 @@ pub enum StartError {
     /// The data folder was made with other parameters.
     #[error(transparent)]
     Parameters(#[from] ParameterError),
+    /// The snapshots of a development node can't be read.
+    #[error("cannot read the snapshots: {0}")]
+    Snapshots(ControlError),
     /// Two chains have the same alias.
     #[error(transparent)]
     Alias(#[from] AliasError),
@@ -97,6 +101,9 @@ pub enum StartError {
     /// The node is not a validator of its network.
     #[error(transparent)]
     Validator(#[from] ValidatorError),
+    /// The changes of the validators in the store don't follow the network file.
+    #[error("the folder's changes of the validators are not those of this network file: {0}")]
+    ValidatorChanges(String),
     /// The node was asked to stop while it started.
     #[error("stopped while starting")]
     Stopped,
@@ -127,6 +134,7 @@ impl StartError {
             | Self::Listen { .. }
             | Self::Certificate(_)
             | Self::Validator(_)
+            | Self::ValidatorChanges(_)
             | Self::Logs { .. } => exit_code::CONFIG,
             Self::Chain(error)
             | Self::Engine(
@@ -135,6 +143,7 @@ impl StartError {
                 | EngineError::Finalize(FinalizeError::Chain(error)),
             ) => of_chain(error),
             Self::Identity(_)
+            | Self::Snapshots(_)
             | Self::Write { .. }
             | Self::Thread(_)
             | Self::Funding(_)

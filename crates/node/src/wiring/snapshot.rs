@@ -8,9 +8,9 @@ use esker_chain::snapshot::{
     check_finished, is_unfinished,
 };
 use esker_chain::tables::POSITION;
-use esker_chain::{ChainError, ProofVerifier, Shutdown};
-use esker_follow::FollowerConfig;
+use esker_chain::{ChainError, Shutdown};
 use esker_follow::snapshot::{JoinStatusCell, Joined, SnapshotJoin, SnapshotSource};
+use esker_follow::{EskerSource, FollowedValidators, FollowerConfig};
 use esker_http::{HttpConfig, HttpState, Routes, serve};
 use esker_primitives::{BlockId, NodeId};
 use esker_shared_memory::{ELEMENTS_TAG, ROW_KEY_LEN, restore_row};
@@ -24,6 +24,7 @@ use crate::api;
 use crate::config::Config;
 use crate::environment::Environment;
 use crate::metrics::Metrics;
+use crate::validator_changes::KnownValidators;
 
 /// Most bytes of an element with its traits.
 const MAX_ELEMENT: usize = 4 << 20;
@@ -108,18 +109,21 @@ pub(super) async fn join(
     let vms = prepared.vms();
     let (network, genesis) = (&config.network, genesis_bundle(&config.network));
     let of_health = (store.clone(), server.folder);
-    let store = store.clone();
+    let of_target = store.clone();
     let target = tokio::task::spawn_blocking(move || {
-        SnapshotTarget::new(&vms, Box::new(SharedMemoryPart), store, &genesis)
+        SnapshotTarget::new(&vms, Box::new(SharedMemoryPart), of_target, &genesis)
     });
     let target = Arc::new(target.await.map_err(|_| ChainError::Stopped)??);
     let id = target.genesis().id();
-    let verifier = network.validators.verifier(network.id, id, &environment.randomness);
+    let validators = KnownValidators::open(network, id, &environment.randomness, store);
+    let validators = validators.map_err(StartError::ValidatorChanges)?;
+    let validators = validators.map(|known| Arc::new(known) as Arc<dyn FollowedValidators>);
     let source = |url| {
-        let dialer = config.dialer.clone();
-        let source = SnapshotSource::new(url, dialer, (network.id, id), config.follow_timeouts());
-        match &verifier {
-            Some(verifier) => source.with_verifier(Arc::clone(verifier) as Arc<dyn ProofVerifier>),
+        let (dialer, timeouts) = (config.dialer.clone(), config.follow_timeouts());
+        let source = EskerSource::new(url, dialer, (network.id, id), timeouts);
+        let source = SnapshotSource::new(source);
+        match &validators {
+            Some(validators) => source.with_validators(Arc::clone(validators)),
             None => source,
         }
     };

@@ -91,5 +91,5 @@ fn is_read(method: &str) -> bool {
     let begins = |verb: &str| {
         name.strip_prefix(verb).is_some_and(|rest| !rest.starts_with(char::is_lowercase))
     };
-    ["get", "is", "list"].into_iter().any(begins)
+    ["get", "is", "list", "pending"].into_iter().any(begins)
 }

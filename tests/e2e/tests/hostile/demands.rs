@@ -144,7 +144,7 @@ fn of_evm(method: &str, stock: &Stock) -> Option<Vec<Value>> {
         "anvil_setNextBlockBaseFeePerGas" | "hardhat_setNextBlockBaseFeePerGas" => {
             vec![json!([format!("0x{}", "f".repeat(64))])]
         }
-        "anvil_setBlockGasLimit" | "evm_setBlockGasLimit" | "anvil_rollback" => {
+        "anvil_setBlockGasLimit" | "evm_setBlockGasLimit" | "anvil_rollback" | "anvil_reorg" => {
             vec![json!(["0xffffffffffffffff"])]
         }
         "anvil_setPrevRandao" | "hardhat_setPrevRandao" => {
@@ -374,7 +374,13 @@ fn of_x(method: &str, stock: &Stock) -> Option<Vec<Value>> {
         "xvm.getBlockByHeight" => {
             ["json", "hex"].map(|encoding| json!({ "height": "2", "encoding": encoding })).into()
         }
-        "xvm.getHeight" | "xvm.getTxFee" | "nat.version" | "keystore.listUsers" => vec![json!({})],
+        // A reset is refused: what was there before the attacks can't be taken back.
+        "xvm.getHeight" | "xvm.getTxFee" | "nat.version" | "keystore.listUsers"
+        | "dev.snapshot" | "dev.getTime" | "dev.reset" => vec![json!({})],
+        "dev.revert" => vec![json!({ "id": "0" })],
+        "dev.mine" => vec![json!({ "blocks": "16", "interval": "1" })],
+        "dev.increaseTime" => vec![json!({ "seconds": "2" })],
+        "dev.setTime" => vec![json!({ "timestamp": "2" })],
         "xvm.getTx" => {
             ["json", "hex"].map(|encoding| json!({ "txID": x_tx, "encoding": encoding })).into()
         }

@@ -143,7 +143,7 @@ fn sweep(amounts: &Amounts, lasts: Duration) -> Vec<Figures> {
     let before = esker_e2e::hostile::figures::anonymous(node.pid()).unwrap_or_default();
     let mut served: Vec<_> = served().into_iter().collect();
     // The others are asked about transactions that wait, which these put into blocks, or make too old.
-    served.sort_by_key(|(name, _)| name.ends_with("_mine") || name.contains("Time"));
+    served.sort_by_key(|(name, _)| name.ends_with("mine") || name.contains("Time"));
     for (method, path) in served {
         let Some(rows) = demands(&method, &stock) else {
             panic!("{method} is served and has no row in demands.rs")

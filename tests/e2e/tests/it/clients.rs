@@ -98,6 +98,16 @@ fn replays_of_cast_and_forks_of_forge() {
     run_on_dev("foundry-traces.mjs");
 }
 
+/// As above. The same steps on anvil are the control.
+#[test]
+#[cfg_attr(
+    not(all(target_os = "linux", target_arch = "x86_64")),
+    ignore = "no anvil, no cast, no forge"
+)]
+fn controls_here_and_on_anvil() {
+    run_on_dev("controls.mjs");
+}
+
 #[test]
 fn example_of_a_deployment() {
     run_example("deploy.mjs", &["deployed at 0x", "count is 3", "refused: nothing to add"]);

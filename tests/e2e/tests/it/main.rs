@@ -57,6 +57,7 @@ mod traces;
 mod two_chains;
 mod user_payments;
 mod validator_byzantine;
+mod validator_change_followers;
 mod validator_faults;
 mod validator_followers;
 mod validator_links;

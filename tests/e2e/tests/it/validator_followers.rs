@@ -18,7 +18,7 @@ use crate::validators::{
 };
 
 /// A follower of a network of validators.
-fn follower(network: &Path, folder: &Path, sources: &str) -> NodeBuilder {
+pub(crate) fn follower(network: &Path, folder: &Path, sources: &str) -> NodeBuilder {
     NodeBuilder::new(PROGRAM).network(network.join("network.json")).data_dir(folder).args(&[
         "--follow",
         sources,
@@ -34,7 +34,7 @@ fn network_file(network: &Path) -> Value {
 }
 
 /// `esker db verify` finds nothing in the folder of a follower.
-fn verify(network: &Path, folder: &Path) {
+pub(crate) fn verify(network: &Path, folder: &Path) {
     let mut command = Command::new(PROGRAM);
     command.args(["db", "verify", "--network"]).arg(network.join("network.json"));
     let output = command.arg("--data-dir").arg(folder).output().unwrap();
@@ -88,19 +88,18 @@ fn alone(network: &Path) -> Node {
     builder(network, 1).arg("--api-sync-enabled").start().unwrap()
 }
 
-/// The health of a node that joins from a snapshot.
-fn join_error(node: &StartingNode, text: &str) {
+/// Waits until the health of a node that joins from a snapshot says all of this.
+pub(crate) fn join_says(node: &StartingNode, texts: &[&str]) {
     let address = until("the node answers while it joins", || {
         let output = node.output();
         let (_, rest) = output.split_once("answering while joining")?;
         rest.split_once("http=")?.1.split_whitespace().next()?.parse().ok()
     });
-    until(&format!("the health report says {text:?}"), || {
+    until(&format!("the health report says {texts:?}"), || {
         let report: Value =
             RpcClient::new(address).call("/ext/health", "health.health", json!({})).unwrap();
         let report = report.to_string();
-        let is_refused = report.contains("its snapshot is wrong: its bundle ");
-        (is_refused && report.contains(&format!(" has {text}"))).then_some(())
+        texts.iter().all(|text| report.contains(text)).then_some(())
     });
 }
 
@@ -208,7 +207,7 @@ fn nothing_without_a_quorum_of_the_network_becomes_final() {
     {
         let data = folder.path().join(format!("join-{number}"));
         let node = follower(&network, &data, &source.url()).arg("--snapshot").spawn().unwrap();
-        join_error(&node, text);
+        join_says(&node, &["its snapshot is wrong: its bundle ", &format!(" has {text}")]);
         node.kill().unwrap();
         let both = format!("{},{}", source.url(), honest.url());
         let node = follower(&network, &data, &both).arg("--snapshot").start().unwrap();
@@ -222,12 +221,12 @@ fn nothing_without_a_quorum_of_the_network_becomes_final() {
 }
 
 /// A follower among the peers of the network's validators.
-fn peer(network: &Path, data: &Path) -> NodeBuilder {
+pub(crate) fn peer(network: &Path, data: &Path, number: usize) -> NodeBuilder {
     NodeBuilder::new(PROGRAM)
         .network(network.join("network.json"))
         .data_dir(data)
         .arg("--peer-key")
-        .arg(network.join("follower-1/key"))
+        .arg(network.join(format!("follower-{number}/key")))
 }
 
 #[test]
@@ -237,7 +236,7 @@ fn a_follower_among_the_peers_passes_transactions_on_and_serves_certificates() {
     new_network_with(&network, (4, 1));
     let mut nodes: Vec<Node> = (1..=4).map(|number| start(&network, number)).collect();
     let data = network.join("follower-1/data");
-    let near = peer(&network, &data).arg("--api-sync-enabled").start().unwrap();
+    let near = peer(&network, &data, 1).arg("--api-sync-enabled").start().unwrap();
     until("it is connected to the validators", || (status(&near)["peers"] == 4).then_some(()));
     assert_eq!(status(&near)["role"], "follower");
     assert_eq!(value(&metrics(&near), "esker_validator_quorum"), 0);
@@ -257,7 +256,7 @@ fn a_follower_among_the_peers_passes_transactions_on_and_serves_certificates() {
     near.kill().unwrap();
     nodes.pop().unwrap().kill().unwrap();
     pay(&nodes[0], &[&nodes[1], &nodes[2]]);
-    let near = peer(&network, &data).arg("--api-sync-enabled").start().unwrap();
+    let near = peer(&network, &data, 1).arg("--api-sync-enabled").start().unwrap();
     pay(&near, &[&nodes[0]]);
     wait_for(&near, &nodes[2]);
     assert_same_blocks(&nodes[0], &near);
@@ -289,8 +288,8 @@ fn a_peer_that_the_network_does_not_name_is_refused() {
     let mut file = network_file(&network);
     file["esker"]["followers"] = network_file(&strange)["esker"]["followers"].clone();
     std::fs::write(strange.join("network.json"), file.to_string()).unwrap();
-    let stranger = peer(&strange, &folder.path().join("stranger")).start().unwrap();
-    let named = peer(&network, &folder.path().join("named")).start().unwrap();
+    let stranger = peer(&strange, &folder.path().join("stranger"), 1).start().unwrap();
+    let named = peer(&network, &folder.path().join("named"), 1).start().unwrap();
     pay(&named, &[&validator]);
     until("it is connected", || (status(&named)["peers"] == 1).then_some(()));
     assert_eq!(status(&stranger)["peers"], 0);
@@ -339,7 +338,7 @@ fn validators_reach_each_other_by_the_given_addresses() {
     let output = command.arg("--out").arg(&network).output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let nodes: Vec<Node> = (1..=4).map(|number| start(&network, number)).collect();
-    let follower = peer(&network, &network.join("follower-1/data")).start().unwrap();
+    let follower = peer(&network, &network.join("follower-1/data"), 1).start().unwrap();
     until("the follower is connected to all", || (status(&follower)["peers"] == 4).then_some(()));
     pay(&follower, &nodes.iter().collect::<Vec<_>>());
     for node in nodes.into_iter().chain([follower]) {

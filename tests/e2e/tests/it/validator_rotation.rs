@@ -14,7 +14,7 @@ use crate::validators::{
 };
 
 /// Starts a validator of a network with its admin API, and serving followers.
-fn start(network: &Path, number: usize) -> Node {
+pub(crate) fn start(network: &Path, number: usize) -> Node {
     let folder = network.join(format!("validator-{number}"));
     let builder = NodeBuilder::new(PROGRAM)
         .network(network.join("network.json"))
@@ -30,12 +30,12 @@ fn start(network: &Path, number: usize) -> Node {
     builder.start().unwrap()
 }
 
-fn bundle(node: &Node) -> u64 {
+pub(crate) fn bundle(node: &Node) -> u64 {
     status(node)["bundle"].as_u64().unwrap()
 }
 
 /// Pays from node to node until all of them have a bundle of this height.
-fn advance(nodes: &[&Node], height: u64) {
+pub(crate) fn advance(nodes: &[&Node], height: u64) {
     let mut number = 0_usize;
     until(&format!("the validators are at bundle {height}"), || {
         let to = nodes[number % nodes.len()];
@@ -52,7 +52,12 @@ fn advance(nodes: &[&Node], height: u64) {
 }
 
 /// Runs the command for an operator; exit code and all output.
-fn rotate(node: &Node, network: &Path, height: u64, more: &[&str]) -> (Option<i32>, String) {
+pub(crate) fn rotate(
+    node: &Node,
+    network: &Path,
+    height: u64,
+    more: &[&str],
+) -> (Option<i32>, String) {
     let output = Command::new(PROGRAM)
         .args(["network", "rotate", "--at-height", &height.to_string()])
         .args(["--url", &format!("http://{}", node.address()), "--network"])
@@ -66,7 +71,7 @@ fn rotate(node: &Node, network: &Path, height: u64, more: &[&str]) -> (Option<i3
 }
 
 /// Makes the folder of another validator; its entry for a network file.
-fn new_validator(network: &Path, number: usize) -> Value {
+pub(crate) fn new_validator(network: &Path, number: usize) -> Value {
     let output = Command::new(PROGRAM)
         .args(["network", "new-validator", "--network"])
         .arg(network.join("network.json"))
@@ -80,7 +85,7 @@ fn new_validator(network: &Path, number: usize) -> Value {
 }
 
 /// A network file with these validators.
-fn with_validators(network: &Path, name: &str, members: &[Value]) -> PathBuf {
+pub(crate) fn with_validators(network: &Path, name: &str, members: &[Value]) -> PathBuf {
     let text = std::fs::read(network.join("network.json")).unwrap();
     let mut content: Value = serde_json::from_slice(&text).unwrap();
     content["esker"]["validators"] = json!(members);
@@ -89,7 +94,7 @@ fn with_validators(network: &Path, name: &str, members: &[Value]) -> PathBuf {
     path
 }
 
-fn members(network: &Path) -> Vec<Value> {
+pub(crate) fn members(network: &Path) -> Vec<Value> {
     let text = std::fs::read(network.join("network.json")).unwrap();
     let content: Value = serde_json::from_slice(&text).unwrap();
     content["esker"]["validators"].as_array().unwrap().clone()
@@ -104,7 +109,7 @@ fn assert_same_blocks(nodes: &[&Node]) {
     }
 }
 
-fn wait_epoch(node: &Node, validators: u64, votes: bool) {
+pub(crate) fn wait_epoch(node: &Node, validators: u64, votes: bool) {
     until("the node is in the new epoch", || {
         let message = health(node).1;
         (message["validators"] == validators && message["votes"] == votes).then_some(())

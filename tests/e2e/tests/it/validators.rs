@@ -154,6 +154,8 @@ fn four_validators_decide_and_one_may_be_killed() {
     assert_eq!((value("esker_validator_quorum"), value("esker_validator_voting")), (3, 1));
     let votes = |kind| value(&format!("esker_validator_votes_total{{kind=\"{kind}\"}}"));
     assert!(votes("notarize") > 0 && votes("finalize") > 0);
+    // Queues between validators have their room from the start on.
+    assert!(value("esker_process_anonymous_memory_bytes") < 300 << 20, "{metrics}");
     assert_eq!(votes("conflicting"), 0);
     let by_validator = metrics.lines().filter(|line| {
         line.starts_with("esker_validator_votes_by_validator_total{") && !line.ends_with(" 0")

@@ -27,6 +27,10 @@ const FEW_TRANSACTIONS: usize = 256;
 /// Most bytes of transactions in one reply, give or take a transaction; the rest follows in the next.
 const MAX_TRANSACTION_BYTES: usize = 4_000_000;
 
+/// What a filter returns once if the removed logs are not known.
+const REMOVED_ARE_LOST: &str = "blocks were taken back, and their logs are too many or were not asked for in time; ask again for those that \
+                                came after them";
+
 /// What happened.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(untagged)]
@@ -57,7 +61,9 @@ impl Filters {
         };
         match self.installed.get(id, self.clock.now_ms(), &self.config) {
             Some(Kind::Blocks(progress)) => behind(progress) <= FEW_BLOCKS,
-            Some(Kind::Logs(_, progress)) => behind(progress) == 0,
+            Some(Kind::Logs(_, progress)) => {
+                behind(progress) == 0 && progress.last_returned.rewinds == now.rewinds
+            }
             Some(Kind::Transactions { receiver, .. }) => {
                 receiver.lock().events.len() <= FEW_TRANSACTIONS
             }
@@ -103,18 +109,44 @@ impl Filters {
                 claim.advance_to(last.max(last_returned), now);
                 Ok(Changes::Hashes(hashes))
             }
-            Kind::Logs(filter, Progress { last_returned, .. }) => {
-                let last_returned = self.last_returned(last_returned, now);
+            Kind::Logs(filter, Progress { last_returned: before, .. }) => {
+                let last_returned = self.last_returned(before, now);
+                let Some(mut logs) = self.removed(filter, before, now) else {
+                    claim.advance_to(last_returned, now);
+                    return Err(RpcError::new(REMOVED_ARE_LOST));
+                };
                 let (from, to) = watched(filter, last_returned.saturating_add(1), height);
                 if from > to {
                     claim.advance_to(height.max(last_returned), now);
-                    return Ok(Changes::Logs(FoundLogs::default()));
+                    return Ok(Changes::Logs(logs));
                 }
                 let found = self.search(&filter.logs, from..=to, context)?;
                 claim.advance_to(found.stopped.map_or(height, |stopped| stopped.at - 1), now);
-                Ok(Changes::Logs(found.logs))
+                logs.append(found.logs);
+                Ok(Changes::Logs(logs))
             }
         }
+    }
+
+    /// The logs that a filter returned and whose blocks were removed since; `None` if they are not kept.
+    fn removed(
+        &self,
+        filter: &LogFilter,
+        before: &ChainPosition,
+        now: &ChainPosition,
+    ) -> Option<FoundLogs> {
+        let mut found = FoundLogs::default();
+        let mut returned = before.height;
+        for removed in self.reads.chain.removed_since(before, now)? {
+            let logs = removed.logs.as_ref()?.iter();
+            found.add_removed(logs.filter(|placed| {
+                placed.block_number <= returned
+                    && filter.watches(placed.block_number)
+                    && filter.logs.matches(&placed.log)
+            }));
+            returned = returned.min(removed.height);
+        }
+        Some(found)
     }
 
     fn hashes(&self, from: u64, to: u64, context: &CallContext) -> Result<Vec<Hash>, RpcError> {

@@ -1,6 +1,6 @@
 //! Logs that were found.
 
-use alloy_primitives::{B256, Log};
+use esker_evm::view::PlacedLog;
 use esker_evm_state::types::{Receipt, SealedBlock};
 use serde::{Serialize, Serializer};
 
@@ -15,15 +15,11 @@ const TOPIC_BYTES: usize = 69;
 #[derive(Debug, Default)]
 pub(super) struct FoundLogs(Vec<FoundLog>);
 
-/// A log, and where it was written.
+/// A log, and whether its block was removed.
 #[derive(Debug)]
 struct FoundLog {
-    log: Log,
-    block_number: u64,
-    block_hash: B256,
-    transaction_hash: B256,
-    transaction_index: usize,
-    log_index: usize,
+    placed: PlacedLog,
+    removed: bool,
 }
 
 /// How much an answer is.
@@ -56,23 +52,18 @@ impl FoundLogs {
 
     /// Adds the logs of a block that are meant.
     pub(super) fn add(&mut self, block: &SealedBlock, receipts: &[Receipt], matcher: &LogMatcher) {
-        let mut log_index = 0;
-        let with_hashes = block.block.transactions.iter().zip(receipts).enumerate();
-        for (transaction_index, (tx, receipt)) in with_hashes {
-            for log in &receipt.logs {
-                if matcher.matches(log) {
-                    self.0.push(FoundLog {
-                        log: log.clone(),
-                        block_number: block.block.header.number,
-                        block_hash: block.hash,
-                        transaction_hash: *tx.tx_hash(),
-                        transaction_index,
-                        log_index,
-                    });
-                }
-                log_index += 1;
-            }
-        }
+        let logs = PlacedLog::of(block, receipts, |log| matcher.matches(log));
+        self.0.extend(logs.map(|placed| FoundLog { placed, removed: false }));
+    }
+
+    /// Adds logs of removed blocks.
+    pub(super) fn add_removed<'a>(&mut self, logs: impl Iterator<Item = &'a PlacedLog>) {
+        self.0.extend(logs.map(|placed| FoundLog { placed: placed.clone(), removed: true }));
+    }
+
+    /// Adds other logs after these.
+    pub(super) fn append(&mut self, later: Self) {
+        self.0.extend(later.0);
     }
 }
 
@@ -80,13 +71,7 @@ esker_rpc::schema_as!(FoundLogs, "Logs", Vec<LogReply<'static>>);
 
 impl Serialize for FoundLogs {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_seq(self.0.iter().map(|found| LogReply {
-            log: &found.log,
-            block_number: found.block_number,
-            block_hash: Some(found.block_hash),
-            transaction_hash: found.transaction_hash,
-            transaction_index: found.transaction_index,
-            log_index: found.log_index,
-        }))
+        serializer
+            .collect_seq(self.0.iter().map(|found| LogReply::placed(&found.placed, found.removed)))
     }
 }

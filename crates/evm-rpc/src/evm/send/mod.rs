@@ -263,6 +263,18 @@ impl TransactApi {
         })
     }
 
+    /// The transaction of these arguments, signed by its account. Arguments that are missing get their defaults.
+    pub(crate) fn signed(
+        &self,
+        mut args: TransactionArgs,
+        context: &CallContext,
+    ) -> Result<Transaction, RpcError> {
+        self.must_hold_for(&sender(&args), context)?;
+        refuse_blobs(&args)?;
+        self.set_defaults(&mut args, GasDefault::Estimate, context)?;
+        self.sign_args(&args)
+    }
+
     fn sign_and_submit(&self, args: &TransactionArgs) -> Result<ReplyAfter<Hash>, RpcError> {
         self.submit_signed(args, |args| self.sign_args(args))
     }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use alloy_primitives::B256;
 use esker_evm::call::go_duration;
-use esker_evm::view::BlockAccepted;
+use esker_evm::view::ChainEvent;
 use esker_rpc::{RpcError, off_thread};
 use tokio::sync::broadcast::Receiver;
 use tokio::sync::broadcast::error::RecvError;
@@ -31,7 +31,7 @@ pub(super) async fn send_raw_transaction_sync(
         .try_acquire()
         .map_err(|_| refused("too many calls wait for a receipt: use sendRawTransaction"))?;
     // Before it is sent, so that its block can't be missed.
-    let blocks = transact.events.accepted_blocks();
+    let blocks = transact.events.blocks();
     let hash = {
         let transact = Arc::clone(&transact);
         let sent = off_thread(move || send_raw(&transact, &bytes)).await.map_err(refused)??;
@@ -58,13 +58,14 @@ fn receipt_wait(wanted: Option<HexOrDecimal>, max_duration: Duration) -> Duratio
 async fn receipt_of(
     transact: &TransactApi,
     hash: B256,
-    mut blocks: Receiver<BlockAccepted>,
+    mut blocks: Receiver<ChainEvent>,
 ) -> Result<ReceiptReply, RpcError> {
     loop {
         let is_due = match blocks.recv().await {
-            Ok(accepted) => {
+            Ok(ChainEvent::Accepted(accepted)) => {
                 accepted.block.block.transactions.iter().any(|tx| *tx.tx_hash() == hash)
             }
+            Ok(ChainEvent::Removed(_)) => false,
             // It may have been in any block that was missed.
             Err(RecvError::Lagged(_)) => true,
             Err(RecvError::Closed) => return Err(refused("the node is shutting down")),

@@ -181,7 +181,7 @@ async fn a_log_names_its_block_and_transaction() {
     assert_eq!(places, expected);
 }
 
-/// After a rewind a filter continues above the older head.
+/// After a rewind a filter continues above the older head; logs that it has returned come again, as removed.
 #[tokio::test]
 async fn filters_go_on_after_blocks_were_taken_back() {
     let world = World::new(FilterConfig::default());
@@ -194,6 +194,15 @@ async fn filters_go_on_after_blocks_were_taken_back() {
     let first = world.call("eth_getFilterChanges", &hashes).await;
     assert_eq!(first.as_array().unwrap().len(), 8);
     world.machine.rewind(5).await.unwrap();
+    let removed = world.call("eth_getFilterChanges", &logs).await;
+    let removed: Vec<_> = removed
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|log| (&log["blockNumber"], &log["removed"]))
+        .collect();
+    let (six, seven, yes) = (json!("0x6"), json!("0x7"), json!(true));
+    assert_eq!((removed.len(), removed[0], removed[6]), (7, (&six, &yes), (&seven, &yes)));
     for filter in [&logs, &hashes] {
         assert_eq!(world.call("eth_getFilterChanges", filter).await, json!([]));
     }
@@ -210,7 +219,9 @@ async fn filters_go_on_after_blocks_were_taken_back() {
     }
     let changes = world.call("eth_getFilterChanges", &hashes).await;
     assert_eq!(changes.as_array().unwrap().len(), 5, "blocks 4 to 8");
-    assert_eq!(world.heights("eth_getFilterChanges", &logs).await, [4, 5, 5, 6, 6, 6, 6, 6, 6, 7]);
+    // First what was removed with the first of the two rewinds, then what with the second.
+    let expected = [5, 5, 6, 6, 6, 6, 6, 6, 4, 4, 5, 5, 6, 6, 6, 6, 6, 6, 7];
+    assert_eq!(world.heights("eth_getFilterChanges", &logs).await, expected);
     let all = world.call("eth_getFilterChanges", &slow).await;
     let (all, first) = (all.as_array().unwrap(), first.as_array().unwrap());
     assert_eq!((all.len(), &all[..3]), (8, &first[..3]));

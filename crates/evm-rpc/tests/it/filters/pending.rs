@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use esker_evm::executor::recover_sender;
 use esker_evm::pool::{DroppedTx, PooledTx};
-use esker_evm::view::{BlockAccepted, ChainEvents};
+use esker_evm::view::{ChainEvent, ChainEvents};
 use esker_evm_rpc::evm::FilterConfig;
 use serde_json::{Value, json};
 use tokio::sync::broadcast;
@@ -17,7 +17,7 @@ use crate::world::Setup;
 struct Forgetful(broadcast::Sender<PooledTx>);
 
 impl ChainEvents for Forgetful {
-    fn accepted_blocks(&self) -> broadcast::Receiver<BlockAccepted> {
+    fn blocks(&self) -> broadcast::Receiver<ChainEvent> {
         broadcast::channel(1).1
     }
 

@@ -1,16 +1,21 @@
 //! The controls of `esker dev`, in the forms of anvil and Hardhat.
 
 mod beginning;
+mod disk;
 mod dump;
+mod durable;
 mod followers;
 mod header;
 mod impersonation;
 mod mining;
 mod pending;
+mod removed;
+mod reorg;
 mod snapshots;
 mod state;
 mod time;
 mod tokens;
+mod x_names;
 
 use std::path::Path;
 

@@ -5,15 +5,16 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use esker_client::Wallet;
-use esker_e2e::funds::funded;
+use esker_e2e::funds::{FUNDED, funded};
 use esker_e2e::{Node, until};
+use esker_primitives::address;
 use serde_json::{Value, json};
 
 use super::{FIRST, OTHER, call, error, height, last_time, receipt, result, send, start, verify};
 use crate::support::{accept, local, wallet};
 
 /// What clients see of both chains.
-fn see(node: &Node) -> Value {
+pub(super) fn see(node: &Node) -> Value {
     let mut x = node.x();
     let x_height = x.get_height().unwrap();
     json!({
@@ -31,7 +32,7 @@ fn see(node: &Node) -> Value {
 }
 
 /// A transaction on the X-Chain.
-fn send_x(node: &Node, wallet: &Wallet) {
+pub(super) fn send_x(node: &Node, wallet: &Wallet) {
     let output = Wallet::output(wallet.params().fee_asset_id, 5, wallet.owner());
     accept(&mut node.x(), &wallet.base_tx(vec![output], b"").unwrap());
 }
@@ -131,8 +132,57 @@ fn the_folder_is_whole_after_reverts() {
     verify(folder.path());
     let node = start(folder.path());
     assert_eq!(see(&node), seen);
-    // Snapshots end with the process.
+    // All of them were used.
     assert_eq!(result(&node, "evm_revert", json!(["0x1"])), false);
+}
+
+#[test]
+fn atomic_transactions_and_intervals_are_in_a_snapshot() {
+    const NAT: &str = "/ext/bc/C/nat";
+    let node = local().dev().start().unwrap();
+    let mut rpc = node.rpc();
+    let user = json!({"username": "alice", "password": "Str0ng-Pass-W0rd!"});
+    let with = |mut params: Value| {
+        params["username"] = user["username"].clone();
+        params["password"] = user["password"].clone();
+        params
+    };
+    rpc.call::<Value>("/ext/keystore", "keystore.createUser", user.clone()).unwrap();
+    rpc.call::<Value>(NAT, "nat.importKey", with(json!({"privateKey": FUNDED}))).unwrap();
+    result(&node, "evm_setIntervalMining", json!([5000]));
+    let to = address::format("X", "local", &funded().address());
+    let export = with(json!({"to": to, "amount": "1000000", "assetID": "NAT"}));
+    let export: Value = rpc.call(NAT, "nat.export", export).unwrap();
+    let mut status = || {
+        let params = json!({"txID": export["txID"]});
+        let status: Value = rpc.call(NAT, "nat.getAtomicTxStatus", params).unwrap();
+        status["status"].clone()
+    };
+    assert_eq!(status(), "Processing");
+    result(&node, "evm_snapshot", json!([]));
+    result(&node, "evm_setIntervalMining", json!([0]));
+    result(&node, "evm_mine", json!([]));
+    assert_eq!(status(), "Accepted");
+    assert_eq!(result(&node, "anvil_getIntervalMining", json!([])), Value::Null);
+    result(&node, "evm_setAutomine", json!([true]));
+    assert_eq!(result(&node, "evm_revert", json!(["0x1"])), true);
+    assert_eq!(status(), "Processing");
+    assert_eq!(result(&node, "anvil_getIntervalMining", json!([])), 5000);
+    assert_eq!(result(&node, "anvil_getAutomine", json!([])), false);
+    result(&node, "evm_mine", json!([]));
+    assert_eq!(status(), "Accepted");
+}
+
+/// The blocks that a snapshot's interval makes come after a revert as well.
+#[test]
+fn blocks_at_intervals_go_on_after_a_revert() {
+    let node = local().dev().start().unwrap();
+    result(&node, "evm_setIntervalMining", json!([1]));
+    result(&node, "evm_snapshot", json!([]));
+    result(&node, "evm_setIntervalMining", json!([0]));
+    assert_eq!(result(&node, "evm_revert", json!(["0x1"])), true);
+    let begun = height(&node);
+    until("a block at its time", || (height(&node) > begun).then_some(()));
 }
 
 #[test]

@@ -23,7 +23,8 @@ use crate::support::json_lines;
 /// Bundles of the honest source that liars know.
 pub(crate) const KNOWN: usize = 4;
 
-/// A source that answers each request with the same bytes, and then either closes or stays silent.
+/// A source that answers each request with the same bytes, and then either closes or stays silent. It has no changes of
+/// validators.
 #[derive(Debug)]
 pub(crate) struct Liar {
     pub(crate) address: SocketAddr,
@@ -32,13 +33,13 @@ pub(crate) struct Liar {
 }
 
 impl Liar {
-    fn start(reply: Vec<u8>, stays: bool) -> Self {
+    fn start(answer: Vec<u8>, stays: bool) -> Self {
         let (_, free) = mpsc::channel();
-        Self::with_gate(reply, stays, free)
+        Self::with_gate(answer, stays, free)
     }
 
     /// It waits for a message of the gate before each answer, until the gate's sender is dropped.
-    fn with_gate(reply: Vec<u8>, stays: bool, gate: mpsc::Receiver<()>) -> Self {
+    fn with_gate(answer: Vec<u8>, stays: bool, gate: mpsc::Receiver<()>) -> Self {
         let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
         let address = listener.local_addr().unwrap();
         let requests = Arc::new(AtomicUsize::new(0));
@@ -49,8 +50,12 @@ impl Liar {
             for mut client in listener.incoming().map_while(Result::ok) {
                 let mut request = [0; 4096];
                 let _head = client.read(&mut request);
+                if request.starts_with(b"GET /ext/sync/validator-changes") {
+                    let _left = client.write_all(&reply(b""));
+                    continue;
+                }
                 let _opened = gate.recv();
-                let _left = client.write_all(&reply);
+                let _left = client.write_all(&answer);
                 answered.fetch_add(1, Ordering::Relaxed);
                 if stays {
                     silent.push(client);

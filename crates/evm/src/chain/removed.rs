@@ -1,0 +1,148 @@
+//! The logs of blocks that rewinds removed, for subscribers and filters.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use alloy_primitives::Bloom;
+use esker_chain::ChainError;
+use esker_evm_state::types::SealedBlock;
+use esker_primitives::sync::Mutex;
+use esker_storage::KvRead;
+
+use super::ChainReadError;
+use super::vm::Evm;
+use crate::view::{BlocksRemoved, PlacedLog};
+
+/// Blocks whose logs one rewind collects. If it removes more, they count as too many.
+const MAX_BLOCKS: u64 = 10_000;
+
+/// Bytes of the logs of one rewind, and of all that are kept.
+const MAX_BYTES: usize = 16 << 20;
+
+/// Rewinds that are kept.
+const MAX_REWINDS: usize = 1024;
+
+/// Bytes of a log besides its topics and data.
+const LOG_BYTES: usize = 200;
+
+/// What the last rewinds removed, oldest first.
+#[derive(Debug)]
+pub(super) struct RemovedBlocks(Mutex<VecDeque<Arc<BlocksRemoved>>>);
+
+impl RemovedBlocks {
+    pub(super) fn new() -> Self {
+        Self(Mutex::new_named("evm.removed", VecDeque::new()))
+    }
+
+    pub(super) fn add(&self, removed: Arc<BlocksRemoved>) {
+        let mut kept = self.0.lock();
+        kept.push_back(removed);
+        let mut bytes: usize = kept.iter().map(|removed| bytes_of(removed)).sum();
+        while kept.len() > MAX_REWINDS || bytes > MAX_BYTES {
+            let Some(oldest) = kept.pop_front() else { return };
+            bytes -= bytes_of(&oldest);
+        }
+    }
+
+    /// What the rewinds after the first `count` removed, up to the first `until`; `None` if it is not kept.
+    pub(super) fn since(&self, count: u64, until: u64) -> Option<Vec<Arc<BlocksRemoved>>> {
+        let kept = self.0.lock();
+        let wanted = kept.iter().filter(|removed| (count + 1..=until).contains(&removed.rewinds));
+        let wanted: Vec<_> = wanted.cloned().collect();
+        (wanted.len() as u64 == until.saturating_sub(count)).then_some(wanted)
+    }
+}
+
+fn bytes_of(removed: &BlocksRemoved) -> usize {
+    removed.logs.iter().flatten().map(log_bytes).sum()
+}
+
+fn log_bytes(placed: &PlacedLog) -> usize {
+    LOG_BYTES + 32 * placed.log.topics().len() + placed.log.data.data.len()
+}
+
+impl Evm {
+    /// The logs of the blocks above a height, oldest first; `None` if they are too many.
+    pub(super) fn logs_above(
+        &self,
+        reader: &dyn KvRead,
+        height: u64,
+    ) -> Result<Option<Vec<PlacedLog>>, ChainError> {
+        let view = self.view(reader);
+        let last = view.tip()?.height;
+        if last.saturating_sub(height) > MAX_BLOCKS {
+            return Ok(None);
+        }
+        let (mut logs, mut bytes) = (Vec::new(), 0);
+        for height in height.saturating_add(1)..=last {
+            let missing = || ChainReadError::NoTip;
+            if view.header(height)?.ok_or_else(missing)?.bloom == Bloom::ZERO {
+                continue;
+            }
+            let block = view.block(height)?.ok_or_else(missing)?;
+            let hash = self.params().rules.block_hash(&block.header);
+            let block = SealedBlock { block, hash, size: 0 };
+            for placed in PlacedLog::of(&block, &view.receipts(height)?, |_| true) {
+                bytes += log_bytes(&placed);
+                logs.push(placed);
+            }
+            if bytes > MAX_BYTES {
+                return Ok(None);
+            }
+        }
+        Ok(Some(logs))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn removed(rewinds: u64, bytes: usize) -> Arc<BlocksRemoved> {
+        let log = alloy_primitives::Log::new_unchecked(
+            alloy_primitives::Address::ZERO,
+            Vec::new(),
+            vec![0; bytes].into(),
+        );
+        let placed = PlacedLog {
+            log,
+            block_number: 1,
+            block_hash: alloy_primitives::B256::ZERO,
+            transaction_hash: alloy_primitives::B256::ZERO,
+            transaction_index: 0,
+            log_index: 0,
+        };
+        Arc::new(BlocksRemoved { rewinds, height: 0, logs: Some(vec![placed]) })
+    }
+
+    fn numbers(kept: &RemovedBlocks, count: u64, until: u64) -> Option<Vec<u64>> {
+        let found = kept.since(count, until)?;
+        Some(found.iter().map(|removed| removed.rewinds).collect())
+    }
+
+    #[test]
+    fn what_the_last_rewinds_removed_is_known() {
+        let kept = RemovedBlocks::new();
+        assert_eq!(numbers(&kept, 0, 0), Some(vec![]));
+        assert_eq!(numbers(&kept, 0, 1), None);
+        for rewinds in 1..=4 {
+            kept.add(removed(rewinds, 10));
+        }
+        assert_eq!(numbers(&kept, 0, 4), Some(vec![1, 2, 3, 4]));
+        assert_eq!(numbers(&kept, 2, 3), Some(vec![3]));
+        assert_eq!(numbers(&kept, 4, 4), Some(vec![]));
+    }
+
+    #[test]
+    fn what_is_kept_is_bounded() {
+        let kept = RemovedBlocks::new();
+        for rewinds in 1..=2_000 {
+            kept.add(removed(rewinds, 10));
+        }
+        assert_eq!(numbers(&kept, 976, 2_000).map(|found| found.len()), Some(1024));
+        assert_eq!(numbers(&kept, 975, 2_000), None);
+        kept.add(removed(2_001, MAX_BYTES - 500));
+        assert_eq!(numbers(&kept, 2_000, 2_001), Some(vec![2_001]));
+        assert_eq!(numbers(&kept, 1_990, 2_001), None);
+    }
+}

@@ -1,0 +1,160 @@
+//! The namespace `dev` of the X-Chain's endpoint under `esker dev`: snapshots of all chains, their clock, blocks. The C-Chain's
+//! endpoint has the same by the names of other tools.
+
+use std::sync::Arc;
+
+use esker_chain::{Dialect, Route};
+use esker_evm::chain::Evm;
+use esker_evm::control::{ControlError, Snapshots};
+use esker_primitives::clock::Clock as _;
+use esker_rpc::wire::JsonU64;
+use esker_rpc::{MethodTable, NoArgs, RpcError};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Adds the methods to the first one of a chain's endpoints.
+pub(crate) fn add_methods(routes: &mut [Route], snapshots: &Arc<Snapshots>) {
+    let methods = methods().bind(Arc::new(DevelopmentApi(Arc::clone(snapshots))));
+    if let Some(Route { dialect: Dialect::Object(service), .. }) = routes.first_mut() {
+        *service = service.clone().merge(&methods);
+    }
+}
+
+struct DevelopmentApi(Arc<Snapshots>);
+
+#[derive(Debug, Serialize, JsonSchema)]
+struct EmptyReply {}
+
+#[derive(Debug, Serialize, JsonSchema)]
+struct SnapshotReply {
+    /// The snapshot's ID.
+    id: JsonU64,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+struct RevertArgs {
+    /// The snapshot's ID.
+    id: JsonU64,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+struct RevertReply {
+    /// False: there is no such snapshot.
+    success: bool,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+struct MineArgs {
+    /// How many blocks.
+    #[serde(default = "one")]
+    blocks: JsonU64,
+    /// By how much each is later than it would be, s.
+    #[serde(default)]
+    interval: JsonU64,
+}
+
+fn one() -> JsonU64 {
+    JsonU64(1)
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+struct IncreaseTimeArgs {
+    /// How far, s.
+    seconds: JsonU64,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+struct SetTimeArgs {
+    /// Unix s.
+    timestamp: JsonU64,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+struct TimeReply {
+    /// Unix s.
+    timestamp: JsonU64,
+}
+
+fn methods() -> MethodTable<DevelopmentApi> {
+    MethodTable::new("dev")
+        .on_async("snapshot", snapshot)
+        .on_async("revert", revert)
+        .on_async("reset", reset)
+        .on_async("mine", mine)
+        .on("getTime", DevelopmentApi::get_time)
+        .on("increaseTime", DevelopmentApi::increase_time)
+        .on("setTime", DevelopmentApi::set_time)
+}
+
+fn refused(error: impl std::fmt::Display) -> RpcError {
+    RpcError::new(error.to_string())
+}
+
+impl DevelopmentApi {
+    /// The chain through whose controls this acts.
+    fn chain(&self) -> Result<Arc<Evm>, RpcError> {
+        self.0.chain().ok_or_else(|| refused("this node follows another one's decisions"))
+    }
+
+    /// As [`Self::chain`], for what needs a later write.
+    fn chain_to_write(&self) -> Result<Arc<Evm>, RpcError> {
+        let chain = self.chain()?;
+        chain.ensure_writable().map_err(refused)?;
+        Ok(chain)
+    }
+
+    fn time(&self) -> TimeReply {
+        TimeReply { timestamp: JsonU64(self.0.clock().now_s()) }
+    }
+
+    fn get_time(&self, _: NoArgs) -> Result<TimeReply, RpcError> {
+        Ok(self.time())
+    }
+
+    fn increase_time(&self, args: IncreaseTimeArgs) -> Result<TimeReply, RpcError> {
+        let chain = self.chain()?;
+        let controls = chain.controls().ok_or(ControlError::Stopped).map_err(refused)?;
+        controls.increase_time(args.seconds.0).map_err(refused)?;
+        Ok(self.time())
+    }
+
+    fn set_time(&self, args: SetTimeArgs) -> Result<TimeReply, RpcError> {
+        let chain = self.chain()?;
+        let controls = chain.controls().ok_or(ControlError::Stopped).map_err(refused)?;
+        let last_s = chain.last_time_s().map_err(refused)?;
+        controls.set_time(args.timestamp.0, last_s).map_err(refused)?;
+        Ok(self.time())
+    }
+}
+
+async fn snapshot(api: Arc<DevelopmentApi>, _: NoArgs) -> Result<SnapshotReply, RpcError> {
+    api.chain_to_write()?;
+    let id = run(async move { api.0.take().await }).await?;
+    Ok(SnapshotReply { id: JsonU64(id) })
+}
+
+async fn revert(api: Arc<DevelopmentApi>, args: RevertArgs) -> Result<RevertReply, RpcError> {
+    api.chain_to_write()?;
+    let success = run(async move { api.0.revert(args.id.0).await }).await?;
+    Ok(RevertReply { success })
+}
+
+async fn reset(api: Arc<DevelopmentApi>, _: NoArgs) -> Result<EmptyReply, RpcError> {
+    api.chain_to_write()?;
+    run(async move { api.0.reset().await }).await?;
+    Ok(EmptyReply {})
+}
+
+async fn mine(api: Arc<DevelopmentApi>, args: MineArgs) -> Result<EmptyReply, RpcError> {
+    let chain = api.chain_to_write()?;
+    let controls = chain.controls().ok_or(ControlError::Stopped).map_err(refused)?;
+    controls.mine(args.blocks.0, args.interval.0).await.map_err(refused)?;
+    Ok(EmptyReply {})
+}
+
+/// Runs to the end, also if the client goes away: nothing is left half-done.
+async fn run<T: Send + 'static>(
+    work: impl Future<Output = Result<T, ControlError>> + Send + 'static,
+) -> Result<T, RpcError> {
+    tokio::spawn(work).await.map_err(refused)?.map_err(refused)
+}
