@@ -328,7 +328,7 @@ impl Engine for BftEngine {
         }
         let mut is_reset = false;
         loop {
-            let epoch = changes.begin(machine.last_final().0)?;
+            let epoch = changes.begin(machine.last_final().0);
             let set = changes.with_history(|history| history.set(epoch).cloned());
             let set =
                 set.ok_or_else(|| EngineError::Protocol("an epoch without validators".into()))?;

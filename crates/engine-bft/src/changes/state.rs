@@ -181,7 +181,7 @@ impl ChangeState {
     }
 
     /// Begins with the epoch of the bundle after the last final one, and returns its number.
-    pub(crate) fn begin(&self, last_final: u64) -> Result<u64, EngineError> {
+    pub(crate) fn begin(&self, last_final: u64) -> u64 {
         let mut inner = self.inner.lock();
         inner.epoch = inner.history.epoch_of(last_final.saturating_add(1));
         inner.certified.clear();
@@ -194,7 +194,7 @@ impl ChangeState {
         // What is dropped would be dropped again.
         self.save_later(&mut inner);
         self.changed();
-        Ok(epoch)
+        epoch
     }
 
     /// Whether this node's votes count from now on.

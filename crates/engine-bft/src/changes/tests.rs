@@ -187,7 +187,7 @@ async fn state(n: u8, folder: &std::path::Path) -> ChangeState {
     let log = Arc::new(MemoryChangeLog::default());
     let history = history(&[1, 2, 3, 4]);
     let state = ChangeState::open(key(n), Some(folder), log, history, &[]).await.unwrap();
-    state.begin(0).unwrap();
+    let _epoch = state.begin(0);
     state.set_votes(true);
     state.set_replayed();
     state
@@ -277,7 +277,7 @@ async fn a_quorum_of_approvals_leads_to_promises_and_these_to_the_change() {
     }
     assert!(!d.certify(4, 100), "the change is agreed");
     assert_eq!(d.approve(other, 20).unwrap_err(), ApprovalError::Agreed(100));
-    assert_eq!([d.begin(98).unwrap(), d.begin(99).unwrap()], [0, 1]);
+    assert_eq!([d.begin(98), d.begin(99)], [0, 1]);
 }
 
 #[tokio::test]
@@ -340,7 +340,7 @@ async fn nothing_is_promised_before_the_votes_of_the_journal_are_known() {
     node.approve(five.clone(), 0).unwrap();
     node.receive(approvals(&five, &[1, 2, 3])).unwrap();
     // The engine starts again within the process: the approvals are known, the votes are not.
-    node.begin(0).unwrap();
+    let _epoch = node.begin(0);
     node.set_votes(true);
     node.advance(50).unwrap();
     assert_eq!(promises(&node), 0);

@@ -31,10 +31,7 @@ impl Phases {
     pub(super) async fn run(self, context: Context) -> EngineError {
         loop {
             let last = self.machine.last_final().0;
-            let epoch = match self.changes.begin(last) {
-                Ok(epoch) => epoch,
-                Err(error) => return error,
-            };
+            let epoch = self.changes.begin(last);
             let set = self.changes.with_history(|history| history.set(epoch).cloned()).unwrap();
             let votes = set.keys().contains(&self.key.public_key());
             self.changes.set_votes(votes);
