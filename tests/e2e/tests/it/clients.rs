@@ -126,7 +126,7 @@ fn example_of_a_subscription() {
 #[test]
 fn example_of_watching_the_x_chain() {
     let arguments = ["0", "3"];
-    let expected = ["block 0: created ", "block 0: created ", "block 0: created "];
+    let expected = ["block 0: created ", "block 0: created ", "block 1: consumed "];
     run_example_with("watch-x.mjs", &arguments, &expected);
 }
 
