@@ -169,8 +169,10 @@ impl CertificateVerifier {
     /// See [`Self::add_committee`].
     pub fn add_committees(&self, history: &ChangeHistory) -> Result<(), CommitteeError> {
         let known = self.committees.read().len();
-        let mut new = history.committees().into_iter().skip(known);
-        new.try_for_each(|(first, epoch, keys)| self.add_committee(first, epoch, &keys))
+        (0..).zip(history.sets()).skip(known).try_for_each(|(epoch, set)| {
+            let keys: Vec<_> = set.keys().into_iter().collect();
+            self.add_committee(set.first, epoch, &keys)
+        })
     }
 
     /// Checks that these bytes are a certificate of this bundle.
@@ -405,6 +407,9 @@ mod tests {
         let of_strangers = certificate(NETWORK, &strangers, &strangers, 0, &bundle_5);
         assert_eq!(error(&of_strangers), CertificateError::Votes);
         let later = certificate(NETWORK, &all, &all, 1, &bundle_5);
+        assert_eq!(error(&later), CertificateError::UnknownEpoch { found: 1, known: 0 });
+        let public: Vec<_> = all.iter().map(ValidatorKey::public_key).collect();
+        verifier.add_committee(100, 1, &public).unwrap();
         assert_eq!(error(&later), CertificateError::OtherEpoch { found: 1, expected: 0 });
         // One signature is false.
         let mut tampered = good.to_vec();

@@ -142,7 +142,7 @@ async fn new_validators_decide_soon_after_the_last_bundle_of_the_old_ones() {
     agree(&nodes.iter().collect::<Vec<_>>(), height, &configs).await;
     configs[4].given_changes = nodes[0].engine.changes();
     nodes.push(Node::start(configs[4].clone(), store()));
-    drive(&nodes.iter().collect::<Vec<_>>(), height - 5).await;
+    drive(&nodes.iter().collect::<Vec<_>>(), height - 30).await;
 
     let begun = Instant::now();
     let (mut last, mut seen) = (nodes[0].machine.last_final().0, Vec::new());

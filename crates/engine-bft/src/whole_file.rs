@@ -19,10 +19,19 @@ pub(crate) enum Existing {
 /// Writes a file, and its folder if there is none, and makes both durable. After a crash or an error the file is as it was,
 /// or has all of the bytes.
 pub(crate) fn write(folder: &Path, name: &str, bytes: &[u8], existing: Existing) -> io::Result<()> {
-    fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+    if !folder.is_dir() {
+        fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+        if let Some(parent) = folder.parent().filter(|parent| !parent.as_os_str().is_empty()) {
+            File::open(parent)?.sync_all()?;
+        }
+    }
     let (path, new) = (folder.join(name), folder.join(format!("{name}.new")));
-    let mut options = OpenOptions::new();
-    let mut file = options.write(true).create(true).truncate(true).mode(0o600).open(&new)?;
+    // What a crash has left may be another name of the file itself.
+    match fs::remove_file(&new) {
+        Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
+        Ok(()) | Err(_) => {}
+    }
+    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&new)?;
     file.write_all(bytes)?;
     file.sync_all()?;
     match existing {
@@ -71,6 +80,10 @@ mod tests {
         assert_eq!(content().unwrap(), b"first");
         let error = write(&folder, "file", b"other", Existing::Kept).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::AlreadyExists);
+        assert_eq!(content().unwrap(), b"first");
+        // A crash between the link and the removal of the other name.
+        fs::hard_link(folder.join("file"), folder.join("file.new")).unwrap();
+        write(&folder, "file", b"other", Existing::Kept).unwrap_err();
         assert_eq!(content().unwrap(), b"first");
         write(&folder, "file", b"next", Existing::Replaced).unwrap();
         assert_eq!(content().unwrap(), b"next");

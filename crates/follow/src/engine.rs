@@ -182,8 +182,8 @@ impl Follower {
         }
     }
 
-    /// Makes those of the bundles final that have a certificate, or a descendant with one. Where the validators of a
-    /// certificate are not known, the source is asked for their change.
+    /// Makes those of the bundles final that have a certificate, or a descendant with one. After a refused or overdue
+    /// certificate the source is asked for changes of the validators; with a new one the certificates are checked again.
     async fn finalize_certified(
         &self,
         machine: &dyn ChainMachine,
@@ -206,7 +206,9 @@ impl Follower {
             };
             match updated {
                 Ok(true) => {}
-                Err(error) if error.is_fault() => return Ok(Err(error)),
+                Err(error) if error.is_fault() || matches!(error, SourceError::Storage(_)) => {
+                    return Ok(Err(error));
+                }
                 Ok(false) | Err(_) => return Ok(Err(refused)),
             }
         }

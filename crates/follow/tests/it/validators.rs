@@ -127,14 +127,18 @@ async fn a_source_with_false_changes_is_left_before_its_bundles_are_read() {
 
 #[tokio::test]
 async fn a_change_that_cannot_be_stored_is_no_fault_of_the_source() {
-    let fails = std::iter::repeat_n(Ok(vec![change(255)]), 200);
-    let answers = fails.chain([Ok(vec![change(1)])]).collect();
-    let source = Changing::new("source", all_certified(&fresh_bundles(6)), answers);
-    let (run, validators) = start(&[&source], &[4]);
-    let text = "source: a change of the validators can't be stored: no space left";
-    until(text, || run.follower.follow_status().last_error.as_deref() == Some(text)).await;
-    assert_eq!(run.follower.follow_status().fault, None);
-    assert_eq!(validators.next_epoch(), 1);
-    until("it is stored when there is room", || validators.next_epoch() == 2).await;
-    run.end().await;
+    let all = fresh_bundles(6);
+    // When it connects, and at the boundary.
+    for (before, height) in [(vec![], 0), (vec![Ok(vec![])], 3)] {
+        let fails = std::iter::repeat_n(Ok(vec![change(255)]), 200);
+        let answers = before.into_iter().chain(fails).chain([Ok(vec![change(1)])]).collect();
+        let source = Changing::new("source", all_certified(&all), answers);
+        let (run, validators) = start(&[&source], &[4]);
+        let text = "source: a change of the validators can't be stored: no space left";
+        until(text, || run.follower.follow_status().last_error.as_deref() == Some(text)).await;
+        assert_eq!(run.follower.follow_status().fault, None);
+        assert_eq!((run.height(), validators.next_epoch()), (height, 1));
+        until("it is stored when there is room", || validators.next_epoch() == 2).await;
+        run.end().await;
+    }
 }

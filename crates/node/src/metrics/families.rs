@@ -153,11 +153,11 @@ families! {
         "1 while this validator votes; 0 while it waits because its earlier votes are lost, and on other nodes.";
     VALIDATOR_ROUND = Gauge "esker_validator_round" [] "The last round of the validators that has a result.";
     VALIDATOR_ROUNDS = Counter "esker_validator_rounds_total" ["result"]
-        "Rounds of the validators by result, since this node started or the validators changed: notarized (a quorum voted for the bundle), final, skipped.";
+        "Rounds of the validators by result, since this node's engine last started (with the node, when the validators change, when it begins to vote, after a full disk): notarized (a quorum voted for the bundle), final, skipped.";
     VALIDATOR_VOTES = Counter "esker_validator_votes_total" ["kind"]
-        "Votes that this node has seen since it started or the validators changed: notarize, finalize, skip, conflicting (of one validator, against each other).";
+        "Votes that this node has seen since its engine last started: notarize, finalize, skip, conflicting (of one validator, against each other).";
     VALIDATOR_VOTES_BY_VALIDATOR = Counter "esker_validator_votes_by_validator_total" ["validator"]
-        "Votes that this node has seen since it started or the validators changed, by the public key of the validator that sent them.";
+        "Votes that this node has seen since its engine last started, by the public key of the validator that sent them.";
     CHECKS_FAILING = Gauge "esker_health_checks_failing" [] "Health checks that failed when they last ran.";
 }
 

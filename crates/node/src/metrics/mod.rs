@@ -216,7 +216,9 @@ impl Metrics {
 
     /// All metrics as text.
     pub fn render(&self) -> String {
-        self.collect();
+        // Two scrapes at a time would see each other's counters begin again.
+        let mut sources = self.sources.lock();
+        self.collect(&mut sources);
         // Fails only for a metric without a value or with an invalid name; neither exists.
         TextEncoder::new().encode_to_string(&self.registry.gather()).unwrap_or_default()
     }
@@ -225,8 +227,7 @@ impl Metrics {
         self.checks_failing.set(to_i64(checks));
     }
 
-    fn collect(&self) {
-        let mut sources = self.sources.lock();
+    fn collect(&self, sources: &mut Sources) {
         self.process.collect();
         if let Some(logs) = &sources.logs {
             for (level, lines) in logs.lines() {

@@ -6,7 +6,7 @@ use esker_chain::Engine as _;
 use esker_engine_bft::BftEngine;
 use prometheus::{IntCounter, IntCounterVec, IntGauge, Registry};
 
-use super::{families as f, to_i64};
+use super::{count, families as f, to_i64};
 
 /// The gauges and counters, which stay 0 on other nodes.
 pub(super) struct ValidatorMetrics {
@@ -62,8 +62,10 @@ impl ValidatorMetrics {
     }
 }
 
-/// Shows what the engine has counted. It counts from 0 again in each epoch, which Prometheus takes for a restart.
+/// Shows what the engine has counted. It counts from 0 whenever it starts anew, which Prometheus takes for a restart.
 fn set(counter: &IntCounter, now: u64) {
-    counter.reset();
-    counter.inc_by(now);
+    if now < counter.get() {
+        counter.reset();
+    }
+    count(counter, now);
 }
