@@ -210,11 +210,12 @@ fn an_interrupted_start_is_completed_with_the_same_blocks() {
         });
         starting.kill().unwrap();
         killed_at.push(accepted());
-    }
-    // Such a folder is not used without its fixture.
-    if killed_at.iter().all(|accepted| *accepted < 150) {
-        let error = dev(None, &data).arg("--timestamp").arg("1760000000").start().unwrap_err();
-        assert!(error.to_string().contains("the data folder has a part of fixture"), "{error}");
+        // Such a folder is not used without its fixture. The last lines of the log may be lost: it tells enough of the first
+        // start only, which had most of the fixture before it.
+        if matches!(killed_at[..], [first] if first < 100) {
+            let error = dev(None, &data).arg("--timestamp").arg("1760000000").start().unwrap_err();
+            assert!(error.to_string().contains("the data folder has a part of fixture"), "{error}");
+        }
     }
     assert_eq!(blocks(&start(&file, &data)), whole, "killed at {killed_at:?}");
 }
