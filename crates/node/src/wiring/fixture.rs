@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use esker_chain::tables::CHAINS;
-use esker_chain::{AdjustableClock, ChainMachine as _, Machine, Undo, UndoLimits};
+use esker_chain::{AdjustableClock, BuildPause, ChainMachine as _, Machine, Undo, UndoLimits};
 use esker_evm::chain::Evm;
 use esker_evm::view::ChainReader as _;
 use esker_storage::meta::{self, Parameters};
@@ -107,8 +107,11 @@ impl Applying {
         let before = machine.last_final().0;
         machine.set_undo(Undo::Keep(UNDO)).await.map_err(|error| fault(&error))?;
         for (number, step) in (1..).zip(&fixture.steps) {
+            // A build that has read the clock before must not take the transaction: it would have the earlier time.
+            let pause = machine.pause_building();
+            let _none_runs = machine.lowest_rewind().await.map_err(|error| fault(&error))?;
             clock.stop_at(start_ms.saturating_add(STEP_MS.saturating_mul(number)));
-            if let Err(reason) = apply(step, (xvm, evm), machine).await {
+            if let Err(reason) = apply(step, (xvm, evm), (machine, pause)).await {
                 machine.rewind(before).await.map_err(|error| fault(&error))?;
                 // Exports from P are there from the beginning: they stay with their fixture.
                 if network.exported.is_empty() {
@@ -125,21 +128,21 @@ impl Applying {
     }
 }
 
-/// Issues a transaction, if an interrupted start did not, and waits for its block.
+/// Issues a transaction, if an interrupted start did not, ends the pause of building, and waits for its block.
 async fn apply(
     step: &Step,
     (xvm, evm): (&Xvm, &Arc<Evm>),
-    machine: &Arc<Machine>,
+    (machine, pause): (&Arc<Machine>, BuildPause),
 ) -> Result<(), String> {
     let mut events = machine.subscribe();
-    let mut is_issued = false;
+    let mut pause = Some(pause);
     loop {
         if is_done(step, (xvm, evm))? {
             return Ok(());
         }
-        if !is_issued {
+        if let Some(pause) = pause.take() {
             issue(step, (xvm, evm))?;
-            is_issued = true;
+            drop(pause);
         }
         match timeout(PATIENCE, events.recv()).await {
             Ok(Ok(_) | Err(RecvError::Lagged(_))) => {}
