@@ -257,7 +257,7 @@ impl BlockExtension for AtomicExtension {
 
     fn drop_waiting_txs(&self) {
         for tx in self.pool.candidates() {
-            self.pool.drop_invalid(&tx.id(), "the node went back to a snapshot".to_owned());
+            self.pool.drop_invalid(&tx.id(), "it was removed from the pool on request".to_owned());
         }
     }
 

@@ -96,7 +96,7 @@ impl Node {
             validator.changes = Arc::new(StoreChangeLog::new(store.clone()));
         }
         let environment = first_start::with_clock(environment, &config, &store)?;
-        let fixture = fixture::wanted(&config.network, &store)?;
+        let fixture = fixture::wanted(&config, &store)?;
         logging::check_files(&config.log())
             .map_err(|(path, error)| StartError::Logs { path, error })?;
         tracing::info!(
@@ -171,7 +171,7 @@ impl Node {
         });
         let chain_clock = development.as_ref().map(|shared| shared.clock.clone());
         let outside = (&environment, chain_clock, &store);
-        let applying = match fixture.zip(development.as_ref()).filter(|_| config.decides_alone()) {
+        let applying = match fixture.zip(development.as_ref()) {
             Some((fixture, shared)) => {
                 let clock = shared.clock.clone();
                 Some(fixture::Applying::begin(fixture, &config.network, clock))

@@ -50,7 +50,7 @@ pub(super) fn dump(
     context: &CallContext,
 ) -> Result<Data, RpcError> {
     let reads = &node.transact.reads;
-    let (_, header) = reads.state(LATEST)?;
+    let header = reads.header_of_state(LATEST)?;
     let mut dump =
         Dump { best_block_number: Some(header.header.number), accounts: BTreeMap::new() };
     let walk = Walk { reads, header, context };

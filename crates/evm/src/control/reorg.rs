@@ -64,15 +64,19 @@ impl Snapshots {
         drop(pause);
         let made = make_blocks(evm, controls, common, blocks).await;
         pause = machine.pause_building();
-        match &made {
+        let ended = match &made {
             Ok(()) => {
-                self.forget_above(&machine, to).await?;
                 saved.keep_next_header(evm);
+                // The pools were empty: what waits now has come meanwhile.
+                saved.add_waiting(machine.chains());
+                self.forget_above(&machine, to).await;
+                Ok(())
             }
-            Err(_) => self.put_back(&machine, to, old, &saved).await?,
-        }
+            Err(_) => self.put_back(&machine, to, old, &saved).await,
+        };
         saved.restore(machine.chains(), &self.evms());
         drop(pause);
+        ended?;
         made
     }
 
@@ -105,7 +109,9 @@ fn bundles_above(
 ) -> Result<Vec<(Bundle, Option<Bytes>)>, ControlError> {
     let (mut found, mut bytes) = (Vec::new(), 0_usize);
     for height in height + 1..=machine.last_final().0 {
-        let Some(bundle) = machine.bundle_at(height).map_err(refused)? else { continue };
+        let missing =
+            || ControlError::Refused(format!("the bundle of height {height} is not stored"));
+        let bundle = machine.bundle_at(height).map_err(refused)?.ok_or_else(missing)?;
         bytes = bytes.saturating_add(bundle.0.encoded_len());
         if bytes > MAX_BYTES {
             return Err(ControlError::Refused(format!(

@@ -79,6 +79,13 @@ impl Snapshot {
         }
     }
 
+    /// Adds what waits in the pools now.
+    pub(super) fn add_waiting(&mut self, vms: &[Arc<dyn ChainVm>]) {
+        for vm in vms {
+            self.waiting.entry(vm.context().chain_id).or_default().extend(vm.waiting_txs());
+        }
+    }
+
     /// Restores pools and settings of the chains, whose blocks are those of the snapshot again.
     pub(super) fn restore(self, vms: &[Arc<dyn ChainVm>], evms: &[Arc<Evm>]) {
         let Self { mut waiting, mut chains, .. } = self;

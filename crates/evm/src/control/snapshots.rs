@@ -101,10 +101,7 @@ impl Snapshots {
         let (read, gone) = read(&machine, lowest).map_err(refused)?;
         if !gone.is_empty() {
             tracing::info!(snapshots = gone.len(), "snapshots can't be reached any more");
-            // On a full disk the next start deletes them.
-            if let Err(error) = machine.store().commit(without(&gone)).await {
-                tracing::warn!(%error, "cannot delete snapshots");
-            }
+            delete(&machine, &gone).await;
         }
         self.keeps_undo.store(!read.snapshots.is_empty(), Ordering::Relaxed);
         *self.taken.lock() = read;
@@ -268,17 +265,12 @@ impl Snapshots {
     }
 
     /// Deletes the snapshots of bundles above a height, which others have replaced.
-    pub(super) async fn forget_above(
-        &self,
-        machine: &Machine,
-        to: u64,
-    ) -> Result<(), ControlError> {
+    pub(super) async fn forget_above(&self, machine: &Machine, to: u64) {
         let gone = self.above(to);
         if !gone.is_empty() {
-            machine.store().commit(without(&gone)).await.map_err(refused)?;
             self.forget(&gone);
+            delete(machine, &gone).await;
         }
-        Ok(())
     }
 
     /// The snapshots of bundles above a height.
@@ -320,6 +312,13 @@ impl Snapshots {
     }
 }
 
+/// Deletes snapshots that nobody can go back to. If the disk is full, the next start does it.
+async fn delete(machine: &Machine, gone: &[u64]) {
+    if let Err(error) = machine.store().commit(without(gone)).await {
+        tracing::warn!(%error, "cannot delete snapshots");
+    }
+}
+
 /// Deletes these snapshots from the store.
 fn without(gone: &[u64]) -> WriteSet {
     let mut writes = WriteSet::new();
@@ -329,6 +328,8 @@ fn without(gone: &[u64]) -> WriteSet {
 
 /// The stored snapshots, and the IDs of those that can't be reached any more.
 fn read(machine: &Machine, lowest: Option<u64>) -> StorageResult<(Taken, Vec<u64>)> {
+    // Bundles may become final meanwhile: the reader has all up to this one.
+    let last = machine.last_final();
     let reader = machine.store().snapshot()?;
     let (mut taken, mut gone, mut rows) = (Taken::default(), Vec::new(), Vec::new());
     SNAPSHOTS.scan(reader.as_ref(), Scope::NODE, &[], None, |key, value| {
@@ -343,7 +344,7 @@ fn read(machine: &Machine, lowest: Option<u64>) -> StorageResult<(Taken, Vec<u64
         }
         taken.last_id = taken.last_id.max(id);
         match Snapshot::from_bytes(&row) {
-            Ok(snapshot) if is_reachable(machine, reader.as_ref(), &snapshot, lowest)? => {
+            Ok(snapshot) if is_reachable(last, reader.as_ref(), &snapshot, lowest)? => {
                 taken.snapshots.insert(id, snapshot);
             }
             Ok(_) => gone.push(id),
@@ -358,13 +359,13 @@ fn read(machine: &Machine, lowest: Option<u64>) -> StorageResult<(Taken, Vec<u64
 
 /// Whether its bundle is still final, and all later ones can be taken back.
 fn is_reachable(
-    machine: &Machine,
+    last: (u64, BundleId),
     reader: &dyn KvRead,
     snapshot: &Snapshot,
     lowest: Option<u64>,
 ) -> StorageResult<bool> {
     let (height, id) = snapshot.last;
-    if machine.last_final() == snapshot.last {
+    if last == snapshot.last {
         return Ok(true);
     }
     let next = BUNDLES.get(reader, Scope::NODE, &height.saturating_add(1))?;

@@ -7,14 +7,16 @@ use esker_chain::tables::CHAINS;
 use esker_chain::{AdjustableClock, BuildPause, ChainMachine as _, Machine, Undo, UndoLimits};
 use esker_evm::chain::Evm;
 use esker_evm::view::ChainReader as _;
+use esker_primitives::clock::Clock as _;
 use esker_storage::meta::{self, Parameters};
 use esker_storage::{Scope, Store, WriteSet};
 use esker_xvm::{TxStatus, Xvm};
 use tokio::sync::broadcast::error::RecvError;
-use tokio::time::timeout;
+use tokio::time::{Instant, sleep_until};
 
 use super::StartError;
 use super::parameters::ParameterError;
+use crate::config::Config;
 use crate::fixture::{Fixture, Step, StepTx};
 use crate::networks::Network;
 
@@ -35,30 +37,52 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// What can be rewound if the fixture fails.
 const UNDO: UndoLimits = UndoLimits::bundles(1_000_000);
 
-/// The fixture that this start has to apply, or to complete. A folder that has it already needs none. On a new folder the
-/// fixture is put on record before anything else.
+/// The fixture that this start has to apply, or to complete. A folder that has it already needs none, nor does a follower,
+/// which takes the blocks of its source. On a new folder the fixture is put on record before anything else.
 ///
 /// # Errors
-/// The folder has another fixture, a part of one, or was made without one.
-pub(super) fn wanted(network: &Network, store: &Store) -> Result<Option<Arc<Fixture>>, StartError> {
+/// The folder has another fixture, a part of one, or was made without one, or the node can't apply it because others
+/// take its blocks.
+pub(super) fn wanted(config: &Config, store: &Store) -> Result<Option<Arc<Fixture>>, StartError> {
+    let network = &config.network;
+    if !config.sources().is_empty() {
+        return Ok(None);
+    }
     let reader = store.snapshot()?;
     let has_begun = CHAINS.first(reader.as_ref(), Scope::NODE, &[], None)?.is_some();
-    let recorded = meta::parameters(reader.as_ref(), OWNER)?.filter(|_| has_begun);
+    let recorded = meta::parameters(reader.as_ref(), OWNER)?;
     drop(reader);
     let value = |name: &str| {
         let found = recorded.iter().flatten().find(|(found, _)| found == name);
         found.map(|(_, value)| value.clone()).unwrap_or_default()
     };
     let (found, state) = (value(DIGEST), value(STATE));
+    // Of a start that ended before the first block, or of a fixture that was taken back, nothing is there.
+    let is_free = !has_begun || state == FAILED;
     let Some(fixture) = &network.fixture else {
+        if is_free && recorded.as_ref().is_some_and(|recorded| !recorded.is_empty()) {
+            let mut out = WriteSet::new();
+            meta::put_parameters(&mut out, OWNER, &Vec::new());
+            store.writer.commit_blocking(out)?;
+            return Ok(None);
+        }
         return match state.as_str() {
             BEGUN => Err(ParameterError::PartOfFixture { found }.into()),
             _ => Ok(None),
         };
     };
-    if !has_begun || state == FAILED {
-        record(store, fixture, BEGUN)?;
-        return Ok(Some(Arc::clone(fixture)));
+    let applied = || match config.decides_alone() {
+        true => Ok(Arc::clone(fixture)),
+        false => {
+            let text =
+                "start once without api-sync-enabled: a node that others follow can't apply it";
+            Err(StartError::Fixture(text.to_owned()))
+        }
+    };
+    if is_free {
+        let fixture = applied()?;
+        store.writer.commit_blocking(record(&fixture, BEGUN))?;
+        return Ok(Some(fixture));
     }
     let wanted = fixture.digest.to_string();
     if wanted != found {
@@ -66,16 +90,16 @@ pub(super) fn wanted(network: &Network, store: &Store) -> Result<Option<Arc<Fixt
             if found.is_empty() { "no fixture".to_owned() } else { format!("fixture {found}") };
         return Err(ParameterError::Fixture { found, wanted }.into());
     }
-    Ok((state != DONE).then(|| Arc::clone(fixture)))
+    if state == DONE { Ok(None) } else { applied().map(Some) }
 }
 
-/// Records how far a fixture is.
-fn record(store: &Store, fixture: &Fixture, state: &str) -> Result<(), StartError> {
+/// The record of how far a fixture is.
+fn record(fixture: &Fixture, state: &str) -> WriteSet {
     let values: Parameters =
         vec![(DIGEST.to_owned(), fixture.digest.to_string()), (STATE.to_owned(), state.to_owned())];
     let mut out = WriteSet::new();
     meta::put_parameters(&mut out, OWNER, &values);
-    Ok(store.writer.commit_blocking(out)?)
+    out
 }
 
 /// A fixture that is being applied, with a clock that stands still.
@@ -94,7 +118,8 @@ impl Applying {
         Self { fixture, clock, start_ms }
     }
 
-    /// Applies the fixture, and lets the clock run. A fixture that fails leaves nothing of it.
+    /// Applies the fixture, and lets the clock run. A fixture that fails leaves nothing of it, unless an earlier start has
+    /// applied a part.
     pub(super) async fn finish(
         self,
         (xvm, evm): (&Xvm, &Arc<Evm>),
@@ -105,6 +130,12 @@ impl Applying {
         let fault = |error: &dyn std::fmt::Display| StartError::Fixture(error.to_string());
         let store = machine.store();
         let before = machine.last_final().0;
+        let is_resumed = match fixture.steps.first() {
+            Some(first) => is_done(first, (xvm, evm)).map_err(|error| fault(&error))?,
+            None => false,
+        };
+        // Exports from P are there from the beginning: they stay with their fixture.
+        let is_free = network.exported.is_empty() && !is_resumed;
         machine.set_undo(Undo::Keep(UNDO)).await.map_err(|error| fault(&error))?;
         for (number, step) in (1..).zip(&fixture.steps) {
             // A build that has read the clock before must not take the transaction: it would have the earlier time.
@@ -112,17 +143,24 @@ impl Applying {
             let _none_runs = machine.lowest_rewind().await.map_err(|error| fault(&error))?;
             clock.stop_at(start_ms.saturating_add(STEP_MS.saturating_mul(number)));
             if let Err(reason) = apply(step, (xvm, evm), (machine, pause)).await {
-                machine.rewind(before).await.map_err(|error| fault(&error))?;
-                // Exports from P are there from the beginning: they stay with their fixture.
-                if network.exported.is_empty() {
-                    record(store, &fixture, FAILED)?;
-                }
+                let also = if is_free { record(&fixture, FAILED) } else { WriteSet::new() };
+                let reason = match machine.rewind_with(before, also).await {
+                    Ok(_) => reason,
+                    Err(error) => {
+                        format!("{reason}; what was applied can't be taken back: {error}")
+                    }
+                };
                 return Err(fault(&format!("{}: {reason}", step.member)));
             }
         }
         machine.set_undo(undo).await.map_err(|error| fault(&error))?;
-        record(store, &fixture, DONE)?;
+        store.commit(record(&fixture, DONE)).await?;
+        let end_ms = clock.now_ms();
         clock.run();
+        // A clock with a start of its own is behind the last block by now.
+        if clock.now_ms() < end_ms {
+            clock.set(end_ms);
+        }
         tracing::info!(transactions = fixture.steps.len(), "applied the fixture");
         Ok(())
     }
@@ -136,6 +174,8 @@ async fn apply(
 ) -> Result<(), String> {
     let mut events = machine.subscribe();
     let mut pause = Some(pause);
+    let mut refusal = machine.store().writer.refusal();
+    let deadline = Instant::now() + PATIENCE;
     loop {
         if is_done(step, (xvm, evm))? {
             return Ok(());
@@ -144,10 +184,17 @@ async fn apply(
             issue(step, (xvm, evm))?;
             drop(pause);
         }
-        match timeout(PATIENCE, events.recv()).await {
-            Ok(Ok(_) | Err(RecvError::Lagged(_))) => {}
-            Ok(Err(RecvError::Closed)) => return Err("the node is stopping".to_owned()),
-            Err(_) => return Err(format!("no block took it within {} s", PATIENCE.as_secs())),
+        tokio::select! {
+            event = events.recv() => match event {
+                Ok(_) | Err(RecvError::Lagged(_)) => {}
+                Err(RecvError::Closed) => return Err("the node is stopping".to_owned()),
+            },
+            Ok(refused) = refusal.wait_for(Option::is_some) => {
+                return Err(refused.as_ref().map(ToString::to_string).unwrap_or_default());
+            }
+            () = sleep_until(deadline) => {
+                return Err(format!("no block took it within {} s", PATIENCE.as_secs()));
+            }
         }
     }
 }

@@ -150,7 +150,13 @@ impl EventHub {
     /// A connection that subscribed ended.
     pub(crate) fn leave(&self, number: u64) {
         self.waiting.lock().remove(&number);
-        self.connections.fetch_sub(1, Ordering::Relaxed);
+        if self.connections.fetch_sub(1, Ordering::Relaxed) == 1 {
+            // Nobody reads what is kept for subscribers.
+            let mut state = self.state.lock();
+            state.recent.clear();
+            state.recent_bytes = 0;
+            state.last_rewinds.clear();
+        }
     }
 
     /// Wakes a connection the next time that something happens.

@@ -111,7 +111,12 @@ impl Filters {
             }
             Kind::Logs(filter, Progress { last_returned: before, .. }) => {
                 let last_returned = self.last_returned(before, now);
-                let Some(mut logs) = self.removed(filter, before, now) else {
+                // What it has not returned was not taken from it.
+                let removed = match last_returned < before.height {
+                    true => self.removed(filter, before, now),
+                    false => Some(FoundLogs::default()),
+                };
+                let Some(mut logs) = removed else {
                     claim.advance_to(last_returned, now);
                     return Err(RpcError::new(REMOVED_ARE_LOST));
                 };
@@ -138,6 +143,9 @@ impl Filters {
         let mut found = FoundLogs::default();
         let mut returned = before.height;
         for removed in self.reads.chain.removed_since(before, now)? {
+            if returned <= removed.height {
+                continue;
+            }
             let logs = removed.logs.as_ref()?.iter();
             found.add_removed(logs.filter(|placed| {
                 placed.block_number <= returned
