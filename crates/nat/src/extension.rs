@@ -4,7 +4,7 @@ mod batch;
 mod block;
 mod build;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::{Arc, OnceLock, Weak};
 
 use alloy_primitives::{Address, Bytes, U256};
@@ -251,7 +251,11 @@ impl BlockExtension for AtomicExtension {
     }
 
     fn waiting_txs(&self) -> Vec<Bytes> {
-        let txs = self.pool.first_spenders();
+        // Of two that consume the same, one of an undecided block, the one that was here before comes first. The other
+        // one is refused then when they are read back, and has a record.
+        let mut txs = self.pool.candidates();
+        let first: HashSet<_> = self.pool.first_spenders().iter().map(AtomicTx::id).collect();
+        txs.sort_by_key(|tx| !first.contains(&tx.id()));
         txs.iter().map(|tx| Bytes::copy_from_slice(tx.bytes())).collect()
     }
 
