@@ -17,6 +17,8 @@ function show({ change, txID, utxoID, assetID, output, amount, removed, ...at })
   }
   const known = `${txID} ${utxoID} ${change} ${removed}`;
   if (shown.has(known)) return;
+  // What was taken back can come again.
+  shown.delete(`${txID} ${utxoID} ${change} ${!removed}`);
   shown.add(known);
   const what = output?.amount ?? amount ?? output?.type;
   console.log(`${removed ? 'removed ' : ''}block ${height}: ${change} ${what} of ${assetID}, UTXO ${utxoID}`);

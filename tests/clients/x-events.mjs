@@ -90,9 +90,10 @@ await steps([
 
   ['the set of UTXOs, made of nothing else', async () => {
     const heard = await events.subscribe({ kind: 'utxos', fromHeight: 0 });
-    const height = () => call(url, X, 'xvm.getHeight', {});
-    const last = (await height()).height;
-    await until('the last block', () => heard.at(-1)?.height === last);
+    const last = sent.at(-1);
+    const { tx } = await call(url, X, 'xvm.getTx', { txID: last, encoding: 'json' });
+    const created = () => heard.filter(({ txID, change }) => txID === last && change === 'created');
+    await until('all of the last transaction', () => created().length === tx.unsignedTx.outputs.length);
     const set = new Map();
     for (const { change, utxoID, output } of heard) {
       if (change === 'created') set.set(utxoID, output);

@@ -8,8 +8,10 @@ use crate::mempool::MempoolError;
 /// Why a waiting transaction was rejected, in figures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum RejectKind {
-    /// A block that consumes the same was accepted.
+    /// A block that consumes the same was accepted, or its own one was abandoned and one that waits consumes the same.
     Conflict,
+    /// Its block was abandoned, and the pool has no room for it.
+    Full,
     /// It became invalid, or one whose outputs it spends did.
     Invalid,
     /// The pool did not take it when its turn came in the wallet's queue.
@@ -22,7 +24,15 @@ pub(crate) enum RejectKind {
 
 impl RejectKind {
     /// In the order of the variants.
-    const LABELS: [&str; 5] = ["conflict", "invalid", "wallet", "restart", "source"];
+    const LABELS: [&str; 6] = ["conflict", "full", "invalid", "wallet", "restart", "source"];
+
+    /// Why a transaction of an abandoned block does not wait again.
+    pub(crate) const fn of_return(error: &MempoolError) -> Self {
+        match error {
+            MempoolError::Conflict(_) => Self::Conflict,
+            MempoolError::Full { .. } | MempoolError::TooLarge { .. } => Self::Full,
+        }
+    }
 }
 
 /// Names of the refusals.

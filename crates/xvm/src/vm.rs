@@ -408,8 +408,11 @@ impl ChainVm for Xvm {
             if self.mempool.contains(&tx.id()) || !self.is_possible(tx).unwrap_or(true) {
                 continue;
             }
-            if let Err(error) = self.pool(Pooled::new(tx.clone(), true)) {
-                tracing::debug!(id = %tx.id(), %error, "a transaction of an abandoned block is lost");
+            if let Err(error) = self.pool(Pooled::new(tx.clone(), true))
+                && !self.undecided.has_tx(&tx.id())
+            {
+                let reason = format!("its block was abandoned: {error}");
+                self.reject(tx.id(), RejectKind::of_return(&error), reason);
             }
         }
         self.context.work.notify_one();

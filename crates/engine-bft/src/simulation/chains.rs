@@ -130,9 +130,9 @@ impl Chains {
         let is_gone = matches!(status, Status::Lost | Status::Unknown);
         if is_gone && self.taken[node].contains(id) {
             let reason = world.nat.status(id).unwrap();
-            // Of those that spend the same, a pool may keep another one. In the end one of them is accepted.
-            let is_explained = self.is_decided(id) || self.has_rival(id);
-            assert!(is_explained, "node {node} has lost {tx:?}: {reason:?}");
+            // Of those that spend the same, a pool may keep another one, and says so.
+            let is_explained = self.is_decided(id) || status == Status::Lost && self.has_rival(id);
+            assert!(is_explained, "node {node} has lost {tx:?}: {status:?}, {reason:?}");
         }
         if status == Status::Accepted {
             assert!(self.accepted.contains(id), "node {node} says that {tx:?} is accepted");

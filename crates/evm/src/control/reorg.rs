@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use alloy_primitives::B256;
 use bytes::Bytes;
 use esker_chain::{Bundle, ChainMachine as _, ChainVm as _, FinalizeError, Machine};
 use esker_evm_state::types::Transaction;
@@ -12,7 +13,7 @@ use super::saved::Snapshot;
 use super::snapshots::{bundle_before, not_kept, refused};
 use super::{ControlError, Controls, Snapshots};
 use crate::chain::Evm;
-use crate::view::{ChainReader as _, PoolReader as _};
+use crate::view::{ChainReader, PoolReader as _};
 
 /// Bytes of the bundles that are replaced at once.
 const MAX_BYTES: usize = 256 << 20;
@@ -51,6 +52,7 @@ impl Snapshots {
         let old = bundles_above(&machine, to)?;
         let mut saved = self.snapshot(&machine, machine.last_final());
         machine.rewind_with(to, WriteSet::new()).await.map_err(not_kept)?;
+        saved.add_waiting(machine.chains());
         machine.chains().iter().for_each(|vm| vm.drop_waiting_txs());
         controls.set_interval(None)?;
         controls.set_automine(false);
@@ -62,19 +64,33 @@ impl Snapshots {
             clock.set(old_s.saturating_add(1).saturating_mul(1000));
         }
         drop(pause);
+        let given: Vec<B256> = blocks.iter().flatten().map(|tx| *tx.tx_hash()).collect();
         let made = make_blocks(evm, controls, common, blocks).await;
         pause = machine.pause_building();
+        let mut come_meanwhile = Vec::new();
         let ended = match &made {
             Ok(()) => {
                 saved.keep_next_header(evm);
-                // The pools were empty: what waits now has come meanwhile.
-                saved.add_waiting(machine.chains());
                 self.forget_above(&machine, to).await;
                 Ok(())
             }
-            Err(_) => self.put_back(&machine, to, old, &saved).await,
+            Err(_) => {
+                come_meanwhile = txs_above(evm, common);
+                come_meanwhile.retain(|tx| !given.contains(tx.tx_hash()));
+                let ended = self.put_back(&machine, to, old, &saved).await;
+                for hash in &given {
+                    evm.drop_transaction(hash);
+                }
+                ended
+            }
         };
+        // The pools were empty: what waits has come meanwhile, too.
+        saved.add_waiting(machine.chains());
         saved.restore(machine.chains(), &self.evms());
+        for tx in come_meanwhile {
+            // The old blocks may have made it invalid.
+            let _refused = evm.submit(tx);
+        }
         drop(pause);
         ended?;
         made
@@ -100,6 +116,13 @@ impl Snapshots {
             }
         }
     }
+}
+
+/// The transactions of a chain's blocks above a height.
+fn txs_above(evm: &Arc<Evm>, height: u64) -> Vec<Transaction> {
+    let blocks = (height + 1..=evm.head().header.number)
+        .filter_map(|at| ChainReader::block_at(&**evm, at).ok()?);
+    blocks.flat_map(|block| block.block.transactions.clone()).collect()
 }
 
 /// The final bundles above a height.
@@ -150,6 +173,6 @@ async fn make_blocks(
     Ok(())
 }
 
-fn not_in(number: u64, hash: &alloy_primitives::B256, why: &str) -> ControlError {
+fn not_in(number: u64, hash: &B256, why: &str) -> ControlError {
     ControlError::Refused(format!("transaction {hash} cannot be in block {number}: {why}"))
 }

@@ -79,10 +79,12 @@ impl Snapshot {
         }
     }
 
-    /// Adds what waits in the pools now.
+    /// Adds what waits in the pools now and is not there yet.
     pub(super) fn add_waiting(&mut self, vms: &[Arc<dyn ChainVm>]) {
         for vm in vms {
-            self.waiting.entry(vm.context().chain_id).or_default().extend(vm.waiting_txs());
+            let waiting = self.waiting.entry(vm.context().chain_id).or_default();
+            let known: HashSet<Bytes> = waiting.iter().cloned().collect();
+            waiting.extend(vm.waiting_txs().into_iter().filter(|tx| !known.contains(tx)));
         }
     }
 

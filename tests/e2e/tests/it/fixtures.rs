@@ -6,7 +6,8 @@ use esker_e2e::funds::key;
 use esker_e2e::{Node, NodeBuilder, until};
 use serde_json::{Value, json};
 
-use crate::controls::result as evm;
+use crate::controls::{height, result as evm};
+use crate::followers::support::wait_for;
 use crate::support::{accept, esker, local, wallet};
 
 const X: &str = "/ext/bc/X";
@@ -48,9 +49,7 @@ fn blocks(node: &Node) -> (Vec<Value>, Vec<Value>) {
     let of_x = (0..=chain.get_height().unwrap())
         .map(|height| json!(chain.get_block_by_height(height).unwrap().id()))
         .collect();
-    let last = evm(node, "eth_blockNumber", json!([]));
-    let last = u64::from_str_radix(last.as_str().unwrap().trim_start_matches("0x"), 16).unwrap();
-    let of_c = (0..=last)
+    let of_c = (0..=height(node))
         .map(|number| {
             let number = json!([format!("{number:#x}"), false]);
             evm(node, "eth_getBlockByNumber", number)["hash"].clone()
@@ -131,7 +130,7 @@ fn a_folder_keeps_its_fixture() {
 #[test]
 fn a_fixture_that_cannot_be_names_the_member_and_changes_nothing() {
     let (folder, files) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-    let file = files.path().join("fixture.json");
+    let (file, wrong) = (files.path().join("fixture.json"), files.path().join("wrong.json"));
     let data = folder.path().join("data");
     for (fixture, expected) in [
         (
@@ -174,10 +173,41 @@ fn a_fixture_that_cannot_be_names_the_member_and_changes_nothing() {
     assert!(output.contains("contracts[0]: the constructor failed"), "{output}");
     // Corrected, it can be applied to the same folder.
     std::fs::write(&file, json!({"utxos": [{"amount": 7, "addresses": [0]}]}).to_string()).unwrap();
+    let free = folder.path().join("free");
+    std::fs::write(&wrong, fixture.to_string()).unwrap();
+    refused(&wrong, &free, 1);
     let node = start(&file, &data);
     let first = "X-local15428vq2uzwhm3taey9sr9x5vm6tk78ew499s5v";
     let balance = x(&node, "xvm.getBalance", json!({"address": first, "assetID": "NAT"}));
     assert_eq!(balance["balance"], "10000000000007");
+    // Or the folder is used without a fixture, and then has none.
+    assert!(dev(None, &free).start().unwrap().stop().unwrap().success());
+    let output = refused(&file, &free, 2);
+    assert!(output.contains("the data folder was made with no fixture"), "{output}");
+}
+
+#[test]
+fn followers_take_the_blocks_of_a_fixture() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = |name: &str| folder.path().join(name);
+    let source = dev(Some(&example()), &data("source"));
+    let error = source.arg("--api-sync-enabled").start().unwrap_err().to_string();
+    assert!(error.contains("start once without api-sync-enabled"), "{error}");
+    assert!(start(&example(), &data("source")).stop().unwrap().success());
+    let source = dev(Some(&example()), &data("source")).arg("--api-sync-enabled").start().unwrap();
+    let known = blocks(&source);
+    let error = dev(Some(&example()), &data("own")).arg("--follow").arg(source.url()).start();
+    assert!(error.unwrap_err().to_string().contains("esker dev makes its own blocks"));
+    let follower = || {
+        let node = local().network("dev").data_dir(data("follower"));
+        let node = node.arg("--fixture").arg(example()).arg("--follow").arg(source.url());
+        let node = node.start().unwrap();
+        wait_for(&node, &source);
+        assert_eq!(blocks(&node), known);
+        node
+    };
+    follower().kill().unwrap();
+    assert!(follower().stop().unwrap().success());
 }
 
 /// A start is killed again and again while it applies a fixture; the next one goes on where it was.
@@ -217,5 +247,11 @@ fn an_interrupted_start_is_completed_with_the_same_blocks() {
             assert!(error.to_string().contains("the data folder has a part of fixture"), "{error}");
         }
     }
-    assert_eq!(blocks(&start(&file, &data)), whole, "killed at {killed_at:?}");
+    let node = start(&file, &data);
+    assert_eq!(blocks(&node), whole, "killed at {killed_at:?}");
+    // The clock is not behind the last block, 152 s after the fixture's time.
+    let time = x(&node, "dev.getTime", json!({}))["timestamp"].as_str().unwrap().to_owned();
+    let last = evm(&node, "eth_getBlockByNumber", json!(["latest", false]))["timestamp"].clone();
+    let last = u64::from_str_radix(last.as_str().unwrap().trim_start_matches("0x"), 16).unwrap();
+    assert!(last > 1_760_000_150 && time.parse::<u64>().unwrap() >= last, "{time}, {last}");
 }

@@ -197,6 +197,41 @@ async fn conflicts_with_undecided_blocks_wait() {
 }
 
 #[tokio::test]
+async fn a_transaction_of_an_abandoned_block_is_rejected_for_one_that_waits() {
+    let mut world = World::new();
+    let vm = world.x.clone();
+    let native = native_id(&vm);
+    let genesis = world.last();
+    let (theirs, ours) = (transfer(&vm, 1, native, 10, 9), transfer(&vm, 1, native, 20, 9));
+    let tip = vm.view().unwrap().tip().unwrap();
+    let foreign = |txs: Vec<Tx>| {
+        let mut bundle = genesis.clone();
+        bundle.parent = genesis.id();
+        bundle.height = 1;
+        bundle.timestamp_ms = START_MS;
+        let block = Block::new(tip.id, 1, START_S, txs);
+        bundle.blocks = vec![(vm.context().chain_id, block.bytes().clone())];
+        bundle
+    };
+    // Two blocks of other nodes have one, and a third, which is accepted, does not.
+    let more = transfer(&vm, 2, native, 5, 9);
+    let both = foreign(vec![theirs.clone(), more]);
+    let accepted = transfer(&vm, 3, native, 5, 9);
+    let bundles = [foreign(vec![theirs.clone()]), both, foreign(vec![accepted])];
+    for bundle in &bundles {
+        assert_eq!(world.machine.verify(&[], bundle).await.unwrap(), Verdict::Valid);
+    }
+    vm.issue(ours.bytes()).unwrap();
+    assert_eq!(status(&vm, theirs.id()), TxStatus::Processing);
+    world.finalize(&bundles[2]).await;
+    let reason = format!("its block was abandoned: tx conflicts with other tx: {}", theirs.id());
+    assert_eq!(status(&vm, theirs.id()), rejected(&reason));
+    world.settle().await;
+    assert_eq!(status(&vm, ours.id()), TxStatus::Accepted);
+    assert_eq!(status(&vm, theirs.id()), rejected(&reason));
+}
+
+#[tokio::test]
 async fn a_finished_bundle_again_changes_nothing() {
     let mut world = World::new();
     let vm = world.x.clone();

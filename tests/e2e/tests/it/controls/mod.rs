@@ -51,7 +51,7 @@ fn number(value: &Value) -> u64 {
     u64::from_str_radix(text.trim_start_matches("0x"), 16).unwrap()
 }
 
-fn height(node: &Node) -> u64 {
+pub(crate) fn height(node: &Node) -> u64 {
     number(&result(node, "eth_blockNumber", json!([])))
 }
 

@@ -104,7 +104,8 @@ fn logs_of_blocks_that_were_taken_back_are_sent_again() {
 
 #[test]
 fn several_reverts_between_two_questions() {
-    let node = start(tempfile::tempdir().unwrap().path());
+    let folder = tempfile::tempdir().unwrap();
+    let node = start(folder.path());
     result(&node, "anvil_setCode", json!([OTHER, EMITS]));
     let filter = result(&node, "eth_newFilter", json!([{}]));
     let first = result(&node, "evm_snapshot", json!([]));

@@ -1,5 +1,8 @@
 //! Other blocks in place of the last ones.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+
 use esker_e2e::Node;
 use esker_e2e::funds::funded;
 use serde_json::{Value, json};
@@ -47,10 +50,8 @@ fn blocks_are_replaced() {
     assert_eq!(counts, [1, 0, 2]);
     assert_eq!(logs.take(3), as_removed(&written));
     let new = logs.take(3);
-    assert!(
-        new.iter()
-            .all(|log| log["removed"] == false && log["blockHash"] != written[0]["blockHash"])
-    );
+    let is_new = |log: &Value| written.iter().all(|old| old["blockHash"] != log["blockHash"]);
+    assert!(new.iter().all(|log| log["removed"] == false && is_new(log)), "{new:?}");
     let heads: Vec<Value> = heads.take(3).iter().map(|head| head["hash"].clone()).collect();
     assert_eq!(heads, after[2..]);
     // Snapshots of blocks that are gone are gone.
@@ -101,6 +102,45 @@ fn pool_clock_and_settings_stay() {
     assert_eq!(receipt(&node, &waiting)["blockNumber"], "0x6");
 }
 
+/// Clients send while blocks are replaced, and while that fails: what the node took waits afterwards, or is in a block.
+#[test]
+fn transactions_that_come_during_a_reorg_are_kept() {
+    let node = local().dev().start().unwrap();
+    result(&node, "evm_setAutomine", json!([false]));
+    result(&node, "evm_snapshot", json!([]));
+    result(&node, "anvil_mine", json!([200]));
+    let accounts = result(&node, "eth_accounts", json!([]));
+    let accounts: Vec<&Value> = accounts.as_array().unwrap()[1..5].iter().collect();
+    let late = json!({"from": FIRST, "to": OTHER, "gas": "0x5208", "nonce": "0x9"});
+    for pairs in [json!([]), json!([[late, 199]])] {
+        let is_over = AtomicBool::new(false);
+        let sent: Vec<Value> = thread::scope(|scope| {
+            let client = |from| {
+                let (node, is_over) = (&node, &is_over);
+                scope.spawn(move || {
+                    let tx = json!([{"from": from, "to": OTHER, "value": "0x1", "gas": "0x5208"}]);
+                    let mut sent = Vec::new();
+                    while !is_over.load(Ordering::Relaxed) {
+                        let reply = call(node, "eth_sendTransaction", tx.clone());
+                        sent.extend(reply.get("result").cloned());
+                    }
+                    sent
+                })
+            };
+            let clients: Vec<_> = accounts.iter().map(|from| client(*from)).collect();
+            call(&node, "anvil_reorg", json!([200, pairs]));
+            is_over.store(true, Ordering::Relaxed);
+            clients.into_iter().flat_map(|client| client.join().unwrap()).collect()
+        });
+        assert!(sent.len() > 8, "{}", sent.len());
+        for hash in &sent {
+            let found = result(&node, "eth_getTransactionByHash", json!([hash]));
+            assert_eq!(found["hash"], *hash, "{pairs}: one of {}", sent.len());
+        }
+    }
+    assert_eq!(height(&node), 200);
+}
+
 #[test]
 fn hostile_reorgs_change_nothing() {
     let folder = tempfile::tempdir().unwrap();
@@ -129,7 +169,7 @@ fn hostile_reorgs_change_nothing() {
         (json!([2, [[tx("0x1"), 0, 0]]]), "expected pairs"),
         (json!([2, [[tx("0x1"), 2]]]), "Block number 2 must not exceed (depth-1) 1"),
         (json!([2, [[tx("0x1"), poor]]]), "must not exceed (depth-1) 1"),
-        (json!([2, [["0x1234", 0]]]), ""),
+        (json!([2, [["0x1234", 0]]]), "transaction type not supported"),
         (json!([2, [[{"from": OTHER, "to": OTHER}, 0]]]), "unknown account"),
         (json!([{"depth": 2, "tx_block_pairs": []}, []]), "transactions are given twice"),
         // Found only after the blocks were taken back.
