@@ -224,6 +224,16 @@ impl<S: Scenario> World<S> {
         self.nodes.iter().enumerate().filter_map(|(i, node)| Some((i, node.as_ref()?)))
     }
 
+    /// Cuts one node off from all others.
+    async fn cut_one(&mut self, wires: &Wires) {
+        let lonely = self.any();
+        let cut = |a, b| match a == lonely || b == lonely {
+            true => Quality::Cut,
+            false => Quality::Good,
+        };
+        wires.set_all(cut).await;
+    }
+
     /// Faults at random while transactions come in.
     async fn faults(&mut self, context: &Context, steps: std::ops::Range<u64>) {
         let wires = self.connect(context).await;
@@ -240,11 +250,7 @@ impl<S: Scenario> World<S> {
                 }
                 5 => {
                     self.count("cuts");
-                    let lonely = self.any();
-                    let cut = |a, b| {
-                        if a == lonely || b == lonely { Quality::Cut } else { Quality::Good }
-                    };
-                    wires.set_all(cut).await;
+                    self.cut_one(&wires).await;
                 }
                 6 => {
                     self.count("cuts");
@@ -298,12 +304,7 @@ impl<S: Scenario> World<S> {
             }
             2 => {
                 self.count("cuts at the change");
-                let lonely = self.any();
-                let cut = |a, b| match a == lonely || b == lonely {
-                    true => Quality::Cut,
-                    false => Quality::Good,
-                };
-                wires.set_all(cut).await;
+                self.cut_one(wires).await;
             }
             _ => {}
         }

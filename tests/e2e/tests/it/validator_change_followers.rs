@@ -12,8 +12,9 @@ use serde_json::json;
 use crate::followers::support::{assert_same_blocks, follower_health, wait_for};
 use crate::support::{PROGRAM, json_lines};
 use crate::validator_followers::{follower, join_says, peer, verify};
+use crate::validator_net::wait_for_peers;
 use crate::validator_rotation::{
-    advance, bundle, members, new_validator, rotate, start, wait_epoch, with_validators,
+    advance, agree, bundle, members, new_validator, rotate, start, wait_epoch, with_validators,
 };
 use crate::validators::{health, new_network, new_network_with, pay, shorten_timeouts, status};
 
@@ -275,22 +276,19 @@ fn followers_of_both_kinds_go_on_when_the_validators_change() {
         }
         let file = with_validators(&network, &format!("{number}.json"), &set);
         let height = bundle(&nodes[0]) + 45;
-        let out = network.join(format!("validator-{number}/changes"));
-        for node in &nodes[..nodes.len() - 1] {
-            let (code, text) = rotate(node, &file, height, &[]);
-            assert!(matches!(code, Some(0)), "{text}");
-        }
-        let out = ["--out", out.to_str().unwrap()];
-        let (code, text) = rotate(nodes.last().unwrap(), &file, height, &out);
-        assert_eq!(code, Some(0), "{text}");
+        agree(&nodes, &file, height, &network.join(format!("validator-{number}/changes")));
         nodes.push(start(&network, number));
         let all: Vec<&Node> = nodes.iter().chain([&near, &far]).collect();
         advance(&all, height + 3);
         wait_epoch(nodes.last().unwrap(), 5, true);
     }
     wait_epoch(&near, 5, false);
-    until("the follower is connected to all", || (status(&near)["peers"] == 5).then_some(()));
-    assert_eq!((health(&near).0, &status(&near)["role"]), (None, &json!("follower")));
+    let (error, message) = until("the follower is connected to all", || {
+        let (error, message) = health(&near);
+        (message["validators"] == 5 && message["connectedPeers"] == 5).then_some((error, message))
+    });
+    assert_eq!((error, &message["votes"]), (None, &json!(false)));
+    assert_eq!(status(&near)["role"], "follower");
     let left = nodes.remove(0);
     left.kill().unwrap();
 
@@ -301,13 +299,15 @@ fn followers_of_both_kinds_go_on_when_the_validators_change() {
         pay(&near, &[&absent, &far, &old]);
         pay(&far, &[&absent, &nodes[4], &old]);
     }
-    until("it is connected to all", || (status(&absent)["peers"] == 5).then_some(()));
-    wait_for(&absent, &nodes[0]);
+    wait_for_peers(&absent, 5);
+    // It has the last payment.
+    for node in nodes.iter().chain([&near, &absent, &old]) {
+        wait_for(node, &far);
+    }
     let all = agreed(&nodes[0]);
     assert_eq!(all.len(), 2);
     for node in [&near, &absent, &far, &old] {
         assert_eq!(agreed(node), all);
-        wait_for(node, &nodes[0]);
         assert_same_blocks(&nodes[0], node);
     }
     for node in [near, absent, far, old].into_iter().chain(nodes) {

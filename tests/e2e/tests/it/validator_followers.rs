@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 use crate::followers::lies::{Liar, honest_records, record};
 use crate::followers::support::{assert_same_blocks, follower_health, heights, wait_for};
 use crate::support::{PROGRAM, json_lines, local};
+use crate::validator_net::wait_for_peers;
 use crate::validators::{
     builder, free_ports, health, metrics, new_network, new_network_with, pay, start, status, value,
 };
@@ -235,23 +236,21 @@ fn a_follower_among_the_peers_passes_transactions_on_and_serves_certificates() {
     let network = folder.path().join("net");
     new_network_with(&network, (4, 1));
     let mut nodes: Vec<Node> = (1..=4).map(|number| start(&network, number)).collect();
+    nodes.iter().for_each(|node| wait_for_peers(node, 3));
     let data = network.join("follower-1/data");
     let near = peer(&network, &data, 1).arg("--api-sync-enabled").start().unwrap();
-    until("it is connected to the validators", || (status(&near)["peers"] == 4).then_some(()));
+    wait_for_peers(&near, 4);
     assert_eq!(status(&near)["role"], "follower");
     assert_eq!(value(&metrics(&near), "esker_validator_quorum"), 0);
-    let of_validator = until("a validator is connected to all and counts it", || {
-        let status = status(&nodes[0]);
-        (status["followers"] == 1 && status["peers"].as_u64()? >= 3).then_some(status)
-    });
-    assert_eq!(of_validator["peers"], 3, "it is none of those that decide");
+    until("a validator counts it", || (status(&nodes[0])["followers"] == 1).then_some(()));
+    assert_eq!(status(&nodes[0])["peers"], 3, "it is none of those that decide");
     let far_data = folder.path().join("far");
     let far = follower(&network, &far_data, &near.url()).start().unwrap();
     for _ in 0..4 {
-        pay(&near, &[&nodes[0], &nodes[3], &far]);
+        pay(&near, &[&nodes[0], &nodes[1], &nodes[3], &far]);
     }
-    pay(&nodes[1], &[&near]);
-    pay(&far, &[&near, &nodes[2]]);
+    pay(&nodes[1], &[&near, &far]);
+    pay(&far, &[&near, &nodes[0], &nodes[2]]);
     let (_, bundles) = honest_records(&near);
     assert!(bundles.iter().any(|(_, proof)| proof.is_some()), "it has certificates");
 
@@ -260,8 +259,8 @@ fn a_follower_among_the_peers_passes_transactions_on_and_serves_certificates() {
     nodes.pop().unwrap().kill().unwrap();
     pay(&nodes[0], &[&nodes[1], &nodes[2]]);
     let near = peer(&network, &data, 1).arg("--api-sync-enabled").start().unwrap();
-    pay(&near, &[&nodes[0]]);
-    wait_for(&near, &nodes[2]);
+    wait_for(&near, &nodes[0]);
+    pay(&near, &[&nodes[0], &nodes[2]]);
     assert_same_blocks(&nodes[0], &near);
     let (error, message) = until("it is connected again", || {
         let (error, message) = health(&near);
@@ -342,7 +341,7 @@ fn validators_reach_each_other_by_the_given_addresses() {
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let nodes: Vec<Node> = (1..=4).map(|number| start(&network, number)).collect();
     let follower = peer(&network, &network.join("follower-1/data"), 1).start().unwrap();
-    until("the follower is connected to all", || (status(&follower)["peers"] == 4).then_some(()));
+    wait_for_peers(&follower, 4);
     pay(&follower, &nodes.iter().collect::<Vec<_>>());
     for node in nodes.into_iter().chain([follower]) {
         assert!(node.stop().unwrap().success());
