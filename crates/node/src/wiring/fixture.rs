@@ -143,6 +143,12 @@ impl Applying {
             let _none_runs = machine.lowest_rewind().await.map_err(|error| fault(&error))?;
             clock.stop_at(start_ms.saturating_add(STEP_MS.saturating_mul(number)));
             if let Err(reason) = apply(step, (xvm, evm), (machine, pause)).await {
+                if store.writer.refusal().borrow().is_some() {
+                    // A rewind would wait for room. What is applied stays, and the next start goes on.
+                    store.writer.stop_waiting().await;
+                    let text = "make room, and start again with the same fixture";
+                    return Err(fault(&format!("{}: {reason}: {text}", step.member)));
+                }
                 let also = if is_free { record(&fixture, FAILED) } else { WriteSet::new() };
                 let reason = match machine.rewind_with(before, also).await {
                     Ok(_) => reason,

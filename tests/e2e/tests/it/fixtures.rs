@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use esker_e2e::disk::SmallDisk;
 use esker_e2e::funds::key;
 use esker_e2e::{Node, NodeBuilder, until};
 use serde_json::{Value, json};
@@ -186,6 +187,37 @@ fn a_fixture_that_cannot_be_names_the_member_and_changes_nothing() {
     assert!(output.contains("the data folder was made with no fixture"), "{output}");
 }
 
+/// The disk is full while a fixture is applied: the start says so and ends, and the next one goes on.
+#[test]
+fn a_full_disk_ends_a_start_that_applies_a_fixture() {
+    let Some(disk) = SmallDisk::mount(48 << 20).unwrap() else { return };
+    let files = tempfile::tempdir().unwrap();
+    let file = files.path().join("fixture.json");
+    let exports: Vec<_> = (0..1500)
+        .map(|n| json!({"from": "X", "to": "C", "amount": n + 1, "addresses": [n % 10]}))
+        .collect();
+    std::fs::write(&file, json!({"timestamp": 1_760_000_000, "exports": exports}).to_string())
+        .unwrap();
+    let (data, logs) = (disk.path().join("data"), files.path().join("logs"));
+    let on_disk = || dev(Some(&file), &data).arg("--log-dir").arg(&logs);
+    let error = std::thread::scope(|scope| {
+        scope.spawn(|| {
+            until("some transactions of the fixture are accepted", || {
+                (accepted(&logs) >= 50).then_some(())
+            });
+            disk.fill().unwrap();
+        });
+        on_disk().start().unwrap_err().to_string()
+    });
+    assert!(error.contains("the fixture can't be applied: exports["), "{error}");
+    assert!(error.contains("insufficient disk space"), "{error}");
+    disk.free().unwrap();
+    let whole = blocks(&start(&file, &files.path().join("other")));
+    let node = on_disk().start().unwrap();
+    assert_eq!(blocks(&node), whole);
+    assert!(node.stop().unwrap().success());
+}
+
 #[test]
 fn followers_take_the_blocks_of_a_fixture() {
     let folder = tempfile::tempdir().unwrap();
@@ -210,6 +242,12 @@ fn followers_take_the_blocks_of_a_fixture() {
     assert!(follower().stop().unwrap().success());
 }
 
+/// How many exports the log tells of.
+fn accepted(logs: &Path) -> usize {
+    let text = std::fs::read_to_string(logs.join("X.log")).unwrap_or_default();
+    text.matches("atomic transaction accepted").count()
+}
+
 /// A start is killed again and again while it applies a fixture; the next one goes on where it was.
 #[test]
 fn an_interrupted_start_is_completed_with_the_same_blocks() {
@@ -227,11 +265,7 @@ fn an_interrupted_start_is_completed_with_the_same_blocks() {
     std::fs::write(&file, fixture.to_string()).unwrap();
     let whole = blocks(&start(&file, folders[1].path()));
     assert_eq!((whole.0.len(), whole.1.len()), (152, 3));
-    let log = data.join("logs/X.log");
-    let accepted = || {
-        let text = std::fs::read_to_string(&log).unwrap_or_default();
-        text.matches("atomic transaction accepted").count()
-    };
+    let accepted = || accepted(&data.join("logs"));
     let mut killed_at = Vec::new();
     for at in [1, 30, 70, 110] {
         let starting = dev(Some(&file), &data).spawn().unwrap();
