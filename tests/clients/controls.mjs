@@ -1,17 +1,14 @@
-// Snapshots, reorganizations and time with ethers, viem, cast and forge, against a development node and then, as the control, against
-// anvil: `node controls.mjs URL`. What anvil does otherwise is said of each step, and has to be so (docs/from-anvil.md).
+// Snapshots, reorganizations and time with ethers, viem, cast and forge, here and on anvil: `node controls.mjs URL`.
 import assert from 'node:assert/strict';
-import { spawn } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { JsonRpcProvider, toQuantity } from 'ethers';
 import { createPublicClient, webSocket } from 'viem';
 import { until } from './check.mjs';
-import { CHAIN_ID, FIRST, rpcOf } from './evm.mjs';
+import { endpoint, runOnBoth, socketEndpoint } from './control.mjs';
+import { FIRST } from './evm.mjs';
 import { build, project, run } from './foundry-tools.mjs';
 
-const ANVIL = new URL('node_modules/@foundry-rs/anvil-linux-amd64/bin/anvil', import.meta.url);
 const EMITTER = '0x00000000000000000000000000000000000000e1';
 /** Writes an empty log: PUSH1 0, PUSH1 0, LOG0. */
 const EMITS = '0x60006000a0';
@@ -149,35 +146,6 @@ function stepsOn(url, socketUrl) {
   return { list, close: () => node.destroy() };
 }
 
-async function check(name, url, socketUrl, isControl) {
-  const { list, close } = stepsOn(url, socketUrl);
-  for (const [step, holds, differs] of list) {
-    const error = await holds().then(() => undefined, (reason) => reason);
-    const isExpected = (error !== undefined) === (isControl && differs !== undefined);
-    console.log(`${isExpected ? 'ok  ' : 'FAIL'} ${name}: ${step}${isControl && differs ? ` (${differs})` : ''}`);
-    if (isExpected) continue;
-    console.error(error ?? 'anvil does the same now');
-    process.exit(1);
-  }
-  close();
-}
-
-/** A port that was free just now. */
-async function freePort() {
-  const server = createServer();
-  await new Promise((listening) => server.listen(0, '127.0.0.1', listening));
-  const { port } = server.address();
-  await new Promise((closed) => server.close(closed));
-  return port;
-}
-
-const { host } = new URL(process.argv[2]);
-await check('esker', rpcOf(process.argv[2]), `ws://${host}/ext/bc/C/ws`, false);
-
-const port = await freePort();
-const anvil = spawn(ANVIL.pathname, ['--port', `${port}`, '--chain-id', `${CHAIN_ID}`, '--silent'], { stdio: 'inherit' });
-process.on('exit', () => anvil.kill());
-const url = `http://127.0.0.1:${port}`;
-await until('anvil answers', () => fetch(url, { method: 'POST' }).then(() => true, () => false));
-await check('anvil', url, `ws://127.0.0.1:${port}`, true);
-anvil.kill();
+const { list, close } = stepsOn(endpoint, socketEndpoint);
+await runOnBoth(import.meta.url, list);
+close();

@@ -1,18 +1,18 @@
-// Every helper of hardhat-network-helpers against a development node: `node network-helpers.mjs URL`.
+// Every helper of hardhat-network-helpers, here and on anvil: `node network-helpers.mjs URL`.
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { JsonRpcProvider, toQuantity } from 'ethers';
-import { steps, until } from './check.mjs';
-import { FIRST, NOBODY, UNIT, rpcOf } from './evm.mjs';
+import { until } from './check.mjs';
+import { endpoint, isControl, runOnBoth } from './control.mjs';
+import { FIRST, NOBODY, UNIT } from './evm.mjs';
 
-const url = rpcOf(process.argv[2]);
 const folder = mkdtempSync(join(tmpdir(), 'esker-helpers-'));
 process.on('exit', () => rmSync(folder, { recursive: true, force: true }));
 const config = join(folder, 'hardhat.config.cjs');
-writeFileSync(config, `module.exports = { solidity: '0.8.28', defaultNetwork: 'esker', networks: { esker: { url: '${url}' } } };\n`);
+writeFileSync(config, `module.exports = { solidity: '0.8.28', defaultNetwork: 'esker', networks: { esker: { url: '${endpoint}' } } };\n`);
 process.env.HARDHAT_CONFIG = config;
 process.env.HARDHAT_DISABLE_TELEMETRY_PROMPT = 'true';
 process.env.HOME = folder;
@@ -20,7 +20,7 @@ process.env.HOME = folder;
 const require = createRequire(import.meta.url);
 const helpers = require('@nomicfoundation/hardhat-network-helpers');
 const { time } = helpers;
-const node = new JsonRpcProvider(url, undefined, { cacheTimeout: -1, pollingInterval: 20 });
+const node = new JsonRpcProvider(endpoint, undefined, { cacheTimeout: -1, pollingInterval: 20 });
 const CONTRACT = '0x00000000000000000000000000000000000000c1';
 /** Returns the slot 0. */
 const CODE = '0x60005460005260206000f3';
@@ -48,19 +48,21 @@ async function fixture() {
   return { height: await node.getBlockNumber() };
 }
 
-await steps([
+await runOnBoth(import.meta.url, [
   ['reset', async () => {
     await helpers.reset();
     assert.equal(await node.getBlockNumber(), 0);
-    await assert.rejects(helpers.reset('http://127.0.0.1:1', 1), /forks no other network/);
+    const reason = isControl ? /failed to get fork block/ : /forks no other network/;
+    await assert.rejects(helpers.reset('http://127.0.0.1:1', 1), reason);
   }],
   ['mine, mineUpTo', async () => {
+    const begun = await node.getBlockNumber();
     await helpers.mine();
     await helpers.mine(4, { interval: 15 });
     await helpers.mine(1000n);
-    assert.equal(await node.getBlockNumber(), 1005);
-    await helpers.mineUpTo(1010);
-    assert.equal(await node.getBlockNumber(), 1010);
+    assert.equal(await node.getBlockNumber(), begun + 1005);
+    await helpers.mineUpTo(begun + 1010);
+    assert.equal(await node.getBlockNumber(), begun + 1010);
   }],
   ['setBalance, setNonce, setCode, setStorageAt, getStorageAt', async () => {
     for (const wei of [MAX, 2n ** 128n, 0n, UNIT]) {
@@ -85,11 +87,11 @@ await steps([
   ['dropTransaction', async () => {
     await node.send('evm_setAutomine', [false]);
     const hash = await send(FIRST, 5n);
-    assert.equal(await helpers.dropTransaction(hash), true);
-    assert.equal(await helpers.dropTransaction(hash), false);
+    const dropped = [await helpers.dropTransaction(hash), await helpers.dropTransaction(hash)];
     await node.send('evm_setAutomine', [true]);
-  }],
-  ['setNextBlockBaseFeePerGas, setBlockGasLimit, setCoinbase, setPrevRandao', async () => {
+    assert.deepEqual(dropped, [true, false]);
+  }, 'it answers with the hash, then null'],
+  ['setNextBlockBaseFeePerGas, setBlockGasLimit, setCoinbase', async () => {
     await helpers.setNextBlockBaseFeePerGas(0);
     await done(await send(FIRST, 5n, { gasPrice: '0x0' }));
     assert.equal((await latest()).baseFeePerGas, 0n);
@@ -98,13 +100,16 @@ await steps([
     assert.equal((await latest()).baseFeePerGas, 30_000_000_000n);
     await helpers.setBlockGasLimit(1_000_000);
     await helpers.setCoinbase(CONTRACT);
-    await helpers.setPrevRandao(12_345n);
     await helpers.mine();
     const block = await latest();
     assert.deepEqual([block.gasLimit, block.miner.toLowerCase()], [1_000_000n, CONTRACT]);
-    assert.equal(BigInt(await node.call({ data: RANDOM })), 12_345n);
     await helpers.setBlockGasLimit(15_000_000);
   }],
+  ['setPrevRandao', async () => {
+    await helpers.setPrevRandao(12_345n);
+    await helpers.mine();
+    assert.equal(BigInt(await node.call({ data: RANDOM })), 12_345n);
+  }, 'it has no such method'],
   ['takeSnapshot', async () => {
     const height = await node.getBlockNumber();
     const snapshot = await helpers.takeSnapshot();

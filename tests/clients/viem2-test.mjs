@@ -1,15 +1,14 @@
-// The test client of viem 2, every action of it, against a development node: `node viem2-test.mjs URL`.
+// The test client of viem 2, every action of it, here and on anvil: `node viem2-test.mjs URL`.
 import assert from 'node:assert/strict';
 import {
   createPublicClient, createTestClient, createWalletClient, http, parseGwei, toHex, zeroAddress,
 } from 'viem';
 import * as actions from 'viem/actions';
-import { steps } from './check.mjs';
-import { FIRST, GWEI, NOBODY, UNIT, rpcOf, viemChain } from './evm.mjs';
+import { endpoint, isControl, runOnBoth } from './control.mjs';
+import { FIRST, GWEI, NOBODY, UNIT, viemChain } from './evm.mjs';
 
-const url = rpcOf(process.argv[2]);
-const chain = viemChain({ http: [url] });
-const common = { chain, transport: http(url, { retryCount: 0 }), cacheTime: 0, pollingInterval: 20 };
+const chain = viemChain({ http: [endpoint] });
+const common = { chain, transport: http(endpoint, { retryCount: 0 }), cacheTime: 0, pollingInterval: 20 };
 const node = createPublicClient(common);
 const wallet = createWalletClient({ ...common, account: FIRST });
 const CONTRACT = '0x00000000000000000000000000000000000000c1';
@@ -22,32 +21,34 @@ const send = (value) => wallet.sendTransaction({ to: NOBODY, value, gas: 21_000n
 const done = (hash) => node.waitForTransactionReceipt({ hash });
 const refused = (promise, text) => assert.rejects(promise, (error) => error.message.includes(text) || error.details?.includes(text));
 
-for (const mode of ['anvil', 'hardhat']) {
+function stepsIn(mode) {
   const test = createTestClient({ ...common, mode });
-  const named = (list) => list.map(([name, step]) => [`${mode}: ${name}`, step]);
-  await steps(named([
+  const list = [
     ['reset', async () => {
       await test.reset();
       assert.equal(await node.getBlockNumber(), 0n);
-    }],
+    }, 'it wants the URL of a fork'],
     ['mine, getAutomine, setAutomine, setIntervalMining', async () => {
+      const begun = await node.getBlockNumber();
+      const [nonce, held] = [await node.getTransactionCount({ address: FIRST }), await node.getBalance({ address: NOBODY })];
       await test.mine({ blocks: 3 });
       await test.mine({ blocks: 2, interval: 60 });
-      assert.equal(await node.getBlockNumber(), 5n);
+      assert.equal(await node.getBlockNumber(), begun + 5n);
       assert.equal(await test.getAutomine(), true);
       await test.setAutomine(false);
       const hash = await send(5n);
-      assert.equal(await node.getTransactionCount({ address: FIRST, blockTag: 'pending' }), 1);
+      assert.equal(await node.getTransactionCount({ address: FIRST, blockTag: 'pending' }), nonce + 1);
       const pending = await block('pending');
-      assert.deepEqual([pending.number, pending.hash, pending.transactions], [6n, null, [hash]]);
-      assert.equal(await node.getBalance({ address: NOBODY, blockTag: 'pending' }), 5n);
-      assert.equal(await node.getBalance({ address: NOBODY }), 0n);
+      assert.deepEqual([pending.number, pending.transactions], [begun + 6n, [hash]]);
+      assert.equal(await node.getBalance({ address: NOBODY, blockTag: 'pending' }), held + 5n);
+      assert.equal(await node.getBalance({ address: NOBODY }), held);
       await test.mine({ blocks: 1 });
-      assert.equal((await done(hash)).blockNumber, 6n);
+      assert.equal((await done(hash)).blockNumber, begun + 6n);
       await test.setAutomine(true);
       await test.setIntervalMining({ interval: 0 });
       await test.setAutomine(true);
     }],
+    ['the pending block', async () => assert.equal((await block('pending')).hash, null), 'its pending block has a hash'],
     ['getTxpoolContent, getTxpoolStatus, inspectTxpool, dropTransaction', async () => {
       await test.setAutomine(false);
       const hash = await send(7n);
@@ -98,8 +99,9 @@ for (const mode of ['anvil', 'hardhat']) {
     ['setNextBlockBaseFeePerGas, setBlockGasLimit, setCoinbase, setMinGasPrice', async () => {
       await test.setNextBlockBaseFeePerGas({ baseFeePerGas: parseGwei('20') });
       assert.equal((await block('pending')).baseFeePerGas, parseGwei('20'));
-      const paid = await done(await send(1n));
-      assert.equal(paid.effectiveGasPrice / GWEI, 20n);
+      const price = { maxFeePerGas: parseGwei('30'), maxPriorityFeePerGas: 0n };
+      const paid = await done(await wallet.sendTransaction({ to: NOBODY, value: 1n, gas: 21_000n, ...price }));
+      assert.equal(paid.effectiveGasPrice, parseGwei('20'));
       assert.equal((await block()).baseFeePerGas, parseGwei('20'));
       await test.setBlockGasLimit({ gasLimit: 420_000n });
       await test.mine({ blocks: 1 });
@@ -109,7 +111,7 @@ for (const mode of ['anvil', 'hardhat']) {
       await test.mine({ blocks: 1 });
       assert.equal((await block()).miner, CONTRACT);
       // As of both tools where blocks have a base fee.
-      await refused(test.setMinGasPrice({ gasPrice: GWEI }), 'there is no least gas price');
+      await refused(test.setMinGasPrice({ gasPrice: GWEI }), isControl ? 'EIP-1559 is active' : 'there is no least gas price');
     }],
     ['snapshot, revert', async () => {
       const before = await block();
@@ -118,12 +120,14 @@ for (const mode of ['anvil', 'hardhat']) {
       await test.revert({ id });
       assert.deepEqual(await block(), before);
     }],
-    ['setLoggingEnabled, setRpcUrl', async () => {
+    ['setLoggingEnabled', async () => {
       await test.setLoggingEnabled(false);
       await test.setLoggingEnabled(true);
+    }],
+    ['setRpcUrl, reset to a fork', async () => {
       if (mode === 'anvil') await refused(test.setRpcUrl('http://127.0.0.1:1'), 'forks no other network');
       await refused(test.reset({ jsonRpcUrl: 'http://127.0.0.1:1', blockNumber: 1n }), 'forks no other network');
-    }],
+    }, 'it forks other networks'],
     ['dumpState, loadState', async () => {
       if (mode !== 'anvil') return;
       await test.setBalance({ address: NOBODY, value: 12_345n });
@@ -134,13 +138,15 @@ for (const mode of ['anvil', 'hardhat']) {
       assert.equal(await node.getBalance({ address: NOBODY }), 12_345n);
       assert.equal((await node.call({ to: CONTRACT })).data, toHex(69, { size: 32 }));
     }],
-  ]));
+  ];
+  return list.map(([name, ...step]) => [`${mode}: ${name}`, ...step]);
 }
 
-await steps([['every action of the test client was called', async () => {
+const all = ['every action of the test client was called', async () => {
   const known = Object.keys(createTestClient({ ...common, mode: 'anvil' })).filter((name) => name in actions);
   const text = (await import('node:fs')).readFileSync(new URL(import.meta.url), 'utf8');
   const forgotten = known.filter((name) => !text.includes(`test.${name}(`));
   assert.deepEqual(forgotten, []);
   assert.ok(known.length >= 30 && zeroAddress, `${known.length}`);
-}]]);
+}];
+await runOnBoth(import.meta.url, [...stepsIn('anvil'), ...stepsIn('hardhat'), all]);

@@ -98,7 +98,7 @@ fn replays_of_cast_and_forks_of_forge() {
     run_on_dev("foundry-traces.mjs");
 }
 
-/// As above. The same steps on anvil are the control.
+/// As above. The same steps on anvil are the control, as for viem's test client and the helpers of Hardhat.
 #[test]
 #[cfg_attr(
     not(all(target_os = "linux", target_arch = "x86_64")),
