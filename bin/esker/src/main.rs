@@ -7,10 +7,13 @@ use std::time::Duration;
 
 use esker_commands::cli::{self, Invocation};
 use esker_commands::network::NetworkCommand;
+use esker_commands::online::OnlineCommand;
 use esker_commands::screen::{self, Ready};
 use esker_commands::signals::{Request, Signals};
 use esker_commands::status::StatusCommand;
-use esker_commands::{backup, network, replay, rewind, script_worker, status, users, verify};
+use esker_commands::{
+    backup, network, online, replay, rewind, script_worker, status, users, verify,
+};
 use esker_node::config::{Mode, show};
 use esker_node::logging::log_fatal;
 use esker_node::wiring::exit_code;
@@ -70,6 +73,9 @@ fn main() -> ExitCode {
     if let Invocation::Network(command) = &invocation {
         return run_network_command(command);
     }
+    if let Invocation::Online(command) = &invocation {
+        return run_online_command(command);
+    }
     let (mode, flags) = invocation.configuration();
     // A name that is no text can't be one of ours.
     let env = std::env::vars_os().filter_map(|(name, value)| {
@@ -123,6 +129,7 @@ fn main() -> ExitCode {
         },
         Invocation::Status(command) => show_status(&command),
         Invocation::Network(command) => run_network_command(&command),
+        Invocation::Online(command) => run_online_command(&command),
     }
 }
 
@@ -132,6 +139,17 @@ fn show_status(command: &StatusCommand) -> ExitCode {
         Ok((output, is_healthy)) => {
             print(&output);
             ExitCode::from(if is_healthy { exit_code::OK } else { exit_code::FAILURE })
+        }
+        Err(error) => fail(&error, error.exit_code()),
+    }
+}
+
+/// Runs a command of a running node's user.
+fn run_online_command(command: &OnlineCommand) -> ExitCode {
+    match online::run(command) {
+        Ok(output) => {
+            print(&output);
+            ExitCode::from(exit_code::OK)
         }
         Err(error) => fail(&error, error.exit_code()),
     }

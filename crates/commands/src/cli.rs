@@ -9,6 +9,7 @@ use esker_primitives::excerpt;
 
 use crate::backup::{self, BackupCommand};
 use crate::network::{self, NetworkCommand};
+use crate::online::{self, OnlineCommand};
 use crate::replay::{self, ReplayCommand};
 use crate::rewind::{self, RewindCommand};
 use crate::status::{self, StatusCommand};
@@ -37,6 +38,8 @@ pub enum Invocation {
     Status(StatusCommand),
     /// Make or run a network of several validators.
     Network(NetworkCommand),
+    /// Work with a running node as its user.
+    Online(OnlineCommand),
     /// Rewind the last bundles of a stopped node.
     Rewind(Mode, RewindCommand, Flags),
 }
@@ -46,7 +49,7 @@ impl Invocation {
     pub fn configuration(&self) -> (Mode, &Flags) {
         static NONE: Flags = Flags::new();
         match self {
-            Self::Status(_) | Self::Network(_) => (Mode::Node, &NONE),
+            Self::Status(_) | Self::Network(_) | Self::Online(_) => (Mode::Node, &NONE),
             Self::Run(mode, flags)
             | Self::ShowConfig(mode, flags)
             | Self::Replay(mode, _, flags)
@@ -84,6 +87,9 @@ pub fn parse(
         }
         Some(("network", given)) => Ok(Invocation::Network(network::parse(given))),
         Some(("status", given)) => Ok(Invocation::Status(status::parse(given))),
+        Some((name, given)) if online::is_command(name) => {
+            Ok(Invocation::Online(online::parse(name, given)))
+        }
         Some(("db", db)) => {
             if let Some(given) = db.subcommand_matches("rewind") {
                 return Ok(Invocation::Rewind(mode(given), rewind::parse(given), flags(given)));
@@ -145,6 +151,7 @@ pub fn command() -> Command {
         .subcommand(node)
         .subcommand(config)
         .subcommand(status::command())
+        .subcommands(online::commands())
         .subcommand(network::command())
         .subcommand(backup::command(KEYS.iter().map(argument).collect()))
         .subcommand(verify::command(|| KEYS.iter().map(argument).collect()))

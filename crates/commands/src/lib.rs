@@ -3,7 +3,8 @@
 //!
 //! [`cli`] builds the arguments of every command from the node's table of settings. [`screen`] renders the screen of
 //! `esker dev` and the ready file. [`users`], [`replay`] (`esker export` and `esker import`), [`rewind`] and
-//! [`verify`] work on a stopped node's data, which `offline` opens; [`backup`] copies it, also that of a running node. This crate is not part of a running node.
+//! [`verify`] work on a stopped node's data, which `offline` opens; [`backup`] copies it, also that of a running node. [`online`] has the commands of a
+//! running node's users. This crate is not part of a running node.
 //! `esker-node` loads the configuration.
 
 pub mod backup;
@@ -11,6 +12,7 @@ pub mod cli;
 pub mod network;
 mod node_url;
 mod offline;
+pub mod online;
 mod progress;
 pub mod replay;
 pub mod rewind;

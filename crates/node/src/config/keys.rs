@@ -67,8 +67,10 @@ impl Key {
 /// Prefix of the node's environment variables.
 pub const ENV_PREFIX: &str = "ESKER_";
 
-/// Variables with that prefix that name the commit where the program is built (bin/esker/build.rs). They are no settings.
-pub(super) const BUILD_VARIABLES: [&str; 2] = ["ESKER_GIT_COMMIT", "ESKER_COMMIT_DATE"];
+/// Variables with that prefix that are no settings: the commit where the program is built (bin/esker/build.rs), and the key
+/// with which commands sign.
+pub(super) const OTHER_VARIABLES: [&str; 3] =
+    ["ESKER_GIT_COMMIT", "ESKER_COMMIT_DATE", "ESKER_PRIVATE_KEY"];
 
 /// The only setting that the configuration file can't have.
 pub(super) const CONFIG: &str = "config";

@@ -9,7 +9,7 @@ use super::error::{ConfigError, Origin};
 use super::file::{self, ChainTable, ConfiguredValue, FileLayer, Values};
 use super::flags::{Flags, Mode};
 use super::keys::{
-    self, BUILD_VARIABLES, CHAIN_KEYS, CONFIG, ChainSettings, ENV_PREFIX, EVM_SECTION, KEYS, Key,
+    self, CHAIN_KEYS, CONFIG, ChainSettings, ENV_PREFIX, EVM_SECTION, KEYS, Key, OTHER_VARIABLES,
     Settings, XVM_SECTION,
 };
 use super::nearest;
@@ -97,7 +97,7 @@ impl Layers {
                     let given = checked(key, text, Origin::Env(name.clone()))?;
                     layers.env.insert(key.name, given);
                 }
-                None if BUILD_VARIABLES.contains(&name.as_str()) => {}
+                None if OTHER_VARIABLES.contains(&name.as_str()) => {}
                 // Not an error: other programs may use the prefix.
                 None => {
                     let known: Vec<_> = KEYS.iter().map(Key::env).collect();

@@ -13,6 +13,7 @@ mod corpus;
 mod crash;
 mod crash_atomic;
 mod crash_evm;
+mod dev_commands;
 mod dev_screen;
 mod dev_settings;
 mod development;

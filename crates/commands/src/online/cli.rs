@@ -1,0 +1,241 @@
+//! The arguments of the commands on a running node.
+
+use std::path::PathBuf;
+
+use clap::{Arg, ArgAction, ArgMatches, Command, ValueHint, value_parser};
+
+use super::{Action, OnlineCommand, Order, Signer, SnapshotAction, TimeAction};
+
+/// The development node's address.
+const DEFAULT_URL: &str = "http://127.0.0.1:9650";
+
+/// Names of the commands, in the order of the help.
+const NAMES: [&str; 7] = ["transfer", "balance", "accounts", "faucet", "time", "mine", "snapshot"];
+
+/// Whether this is the name of one of the commands.
+pub(crate) fn is_command(name: &str) -> bool {
+    NAMES.contains(&name)
+}
+
+/// The commands.
+pub(crate) fn commands() -> [Command; 7] {
+    [transfer(), balance(), accounts(), faucet(), time(), mine(), snapshot()]
+}
+
+/// Arguments that every command has. Those of a command with subcommands may follow them.
+fn common(command: Command) -> Command {
+    let is_global = command.has_subcommands();
+    let url = Arg::new("url")
+        .long("url")
+        .value_name("URL")
+        .default_value(DEFAULT_URL)
+        .global(is_global)
+        .help("The running node");
+    let json = Arg::new("json")
+        .long("json")
+        .action(ArgAction::SetTrue)
+        .global(is_global)
+        .help("Print one JSON document");
+    command.arg(url).arg(json)
+}
+
+fn timeout() -> Arg {
+    Arg::new("timeout")
+        .long("timeout")
+        .value_name("SECONDS")
+        .default_value("60")
+        .value_parser(value_parser!(u64).range(1..=86_400))
+        .help("How long acceptance may take")
+}
+
+fn asset() -> Arg {
+    Arg::new("asset")
+        .long("asset")
+        .value_name("ASSET")
+        .help("An asset of the X-Chain, by ID or alias")
+}
+
+fn key_file() -> Arg {
+    Arg::new("private-key-file")
+        .long("private-key-file")
+        .value_name("FILE")
+        .value_hint(ValueHint::FilePath)
+        .value_parser(value_parser!(PathBuf))
+        .help("File with a private key: PrivateKey-.. or hex")
+}
+
+fn required(name: &'static str, value_name: &'static str, help: &'static str) -> Arg {
+    Arg::new(name).value_name(value_name).required(true).help(help)
+}
+
+fn number(name: &'static str, value_name: &'static str, help: &'static str) -> Arg {
+    required(name, value_name, help).value_parser(value_parser!(u64))
+}
+
+fn transfer() -> Command {
+    let from = Arg::new("from")
+        .long("from")
+        .value_name("ACCOUNT")
+        .value_parser(value_parser!(u32))
+        .conflicts_with("private-key-file")
+        .help("Number of the development account that pays; the first one by default");
+    let chain = Arg::new("chain")
+        .long("chain")
+        .value_name("CHAIN")
+        .help("The chain, if it is not the one that the address says");
+    let command = Command::new("transfer")
+        .about("Pay on the X-Chain or the C-Chain")
+        .long_about(
+            "Pay on the X-Chain (to X-..) or the C-Chain (to 0x..), and wait until it is accepted. The key signs here \
+             and is not sent. It is that of a development account, of --private-key-file, or of the environment variable \
+             ESKER_PRIVATE_KEY; --from and --private-key-file override the variable.",
+        )
+        .arg(required("amount", "AMOUNT", "How much: 1.5, or 5nano or 5wei of the native asset"))
+        .arg(required("to", "TO", "Who gets it: X-.. or 0x.."))
+        .arg(from)
+        .arg(key_file())
+        .arg(asset())
+        .arg(chain)
+        .arg(timeout());
+    common(command)
+}
+
+fn balance() -> Command {
+    let command = Command::new("balance")
+        .about("Show what an address has")
+        .long_about(
+            "Show what an address has: all assets of X-.., the native asset of 0x.., and of C-.. what was exported to it \
+             and is not imported yet.",
+        )
+        .arg(required("address", "ADDRESS", "X-.., C-.. or 0x.."))
+        .arg(asset());
+    common(command)
+}
+
+fn accounts() -> Command {
+    let private_keys = Arg::new("private-keys")
+        .long("private-keys")
+        .action(ArgAction::SetTrue)
+        .help("Show the private keys, too");
+    common(
+        Command::new("accounts")
+            .about("Show the accounts of a development node with their balances")
+            .long_about(
+                "Show the accounts of a development node with their addresses and balances. They follow from its mnemonic: \
+                 if the node has another one, set ESKER_MNEMONIC and ESKER_DERIVATION_PATH as for the node.",
+            )
+            .arg(private_keys),
+    )
+}
+
+fn faucet() -> Command {
+    let amount = Arg::new("amount")
+        .value_name("AMOUNT")
+        .default_value("100")
+        .help("How much of the native asset");
+    common(
+        Command::new("faucet")
+            .about("Give an address native units, on a development node")
+            .arg(required("to", "ADDRESS", "Who gets it: X-.. or 0x.."))
+            .arg(amount)
+            .arg(timeout()),
+    )
+}
+
+fn time() -> Command {
+    let increase = Command::new("increase")
+        .about("Move the clock forward")
+        .arg(number("seconds", "SECONDS", "How far"));
+    let set = Command::new("set").about("Set the clock, which runs on from there").arg(number(
+        "time",
+        "UNIX",
+        "Unix seconds, not before the last block of any chain",
+    ));
+    common(
+        Command::new("time")
+            .about("Show or move the clock of a development node")
+            .subcommand(Command::new("get").about("Show the clock"))
+            .subcommand(increase)
+            .subcommand(set),
+    )
+}
+
+fn mine() -> Command {
+    let blocks = Arg::new("blocks")
+        .value_name("N")
+        .default_value("1")
+        .value_parser(value_parser!(u64).range(1..=100_000))
+        .help("How many blocks");
+    let interval = Arg::new("interval")
+        .long("interval")
+        .value_name("SECONDS")
+        .default_value("0")
+        .value_parser(value_parser!(u64))
+        .help("How much later each is than it would be");
+    common(
+        Command::new("mine")
+            .about("Make blocks on the C-Chain of a development node")
+            .arg(blocks)
+            .arg(interval),
+    )
+}
+
+fn snapshot() -> Command {
+    let revert = Command::new("revert")
+        .about("Go back to a snapshot, which uses it up with all later ones")
+        .arg(number("id", "ID", "The snapshot"));
+    common(
+        Command::new("snapshot")
+            .about("Take a snapshot of all chains of a development node, or go back to one")
+            .subcommand(Command::new("take").about("Take a snapshot and print its ID"))
+            .subcommand(revert)
+            .subcommand(Command::new("list").about("Show the snapshots that are left")),
+    )
+}
+
+/// The parsed command of that name.
+pub(crate) fn parse(name: &str, given: &ArgMatches) -> OnlineCommand {
+    let text = |name: &str| given.get_one::<String>(name).cloned();
+    let plain = |name: &str| text(name).unwrap_or_default();
+    let count =
+        |given: &ArgMatches, name: &str| given.get_one::<u64>(name).copied().unwrap_or_default();
+    let order = || Order {
+        amount: plain("amount"),
+        to: plain("to"),
+        asset: None,
+        chain: None,
+        timeout_s: count(given, "timeout"),
+    };
+    let action = match name {
+        "transfer" => Action::Transfer {
+            order: Order { asset: text("asset"), chain: text("chain"), ..order() },
+            signer: Signer {
+                from: given.get_one("from").copied(),
+                private_key_file: given.get_one("private-key-file").cloned(),
+            },
+        },
+        "balance" => Action::Balance { address: plain("address"), asset: text("asset") },
+        "accounts" => Action::Accounts { private_keys: given.get_flag("private-keys") },
+        "faucet" => Action::Faucet(order()),
+        "mine" => {
+            Action::Mine { blocks: count(given, "blocks"), interval_s: count(given, "interval") }
+        }
+        "time" => Action::Time(match given.subcommand() {
+            Some(("increase", given)) => TimeAction::Increase(count(given, "seconds")),
+            Some(("set", given)) => TimeAction::Set(count(given, "time")),
+            _ => TimeAction::Get,
+        }),
+        _ => Action::Snapshot(match given.subcommand() {
+            Some(("revert", given)) => SnapshotAction::Revert(count(given, "id")),
+            Some(("list", _)) => SnapshotAction::List,
+            _ => SnapshotAction::Take,
+        }),
+    };
+    // Arguments of a command may stand behind its subcommand.
+    let inner = given.subcommand().map_or(given, |(_, inner)| inner);
+    OnlineCommand {
+        url: inner.get_one::<String>("url").cloned().unwrap_or_default(),
+        json: inner.get_flag("json"),
+        action,
+    }
+}

@@ -1,0 +1,195 @@
+//! The running node that a command works with.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use alloy_primitives::U256;
+use esker_client::{CallError, HttpClient, RpcClient, XvmClient};
+use esker_node::clock::SystemClock;
+use esker_primitives::{AssetId, Clock as _, network};
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+
+use super::OnlineError;
+use crate::node_url;
+
+/// How long the node may take for an answer.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// How an asset VM's endpoint refuses a method that it does not have.
+const NO_SERVICE: &str = "rpc: can't find service";
+
+/// The asset of fees on the asset VM's chains, and of balances on EVM chains.
+const NATIVE: &str = "NAT";
+
+/// Decimal places of the native asset on EVM chains.
+pub(super) const WEI_DECIMALS: u8 = 18;
+
+/// A running node.
+#[derive(Debug)]
+pub(super) struct Connection {
+    url: String,
+    address: SocketAddr,
+    rpc: RpcClient,
+}
+
+/// An asset, as people name it.
+#[derive(Clone, Debug)]
+pub(super) struct Asset {
+    pub(super) id: AssetId,
+    pub(super) symbol: String,
+    /// Decimal places of its amounts.
+    pub(super) decimals: u8,
+    pub(super) is_native: bool,
+}
+
+impl Asset {
+    /// The native asset with its decimal places on EVM chains.
+    pub(super) fn on_evm(self) -> Self {
+        Self { decimals: WEI_DECIMALS, ..self }
+    }
+}
+
+impl Connection {
+    /// A connection to the node at `url`; nothing is sent yet.
+    pub(super) fn new(url: &str) -> Result<Self, OnlineError> {
+        let address = node_url::address(url, "for a node with HTTPS use curl")
+            .map_err(|reason| OnlineError::Url { url: url.to_owned(), reason })?;
+        let connection = Self { url: url.to_owned(), address, rpc: RpcClient::new(address) };
+        Ok(connection.with_patience(PATIENCE))
+    }
+
+    /// Lets the node take so long for an answer.
+    pub(super) fn with_patience(mut self, patience: Duration) -> Self {
+        *self.rpc.http() = HttpClient::new(self.address).with_timeout(patience);
+        self
+    }
+
+    pub(super) fn url(&self) -> &str {
+        &self.url
+    }
+
+    pub(super) const fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Calls of an asset-VM chain.
+    pub(super) fn asset_chain(&self, alias: &str) -> XvmClient {
+        XvmClient::new(self.address, alias)
+    }
+
+    /// Calls a method at a path.
+    pub(super) fn call<R: DeserializeOwned>(
+        &mut self,
+        path: &str,
+        method: &str,
+        params: Value,
+    ) -> Result<R, OnlineError> {
+        let result = self.rpc.call(path, method, params);
+        result.map_err(|error| self.error(path, method, error))
+    }
+
+    /// Calls a method of an EVM chain.
+    pub(super) fn evm<R: DeserializeOwned>(
+        &mut self,
+        alias: &str,
+        method: &str,
+        params: Value,
+    ) -> Result<R, OnlineError> {
+        self.call(&format!("/ext/bc/{alias}/rpc"), method, params)
+    }
+
+    /// Calls a control of a development node.
+    pub(super) fn control<R: DeserializeOwned>(
+        &mut self,
+        method: &str,
+        params: Value,
+    ) -> Result<R, OnlineError> {
+        self.call("/ext/bc/X", method, params).map_err(|error| match error {
+            OnlineError::Call { error: CallError::Rpc { message, .. }, .. }
+                if message.starts_with(NO_SERVICE) =>
+            {
+                OnlineError::NotDevelopment(self.url.clone())
+            }
+            other => other,
+        })
+    }
+
+    /// The clock of a development node, Unix seconds; other nodes are refused.
+    pub(super) fn development_time(&mut self) -> Result<u64, OnlineError> {
+        let reply: Value = self.control("dev.getTime", json!({}))?;
+        let time = reply["timestamp"].as_str().and_then(|text| text.parse().ok());
+        time.ok_or_else(|| unexpected("dev.getTime", &reply))
+    }
+
+    /// The time that decides which locked outputs can be spent, Unix seconds.
+    pub(super) fn time(&mut self) -> Result<u64, OnlineError> {
+        match self.development_time() {
+            Err(OnlineError::NotDevelopment(_)) => Ok(SystemClock.now_s()),
+            result => result,
+        }
+    }
+
+    /// The prefix of the network's addresses.
+    pub(super) fn address_prefix(&mut self) -> Result<&'static str, OnlineError> {
+        let reply: Value = self.call("/ext/info", "info.getNetworkID", json!({}))?;
+        let id = reply["networkID"].as_str().and_then(|text| text.parse().ok());
+        id.map(network::hrp).ok_or_else(|| unexpected("info.getNetworkID", &reply))
+    }
+
+    /// An asset of an asset-VM chain by ID or alias; the native one without.
+    pub(super) fn asset(&mut self, alias: &str, name: Option<&str>) -> Result<Asset, OnlineError> {
+        let path = format!("/ext/bc/{alias}");
+        let mut describe = |name: &str| -> Result<Value, OnlineError> {
+            self.call(&path, "xvm.getAssetDescription", json!({"assetID": name}))
+        };
+        let native = describe(NATIVE)?;
+        let found = match name {
+            Some(name) => describe(name)?,
+            None => native.clone(),
+        };
+        let decimals = found["denomination"].as_str().and_then(|text| text.parse().ok());
+        let id = found["assetID"].as_str().and_then(|text| text.parse().ok());
+        match (id, decimals) {
+            (Some(id), Some(decimals)) => Ok(Asset {
+                id,
+                symbol: found["symbol"].as_str().unwrap_or_default().to_owned(),
+                decimals,
+                is_native: found["assetID"] == native["assetID"],
+            }),
+            _ => Err(unexpected("xvm.getAssetDescription", &found)),
+        }
+    }
+
+    /// Wei of an account on an EVM chain, in the last block.
+    pub(super) fn wei_balance(
+        &mut self,
+        alias: &str,
+        address: &impl serde::Serialize,
+    ) -> Result<U256, OnlineError> {
+        self.evm(alias, "evm_getBalance", json!([address, "latest"]))
+    }
+
+    /// The error of a call.
+    pub(super) fn error(&self, path: &str, method: &str, error: CallError) -> OnlineError {
+        match error {
+            CallError::Http(error) => {
+                OnlineError::Unreachable { url: self.url.clone(), error: error.to_string() }
+            }
+            CallError::Status { status: 404, .. } => {
+                OnlineError::NotServed { url: self.url.clone(), path: path.to_owned() }
+            }
+            error => OnlineError::Call { method: method.to_owned(), error },
+        }
+    }
+
+    /// As [`Self::error`], of a typed call of an asset-VM chain.
+    pub(super) fn xvm_error(&self, alias: &str, method: &str, error: CallError) -> OnlineError {
+        self.error(&format!("/ext/bc/{alias}"), &format!("xvm.{method}"), error)
+    }
+}
+
+/// A reply without what the method replies.
+pub(super) fn unexpected(method: &str, reply: &Value) -> OnlineError {
+    OnlineError::Call { method: method.to_owned(), error: CallError::Unexpected(reply.to_string()) }
+}

@@ -1,0 +1,87 @@
+//! Commands of users of a running node: pay, ask for balances, move a development node's time, call any method.
+//!
+//! Each takes `--url`, prints text or with `--json` one JSON document, and fails with an [`OnlineError`]. [`connection`]
+//! calls the node through `esker-client`; `pay` signs here, so that no key goes to the node.
+
+mod accounts;
+mod amount;
+mod balance;
+mod cli;
+mod connection;
+mod controls;
+mod error;
+mod key;
+mod pay;
+mod target;
+
+pub(crate) use cli::{commands, is_command, parse};
+pub use error::OnlineError;
+pub use key::Signer;
+
+use connection::Connection;
+use pay::Order;
+
+/// A parsed command.
+#[derive(Clone, Debug)]
+pub struct OnlineCommand {
+    /// The running node.
+    pub url: String,
+    /// Print JSON.
+    pub json: bool,
+    action: Action,
+}
+
+/// What to do.
+#[derive(Clone, Debug)]
+enum Action {
+    Transfer { order: Order, signer: Signer },
+    Faucet(Order),
+    Balance { address: String, asset: Option<String> },
+    Accounts { private_keys: bool },
+    Time(TimeAction),
+    Mine { blocks: u64, interval_s: u64 },
+    Snapshot(SnapshotAction),
+}
+
+/// What to do with a development node's clock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum TimeAction {
+    Get,
+    /// By seconds.
+    Increase(u64),
+    /// To Unix seconds.
+    Set(u64),
+}
+
+/// What to do with a development node's snapshots.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum SnapshotAction {
+    Take,
+    Revert(u64),
+    List,
+}
+
+/// Executes the command and returns its output.
+///
+/// # Errors
+/// The command is not done, unless the error is a timeout.
+pub fn run(command: &OnlineCommand) -> Result<String, OnlineError> {
+    let OnlineCommand { url, json, action } = command;
+    let mut node = Connection::new(url)?;
+    match action {
+        Action::Transfer { order, signer } => {
+            Ok(pay::pay(&mut node, |node| signer.key(node), order)?.output(*json))
+        }
+        Action::Faucet(order) => {
+            node.development_time()?;
+            Ok(pay::pay(&mut node, key::faucet_key, order)?.output(*json))
+        }
+        Action::Balance { address, asset } => {
+            balance::run(&mut node, address, asset.as_deref(), *json)
+        }
+        Action::Accounts { private_keys } => accounts::run(&mut node, *private_keys, *json),
+        Action::Time(action) => controls::time(&mut node, *action, *json),
+        Action::Mine { blocks, interval_s } => controls::mine(node, *blocks, *interval_s, *json),
+        Action::Snapshot(action) => controls::snapshot(&mut node, *action, *json),
+    }
+}
