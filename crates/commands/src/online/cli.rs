@@ -2,15 +2,18 @@
 
 use std::path::PathBuf;
 
-use clap::{Arg, ArgAction, ArgMatches, Command, ValueHint, value_parser};
+use clap::{Arg, ArgAction, ArgGroup, ArgMatches, Command, ValueHint, value_parser};
 
-use super::{Action, OnlineCommand, Order, Signer, SnapshotAction, TimeAction};
+use super::{Action, Call, Forms, OnlineCommand, Order, Signer, SnapshotAction, TimeAction};
 
 /// The development node's address.
 const DEFAULT_URL: &str = "http://127.0.0.1:9650";
 
 /// Names of the commands, in the order of the help.
-const NAMES: [&str; 7] = ["transfer", "balance", "accounts", "faucet", "time", "mine", "snapshot"];
+const NAMES: [&str; 10] = [
+    "transfer", "balance", "accounts", "faucet", "time", "mine", "snapshot", "call", "tx",
+    "address",
+];
 
 /// Whether this is the name of one of the commands.
 pub(crate) fn is_command(name: &str) -> bool {
@@ -18,8 +21,19 @@ pub(crate) fn is_command(name: &str) -> bool {
 }
 
 /// The commands.
-pub(crate) fn commands() -> [Command; 7] {
-    [transfer(), balance(), accounts(), faucet(), time(), mine(), snapshot()]
+pub(crate) fn commands() -> [Command; 10] {
+    [
+        transfer(),
+        balance(),
+        accounts(),
+        faucet(),
+        time(),
+        mine(),
+        snapshot(),
+        call(),
+        tx(),
+        address(),
+    ]
 }
 
 /// Arguments that every command has. Those of a command with subcommands may follow them.
@@ -31,12 +45,11 @@ fn common(command: Command) -> Command {
         .default_value(DEFAULT_URL)
         .global(is_global)
         .help("The running node");
-    let json = Arg::new("json")
-        .long("json")
-        .action(ArgAction::SetTrue)
-        .global(is_global)
-        .help("Print one JSON document");
-    command.arg(url).arg(json)
+    command.arg(url).arg(json().global(is_global))
+}
+
+fn json() -> Arg {
+    Arg::new("json").long("json").action(ArgAction::SetTrue).help("Print one JSON document")
 }
 
 fn timeout() -> Arg {
@@ -193,6 +206,74 @@ fn snapshot() -> Command {
     )
 }
 
+fn call() -> Command {
+    let params = Arg::new("params")
+        .value_name("PARAMS")
+        .help("Parameters as JSON: an object for names with a point, a list for others");
+    let chain = Arg::new("chain")
+        .long("chain")
+        .value_name("CHAIN")
+        .conflicts_with("path")
+        .help("Another chain than X or C, for methods of a chain");
+    let path = Arg::new("path")
+        .long("path")
+        .value_name("PATH")
+        .help("The endpoint, if it is not the one that the name says");
+    let command = Command::new("call")
+        .about("Call a method and print its result")
+        .long_about(
+            "Call a method and print its result as JSON. The endpoint follows from the method's name. An error of the \
+             node has the exit code 1.",
+        )
+        .arg(required("method", "METHOD", "Full name: xvm.getHeight, evm_blockNumber"))
+        .arg(params)
+        .arg(chain)
+        .arg(path);
+    common(command)
+}
+
+fn tx() -> Command {
+    let chain =
+        Arg::new("chain").long("chain").value_name("CHAIN").help("Another chain than X and C");
+    let command = Command::new("tx")
+        .about("Show a transaction of any chain: status, block, inputs and outputs")
+        .arg(required("id", "ID", "ID of a transaction of X or an atomic one, or 0x.. of C"))
+        .arg(chain);
+    common(command)
+}
+
+fn address() -> Command {
+    let public_key = Arg::new("public-key")
+        .long("public-key")
+        .value_name("HEX")
+        .help("A public key: 33 or 65 bytes");
+    let bytes = Arg::new("bytes")
+        .long("bytes")
+        .action(ArgAction::SetTrue)
+        .requires("address")
+        .help("The hex digits are the bytes of an X- or C- address");
+    let network = Arg::new("network")
+        .long("network")
+        .value_name("NAME")
+        .default_value("local")
+        .help("Network of the X- and C- addresses: main, test, local or a number");
+    Command::new("address")
+        .about("Convert an address between its forms, without a node")
+        .long_about(
+            "Convert an address between its forms, without a node. X- and C- addresses are the same 20 bytes, a hash of \
+             the public key. An EVM address is another hash of it: only a key gives both.",
+        )
+        .arg(Arg::new("address").value_name("ADDRESS").help("X-.., C-.. or 0x.."))
+        .arg(public_key)
+        .arg(key_file())
+        .group(
+            ArgGroup::new("source").args(["address", "public-key", "private-key-file"]),
+        )
+        .arg(bytes)
+        .arg(network)
+        .arg(json())
+}
+
 /// The parsed command of that name.
 pub(crate) fn parse(name: &str, given: &ArgMatches) -> OnlineCommand {
     let text = |name: &str| given.get_one::<String>(name).cloned();
@@ -225,6 +306,20 @@ pub(crate) fn parse(name: &str, given: &ArgMatches) -> OnlineCommand {
             Some(("set", given)) => TimeAction::Set(count(given, "time")),
             _ => TimeAction::Get,
         }),
+        "call" => Action::Call(Call {
+            method: plain("method"),
+            params: text("params"),
+            chain: text("chain"),
+            path: text("path"),
+        }),
+        "tx" => Action::Tx { id: plain("id"), chain: text("chain") },
+        "address" => Action::Address(Forms {
+            address: text("address"),
+            public_key: text("public-key"),
+            private_key_file: given.get_one("private-key-file").cloned(),
+            is_bytes: given.get_flag("bytes"),
+            network: plain("network"),
+        }),
         _ => Action::Snapshot(match given.subcommand() {
             Some(("revert", given)) => SnapshotAction::Revert(count(given, "id")),
             Some(("list", _)) => SnapshotAction::List,
@@ -234,8 +329,21 @@ pub(crate) fn parse(name: &str, given: &ArgMatches) -> OnlineCommand {
     // Arguments of a command may stand behind its subcommand.
     let inner = given.subcommand().map_or(given, |(_, inner)| inner);
     OnlineCommand {
-        url: inner.get_one::<String>("url").cloned().unwrap_or_default(),
+        url: inner.try_get_one::<String>("url").ok().flatten().cloned().unwrap_or_default(),
         json: inner.get_flag("json"),
         action,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_command_is_parsed() {
+        let commands = commands();
+        let names: Vec<_> = commands.iter().map(Command::get_name).collect();
+        assert_eq!(names, NAMES);
+        assert!(!is_command("dev"));
     }
 }

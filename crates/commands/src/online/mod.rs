@@ -6,25 +6,30 @@
 mod accounts;
 mod amount;
 mod balance;
+mod call;
 mod cli;
 mod connection;
 mod controls;
 mod error;
+mod forms;
 mod key;
 mod pay;
 mod target;
+mod transaction;
 
 pub(crate) use cli::{commands, is_command, parse};
 pub use error::OnlineError;
 pub use key::Signer;
 
+use call::Call;
 use connection::Connection;
+use forms::Forms;
 use pay::Order;
 
 /// A parsed command.
 #[derive(Clone, Debug)]
 pub struct OnlineCommand {
-    /// The running node.
+    /// The running node; empty for a command that calls none.
     pub url: String,
     /// Print JSON.
     pub json: bool,
@@ -41,6 +46,9 @@ enum Action {
     Time(TimeAction),
     Mine { blocks: u64, interval_s: u64 },
     Snapshot(SnapshotAction),
+    Call(Call),
+    Address(Forms),
+    Tx { id: String, chain: Option<String> },
 }
 
 /// What to do with a development node's clock.
@@ -67,6 +75,9 @@ enum SnapshotAction {
 /// The command is not done, unless the error is a timeout.
 pub fn run(command: &OnlineCommand) -> Result<String, OnlineError> {
     let OnlineCommand { url, json, action } = command;
+    if let Action::Address(forms) = action {
+        return forms::run(forms, *json);
+    }
     let mut node = Connection::new(url)?;
     match action {
         Action::Transfer { order, signer } => {
@@ -83,5 +94,8 @@ pub fn run(command: &OnlineCommand) -> Result<String, OnlineError> {
         Action::Time(action) => controls::time(&mut node, *action, *json),
         Action::Mine { blocks, interval_s } => controls::mine(node, *blocks, *interval_s, *json),
         Action::Snapshot(action) => controls::snapshot(&mut node, *action, *json),
+        Action::Call(call) => call::run(&mut node, call, *json),
+        Action::Tx { id, chain } => transaction::run(&mut node, id, chain.as_deref(), *json),
+        Action::Address(forms) => forms::run(forms, *json),
     }
 }
