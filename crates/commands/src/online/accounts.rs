@@ -7,7 +7,7 @@ use esker_node::networks::accounts::{Account, well_known};
 use esker_primitives::address;
 use serde_json::{Value, json};
 
-use super::connection::{Asset, Connection};
+use super::connection::{Asset, Connection, NATIVE};
 use super::key::development_accounts;
 use super::target::C;
 use super::{OnlineError, amount};
@@ -77,7 +77,7 @@ fn row(
     let c_address = address::format(C, prefix, &account.address());
     let nano = node
         .asset_chain("X")
-        .get_balance(&x_address, &native.id.to_string())
+        .get_balance(&x_address, NATIVE)
         .map_err(|error| node.xvm_error("X", "getBalance", error))?
         .balance;
     let wei = node.wei_balance(C, &account.c_address())?;

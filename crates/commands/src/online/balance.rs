@@ -40,7 +40,7 @@ pub(super) fn run(
     };
     let (chain, kind, balances) = match target {
         Target::Evm(of) => {
-            let native = node.asset("X", None)?.on_evm();
+            let native = node.coin(C)?;
             if let Some(name) = asset
                 && node.asset("X", Some(name))?.id != native.id
             {
@@ -107,7 +107,8 @@ fn output(
     }
     for (asset, units) in balances {
         let amount = amount::format(*units, asset.decimals);
-        let _written = writeln!(out, "{amount} {}  {}", asset.symbol, asset.id);
+        let id = asset.id.map(|id| id.to_string()).unwrap_or_default();
+        let _written = writeln!(out, "{amount} {}  {}", asset.symbol, id);
     }
     if balances.is_empty() {
         out.push_str("nothing\n");

@@ -11,6 +11,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use super::OnlineError;
+use super::target::C;
 use crate::node_url;
 
 /// How long the node may take for an answer.
@@ -20,7 +21,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 const NO_SERVICE: &str = "rpc: can't find service";
 
 /// The asset of fees on the asset VM's chains, and of balances on EVM chains.
-const NATIVE: &str = "NAT";
+pub(super) const NATIVE: &str = "NAT";
 
 /// Decimal places of the native asset on EVM chains.
 pub(super) const WEI_DECIMALS: u8 = 18;
@@ -36,18 +37,12 @@ pub(super) struct Connection {
 /// An asset, as people name it.
 #[derive(Clone, Debug)]
 pub(super) struct Asset {
-    pub(super) id: AssetId,
+    /// None: the coin of an EVM chain other than C, which is perhaps an asset of some chain.
+    pub(super) id: Option<AssetId>,
     pub(super) symbol: String,
     /// Decimal places of its amounts.
     pub(super) decimals: u8,
     pub(super) is_native: bool,
-}
-
-impl Asset {
-    /// The native asset with its decimal places on EVM chains.
-    pub(super) fn on_evm(self) -> Self {
-        Self { decimals: WEI_DECIMALS, ..self }
-    }
 }
 
 impl Connection {
@@ -152,13 +147,22 @@ impl Connection {
         let id = found["assetID"].as_str().and_then(|text| text.parse().ok());
         match (id, decimals) {
             (Some(id), Some(decimals)) => Ok(Asset {
-                id,
+                id: Some(id),
                 symbol: found["symbol"].as_str().unwrap_or_default().to_owned(),
                 decimals,
                 is_native: found["assetID"] == native["assetID"],
             }),
             _ => Err(unexpected("xvm.getAssetDescription", &found)),
         }
+    }
+
+    /// What accounts of an EVM chain have.
+    pub(super) fn coin(&mut self, alias: &str) -> Result<Asset, OnlineError> {
+        let decimals = WEI_DECIMALS;
+        if alias == C {
+            return Ok(Asset { decimals, ..self.asset("X", None)? });
+        }
+        Ok(Asset { id: None, symbol: "coin".to_owned(), decimals, is_native: true })
     }
 
     /// Wei of an account on an EVM chain, in the last block.

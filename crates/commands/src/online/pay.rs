@@ -7,9 +7,11 @@ use std::time::{Duration, Instant};
 use alloy_consensus::{TxEip1559, TypedTransaction};
 use alloy_eips::Encodable2718 as _;
 use alloy_primitives::{Address, Bytes, TxKind, U64, U256, hex};
-use esker_client::{ChainParams, Wallet, WalletError, XvmClient};
+use esker_client::{CallError, ChainParams, Wallet, WalletError, XvmClient};
 use esker_evm::accounts::{AccountKey, sign_transaction_with};
-use esker_primitives::{PrivateKey, ShortId, TxId};
+use esker_node::clock::SystemClock;
+use esker_primitives::hash::sha256_parts;
+use esker_primitives::{Clock as _, PrivateKey, ShortId, TxId};
 use serde_json::{Value, json};
 
 use super::connection::{Asset, Connection, unexpected};
@@ -18,6 +20,14 @@ use super::{OnlineError, amount};
 
 /// Between two looks at a transaction.
 const LOOK: Duration = Duration::from_millis(50);
+
+/// How the node refuses a transaction after another one of the same key.
+const OUTRUN: [&str; 4] = [
+    "tx conflicts with other tx: ",
+    "nonce too low: ",
+    "already known",
+    "replacement transaction underpriced",
+];
 
 /// UTXOs of a page.
 const PAGE: u32 = 1024;
@@ -94,10 +104,11 @@ pub(super) fn pay(
                 return Err(OnlineError::Argument {
                     name: "--asset",
                     text: order.asset.clone().unwrap_or_default(),
-                    reason: "to a hex address only the native asset can be paid".to_owned(),
+                    reason: "to a hex address only the chain's coin can be paid: leave it out"
+                        .to_owned(),
                 });
             }
-            let asset = node.asset("X", None)?.on_evm();
+            let asset = node.coin(chain)?;
             let units = units(order, &asset)?;
             let key = AccountKey::new(key(node)?);
             pay_on_evm(node, chain, &key, to, asset, units, order.timeout_s)
@@ -154,17 +165,29 @@ fn pay_assets(
     let params = ChainParams::fetch(node.address(), alias, "NAT")
         .map_err(|error| fault(node, "getTxFee", error))?;
     let to_text = params.address(&to);
-    let mut wallet = Wallet::new(params, key, Vec::new(), node.time()?);
+    let asset_id = asset.id.unwrap_or(params.fee_asset_id);
+    let now_s = node.time()?;
     let mut chain = node.asset_chain(alias);
-    let coins = chain
-        .walk_utxos(&[wallet.address()], PAGE, None)
-        .map_err(|error| fault(node, "getUTXOs", error))?;
-    wallet.add_utxos(coins);
-    let tx = wallet
-        .base_tx(vec![Wallet::output(asset.id, units, to)], b"")
-        .map_err(|error| not_enough(&wallet, &asset, &error))?;
-    let before = chain.get_height().map_err(|error| fault(node, "getHeight", error))?;
-    let id = chain.issue_tx(&tx).map_err(|error| fault(node, "issueTx", error))?;
+    let memo = payment_number();
+    let begun = Instant::now();
+    let (wallet, id, before) = loop {
+        let mut wallet = Wallet::new(params.clone(), key.clone(), Vec::new(), now_s);
+        let coins = chain
+            .walk_utxos(&[wallet.address()], PAGE, None)
+            .map_err(|error| fault(node, "getUTXOs", error))?;
+        wallet.add_utxos(coins);
+        let tx = wallet
+            .base_tx(vec![Wallet::output(asset_id, units, to)], &memo)
+            .map_err(|error| not_enough(&wallet, &asset, &error))?;
+        let before = chain.get_height().map_err(|error| fault(node, "getHeight", error))?;
+        match chain.issue_tx(&tx) {
+            Ok(id) => break (wallet, id, before),
+            Err(error) if is_outrun(&error) && is_before(begun, order.timeout_s) => {
+                thread::sleep(LOOK);
+            }
+            Err(error) => return Err(fault(node, "issueTx", error)),
+        }
+    };
     let what = format!("transaction {id} was not accepted on {alias}");
     wait(what, order.timeout_s, "`esker tx` shows its status", || {
         let status = chain.get_tx_status(&id).map_err(|error| fault(node, "getTxStatus", error))?;
@@ -207,8 +230,11 @@ fn not_enough(wallet: &Wallet, asset: &Asset, error: &WalletError) -> OnlineErro
     let WalletError::InsufficientFunds { asset: id, wanted, available } = error else {
         return OnlineError::Refused(error.to_string());
     };
-    let (symbol, decimals) =
-        if *id == asset.id { (asset.symbol.as_str(), asset.decimals) } else { ("for the fee", 9) };
+    let (symbol, decimals) = if asset.id == Some(*id) {
+        (asset.symbol.as_str(), asset.decimals)
+    } else {
+        ("for the fee", 9)
+    };
     let text = |units: u64| amount::format(U256::from(units), decimals);
     OnlineError::Refused(format!(
         "{} has {} {symbol} that can be spent, and {} are needed{}",
@@ -230,42 +256,19 @@ fn pay_on_evm(
     timeout_s: u64,
 ) -> Result<Payment, OnlineError> {
     let from = key.address();
-    let lacks = |balance: U256, needed: U256, fee: &str| {
-        let text = |wei| amount::format(wei, asset.decimals);
-        let (symbol, has, needs) = (&asset.symbol, text(balance), text(needed));
-        OnlineError::Refused(format!("{from} has {has} {symbol}, and {needs} are needed{fee}"))
+    let begun = Instant::now();
+    let id = loop {
+        let raw = payment_on_evm(node, alias, key, to, &asset, units)?;
+        match node.evm::<String>(alias, "evm_sendRawTransaction", json!([raw])) {
+            Ok(id) => break id,
+            Err(OnlineError::Call { error, .. })
+                if is_outrun(&error) && is_before(begun, timeout_s) =>
+            {
+                thread::sleep(LOOK);
+            }
+            Err(error) => return Err(error),
+        }
     };
-    let balance = node.wei_balance(alias, &from)?;
-    if balance < units {
-        return Err(lacks(balance, units, ", and the fee"));
-    }
-    let chain_id: U64 = node.evm(alias, "evm_chainId", json!([]))?;
-    let nonce: U64 = node.evm(alias, "evm_getTransactionCount", json!([from, "pending"]))?;
-    let call = json!([{"from": from, "to": to, "value": units}]);
-    let gas: U64 = node.evm(alias, "evm_estimateGas", call)?;
-    let tip: U256 = node.evm(alias, "evm_maxPriorityFeePerGas", json!([]))?;
-    let head: Value = node.evm(alias, "evm_getBlockByNumber", json!(["latest", false]))?;
-    let base_fee: U256 = serde_json::from_value(head["baseFeePerGas"].clone())
-        .map_err(|_| unexpected("evm_getBlockByNumber", &head))?;
-    // The base fee can rise before the transaction's block.
-    let max_fee = base_fee.saturating_mul(U256::from(2)).saturating_add(tip);
-    let needed = units.saturating_add(max_fee.saturating_mul(U256::from(gas)));
-    if balance < needed {
-        return Err(lacks(balance, needed, ", the greatest fee included"));
-    }
-    let tx = TypedTransaction::Eip1559(TxEip1559 {
-        chain_id: chain_id.to(),
-        nonce: nonce.to(),
-        gas_limit: gas.to(),
-        max_fee_per_gas: max_fee.saturating_to(),
-        max_priority_fee_per_gas: tip.saturating_to(),
-        to: TxKind::Call(to),
-        value: units,
-        access_list: Default::default(),
-        input: Bytes::new(),
-    });
-    let raw = hex::encode_prefixed(sign_transaction_with(key, tx).encoded_2718());
-    let id: String = node.evm(alias, "evm_sendRawTransaction", json!([raw]))?;
     let what = format!("transaction {id} was in no accepted block of {alias}");
     let hint = "`esker tx` shows its status; if blocks are made on request only, use `esker mine`";
     let receipt = wait(what, timeout_s, hint, || {
@@ -284,6 +287,72 @@ fn pay_on_evm(
     let (from, to, block_id) = (from.to_string(), to.to_string(), block_id.to_owned());
     let (chain, height) = (alias.to_owned(), height.to());
     Ok(Payment { chain, id, height, block_id, from, to, asset, units })
+}
+
+/// A signed payment with the account's next nonce.
+fn payment_on_evm(
+    node: &mut Connection,
+    alias: &str,
+    key: &AccountKey,
+    to: Address,
+    asset: &Asset,
+    units: U256,
+) -> Result<String, OnlineError> {
+    let from = key.address();
+    let lacks = |balance: U256, needed: U256, fee: &str| {
+        let text = |wei| amount::format(wei, asset.decimals);
+        let (symbol, has, needs) = (&asset.symbol, text(balance), text(needed));
+        OnlineError::Refused(format!("{from} has {has} {symbol}, and {needs} are needed{fee}"))
+    };
+    let balance = node.wei_balance(alias, &from)?;
+    if balance < units {
+        return Err(lacks(balance, units, ", and the fee"));
+    }
+    let chain_id: U64 = node.evm(alias, "evm_chainId", json!([]))?;
+    let nonce: U64 = node.evm(alias, "evm_getTransactionCount", json!([from, "pending"]))?;
+    let call = json!([{"from": from, "to": to, "value": units}]);
+    let gas: U64 = node.evm(alias, "evm_estimateGas", call)?;
+    let tip: U256 = node.evm(alias, "evm_maxPriorityFeePerGas", json!([]))?;
+    let base_fee: U256 = node.evm(alias, "evm_baseFee", json!([]))?;
+    // The base fee can rise before the transaction's block.
+    let max_fee = base_fee.saturating_mul(U256::from(2)).saturating_add(tip);
+    let needed = units.saturating_add(max_fee.saturating_mul(U256::from(gas)));
+    if balance < needed {
+        return Err(lacks(balance, needed, ", the greatest fee included"));
+    }
+    let tx = TypedTransaction::Eip1559(TxEip1559 {
+        chain_id: chain_id.to(),
+        nonce: nonce.to(),
+        gas_limit: gas.to(),
+        max_fee_per_gas: max_fee.saturating_to(),
+        max_priority_fee_per_gas: tip.saturating_to(),
+        to: TxKind::Call(to),
+        value: units,
+        access_list: Default::default(),
+        input: Bytes::new(),
+    });
+    Ok(hex::encode_prefixed(sign_transaction_with(key, tx).encoded_2718()))
+}
+
+/// Whether another transaction of the same key came first. A new one has other inputs, or another nonce.
+fn is_outrun(error: &CallError) -> bool {
+    error.rpc_message().is_some_and(|message| {
+        // An input that is spent since it was listed is not found.
+        message == "not found" || OUTRUN.iter().any(|beginning| message.starts_with(beginning))
+    })
+}
+
+fn is_before(begun: Instant, seconds: u64) -> bool {
+    begun.elapsed() < Duration::from_secs(seconds)
+}
+
+/// Distinguishes payments that are otherwise the same, so that two at a time are two transactions.
+fn payment_number() -> [u8; 8] {
+    let parts = [u64::from(std::process::id()), SystemClock.now_ms()].map(u64::to_be_bytes);
+    let hash = sha256_parts(&[&parts[0], &parts[1]]);
+    let mut number = [0; 8];
+    number.copy_from_slice(&hash[..8]);
+    number
 }
 
 /// Asks until there is an answer.

@@ -282,7 +282,7 @@ fn of_evm(node: &mut Connection, alias: &str, hash: B256) -> Result<Option<Shown
         None => "Processing",
     };
     let height: Option<U64> = serde_json::from_value(receipt["blockNumber"].clone()).ok();
-    let native = node.asset("X", None)?.on_evm();
+    let native = node.coin(alias)?;
     let units: U256 = serde_json::from_value(tx["value"].clone())
         .map_err(|_| unexpected("evm_getTransactionByHash", &tx))?;
     let to = if tx["to"].is_null() { &receipt["contractAddress"] } else { &tx["to"] };

@@ -92,6 +92,7 @@ fn an_unknown_variable_is_a_warning() {
         ("ESKER_HTPP_PORT", "1"),
         ("ESKER_GIT_COMMIT", "0123"),
         ("ESKER_COMMIT_DATE", "2026-01-01"),
+        ("ESKER_PRIVATE_KEY", "secret"),
         ("OTHER", "1"),
         ("HOME", "/home/me"),
     ];

@@ -2,6 +2,7 @@
 
 use alloy_primitives::hex;
 use esker_client::Wallet;
+use esker_e2e::files::tests_path;
 use esker_e2e::funds::{funded, key};
 use esker_e2e::tables::every_chain_api;
 use esker_e2e::{Node, until};
@@ -228,4 +229,23 @@ fn addresses_are_converted() {
     // It calls no node.
     let (code, _, errors) = run_with("http://127.0.0.1:1", &[], &["address", WELL_KNOWN_X]);
     assert!(code == Some(2) && errors.contains("--url"), "{errors}");
+}
+
+#[test]
+fn coins_of_further_evm_chains_are_paid() {
+    let node = local().network(tests_path("networks/evm-chains.json")).start().unwrap();
+    let args = ["transfer", "1.5", NOBODY, "--chain", "G", "--json"];
+    let (code, out, errors) =
+        run_with(&node.url(), &[("ESKER_PRIVATE_KEY", WELL_KNOWN_KEY)], &args);
+    assert_eq!((code, &*errors), (Some(0), ""));
+    let paid: Value = serde_json::from_str(&out).unwrap();
+    assert_eq!((&paid["chain"], &paid["assetID"]), (&json!("G"), &Value::Null));
+    let id = paid["id"].as_str().unwrap();
+    let params = format!(r#"["{NOBODY}","latest"]"#);
+    let found = document(&node, &["call", "evm_getBalance", &params, "--chain", "G"]);
+    assert_eq!(found, "0x14d1120d7b160000");
+    let shown = document(&node, &["tx", id, "--chain", "G"]);
+    assert_eq!((&shown["status"], &shown["block"]), (&json!("Accepted"), &paid["block"]));
+    assert_eq!(shown["outputs"][0]["amount"], "1.5");
+    assert_failures(&node, &[(&["tx", id], 1, "the node knows no transaction")]);
 }

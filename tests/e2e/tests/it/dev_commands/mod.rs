@@ -178,7 +178,7 @@ fn payments_that_cannot_be_made() {
             (&["transfer", "1", other_network], 2, "of another network"),
             (&["transfer", "1", FIRST_X, "--chain", "C"], 2, "another chain"),
             (&["transfer", "1", NOBODY, "--chain", "X"], 2, "hex address"),
-            (&["transfer", "1", NOBODY, "--asset", "NAT"], 2, "only the native asset"),
+            (&["transfer", "1", NOBODY, "--asset", "NAT"], 2, "only the chain's coin"),
             (&["transfer", "1", FIRST_X, "--from", "10"], 2, "accounts 0 to 9"),
             (&["transfer", "1", FIRST_X, "--asset", "nothing"], 1, "nothing"),
             (&["transfer", "10000", FIRST_X], 1, "has 10000 AVAX that can be spent, and 10000.001"),
@@ -343,6 +343,20 @@ fn the_faucet_pays_on_both_chains() {
             (&["faucet", &to, "299999999"], 1, "are needed"),
         ],
     );
+}
+
+#[test]
+fn payments_at_the_same_time_are_all_made() {
+    let node = local().dev().start().unwrap();
+    let to = wallet(&node, "X", key(9)).address();
+    std::thread::scope(|scope| {
+        for address in [&to, NOBODY] {
+            for _ in 0..4 {
+                scope.spawn(|| text(&node, &["faucet", address, "2"]));
+            }
+        }
+    });
+    assert_eq!([balance(&node, &to), balance(&node, NOBODY)], ["8", "8"]);
 }
 
 #[test]
