@@ -77,7 +77,7 @@ pub(super) fn snapshot(
             let reply: Value = node.control("dev.revert", json!({"id": id.to_string()}))?;
             if reply["success"] != true {
                 return Err(OnlineError::Refused(format!(
-                    "there is no snapshot {id}: reverting to one uses up it and all later ones; `esker snapshot list` \
+                    "there is no snapshot {id}: a revert uses up its snapshot and all later ones; `esker snapshot list` \
                      shows those that are left"
                 )));
             }
