@@ -194,13 +194,17 @@ impl Xvm {
                 Ok(Added::New)
             }
             Enqueued::Known => Ok(Added::Known),
-            Enqueued::First => match self.pool(Pooled::new(tx.clone(), false)) {
+            Enqueued::First => match self.pool_from_wallet(tx) {
+                Ok(Some(Added::New)) => Ok(Added::New),
                 // In the pool already, so it need not wait in the queue.
-                Ok(Added::Known) => {
+                Ok(Some(Added::Known)) => {
                     self.wallet_decided(&id);
                     Ok(Added::Known)
                 }
-                Ok(Added::New) => Ok(Added::New),
+                Ok(None) => {
+                    self.wallet_decided(&id);
+                    Ok(Added::New)
+                }
                 Err(error) => {
                     self.wallet_decided(&id);
                     Err(error.into())
@@ -219,18 +223,27 @@ impl Xvm {
         let mut decided = *id;
         while let Some(next) = self.wallet.remove(&decided) {
             decided = next.id();
-            // No builder comes to it where another node decides.
-            let is_followed = self.context().forwarding.is_some();
-            if is_followed && self.is_double_spend(&next).unwrap_or(false) {
-                let reason = "conflicts with an accepted transaction".to_owned();
-                self.reject(decided, RejectKind::Conflict, reason);
-                continue;
-            }
-            match self.pool(Pooled::new(next, false)) {
-                Ok(_) => return,
+            match self.pool_from_wallet(&next) {
+                Ok(Some(_)) => return,
+                Ok(None) => {}
                 Err(error) => self.reject(decided, RejectKind::Wallet, error.to_string()),
             }
         }
+    }
+
+    /// Adds a transaction of the wallet's queue to the pool, unverified; `None`: it is rejected.
+    fn pool_from_wallet(&self, tx: &Tx) -> Result<Option<Added>, MempoolError> {
+        let added = self.pool(Pooled::new(tx.clone(), false))?;
+        // No builder comes to it where another node decides, and a block that was accepted before it joined has not
+        // rejected it.
+        let is_followed = self.context().forwarding.is_some();
+        if !is_followed || !self.is_double_spend(tx).unwrap_or(false) {
+            return Ok(Some(added));
+        }
+        self.mempool.remove([&tx.id()]);
+        let reason = "conflicts with an accepted transaction".to_owned();
+        self.reject(tx.id(), RejectKind::Conflict, reason);
+        Ok(None)
     }
 
     /// Whether an accepted transaction has spent an output that this one spends.

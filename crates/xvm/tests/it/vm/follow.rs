@@ -95,8 +95,9 @@ async fn a_wallet_transaction_is_rejected_when_another_has_spent_its_inputs() {
     let (mut world, forwarder) = follower();
     let mut source = World::new();
     let vm = world.x.clone();
-    let first = transfer(&vm, 1, native_id(&vm), 77, 9);
+    let first = transfer(&vm, 1, native_id(&vm), 2_000_000, 9);
     let second = transfer(&vm, 1, native_id(&vm), 78, 9);
+    let late = transfer(&vm, 1, native_id(&vm), 79, 9);
     for tx in [&first, &second] {
         let issued = vm.issue_unverified_and_forward(tx.bytes()).unwrap();
         assert_eq!(answered(issued).await, Ok(tx.id()));
@@ -106,6 +107,15 @@ async fn a_wallet_transaction_is_rejected_when_another_has_spent_its_inputs() {
     accept(&mut world, &mut source, &[&first]).await;
     assert_eq!(status(&vm, first.id()), TxStatus::Accepted);
     assert_eq!(status(&vm, second.id()), rejected("conflicts with an accepted transaction"));
+    // One that comes after the block is rejected, too, and the next one waits.
+    let next = spend(&vm, &output_of(&first, 9), 9, 5, 8);
+    for tx in [&late, &next] {
+        let issued = vm.issue_unverified_and_forward(tx.bytes()).unwrap();
+        assert_eq!(answered(issued).await, Ok(tx.id()));
+    }
+    assert_eq!(status(&vm, late.id()), rejected("conflicts with an accepted transaction"));
+    assert_eq!(status(&vm, next.id()), TxStatus::Processing);
+    accept(&mut world, &mut source, &[&next]).await;
     assert_eq!((vm.stats().mempool_txs, vm.wallet_pending().len()), (0, 0));
 }
 
