@@ -1,6 +1,6 @@
 //! Commands of users of a running node: pay, ask for balances, move a development node's time, call any method.
 //!
-//! Each takes `--url`, prints text or with `--json` one JSON document, and fails with an [`OnlineError`]. [`connection`]
+//! Each takes `--url`, prints text or with `--json` one JSON document, and fails with an [`OnlineError`]. `connection`
 //! calls the node through `esker-client`; `pay` signs here, so that no key goes to the node.
 
 mod accounts;
