@@ -17,14 +17,19 @@ const VERIFIED: u8 = 0;
 const WALLET: u8 = 1;
 
 impl Xvm {
-    /// All waiting transactions, in an order in which they can be issued again.
+    /// All waiting transactions, in an order in which they can be issued again. Those of undecided blocks of other nodes
+    /// come after the pool's: of two that consume the same, the pool's waits again.
     pub(crate) fn journal(&self) -> Vec<Bytes> {
         let queue = self.wallet_pending();
-        let in_queue: HashSet<TxId> = queue.iter().map(Tx::id).collect();
-        let (pooled, _) = self.mempool.candidates(0, usize::MAX, &in_queue);
+        let mut known: HashSet<TxId> = queue.iter().map(Tx::id).collect();
+        let (pooled, _) = self.mempool.candidates(0, usize::MAX, &known);
+        known.extend(pooled.iter().map(|pooled| pooled.tx.id()));
+        let mut undecided = self.undecided.txs();
+        undecided.retain(|tx| known.insert(tx.id()));
         let entry = |kind, tx: &Tx| Bytes::from([&[kind], tx.bytes().as_ref()].concat());
-        let pooled = pooled.iter().map(|pooled| entry(VERIFIED, &pooled.tx));
-        pooled.chain(queue.iter().map(|tx| entry(WALLET, tx))).collect()
+        let verified = pooled.iter().map(|pooled| &pooled.tx).chain(&undecided);
+        let verified = verified.map(|tx| entry(VERIFIED, tx));
+        verified.chain(queue.iter().map(|tx| entry(WALLET, tx))).collect()
     }
 
     /// Removes all that waits, the wallet's queue first: its oldest one is in the mempool.

@@ -87,6 +87,15 @@ impl Undecided {
             || !tx.unsigned().imported_inputs().is_empty()
     }
 
+    /// The transactions of all of them, in the order of the heights.
+    pub(crate) fn txs(&self) -> Vec<Tx> {
+        let mut blocks: Vec<_> =
+            self.0.lock().blocks.values().map(|(block, _)| Arc::clone(block)).collect();
+        blocks.sort_by_key(|block| (block.height, block.id));
+        let payloads = blocks.iter().filter_map(|block| BlockPayload::of(block));
+        payloads.flat_map(|payload| payload.txs.iter().cloned()).collect()
+    }
+
     pub(crate) fn has_tx(&self, id: &TxId) -> bool {
         self.0.lock().txs.contains_key(id)
     }

@@ -45,6 +45,11 @@ impl VirtualMachine {
         self.clock.set(now_ms.saturating_add_signed(self.skew_ms));
     }
 
+    /// Waits for what its thread still does after the answer to a call.
+    pub(super) fn wait_idle(&self) {
+        pollster::block_on(self.inner.lowest_rewind()).unwrap();
+    }
+
     fn inner(&self) -> &Machine {
         self.set_clock();
         &self.inner

@@ -215,6 +215,9 @@ impl<S: Scenario> World<S> {
         let Some(Node { chains, machine, handle, .. }) = self.nodes[node].take() else { return };
         handle.abort();
         let _aborted = handle.await;
+        if in_order {
+            machine.wait_idle();
+        }
         drop(machine);
         self.scenario.ended(node, chains, in_order);
         self.count(if in_order { "stops" } else { "crashes" });

@@ -232,6 +232,31 @@ async fn a_transaction_of_an_abandoned_block_is_rejected_for_one_that_waits() {
 }
 
 #[tokio::test]
+async fn a_transaction_of_an_undecided_block_has_a_record_after_a_restart() {
+    let world = World::new();
+    let vm = world.x.clone();
+    let native = native_id(&vm);
+    let (theirs, ours) = (transfer(&vm, 1, native, 10, 9), transfer(&vm, 1, native, 20, 9));
+    vm.issue(ours.bytes()).unwrap();
+    let genesis = world.last();
+    let block = Block::new(vm.view().unwrap().tip().unwrap().id, 1, START_S, vec![theirs.clone()]);
+    let mut foreign = genesis.clone();
+    foreign.parent = genesis.id();
+    foreign.height = 1;
+    foreign.timestamp_ms = START_MS;
+    foreign.blocks = vec![(vm.context().chain_id, block.bytes().clone())];
+    assert_eq!(world.machine.verify(&[], &foreign).await.unwrap(), Verdict::Valid);
+    // A client sends it here, too.
+    vm.issue(theirs.bytes()).unwrap();
+    let waiting = vm.waiting_txs();
+    let again = World::new();
+    assert_eq!((waiting.len(), again.x.restore_txs(waiting)), (2, 1));
+    assert_eq!(status(&again.x, ours.id()), TxStatus::Processing);
+    let conflict = format!("refused after a restart: tx conflicts with other tx: {}", theirs.id());
+    assert_eq!(status(&again.x, theirs.id()), rejected(&conflict));
+}
+
+#[tokio::test]
 async fn a_finished_bundle_again_changes_nothing() {
     let mut world = World::new();
     let vm = world.x.clone();
