@@ -35,15 +35,21 @@ export async function runOnBoth(script, list) {
 }
 
 async function runControl(script) {
+  const anvil = await startAnvil();
+  const steps = spawn(process.execPath, [fileURLToPath(script), anvil.url, 'control'], { stdio: 'inherit' });
+  const code = await new Promise((exited) => steps.on('exit', exited));
+  assert.equal(code, 0, 'the steps on anvil');
+  anvil.stop();
+}
+
+/** Starts anvil on a port of its own; its URL, and how it ends. */
+export async function startAnvil() {
   const port = await freePort();
   const anvil = spawn(ANVIL.pathname, ['--port', `${port}`, '--chain-id', `${CHAIN_ID}`, '--silent'], { stdio: 'inherit' });
   process.on('exit', () => anvil.kill());
   const url = `http://127.0.0.1:${port}`;
   await until('anvil answers', () => fetch(url, { method: 'POST' }).then(() => true, () => false));
-  const steps = spawn(process.execPath, [fileURLToPath(script), url, 'control'], { stdio: 'inherit' });
-  const code = await new Promise((exited) => steps.on('exit', exited));
-  assert.equal(code, 0, 'the steps on anvil');
-  anvil.kill();
+  return { url, stop: () => anvil.kill() };
 }
 
 /** A port that was free just now. */

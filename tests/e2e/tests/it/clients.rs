@@ -108,6 +108,13 @@ fn controls_here_and_on_anvil() {
     run_on_dev("controls.mjs");
 }
 
+/// As above. An ERC-20, a vault and an auction with deadlines, tested by Hardhat and by Foundry, on anvil, too.
+#[test]
+#[cfg_attr(not(all(target_os = "linux", target_arch = "x86_64")), ignore = "no anvil, no forge")]
+fn projects_of_hardhat_and_foundry() {
+    run_on_dev("market.mjs");
+}
+
 #[test]
 fn example_of_a_deployment() {
     run_example("deploy.mjs", &["deployed at 0x", "count is 3", "refused: nothing to add"]);
