@@ -68,8 +68,17 @@ enum Step {
         back: u8,
         nth_read: Option<u8>,
     },
-    Restart,
+    Restart(Stop),
     Wait(u8),
+}
+
+/// How a node ends.
+#[derive(Clone, Copy, Debug)]
+enum Stop {
+    /// Reasons of lost transactions are saved.
+    Orderly,
+    /// Reasons that no commit has saved yet are gone.
+    Crash,
 }
 
 fn steps() -> impl Strategy<Value = Step> {
@@ -81,7 +90,7 @@ fn steps() -> impl Strategy<Value = Step> {
         3 => (1..4u8).prop_map(|count| Step::Again { count }),
         2 => (1..5u8, prop::option::of(1..200u8))
             .prop_map(|(back, nth_read)| Step::Fail { back, nth_read }),
-        1 => Just(Step::Restart),
+        1 => prop_oneof![Just(Stop::Orderly), Just(Stop::Crash)].prop_map(Step::Restart),
         1 => (1..4u8).prop_map(Step::Wait),
     ]
 }
@@ -144,7 +153,7 @@ impl Node {
             Step::Rewind { back } => self.rewind(back).await,
             Step::Again { count } => self.again(count).await,
             Step::Fail { back, nth_read } => self.fail(back, nth_read).await,
-            Step::Restart => self.restart().await,
+            Step::Restart(stop) => self.restart(stop).await,
             Step::Wait(seconds) => self.world.wait_s(u64::from(seconds)),
         }
         self.check();
@@ -272,7 +281,12 @@ impl Node {
         (waiting, world.evm().pool().counts(), world.nat.pool().len())
     }
 
-    async fn restart(&mut self) {
+    async fn restart(&mut self, stop: Stop) {
+        if let Stop::Orderly = stop {
+            drop(self.world.x.start_maintenance().unwrap());
+            drop(self.world.evm().start_maintenance().unwrap());
+        }
+        let before = self.statuses();
         let chains: [Arc<dyn ChainVm>; 2] = [self.world.x.clone(), self.world.evm().clone()];
         let waiting = chains.map(|chain| chain.waiting_txs());
         self.world = funded::world(self.disk.clone(), &self.clock);
@@ -282,6 +296,22 @@ impl Node {
         }
         // What is kept is found again.
         self.keep().await;
+        self.check_lost(stop, &before);
+    }
+
+    /// Transactions that were lost before a restart are lost after it, unless a crash lost the reason.
+    fn check_lost(&mut self, stop: Stop, before: &BTreeMap<Id, Status>) {
+        let now = self.statuses();
+        let lost = before.iter().filter(|(_, status)| **status == Status::Lost);
+        for id in lost.map(|(id, _)| id).filter(|id| now[*id] != Status::Lost) {
+            assert!(matches!(stop, Stop::Crash), "{:?} {:?}", now[id], self.txs[id]);
+            assert_eq!(now[id], Status::Unknown);
+            for status in self.path.iter_mut().filter_map(|at| at.statuses.get_mut(id)) {
+                if *status == Status::Lost {
+                    *status = Status::Unknown;
+                }
+            }
+        }
     }
 
     fn check(&self) {
@@ -381,7 +411,7 @@ fn transfers_between_the_chains_are_taken_back_and_come_again() {
         node.run(&Step::Rewind { back: 5 }).await;
         assert_eq!((node.last().bundle.height, node.taken_back.len()), (height - 5, 5));
         node.run(&Step::Again { count: 3 }).await;
-        node.run(&Step::Restart).await;
+        node.run(&Step::Restart(Stop::Orderly)).await;
         node.run(&Step::Again { count: 2 }).await;
         assert_eq!(node.last().bundle.height, height);
         for nth_read in [None, Some(1), Some(5), Some(20)] {
@@ -444,4 +474,36 @@ fn what_spends_what_is_gone_is_given_up() {
         let status = node.world.nat.status(&import.id()).unwrap();
         assert!(matches!(status, Some(esker_nat::AtomicStatus::Dropped(_))), "{status:?}");
     });
+}
+
+/// A reason that no commit has saved survives an orderly stop and is gone after a crash. A rewind to that bundle brings
+/// nothing else back.
+#[test]
+fn unsaved_reasons_survive_an_orderly_stop() {
+    for (stop, expected) in [(Stop::Orderly, Status::Lost), (Stop::Crash, Status::Unknown)] {
+        in_time(async {
+            let mut node = Node::new().await;
+            let export = Step::Submit { what: What::ExportFromC, by: 3, choice: 0 };
+            let transfer = Step::Submit { what: What::Transfer, by: 1, choice: 0 };
+            for step in [&export, &Step::Block] {
+                node.run(step).await;
+            }
+            let first: BTreeSet<_> = node.txs.keys().copied().collect();
+            // Its nonce is too high after the rewind.
+            node.run(&export).await;
+            let lost = *node.txs.keys().find(|id| !first.contains(*id)).unwrap();
+            for step in [&Step::Rewind { back: 1 }, &transfer, &Step::Block] {
+                node.run(step).await;
+            }
+            assert_eq!(node.last().statuses[&lost], Status::Lost);
+            let height = node.last().bundle.height;
+            node.run(&Step::Restart(stop)).await;
+            assert_eq!(node.txs[&lost].status(&node.world), expected);
+            for step in [&transfer, &Step::Block, &Step::Rewind { back: 1 }] {
+                node.run(step).await;
+            }
+            assert_eq!(node.last().bundle.height, height);
+            assert_eq!(node.txs[&lost].status(&node.world), expected);
+        });
+    }
 }
