@@ -112,9 +112,14 @@ impl Connection {
 
     /// The clock of a development node, Unix seconds; other nodes are refused.
     pub(super) fn development_time(&mut self) -> Result<u64, OnlineError> {
-        let reply: Value = self.control("dev.getTime", json!({}))?;
+        self.clock("dev.getTime", json!({}))
+    }
+
+    /// The clock of a development node after a control that shows or moves it, Unix seconds.
+    pub(super) fn clock(&mut self, method: &str, params: Value) -> Result<u64, OnlineError> {
+        let reply: Value = self.control(method, params)?;
         let time = reply["timestamp"].as_str().and_then(|text| text.parse().ok());
-        time.ok_or_else(|| unexpected("dev.getTime", &reply))
+        time.ok_or_else(|| unexpected(method, &reply))
     }
 
     /// The time that decides which locked outputs can be spent, Unix seconds.

@@ -20,13 +20,14 @@ pub(super) fn time(
     action: TimeAction,
     as_json: bool,
 ) -> Result<String, OnlineError> {
-    let now = node.development_time()?;
     let seconds = match action {
-        TimeAction::Get => now,
+        TimeAction::Get => node.development_time()?,
         TimeAction::Increase(seconds) => {
-            set(node, "dev.increaseTime", json!({"seconds": seconds.to_string()}))?
+            node.clock("dev.increaseTime", json!({"seconds": seconds.to_string()}))?
         }
-        TimeAction::Set(time) => set(node, "dev.setTime", json!({"timestamp": time.to_string()}))?,
+        TimeAction::Set(time) => {
+            node.clock("dev.setTime", json!({"timestamp": time.to_string()}))?
+        }
     };
     let utc = i64::try_from(seconds).ok().and_then(|seconds| Timestamp::from_second(seconds).ok());
     let utc = utc.map(|utc| utc.to_string());
@@ -34,12 +35,6 @@ pub(super) fn time(
         return Ok(format!("{}\n", json!({"timestamp": seconds.to_string(), "utc": utc})));
     }
     Ok(format!("{seconds}  {}\n", utc.unwrap_or_default()))
-}
-
-fn set(node: &mut Connection, method: &str, params: Value) -> Result<u64, OnlineError> {
-    let reply: Value = node.control(method, params)?;
-    let time = reply["timestamp"].as_str().and_then(|text| text.parse().ok());
-    time.ok_or_else(|| unexpected(method, &reply))
 }
 
 /// Executes `esker mine` and returns its output.

@@ -4,7 +4,7 @@ use std::env;
 use std::path::{Path, PathBuf};
 
 use alloy_primitives::Address;
-use esker_node::networks::accounts::{Account, well_known};
+use esker_node::networks::accounts::Account;
 use esker_node::networks::{DEV_COUNTS, DevOptions, dev_network};
 use esker_primitives::PrivateKey;
 use serde_json::json;
@@ -90,12 +90,6 @@ pub(super) fn development_accounts(node: &mut Connection) -> Result<Vec<Account>
     Ok(found)
 }
 
-/// The key that has what the development accounts do not, on a development node.
-pub(super) fn faucet_key(node: &mut Connection) -> Result<PrivateKey, OnlineError> {
-    node.development_time()?;
-    Ok(well_known().key().clone())
-}
-
 /// The key of the variable, if it is set.
 pub(super) fn key_of_environment() -> Result<Option<PrivateKey>, OnlineError> {
     let Some(text) = variable(KEY_VARIABLE).map(Zeroizing::new) else { return Ok(None) };
@@ -132,6 +126,8 @@ fn parse_key(text: &str) -> Result<PrivateKey, &'static str> {
 
 #[cfg(test)]
 mod tests {
+    use esker_node::networks::accounts::well_known;
+
     use super::*;
 
     const HEX: &str = "56289e99c94b6912bfc12adc093c9b51124f0dc54ac7a766b2bc5ccf558d8027";

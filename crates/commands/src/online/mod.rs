@@ -23,6 +23,7 @@ pub use key::Signer;
 
 use call::Call;
 use connection::Connection;
+use esker_node::networks::accounts::well_known;
 use forms::Forms;
 use pay::Order;
 
@@ -75,27 +76,26 @@ enum SnapshotAction {
 /// The command is not done, unless the error is a timeout.
 pub fn run(command: &OnlineCommand) -> Result<String, OnlineError> {
     let OnlineCommand { url, json, action } = command;
-    if let Action::Address(forms) = action {
-        return forms::run(forms, *json);
-    }
-    let mut node = Connection::new(url)?;
+    let node = || Connection::new(url);
     match action {
         Action::Transfer { order, signer } => {
-            Ok(pay::pay(&mut node, |node| signer.key(node), order)?.output(*json))
+            Ok(pay::pay(&mut node()?, |node| signer.key(node), order)?.output(*json))
         }
         Action::Faucet(order) => {
+            let mut node = node()?;
             node.development_time()?;
-            Ok(pay::pay(&mut node, key::faucet_key, order)?.output(*json))
+            let key = well_known().key().clone();
+            Ok(pay::pay(&mut node, |_| Ok(key), order)?.output(*json))
         }
         Action::Balance { address, asset } => {
-            balance::run(&mut node, address, asset.as_deref(), *json)
+            balance::run(&mut node()?, address, asset.as_deref(), *json)
         }
-        Action::Accounts { private_keys } => accounts::run(&mut node, *private_keys, *json),
-        Action::Time(action) => controls::time(&mut node, *action, *json),
-        Action::Mine { blocks, interval_s } => controls::mine(node, *blocks, *interval_s, *json),
-        Action::Snapshot(action) => controls::snapshot(&mut node, *action, *json),
-        Action::Call(call) => call::run(&mut node, call, *json),
-        Action::Tx { id, chain } => transaction::run(&mut node, id, chain.as_deref(), *json),
+        Action::Accounts { private_keys } => accounts::run(&mut node()?, *private_keys, *json),
+        Action::Time(action) => controls::time(&mut node()?, *action, *json),
+        Action::Mine { blocks, interval_s } => controls::mine(node()?, *blocks, *interval_s, *json),
+        Action::Snapshot(action) => controls::snapshot(&mut node()?, *action, *json),
+        Action::Call(call) => call::run(&mut node()?, call, *json),
+        Action::Tx { id, chain } => transaction::run(&mut node()?, id, chain.as_deref(), *json),
         Action::Address(forms) => forms::run(forms, *json),
     }
 }

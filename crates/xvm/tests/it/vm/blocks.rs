@@ -1,6 +1,6 @@
 //! Blocks: what is refused in them, siblings, overlays.
 
-use esker_chain::{BlockError, BuildContext, ChainMachine, ChainVm, Verdict};
+use esker_chain::{BlockError, BuildContext, Bundle, ChainMachine, ChainVm, Verdict};
 use esker_primitives::Id;
 use esker_xvm::block::Block;
 use esker_xvm::txs::{Tx, UnsignedTx};
@@ -12,6 +12,19 @@ use super::world::{
 };
 
 const START_S: u64 = START_MS / 1000;
+
+/// The first bundle, as another node would make it of these transactions.
+fn foreign_bundle(world: &World, txs: Vec<Tx>) -> Bundle {
+    let (genesis, vm) = (world.machine.genesis(), &world.x);
+    let block = Block::new(vm.view().unwrap().tip().unwrap().id, 1, START_S, txs);
+    Bundle {
+        parent: genesis.id(),
+        height: 1,
+        timestamp_ms: START_MS,
+        blocks: vec![(vm.context().chain_id, block.bytes().clone())],
+        ..genesis
+    }
+}
 
 fn verify(vm: &Xvm, block: &[u8]) -> Result<Id, BlockError> {
     let reader = vm.context().store.snapshot().unwrap();
@@ -176,13 +189,7 @@ async fn conflicts_with_undecided_blocks_wait() {
     let genesis = world.last();
     // Another node's block spends what a waiting transaction spends too.
     let (theirs, ours) = (transfer(&vm, 1, native, 10, 9), transfer(&vm, 1, native, 20, 9));
-    let tip = vm.view().unwrap().tip().unwrap();
-    let block = Block::new(tip.id, 1, START_S, vec![theirs.clone()]);
-    let mut foreign = genesis.clone();
-    foreign.parent = genesis.id();
-    foreign.height = 1;
-    foreign.timestamp_ms = START_MS;
-    foreign.blocks = vec![(vm.context().chain_id, block.bytes().clone())];
+    let foreign = foreign_bundle(&world, vec![theirs.clone()]);
     assert_eq!(world.machine.verify(&[], &foreign).await.unwrap(), Verdict::Valid);
     vm.issue(ours.bytes()).unwrap();
     assert_eq!(world.propose_on(&foreign).await, None);
@@ -201,18 +208,8 @@ async fn a_transaction_of_an_abandoned_block_is_rejected_for_one_that_waits() {
     let mut world = World::new();
     let vm = world.x.clone();
     let native = native_id(&vm);
-    let genesis = world.last();
     let (theirs, ours) = (transfer(&vm, 1, native, 10, 9), transfer(&vm, 1, native, 20, 9));
-    let tip = vm.view().unwrap().tip().unwrap();
-    let foreign = |txs: Vec<Tx>| {
-        let mut bundle = genesis.clone();
-        bundle.parent = genesis.id();
-        bundle.height = 1;
-        bundle.timestamp_ms = START_MS;
-        let block = Block::new(tip.id, 1, START_S, txs);
-        bundle.blocks = vec![(vm.context().chain_id, block.bytes().clone())];
-        bundle
-    };
+    let foreign = |txs| foreign_bundle(&world, txs);
     // Two blocks of other nodes have one, and a third, which is accepted, does not.
     let more = transfer(&vm, 2, native, 5, 9);
     let both = foreign(vec![theirs.clone(), more]);
@@ -238,13 +235,7 @@ async fn a_transaction_of_an_undecided_block_has_a_record_after_a_restart() {
     let native = native_id(&vm);
     let (theirs, ours) = (transfer(&vm, 1, native, 10, 9), transfer(&vm, 1, native, 20, 9));
     vm.issue(ours.bytes()).unwrap();
-    let genesis = world.last();
-    let block = Block::new(vm.view().unwrap().tip().unwrap().id, 1, START_S, vec![theirs.clone()]);
-    let mut foreign = genesis.clone();
-    foreign.parent = genesis.id();
-    foreign.height = 1;
-    foreign.timestamp_ms = START_MS;
-    foreign.blocks = vec![(vm.context().chain_id, block.bytes().clone())];
+    let foreign = foreign_bundle(&world, vec![theirs.clone()]);
     assert_eq!(world.machine.verify(&[], &foreign).await.unwrap(), Verdict::Valid);
     // A client sends it here, too.
     vm.issue(theirs.bytes()).unwrap();
