@@ -2,7 +2,7 @@
 //!
 //! For users' tools and for tests. It is not a library for servers: one connection, no TLS, no retries. It checks
 //! nothing that the node checks, so that tests can send what is wrong. Start with [`XvmClient`] for calls and
-//! [`Wallet`] for transactions:
+//! [`Wallet`] for transactions; [`EvmClient`] has calls of the C-Chain, [`DevClient`] the controls of `esker dev`:
 //!
 //! ```no_run
 //! use esker_client::{ChainParams, Wallet, XvmClient};
@@ -21,11 +21,16 @@
 //! # }
 //! ```
 
+pub mod dev;
+pub mod evm;
 pub mod http;
+mod quantity;
 pub mod rpc;
 pub mod wallet;
 pub mod xvm;
 
+pub use dev::{DevClient, SnapshotId};
+pub use evm::{EvmClient, EvmTx};
 pub use http::{HttpClient, HttpError, HttpReply};
 pub use rpc::{CallError, RpcClient};
 pub use wallet::{ChainParams, Coins, Wallet, WalletError};
