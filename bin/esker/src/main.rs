@@ -190,6 +190,9 @@ fn run_network_command(command: &NetworkCommand) -> ExitCode {
 fn run(config: Config) -> Result<(), StartError> {
     collect_memory();
     locks::watch();
+    if config.settings.stop_with_input {
+        network::stop_with_input();
+    }
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .thread_name("esker")
         .enable_all()

@@ -1,10 +1,12 @@
 //! The screen that `esker dev` shows when it is ready, and the same data as one line of JSON.
 
 use std::fmt::Write as _;
+use std::fs::Permissions;
 use std::io::Write as _;
 use std::net::SocketAddr;
+use std::os::unix::fs::PermissionsExt as _;
 
-use esker_node::config::Config;
+use esker_node::config::{Config, Mode};
 use esker_node::networks::accounts::{Account, WELL_KNOWN_KEY, well_known};
 use esker_node::networks::{DEV_MNEMONIC, DevAccounts, P_ALIASES};
 use esker_node::wiring::{RunningNode, StartError};
@@ -41,7 +43,7 @@ pub struct Ready {
     pub native_asset_id: String,
     /// Its aliases.
     pub native_aliases: Vec<String>,
-    /// The accounts of a development network.
+    /// The accounts of `esker dev`, with their keys.
     pub dev_accounts: Option<DevAccounts>,
     /// The data folder; `None` if it is temporary.
     pub data_dir: Option<String>,
@@ -77,7 +79,7 @@ impl Ready {
             evm_chain_id: network.c_parameters().chain_id,
             native_asset_id: network.native_asset_id.to_string(),
             native_aliases: config.settings.native_aliases.0.clone(),
-            dev_accounts: network.dev_accounts.clone(),
+            dev_accounts: network.dev_accounts.clone().filter(|_| config.mode == Mode::Dev),
             data_dir: config.data_dir.as_ref().map(|path| path.display().to_string()),
         }
     }
@@ -89,6 +91,10 @@ impl Ready {
         let mut unfinished = path.as_os_str().to_owned();
         unfinished.push(".new");
         let mut file = std::fs::File::create(&unfinished).map_err(fault)?;
+        if self.dev_accounts.as_ref().is_some_and(|dev| dev.mnemonic != DEV_MNEMONIC) {
+            // Keys that are not public.
+            file.set_permissions(Permissions::from_mode(0o600)).map_err(fault)?;
+        }
         file.write_all(json_line(self).as_bytes()).map_err(fault)?;
         std::fs::rename(&unfinished, path).map_err(fault)
     }
@@ -109,7 +115,7 @@ fn reachable_address(bound: SocketAddr) -> SocketAddr {
 pub fn json_line(ready: &Ready) -> String {
     let chains: serde_json::Map<_, _> =
         ready.chains.iter().map(|(alias, id, _)| (alias.clone(), json!(id))).collect();
-    let line = json!({
+    let mut line = json!({
         "version": ready.version,
         "pid": std::process::id(),
         "network": ready.network,
@@ -123,7 +129,21 @@ pub fn json_line(ready: &Ready) -> String {
         "nativeAssetID": ready.native_asset_id,
         "dataDir": ready.data_dir,
     });
+    if let Some(dev) = &ready.dev_accounts {
+        line["mnemonic"] = json!(dev.mnemonic);
+        line["accounts"] = dev.accounts.iter().map(account_json).collect();
+    }
     format!("{line}\n")
+}
+
+/// Addresses and key of an account, in the forms of both chains' tools.
+fn account_json(account: &Account) -> serde_json::Value {
+    json!({
+        "xAddress": format!("X-{}", account.local_address()),
+        "cAddress": account.c_address().to_string(),
+        "privateKey": format!("0x{}", account.key_hex()),
+        "xPrivateKey": account.key().to_text(),
+    })
 }
 
 /// Escape sequences, or empty texts.
@@ -473,5 +493,18 @@ mod tests {
         assert_eq!(value["evm"], "127.0.0.1:8545");
         assert_eq!(value["evmUrl"], "http://127.0.0.1:8545");
         assert_eq!(value["chains"]["X"], "2eNy1mUFdmaxXNj1eQHUe7Np4gju9sJsEtWQ4MX3ToiNKuADed");
+        assert_eq!(value["mnemonic"], DEV_MNEMONIC);
+        assert_eq!(value["accounts"].as_array().unwrap().len(), 10);
+        let first = json!({
+            "xAddress": "X-local15428vq2uzwhm3taey9sr9x5vm6tk78ew499s5v",
+            "cAddress": "0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266",
+            "privateKey": "0xac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80",
+            "xPrivateKey": "PrivateKey-2JmTFo8knhffGK32o8vv4oRd8sA7MYo2xx1j4yhAPxN3JrLgMh",
+        });
+        assert_eq!(value["accounts"][0], first);
+        // Other nodes than `esker dev` have none to show.
+        let other: serde_json::Value =
+            serde_json::from_str(&json_line(&Ready { dev_accounts: None, ..ready() })).unwrap();
+        assert_eq!((other.get("accounts"), other.get("mnemonic")), (None, None));
     }
 }

@@ -1,4 +1,5 @@
-//! A validator that `esker network run` has started ends with it, also if the command is killed and can stop nothing.
+//! A node that a program has started ends with it, also if the program is killed and can stop nothing: a validator of
+//! `esker network run`, and each node with `--stop-with-input`.
 
 use std::io::{self, Read as _};
 use std::thread;
@@ -7,8 +8,8 @@ use rustix::process::{Signal, getpid, kill_process};
 
 use super::run::STOP_WITHIN;
 
-/// The first argument of such a process, before those of its command. Its input is a pipe of which the command has the
-/// other end.
+/// The first argument of a process of `esker network run`, before those of its command. Its input is a pipe of which the
+/// command has the other end.
 pub const MEMBER_ARGUMENT: &str = "network-member";
 
 /// Stops this process as a signal does when its input ends, and ends it if it has not stopped after a minute.

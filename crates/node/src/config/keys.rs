@@ -364,6 +364,8 @@ settings! {
     ready_file: Option<PathBuf> = "ready-file", "";
     /// Print one line of JSON with the bound addresses once the node answers, and nothing else.
     json: bool = "json", "false";
+    /// Stop when standard input ends: for programs that start a node, which then ends with them, also if they are killed.
+    stop_with_input: bool = "stop-with-input", "false";
 }
 
 settings! {
