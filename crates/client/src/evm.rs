@@ -196,7 +196,10 @@ mod tests {
         let read = receipt(&reply).unwrap();
         assert!(read.is_success && read.contract.is_none());
         assert_eq!((read.block_number, read.gas_used), (2, 21_000));
-        assert_eq!((read.logs[0].topics[0], read.logs[0].data.as_slice()), (read.tx_hash, &[1][..]));
+        assert_eq!(
+            (read.logs[0].topics[0], read.logs[0].data.as_slice()),
+            (read.tx_hash, &[1][..])
+        );
         reply["logs"] = json!(null);
         assert!(matches!(receipt(&reply), Err(CallError::Unexpected(_))));
     }

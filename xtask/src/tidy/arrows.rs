@@ -51,9 +51,10 @@ const ARROWS: &[(&str, &[&str])] = &[
         ],
     ),
     ("esker-client", &["esker-xvm", "esker-nat"]),
+    ("esker-testing", &["esker-client"]),
     ("esker-commands", &["esker-node", "esker-client"]),
     ("esker", &["esker-commands", "esker-profiling"]),
-    ("esker-e2e", &["esker-client", "esker-commands", "esker-profiling"]),
+    ("esker-e2e", &["esker-testing", "esker-commands", "esker-profiling"]),
     ("xtask", &[]),
 ];
 

@@ -16,6 +16,7 @@ const TOPS: &[&str] = &[
     "docs",
     "examples",
     "fuzz",
+    "packages",
     "tests",
     "xtask",
     "ARCHITECTURE.md",

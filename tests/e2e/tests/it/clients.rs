@@ -229,7 +229,7 @@ fn web3py_8_over_a_websocket() {
 /// Runs tests with web3.py. Its own have the chain ID in their texts, and wait for blocks that come by themselves.
 fn run_web3py(file: &str) {
     let folder = tests_path("clients").join("web3py");
-    let python = std::env::var_os("CLIENT_TESTS_PYTHON").unwrap_or_else(|| "python3".into());
+    let python = python_program();
     let mut works = Command::new(&python);
     works.args(["-c", "import web3, pytest_asyncio, pytest_timeout"]).stdin(Stdio::null());
     if !works.output().is_ok_and(|output| output.status.success()) {
@@ -244,8 +244,13 @@ fn run_web3py(file: &str) {
     run_to_success(file, &mut pytest);
 }
 
+/// The one with web3.py and pytest that `cargo xtask test` made, else the one on the PATH.
+pub(crate) fn python_program() -> PathBuf {
+    std::env::var_os("CLIENT_TESTS_PYTHON").map_or_else(|| "python3".into(), PathBuf::from)
+}
+
 /// Fails where the client tests are required, otherwise says why they are skipped.
-fn skip(why: &str) {
+pub(crate) fn skip(why: &str) {
     let required = std::env::var_os("CLIENT_TESTS").is_some_and(|v| v == "require")
         || std::env::var_os("CI").is_some();
     assert!(!required, "{why}");
@@ -296,7 +301,7 @@ fn expect_in_order(name: &str, output: &str, expected: &[&str]) {
 }
 
 /// Runs a program to its end, which must be a success; returns its standard output.
-fn run_to_success(name: &str, command: &mut Command) -> String {
+pub(crate) fn run_to_success(name: &str, command: &mut Command) -> String {
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().unwrap();
     let (mut stdout, mut stderr) = (child.stdout.take().unwrap(), child.stderr.take().unwrap());
@@ -372,6 +377,6 @@ fn missing(folder: &Path) -> Option<String> {
 }
 
 /// What `cargo xtask test` found, else the one on the PATH.
-fn node_program() -> PathBuf {
+pub(crate) fn node_program() -> PathBuf {
     std::env::var_os("CLIENT_TESTS_NODE").map_or_else(|| PathBuf::from("node"), PathBuf::from)
 }

@@ -4,7 +4,8 @@ use std::time::{Duration, Instant};
 
 /// How long a condition may take before the test fails; generous, since machines under load are slow.
 pub const PATIENCE: Duration = Duration::from_secs(60);
-const PAUSE: Duration = Duration::from_millis(5);
+/// Between two questions.
+pub(crate) const PAUSE: Duration = Duration::from_millis(5);
 
 /// Asks again and again until there is an answer.
 ///

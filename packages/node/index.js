@@ -1,0 +1,284 @@
+// Starts `esker dev` for tests, and ends it with them.
+import { spawn } from 'node:child_process';
+import { closeSync, mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
+import { lastLines } from './log.js';
+import { RpcError, call } from './rpc.js';
+
+export { RpcError } from './rpc.js';
+
+const START_TIMEOUT_MS = 60_000;
+const CALL_TIMEOUT_MS = 60_000;
+/** How long a node may take to stop before it is killed. */
+const STOP_TIMEOUT_MS = 10_000;
+const POLL_MS = 10;
+
+/** What is left to do when this process ends without having stopped its nodes. */
+const onExit = new Set();
+process.once('exit', () => onExit.forEach((stop) => stop()));
+
+/** A node that could not be started, used or stopped; its message ends with the node's last log lines. */
+export class EskerError extends Error {
+  constructor(message, options) {
+    super(message, options);
+    this.name = 'EskerError';
+  }
+}
+
+/** Flags of the options that `esker dev` has, too. */
+const FLAGS = {
+  accounts: '--accounts',
+  balance: '--balance',
+  mnemonic: '--mnemonic',
+  timestamp: '--timestamp',
+  fixture: '--fixture',
+  dataDir: '--data-dir',
+};
+const OTHER_OPTIONS = ['binary', 'httpPort', 'evmPort', 'logFile', 'startTimeoutMs', 'args'];
+
+function argumentsOf(options, readyFile) {
+  const ports = ['--http-port', options.httpPort ?? 0, '--evm-port', options.evmPort ?? 0];
+  const args = ['dev', ...ports, '--ready-file', readyFile, '--stop-with-input'];
+  for (const [name, value] of Object.entries(options)) {
+    if (value === undefined || OTHER_OPTIONS.includes(name)) continue;
+    if (!Object.hasOwn(FLAGS, name)) throw new TypeError(`unknown option ${name}`);
+    args.push(FLAGS[name], value);
+  }
+  return [...args, ...(options.args ?? [])].map(String);
+}
+
+/** The variables of this process, without those that the node would take for settings. */
+function environment() {
+  return Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith('ESKER_')));
+}
+
+function spawnError(binary, isOnPath, error) {
+  if (isOnPath && error.code === 'ENOENT') {
+    return new EskerError(
+      'there is no `esker` on the PATH: build it (`cargo build --release` makes target/release/esker) and put it on the ' +
+        'PATH, or name it in ESKER_BIN or with the option `binary`',
+    );
+  }
+  return new EskerError(`starting ${binary}: ${error.message}`, { cause: error });
+}
+
+/** A running node; made by `startNode`. */
+export class EskerNode {
+  #child;
+  /** Open for reading; undefined when the node was stopped. */
+  #log;
+  #stoppedLines = '';
+  /** Resolves with what an error says of the end of the process. */
+  #ended;
+  #isEnded = false;
+  #stopping;
+  #onExit = () => this.#child.kill('SIGTERM');
+
+  /** @private */
+  constructor(child, log) {
+    this.#child = child;
+    this.#log = log;
+    this.#ended = new Promise((resolve) => {
+      child.once('exit', (code, signal) => {
+        this.#isEnded = true;
+        resolve({ code, signal });
+      });
+    });
+    onExit.add(this.#onExit);
+  }
+
+  /** @private */
+  async waitReady(readyFile, timeoutMs) {
+    const deadline = Date.now() + timeoutMs;
+    for (;;) {
+      const isEnded = this.#isEnded;
+      let text;
+      try {
+        text = readFileSync(readyFile, 'utf8');
+      } catch {
+        // It comes with all of its content.
+      }
+      if (text) {
+        this.#take(JSON.parse(text));
+        return;
+      }
+      if (isEnded) throw this.#error(`the node ended: ${describe(await this.#ended)}`);
+      if (Date.now() >= deadline) throw this.#error(`still not so after ${timeoutMs} ms: the node is ready`);
+      await pause(POLL_MS);
+    }
+  }
+
+  #take(ready) {
+    this.ready = ready;
+    this.pid = ready.pid;
+    this.url = ready.url;
+    this.evmUrl = ready.evmUrl ?? `${ready.url}/ext/bc/C/rpc`;
+    this.wsUrl = `${ready.url.replace('http', 'ws')}/ext/bc/C/ws`;
+    this.accounts = ready.accounts;
+    // A script that does not stop the node ends nevertheless, and the node with it.
+    this.#child.unref();
+    this.#child.stdin.unref();
+  }
+
+  /** Calls a method of any namespace. */
+  async rpc(method, params, { path, timeoutMs = CALL_TIMEOUT_MS } = {}) {
+    try {
+      return await call(this.url, method, params, { path, timeoutMs });
+    } catch (error) {
+      if (error instanceof RpcError || error instanceof TypeError && !error.cause) throw error;
+      throw this.#error(`${method}: ${error.cause?.message || error.cause?.code || error.message}`, error);
+    }
+  }
+
+  /** Takes a snapshot of all chains, their pools and the clock; its ID. */
+  async snapshot() {
+    return (await this.rpc('dev.snapshot')).id;
+  }
+
+  /** Goes back to a snapshot, which is then gone with all later ones. */
+  async revert(id) {
+    const { success } = await this.rpc('dev.revert', { id });
+    if (!success) throw new EskerError(`snapshot ${id} is gone: it, or an earlier one, was reverted already`);
+  }
+
+  /** Runs a function and goes back to where the node was before it, also if it fails. */
+  async isolated(use) {
+    const id = await this.snapshot();
+    let result;
+    try {
+      result = await use(this);
+    } catch (error) {
+      // The first failure is the one to show.
+      await this.revert(id).catch(() => {});
+      throw error;
+    }
+    await this.revert(id);
+    return result;
+  }
+
+  /** Makes blocks on the C-Chain, also empty ones, each `intervalSeconds` later than it would be. */
+  async mine(blocks = 1, intervalSeconds = 0) {
+    await this.rpc('dev.mine', { blocks: String(blocks), interval: String(intervalSeconds) });
+  }
+
+  /** The clock of all chains, Unix seconds. */
+  async time() {
+    return Number((await this.rpc('dev.getTime')).timestamp);
+  }
+
+  /** Moves the clock forward; the new time, Unix seconds. */
+  async increaseTime(seconds) {
+    return Number((await this.rpc('dev.increaseTime', { seconds: String(seconds) })).timestamp);
+  }
+
+  /** Sets the clock, Unix seconds; the new time. */
+  async setTime(timestamp) {
+    return Number((await this.rpc('dev.setTime', { timestamp: String(timestamp) })).timestamp);
+  }
+
+  /** The receipt of a transaction of the C-Chain, once a block has it. */
+  async waitReceipt(hash, timeoutMs = CALL_TIMEOUT_MS) {
+    const deadline = Date.now() + timeoutMs;
+    for (;;) {
+      const receipt = await this.rpc('eth_getTransactionReceipt', [hash]);
+      if (receipt !== null) return receipt;
+      if (Date.now() >= deadline) throw this.#error(`still not so after ${timeoutMs} ms: a block has ${hash}`);
+      await pause(POLL_MS);
+    }
+  }
+
+  /** The last lines that the node has written. */
+  get lastLines() {
+    return this.#log === undefined ? this.#stoppedLines : lastLines(this.#log);
+  }
+
+  /** Stops the node; it is gone when this resolves. A second call waits for the first one. */
+  stop() {
+    this.#stopping ??= this.#stop();
+    return this.#stopping;
+  }
+
+  async #stop() {
+    this.#child.ref();
+    const asked = new AbortController();
+    if (!this.#isEnded) this.#child.kill('SIGTERM');
+    const late = pause(STOP_TIMEOUT_MS, 'late', { signal: asked.signal }).catch(() => {});
+    let end = await Promise.race([this.#ended, late]);
+    asked.abort();
+    if (end === 'late') {
+      this.#child.kill('SIGKILL');
+      end = await this.#ended;
+    }
+    const error = end.code === 0 ? undefined : this.#error(`the node ended: ${describe(end)}`);
+    onExit.delete(this.#onExit);
+    this.#stoppedLines = this.lastLines;
+    closeSync(this.#log);
+    this.#log = undefined;
+    if (error) throw error;
+  }
+
+  #error(message, cause) {
+    return new EskerError(`${message}\n${this.lastLines}`, { cause });
+  }
+}
+
+if (Symbol.asyncDispose) {
+  EskerNode.prototype[Symbol.asyncDispose] = function () {
+    return this.stop();
+  };
+}
+
+function describe({ code, signal }) {
+  return signal ? `signal ${signal}` : `exit code ${code}`;
+}
+
+/** Starts a node and waits until it serves. */
+export async function startNode(options = {}) {
+  const scratch = mkdtempSync(join(tmpdir(), 'esker-dev-'));
+  let node;
+  try {
+    const readyFile = join(scratch, 'ready.json');
+    const args = argumentsOf(options, readyFile);
+    const binary = options.binary ?? (process.env.ESKER_BIN || 'esker');
+    const isOnPath = options.binary === undefined && !process.env.ESKER_BIN;
+    const log = options.logFile ?? join(scratch, 'output.txt');
+    const output = openSync(log, 'w');
+    let child;
+    try {
+      child = spawn(binary, args, { stdio: ['pipe', output, output], env: environment() });
+    } finally {
+      closeSync(output);
+    }
+    child.stdin.on('error', () => {});
+    await new Promise((resolve, reject) => {
+      child.once('spawn', resolve);
+      child.on('error', (error) => reject(spawnError(binary, isOnPath, error)));
+    });
+    node = new EskerNode(child, openSync(log, 'r'));
+    await node.waitReady(readyFile, options.startTimeoutMs ?? START_TIMEOUT_MS);
+    return node;
+  } catch (error) {
+    if (node) await node.stop().catch(() => {});
+    throw error;
+  } finally {
+    // The log is open: nothing is left if this process is killed.
+    rmSync(scratch, { recursive: true, force: true });
+  }
+}
+
+/** Runs a function with a node of its own, which is stopped afterwards: `withNode(use)` or `withNode(options, use)`. */
+export async function withNode(options, use) {
+  if (typeof options === 'function') return withNode({}, options);
+  const node = await startNode(options);
+  let result;
+  try {
+    result = await use(node);
+  } catch (error) {
+    await node.stop().catch(() => {});
+    throw error;
+  }
+  await node.stop();
+  return result;
+}
