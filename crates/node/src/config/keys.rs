@@ -67,10 +67,10 @@ impl Key {
 /// Prefix of the node's environment variables.
 pub const ENV_PREFIX: &str = "ESKER_";
 
-/// Variables with that prefix that are no settings: the commit where the program is built (bin/esker/build.rs), and the key
-/// with which commands sign.
-pub(super) const OTHER_VARIABLES: [&str; 3] =
-    ["ESKER_GIT_COMMIT", "ESKER_COMMIT_DATE", "ESKER_PRIVATE_KEY"];
+/// Variables with that prefix that are no settings: the commit where the program is built (bin/esker/build.rs), the key with
+/// which commands sign, and the program for the packages that start it (docs/testing-with-esker.md).
+pub(super) const OTHER_VARIABLES: [&str; 4] =
+    ["ESKER_GIT_COMMIT", "ESKER_COMMIT_DATE", "ESKER_PRIVATE_KEY", "ESKER_BIN"];
 
 /// The only setting that the configuration file can't have.
 pub(super) const CONFIG: &str = "config";

@@ -93,6 +93,7 @@ fn an_unknown_variable_is_a_warning() {
         ("ESKER_GIT_COMMIT", "0123"),
         ("ESKER_COMMIT_DATE", "2026-01-01"),
         ("ESKER_PRIVATE_KEY", "secret"),
+        ("ESKER_BIN", "bin/esker"),
         ("OTHER", "1"),
         ("HOME", "/home/me"),
     ];
