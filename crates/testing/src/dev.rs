@@ -133,7 +133,8 @@ impl DevNodeBuilder {
 
 /// The binary, and what an error says of the origin of its name.
 fn binary(given: Option<PathBuf>, variable: Option<OsString>) -> (PathBuf, &'static str) {
-    match (given, variable) {
+    // An empty variable is as none, as it is in the packages for other languages.
+    match (given, variable.filter(|named| !named.is_empty())) {
         (Some(given), _) => (given, ""),
         (None, Some(named)) => (named.into(), " (of ESKER_BIN)"),
         (None, None) => (BINARY.into(), ""),
@@ -438,6 +439,7 @@ mod tests {
         let none = refusal(None, None, ErrorKind::NotFound);
         assert!(none.starts_with("there is no `esker` on the PATH: build it"), "{none}");
         assert!(none.contains("ESKER_BIN") && none.contains("binary(..)"), "{none}");
+        assert_eq!(refusal(None, Some(""), ErrorKind::NotFound), none);
         let named = refusal(None, Some("bin/x"), ErrorKind::NotFound);
         assert_eq!(named, "starting bin/x (of ESKER_BIN): entity not found");
         let given = refusal(Some("bin/y"), Some("bin/x"), ErrorKind::PermissionDenied);
