@@ -44,6 +44,8 @@ struct Node {
     /// The last rewound bundles, lowest first.
     taken_back: Vec<Moment>,
     txs: BTreeMap<Id, AnyTx>,
+    /// When transactions were lost, Unix ms.
+    lost_ms: BTreeMap<Id, u64>,
     /// Bundles that can be rewound.
     kept: u64,
 }
@@ -105,7 +107,8 @@ impl Node {
         let disk = Arc::new(FailingStore::new(funded::store()));
         let world = funded::world(disk.clone(), &clock);
         let (path, taken_back, txs) = (Vec::new(), Vec::new(), BTreeMap::new());
-        let mut node = Self { clock, disk, world, path, taken_back, txs, kept: 0 };
+        let lost_ms = BTreeMap::new();
+        let mut node = Self { clock, disk, world, path, taken_back, txs, lost_ms, kept: 0 };
         node.keep().await;
         node.remember(node.world.last());
         node
@@ -156,7 +159,19 @@ impl Node {
             Step::Restart(stop) => self.restart(stop).await,
             Step::Wait(seconds) => self.world.wait_s(u64::from(seconds)),
         }
+        self.remember_lost();
         self.check();
+    }
+
+    fn remember_lost(&mut self) {
+        let now_ms = self.clock.now_ms();
+        for (id, status) in self.statuses() {
+            if status == Status::Lost {
+                self.lost_ms.entry(id).or_insert(now_ms);
+            } else {
+                self.lost_ms.remove(&id);
+            }
+        }
     }
 
     fn submit(&mut self, what: What, by: u8, choice: u8) {
@@ -203,6 +218,7 @@ impl Node {
         if count > 0 {
             self.cut(count);
             self.check_statuses(&before);
+            self.forget_lost();
         }
         audit(&self.world);
     }
@@ -210,6 +226,7 @@ impl Node {
     /// What transactions are after a rewind.
     fn check_statuses(&self, before: &BTreeMap<Id, Status>) {
         let gone: BTreeSet<_> = self.taken_back.iter().flat_map(|at| &at.accepted).collect();
+        let since_ms = self.taken_back[0].at_ms;
         for (id, now) in self.statuses() {
             let then = self.last().statuses.get(&id);
             let tx = &self.txs[&id];
@@ -221,7 +238,11 @@ impl Node {
                 assert!(now == Status::Unknown || now == Status::Lost && (was_lost || tx.is_evm()));
             } else if before[&id] == Status::Processing {
                 assert!([Status::Processing, Status::Lost].contains(&now), "{now:?} {tx:?}");
-            } else if then == Some(&Status::Lost) {
+            } else if then == Some(&Status::Lost)
+                && self.lost_ms.get(&id).is_none_or(|at_ms| *at_ms < since_ms)
+            {
+                // A reason that is as late as the first rewound bundle goes with it: of a transaction that was lost again,
+                // or before that bundle became final for the second time.
                 assert_eq!(now, Status::Lost, "{tx:?}");
             } else {
                 assert!([Status::Unknown, Status::Lost].contains(&now), "{now:?} {tx:?}");
@@ -306,10 +327,16 @@ impl Node {
         for id in lost.map(|(id, _)| id).filter(|id| now[*id] != Status::Lost) {
             assert!(matches!(stop, Stop::Crash), "{:?} {:?}", now[id], self.txs[id]);
             assert_eq!(now[id], Status::Unknown);
-            for status in self.path.iter_mut().filter_map(|at| at.statuses.get_mut(id)) {
-                if *status == Status::Lost {
-                    *status = Status::Unknown;
-                }
+        }
+        self.forget_lost();
+    }
+
+    /// A reason that is gone does not come back.
+    fn forget_lost(&mut self) {
+        let statuses = self.statuses();
+        for (id, status) in self.path.iter_mut().flat_map(|at| &mut at.statuses) {
+            if *status == Status::Lost && statuses[id] == Status::Unknown {
+                *status = Status::Unknown;
             }
         }
     }
