@@ -1,10 +1,10 @@
 //! The screen that `esker dev` shows when it is ready, and the same data as one line of JSON.
 
 use std::fmt::Write as _;
-use std::fs::Permissions;
+use std::fs::{OpenOptions, Permissions};
 use std::io::Write as _;
 use std::net::SocketAddr;
-use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
 
 use esker_node::config::{Config, Mode};
 use esker_node::networks::accounts::{Account, WELL_KNOWN_KEY, well_known};
@@ -90,9 +90,16 @@ impl Ready {
         let fault = |error| StartError::Write { path: path.clone(), error };
         let mut unfinished = path.as_os_str().to_owned();
         unfinished.push(".new");
-        let mut file = std::fs::File::create(&unfinished).map_err(fault)?;
-        if self.dev_accounts.as_ref().is_some_and(|dev| dev.mnemonic != DEV_MNEMONIC) {
-            // Keys that are not public.
+        let has_secrets =
+            self.dev_accounts.as_ref().is_some_and(|dev| dev.mnemonic != DEV_MNEMONIC);
+        let mut options = OpenOptions::new();
+        options.write(true).create(true).truncate(true);
+        if has_secrets {
+            options.mode(0o600);
+        }
+        let mut file = options.open(&unfinished).map_err(fault)?;
+        if has_secrets {
+            // Also where the file was left behind by a start that was killed.
             file.set_permissions(Permissions::from_mode(0o600)).map_err(fault)?;
         }
         file.write_all(json_line(self).as_bytes()).map_err(fault)?;
