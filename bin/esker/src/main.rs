@@ -11,6 +11,7 @@ use esker_commands::online::OnlineCommand;
 use esker_commands::screen::{self, Ready};
 use esker_commands::signals::{Request, Signals};
 use esker_commands::status::StatusCommand;
+use esker_commands::terminal::{printable, printable_error};
 use esker_commands::{
     backup, network, online, replay, rewind, script_worker, status, users, verify,
 };
@@ -137,7 +138,7 @@ fn main() -> ExitCode {
 fn show_status(command: &StatusCommand) -> ExitCode {
     match status::run(command) {
         Ok((output, is_healthy)) => {
-            print(&output);
+            print(&printable(&output));
             ExitCode::from(if is_healthy { exit_code::OK } else { exit_code::FAILURE })
         }
         Err(error) => fail(&error, error.exit_code()),
@@ -148,7 +149,7 @@ fn show_status(command: &StatusCommand) -> ExitCode {
 fn run_online_command(command: &OnlineCommand) -> ExitCode {
     match online::run(command) {
         Ok(output) => {
-            print(&output);
+            print(&printable(&output));
             ExitCode::from(exit_code::OK)
         }
         Err(error) => fail(&error, error.exit_code()),
@@ -284,7 +285,7 @@ fn fail(error: &dyn std::fmt::Display, code: u8) -> ExitCode {
 
 /// To standard error; whoever closed it does not want to know.
 fn say(text: &str) {
-    let _closed = writeln!(std::io::stderr(), "esker: {text}");
+    let _closed = writeln!(std::io::stderr(), "esker: {}", printable_error(text));
 }
 
 /// To standard output, at once: a program may wait for the line.

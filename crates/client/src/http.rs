@@ -5,10 +5,14 @@
 
 use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// How long one read or write may take before it fails.
 pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(60);
+/// A whole exchange may take so many times as long as one read.
+const EXCHANGE_TIMEOUTS: u32 = 5;
+/// No exchange takes longer.
+const LONGEST_EXCHANGE: Duration = Duration::from_secs(24 * 60 * 60);
 /// Longest accepted line of a reply's head, in bytes.
 const MAX_LINE: u64 = 64 * 1024;
 /// Most header lines of a reply.
@@ -19,9 +23,12 @@ const MAX_BODY: u64 = 256 * 1024 * 1024;
 /// Why a request had no reply.
 #[derive(Debug, thiserror::Error)]
 pub enum HttpError {
-    /// The connection could not be made, broke, or timed out.
+    /// The connection could not be made, or broke.
     #[error("connection: {0}")]
     Io(#[from] std::io::Error),
+    /// The peer does not react, or is too slow.
+    #[error("no reply within {:.1} s", .0.as_secs_f64())]
+    Timeout(Duration),
     /// The peer's bytes are not HTTP/1.1.
     #[error("bad reply: {0}")]
     BadReply(String),
@@ -62,7 +69,27 @@ pub struct HttpClient {
     address: SocketAddr,
     timeout: Duration,
     keep_alive: bool,
-    connection: Option<BufReader<TcpStream>>,
+    connection: Option<BufReader<Timed>>,
+}
+
+/// A connection whose reads end at a deadline.
+#[derive(Debug)]
+struct Timed {
+    stream: TcpStream,
+    /// Of one read.
+    timeout: Duration,
+    deadline: Instant,
+}
+
+impl Read for Timed {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        let left = self.deadline.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Err(ErrorKind::TimedOut.into());
+        }
+        self.stream.set_read_timeout(Some(left.min(self.timeout)))?;
+        self.stream.read(buffer)
+    }
 }
 
 impl HttpClient {
@@ -77,7 +104,7 @@ impl HttpClient {
         self
     }
 
-    /// Limits every single read and write.
+    /// Limits every single read and write to `timeout`, and a whole exchange to five times that.
     pub fn with_timeout(mut self, timeout: Duration) -> Self {
         self.timeout = timeout;
         self
@@ -99,6 +126,20 @@ impl HttpClient {
         headers: &[(&str, &str)],
         body: &[u8],
     ) -> Result<HttpReply, HttpError> {
+        let begun = Instant::now();
+        self.exchange_once(method, path, headers, body).map_err(|error| match error {
+            HttpError::Io(error) if is_timeout(&error) => HttpError::Timeout(begun.elapsed()),
+            other => other,
+        })
+    }
+
+    fn exchange_once(
+        &mut self,
+        method: &str,
+        path: &str,
+        headers: &[(&str, &str)],
+        body: &[u8],
+    ) -> Result<HttpReply, HttpError> {
         let head = self.head(method, path, headers, body);
         if let Some(mut kept) = self.connection.take() {
             match self.exchange(&mut kept, method, &head, body) {
@@ -111,10 +152,10 @@ impl HttpClient {
             }
         }
         let stream = TcpStream::connect_timeout(&self.address, self.timeout)?;
-        stream.set_read_timeout(Some(self.timeout))?;
         stream.set_write_timeout(Some(self.timeout))?;
         stream.set_nodelay(true)?;
-        let mut fresh = BufReader::new(stream);
+        let (timeout, deadline) = (self.timeout, Instant::now());
+        let mut fresh = BufReader::new(Timed { stream, timeout, deadline });
         let (reply, reusable) = self.exchange(&mut fresh, method, &head, body)?;
         self.connection = (reusable && self.keep_alive).then_some(fresh);
         Ok(reply)
@@ -138,7 +179,7 @@ impl HttpClient {
 
     fn exchange(
         &self,
-        connection: &mut BufReader<TcpStream>,
+        connection: &mut BufReader<Timed>,
         method: &str,
         head: &[u8],
         body: &[u8],
@@ -146,8 +187,11 @@ impl HttpClient {
         let mut message = Vec::with_capacity(head.len().saturating_add(body.len()));
         message.extend_from_slice(head);
         message.extend_from_slice(body);
+        let Timed { stream, deadline, .. } = connection.get_mut();
+        let limit = self.timeout.saturating_mul(EXCHANGE_TIMEOUTS).min(LONGEST_EXCHANGE);
+        *deadline = Instant::now() + limit;
         // A peer that refuses early may close before it has read everything: its reply still counts.
-        let sent = connection.get_mut().write_all(&message);
+        let sent = stream.write_all(&message);
         match read_reply(connection, method == "HEAD") {
             Ok(reply) => Ok(reply),
             Err(e) => sent.map_err(HttpError::Io).and(Err(e)),
@@ -164,6 +208,11 @@ fn is_stale(error: &std::io::Error) -> bool {
             | ErrorKind::ConnectionAborted
             | ErrorKind::BrokenPipe
     )
+}
+
+/// Whether a read or a write has taken too long.
+fn is_timeout(error: &std::io::Error) -> bool {
+    matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut)
 }
 
 /// Reads one reply; the flag is true if the connection can carry another request.
@@ -200,7 +249,10 @@ fn read_reply(from: &mut impl BufRead, head_only: bool) -> Result<(HttpReply, bo
                 .ok_or_else(|| HttpError::BadReply(format!("content length {length:?}")))?;
             reply.body = read_exactly(from, length)?;
         } else {
-            from.take(MAX_BODY).read_to_end(&mut reply.body)?;
+            let length = from.take(MAX_BODY).read_to_end(&mut reply.body)?;
+            if length as u64 == MAX_BODY {
+                return Err(HttpError::BadReply(format!("a body of {MAX_BODY} bytes or more")));
+            }
             reusable = false;
         }
         return Ok((reply, reusable));
@@ -255,7 +307,7 @@ fn read_chunks(from: &mut impl BufRead) -> Result<Vec<u8>, HttpError> {
         let digits = line.split(';').next().unwrap_or_default().trim();
         let size = u64::from_str_radix(digits, 16)
             .ok()
-            .filter(|n| *n <= MAX_BODY)
+            .filter(|n| n.saturating_add(body.len() as u64) <= MAX_BODY)
             .ok_or_else(|| HttpError::BadReply(format!("chunk size {line:?}")))?;
         if size == 0 {
             // Trailers, if any, end with an empty line as headers do.
@@ -305,8 +357,45 @@ mod tests {
             "HTTP/1.1 200 OK\r\nContent-Length: x\r\n\r\nab",
             "HTTP/1.1 200 OK\r\nno colon\r\n\r\n",
             "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
+            "HTTP/1.1 200 OK\r\nContent-Length: 268435457\r\n\r\nab",
         ] {
             check(bytes, false, None);
+        }
+    }
+
+    #[test]
+    fn chunks_are_bounded_together() {
+        let last = format!("1\r\na\r\n{MAX_BODY:x}\r\n");
+        let bytes = format!("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n{last}");
+        let refused = read_reply(&mut bytes.as_bytes(), false).unwrap_err();
+        assert!(matches!(refused, HttpError::BadReply(_)), "{refused}");
+    }
+
+    /// A server that sends one text and then the other again and again, until the client has gone.
+    fn slow_server(first: &'static str, again: &'static str) -> SocketAddr {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        std::thread::spawn(move || {
+            let (mut stream, _) = listener.accept().unwrap();
+            let mut sent = stream.write_all(first.as_bytes());
+            while sent.is_ok() {
+                std::thread::sleep(Duration::from_millis(5));
+                sent = stream.write_all(again.as_bytes());
+            }
+        });
+        address
+    }
+
+    #[test]
+    fn silent_and_slow_peers_are_given_up() {
+        let head = "HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n";
+        let headers = "HTTP/1.1 100 Continue\r\n\r\n";
+        for (first, again) in [("", ""), (head, ""), (head, " "), (headers, headers)] {
+            let address = slow_server(first, again);
+            let mut client = HttpClient::new(address).with_timeout(Duration::from_millis(50));
+            let error = client.request("POST", "/", &[], b"{}").unwrap_err();
+            assert!(matches!(error, HttpError::Timeout(_)), "{first:?} {again:?}: {error}");
+            assert!(error.to_string().starts_with("no reply within 0."), "{error}");
         }
     }
 

@@ -4,7 +4,7 @@
 //! [`cli`] builds the arguments of every command from the node's table of settings. [`screen`] renders the screen of
 //! `esker dev` and the ready file. [`users`], [`replay`] (`esker export` and `esker import`), [`rewind`] and
 //! [`verify`] work on a stopped node's data, which `offline` opens; [`backup`] copies it, also that of a running node. [`online`] has the commands of a
-//! running node's users. This crate is not part of a running node.
+//! running node's users; [`terminal`] makes what a node answers fit to be shown. This crate is not part of a running node.
 //! `esker-node` loads the configuration.
 
 pub mod backup;
@@ -19,6 +19,7 @@ pub mod rewind;
 pub mod screen;
 pub mod signals;
 pub mod status;
+pub mod terminal;
 pub mod users;
 pub mod verify;
 

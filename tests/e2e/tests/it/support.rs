@@ -1,9 +1,11 @@
 //! What several tests need.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::net::SocketAddr;
+use std::io::{Read as _, Write as _};
+use std::net::{SocketAddr, TcpListener};
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::thread;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use esker_client::{ChainParams, Wallet, XvmClient};
@@ -27,6 +29,23 @@ pub(crate) fn esker(args: &[&str], paths: &[&Path]) -> (Option<i32>, String) {
     let output = command.args(args).args(paths).stdin(Stdio::null()).output().unwrap();
     let text = |bytes| String::from_utf8(bytes).unwrap();
     (output.status.code(), text(output.stdout) + &text(output.stderr))
+}
+
+/// The URL of a server that answers each request with the same body.
+pub(crate) fn liar(body: &[u8]) -> String {
+    let head = b"HTTP/1.1 200 OK\r\ncontent-type: application/octet-stream\r\n\r\n";
+    let reply = [&head[..], body].concat();
+    let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    // It ends with the process of the test.
+    thread::spawn(move || {
+        for mut client in listener.incoming().map_while(Result::ok) {
+            let mut request = [0; 4096];
+            let _head = client.read(&mut request);
+            let _left = client.write_all(&reply);
+        }
+    });
+    url
 }
 
 /// The lines of a log file of the format `json`.

@@ -14,7 +14,7 @@ use esker_xvm::txs::InitialState;
 use serde_json::{Value, json};
 
 use crate::controls::{FIRST, height, result};
-use crate::support::{PROGRAM, accept, local, wallet};
+use crate::support::{PROGRAM, accept, liar, local, wallet};
 
 const WELL_KNOWN_X: &str = "X-local18jma8ppw3nhx5r4ap8clazz0dps7rv5u00z96u";
 const WELL_KNOWN_C: &str = "C-local18jma8ppw3nhx5r4ap8clazz0dps7rv5u00z96u";
@@ -84,6 +84,22 @@ fn lines<'a>(text: &'a str, expected: &[&str]) -> Vec<&'a str> {
         assert!(line.starts_with(expected), "{line}: {expected}");
     }
     lines
+}
+
+/// What a node answers can't control the terminal, and is not printed without end.
+#[test]
+fn answers_that_are_no_text_for_a_terminal() {
+    let id = "\u{1b}]0;title\u{7}";
+    let snapshot = json!({"jsonrpc": "2.0", "id": 1, "result": {"id": id}}).to_string();
+    let (code, out, _) = run_with(&liar(snapshot.as_bytes()), &[], &["snapshot"]);
+    assert_eq!((code, out.trim_end()), (Some(0), "\\u{1b}]0;title\\u{7}"));
+    let error = json!({"code": -32000, "message": format!("{id}{}", "x".repeat(1 << 20))});
+    let refusal = json!({"jsonrpc": "2.0", "id": 1, "error": error}).to_string();
+    for body in [refusal.as_bytes(), &[0x1b; 1 << 20]] {
+        let errors = failure(&liar(body), 1, &["snapshot"]);
+        assert!(errors.contains("\\u{1b}") && !errors.contains('\u{1b}'), "{errors}");
+        assert!(errors.len() < 32 * 1024 && errors.ends_with(" bytes more)\n"), "{errors}");
+    }
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Followers that join from a snapshot of their source's state.
 
 use std::io::{Read as _, Write as _};
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpStream;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::thread;
@@ -18,7 +18,7 @@ use serde_json::json;
 use super::load::under_load;
 use super::support::{call, follower, heights, verify, wait_for, writer};
 use crate::load::Mover;
-use crate::support::{PROGRAM, local, wallet};
+use crate::support::{PROGRAM, liar, local, wallet};
 
 /// A follower that begins with a snapshot.
 pub(super) fn joiner(folder: &Path, sources: &str) -> NodeBuilder {
@@ -176,23 +176,6 @@ fn body(records: &[SnapshotRecord]) -> Vec<u8> {
         body.extend_from_slice(&record.to_bytes());
     }
     body
-}
-
-/// A source that answers each request with the same body.
-fn liar(body: &[u8]) -> String {
-    let head = b"HTTP/1.1 200 OK\r\ncontent-type: application/octet-stream\r\n\r\n";
-    let reply = [&head[..], body].concat();
-    let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
-    let url = format!("http://{}", listener.local_addr().unwrap());
-    // It ends with the process of the test.
-    thread::spawn(move || {
-        for mut client in listener.incoming().map_while(Result::ok) {
-            let mut request = [0; 4096];
-            let _head = client.read(&mut request);
-            let _left = client.write_all(&reply);
-        }
-    });
-    url
 }
 
 type Rows = Vec<(Vec<u8>, Vec<u8>)>;
