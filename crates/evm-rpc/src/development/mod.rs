@@ -19,7 +19,7 @@ use std::sync::Arc;
 
 use alloy_primitives::B256;
 use esker_evm::chain::Evm;
-use esker_evm::control::{Controls, Snapshots};
+use esker_evm::control::{ControlError, Controls, Snapshots};
 use esker_evm::rules::Instructions;
 use esker_rpc::{MethodTable, RpcError, Service, cost};
 use schemars::JsonSchema;
@@ -46,7 +46,7 @@ pub struct DevelopmentNode {
 
 impl DevelopmentNode {
     fn controls(&self) -> Result<&Arc<Controls>, RpcError> {
-        self.chain.controls().ok_or_else(|| refused("this node follows another one's decisions"))
+        self.chain.controls().ok_or(ControlError::Followed).map_err(refused)
     }
 
     /// The controls, for what needs a later write.

@@ -67,6 +67,9 @@ pub enum ControlError {
     /// The change is not possible.
     #[error("{0}")]
     Refused(String),
+    /// Others follow the blocks of this node, which a control could take back.
+    #[error("a node that others can follow has no controls: start it without api-sync-enabled")]
+    Followed,
     /// The node stops.
     #[error("the node stops")]
     Stopped,

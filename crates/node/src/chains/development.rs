@@ -93,7 +93,7 @@ fn refused(error: impl std::fmt::Display) -> RpcError {
 impl DevelopmentApi {
     /// The chain through whose controls this acts.
     fn chain(&self) -> Result<Arc<Evm>, RpcError> {
-        self.0.chain().ok_or_else(|| refused("this node follows another one's decisions"))
+        self.0.chain().ok_or(ControlError::Followed).map_err(refused)
     }
 
     /// As [`Self::chain`], for what needs a later write.

@@ -3,8 +3,10 @@
 use esker_e2e::Node;
 use serde_json::json;
 
-use super::{FIRST, OTHER, receipt, result, send, start, verify};
+use super::x_names::refused;
+use super::{FIRST, OTHER, error, receipt, result, send, start, verify};
 use crate::followers::support::{assert_same, follower, heights, wait_for, writer};
+use crate::support::local;
 
 const COIN: &str = "0xde0b6b3a7640000";
 const YEAR_S: u64 = 365 * 24 * 3600;
@@ -52,4 +54,18 @@ fn blocks_of_controls_are_followed_and_joined() {
         assert!(node.stop().unwrap().success());
     }
     folders.iter().for_each(|folder| verify(folder.path()));
+}
+
+#[test]
+fn a_node_that_others_can_follow_has_no_controls() {
+    let node = local().dev().temporary().arg("--api-sync-enabled").start().unwrap();
+    for refusal in [
+        error(&node, "evm_snapshot", json!([])),
+        error(&node, "anvil_setBalance", json!([OTHER, COIN])),
+        refused(&node, "revert", json!({"id": "1"})),
+    ] {
+        let expected =
+            "a node that others can follow has no controls: start it without api-sync-enabled";
+        assert_eq!(refusal, expected);
+    }
 }

@@ -13,7 +13,7 @@ fn x(node: &Node, method: &str, params: Value) -> Value {
     node.rpc().call("/ext/bc/X", &format!("dev.{method}"), params).unwrap()
 }
 
-fn refused(node: &Node, method: &str, params: Value) -> String {
+pub(super) fn refused(node: &Node, method: &str, params: Value) -> String {
     match node.rpc().call::<Value>("/ext/bc/X", &format!("dev.{method}"), params) {
         Err(CallError::Rpc { message, .. }) => message,
         other => panic!("{method}: {other:?}"),
