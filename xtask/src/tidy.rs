@@ -9,6 +9,7 @@ mod links;
 mod package;
 mod pages;
 mod places;
+mod selects;
 mod services;
 mod sizes;
 mod specification;
@@ -22,7 +23,7 @@ use anyhow::{Result, bail};
 pub type Rule = (&'static str, fn() -> Result<Vec<String>>);
 
 /// Every rule.
-pub const RULES: [Rule; 14] = [
+pub const RULES: [Rule; 15] = [
     ("crates depend on each other only along the arrows", arrows::breaches),
     ("source files are short", sizes::breaches),
     ("paths named in documents exist", documents::breaches),
@@ -36,6 +37,7 @@ pub const RULES: [Rule; 14] = [
     ("the container image is built with the repository's compiler", toolchain::breaches),
     ("the Debian package has its files", package::breaches),
     ("units and images give the node settings that exist", services::breaches),
+    ("the engine polls in a fixed order", selects::breaches),
     ("nothing names a place outside the repository", places::breaches),
 ];
 

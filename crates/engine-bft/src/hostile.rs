@@ -76,6 +76,7 @@ impl Hostile {
                     }
                 };
                 tokio::select! {
+                    biased;
                     () = behave(Means { context, links, scheme, history, key }) => {}
                     () = ended => {}
                 }

@@ -175,6 +175,7 @@ where
         let known = self.shared.height(view, &id_of(&payload));
         self.context.child("certify").spawn(move |_| async move {
             let verdict = tokio::select! {
+                biased;
                 () = sender.closed() => return,
                 verdict = certified => verdict,
             };

@@ -10,7 +10,7 @@ use esker_evm::rules::ForkSchedule;
 use esker_primitives::Id;
 use esker_primitives::clock::ManualClock;
 use esker_primitives::network::LOCAL_ID;
-use esker_storage::{FailPoint, FailingStore, MemoryStore};
+use esker_storage::{FailPoint, FailingStore, KvStore};
 use esker_xvm::genesis::define::{AssetDefinition, Holder, genesis};
 use esker_xvm::genesis::primary::native_asset;
 
@@ -143,10 +143,10 @@ impl Chains {
 impl Scenario for Chains {
     type Chains = World;
 
-    fn new(nodes: usize) -> Self {
-        let disk = |_| Arc::new(FailingStore::new(Arc::new(MemoryStore::new())));
+    fn new(stores: Vec<Arc<dyn KvStore>>) -> Self {
+        let nodes = stores.len();
         Self {
-            disks: (0..nodes).map(disk).collect(),
+            disks: stores.into_iter().map(|store| Arc::new(FailingStore::new(store))).collect(),
             journals: vec![Default::default(); nodes],
             txs: BTreeMap::new(),
             taken: vec![BTreeSet::new(); nodes],

@@ -11,6 +11,7 @@ pub(crate) mod network;
 mod phases;
 mod run;
 mod scenario;
+mod slow_stores;
 mod toys;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -19,8 +20,9 @@ use std::thread;
 
 use chains::{Chains, KINDS};
 use esker_primitives::sync::Mutex;
-use run::{Outcome, run_change, run_seed};
+use run::{MakeStore, Outcome, in_memory, run_change, run_seed};
 use scenario::Counts;
+use slow_stores::SlowStores;
 use toys::Toys;
 
 use crate::any_tx::What;
@@ -31,8 +33,8 @@ const SEEDS: u64 = 50;
 /// And of one in which the validators change, which has more nodes.
 const CHANGE_SEEDS: u64 = 20;
 
-/// A simulation, from a seed.
-type Run = fn(u64) -> Outcome;
+/// A simulation, from a seed, over stores.
+type Run = fn(u64, MakeStore<'_>) -> Outcome;
 
 /// Runs seeds on all cores. `test` names the test that runs a seed again. Returns what has occurred.
 fn run_seeds(run: Run, seeds: std::ops::Range<u64>, test: &str) -> Counts {
@@ -48,7 +50,8 @@ fn run_seeds(run: Run, seeds: std::ops::Range<u64>, test: &str) -> Counts {
                     if seed >= seeds.end {
                         break;
                     }
-                    let Ok(outcome) = catch_unwind(AssertUnwindSafe(|| run(seed))) else {
+                    let Ok(outcome) = catch_unwind(AssertUnwindSafe(|| run(seed, &in_memory)))
+                    else {
                         failed.fetch_min(seed, Ordering::SeqCst);
                         break;
                     };
@@ -67,14 +70,22 @@ fn run_seeds(run: Run, seeds: std::ops::Range<u64>, test: &str) -> Counts {
     std::mem::take(&mut *counts.lock())
 }
 
+/// Runs a seed twice, the second time over stores that take real time.
+fn run_twice(run: Run, seed: u64) -> Outcome {
+    let outcome = run(seed, &in_memory);
+    let slow = SlowStores::new(!seed);
+    let again = run(seed, &|| slow.open());
+    assert!(slow.delays() > 0, "the stores of seed {seed} are not slow");
+    assert_eq!(outcome, again, "seed {seed} does not decide the run");
+    outcome
+}
+
 /// Runs the seed that the environment names, twice, or all of an ordinary run.
 fn run_usual(run: Run, seeds: u64, test: &str) -> Counts {
     match std::env::var("ESKER_BFT_SEED") {
         Ok(seed) => {
             let seed: u64 = seed.parse().expect("ESKER_BFT_SEED is a number");
-            let outcome = run(seed);
-            assert_eq!(outcome, run(seed), "the seed decides the run");
-            outcome.counts
+            run_twice(run, seed).counts
         }
         Err(_) => run_seeds(run, 0..seeds, test),
     }
@@ -166,8 +177,17 @@ fn slow_real_chains_go_on_in_many_runs_while_validators_change() {
 #[test]
 fn the_same_seed_gives_the_same_run() {
     for run in [run_seed::<Toys>, run_seed::<Chains>, run_change::<Toys>] as [Run; 3] {
-        let first: Outcome = run(7);
-        assert_eq!(run(7), first);
+        let first = run_twice(run, 7);
         assert!(first.height > 0, "{first:?}");
     }
+}
+
+#[test]
+fn a_change_of_the_validators_depends_on_the_seed_alone() {
+    let toys = (0..3).map(|seed| (run_change::<Toys> as Run, seed));
+    thread::scope(|scope| {
+        for (run, seed) in toys.chain([(run_change::<Chains> as Run, 1)]) {
+            scope.spawn(move || run_twice(run, seed));
+        }
+    });
 }

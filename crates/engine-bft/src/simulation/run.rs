@@ -9,6 +9,7 @@ use commonware_runtime::{Clock as _, Handle, Runner as _, Spawner as _, Supervis
 use esker_chain::{BundleId, ChainMachine};
 use esker_primitives::Id;
 use esker_primitives::sync::Mutex;
+use esker_storage::{KvStore, MemoryStore};
 
 use super::change::{Change, NETWORK};
 use super::machine::VirtualMachine;
@@ -81,14 +82,22 @@ struct World<S: Scenario> {
     folder: tempfile::TempDir,
 }
 
+/// Makes a node's store.
+pub(super) type MakeStore<'a> = &'a dyn Fn() -> Arc<dyn KvStore>;
+
+/// A store in memory.
+pub(super) fn in_memory() -> Arc<dyn KvStore> {
+    Arc::new(MemoryStore::new())
+}
+
 /// Runs a seed; panics if a rule is broken. Every fifth one loses all nodes at once in the middle.
-pub(super) fn run_seed<S: Scenario + Send + 'static>(seed: u64) -> Outcome {
-    run_world(seed, World::<S>::new(seed, NODES))
+pub(super) fn run_seed<S: Scenario + Send + 'static>(seed: u64, store: MakeStore<'_>) -> Outcome {
+    run_world(seed, World::<S>::new(seed, NODES, store))
 }
 
 /// As [`run_seed`], with a fifth node and a change of the validators.
-pub(super) fn run_change<S: Scenario + Send + 'static>(seed: u64) -> Outcome {
-    let mut world = World::<S>::new(seed, NODES + 1);
+pub(super) fn run_change<S: Scenario + Send + 'static>(seed: u64, store: MakeStore<'_>) -> Outcome {
+    let mut world = World::<S>::new(seed, NODES + 1, store);
     world.change = Some(Change::new(&world.keys, &mut world.random));
     run_world(seed, world)
 }
@@ -117,11 +126,11 @@ fn run_world<S: Scenario + Send + 'static>(seed: u64, mut world: World<S>) -> Ou
 }
 
 impl<S: Scenario> World<S> {
-    fn new(seed: u64, nodes: usize) -> Self {
+    fn new(seed: u64, nodes: usize, store: MakeStore<'_>) -> Self {
         let keys = (0..nodes).map(|node| ValidatorKey::from_bytes(&[node as u8 + 1; 32])).collect();
         let mut world = Self {
             keys,
-            scenario: S::new(nodes),
+            scenario: S::new((0..nodes).map(|_| store()).collect()),
             nodes: Vec::new(),
             runs: 0,
             skews: Vec::new(),

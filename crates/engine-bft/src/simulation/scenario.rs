@@ -6,6 +6,7 @@ use std::sync::Arc;
 use esker_chain::forward::ExchangePools;
 use esker_chain::{Bundle, Machine};
 use esker_primitives::clock::ManualClock;
+use esker_storage::KvStore;
 
 /// Undecided bundles of a machine: few, so that the limit is reached.
 pub(super) const MAX_UNDECIDED: usize = 8;
@@ -51,7 +52,8 @@ pub(super) trait Scenario {
     /// A node's open chains.
     type Chains: Send;
 
-    fn new(nodes: usize) -> Self;
+    /// Over a new store for each node.
+    fn new(stores: Vec<Arc<dyn KvStore>>) -> Self;
 
     /// Opens a node's chains over what it has written.
     fn open(&mut self, node: usize) -> Opened<Self::Chains>;

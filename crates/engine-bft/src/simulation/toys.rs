@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use esker_chain::{ChainVm, Machine, MachineConfig};
-use esker_storage::{KvStore, MemoryStore};
+use esker_storage::KvStore;
 
 use super::scenario::{Counts, MAX_UNDECIDED, Opened, Random, Running, SEND_AGAIN, Scenario};
 use crate::toy::{Toy, World};
@@ -45,9 +45,7 @@ impl Toys {
 impl Scenario for Toys {
     type Chains = Arc<Toy>;
 
-    fn new(nodes: usize) -> Self {
-        let store = |_| Arc::new(MemoryStore::new()) as Arc<dyn KvStore>;
-        let stores = (0..nodes).map(store).collect();
+    fn new(stores: Vec<Arc<dyn KvStore>>) -> Self {
         Self { stores, sent: BTreeMap::new(), is_final: BTreeMap::new() }
     }
 
