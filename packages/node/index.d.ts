@@ -46,7 +46,7 @@ export interface CallOptions {
   timeoutMs?: number;
 }
 
-/** A node that could not be started, used or stopped; its message ends with the node's last log lines. */
+/** A node that could not be started, used or stopped; its message ends with the node's last log lines, if it has run. */
 export class EskerError extends Error {}
 
 /** A refusal by the node. */

@@ -1,11 +1,12 @@
 // Starts `esker dev` for tests, and ends it with them.
 import { spawn } from 'node:child_process';
-import { closeSync, mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs';
+import { randomUUID } from 'node:crypto';
+import { closeSync, openSync, readFileSync, rmSync, unlinkSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { lastLines } from './log.js';
-import { RpcError, call } from './rpc.js';
+import { RpcError, bodyOf, call, pathOf } from './rpc.js';
 
 export { RpcError } from './rpc.js';
 
@@ -19,7 +20,7 @@ const POLL_MS = 10;
 const onExit = new Set();
 process.once('exit', () => onExit.forEach((stop) => stop()));
 
-/** A node that could not be started, used or stopped; its message ends with the node's last log lines. */
+/** A node that could not be started, used or stopped; its message ends with the node's last log lines, if it has run. */
 export class EskerError extends Error {
   constructor(message, options) {
     super(message, options);
@@ -67,7 +68,7 @@ function spawnError(binary, isOnPath, error) {
 /** A running node; made by `startNode`. */
 export class EskerNode {
   #child;
-  /** Open for reading; undefined when the node was stopped. */
+  /** Open for writing and reading; undefined when the node was stopped. */
   #log;
   #stoppedLines = '';
   /** Resolves with what an error says of the end of the process. */
@@ -105,7 +106,7 @@ export class EskerNode {
         return;
       }
       if (isEnded) throw this.#error(`the node ended: ${describe(await this.#ended)}`);
-      if (Date.now() >= deadline) throw this.#error(`still not so after ${timeoutMs} ms: the node is ready`);
+      if (Date.now() >= deadline) throw this.#lateError(timeoutMs, 'the node is ready');
       await pause(POLL_MS);
     }
   }
@@ -124,10 +125,12 @@ export class EskerNode {
 
   /** Calls a method of any namespace. */
   async rpc(method, params, { path, timeoutMs = CALL_TIMEOUT_MS } = {}) {
+    const url = this.url + (path ?? pathOf(method));
+    const body = bodyOf(method, params);
     try {
-      return await call(this.url, method, params, { path, timeoutMs });
+      return await call(url, method, body, timeoutMs);
     } catch (error) {
-      if (error instanceof RpcError || error instanceof TypeError && !error.cause) throw error;
+      if (error instanceof RpcError) throw error;
       throw this.#error(`${method}: ${error.cause?.message || error.cause?.code || error.message}`, error);
     }
   }
@@ -140,7 +143,9 @@ export class EskerNode {
   /** Goes back to a snapshot, which is then gone with all later ones. */
   async revert(id) {
     const { success } = await this.rpc('dev.revert', { id });
-    if (!success) throw new EskerError(`snapshot ${id} is gone: it, or an earlier one, was reverted already`);
+    if (!success) {
+      throw this.#error(`snapshot ${id} is gone: it, or an earlier one, was reverted already, or the node was reset`);
+    }
   }
 
   /** Runs a function and goes back to where the node was before it, also if it fails. */
@@ -184,7 +189,7 @@ export class EskerNode {
     for (;;) {
       const receipt = await this.rpc('eth_getTransactionReceipt', [hash]);
       if (receipt !== null) return receipt;
-      if (Date.now() >= deadline) throw this.#error(`still not so after ${timeoutMs} ms: a block has ${hash}`);
+      if (Date.now() >= deadline) throw this.#lateError(timeoutMs, `a block has ${hash}`);
       await pause(POLL_MS);
     }
   }
@@ -219,6 +224,10 @@ export class EskerNode {
     if (error) throw error;
   }
 
+  #lateError(timeoutMs, what) {
+    return this.#error(`timed out after ${timeoutMs / 1000} s: waiting until ${what}`);
+  }
+
   #error(message, cause) {
     return new EskerError(`${message}\n${this.lastLines}`, { cause });
   }
@@ -234,37 +243,60 @@ function describe({ code, signal }) {
   return signal ? `signal ${signal}` : `exit code ${code}`;
 }
 
+/** A name in the folder of temporary files that nothing else has. */
+function temporaryPath(suffix) {
+  return join(tmpdir(), `esker-dev-${randomUUID()}${suffix}`);
+}
+
+/** Opens the file for the node's output, for writing and reading. One of our own has no name: it goes with the processes. */
+function openLog(logFile) {
+  const path = logFile ?? temporaryPath('.log');
+  try {
+    if (logFile) return openSync(path, 'w+');
+    const log = openSync(path, 'wx+', 0o600);
+    unlinkSync(path);
+    return log;
+  } catch (error) {
+    throw new EskerError(`${path}: ${error.message}`, { cause: error });
+  }
+}
+
+/** Starts a process; resolves when the binary runs. */
+async function spawned(binary, args, log) {
+  const child = spawn(binary, args, { stdio: ['pipe', log, log], env: environment() });
+  child.stdin.on('error', () => {});
+  await new Promise((resolve, reject) => {
+    child.once('spawn', resolve);
+    child.on('error', reject);
+  });
+  return child;
+}
+
 /** Starts a node and waits until it serves. */
 export async function startNode(options = {}) {
-  const scratch = mkdtempSync(join(tmpdir(), 'esker-dev-'));
-  let node;
+  // The node removes it when it stops, so that nothing is left if this process ends meanwhile.
+  const readyFile = temporaryPath('.json');
+  const args = argumentsOf(options, readyFile);
+  const binary = options.binary ?? (process.env.ESKER_BIN || 'esker');
+  const isOnPath = options.binary === undefined && !process.env.ESKER_BIN;
+  const log = openLog(options.logFile);
+  let child;
   try {
-    const readyFile = join(scratch, 'ready.json');
-    const args = argumentsOf(options, readyFile);
-    const binary = options.binary ?? (process.env.ESKER_BIN || 'esker');
-    const isOnPath = options.binary === undefined && !process.env.ESKER_BIN;
-    const log = options.logFile ?? join(scratch, 'output.txt');
-    const output = openSync(log, 'w');
-    let child;
-    try {
-      child = spawn(binary, args, { stdio: ['pipe', output, output], env: environment() });
-    } finally {
-      closeSync(output);
-    }
-    child.stdin.on('error', () => {});
-    await new Promise((resolve, reject) => {
-      child.once('spawn', resolve);
-      child.on('error', (error) => reject(spawnError(binary, isOnPath, error)));
-    });
-    node = new EskerNode(child, openSync(log, 'r'));
+    child = await spawned(binary, args, log);
+  } catch (error) {
+    closeSync(log);
+    throw spawnError(binary, isOnPath, error);
+  }
+  const node = new EskerNode(child, log);
+  try {
     await node.waitReady(readyFile, options.startTimeoutMs ?? START_TIMEOUT_MS);
     return node;
   } catch (error) {
-    if (node) await node.stop().catch(() => {});
+    await node.stop().catch(() => {});
     throw error;
   } finally {
-    // The log is open: nothing is left if this process is killed.
-    rmSync(scratch, { recursive: true, force: true });
+    // The second one is of a node that was killed while it wrote the first.
+    for (const file of [readyFile, `${readyFile}.new`]) rmSync(file, { force: true });
   }
 }
 

@@ -3,9 +3,11 @@
 /** Paths of the namespaces whose methods have a dot; methods without one are of the C-Chain. */
 const PATHS = {
   admin: '/ext/admin',
+  avax: '/ext/bc/C/nat',
   avm: '/ext/bc/X',
   dev: '/ext/bc/X',
   health: '/ext/health',
+  index: '/ext/index/X/block',
   info: '/ext/info',
   keystore: '/ext/keystore',
   nat: '/ext/bc/C/nat',
@@ -14,6 +16,8 @@ const PATHS = {
   xvm: '/ext/bc/X',
 };
 const C_PATH = '/ext/bc/C/rpc';
+/** Most characters of a reply in an error. */
+const MAX_REPLY_LENGTH = 1000;
 
 /** A refusal by the node. */
 export class RpcError extends Error {
@@ -35,22 +39,32 @@ export function pathOf(method) {
   return path;
 }
 
-/** Calls a method; a refusal is an `RpcError`. */
-export async function call(url, method, params, { path = pathOf(method), timeoutMs }) {
-  const body = { jsonrpc: '2.0', id: 1, method, params: params ?? (method.includes('.') ? {} : []) };
-  const reply = await fetch(url + path, {
+/** The text of a request. */
+export function bodyOf(method, params) {
+  const request = { jsonrpc: '2.0', id: 1, method, params: params ?? (method.includes('.') ? {} : []) };
+  return JSON.stringify(request, (_, value) => (typeof value === 'bigint' ? `0x${value.toString(16)}` : value));
+}
+
+/** Posts a request; a refusal is an `RpcError`. */
+export async function call(url, method, body, timeoutMs) {
+  const reply = await fetch(url, {
     method: 'POST',
     headers: { 'Content-Type': 'application/json' },
-    body: JSON.stringify(body, (_, value) => (typeof value === 'bigint' ? `0x${value.toString(16)}` : value)),
+    body,
     signal: AbortSignal.timeout(timeoutMs),
   });
   const text = await reply.text();
-  let answer;
+  if (reply.status !== 200) throw new Error(`status ${reply.status}: ${text.slice(0, MAX_REPLY_LENGTH)}`);
+  const { error, result } = parsed(text) ?? {};
+  if (typeof error === 'object' && error !== null) throw new RpcError(method, error);
+  if (result === undefined) throw new Error(`unexpected reply: ${text.slice(0, MAX_REPLY_LENGTH)}`);
+  return result;
+}
+
+function parsed(text) {
   try {
-    answer = JSON.parse(text);
+    return JSON.parse(text);
   } catch {
-    throw new Error(`status ${reply.status}: ${text.slice(0, 1000)}`);
+    return undefined;
   }
-  if (answer.error) throw new RpcError(method, answer.error);
-  return answer.result;
 }

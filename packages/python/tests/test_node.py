@@ -9,9 +9,11 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 import urllib.request
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -49,7 +51,8 @@ def refused(text: str, **options: object) -> None:
 
 def test_accounts_addresses_and_calls() -> None:
     mnemonic = "abandon " * 11 + "about"
-    with start_node(accounts=3, balance=7, timestamp=2_000_000_000, mnemonic=mnemonic) as node:
+    options = {"accounts": 3, "balance": 7, "timestamp": 2_000_000_000, "mnemonic": mnemonic}
+    with start_node(**options, args=["--index-enabled"]) as node:
         assert len(node.accounts) == 3
         first = node.accounts[0]
         assert first.c_address == "0x9858EfFD232B4033E47d90003D41EC34EcaEda94"
@@ -60,6 +63,10 @@ def test_accounts_addresses_and_calls() -> None:
         assert held["balance"] == "7000000000"
         assert node.rpc("info.getNetworkID")["networkID"] == "12345"
         assert node.rpc("rpc.discover", {}, path="/ext/bc/X")
+        assert node.rpc("avax.version")
+        with pytest.raises(RpcError) as refusal:
+            node.rpc("index.isAccepted", {"id": "x"})
+        assert refusal.value.method == "index.isAccepted"
         with pytest.raises(ValueError, match="which path"):
             node.rpc("rpc.discover")
         with pytest.raises(RpcError) as refusal:
@@ -89,7 +96,8 @@ def test_blocks_time_and_snapshots() -> None:
         node.revert(snapshot)
         assert height(node) == 0
         assert node.time() < now + 1000
-        with pytest.raises(EskerError, match="snapshot 1 is gone"):
+        gone = r"^snapshot 1 is gone: it, or an earlier one, was reverted already, or the node was reset\n(.|\n)*Try"
+        with pytest.raises(EskerError, match=gone):
             node.revert(snapshot)
         with pytest.raises(RpcError, match="is lower than"):
             node.set_time(5)
@@ -104,21 +112,83 @@ def test_blocks_time_and_snapshots() -> None:
         assert height(node) == 0
         with pytest.raises(EskerError, match="is gone"), node.isolated():
             node.rpc("dev.reset")
+        with pytest.raises(ZeroDivisionError), node.isolated():
+            node.rpc("dev.reset")
+            _ = 1 // 0
 
         tx = {"from": node.accounts[0].c_address, "to": OTHER, "value": hex(5)}
         assert node.wait_receipt(node.rpc("eth_sendTransaction", [tx]))["status"] == "0x1"
-        with pytest.raises(EskerError, match="still not so after 0.05 s: a block has 0x0000"):
+        with pytest.raises(EskerError, match="^timed out after 0.05 s: waiting until a block has 0x0000"):
             node.wait_receipt("0x" + "0" * 64, timeout=0.05)
+
+
+@contextmanager
+def server_of(*replies: bytes) -> Iterator[str]:
+    """The address of a server that gives each connection the next of some replies, and closes it."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        server.settimeout(PATIENCE_S)
+
+        def serve() -> None:
+            for reply in replies:
+                client, _ = server.accept()
+                client.settimeout(PATIENCE_S)
+                with client, client.makefile("rb") as request:
+                    lines = iter(request.readline, b"\r\n")
+                    sizes = [int(line[15:]) for line in lines if line.lower().startswith(b"content-length:")]
+                    request.read(sizes[0])
+                    client.sendall(reply)
+
+        thread = threading.Thread(target=serve, daemon=True)
+        thread.start()
+        yield f"http://127.0.0.1:{server.getsockname()[1]}"
+        thread.join(PATIENCE_S)
+        assert not thread.is_alive(), "not every reply was asked for"
+
+
+def test_answers_that_are_none() -> None:
+    error = b'{"error":{"code":-32005,"message":"limit exceeded"}}'
+    cases = [
+        (429, error, "status 429: .*limit exceeded"),
+        (201, b'{"result":1}', "status 201: "),
+        (200, b"", "unexpected reply: "),
+        (200, b"null", "unexpected reply: null"),
+        (200, b"[1]", r"unexpected reply: \[1\]"),
+        (200, b'{"id":1}', 'unexpected reply: {"id":1}'),
+        (200, b'{"error":"no"}', 'unexpected reply: {"error":"no"}'),
+    ]
+    good = [(200, b'{"result":null}'), (200, error)]
+    heads = [
+        b"HTTP/1.1 %d Status\r\nContent-Length: %d\r\n\r\n%s" % (status, len(text), text)
+        for status, text, *_ in [*cases, *good]
+    ]
+    cut = [b"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n{", b"not HTTP\r\n\r\n"]
+    with start_node() as node, server_of(*heads, *cut) as url:
+        node.url = url
+        for _, _, expected in cases:
+            with pytest.raises(EskerError, match=f"^eth_chainId: {expected}"):
+                node.rpc("eth_chainId")
+        assert node.rpc("eth_chainId") is None
+        with pytest.raises(RpcError, match="^limit exceeded$") as refusal:
+            node.rpc("eth_chainId")
+        assert refusal.value.code == -32005
+        for _ in cut:
+            with pytest.raises(EskerError, match=r"^eth_chainId: (.|\n)*Try"):
+                node.rpc("eth_chainId")
 
 
 def test_starts_that_fail_say_why(tmp_path: Path) -> None:
     refused("^starting no/such/esker: ", binary="no/such/esker")
+    refused("^starting .*esker: .*Not a directory", binary=f"{sys.executable}/esker")
+    refused("^starting : ", binary="")
+    refused("^starting .*: .*Argument list too long", args=["x" * (1 << 22)])
+    refused("^starting .*: embedded null byte", args=["\0"])
     fixture = tmp_path / "fixture.json"
     fixture.write_text('{"assetz": []}')
     refused(r"^the node ended: exit code 2\n(.|\n)*assetz: unknown field", fixture=fixture)
     refused(r"^the node ended: exit code 2\n(.|\n)*--no-such-flag", args=["--no-such-flag"])
-    refused("^still not so after 0 s: the node is ready", start_timeout=0)
-    refused("^starting .*none/log", log_file=tmp_path / "none" / "log")
+    refused("^timed out after 0 s: waiting until the node is ready", start_timeout=0.0)
+    log = tmp_path / "none" / "log"
+    refused(f"^{re.escape(str(log))}: No such file", log_file=log)
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         refused(rf"^the node ended: exit code 4\n(.|\n)*{port}", http_port=port)
@@ -148,7 +218,7 @@ def test_a_node_that_is_gone_is_reported_with_its_last_lines() -> None:
     until("it is gone", lambda: not is_running(node.pid))
     with pytest.raises(EskerError, match=r"^dev.snapshot: (.|\n)*Try"):
         node.snapshot()
-    with pytest.raises(EskerError, match="^the node ended: signal 9"):
+    with pytest.raises(EskerError, match="^the node ended: signal SIGKILL"):
         node.stop()
     node.stop()
     assert "Try" in node.last_lines
@@ -157,7 +227,7 @@ def test_a_node_that_is_gone_is_reported_with_its_last_lines() -> None:
 def test_a_node_that_does_not_stop_is_killed() -> None:
     node = start_node()
     os.kill(node.pid, signal.SIGSTOP)
-    with pytest.raises(EskerError, match="^the node ended: signal 9"):
+    with pytest.raises(EskerError, match="^the node ended: signal SIGKILL"):
         node.stop()
     assert not is_running(node.pid)
 
@@ -168,25 +238,75 @@ def test_a_failing_use_of_a_node_ends_it_too() -> None:
     assert not is_running(node.pid)
 
 
-def script(last: str, folder: Path) -> tuple[subprocess.Popen[bytes], int]:
-    """Runs a script that prints the number of a node's process; the script's process, and that number."""
-    source = f"import esker_dev, time\nnode = esker_dev.start_node()\nprint(node.pid, flush=True)\n{last}"
+@contextmanager
+def run(source: str, folder: Path) -> Iterator[subprocess.Popen[bytes]]:
+    """Runs a script, which is killed at the end of the block."""
     env = {**os.environ, "TMPDIR": str(folder)}
     process = subprocess.Popen([sys.executable, "-c", source], stdout=subprocess.PIPE, env=env)
-    return process, int(process.stdout.readline())
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.wait(PATIENCE_S)
+        process.stdout.close()
+
+
+@contextmanager
+def script(last: str, folder: Path) -> Iterator[tuple[subprocess.Popen[bytes], int]]:
+    """Runs a script that prints the number of a node's process; the script's process, and that number."""
+    source = f"import esker_dev, time\nnode = esker_dev.start_node()\nprint(node.pid, flush=True)\n{last}"
+    with run(source, folder) as process:
+        deadline = threading.Timer(PATIENCE_S, process.kill)
+        deadline.start()
+        line = process.stdout.readline()
+        deadline.cancel()
+        assert line, "the script has printed nothing"
+        yield process, int(line)
 
 
 def test_a_script_that_forgets_its_node_ends_it(tmp_path: Path) -> None:
-    process, pid = script("", tmp_path)
-    assert process.wait(PATIENCE_S) == 0
-    until("the node is gone", lambda: not is_running(pid))
+    with script("", tmp_path) as (process, pid):
+        assert process.wait(PATIENCE_S) == 0
+        until("the node is gone", lambda: not is_running(pid))
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_node_that_no_variable_has_runs_until_the_end(tmp_path: Path) -> None:
+    source = """
+import esker_dev, gc, socket
+node = esker_dev.start_node()
+ready = node.ready
+del node
+gc.collect()
+socket.create_connection(("127.0.0.1", int(ready["url"].rpartition(":")[2])), 60).close()
+print(ready["pid"])
+"""
+    with run(source, tmp_path) as process:
+        pid, _ = process.communicate(timeout=PATIENCE_S)
+        assert process.returncode == 0
+        until("the node is gone", lambda: not is_running(int(pid)))
     assert list(tmp_path.iterdir()) == []
 
 
 def test_a_node_ends_with_a_process_that_is_killed(tmp_path: Path) -> None:
-    process, pid = script("time.sleep(600)", tmp_path)
-    assert is_running(pid)
-    process.kill()
-    process.wait(PATIENCE_S)
-    until("the node is gone", lambda: not is_running(pid))
+    with script("time.sleep(600)", tmp_path) as (process, pid):
+        assert is_running(pid)
+        process.kill()
+        process.wait(PATIENCE_S)
+        until("the node is gone", lambda: not is_running(pid))
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("name", ["TERM", "KILL"])
+def test_nothing_is_left_of_a_start_that_a_signal_ends(tmp_path: Path, name: str) -> None:
+    folder, pid_file, binary = tmp_path / "tmp", tmp_path / "pid", tmp_path / "binary"
+    folder.mkdir()
+    lines = ["#!/bin/sh", f"echo $$ > '{pid_file}'", f"kill -{name} $PPID", f"exec '{os.environ['ESKER_BIN']}' \"$@\""]
+    binary.write_text("\n".join(lines))
+    binary.chmod(0o700)
+    with run(f"import esker_dev\nesker_dev.start_node(binary={str(binary)!r})", folder) as process:
+        assert process.wait(PATIENCE_S) == -signal.Signals[f"SIG{name}"]
+        until("the script of the binary runs", pid_file.exists)
+        pid = int(pid_file.read_text())
+        until("the node is gone", lambda: not is_running(pid))
+    assert list(folder.iterdir()) == []

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+import atexit
+import http.client
 import json
 import os
-import shutil
+import signal
 import subprocess
 import tempfile
 import time
-import weakref
+import uuid
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Any, BinaryIO
 
-from ._rpc import call, path_of
+from ._rpc import body_of, call, path_of
 
 _START_TIMEOUT_S = 60.0
 _CALL_TIMEOUT_S = 60.0
@@ -27,9 +29,12 @@ _POLL_S = 0.01
 _MAX_LOG_BYTES = 32 * 1024
 _MAX_LOG_LINES = 100
 
+# Stopped at the end of the interpreter, and kept until then, whether or not a test keeps them.
+_running: set[Node] = set()
+
 
 class EskerError(Exception):
-    """A node that could not be started, used or stopped; its text ends with the node's last log lines."""
+    """A node that could not be started, used or stopped; its text ends with the node's last log lines, if it has run."""
 
 
 @dataclass(frozen=True)
@@ -54,10 +59,10 @@ class Node:
 
     def __init__(self, process: subprocess.Popen[bytes], log: BinaryIO) -> None:
         self._process = process
+        # Open for reading and writing. Its position is the node's, too.
         self._log = log
-        # Also when this object is collected, or the interpreter ends.
-        self._discard = weakref.finalize(self, _discard, process, log)
         self._stopped_lines = ""
+        _running.add(self)
         self.ready: dict[str, Any] = {}
         """The line that the node writes when it is ready: addresses, IDs of chains and asset."""
         self.url = ""
@@ -79,8 +84,13 @@ class Node:
         """The last lines that the node has written."""
         if self._log.closed:
             return self._stopped_lines
-        self._log.seek(max(0, self._log.seek(0, os.SEEK_END) - _MAX_LOG_BYTES))
-        text = self._log.read(_MAX_LOG_BYTES).decode(errors="replace")
+        file = self._log.fileno()
+        size = os.fstat(file).st_size
+        if size == 0:
+            # Also of a terminal, which can't be read at a position.
+            return ""
+        begin = max(0, size - _MAX_LOG_BYTES)
+        text = os.pread(file, _MAX_LOG_BYTES, begin).decode(errors="replace")
         return "\n".join(text.splitlines()[-_MAX_LOG_LINES:])
 
     def rpc(
@@ -92,10 +102,11 @@ class Node:
         timeout: float = _CALL_TIMEOUT_S,
     ) -> Any:
         """Calls a method of any namespace; `timeout` in seconds. A refusal is an `RpcError`."""
-        path = path_of(method) if path is None else path
+        url = self.url + (path_of(method) if path is None else path)
+        body = body_of(method, params)
         try:
-            return call(self.url, path, method, params, timeout)
-        except (OSError, ValueError) as error:
+            return call(url, method, body, timeout)
+        except (OSError, http.client.HTTPException, ValueError) as error:
             raise self._error(f"{method}: {error}") from error
 
     def snapshot(self) -> str:
@@ -105,7 +116,9 @@ class Node:
     def revert(self, snapshot: str) -> None:
         """Goes back to a snapshot, which is then gone with all later ones."""
         if not self.rpc("dev.revert", {"id": snapshot})["success"]:
-            raise EskerError(f"snapshot {snapshot} is gone: it, or an earlier one, was reverted already")
+            raise self._error(
+                f"snapshot {snapshot} is gone: it, or an earlier one, was reverted already, or the node was reset"
+            )
 
     @contextmanager
     def isolated(self) -> Iterator[Node]:
@@ -113,8 +126,12 @@ class Node:
         snapshot = self.snapshot()
         try:
             yield self
-        finally:
-            self.revert(snapshot)
+        except BaseException:
+            # The first failure is the one to show.
+            with suppress(Exception):
+                self.revert(snapshot)
+            raise
+        self.revert(snapshot)
 
     def mine(self, blocks: int = 1, interval: int = 0) -> None:
         """Makes blocks on the C-Chain, also empty ones, each `interval` seconds later than it would be."""
@@ -140,23 +157,18 @@ class Node:
             if receipt is not None:
                 return receipt
             if time.monotonic() >= deadline:
-                raise self._error(f"still not so after {timeout} s: a block has {tx_hash}")
+                raise self._late_error(timeout, f"a block has {tx_hash}")
             time.sleep(_POLL_S)
 
     def stop(self) -> None:
         """Stops the node; it is gone when this returns. A second call does nothing."""
-        if not self._discard.alive:
+        if self not in _running:
             return
-        if self._process.poll() is None:
-            self._process.terminate()
-        try:
-            status = self._process.wait(_STOP_TIMEOUT_S)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            status = self._process.wait()
+        status = self._end()
         error = None if status == 0 else self._error(f"the node ended: {_describe(status)}")
         self._stopped_lines = self.last_lines
-        self._discard()
+        self._log.close()
+        _running.discard(self)
         if error is not None:
             raise error
 
@@ -189,7 +201,7 @@ class Node:
             if status is not None:
                 raise self._error(f"the node ended: {_describe(status)}")
             if time.monotonic() >= deadline:
-                raise self._error(f"still not so after {timeout} s: the node is ready")
+                raise self._late_error(timeout, "the node is ready")
             time.sleep(_POLL_S)
         self.ready = ready
         self.url = ready["url"]
@@ -204,6 +216,22 @@ class Node:
             )
             for account in ready["accounts"]
         ]
+
+    def _end(self) -> int:
+        """Ends the process, whatever its state is; how it ended."""
+        if self._process.poll() is None:
+            self._process.terminate()
+        try:
+            status = self._process.wait(_STOP_TIMEOUT_S)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            status = self._process.wait()
+        if self._process.stdin is not None:
+            self._process.stdin.close()
+        return status
+
+    def _late_error(self, timeout: float, what: str) -> EskerError:
+        return self._error(f"timed out after {timeout:g} s: waiting until {what}")
 
     def _error(self, text: str) -> EskerError:
         return EskerError(f"{text}\n{self.last_lines}")
@@ -243,8 +271,8 @@ def start_node(
     """
     named = os.environ.get("ESKER_BIN")
     program = os.fspath(binary) if binary is not None else named or "esker"
-    scratch = Path(tempfile.mkdtemp(prefix="esker-dev-"))
-    ready_file = scratch / "ready.json"
+    # The node removes it when it stops, so that nothing is left if this process ends meanwhile.
+    ready_file = _temporary_folder() / f"esker-dev-{uuid.uuid4()}.json"
     command = [program, "dev", "--http-port", str(http_port), "--evm-port", str(evm_port)]
     command += ["--ready-file", str(ready_file), "--stop-with-input"]
     for flag, value in (
@@ -258,46 +286,60 @@ def start_node(
         if value is not None:
             command += [flag, os.fspath(value) if isinstance(value, os.PathLike) else str(value)]
     command += args
-    log = scratch / "output.txt" if log_file is None else Path(log_file)
     # The node would take such variables for settings.
     env = {name: value for name, value in os.environ.items() if not name.startswith("ESKER_")}
+    log = _open_log(log_file)
     try:
-        with log.open("wb") as output:
-            process = subprocess.Popen(
-                command, stdin=subprocess.PIPE, stdout=output, stderr=output, env=env
-            )
-        node = Node(process, log.open("rb", buffering=0))
-        try:
-            node._wait_ready(ready_file, start_timeout)
-        except BaseException:
-            node._discard()
-            raise
-        return node
-    except OSError as error:
+        process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=log, stderr=log, env=env)
+    except (OSError, ValueError) as error:
+        log.close()
         if isinstance(error, FileNotFoundError) and binary is None and not named and error.filename == program:
             raise EskerError(
                 "there is no `esker` on the PATH: build it (`cargo build --release` makes target/release/esker) and put it "
                 "on the PATH, or name it in ESKER_BIN or with the parameter `binary`"
             ) from error
         raise EskerError(f"starting {program}: {error}") from error
+    node = Node(process, log)
+    try:
+        node._wait_ready(ready_file, start_timeout)
+    except BaseException:
+        with suppress(EskerError):
+            node.stop()
+        raise
     finally:
-        # The log is open: nothing is left if this process is killed.
-        shutil.rmtree(scratch, ignore_errors=True)
+        # The second one is of a node that was killed while it wrote the first.
+        for file in (ready_file, f"{ready_file}.new"):
+            Path(file).unlink(missing_ok=True)
+    return node
 
 
-def _discard(process: subprocess.Popen[bytes], log: BinaryIO) -> None:
-    """Ends a node, whatever its state is."""
-    if process.poll() is None:
-        process.terminate()
-        try:
-            process.wait(_STOP_TIMEOUT_S)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
-    if process.stdin is not None:
-        process.stdin.close()
-    log.close()
+@atexit.register
+def _end_running() -> None:
+    for node in list(_running):
+        node._end()
+
+
+def _temporary_folder() -> Path:
+    try:
+        return Path(tempfile.gettempdir())
+    except OSError as error:
+        raise EskerError(f"a temporary folder: {error.strerror}") from error
+
+
+def _open_log(log_file: str | os.PathLike[str] | None) -> BinaryIO:
+    """Opens the file for a node's output, for writing and reading; without a name one that goes with the processes."""
+    try:
+        if log_file is None:
+            return tempfile.TemporaryFile(buffering=0)
+        return open(log_file, "w+b", buffering=0)
+    except OSError as error:
+        raise EskerError(f"{log_file or 'a temporary file'}: {error.strerror or error}") from error
 
 
 def _describe(status: int) -> str:
-    return f"signal {-status}" if status < 0 else f"exit code {status}"
+    if status >= 0:
+        return f"exit code {status}"
+    try:
+        return f"signal {signal.Signals(-status).name}"
+    except ValueError:
+        return f"signal {-status}"

@@ -10,9 +10,11 @@ from typing import Any
 # Paths of the namespaces whose methods have a dot; methods without one are of the C-Chain.
 _PATHS = {
     "admin": "/ext/admin",
+    "avax": "/ext/bc/C/nat",
     "avm": "/ext/bc/X",
     "dev": "/ext/bc/X",
     "health": "/ext/health",
+    "index": "/ext/index/X/block",
     "info": "/ext/info",
     "keystore": "/ext/keystore",
     "nat": "/ext/bc/C/nat",
@@ -21,6 +23,8 @@ _PATHS = {
     "xvm": "/ext/bc/X",
 }
 _C_PATH = "/ext/bc/C/rpc"
+# Most bytes of a reply in an error.
+_MAX_REPLY_BYTES = 1000
 # The node is on this machine: no proxy.
 _OPENER = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
@@ -46,20 +50,37 @@ def path_of(method: str) -> str:
     return _PATHS[namespace]
 
 
-def call(url: str, path: str, method: str, params: Any, timeout: float) -> Any:
-    """The result of a method; OSError or ValueError where there is no answer."""
+def body_of(method: str, params: Any) -> bytes:
+    """The text of a request."""
     if params is None:
         params = {} if "." in method else []
-    body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}).encode()
-    request = urllib.request.Request(url + path, body, {"Content-Type": "application/json"})
+    return json.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}).encode()
+
+
+def call(url: str, method: str, body: bytes, timeout: float) -> Any:
+    """Posts a request; OSError, HTTPException or ValueError where there is no answer."""
+    request = urllib.request.Request(url, body, {"Content-Type": "application/json"})
     try:
-        with _OPENER.open(request, timeout=timeout) as reply:
-            text = reply.read()
-    except urllib.error.HTTPError as refusal:
-        with refusal:
-            raise ValueError(f"status {refusal.code}: {refusal.read(1000).decode(errors='replace')}") from None
-    answer = json.loads(text)
+        reply = _OPENER.open(request, timeout=timeout)
+    except urllib.error.HTTPError as error:
+        reply = error
+    with reply:
+        status, text = reply.status, reply.read()
+    start = text[:_MAX_REPLY_BYTES].decode(errors="replace")
+    if status != 200:
+        raise ValueError(f"status {status}: {start}")
+    answer = _parsed(text)
     error = answer.get("error")
-    if error is not None:
-        raise RpcError(method, error["code"], error["message"], error.get("data"))
+    if isinstance(error, dict):
+        raise RpcError(method, error.get("code", 0), error.get("message", ""), error.get("data"))
+    if "result" not in answer:
+        raise ValueError(f"unexpected reply: {start}")
     return answer["result"]
+
+
+def _parsed(text: bytes) -> dict[str, Any]:
+    try:
+        answer = json.loads(text)
+    except ValueError:
+        answer = None
+    return answer if isinstance(answer, dict) else {}
