@@ -9,7 +9,7 @@ use alloy_primitives::{Address, B256, U256};
 use esker_client::evm::Receipt;
 use esker_client::{CallError, ChainParams, DevClient, EvmClient, RpcClient, Wallet, XvmClient};
 use esker_primitives::sync::Mutex;
-use esker_primitives::{PrivateKey, ShortId, address};
+use esker_primitives::{PrivateKey, ShortId, address, network};
 use parking_lot::ReentrantMutex;
 use serde::Deserialize;
 
@@ -139,6 +139,11 @@ fn binary(given: Option<PathBuf>, variable: Option<OsString>) -> (PathBuf, &'sta
         (None, Some(named)) => (named.into(), " (of ESKER_BIN)"),
         (None, None) => (BINARY.into(), ""),
     }
+}
+
+/// Prefix of the addresses of `esker dev`.
+fn hrp() -> &'static str {
+    network::hrp(network::LOCAL_ID)
 }
 
 /// Says where the name of the binary that can't be started is from.
@@ -322,7 +327,8 @@ impl DevNode {
             let added = self.dev().add_balance(account, wei);
             return added.map_err(|error| self.call_error("adding to a balance", error));
         }
-        let parts = address::split(address).ok().filter(|(chain, ..)| chain == "X");
+        let parts = address::split(address).ok();
+        let parts = parts.filter(|(chain, prefix, _)| chain == "X" && prefix == hrp());
         let to = parts.and_then(|(_, _, bytes)| ShortId::from_slice(&bytes).ok());
         let Some(to) = to else { return Err(Error::Address(address.to_owned())) };
         let _one_at_a_time = self.paying.lock();

@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use esker_client::{CallError, WalletError};
 
-/// Why a node could not be started, used or stopped. `log` has the last lines that it wrote.
+/// Why a node could not be started, used or stopped. `log` has the last lines that it wrote, where its process, or a call
+/// without an answer, is the cause.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// No binary was given, `ESKER_BIN` is not set, and the `PATH` has none.
@@ -40,7 +41,7 @@ pub enum Error {
         log: String,
     },
     /// A condition was not met in time.
-    #[error("still not so after {patience:?}: {what}\n{log}")]
+    #[error("timed out after {} s: waiting until {what}\n{log}", patience.as_secs_f64())]
     Timeout {
         /// The condition.
         what: String,
@@ -73,11 +74,13 @@ pub enum Error {
     /// A payment could not be made up.
     #[error("a payment of the well-known key: {0}")]
     Wallet(#[from] WalletError),
-    /// Neither an address of the X-Chain nor of the C-Chain.
+    /// Neither an address of the X-Chain, of this network, nor of the C-Chain.
     #[error("expected an address such as X-local1.. or 0x..: {0:?}")]
     Address(String),
     /// Something else went back past the snapshot, or reset the node.
-    #[error("snapshot {0} is gone: it, or an earlier one, was reverted already")]
+    #[error(
+        "snapshot {0} is gone: it, or an earlier one, was reverted already, or the node was reset"
+    )]
     SnapshotGone(String),
     /// The X-Chain did not accept a payment.
     #[error("a payment of the well-known key was rejected: {0}")]

@@ -2,7 +2,8 @@
 //!
 //! [`DevNode`] starts `esker dev` on free ports, has its accounts, funds addresses on both chains, and goes back to a
 //! snapshot at the end of each test. The node ends with its `DevNode`, and with the test's process, however that ends.
-//! Every wait has a deadline, and errors have the node's last log lines. Nothing here knows how the node works inside.
+//! Every wait has a deadline, and errors of the process and of calls have the node's last log lines. Nothing here knows how
+//! the node works inside.
 //!
 //! ```no_run
 //! use esker_testing::DevNode;

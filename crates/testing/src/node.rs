@@ -18,6 +18,8 @@ use crate::until::{PATIENCE, PAUSE};
 
 /// How long a node may take to stop, its last writes included, before that is an error.
 const STOP_WITHIN: Duration = Duration::from_secs(120);
+/// The same for one that did not serve in time, before it is killed.
+const STOP_LATE_WITHIN: Duration = Duration::from_secs(10);
 
 /// What a node is started with.
 #[derive(Debug)]
@@ -219,9 +221,13 @@ impl StartingNode {
         self.wait_within(PATIENCE)
     }
 
-    /// As [`Self::wait`], for a start that takes long.
+    /// As [`Self::wait`], for a start that takes long. A node that is late is asked to stop (SIGTERM), so that it leaves
+    /// no temporary folder.
     pub fn wait_within(mut self, patience: Duration) -> Result<Node, Error> {
-        let ready = self.node.wait_ready(&self.ready_file, patience)?;
+        let ready = self.node.wait_ready(&self.ready_file, patience).inspect_err(|_| {
+            // It is killed when it is dropped.
+            let _stopped = self.node.stop_within(STOP_LATE_WITHIN);
+        })?;
         let address = http_address(&ready).ok_or_else(|| Error::ReadyFile(ready.to_string()))?;
         self.node.address = address;
         self.node.ready = ready;
@@ -399,4 +405,32 @@ fn http_address(ready: &Value) -> Option<SocketAddr> {
     let http = &ready["http"];
     let text = http.as_str().or_else(|| http[0].as_str())?;
     text.trim_start_matches("http://").parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::until;
+
+    #[test]
+    fn a_late_start_is_asked_to_stop() {
+        let folder = tempfile::tempdir().unwrap();
+        let [text, program, stopped] =
+            ["text", "program", "stopped"].map(|name| folder.path().join(name));
+        let script = format!(
+            "#!/bin/sh\ntrap 'touch {}; exit 0' TERM\necho waiting\nwhile true; do sleep 0.05; done\n",
+            stopped.display()
+        );
+        std::fs::write(&text, script).unwrap();
+        // By another process: a file that this one still writes, or a fork of it, can't be executed.
+        let mut install = Command::new("install");
+        install.args(["-m", "700"]).args([&text, &program]);
+        assert!(install.status().unwrap().success());
+        let starting = NodeBuilder::new(&program).dev().temporary().spawn().unwrap();
+        until("the program has begun", || starting.output().contains("waiting").then_some(()));
+        let late = starting.wait_within(Duration::ZERO).unwrap_err().to_string();
+        let text = "timed out after 0 s: waiting until the node is ready\nwaiting";
+        assert_eq!(late, text);
+        assert!(stopped.exists(), "it was killed at once");
+    }
 }

@@ -25,7 +25,11 @@ pub fn until_within<T>(what: &str, patience: Duration, mut ask: impl FnMut() -> 
         if let Some(answer) = ask() {
             return answer;
         }
-        assert!(Instant::now() < deadline, "still not so after {patience:?}: {what}");
+        assert!(
+            Instant::now() < deadline,
+            "timed out after {} s: waiting until {what}",
+            patience.as_secs_f64()
+        );
         std::thread::sleep(PAUSE);
     }
 }

@@ -111,8 +111,8 @@ families! {
         "Transactions that left the pool without being accepted. EVM chains: replaced by their sender; outbid while the \
          pool was full; nonce_used by another one; funds no longer there; gas_limit of blocks lowered; expired or \
          queue_full while they could not run yet. Chains of the asset VM: conflict with an accepted block, or \
-         with one that waits when their own block was abandoned; full: so, while the pool was full; invalid by now; \
-         wallet: refused when their turn came in the wallet's queue. All: restart, refused when a start read them \
+         with one that waits when their own block was abandoned; full: their block was abandoned, and the pool had no room for \
+         them again; invalid by now; wallet: refused when their turn came in the wallet's queue. All: restart, refused when a start read them \
          back; source: the node that decides does not take them; request of a client of a development node.";
     MEMPOOL_REFUSED = Counter "esker_chain_mempool_refused_total" ["chain", "reason"]
         "Transactions that the pool refused; the reason names the rule.";

@@ -1,14 +1,17 @@
 //! `esker-testing`: nodes for tests of users.
 
+use std::io::{BufRead as _, BufReader, Read as _};
 use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt as _;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc;
 use std::time::Duration;
 
 use esker_client::{CallError, EvmTx, Wallet};
 use esker_e2e::{Node, funds, until};
+use esker_primitives::address;
 use esker_testing::primitives::{Address, B256, U256};
 use esker_testing::{DevNode, DevNodeBuilder, Error};
 
@@ -70,7 +73,11 @@ fn accounts_and_funds_on_both_chains() {
     node.wait_for("it is accepted", accepted).unwrap();
     assert_eq!(x_balance(&node, first.x_address()), 8 * UNIT);
 
-    for address in ["", "0x12", "X-local1", "C-local15428vq2uzwhm3taey9sr9x5vm6tk78ew499s5v"] {
+    let elsewhere = ["avax", "custom"].map(|hrp| address::format("X", hrp, &to));
+    for address in ["", "0x12", "X-local1", "C-local15428vq2uzwhm3taey9sr9x5vm6tk78ew499s5v"]
+        .into_iter()
+        .chain(elsewhere.iter().map(String::as_str))
+    {
         let error = node.fund(address, 1).unwrap_err();
         assert!(matches!(error, Error::Address(_)), "{address}: {error}");
     }
@@ -206,6 +213,7 @@ fn each_test_leaves_the_node_as_it_was() {
     node.dev().reset().unwrap();
     let error = gone.revert().unwrap_err();
     assert!(matches!(error, Error::SnapshotGone(_)), "{error}");
+    assert!(error.to_string().ends_with("or the node was reset"), "{error}");
     let unnoticed = catch_unwind(AssertUnwindSafe(|| {
         let _gone = node.snapshot().unwrap();
         node.dev().reset().unwrap();
@@ -257,7 +265,10 @@ fn starts_that_fail_say_why() {
 
     let late = dev().start_within(Duration::ZERO).start().err().unwrap();
     assert!(matches!(late, Error::Timeout { .. }), "{late}");
-    assert!(late.to_string().starts_with("still not so after 0ns: the node is ready"), "{late}");
+    assert!(
+        late.to_string().starts_with("timed out after 0 s: waiting until the node is ready"),
+        "{late}"
+    );
 
     let file = folder.path().join("none/log");
     let closed = text(dev().log_file(&file));
@@ -328,7 +339,78 @@ fn nodes_end_with_their_owner() {
     assert!(Command::new("kill").args(["-STOP", &pid.to_string()]).status().unwrap().success());
     drop(node);
     assert!(!is_running(pid));
-    // With a process that is killed: nobody stops the node then, but its input ends.
+}
+
+/// Set for [`holds_a_node`] by the test that kills it.
+const HOLD_VARIABLE: &str = "HOLD_A_NODE";
+const HELD: &str = "held node: ";
+
+/// The process that [`a_node_ends_with_a_process_that_is_killed`] kills; without the variable it does nothing.
+#[test]
+#[ignore = "a part of a_node_ends_with_a_process_that_is_killed"]
+fn holds_a_node() {
+    if std::env::var_os(HOLD_VARIABLE).is_none() {
+        return;
+    }
+    let node = dev().start().unwrap();
+    println!("{HELD}{}", node.pid());
+    // Until the other test ends, if that does not kill this process.
+    let _end = std::io::stdin().read_to_end(&mut Vec::new());
+}
+
+/// A process with a node of its own. Both are killed at the end of the test.
+struct Holder {
+    process: Child,
+    node: Option<u32>,
+}
+
+impl Drop for Holder {
+    fn drop(&mut self) {
+        let _killed = self.process.kill();
+        let _reaped = self.process.wait();
+        if let Some(pid) = self.node.filter(|pid| !has_ended(*pid)) {
+            let _killed = Command::new("kill").args(["-9", &pid.to_string()]).status();
+        }
+    }
+}
+
+/// Whether a process has ended. Its parent may not have waited for it yet.
+fn has_ended(pid: u32) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat"));
+    stat.map_or_else(|_| !is_running(pid), |stat| stat.contains(") Z "))
+}
+
+#[test]
+fn a_node_ends_with_a_process_that_is_killed() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command.args(["--exact", "testing::holds_a_node", "--ignored", "--nocapture"]);
+    command.env(HOLD_VARIABLE, "1").env("TMPDIR", folder.path());
+    let process = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    let mut holder = Holder { process, node: None };
+    let output = BufReader::new(holder.process.stdout.take().unwrap());
+    let (sender, lines) = mpsc::channel();
+    // It ends with the output.
+    std::thread::spawn(move || {
+        output.lines().map_while(Result::ok).try_for_each(|line| sender.send(line))
+    });
+    let pid = until("the other process has a node", || {
+        let line = lines.try_recv().ok()?;
+        line.split_once(HELD).map(|(_, pid)| pid.parse().unwrap())
+    });
+    holder.node = Some(pid);
+    assert!(!has_ended(pid));
+    holder.process.kill().unwrap();
+    until("the node has ended", || has_ended(pid).then_some(()));
+    assert_eq!(
+        std::fs::read_dir(folder.path()).unwrap().count(),
+        0,
+        "the node was stopped, not killed"
+    );
+}
+
+#[test]
+fn a_node_stops_when_its_input_ends() {
     let folder = tempfile::tempdir().unwrap();
     let ready = folder.path().join("ready.json");
     let mut command = Command::new(PROGRAM);
