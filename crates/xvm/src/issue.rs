@@ -48,6 +48,14 @@ pub enum IssueError {
     Storage(#[from] StorageError),
 }
 
+/// What accepted blocks decide of a transaction.
+#[derive(Clone, Copy, Debug)]
+enum Decision {
+    Accepted,
+    /// Another one has spent an output that it spends.
+    DoubleSpend,
+}
+
 impl Xvm {
     /// Issues a transaction, with its version prefix: decode, duplicate, remembered refusal, syntactic rules, semantic
     /// rules, pool. Returns once it waits for a block. May be called from many threads; nothing is verified under a lock.
@@ -231,35 +239,36 @@ impl Xvm {
         }
     }
 
-    /// Adds a transaction of the wallet's queue to the pool, unverified; `None`: it is rejected.
+    /// Adds a transaction of the wallet's queue to the pool, unverified; `None`: it is decided already.
     fn pool_from_wallet(&self, tx: &Tx) -> Result<Option<Added>, MempoolError> {
         let added = self.pool(Pooled::new(tx.clone(), false))?;
-        // No builder comes to it where another node decides, and a block that was accepted before it joined has not
-        // rejected it.
+        // No builder comes to it where another node decides, and a block that was accepted before it joined has neither
+        // removed nor rejected it.
         let is_followed = self.context().forwarding.is_some();
-        if !is_followed || !self.is_double_spend(tx).unwrap_or(false) {
-            return Ok(Some(added));
-        }
+        let decision = if is_followed { self.decision(tx).unwrap_or(None) } else { None };
+        let Some(decision) = decision else { return Ok(Some(added)) };
         self.mempool.remove([&tx.id()]);
-        let reason = "conflicts with an accepted transaction".to_owned();
-        self.reject(tx.id(), RejectKind::Conflict, reason);
+        if let Decision::DoubleSpend = decision {
+            let reason = "conflicts with an accepted transaction".to_owned();
+            self.reject(tx.id(), RejectKind::Conflict, reason);
+        }
         Ok(None)
     }
 
-    /// Whether an accepted transaction has spent an output that this one spends.
-    fn is_double_spend(&self, tx: &Tx) -> Result<bool, StorageError> {
+    /// What the accepted blocks say of a transaction.
+    fn decision(&self, tx: &Tx) -> Result<Option<Decision>, StorageError> {
         let reader = self.context().store.snapshot()?;
         let state = ChainState::new(reader.as_ref(), self.scope());
         if state.has_tx(&tx.id())? {
-            return Ok(false);
+            return Ok(Some(Decision::Accepted));
         }
         for id in tx.unsigned().local_utxo_ids() {
             // An output that this node does not know yet may be one of a block to come.
             if state.has_tx(&id.tx_id)? && state.utxo_bytes(&id)?.is_none() {
-                return Ok(true);
+                return Ok(Some(Decision::DoubleSpend));
             }
         }
-        Ok(false)
+        Ok(None)
     }
 
     /// Adds to the pool and asks for a block.

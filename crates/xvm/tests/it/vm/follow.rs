@@ -107,12 +107,14 @@ async fn a_wallet_transaction_is_rejected_when_another_has_spent_its_inputs() {
     accept(&mut world, &mut source, &[&first]).await;
     assert_eq!(status(&vm, first.id()), TxStatus::Accepted);
     assert_eq!(status(&vm, second.id()), rejected("conflicts with an accepted transaction"));
-    // One that comes after the block is rejected, too, and the next one waits.
+    // One that comes after the block is rejected, too, and the next one waits. The accepted one does not hold it up when it
+    // comes again.
     let next = spend(&vm, &output_of(&first, 9), 9, 5, 8);
-    for tx in [&late, &next] {
+    for tx in [&first, &late, &next] {
         let issued = vm.issue_unverified_and_forward(tx.bytes()).unwrap();
         assert_eq!(answered(issued).await, Ok(tx.id()));
     }
+    assert_eq!(status(&vm, first.id()), TxStatus::Accepted);
     assert_eq!(status(&vm, late.id()), rejected("conflicts with an accepted transaction"));
     assert_eq!(status(&vm, next.id()), TxStatus::Processing);
     accept(&mut world, &mut source, &[&next]).await;
