@@ -338,13 +338,13 @@ async fn prepare_dev(
 ) -> Result<(), StartError> {
     let (x, c) = (config.network.x_chain().id, config.network.c_chain().id);
     let of = |id| chains.iter().find(|(spec, _)| spec.id == id).map(|(_, chain)| chain);
-    let (Some(Chain::Xvm(xvm)), Some(Chain::Evm(evm))) = (of(x), of(c)) else { return Ok(()) };
+    let (Some(Chain::Xvm(xvm)), Some(Chain::Evm(nat))) = (of(x), of(c)) else { return Ok(()) };
     let prepare = async {
         first_start::fund_dev_accounts(&config.network, xvm, machine).await?;
         match applying {
             Some(applying) => {
                 let undo = machine_config(config).undo;
-                applying.finish((xvm, evm), (machine, undo), &config.network).await
+                applying.finish((xvm, nat), (machine, undo), &config.network).await
             }
             None => Ok(()),
         }

@@ -64,7 +64,7 @@ pub(super) fn build(
     config: &Config,
     (parts, randomness): (NodeParts<'_>, &Randomness),
     is_known: bool,
-) -> Result<Arc<Evm>, ChainError> {
+) -> Result<Nat, ChainError> {
     let fault = |error: &dyn std::fmt::Display| {
         ChainError::Genesis(format!("chain {}: {error}", spec.primary_alias()))
     };
@@ -220,7 +220,9 @@ pub(super) fn build(
         pools.register(spec.id, TxKind::Evm, evm.exchange_pool());
         pools.register(spec.id, TxKind::Atomic, nat.exchange_pool());
     }
-    routes.extend(NatService::new(nat, Arc::clone(parts.keystore), VERSION.to_owned()).routes());
+    routes.extend(
+        NatService::new(nat.clone(), Arc::clone(parts.keystore), VERSION.to_owned()).routes(),
+    );
     if settings.admin_api_enabled {
         let effective = Effective {
             apis: &apis,
@@ -238,7 +240,7 @@ pub(super) fn build(
         routes.push(Route::object(ADMIN, admin.service()));
     }
     evm.set_routes(routes);
-    Ok(evm)
+    Ok(nat)
 }
 
 /// The accounts that the node signs for: those of a development network, and those of the folder of keys.

@@ -7,10 +7,10 @@ use std::sync::Arc;
 use esker_chain::audit::Audit;
 use esker_chain::forward::{ExchangePools, Forwarding, TxKind};
 use esker_chain::{AdjustableClock, ChainContext, ChainError, ChainVm, Maintenance};
-use esker_evm::chain::Evm;
 use esker_evm::control::{Controls, Snapshots, split_record};
 use esker_js_tracer::ScriptSlots;
 use esker_keystore::Keystore;
+use esker_nat::Nat;
 use esker_nat::txs::{ExtDataForm, decode_ext_data};
 use esker_primitives::Randomness;
 use esker_primitives::network::{MAIN_ID, TEST_ID};
@@ -30,8 +30,8 @@ use crate::networks::{ChainParameters, ChainSpec, Fees};
 pub enum Chain {
     /// A chain of the asset VM.
     Xvm(Arc<Xvm>),
-    /// A chain of the EVM.
-    Evm(Arc<Evm>),
+    /// A chain of the EVM, with its atomic transactions.
+    Evm(Nat),
 }
 
 impl Chain {
@@ -39,7 +39,7 @@ impl Chain {
     pub fn vm(&self) -> Arc<dyn ChainVm> {
         match self {
             Self::Xvm(xvm) => Arc::clone(xvm) as Arc<dyn ChainVm>,
-            Self::Evm(evm) => Arc::clone(evm) as Arc<dyn ChainVm>,
+            Self::Evm(nat) => Arc::clone(nat.evm()) as Arc<dyn ChainVm>,
         }
     }
 
@@ -47,7 +47,7 @@ impl Chain {
     pub(crate) fn controls(&self) -> Option<&Arc<Controls>> {
         match self {
             Self::Xvm(_) => None,
-            Self::Evm(evm) => evm.controls(),
+            Self::Evm(nat) => nat.evm().controls(),
         }
     }
 
@@ -55,7 +55,7 @@ impl Chain {
     pub(crate) fn remove_routes(&self) {
         match self {
             Self::Xvm(_) => {}
-            Self::Evm(evm) => evm.set_routes(Vec::new()),
+            Self::Evm(nat) => nat.evm().set_routes(Vec::new()),
         }
     }
 
@@ -63,7 +63,7 @@ impl Chain {
     pub fn audit(&self) -> Arc<dyn Audit> {
         match self {
             Self::Xvm(xvm) => Arc::clone(xvm) as Arc<dyn Audit>,
-            Self::Evm(evm) => Arc::clone(evm) as Arc<dyn Audit>,
+            Self::Evm(nat) => Arc::clone(nat.evm()) as Arc<dyn Audit>,
         }
     }
 
@@ -77,8 +77,8 @@ impl Chain {
     pub fn count_txs(&self, block: &[u8]) -> Option<(usize, usize)> {
         match self {
             Self::Xvm(_) => Some((Block::parse(block).ok()?.txs().len(), 0)),
-            Self::Evm(evm) => {
-                let block = evm.params().rules.decode_block(block).ok()?;
+            Self::Evm(nat) => {
+                let block = nat.evm().params().rules.decode_block(block).ok()?;
                 let (_, ext_data) = split_record(&block.ext_data).ok()?;
                 let atomic = decode_ext_data(ext_data, ExtDataForm::Batch).ok()?;
                 Some((block.transactions.len(), atomic.len()))
@@ -90,7 +90,7 @@ impl Chain {
     pub fn start_maintenance(&self) -> io::Result<Maintenance> {
         match self {
             Self::Xvm(xvm) => xvm.start_maintenance(),
-            Self::Evm(evm) => evm.start_maintenance(),
+            Self::Evm(nat) => nat.evm().start_maintenance(),
         }
     }
 }

@@ -44,7 +44,7 @@ impl FollowedBlocks {
     /// Where C is among these chains; `None` without it.
     pub fn new(chains: &[(ChainSpec, Chain)], network: &Network) -> Option<Self> {
         chains.iter().find_map(|(spec, chain)| match chain {
-            Chain::Evm(evm) if spec.id == network.c_chain().id => Some(Self(Arc::clone(evm))),
+            Chain::Evm(nat) if spec.id == network.c_chain().id => Some(Self(Arc::clone(nat.evm()))),
             Chain::Evm(_) | Chain::Xvm(_) => None,
         })
     }

@@ -10,13 +10,13 @@ use crate::networks::{DevError, DevOptions, Network, Preset, dev_network};
 type Fault = (&'static str, String);
 
 /// The network of the settings: of a development network the one with its accounts and its start, else the loaded one.
-/// A fixture counts where a setting was not given.
+/// A fixture counts where a setting was not given; the rest of it is for [`FixtureSource::apply`].
 pub(super) fn network(
     settings: &mut Settings,
     mode: Mode,
     loaded: Network,
     is_given: impl Fn(&str) -> bool,
-) -> Result<Network, Fault> {
+) -> Result<(Network, Option<FixtureSource>), Fault> {
     if settings.silent && mode != Mode::Dev {
         return Err(("silent", "only for esker dev: other commands show no screen".to_owned()));
     }
@@ -27,16 +27,16 @@ pub(super) fn network(
         let only = "only for the development network: use esker dev";
         return match given(settings) {
             Some(name) => Err((name, only.to_owned())),
-            None => Ok(loaded),
+            None => Ok((loaded, None)),
         };
     }
     check_fees(settings, &loaded)?;
     let Some(path) = &settings.fixture else {
-        return dev_network(&options(settings))
-            .map_err(|error| (setting_of(&error), error.to_string()));
+        let network = dev_network(&options(settings));
+        let network = network.map_err(|error| (setting_of(&error), error.to_string()))?;
+        return Ok((network, None));
     };
-    let fault = |error: FixtureError| ("fixture", error.to_string());
-    let fixture = FixtureSource::load(path).map_err(fault)?;
+    let fixture = FixtureSource::load(path).map_err(fixture_fault)?;
     let usual = options(settings);
     let given = DevOptions {
         count: usual.count.filter(|_| is_given("accounts")),
@@ -45,11 +45,15 @@ pub(super) fn network(
         path: usual.path.filter(|_| is_given("derivation-path")),
         ..usual
     };
-    let mut network = dev_network(&fixture.options(given))
+    let network = dev_network(&fixture.options(given))
         .map_err(|error| (setting_of(&error), error.to_string()))?;
     settings.timestamp = settings.timestamp.or(fixture.timestamp());
-    fixture.apply(&mut network).map_err(fault)?;
-    Ok(network)
+    Ok((network, Some(fixture)))
+}
+
+/// A fixture that can't be had.
+pub(super) fn fixture_fault(error: FixtureError) -> Fault {
+    ("fixture", error.to_string())
 }
 
 /// A setting that only the development network has, if one was given.

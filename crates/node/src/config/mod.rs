@@ -96,7 +96,8 @@ impl Config {
             .map_err(|(name, reason)| layers.value_error(name, reason))?;
         let network = networks::load(&settings.network)?;
         check_network(mode, &settings, &network)?;
-        let mut network = dev::network(&mut settings, mode, network, |name| layers.is_given(name))
+        let is_given = |name: &str| layers.is_given(name);
+        let (mut network, fixture) = dev::network(&mut settings, mode, network, is_given)
             .map_err(|(name, reason)| layers.value_error(name, reason))?;
         if settings.http_head_limit.0 < MIN_HEAD_LIMIT {
             let reason = format!("expected at least {MIN_HEAD_LIMIT}");
@@ -111,6 +112,13 @@ impl Config {
             .map_err(|(name, reason)| layers.value_error(name, reason))?;
         evm::apply(&settings, &mut network);
         let chains = chains(&layers.file, &mut network, layers.defaults())?;
+        // Its transactions depend on the chains, and on the C-Chain's number and fees.
+        if let Some(fixture) = fixture {
+            fixture
+                .apply(&mut network)
+                .map_err(dev::fixture_fault)
+                .map_err(|(name, reason)| layers.value_error(name, reason))?;
+        }
         let data_dir = data_dir(mode, &settings, &network, home)?;
         let (values, mut warnings) = (layers.values(&network), layers.warnings.clone());
         warnings.extend(keystore::check(&settings, &network)?);

@@ -5,8 +5,9 @@ use std::time::Duration;
 
 use esker_chain::tables::CHAINS;
 use esker_chain::{AdjustableClock, BuildPause, ChainMachine as _, Machine, Undo, UndoLimits};
-use esker_evm::chain::Evm;
+use esker_evm::rules::TARGET_BLOCK_RATE_S;
 use esker_evm::view::ChainReader as _;
+use esker_nat::{AtomicStatus, Nat};
 use esker_primitives::clock::Clock as _;
 use esker_storage::meta::{self, Parameters};
 use esker_storage::{Scope, Store, WriteSet};
@@ -32,6 +33,8 @@ const DONE: &str = "done";
 const FAILED: &str = "failed";
 /// Time between two blocks of a fixture, ms.
 const STEP_MS: u64 = 1000;
+/// The same where blocks of the C-Chain in quick succession cost something: as long as they cost nothing.
+const COSTLY_STEP_MS: u64 = TARGET_BLOCK_RATE_S * 1000;
 /// How long a transaction may wait for its block: one that never gets there must not hold up the start for ever.
 const PATIENCE: Duration = Duration::from_secs(30);
 /// What can be rewound if the fixture fails.
@@ -108,6 +111,8 @@ pub(super) struct Applying {
     clock: AdjustableClock,
     /// Unix ms.
     start_ms: u64,
+    /// Between two blocks.
+    step_ms: u64,
 }
 
 impl Applying {
@@ -115,23 +120,25 @@ impl Applying {
     pub(super) fn begin(fixture: Arc<Fixture>, network: &Network, clock: AdjustableClock) -> Self {
         let start_ms = network.start_time_s.saturating_mul(1000).saturating_add(STEP_MS);
         clock.stop_at(start_ms);
-        Self { fixture, clock, start_ms }
+        let is_free = network.c_parameters().fees.block_gas_cost_step == Some(0);
+        let step_ms = if is_free { STEP_MS } else { COSTLY_STEP_MS };
+        Self { fixture, clock, start_ms, step_ms }
     }
 
     /// Applies the fixture, and lets the clock run. A fixture that fails leaves nothing of it, unless an earlier start has
     /// applied a part.
     pub(super) async fn finish(
         self,
-        (xvm, evm): (&Xvm, &Arc<Evm>),
+        (xvm, nat): (&Xvm, &Nat),
         (machine, undo): (&Arc<Machine>, Undo),
         network: &Network,
     ) -> Result<(), StartError> {
-        let Self { fixture, clock, start_ms } = self;
+        let Self { fixture, clock, start_ms, step_ms } = self;
         let fault = |error: &dyn std::fmt::Display| StartError::Fixture(error.to_string());
         let store = machine.store();
         let before = machine.last_final().0;
         let is_resumed = match fixture.steps.first() {
-            Some(first) => is_done(first, (xvm, evm)).map_err(|error| fault(&error))?,
+            Some(first) => is_done(first, (xvm, nat)).map_err(|error| fault(&error))?,
             None => false,
         };
         // Exports from P are there from the beginning: they stay with their fixture.
@@ -141,8 +148,8 @@ impl Applying {
             // A build that has read the clock before must not take the transaction: it would have the earlier time.
             let pause = machine.pause_building();
             let _none_runs = machine.lowest_rewind().await.map_err(|error| fault(&error))?;
-            clock.stop_at(start_ms.saturating_add(STEP_MS.saturating_mul(number)));
-            if let Err(reason) = apply(step, (xvm, evm), (machine, pause)).await {
+            clock.stop_at(start_ms.saturating_add(step_ms.saturating_mul(number)));
+            if let Err(reason) = apply(step, (xvm, nat), (machine, pause)).await {
                 if store.writer.refusal().borrow().is_some() {
                     // A rewind would wait for room. What is applied stays, and the next start goes on.
                     store.writer.stop_waiting().await;
@@ -175,7 +182,7 @@ impl Applying {
 /// Issues a transaction, if an interrupted start did not, ends the pause of building, and waits for its block.
 async fn apply(
     step: &Step,
-    (xvm, evm): (&Xvm, &Arc<Evm>),
+    (xvm, nat): (&Xvm, &Nat),
     (machine, pause): (&Arc<Machine>, BuildPause),
 ) -> Result<(), String> {
     let mut events = machine.subscribe();
@@ -183,11 +190,11 @@ async fn apply(
     let mut refusal = machine.store().writer.refusal();
     let deadline = Instant::now() + PATIENCE;
     loop {
-        if is_done(step, (xvm, evm))? {
+        if is_done(step, (xvm, nat))? {
             return Ok(());
         }
         if let Some(pause) = pause.take() {
-            issue(step, (xvm, evm))?;
+            issue(step, (xvm, nat))?;
             drop(pause);
         }
         tokio::select! {
@@ -205,20 +212,23 @@ async fn apply(
     }
 }
 
-fn issue(step: &Step, (xvm, evm): (&Xvm, &Arc<Evm>)) -> Result<(), String> {
+fn issue(step: &Step, (xvm, nat): (&Xvm, &Nat)) -> Result<(), String> {
     match &step.tx {
         StepTx::Xvm(tx) => {
             xvm.issue(tx.bytes()).map_err(|error| error.to_string())?;
         }
+        StepTx::Atomic(tx) => {
+            nat.submit(tx.clone()).map_err(|error| error.to_string())?;
+        }
         StepTx::Evm { tx, .. } => {
-            evm.submit((**tx).clone()).map_err(|error| error.to_string())?;
+            nat.evm().submit((**tx).clone()).map_err(|error| error.to_string())?;
         }
     }
     Ok(())
 }
 
 /// Whether the transaction is in a block. One that failed there is an error.
-fn is_done(step: &Step, (xvm, evm): (&Xvm, &Arc<Evm>)) -> Result<bool, String> {
+fn is_done(step: &Step, (xvm, nat): (&Xvm, &Nat)) -> Result<bool, String> {
     match &step.tx {
         StepTx::Xvm(tx) => {
             let status = xvm.view().and_then(|view| view.tx_status(&tx.id()));
@@ -228,7 +238,13 @@ fn is_done(step: &Step, (xvm, evm): (&Xvm, &Arc<Evm>)) -> Result<bool, String> {
                 TxStatus::Rejected { reason } => Err(reason),
             }
         }
+        StepTx::Atomic(tx) => match nat.status(&tx.id()).map_err(|error| error.to_string())? {
+            Some(AtomicStatus::Accepted(_)) => Ok(true),
+            Some(AtomicStatus::Processing) | None => Ok(false),
+            Some(AtomicStatus::Dropped(reason)) => Err(reason),
+        },
         StepTx::Evm { tx, contract } => {
+            let evm = nat.evm();
             let shown = |error: esker_evm::view::ViewError| error.to_string();
             let Some(place) = evm.location(*tx.tx_hash()).map_err(shown)? else { return Ok(false) };
             let receipts = evm.receipts_at(place.height).map_err(shown)?;

@@ -17,12 +17,12 @@ fn example() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/fixture.json")
 }
 
-fn start(fixture: &Path, folder: &Path) -> Node {
+pub(crate) fn start(fixture: &Path, folder: &Path) -> Node {
     dev(Some(fixture), folder).start().unwrap()
 }
 
 /// A node of the development network on a folder, perhaps with a fixture.
-fn dev(fixture: Option<&Path>, folder: &Path) -> NodeBuilder {
+pub(crate) fn dev(fixture: Option<&Path>, folder: &Path) -> NodeBuilder {
     let node = local().dev().data_dir(folder);
     match fixture {
         Some(fixture) => node.arg("--fixture").arg(fixture),
@@ -40,12 +40,12 @@ fn refused(fixture: &Path, folder: &Path, code: i32) -> String {
     error
 }
 
-fn x(node: &Node, method: &str, params: Value) -> Value {
+pub(crate) fn x(node: &Node, method: &str, params: Value) -> Value {
     node.rpc().call(X, method, params).unwrap_or_else(|error| panic!("{method}: {error}"))
 }
 
 /// IDs of the blocks of both chains.
-fn blocks(node: &Node) -> (Vec<Value>, Vec<Value>) {
+pub(crate) fn blocks(node: &Node) -> (Vec<Value>, Vec<Value>) {
     let mut chain = node.x();
     let of_x = (0..=chain.get_height().unwrap())
         .map(|height| json!(chain.get_block_by_height(height).unwrap().id()))
@@ -79,6 +79,9 @@ fn the_example_has_what_it_says_and_the_same_blocks_at_every_start() {
         .call("/ext/bc/C/nat", "nat.getUTXOs", json!({"addresses": [to_c], "sourceChain": "X"}))
         .unwrap();
     assert_eq!(waiting["numFetched"], "2", "{waiting}");
+    let third = "X-local1sj3m3zudqkw4plsvm7p08h9q89lsy4wput6fxp";
+    let from_c = x(&node, "xvm.getUTXOs", json!({"addresses": [third], "sourceChain": "C"}));
+    assert_eq!(from_c["numFetched"], "1", "{from_c}");
     // The first contract of account 0 of every development tool.
     let contract = "0x5fbdb2315678afecb367f032d93f642f64180aa3";
     assert_eq!(evm(&node, "eth_getCode", json!([contract, "latest"])), "0x00");
@@ -86,7 +89,7 @@ fn the_example_has_what_it_says_and_the_same_blocks_at_every_start() {
     assert_eq!(slot, format!("0x{:064x}", 42));
 
     let first = blocks(&node);
-    assert!(first.0.len() > 8 && first.1.len() == 2, "{first:?}");
+    assert!(first.0.len() > 8 && first.1.len() == 3, "{first:?}");
     let other = start(&example(), folders[1].path());
     assert_eq!(blocks(&other), first);
     // The clock goes on from the fixture's time.
@@ -156,6 +159,19 @@ fn a_fixture_that_cannot_be_names_the_member_and_changes_nothing() {
             json!({"contracts": [{"bytecode": "0x00", "arguments": [1]}]}),
             "contracts[0].arguments: the constructor takes 0, found 1",
         ),
+        (
+            json!({"exports": [{"from": "C", "to": "X", "asset": "A", "amount": 5, "addresses": [0]}]}),
+            "exports[0].asset: C exports the native asset only: no other one can leave it since Banff",
+        ),
+        (
+            json!({"exports": [{"from": "C", "to": "X", "amount": 10_000_000_000_000_u64, "addresses": [0]}]}),
+            "exports[0].amount: account 0 spends 10000000011230 native units on C up to here, fees of exports included; \
+             it has 10000000000000 (in billionths)",
+        ),
+        (
+            json!({"exports": [["C", "X", null, 5, null, [0]]]}),
+            "exports[0]: invalid type: sequence, expected an object",
+        ),
         (json!({"accounts": {"count": 0}}), "expected a whole number from 1 to 1000"),
         (json!([]), "the fixture: expected an object"),
     ] {
@@ -172,6 +188,18 @@ fn a_fixture_that_cannot_be_names_the_member_and_changes_nothing() {
     std::fs::write(&file, fixture.to_string()).unwrap();
     let output = refused(&file, &data, 1);
     assert!(output.contains("contracts[0]: the constructor failed"), "{output}");
+    // An export from C takes all that its account has, of which the gas of a contract is gone.
+    let fixture = json!({
+        "exports": [
+            {"from": "C", "to": "X", "amount": 9_999_999_988_770_u64, "addresses": [0], "account": 1},
+            {"from": "C", "to": "X", "amount": 9_999_999_988_770_u64, "addresses": [0]},
+        ],
+        "contracts": [{"bytecode": "0x00"}],
+    });
+    std::fs::write(&file, fixture.to_string()).unwrap();
+    let output = refused(&file, &data, 1);
+    let expected = "the fixture can't be applied: exports[1]: insufficient funds";
+    assert!(output.contains(expected), "{output}");
     // Corrected, it can be applied to the same folder.
     std::fs::write(&file, json!({"utxos": [{"amount": 7, "addresses": [0]}]}).to_string()).unwrap();
     let free = folder.path().join("free");
@@ -203,7 +231,7 @@ fn a_full_disk_ends_a_start_that_applies_a_fixture() {
     let error = std::thread::scope(|scope| {
         scope.spawn(|| {
             until("some transactions of the fixture are accepted", || {
-                (accepted(&logs) >= 50).then_some(())
+                (accepted(&logs, "X") >= 50).then_some(())
             });
             disk.fill().unwrap();
         });
@@ -242,9 +270,9 @@ fn followers_take_the_blocks_of_a_fixture() {
     assert!(follower().stop().unwrap().success());
 }
 
-/// How many exports the log tells of.
-fn accepted(logs: &Path) -> usize {
-    let text = std::fs::read_to_string(logs.join("X.log")).unwrap_or_default();
+/// How many exports the log of a chain tells of.
+pub(crate) fn accepted(logs: &Path, chain: &str) -> usize {
+    let text = std::fs::read_to_string(logs.join(format!("{chain}.log"))).unwrap_or_default();
     text.matches("atomic transaction accepted").count()
 }
 
@@ -265,7 +293,7 @@ fn an_interrupted_start_is_completed_with_the_same_blocks() {
     std::fs::write(&file, fixture.to_string()).unwrap();
     let whole = blocks(&start(&file, folders[1].path()));
     assert_eq!((whole.0.len(), whole.1.len()), (152, 3));
-    let accepted = || accepted(&data.join("logs"));
+    let accepted = || accepted(&data.join("logs"), "X");
     let mut killed_at = Vec::new();
     for at in [1, 30, 70, 110] {
         let starting = dev(Some(&file), &data).spawn().unwrap();

@@ -25,6 +25,7 @@ mod events;
 mod evm_chains;
 mod evm_methods;
 mod evm_pool;
+mod fixture_exports;
 mod fixtures;
 mod folders;
 mod followers;

@@ -284,12 +284,12 @@ fn a_fixture_a_folder_and_a_log_outlive_the_node() {
     let node = with_fixture().start().unwrap();
     let contract: Address = "0x5fbdb2315678afecb367f032d93f642f64180aa3".parse().unwrap();
     assert_eq!(node.c().storage(contract, U256::ZERO).unwrap(), B256::from(U256::from(42)));
-    assert_eq!(node.c().block_number().unwrap(), 1);
+    assert_eq!(node.c().block_number().unwrap(), 2);
     node.dev().mine(2, 0).unwrap();
     node.stop().unwrap();
     assert!(std::fs::read_to_string(&log).unwrap().contains("Accounts, "));
     let node = with_fixture().start().unwrap();
-    assert_eq!(node.c().block_number().unwrap(), 3);
+    assert_eq!(node.c().block_number().unwrap(), 4);
 }
 
 #[test]
