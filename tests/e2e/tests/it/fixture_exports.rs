@@ -178,7 +178,7 @@ fn the_settings_of_the_chain_count_for_exports_and_contracts() {
         error.contains("exports[0].from: blocks with a base fee of 0 take no exports of C"),
         "{error}"
     );
-    // What the fee leaves is less than what it would leave of the usual one.
+    // An account that can just pay for an export can not at a higher base fee.
     let fixture = json!({"exports": [
         {"from": "C", "to": "X", "amount": 9_999_999_988_770_u64, "addresses": [0]},
     ]});
