@@ -32,9 +32,6 @@ impl Payment {
         context: &ChainContext,
         base_fee: U256,
     ) -> Result<Self, String> {
-        if base_fee.is_zero() {
-            return Err(format!("cannot calculate tip with base fee {base_fee} <= 0"));
-        }
         let fee = tx.fee(base_fee).map_err(|error| error.to_string())?;
         let burned = tx.burned(&context.native_asset_id).map_err(|error| error.to_string())?;
         let excess = NanoNative(burned).checked_sub(fee).ok_or_else(|| {

@@ -216,6 +216,41 @@ fn a_base_fee_stays_from_the_first_block_on() {
 }
 
 #[test]
+fn transfers_between_the_chains_burn_nothing_on_c_without_a_base_fee() {
+    let node = dev(&["--base-fee", "0", "--api-keystore-enabled"]).start().unwrap();
+    let own = "8jma8ppw3nhx5r4ap8clazz0dps7rv5u00z96u";
+    let account = "0x8db97C7cEcE249c2b98bDC0226Cc4C2A57BF52FC";
+    let key = "PrivateKey-ewoqjP7PxY4yr3iLTpLisriqt94hdyDFNgchSxGGztUrTXtNN";
+    let ask = |path: &str, method: &str, mut params: Value| -> Value {
+        params["username"] = "mover".into();
+        params["password"] = "Str0ng-Pass-W0rd!".into();
+        node.rpc().call(path, method, params).unwrap_or_else(|error| panic!("{method}: {error}"))
+    };
+    let (x, c) = ("/ext/bc/X", "/ext/bc/C/nat");
+    ask("/ext/keystore", "keystore.createUser", json!({}));
+    for (path, method) in [(x, "xvm.importKey"), (c, "nat.importKey")] {
+        ask(path, method, json!({"privateKey": key}));
+    }
+    let settled = |path: &str, method: &str, id: &Value| {
+        until("a transfer is accepted", || {
+            let status = ask(path, method, json!({"txID": id}))["status"].clone();
+            (status == "Accepted").then_some(())
+        });
+    };
+    let before = c_balance(&node, account);
+    let there = json!({"to": format!("C-local1{own}"), "amount": 5, "assetID": "NAT"});
+    settled(x, "xvm.getTxStatus", &ask(x, "xvm.export", there)["txID"]);
+    let taken = ask(c, "nat.import", json!({"to": account, "sourceChain": "X"}));
+    settled(c, "nat.getAtomicTxStatus", &taken["txID"]);
+    assert_eq!(c_balance(&node, account), before + 5_000_000_000);
+    let back = json!({"to": format!("X-local1{own}"), "amount": 3, "assetID": "NAT"});
+    settled(c, "nat.getAtomicTxStatus", &ask(c, "nat.export", back)["txID"]);
+    assert_eq!(c_balance(&node, account), before + 2_000_000_000);
+    let waiting = json!({"addresses": [format!("X-local1{own}")], "sourceChain": "C"});
+    assert_eq!(ask(x, "xvm.getUTXOs", waiting)["numFetched"], "1");
+}
+
+#[test]
 fn a_gas_price_is_what_the_node_suggests_and_signs_with() {
     let node = dev(&["--gas-price", "5000000000"]).start().unwrap();
     assert_eq!(call(&node, "eth_gasPrice", json!([])), json!("0x12a05f200"));
