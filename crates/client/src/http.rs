@@ -27,7 +27,7 @@ pub enum HttpError {
     #[error("connection: {0}")]
     Io(#[from] std::io::Error),
     /// The peer does not react, or is too slow.
-    #[error("no reply within {:.1} s", .0.as_secs_f64())]
+    #[error("connection: no reply within {:.1} s", .0.as_secs_f64())]
     Timeout(Duration),
     /// The peer's bytes are not HTTP/1.1.
     #[error("bad reply: {0}")]
@@ -395,7 +395,7 @@ mod tests {
             let mut client = HttpClient::new(address).with_timeout(Duration::from_millis(50));
             let error = client.request("POST", "/", &[], b"{}").unwrap_err();
             assert!(matches!(error, HttpError::Timeout(_)), "{first:?} {again:?}: {error}");
-            assert!(error.to_string().starts_with("no reply within 0."), "{error}");
+            assert!(error.to_string().starts_with("connection: no reply within 0."), "{error}");
         }
     }
 
