@@ -42,10 +42,10 @@ async function runControl(script) {
   anvil.stop();
 }
 
-/** Starts anvil on a port of its own; its URL, and how it ends. */
-export async function startAnvil() {
+/** Starts anvil with these flags on a port of its own; its URL, and how it ends. */
+export async function startAnvil(...flags) {
   const port = await freePort();
-  const anvil = spawn(ANVIL.pathname, ['--port', `${port}`, '--chain-id', `${CHAIN_ID}`, '--silent'], { stdio: 'inherit' });
+  const anvil = spawn(ANVIL.pathname, ['--port', `${port}`, '--chain-id', `${CHAIN_ID}`, '--silent', ...flags], { stdio: 'inherit' });
   process.on('exit', () => anvil.kill());
   const url = `http://127.0.0.1:${port}`;
   await until('anvil answers', () => fetch(url, { method: 'POST' }).then(() => true, () => false));

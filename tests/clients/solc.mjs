@@ -1,17 +1,13 @@
 #!/usr/bin/env node
-// npm's solc as forge wants a compiler: `--version` and `--standard-json` are passed on, and the lines with which
-// it tells how it reads its input are dropped.
-import { spawnSync } from 'node:child_process';
-import { fileURLToPath } from 'node:url';
+// npm's solc as forge wants a compiler: it answers `--version` and `--standard-json`. In this process: the program of the package ends before
+// a long answer is written.
+import { readFileSync } from 'node:fs';
+import solc from 'solc';
 
-const PASSED = ['--version', '--standard-json'];
-
-const solcjs = fileURLToPath(new URL('node_modules/solc/solc.js', import.meta.url));
-const args = process.argv.slice(2).filter((arg) => PASSED.includes(arg));
-const { status, stdout } = spawnSync(process.execPath, [solcjs, ...args], {
-  stdio: ['inherit', 'pipe', 'inherit'],
-  encoding: 'utf8',
-  maxBuffer: Infinity,
-});
-process.stdout.write(stdout.replaceAll(/^>>> .*\n/gm, ''));
-process.exitCode = status ?? 1;
+const args = process.argv.slice(2);
+if (args.includes('--standard-json')) {
+  const input = readFileSync(0, 'utf8');
+  process.stdout.write(solc.compile(input, { import: () => ({ error: 'not found' }) }));
+} else {
+  process.stdout.write(`${solc.version()}\n`);
+}

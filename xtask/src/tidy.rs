@@ -1,11 +1,15 @@
 //! Rules of the repository that no compiler checks, one file each; every rule lists what is wrong.
 
 mod arrows;
+mod circles;
 mod citations;
 mod dashboards;
+mod doc_tests;
 mod documents;
+mod functions;
 mod goldens;
 mod links;
+mod own_imports;
 mod package;
 mod pages;
 mod places;
@@ -23,9 +27,13 @@ use anyhow::{Result, bail};
 pub type Rule = (&'static str, fn() -> Result<Vec<String>>);
 
 /// Every rule.
-pub const RULES: [Rule; 15] = [
+pub const RULES: [Rule; 19] = [
     ("crates depend on each other only along the arrows", arrows::breaches),
+    ("files of a crate do not use each other in a circle", circles::breaches),
+    ("a crate's own code does not import through its lib.rs", own_imports::breaches),
     ("source files are short", sizes::breaches),
+    ("functions are short", functions::breaches),
+    ("examples in documentation are tested", doc_tests::breaches),
     ("paths named in documents exist", documents::breaches),
     ("links of documents lead to a heading", links::breaches),
     ("citations name a page and a heading that exist", citations::breaches),

@@ -36,6 +36,16 @@ pub fn files() -> Result<Vec<PathBuf>> {
     Ok(files)
 }
 
+/// The root files of the workspace's libraries and binaries, relative to the root of the repository, ascending.
+pub fn crate_roots() -> Result<Vec<PathBuf>> {
+    let is_root = |file: &PathBuf| {
+        let in_source = file.parent().is_some_and(|folder| folder.ends_with("src"));
+        let name = file.file_name().is_some_and(|name| name == "lib.rs" || name == "main.rs");
+        in_source && name
+    };
+    Ok(files()?.into_iter().filter(is_root).collect())
+}
+
 /// The text of a file; `None` for what is no text.
 pub fn text(file: &Path) -> Option<String> {
     std::fs::read_to_string(root().join(file)).ok()

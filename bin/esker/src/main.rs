@@ -77,6 +77,17 @@ fn main() -> ExitCode {
     if let Invocation::Online(command) = &invocation {
         return run_online_command(command);
     }
+    if let Invocation::Backup(_, command, _) = &invocation
+        && let Some(written) = backup::run_online(command)
+    {
+        return match written {
+            Ok(output) => {
+                print(&output);
+                ExitCode::from(exit_code::OK)
+            }
+            Err(error) => fail(&error, error.exit_code()),
+        };
+    }
     let (mode, flags) = invocation.configuration();
     // A name that is no text can't be one of ours.
     let env = std::env::vars_os().filter_map(|(name, value)| {
@@ -191,6 +202,7 @@ fn run_network_command(command: &NetworkCommand) -> ExitCode {
 fn run(config: Config) -> Result<(), StartError> {
     collect_memory();
     locks::watch();
+    memory::release_after_work();
     if config.settings.stop_with_input {
         network::stop_with_input();
     }
@@ -273,6 +285,7 @@ fn shows_screen(node: &RunningNode) -> bool {
 }
 
 fn reload(node: &RunningNode) {
+    node.reopen_logs();
     node.reload_certificate();
     // An error is in the log.
     let _unchanged = node.reload_log_levels();

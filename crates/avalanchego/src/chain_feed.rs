@@ -119,7 +119,7 @@ impl ChainFeed {
     ) -> Result<Self, FeedError> {
         let index = height.saturating_sub(1);
         let fault = |fault| FeedError { chain, index, fault };
-        let outer = parse(given, container).map_err(fault)?;
+        let outer = parse(chain, given, container).map_err(fault)?;
         if outer.inner != accepted {
             return Err(fault(FeedFault::Differs { height }));
         }
@@ -153,7 +153,7 @@ impl ChainFeed {
         container: &[u8],
         reader: &dyn BlockReader,
     ) -> Result<Block, FeedFault> {
-        let outer = parse(given, container)?;
+        let outer = parse(self.chain, given, container)?;
         let inner = reader.read(self.chain, &outer.inner).map_err(FeedFault::Block)?;
         // First what tells an index with gaps from another chain.
         let (found, last) = (inner.height, self.last.height);
@@ -181,8 +181,8 @@ impl ChainFeed {
     }
 }
 
-fn parse(given: BlockId, container: &[u8]) -> Result<Outer, FeedFault> {
-    let outer = Outer::parse(container)?;
+fn parse(chain: Chain, given: BlockId, container: &[u8]) -> Result<Outer, FeedFault> {
+    let outer = Outer::parse(chain, container)?;
     let computed = outer.id;
     if computed == given { Ok(outer) } else { Err(FeedFault::Id { computed, given }) }
 }

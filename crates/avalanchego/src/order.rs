@@ -117,7 +117,7 @@ impl Order {
         let Some(block) = waiting.blocks.pop_front() else { return Next::Blocked(Vec::new()) };
         waiting.bytes = waiting.bytes.saturating_sub(block.bytes.len());
         let source = self.ids.of(chain);
-        let shared = |export: &crate::Export| Shared {
+        let shared = |export: &crate::block::Export| Shared {
             source,
             destination: export.destination,
             key: export.key,

@@ -5,6 +5,8 @@ use esker_primitives::codec::{self, CodecError, Reader, Writer};
 use esker_primitives::{BlockId, Id};
 use thiserror::Error;
 
+use crate::block::Chain;
+
 /// Most bytes of a container: twice the longest message of the reference, in which blocks travel.
 pub const MAX_CONTAINER_LEN: usize = 4 << 20;
 
@@ -12,10 +14,15 @@ pub const MAX_CONTAINER_LEN: usize = 4 << 20;
 const BLOCK: u32 = 0;
 /// Type ID of an option of a proposal.
 const OPTION: u32 = 1;
+/// Type ID of a block from Granite on.
+const GRANITE_BLOCK: u32 = 2;
 /// Type ID of a block of the asset VM, which a container without an outer block begins with.
 const X_BLOCK: u32 = 0x14;
-/// Type IDs of blocks of the P-Chain; 0 and 1 are read as outer blocks first, as the reference does.
-const P_BLOCKS: [u32; 7] = [2, 3, 4, 29, 30, 31, 32];
+/// Type IDs of blocks of the P-Chain; 0 to 2 are read as outer blocks first, as the reference does.
+const P_BLOCKS: [u32; 6] = [3, 4, 29, 30, 31, 32];
+/// Bytes of the P-Chain's block of type 2, a commit before Banff: version, type, parent, height. An outer block of that
+/// type is longer.
+const P_COMMIT_LEN: usize = 2 + 4 + Id::LEN + 8;
 /// The first bytes of long RLP lists, which blocks of an EVM chain begin with.
 const RLP_LISTS: std::ops::RangeInclusive<u8> = 0xf8..=0xfb;
 
@@ -59,26 +66,30 @@ pub enum OuterError {
     /// Another type of block.
     #[error("not a block of the proposer VM: type {0} is neither a block (0) nor an option (1)")]
     Type(u32),
+    /// A block from Granite on.
+    #[error(
+        "a block of the proposer VM from Granite on (type 2): this version follows networks up to Fortuna"
+    )]
+    Granite,
     /// A block without outer block.
     #[error(
         "a block of the {0} that is not wrapped by the proposer VM: only networks whose forks begin at Apricot \
          Phase 5 or later can be followed"
     )]
-    PreFork(&'static str),
+    PreFork(Chain),
 }
 
 impl Outer {
-    /// Parses a container. Any bytes give a block or an error.
-    pub fn parse(container: &[u8]) -> Result<Self, OuterError> {
-        if container.first().is_some_and(|byte| RLP_LISTS.contains(byte)) {
-            return Err(OuterError::PreFork("C-Chain"));
+    /// Parses a container of a chain's index. Any bytes give a block or an error.
+    pub fn parse(chain: Chain, container: &[u8]) -> Result<Self, OuterError> {
+        if is_bare(chain, container) {
+            return Err(OuterError::PreFork(chain));
         }
         let mut r = Reader::versioned(container, MAX_CONTAINER_LEN)?;
         match r.type_id()? {
             BLOCK => Self::parse_block(container, r),
             OPTION => Self::parse_option(container, r),
-            X_BLOCK => Err(OuterError::PreFork("X-Chain")),
-            other if P_BLOCKS.contains(&other) => Err(OuterError::PreFork("P-Chain")),
+            GRANITE_BLOCK => Err(OuterError::Granite),
             other => Err(OuterError::Type(other)),
         }
     }
@@ -129,6 +140,21 @@ impl Outer {
     }
 }
 
+/// Whether a container begins as a chain's own block does.
+fn is_bare(chain: Chain, container: &[u8]) -> bool {
+    let type_id = || {
+        let mut r = Reader::versioned(container, MAX_CONTAINER_LEN).ok()?;
+        r.type_id().ok()
+    };
+    match chain {
+        Chain::C => container.first().is_some_and(|byte| RLP_LISTS.contains(byte)),
+        Chain::X => type_id() == Some(X_BLOCK),
+        Chain::P => type_id().is_some_and(|found| {
+            P_BLOCKS.contains(&found) || (found == GRANITE_BLOCK && container.len() == P_COMMIT_LEN)
+        }),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -136,7 +162,7 @@ mod tests {
 
     use super::*;
 
-    const RUNS: [(&str, &str); 2] = [
+    const RUNS: [(&str, &str); 3] = [
         (
             include_str!("../../../tests/vectors/follow/follow-1.jsonl"),
             include_str!("../../../tests/vectors/follow/follow-1.inner.jsonl"),
@@ -144,6 +170,10 @@ mod tests {
         (
             include_str!("../../../tests/vectors/follow/follow-signed.jsonl"),
             include_str!("../../../tests/vectors/follow/follow-signed.inner.jsonl"),
+        ),
+        (
+            include_str!("../../../tests/vectors/follow/fortuna-atomic.jsonl"),
+            include_str!("../../../tests/vectors/follow/fortuna-atomic.inner.jsonl"),
         ),
     ];
 
@@ -155,13 +185,18 @@ mod tests {
         hex::decode(&line[member].as_str().unwrap()[2..]).unwrap()
     }
 
+    fn chain_of(line: &Value) -> Chain {
+        let alias = line["chain"].as_str().unwrap();
+        Chain::ALL.into_iter().find(|chain| chain.alias() == alias).unwrap()
+    }
+
     #[test]
     fn every_recorded_container() {
         for (containers, _) in RUNS {
             let mut last = std::collections::BTreeMap::<String, BlockId>::new();
             for line in lines(containers) {
                 let container = bytes(&line, "bytes");
-                let outer = Outer::parse(&container).unwrap();
+                let outer = Outer::parse(chain_of(&line), &container).unwrap();
                 assert_eq!(outer.id.to_string(), line["id"], "{line}");
                 assert_eq!(outer.to_bytes(), container);
                 let chain = line["chain"].as_str().unwrap().to_owned();
@@ -177,7 +212,7 @@ mod tests {
         for (containers, inner) in RUNS {
             let containers = lines(containers).filter(|line| line["chain"] != "P");
             for (line, expected) in containers.zip(lines(inner)) {
-                let outer = Outer::parse(&bytes(&line, "bytes")).unwrap();
+                let outer = Outer::parse(chain_of(&line), &bytes(&line, "bytes")).unwrap();
                 assert_eq!(outer.inner, bytes(&expected, "inner"));
                 assert_eq!(outer.parent.to_string(), expected["outerParent"]);
                 let OuterKind::Block { time_s, p_height, certificate, signature } = outer.kind
@@ -192,8 +227,8 @@ mod tests {
         }
     }
 
-    fn refusal(container: &[u8]) -> String {
-        Outer::parse(container).unwrap_err().to_string()
+    fn refusal(chain: Chain, container: &[u8]) -> String {
+        Outer::parse(chain, container).unwrap_err().to_string()
     }
 
     #[test]
@@ -201,14 +236,13 @@ mod tests {
         for (container, text) in [
             ("", "couldn't unpack codec version"),
             ("0001", "unknown codec version"),
-            ("f9031cf90299a017a7", "a block of the C-Chain that is not wrapped by the proposer VM"),
-            ("000000000014", "a block of the X-Chain that is not wrapped"),
-            ("000000000020", "a block of the P-Chain that is not wrapped"),
             ("000000000007", "type 7 is neither"),
             ("000000000001", "insufficient length"),
         ] {
-            let found = refusal(&hex::decode(container).unwrap());
-            assert!(found.contains(text), "{container}: {found}");
+            for chain in Chain::ALL {
+                let found = refusal(chain, &hex::decode(container).unwrap());
+                assert!(found.contains(text), "{chain}, {container}: {found}");
+            }
         }
         let option = Outer {
             id: Id::ZERO,
@@ -217,8 +251,37 @@ mod tests {
             inner: Bytes::from_static(b"inner"),
         };
         let trailing = [option.to_bytes(), vec![0]].concat();
-        assert!(refusal(&trailing).contains("trailing buffer space"));
-        assert!(refusal(&vec![0; MAX_CONTAINER_LEN + 1]).contains("exceeds maximum length"));
+        for chain in Chain::ALL {
+            assert!(refusal(chain, &trailing).contains("trailing buffer space"));
+            let long = vec![0; MAX_CONTAINER_LEN + 1];
+            assert!(refusal(chain, &long).contains("exceeds maximum length"));
+        }
+    }
+
+    /// A chain's own block is named as such in that chain's index alone, and a block of Granite as what it is in all.
+    #[test]
+    fn containers_without_an_outer_block_and_later_ones() {
+        let commit = format!("000000000002{}", "00".repeat(40));
+        let granite = format!("000000000002{}", "00".repeat(120));
+        for (container, bare) in [
+            ("f9031cf90299a017a7", Some(Chain::C)),
+            ("000000000014", Some(Chain::X)),
+            ("000000000003", Some(Chain::P)),
+            ("000000000020", Some(Chain::P)),
+            (&commit, Some(Chain::P)),
+            (&granite, None),
+        ] {
+            for chain in Chain::ALL {
+                let found = refusal(chain, &hex::decode(container).unwrap());
+                let is_bare = found.starts_with(&format!(
+                    "a block of the {chain} that is not wrapped by the proposer VM: only networks"
+                ));
+                assert_eq!(is_bare, bare == Some(chain), "{chain}, {container}: {found}");
+                let of_granite = "a block of the proposer VM from Granite on (type 2)";
+                let is_type_2 = container.starts_with("000000000002");
+                assert_eq!(found.contains(of_granite), is_type_2 && !is_bare, "{found}");
+            }
+        }
     }
 
     proptest! {
@@ -228,8 +291,10 @@ mod tests {
             rest in prop::collection::vec(any::<u8>(), 0..200),
         ) {
             let container = [head, rest].concat();
-            if let Ok(outer) = Outer::parse(&container) {
-                prop_assert_eq!(outer.to_bytes(), container);
+            for chain in Chain::ALL {
+                if let Ok(outer) = Outer::parse(chain, &container) {
+                    prop_assert_eq!(&outer.to_bytes(), &container);
+                }
             }
         }
 
@@ -247,8 +312,10 @@ mod tests {
                 false => OuterKind::Block { time_s, p_height, certificate, signature },
             };
             let outer = Outer { id: Id::ZERO, parent: Id::new(parent), kind, inner };
-            let parsed = Outer::parse(&outer.to_bytes()).unwrap();
-            prop_assert_eq!(Outer { id: Id::ZERO, ..parsed }, outer);
+            for chain in Chain::ALL {
+                let parsed = Outer::parse(chain, &outer.to_bytes()).unwrap();
+                prop_assert_eq!(&Outer { id: Id::ZERO, ..parsed }, &outer);
+            }
         }
     }
 }

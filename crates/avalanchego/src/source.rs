@@ -115,6 +115,8 @@ pub struct Source<R> {
     reader: R,
     order: Order,
     feeds: [Feed; 3],
+    /// Why the last request failed, until what came before is handed out.
+    failed: Option<SourceError>,
 }
 
 #[derive(Debug)]
@@ -159,11 +161,11 @@ impl<R: BlockReader> Source<R> {
             Feed::open(Chain::X, x, &mut client, &reader).await?,
             Feed::open(Chain::C, c, &mut client, &reader).await?,
         ];
-        Ok(Self { client, reader, order: Order::new(ids), feeds })
+        Ok(Self { client, reader, order: Order::new(ids), feeds, failed: None })
     }
 
     /// The next block, in an order in which each finds what it imports. Waits for answers of the node only, never for
-    /// new blocks.
+    /// new blocks. The blocks before a container that is refused come first, those of the other chains too.
     ///
     /// # Errors
     /// After a temporary one the next call goes on. After another the node can't be followed any more.
@@ -177,17 +179,33 @@ impl<R: BlockReader> Source<R> {
                 }
                 Next::Blocked(blocked) => blocked,
             };
+            match self.failed.take() {
+                Some(error) if error.is_temporary() => return Err(error),
+                Some(error) => {
+                    self.failed = Some(error.clone());
+                    return Err(error);
+                }
+                None => {}
+            }
             let mut has_new = false;
             for feed in &mut self.feeds {
                 if !self.order.has_room(feed.chain) {
                     continue;
                 }
-                match feed.fetch(&mut self.client, &self.reader, &mut self.order).await? {
-                    Fetched::Blocks => has_new = true,
-                    Fetched::Nothing { total } if total < feed.position.next_index() => {
+                match feed.fetch(&mut self.client, &self.reader, &mut self.order).await {
+                    Ok(Fetched::Blocks) => has_new = true,
+                    Ok(Fetched::Nothing { total }) if total < feed.position.next_index() => {
                         behind = Some((feed.chain, total));
                     }
-                    Fetched::Nothing { .. } => {}
+                    Ok(Fetched::Nothing { .. }) => {}
+                    Err(error) => {
+                        // Without a connection the other chains would fail alike.
+                        let is_last = error.is_temporary();
+                        (self.failed, has_new) = (Some(error), true);
+                        if is_last {
+                            break;
+                        }
+                    }
                 }
             }
             if !has_new {

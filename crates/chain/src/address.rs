@@ -7,7 +7,7 @@ use esker_primitives::ids::IdError;
 use esker_primitives::{ChainId, ShortId, excerpt};
 use thiserror::Error;
 
-use crate::Aliases;
+use crate::context::Aliases;
 
 /// Why a service address was refused, with the reference's text.
 #[derive(Debug, Error)]

@@ -8,7 +8,8 @@ use esker_primitives::{AssetId, ChainId, Id};
 use esker_storage::{Scope, Store};
 use tokio::sync::Notify;
 
-use crate::forward::{ExchangePools, ForwardError, ForwardPermit, Forwarding, TxKind};
+use crate::block_waits::BlockWaits;
+use crate::forward::{ExchangePools, ForwardError, ForwardPermit, Forwarding, SendAnswer, TxKind};
 
 /// Chain aliases: from alias to blockchain ID and back. Aliases may be added while the node runs.
 pub trait Aliases: Send + Sync + fmt::Debug {
@@ -75,6 +76,8 @@ pub struct ChainContext {
     pub forwarding: Option<Arc<Forwarding>>,
     /// The pools whose transactions go to the other validators; `None` on a node that is none.
     pub exchange: Option<Arc<ExchangePools>>,
+    /// Sends that wait for their block; `None` on a node that answers them at once.
+    pub block_waits: Option<Arc<BlockWaits>>,
 }
 
 impl ChainContext {
@@ -96,6 +99,15 @@ impl ChainContext {
     /// The node is read-only, or too many transactions wait for the source's answer.
     pub fn reserve_forward(&self) -> Result<ForwardPermit, ForwardError> {
         self.forwarding.as_ref().map_or_else(|| Ok(ForwardPermit::default()), |to| to.reserve())
+    }
+
+    /// The answer to a send whose transaction this node decides on: where sends wait for their block, and the next block
+    /// can have the transaction (`is_waiting`), once it is there.
+    pub fn answer_with_block(&self, tx: Id, is_waiting: impl Fn() -> bool) -> SendAnswer {
+        let waits = self.block_waits.as_ref();
+        waits
+            .and_then(|waits| waits.begin(tx, is_waiting))
+            .map_or(SendAnswer::Now, SendAnswer::Block)
     }
 
     /// Whether clients may send transactions at all: methods that send ask before they look at their arguments.

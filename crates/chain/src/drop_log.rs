@@ -14,8 +14,8 @@ use esker_primitives::sync::Mutex;
 use esker_storage::audit::{AuditError, Finding};
 use esker_storage::{KvRead, PendingWrites, Scope, StorageResult, Store, Table, WriteSet};
 
-use crate::Rewinding;
 use crate::audit::AuditContext;
+use crate::vm::Rewinding;
 
 /// Most records of one log in the store; the oldest are deleted first.
 pub const MAX_RECORDS: u64 = 65_536;
@@ -507,7 +507,9 @@ mod tests {
         let mut commit = PendingWrites::new(before_bundle.as_ref());
         log.extend_commit(SCOPE, 10, &mut commit).unwrap();
         let commit = commit.into_writes();
-        let inverse = WriteSet::inverse_of([&commit], before_bundle.as_ref()).unwrap();
+        let mut inverse = Vec::new();
+        WriteSet::encode_inverse_of([&commit], before_bundle.as_ref(), &mut inverse).unwrap();
+        let inverse = WriteSet::from_bytes(&inverse).unwrap();
         store.writer.commit_blocking(commit).unwrap();
         log.on_committed();
         log.add(id(2), "again".into(), 11);

@@ -9,7 +9,8 @@ use esker_primitives::ChainId;
 use thiserror::Error;
 use tokio::sync::watch;
 
-use crate::{Bundle, BundleId, ChainError, FinalizeError, ProposeError};
+use crate::bundle::{Bundle, BundleId};
+use crate::error::{ChainError, FinalizeError, ProposeError};
 
 /// The position of a proposal.
 #[derive(Clone, Copy, Debug)]

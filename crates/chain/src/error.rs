@@ -3,7 +3,8 @@
 use esker_storage::StorageError;
 use thiserror::Error;
 
-use crate::{BundleId, Verdict};
+use crate::bundle::BundleId;
+use crate::engine::Verdict;
 
 /// A chain failed because of the node, not because of a block or a request.
 #[derive(Debug, Error)]
@@ -172,6 +173,14 @@ pub enum RewindError {
         lowest: u64,
         /// Height of the last final bundle.
         last: u64,
+    },
+    /// Another bundle has become final meanwhile.
+    #[error("bundle {last} is not the last one: {found} is")]
+    NotLast {
+        /// The bundle that was expected.
+        last: BundleId,
+        /// The last one.
+        found: BundleId,
     },
     /// A chain or the store failed.
     #[error(transparent)]

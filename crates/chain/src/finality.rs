@@ -4,7 +4,7 @@ use std::fmt;
 
 use thiserror::Error;
 
-use crate::Bundle;
+use crate::bundle::Bundle;
 
 /// Why a proof does not show that a bundle is final.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]

@@ -17,6 +17,7 @@
 pub mod address;
 mod adjustable_clock;
 pub mod audit;
+mod block_waits;
 mod bundle;
 pub mod commitment;
 mod context;
@@ -37,6 +38,7 @@ mod transfer_log;
 mod vm;
 
 pub use adjustable_clock::{AdjustableClock, ClockSetting};
+pub use block_waits::{BlockWait, BlockWaits, MAX_BLOCK_WAIT, MAX_BLOCK_WAITS};
 pub use bundle::{
     Bundle, BundleId, MAX_BUNDLE_AHEAD_MS, MAX_BUNDLE_BLOCKS, MAX_BUNDLE_SIZE, MAX_BUNDLE_TIME_MS,
 };
@@ -50,8 +52,8 @@ pub use error::{BlockError, ChainError, FinalizeError, ProposeError, RewindError
 pub use figures::{ChainStats, GasFigures, PoolFigures, ReasonCounters};
 pub use finality::{ProofError, ProofVerifier};
 pub use machine::{
-    AcceptedEvent, BuildPause, GenesisBundle, Machine, MachineConfig, MachineEvent, Rewound, Undo,
-    UndoLimits, write_initial_rows,
+    AcceptedEvent, BuildPause, GenesisBundle, Machine, MachineConfig, MachineEvent, OneChainOnly,
+    Rewound, Undo, UndoLimits, write_initial_rows,
 };
 pub use maintenance::{Maintenance, Wakeup};
 pub use report::{BlockReport, TxReport};

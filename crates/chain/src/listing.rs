@@ -9,7 +9,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use crate::Aliases;
+use crate::context::Aliases;
 
 /// Most addresses of one call, duplicates included.
 pub const MAX_ADDRESSES: usize = 1024;

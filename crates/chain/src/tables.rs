@@ -2,14 +2,15 @@
 //!
 //! Tags 0x10 to 0x1f of the node-wide scope belong to this file.
 
+use std::convert::Infallible;
+
 use bytes::Bytes;
 use esker_primitives::codec::{CodecError, Decode, Encode, Reader, Writer};
 use esker_primitives::{ChainId, Id};
 use esker_storage::{KvRead, Scope, StorageResult, Table, ValueCodec, WriteSet};
 
-use crate::bundle::has_commitment;
+use crate::bundle::{Bundle, BundleId, has_commitment};
 use crate::commitment::{StatePart, StateSummary};
-use crate::{Bundle, BundleId};
 
 /// Final bundles by height, without the blocks' bytes. Each chain stores its blocks.
 pub const BUNDLES: Table<u64, BundleRecord> = Table::new(0x10, "bundle");
@@ -42,6 +43,35 @@ pub const UNFINISHED: Table<(), ()> = Table::new(0x17, "unfinished-snapshot");
 /// Snapshots of a development node by their IDs, and under 0 the last ID that was given (u64). Their form is that of
 /// `esker_evm::control`.
 pub const SNAPSHOTS: Table<u64, Vec<u8>> = Table::new(0x19, "snapshot");
+
+/// Present between the writes of a rewind that takes several; one row.
+pub const REWIND: Table<(), RewindTarget> = Table::new(0x1a, "rewind");
+
+/// Where a rewind ends.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RewindTarget {
+    /// Height of the last bundle then.
+    pub to: u64,
+    /// Changes that its last write makes besides.
+    pub also: WriteSet,
+}
+
+/// The height (u64), the changes.
+impl ValueCodec for RewindTarget {
+    fn encode_value(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(&self.to.to_be_bytes());
+        out.extend_from_slice(&self.also.to_bytes());
+    }
+
+    fn decode_value(bytes: &[u8]) -> Option<Self> {
+        let (to, also) = bytes.split_first_chunk()?;
+        Some(Self { to: u64::from_be_bytes(*to), also: WriteSet::from_bytes(also)? })
+    }
+}
+
+/// The bundles that a reorg of a development node replaces, by height, until it is done; under [`u64::MAX`] what else is
+/// needed to put them back. Their form is that of `esker_evm::control`.
+pub const REPLACED: Table<u64, Vec<u8>> = Table::new(0x1b, "replaced-bundle");
 
 /// The lowest heights that a store has. Everything below them was never in this store.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -80,7 +110,7 @@ impl Decode for HistoryStart {
     fn decode(r: &mut Reader<'_>) -> Result<Self, CodecError> {
         let bundle = r.u64()?;
         let n = r.slice_len()?;
-        let mut blocks = Vec::with_capacity(n.min(crate::MAX_BUNDLE_BLOCKS));
+        let mut blocks = Vec::with_capacity(n.min(crate::bundle::MAX_BUNDLE_BLOCKS));
         for _ in 0..n {
             blocks.push((r.id()?, r.u64()?));
         }
@@ -97,13 +127,33 @@ pub struct UndoRow {
     pub old_rows: WriteSet,
 }
 
+impl UndoRow {
+    /// The stored bytes of a row whose changes `append` encodes ([`WriteSet::to_bytes`]).
+    ///
+    /// # Errors
+    /// That of `append`.
+    pub(crate) fn encoded<E>(
+        accepted_ms: u64,
+        append: impl FnOnce(&mut Vec<u8>) -> Result<(), E>,
+    ) -> Result<Vec<u8>, E> {
+        let mut out = vec![0; Id::LEN];
+        out.extend_from_slice(&accepted_ms.to_be_bytes());
+        append(&mut out)?;
+        let (digest, content) = out.split_at_mut(Id::LEN);
+        digest.copy_from_slice(Id::sha256(content).as_bytes());
+        Ok(out)
+    }
+}
+
 /// The SHA-256 of the rest, the time (u64), the changes.
 impl ValueCodec for UndoRow {
     fn encode_value(&self, out: &mut Vec<u8>) {
-        let content =
-            [&self.accepted_ms.to_be_bytes(), self.old_rows.to_bytes().as_slice()].concat();
-        out.extend_from_slice(Id::sha256(&content).as_bytes());
-        out.extend_from_slice(&content);
+        let changes = self.old_rows.to_bytes();
+        let Ok(bytes) = Self::encoded(self.accepted_ms, |row| {
+            row.extend_from_slice(&changes);
+            Ok::<_, Infallible>(())
+        });
+        out.extend_from_slice(&bytes);
     }
 
     fn decode_value(bytes: &[u8]) -> Option<Self> {
@@ -189,7 +239,7 @@ impl Decode for BundleRecord {
         let timestamp_ms = r.u64()?;
         let commitment = if has_commitment(version) { r.id()? } else { Id::ZERO };
         let n = r.slice_len()?;
-        let mut blocks = Vec::with_capacity(n.min(crate::MAX_BUNDLE_BLOCKS));
+        let mut blocks = Vec::with_capacity(n.min(crate::bundle::MAX_BUNDLE_BLOCKS));
         for _ in 0..n {
             blocks.push((r.id()?, r.u64()?));
         }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use esker_primitives::{AssetId, ChainId, Id};
 
-use crate::ChainContext;
+use crate::context::ChainContext;
 
 /// The direction of a transfer, seen from the chain whose block has it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

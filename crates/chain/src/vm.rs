@@ -10,10 +10,14 @@ use esker_rpc::Service;
 use esker_rpc::positional::Server;
 use esker_rpc::socket::SocketDialect;
 use esker_storage::{KvRead, PendingWrites, WriteSet};
+use tokio::time::Instant;
 
 use crate::commitment::StateTable;
+use crate::context::ChainContext;
+use crate::error::{BlockError, ChainError};
+use crate::figures::{ChainStats, PoolFigures};
+use crate::report::BlockReport;
 use crate::snapshot::ChainSnapshot;
-use crate::{BlockError, BlockReport, ChainContext, ChainError, ChainStats, PoolFigures};
 
 /// A block with the changes that its acceptance makes.
 #[derive(Clone)]
@@ -187,6 +191,12 @@ pub trait ChainVm: Send + Sync + fmt::Debug + 'static {
 
     /// Height and ID of the last block in `reader`.
     fn last_block(&self, reader: &dyn KvRead) -> Result<(u64, BlockId), ChainError>;
+
+    /// Until when the next block waits for more transactions ([`BlockWaits::gathers_until`](crate::BlockWaits::gathers_until)); `None`: it does
+    /// not.
+    fn gathers_until(&self) -> Option<Instant> {
+        None
+    }
 
     /// Builds a block from pooled transactions on the state in `parent`.
     fn build(&self, parent: &dyn KvRead, at: &BuildContext) -> Result<Built, ChainError>;

@@ -81,7 +81,12 @@ pub struct Log {
 impl EvmClient {
     /// A client of the chain with that alias or blockchain ID; nothing is sent yet.
     pub fn new(address: SocketAddr, alias_or_id: &str) -> Self {
-        Self { rpc: RpcClient::new(address), path: format!("/ext/bc/{alias_or_id}/rpc") }
+        Self::over(RpcClient::new(address), alias_or_id)
+    }
+
+    /// A client of that chain over another client.
+    pub fn over(rpc: RpcClient, alias_or_id: &str) -> Self {
+        Self { rpc, path: format!("/ext/bc/{alias_or_id}/rpc") }
     }
 
     /// Calls any method of the chain's endpoint.

@@ -1,10 +1,13 @@
-//! A blocking HTTP/1.1 client on the standard library: one address, one kept connection.
+//! A blocking HTTP/1.1 client on the standard library: one node, one kept connection.
 //!
-//! For tests and small tools: no TLS, no redirects, no cookies, no compression. It sends exactly the headers
-//! that the caller gives (and `Host`, `Content-Length` where they are missing), so that a test decides every byte.
+//! For tests and small tools: no redirects, no cookies, no compression, and TLS only by a [`Layer`] of the caller. It
+//! sends exactly the headers that the caller gives (and `Host`, `Content-Length` where they are missing), so that a
+//! test decides every byte.
 
+use std::fmt;
 use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// How long one read or write may take before it fails.
@@ -63,39 +66,121 @@ impl HttpReply {
     }
 }
 
-/// A client of one address. Keeps its connection open between requests and opens another when it was closed.
-#[derive(Debug)]
-pub struct HttpClient {
-    address: SocketAddr,
-    timeout: Duration,
-    keep_alive: bool,
-    connection: Option<BufReader<Timed>>,
+/// What lies between HTTP and TCP: TLS, for which this crate has no library.
+pub trait Layer: fmt::Debug + Send + Sync {
+    /// Opens the layer on a new connection, whose reads and writes end at a deadline.
+    ///
+    /// # Errors
+    /// The handshake fails, or is not done in time.
+    fn open(&self, stream: TimedStream) -> std::io::Result<Box<dyn Layered>>;
 }
 
-/// A connection whose reads end at a deadline.
+/// An open connection of a [`Layer`].
+pub trait Layered: Read + Write + Send {
+    /// The TCP connection below.
+    fn below(&mut self) -> &mut TimedStream;
+}
+
+impl Layered for TimedStream {
+    fn below(&mut self) -> &mut TimedStream {
+        self
+    }
+}
+
+/// A client of one node. Keeps its connection open between requests and opens another when it was closed.
+pub struct HttpClient {
+    /// Tried in this order.
+    addresses: Vec<SocketAddr>,
+    /// Value of the header `Host`.
+    authority: String,
+    layer: Option<Arc<dyn Layer>>,
+    timeout: Duration,
+    keep_alive: bool,
+    connection: Option<BufReader<Box<dyn Layered>>>,
+}
+
+/// A TCP connection whose reads and writes end at a deadline.
 #[derive(Debug)]
-struct Timed {
+pub struct TimedStream {
     stream: TcpStream,
-    /// Of one read.
+    /// Of one read or write.
     timeout: Duration,
     deadline: Instant,
 }
 
-impl Read for Timed {
-    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+impl TimedStream {
+    fn restart(&mut self, limit: Duration) {
+        self.deadline = Instant::now() + limit;
+    }
+
+    /// How long the next read or write may take.
+    fn left(&self) -> std::io::Result<Duration> {
         let left = self.deadline.saturating_duration_since(Instant::now());
-        if left.is_zero() {
-            return Err(ErrorKind::TimedOut.into());
-        }
-        self.stream.set_read_timeout(Some(left.min(self.timeout)))?;
+        if left.is_zero() { Err(ErrorKind::TimedOut.into()) } else { Ok(left.min(self.timeout)) }
+    }
+}
+
+impl Read for TimedStream {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        self.stream.set_read_timeout(Some(self.left()?))?;
         self.stream.read(buffer)
+    }
+}
+
+impl Write for TimedStream {
+    fn write(&mut self, buffer: &[u8]) -> std::io::Result<usize> {
+        self.stream.set_write_timeout(Some(self.left()?))?;
+        self.stream.write(buffer)
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        self.stream.flush()
+    }
+}
+
+impl fmt::Debug for HttpClient {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { addresses, authority, layer, timeout, keep_alive, .. } = self;
+        f.debug_struct("HttpClient")
+            .field("addresses", addresses)
+            .field("authority", authority)
+            .field("layer", layer)
+            .field("timeout", timeout)
+            .field("keep_alive", keep_alive)
+            .finish_non_exhaustive()
+    }
+}
+
+/// The same node and settings, with a connection of its own.
+impl Clone for HttpClient {
+    fn clone(&self) -> Self {
+        Self {
+            addresses: self.addresses.clone(),
+            authority: self.authority.clone(),
+            layer: self.layer.clone(),
+            connection: None,
+            ..*self
+        }
     }
 }
 
 impl HttpClient {
     /// A client that keeps its connection; nothing is sent yet.
     pub fn new(address: SocketAddr) -> Self {
-        Self { address, timeout: DEFAULT_TIMEOUT, keep_alive: true, connection: None }
+        Self::of_host(vec![address], address.to_string())
+    }
+
+    /// A client of the node at the first of these addresses that takes a connection. `authority` is the value of the
+    /// header `Host`.
+    pub fn of_host(addresses: Vec<SocketAddr>, authority: String) -> Self {
+        let (layer, timeout, connection) = (None, DEFAULT_TIMEOUT, None);
+        Self { addresses, authority, layer, timeout, keep_alive: true, connection }
+    }
+
+    /// Opens a layer on each connection.
+    pub fn with_layer(mut self, layer: Arc<dyn Layer>) -> Self {
+        self.layer = Some(layer);
+        self
     }
 
     /// Uses a fresh connection for every request.
@@ -110,9 +195,9 @@ impl HttpClient {
         self
     }
 
-    /// The address of the node.
-    pub fn address(&self) -> SocketAddr {
-        self.address
+    /// The addresses of the node.
+    pub fn addresses(&self) -> &[SocketAddr] {
+        &self.addresses
     }
 
     /// Sends one request and reads its reply.
@@ -151,21 +236,41 @@ impl HttpClient {
                 Err(e) => return Err(e),
             }
         }
-        let stream = TcpStream::connect_timeout(&self.address, self.timeout)?;
-        stream.set_write_timeout(Some(self.timeout))?;
-        stream.set_nodelay(true)?;
-        let (timeout, deadline) = (self.timeout, Instant::now());
-        let mut fresh = BufReader::new(Timed { stream, timeout, deadline });
+        let mut fresh = BufReader::new(self.connect()?);
         let (reply, reusable) = self.exchange(&mut fresh, method, &head, body)?;
         self.connection = (reusable && self.keep_alive).then_some(fresh);
         Ok(reply)
+    }
+
+    fn connect(&self) -> std::io::Result<Box<dyn Layered>> {
+        let mut failed = std::io::Error::from(ErrorKind::AddrNotAvailable);
+        for address in &self.addresses {
+            match TcpStream::connect_timeout(address, self.timeout) {
+                Ok(stream) => {
+                    stream.set_nodelay(true)?;
+                    let deadline = Instant::now() + self.limit();
+                    let stream = TimedStream { stream, timeout: self.timeout, deadline };
+                    return match &self.layer {
+                        Some(layer) => layer.open(stream),
+                        None => Ok(Box::new(stream)),
+                    };
+                }
+                Err(error) => failed = error,
+            }
+        }
+        Err(failed)
+    }
+
+    /// How long a whole exchange may take.
+    fn limit(&self) -> Duration {
+        self.timeout.saturating_mul(EXCHANGE_TIMEOUTS).min(LONGEST_EXCHANGE)
     }
 
     fn head(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &[u8]) -> Vec<u8> {
         let has = |name: &str| headers.iter().any(|(n, _)| n.eq_ignore_ascii_case(name));
         let mut head = format!("{method} {path} HTTP/1.1\r\n");
         if !has("host") {
-            head.push_str(&format!("Host: {}\r\n", self.address));
+            head.push_str(&format!("Host: {}\r\n", self.authority));
         }
         for (name, value) in headers {
             head.push_str(&format!("{name}: {value}\r\n"));
@@ -179,7 +284,7 @@ impl HttpClient {
 
     fn exchange(
         &self,
-        connection: &mut BufReader<Timed>,
+        connection: &mut BufReader<Box<dyn Layered>>,
         method: &str,
         head: &[u8],
         body: &[u8],
@@ -187,11 +292,10 @@ impl HttpClient {
         let mut message = Vec::with_capacity(head.len().saturating_add(body.len()));
         message.extend_from_slice(head);
         message.extend_from_slice(body);
-        let Timed { stream, deadline, .. } = connection.get_mut();
-        let limit = self.timeout.saturating_mul(EXCHANGE_TIMEOUTS).min(LONGEST_EXCHANGE);
-        *deadline = Instant::now() + limit;
+        let stream = connection.get_mut();
+        stream.below().restart(self.limit());
         // A peer that refuses early may close before it has read everything: its reply still counts.
-        let sent = stream.write_all(&message);
+        let sent = stream.write_all(&message).and_then(|()| stream.flush());
         match read_reply(connection, method == "HEAD") {
             Ok(reply) => Ok(reply),
             Err(e) => sent.map_err(HttpError::Io).and(Err(e)),

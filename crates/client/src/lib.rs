@@ -1,7 +1,8 @@
 //! A client of the node: typed calls, a wallet that builds and signs, and a blocking HTTP/1.1 client under both.
 //!
-//! For users' tools and for tests. It is not a library for servers: one connection, no TLS, no retries. It checks
-//! nothing that the node checks, so that tests can send what is wrong. Start with [`XvmClient`] for calls and
+//! For users' tools and for tests. It is not a library for servers: one connection, no retries, TLS by the caller's
+//! [`Layer`]. It checks nothing that the node checks, so that tests can send what is wrong. It checks what the node says
+//! of network and fees, which a wallet would sign ([`Expected`], [`MAX_FEE`]). Start with [`XvmClient`] for calls and
 //! [`Wallet`] for transactions; [`EvmClient`] has calls of the C-Chain, [`DevClient`] the controls of `esker dev`:
 //!
 //! ```no_run
@@ -31,7 +32,7 @@ pub mod xvm;
 
 pub use dev::{DevClient, SnapshotId};
 pub use evm::{EvmClient, EvmTx};
-pub use http::{HttpClient, HttpError, HttpReply};
+pub use http::{HttpClient, HttpError, HttpReply, Layer, Layered, TimedStream};
 pub use rpc::{CallError, RpcClient};
-pub use wallet::{ChainParams, Coins, Wallet, WalletError};
+pub use wallet::{ChainParams, Coins, Expected, MAX_FEE, ParamsError, Wallet, WalletError};
 pub use xvm::XvmClient;

@@ -55,7 +55,12 @@ pub struct RpcClient {
 impl RpcClient {
     /// A client of the node at `address`; nothing is sent yet.
     pub fn new(address: SocketAddr) -> Self {
-        Self { http: HttpClient::new(address), next_id: 1 }
+        Self::over(HttpClient::new(address))
+    }
+
+    /// Calls by that client.
+    pub fn over(http: HttpClient) -> Self {
+        Self { http, next_id: 1 }
     }
 
     /// The HTTP client below, for requests that are no calls.

@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 
+use clap::error::{ContextKind, ContextValue};
 use clap::{Arg, ArgAction, ArgMatches, Command, ValueHint};
 use esker_node::config::keys::{KEYS, Key};
 use esker_node::config::{Flags, Mode};
@@ -67,7 +68,13 @@ pub fn parse(
     args: impl IntoIterator<Item = impl Into<OsString> + Clone>,
     version: &'static str,
 ) -> Result<Invocation, clap::Error> {
-    let matches = command().version(version).try_get_matches_from(args)?;
+    let matches = command().version(version).try_get_matches_from(args).map_err(|error| {
+        if error.context().any(|(kind, value)| is_misleading(&error, kind, value)) {
+            without_misleading(&error)
+        } else {
+            error
+        }
+    })?;
     match matches.subcommand() {
         Some(("dev", given)) => Ok(Invocation::Run(Mode::Dev, dev_flags(given)?)),
         Some(("node", given)) => Ok(Invocation::Run(Mode::Node, flags(given))),
@@ -100,6 +107,42 @@ pub fn parse(
         // clap requires one of the commands above.
         _ => Err(command().error(clap::error::ErrorKind::MissingSubcommand, "no command given")),
     }
+}
+
+/// Whether a part of a usage error suggests a name that has little to do with the one that was given: the library takes
+/// any that begins alike or has many of its letters.
+fn is_misleading(error: &clap::Error, kind: ContextKind, value: &ContextValue) -> bool {
+    let given = match kind {
+        ContextKind::SuggestedArg => error.get(ContextKind::InvalidArg),
+        ContextKind::SuggestedSubcommand => error.get(ContextKind::InvalidSubcommand),
+        ContextKind::SuggestedValue => error.get(ContextKind::InvalidValue),
+        _ => None,
+    };
+    let Some(ContextValue::String(given)) = given else { return false };
+    match value {
+        ContextValue::String(suggested) => !is_close(given, suggested),
+        ContextValue::Strings(suggested) => !suggested.iter().any(|one| is_close(given, one)),
+        _ => false,
+    }
+}
+
+/// Whether one name may be the other one misspelled.
+fn is_close(given: &str, known: &str) -> bool {
+    let normal = |name: &str| name.replace(['-', '_'], "").to_ascii_lowercase();
+    let (given, known) = (normal(given), normal(known));
+    let most = 1 + known.len() / 3;
+    given.len().abs_diff(known.len()) <= most && strsim::osa_distance(&given, &known) <= most
+}
+
+/// The error without the parts that mislead.
+fn without_misleading(error: &clap::Error) -> clap::Error {
+    let mut plain = clap::Error::new(error.kind()).with_cmd(&command());
+    for (kind, value) in error.context() {
+        if !is_misleading(error, kind, value) {
+            plain.insert(kind, value.clone());
+        }
+    }
+    plain
 }
 
 /// The mode of a command with the switch `--dev`.
@@ -357,6 +400,23 @@ mod tests {
         let error = parse_args(["esker", "node", "--htpp-port", "1"]).unwrap_err();
         assert_eq!(error.exit_code(), 2);
         assert!(error.to_string().contains("--http-port"), "{error}");
+        for (args, near) in [
+            (["esker", "dev", "--acounts"], Some("'--accounts'")),
+            (["esker", "dev", "--block_time"], Some("'--block-time'")),
+            (["esker", "dev", "--auto-impersonates-me"], None),
+            (["esker", "dev", "--stores"], None),
+            (["esker", "dev", "--hardfork"], None),
+            (["esker", "transfer", "--gas-limit"], None),
+        ] {
+            let error = parse_args(args).unwrap_err();
+            assert_eq!(error.exit_code(), 2);
+            let text = error.to_string();
+            assert!(text.contains(args[2]) && text.contains("Usage: "), "{text}");
+            match near {
+                Some(near) => assert!(text.contains(near), "{text}"),
+                None => assert!(!text.contains("similar"), "{text}"),
+            }
+        }
         for args in [&["esker"][..], &["esker", "nod"], &["esker", "dev", "--network", "main"]] {
             assert_eq!(parse_args(args).unwrap_err().exit_code(), 2, "{args:?}");
         }

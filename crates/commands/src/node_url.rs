@@ -1,34 +1,162 @@
-//! The address of a running node, as commands take it: `http://HOST:PORT`.
+//! The address of a running node, as commands take it: `http://HOST:PORT` or `https://HOST:PORT`.
 
-use std::net::{SocketAddr, ToSocketAddrs as _};
+use std::net::ToSocketAddrs as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
 
-/// The address of a URL. `over_https` says what to do about a node with TLS. The error is the reason.
-pub(crate) fn address(url: &str, over_https: &str) -> Result<SocketAddr, String> {
-    let rest = url
-        .strip_prefix("http://")
-        .ok_or_else(|| format!("expected http://HOST:PORT; {over_https}"))?;
-    let host = rest.trim_end_matches('/');
-    let mut found = host.to_socket_addrs().map_err(|error| error.to_string())?;
-    found.next().ok_or_else(|| "the name has no address".to_owned())
+use clap::{Arg, ArgMatches, ValueHint, value_parser};
+use esker_client::{HttpClient, Layer, Layered, TimedStream};
+use esker_outbound::{BlockingTls, Dialer, SourceKind, SourceUrl};
+
+/// The node that a command asks.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct NodeUrl {
+    /// As given.
+    pub url: String,
+    /// File with the certificates that are trusted, instead of the machine's authorities.
+    pub ca_file: Option<PathBuf>,
+}
+
+/// The argument `--ca-file` of commands with `--url`.
+pub(crate) fn ca_file() -> Arg {
+    Arg::new("ca-file")
+        .long("ca-file")
+        .value_name("FILE")
+        .value_hint(ValueHint::FilePath)
+        .value_parser(value_parser!(PathBuf))
+        .help("File in PEM with the certificates to trust for https://, instead of the machine's authorities")
+}
+
+impl NodeUrl {
+    /// The arguments `--url` and `--ca-file`.
+    pub(crate) fn parse(given: &ArgMatches) -> Self {
+        // `esker address` has none.
+        let url = given.try_get_one::<String>("url").ok().flatten();
+        let ca_file = given.try_get_one::<PathBuf>("ca-file").ok().flatten();
+        Self { url: url.cloned().unwrap_or_default(), ca_file: ca_file.cloned() }
+    }
+
+    /// A client of the node; nothing is sent yet. The error is the reason.
+    pub(crate) fn client(&self, patience: Duration) -> Result<HttpClient, String> {
+        let Self { url, ca_file } = self;
+        let url = parse(url)?;
+        let found = (url.host.as_str(), url.port).to_socket_addrs();
+        let addresses: Vec<_> = found.map_err(|error| error.to_string())?.collect();
+        if addresses.is_empty() {
+            return Err("the name has no address".to_owned());
+        }
+        let client = HttpClient::of_host(addresses, url.authority()).with_timeout(patience);
+        let dialer = match (url.is_tls, ca_file) {
+            (false, None) => return Ok(client),
+            (false, Some(file)) => {
+                return Err(format!("--ca-file {} is for https:// only", file.display()));
+            }
+            (true, None) => Dialer::with_machine_roots()
+                .map_err(|error| format!("{error} with --ca-file, or use http://"))?,
+            (true, Some(file)) => ca_dialer(file)?,
+        };
+        Ok(client.with_layer(Arc::new(Tls { dialer, host: url.host })))
+    }
+
+    /// The form in which an address is compared with others: with its port, without a slash at the end.
+    pub(crate) fn normal(&self) -> String {
+        parse(&self.url).map_or_else(|_| self.url.clone(), |url| url.to_string())
+    }
+}
+
+fn ca_dialer(file: &Path) -> Result<Dialer, String> {
+    Dialer::with_ca_file(file).map_err(|error| format!("--ca-file: {error}"))
+}
+
+fn parse(url: &str) -> Result<SourceUrl, String> {
+    const EXPECTED: &str = "expected http://HOST:PORT or https://HOST:PORT";
+    let parsed: Result<SourceUrl, _> = url.parse();
+    match parsed {
+        Ok(url) if url.kind == SourceKind::Esker => Ok(url),
+        Ok(_) => Err(EXPECTED.to_owned()),
+        Err(error) => Err(format!("{EXPECTED} ({})", error.reason())),
+    }
+}
+
+/// TLS under the client.
+#[derive(Debug)]
+struct Tls {
+    dialer: Dialer,
+    host: String,
+}
+
+impl Layer for Tls {
+    fn open(&self, stream: TimedStream) -> std::io::Result<Box<dyn Layered>> {
+        Ok(Box::new(Secured(self.dialer.secure_blocking(&self.host, stream)?)))
+    }
+}
+
+struct Secured(BlockingTls<TimedStream>);
+
+impl std::io::Read for Secured {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        self.0.read(buffer)
+    }
+}
+
+impl std::io::Write for Secured {
+    fn write(&mut self, buffer: &[u8]) -> std::io::Result<usize> {
+        self.0.write(buffer)
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        self.0.flush()
+    }
+}
+
+impl Layered for Secured {
+    fn below(&mut self) -> &mut TimedStream {
+        &mut self.0.sock
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn node(url: &str) -> NodeUrl {
+        NodeUrl { url: url.to_owned(), ca_file: None }
+    }
+
     #[test]
     fn urls_of_nodes() {
-        for url in ["http://127.0.0.1:9650", "http://127.0.0.1:9650/", "http://[::1]:9650"] {
-            assert_eq!(address(url, "").unwrap().port(), 9650, "{url}");
-        }
-        for (url, reason) in [
-            ("https://127.0.0.1:9650", "expected http://HOST:PORT; use curl"),
-            ("127.0.0.1:9650", "expected http://HOST:PORT"),
-            ("http://127.0.0.1", "invalid socket address"),
-            ("http://127.0.0.1:9650/ext", "invalid port value"),
+        for url in [
+            "http://127.0.0.1:9650",
+            "http://127.0.0.1:9650/",
+            "http://[::1]:9650",
+            "http://127.0.0.1",
         ] {
-            let error = address(url, "use curl").unwrap_err();
+            let client = node(url).client(Duration::from_secs(1)).unwrap();
+            assert_eq!(client.addresses()[0].port(), 9650, "{url}");
+        }
+        assert_eq!(node("http://127.0.0.1/").normal(), "http://127.0.0.1:9650");
+        assert_eq!(node("https://node.example").normal(), "https://node.example:443");
+        for (url, reason) in [
+            ("127.0.0.1:9650", "expected http://HOST:PORT or https://"),
+            ("avalanchego+http://127.0.0.1:9650", "expected http://HOST:PORT or https://"),
+            ("http://127.0.0.1:9650/ext", "a path is not expected"),
+            ("http://127.0.0.1:x", "not a port"),
+        ] {
+            let error = node(url).client(Duration::from_secs(1)).unwrap_err();
             assert!(error.contains(reason), "{error}");
         }
+    }
+
+    #[test]
+    fn files_of_certificates_are_for_https() {
+        let with = |url: &str, file: &str| {
+            let node = NodeUrl { url: url.to_owned(), ca_file: Some(file.into()) };
+            node.client(Duration::from_secs(1)).unwrap_err()
+        };
+        let plain = with("http://127.0.0.1:9650", "/nowhere/ca.pem");
+        assert_eq!(plain, "--ca-file /nowhere/ca.pem is for https:// only");
+        let missing = with("https://127.0.0.1:9650", "/nowhere/ca.pem");
+        assert!(missing.starts_with("--ca-file: can't read /nowhere/ca.pem"), "{missing}");
     }
 }

@@ -1,6 +1,7 @@
-//! Text of a node, or of a file, that goes to a terminal.
+//! Text of a node, or of a file, that goes to a terminal, and answers that come from there.
 
 use std::borrow::Cow;
+use std::io::{self, BufRead as _, IsTerminal as _, Write as _};
 
 /// Most bytes of an error.
 const MAX_ERROR: usize = 4096;
@@ -20,6 +21,19 @@ pub fn printable(text: &str) -> Cow<'_, str> {
         }
     }
     Cow::Owned(escaped)
+}
+
+/// Asks a question that ends with ` [y/N] ` on standard error. `None`: there is no terminal that could answer.
+pub(crate) fn confirm(question: &str) -> io::Result<Option<bool>> {
+    if !io::stdin().is_terminal() {
+        return Ok(None);
+    }
+    let mut screen = io::stderr();
+    let mut answer = String::new();
+    write!(screen, "{}", printable(question))?;
+    screen.flush()?;
+    io::stdin().lock().read_line(&mut answer)?;
+    Ok(Some(["y", "yes"].contains(&answer.trim().to_lowercase().as_str())))
 }
 
 /// An error's text, [`printable`]; the end of a long one is left out, and its length is in its place.

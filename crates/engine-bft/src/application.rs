@@ -13,12 +13,11 @@ use esker_chain::{Bundle, BundleId, ChainError, ChainMachine, ProposeCtx, Propos
 use futures_util::StreamExt;
 use tracing::{debug, warn};
 
-use crate::ValidatorPublicKey;
-use crate::block::{BundleBlock, id_of};
+use crate::block::{BundleBlock, MAX_NETWORK_BUNDLE, id_of};
+use crate::keys::ValidatorPublicKey;
 use crate::log_limit::LogLimit;
 use crate::settings::Timings;
 use crate::shared::Shared;
-use crate::stack::MAX_NETWORK_BUNDLE;
 
 /// Delay before a call that may succeed later is repeated.
 const RETRY: Duration = Duration::from_millis(100);

@@ -9,6 +9,9 @@ use esker_chain::{Bundle, BundleId};
 use esker_primitives::Id;
 use esker_primitives::codec::Encode as _;
 
+/// Most bytes of a bundle that travels. Blocks are far smaller, and nothing larger is proposed.
+pub(crate) const MAX_NETWORK_BUNDLE: usize = 16 << 20;
+
 /// The library's name of a bundle: the bytes of its ID.
 pub(crate) type Digest = sha256::Digest;
 
@@ -94,7 +97,6 @@ mod tests {
     use commonware_codec::{Decode, Encode};
 
     use super::*;
-    use crate::stack::MAX_NETWORK_BUNDLE;
 
     #[test]
     fn bundles_travel_whole_and_keep_their_id() {

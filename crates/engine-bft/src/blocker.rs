@@ -7,7 +7,7 @@ use commonware_cryptography::ed25519::PublicKey;
 use commonware_p2p::{BlockedSubscription, Blocker};
 use tracing::warn;
 
-use crate::ValidatorPublicKey;
+use crate::keys::ValidatorPublicKey;
 use crate::log_limit::LogLimit;
 
 /// Blocks peers as another blocker does, and logs each at most once a minute.

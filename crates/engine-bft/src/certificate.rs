@@ -17,8 +17,9 @@ use rand_core::{TryCryptoRng, TryRng};
 use thiserror::Error;
 
 use crate::block::{Digest, digest_of, id_of};
+use crate::changes::ChangeHistory;
+use crate::keys::ValidatorPublicKey;
 use crate::settings::{Committee, MAX_VALIDATORS, quorum};
-use crate::{ChangeHistory, ValidatorPublicKey};
 
 /// Why bytes do not show that a bundle is final.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]

@@ -32,18 +32,19 @@ use esker_primitives::sync::Mutex;
 use tokio::sync::{mpsc, oneshot};
 use tracing::{debug, error, info, warn};
 
-use crate::block::{BundleBlock, Digest};
+use crate::address::ValidatorAddress;
+use crate::block::{BundleBlock, Digest, MAX_NETWORK_BUNDLE};
 use crate::blocker::LoggingBlocker;
 use crate::changes::{
     ApprovalError, ChangeHistory, ChangeLog, ChangeState, ChangeStatus, SetChange, Track,
 };
 use crate::disk;
 use crate::journal::{self, Journal, begin_journal};
+use crate::keys::{ValidatorKey, ValidatorPublicKey};
 use crate::rejoin::Rejoin;
 use crate::settings::{Committee, MAX_VALIDATORS, Timings, quorum};
 use crate::shared::{Shared, VoteCounts};
-use crate::stack::{self, Links, MAX_NETWORK_BUNDLE, Validator};
-use crate::{ValidatorAddress, ValidatorKey, ValidatorPublicKey};
+use crate::stack::{self, Links, Validator};
 
 /// Threads of the engine's runtime.
 const THREADS: usize = 2;
@@ -261,6 +262,33 @@ impl BftEngine {
         })
     }
 
+    /// Whether the votes of the key, if it has voted, are in the folder. The journal of a new key begins here.
+    fn may_vote(&self, key: &ValidatorPublicKey) -> Result<bool, EngineError> {
+        let config = &self.config;
+        let folder = config.folder.display();
+        let failed = |error| EngineError::Protocol(format!("{folder}: {error}"));
+        match journal::read(&config.folder, key).map_err(failed)? {
+            Journal::Missing if self.is_follower() => Ok(false),
+            Journal::Kept => Ok(true),
+            Journal::Missing if config.is_new_key => {
+                begin_journal(&config.folder, key).map_err(failed)?;
+                Ok(true)
+            }
+            Journal::Missing => {
+                warn!(
+                    %folder,
+                    "the votes of this validator are not in its folder: it follows the others, and votes when they are \
+                     past the rounds in which it may have voted"
+                );
+                Ok(false)
+            }
+            Journal::Other(owner) => {
+                let text = format!("{folder} has the votes of another validator, {owner}");
+                Err(EngineError::Protocol(text))
+            }
+        }
+    }
+
     /// The epoch, its number of validators, and whether this node is one of them.
     fn standing(&self) -> (u64, usize, bool) {
         let (epoch, keys) = self.members();
@@ -308,24 +336,7 @@ impl Engine for BftEngine {
         let folder = || config.folder.display();
         let failed = |error| EngineError::Protocol(format!("{}: {error}", folder()));
         let begin = || begin_journal(&config.folder, &public_key).map_err(failed);
-        let mut may_vote = true;
-        match journal::read(&config.folder, &public_key).map_err(failed)? {
-            Journal::Missing if is_follower => may_vote = false,
-            Journal::Kept => {}
-            Journal::Missing if config.is_new_key => begin()?,
-            Journal::Missing => {
-                warn!(
-                    folder = %folder(),
-                    "the votes of this validator are not in its folder: it follows the others, and votes when they are \
-                     past the rounds in which it may have voted"
-                );
-                may_vote = false;
-            }
-            Journal::Other(owner) => {
-                let text = format!("{} has the votes of another validator, {owner}", folder());
-                return Err(EngineError::Protocol(text));
-            }
-        }
+        let mut may_vote = self.may_vote(&public_key)?;
         let mut is_reset = false;
         loop {
             let epoch = changes.begin(machine.last_final().0);

@@ -7,7 +7,7 @@ use std::fs::{self, File};
 use std::io;
 use std::path::Path;
 
-use crate::ValidatorPublicKey;
+use crate::keys::ValidatorPublicKey;
 use crate::whole_file::{self, Existing};
 
 /// The file with the public key whose votes the folder holds.

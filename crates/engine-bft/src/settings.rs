@@ -8,7 +8,7 @@ use commonware_utils::TryCollect;
 use commonware_utils::ordered::Set;
 use esker_chain::{BundleId, EngineError};
 
-use crate::{ValidatorKey, ValidatorPublicKey};
+use crate::keys::{ValidatorKey, ValidatorPublicKey};
 
 /// Most validators of a network, and most followers among their peers.
 pub const MAX_VALIDATORS: usize = 100;

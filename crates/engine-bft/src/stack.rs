@@ -25,13 +25,13 @@ use esker_chain::{ChainMachine, EngineError};
 use rand_core::CryptoRng;
 use tokio::sync::mpsc;
 
-use crate::ValidatorKey;
 use crate::application::Application;
-use crate::block::{BundleBlock, digest_of};
+use crate::block::{BundleBlock, MAX_NETWORK_BUNDLE, digest_of};
 use crate::changes::{self, ChangeState, Epochs, Gossip, Guarded, Schemes, Track, of_epoch};
 use crate::exchange;
 use crate::finalizer::{Finalizer, MAX_PENDING};
 use crate::journal::VOTES;
+use crate::keys::ValidatorKey;
 use crate::log_limit::LogLimit;
 use crate::observer::Observer;
 use crate::settings::{Committee, Timings};
@@ -40,9 +40,6 @@ use crate::store::{
     BUFFER, BundleStore, Certificate, CertificateStore, FinalBundles, SECTION, StoreError,
     page_cache,
 };
-
-/// Most bytes of a bundle that travels. Blocks are far smaller, and nothing larger is proposed.
-pub(crate) const MAX_NETWORK_BUNDLE: usize = 16 << 20;
 
 /// Messages that wait inside a part.
 const MAILBOX: std::num::NonZeroUsize = NZUsize!(1024);

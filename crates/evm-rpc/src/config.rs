@@ -29,6 +29,9 @@ impl ProofWindow {
 pub struct ReadConfig {
     /// Whether a number above the last accepted block is an unknown block instead of an error of its own.
     pub allow_unfinalized_queries: bool,
+    /// Whether the network is one for development, whose tools expect an error code of every revert, and read a null
+    /// block as the last one (docs/decisions.md, "Tools made for anvil").
+    pub is_development: bool,
     /// How far back proofs are made.
     pub proof_window: ProofWindow,
     /// What `web3_clientVersion` answers.

@@ -1,10 +1,11 @@
 //! Where files of blocks and of traces may be, and files that are not whole yet.
 
+use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use esker_primitives::excerpt;
+use esker_primitives::{excerpt, open_regular};
 use esker_rpc::RpcError;
 
 /// Numbers files that are not whole yet.
@@ -57,6 +58,12 @@ impl Folder {
             "files of blocks must be in the folder of the setting chain-files-dir of this chain",
         ))
     }
+}
+
+/// Opens a file for reading. Pipes and devices are refused: they may block for ever, and with them the only turn. A folder
+/// is opened, as in the reference; reading it is what fails.
+pub(crate) fn open_file(path: &Path) -> io::Result<File> {
+    if path.is_dir() { File::open(path) } else { open_regular(path) }
 }
 
 /// A name that is not empty: joined to the folder, an empty one would be the folder.

@@ -21,6 +21,7 @@ mod development;
 mod error;
 pub mod evm;
 mod files;
+mod loaded_blocks;
 pub mod net;
 mod personal;
 mod reads;
@@ -33,6 +34,9 @@ pub use admin::{BlockImporter, ChainFiles, ImportError, admin_methods};
 pub use apis::{Api, Apis, UnknownApi};
 pub use config::{PRUNED_BLOCKS, ProofWindow, ReadConfig};
 pub use debug::{ChainTraces, TraceFiles, file_tracing_methods, tracing_methods};
-pub use development::{DevelopmentNode, development_methods};
+pub use development::{
+    DevelopmentNode, StateFileError, StateLoads, check_dump_file, development_methods,
+};
 pub use error::read_error;
+pub use loaded_blocks::{LoadedBlock, LoadedBlocks};
 pub use reads::ReadApi;

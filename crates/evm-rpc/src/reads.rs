@@ -5,13 +5,14 @@ use std::sync::Arc;
 use alloy_primitives::B256;
 use esker_evm::extension::ExtDataView;
 use esker_evm::view::{ChainReader, PoolReader, StateSnapshot, ViewError};
-use esker_evm_state::types::{SealedBlock, SealedHeader};
+use esker_evm_state::types::{Receipt, SealedBlock, SealedHeader};
 use esker_rpc::RpcError;
 use serde_json::value::RawValue;
 use tokio::runtime::{Handle, RuntimeFlavor};
 
 use crate::config::ReadConfig;
 use crate::error::read_error;
+use crate::loaded_blocks::LoadedBlocks;
 use crate::wire::{BlockNumber, BlockNumberOrHash};
 
 /// The chain and the pool, as reading methods see them.
@@ -23,6 +24,8 @@ pub struct ReadApi {
     pub pool: Arc<dyn PoolReader>,
     /// Shows what blocks carry in their ext data as `atomicTransactions`, if that is wanted.
     pub ext_data: Option<Arc<dyn ExtDataView>>,
+    /// Blocks that the chain does not have, on a development node.
+    pub loaded: LoadedBlocks,
     /// Settings.
     pub config: ReadConfig,
 }
@@ -69,7 +72,12 @@ impl ReadApi {
         number: BlockNumber,
     ) -> Result<Option<Arc<SealedBlock>>, RpcError> {
         match number {
-            BlockNumber::Number(height) => self.chain.block_at(height).map_err(read_error),
+            BlockNumber::Number(height) => {
+                match self.loaded.by_number(self.chain.as_ref(), height) {
+                    Some(loaded) => Ok(Some(loaded.block)),
+                    None => self.chain.block_at(height).map_err(read_error),
+                }
+            }
             BlockNumber::Pending if self.chain.has_pending() => self.pending(),
             BlockNumber::Latest
             | BlockNumber::Pending
@@ -113,22 +121,44 @@ impl ReadApi {
                 let block = self.chain.block_at(height).map_err(read_error)?;
                 Ok(block.filter(|block| block.hash == hash))
             }
-            None => Ok(None),
+            None => {
+                let loaded = self.loaded.by_hash(self.chain.as_ref(), hash);
+                Ok(loaded.map(|loaded| loaded.block))
+            }
+        }
+    }
+
+    /// The receipts of a block that was read before.
+    pub fn receipts_of(&self, block: &SealedBlock) -> Result<Arc<[Receipt]>, RpcError> {
+        match self.loaded.by_hash(self.chain.as_ref(), block.hash) {
+            Some(loaded) => Ok(loaded.receipts),
+            None => {
+                let height = block.block.header.number;
+                self.chain.receipts_of(height, block.hash).map_err(read_error)
+            }
+        }
+    }
+
+    /// A block parameter as this network reads it: null is the last block on a development network.
+    pub fn block_id(&self, at: BlockNumberOrHash) -> BlockNumberOrHash {
+        match at {
+            BlockNumberOrHash::Null if self.config.is_development => BlockNumber::Latest.into(),
+            at => at,
         }
     }
 
     /// The block of a parameter; `None` if there is none, also if none was named.
     pub fn block(&self, at: BlockNumberOrHash) -> Result<Option<Arc<SealedBlock>>, RpcError> {
-        match at {
+        match self.block_id(at) {
             BlockNumberOrHash::Number(number) => self.block_by_number(number),
             BlockNumberOrHash::Hash { hash, .. } => self.block_by_hash(hash),
-            BlockNumberOrHash::Neither => Ok(None),
+            BlockNumberOrHash::Neither | BlockNumberOrHash::Null => Ok(None),
         }
     }
 
     /// The header of the block whose state is to be read, or the error text.
     pub fn header_of_state(&self, at: BlockNumberOrHash) -> Result<Arc<SealedHeader>, RpcError> {
-        let (found, missing) = match at {
+        let (found, missing) = match self.block_id(at) {
             BlockNumberOrHash::Number(number) => {
                 let missing = if self.config.allow_unfinalized_queries {
                     "header not found"
@@ -141,7 +171,7 @@ impl ReadApi {
             BlockNumberOrHash::Hash { hash, .. } => {
                 (self.header_by_hash(hash)?, "header for hash not found")
             }
-            BlockNumberOrHash::Neither => {
+            BlockNumberOrHash::Neither | BlockNumberOrHash::Null => {
                 (None, "invalid arguments; neither block nor hash specified")
             }
         };

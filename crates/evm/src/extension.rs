@@ -126,11 +126,12 @@ pub trait BlockExtension: Send + Sync + fmt::Debug + 'static {
         Ok(ext_data)
     }
 
-    /// Chooses ext data for a block under construction (whose `ext_data` is empty) and applies it, as
-    /// [`apply`](Self::apply) will when the block is verified. `None`: there is nothing to carry.
+    /// Chooses ext data of at most `max_gas` for a block under construction (whose `ext_data` is empty) and applies it,
+    /// as [`apply`](Self::apply) will when the block is verified. `None`: there is nothing to carry.
     fn build(
         &self,
         _block: &ExtBlock<'_>,
+        _max_gas: u64,
         _state: &mut StateOverlay<'_>,
         _rows: &mut PendingWrites<'_>,
     ) -> Result<Option<(Bytes, ExtOutcome)>, ExtError> {
@@ -161,6 +162,11 @@ pub trait BlockExtension: Send + Sync + fmt::Debug + 'static {
 
     /// A block that carries this will never be accepted.
     fn abandoned(&self, _ext_data: &Bytes) {}
+
+    /// Whether a transaction waits in its pool.
+    fn holds(&self, _tx: &esker_primitives::Id) -> bool {
+        false
+    }
 
     /// How many of its transactions wait, and the counts of its pool; `None` if it has no pool. The call is cheap.
     fn pool_figures(&self) -> Option<(u64, PoolFigures)> {

@@ -16,7 +16,7 @@ use thiserror::Error;
 use tokio::sync::broadcast;
 
 use crate::chain::AcceptedBlock;
-use crate::pool::{AccountContent, Content, Dropped, DroppedTx, PooledTx};
+use crate::pool::{AccountContent, Content, Dropped, DroppedTx, PooledTx, ReplacementPrice};
 use crate::rules::Rules;
 
 /// How far the chain is.
@@ -301,9 +301,14 @@ pub trait ChainReader: Send + Sync + fmt::Debug + 'static {
     /// Height of the oldest block whose state is kept; all from there up to the head are.
     fn oldest_state(&self) -> Result<u64, ViewError>;
 
+    /// The position after a rewind that is under way: its store is rewound before its position is.
+    fn settled_position(&self) -> ChainPosition {
+        self.position()
+    }
+
     /// Why something that existed a moment ago is missing: it was rewound, or the store is damaged.
     fn missing(&self, what: String) -> ViewError {
-        match self.position().rewinds {
+        match self.settled_position().rewinds {
             0 => ViewError::Damaged(format!("{what} is missing")),
             _ => ViewError::TakenBack(what),
         }
@@ -320,6 +325,9 @@ pub trait PoolReader: Send + Sync + fmt::Debug + 'static {
 
     /// The transaction of an account that waits with this nonce, pending or queued.
     fn transaction_of(&self, account: Address, nonce: u64) -> Option<PooledTx>;
+
+    /// What a transaction must offer to replace the one of an account with this nonce; `None`: none waits.
+    fn replacement_price(&self, account: Address, nonce: u64) -> Option<ReplacementPrice>;
 
     /// The nonce after an account's pending transactions; `None`: it has none, so the state has the nonce.
     fn next_nonce(&self, account: Address) -> Option<u64>;

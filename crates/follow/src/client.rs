@@ -10,12 +10,19 @@ use esker_primitives::excerpt;
 use http::{Method, Request, StatusCode, header};
 use http_body_util::{BodyExt as _, Empty, Limited};
 use hyper::body::Incoming;
+use tokio::time::Instant;
 
+use crate::feed::{Feed, FeedItem, Source, SourceError};
+use crate::patience::Patience;
 use crate::record::{Hello, PROTOCOL_VERSION, Record, RecordReader};
-use crate::{Feed, FeedItem, Source, SourceError, validators};
+use crate::validators;
 
 /// Path of the stream.
 pub(crate) const PATH: &str = "/ext/sync/bundles";
+/// Bytes a second that a source has to send of a record which takes longer than the idle time.
+const MIN_RATE: u64 = 256 << 10;
+/// Most tips in a row for which a bundle is waited for.
+const MAX_TIPS: u32 = 100;
 /// Most bytes of a refusal's text that are read.
 const MAX_REFUSAL: usize = 4096;
 
@@ -24,7 +31,8 @@ const MAX_REFUSAL: usize = 4096;
 pub struct Timeouts {
     /// For the connection and the first record.
     pub connect: Duration,
-    /// Between two reads of a stream; an honest source sends a record every second.
+    /// For a record, and for a bundle where the source says that it has more; an honest source sends a record every
+    /// second. A long one may take longer, as far as its bytes come fast enough.
     pub idle: Duration,
 }
 
@@ -59,13 +67,21 @@ impl EskerSource {
 
     async fn connect(&self, last: (u64, BundleId)) -> Result<EskerFeed, SourceError> {
         let path = format!("{PATH}?from={}", last.0.saturating_add(1));
+        let idle = self.timeouts.idle;
         let mut feed = EskerFeed {
-            body: get(&self.dialer, &self.url, &path, self.timeouts.idle).await?,
+            body: get(&self.dialer, &self.url, &path, idle).await?,
             records: RecordReader::default(),
             last: last.0,
+            tip: last.0,
+            record_patience: Patience::new(idle, MIN_RATE),
+            bundle_patience: Patience::new(idle, MIN_RATE),
+            idle,
         };
         match feed.record().await? {
-            Record::Hello(hello) => self.check(&hello, last)?,
+            Record::Hello(hello) => {
+                self.check(&hello, last)?;
+                feed.tip = last.0.max(hello.tip);
+            }
             Record::End(reason) => return Err(SourceError::Ended(reason)),
             Record::Bundle { .. } | Record::Tip(_) => {
                 return Err(SourceError::Protocol("the first record is not a greeting".to_owned()));
@@ -206,6 +222,13 @@ struct EskerFeed {
     records: RecordReader,
     /// Height of the last bundle that was handed out.
     last: u64,
+    /// Greatest height that the source has said it has.
+    tip: u64,
+    /// With the source since its last record.
+    record_patience: Patience,
+    /// With the source since its last bundle, or since it said that it has more.
+    bundle_patience: Patience,
+    idle: Duration,
 }
 
 impl EskerFeed {
@@ -213,13 +236,59 @@ impl EskerFeed {
         loop {
             let record = self.records.next();
             if let Some(record) = record.map_err(|e| SourceError::Protocol(e.to_string()))? {
+                self.record_patience.reset();
                 return Ok(record);
             }
-            match self.body.next().await? {
+            let is_behind = self.tip > self.last;
+            let left = match is_behind {
+                true => self.record_patience.left().min(self.bundle_patience.left()),
+                false => self.record_patience.left(),
+            };
+            if left.is_zero() {
+                return Err(self.overdue());
+            }
+            let begun = Instant::now();
+            let read = tokio::time::timeout(left, self.body.next()).await;
+            let data = match &read {
+                Ok(Ok(Some(data))) => data.len(),
+                _ => 0,
+            };
+            self.record_patience.add(begun.elapsed(), data);
+            if is_behind {
+                self.bundle_patience.add(begun.elapsed(), data);
+            }
+            let Ok(read) = read else { return Err(self.overdue()) };
+            match read? {
                 Some(data) => self.records.push(&data),
                 None => return Err(unexpected_end(self.records.is_in_record())),
             }
         }
+    }
+
+    /// Why the source is not waited for any longer.
+    fn overdue(&self) -> SourceError {
+        let seconds = self.idle.as_secs_f32();
+        if !self.record_patience.left().is_zero() {
+            let (last, tip) = (self.last, self.tip);
+            return SourceError::Withheld(format!(
+                "no bundle came within {seconds} s after bundle {last}, and it says that it has bundle {tip}"
+            ));
+        }
+        match self.records.is_in_record() {
+            true => SourceError::Withheld(format!("a record was not complete within {seconds} s")),
+            false => SourceError::Stalled(self.idle),
+        }
+    }
+
+    /// The source says how far it is.
+    fn note_tip(&mut self, height: u64) {
+        if self.tip <= self.last {
+            self.bundle_patience.reset();
+        }
+        // What arrived was no part of a bundle. Many of them at once take time, too.
+        self.bundle_patience.forget_bytes();
+        self.bundle_patience.add(self.idle / MAX_TIPS, 0);
+        self.tip = self.tip.max(height);
     }
 }
 
@@ -234,9 +303,13 @@ impl Feed for EskerFeed {
                     return Err(SourceError::Protocol(text));
                 }
                 self.last = expected;
+                self.bundle_patience.reset();
                 Ok(FeedItem::Bundle { bundle, proof })
             }
-            Record::Tip(height) => Ok(FeedItem::Remaining(height.saturating_sub(self.last))),
+            Record::Tip(height) => {
+                self.note_tip(height);
+                Ok(FeedItem::Remaining(height.saturating_sub(self.last)))
+            }
             Record::End(reason) => Err(SourceError::Ended(reason)),
             Record::Hello(_) => Err(SourceError::Protocol("a second greeting".to_owned())),
         }

@@ -1,5 +1,6 @@
 //! The engine of a follower.
 
+mod back;
 mod certified;
 mod prefetch;
 mod progress;
@@ -16,15 +17,18 @@ use esker_chain::{
 };
 use esker_primitives::ChainId;
 use esker_primitives::clock::Clock;
+use esker_primitives::sync::Mutex;
 
+use self::back::{ReturnWatch, Schedule};
 use self::certified::CertifiedGate;
 pub use self::certified::{MAX_UNCERTIFIED, MAX_UNCERTIFIED_BYTES};
 use self::prefetch::Prefetch;
 use self::progress::Progress;
 use self::source_log::SourceLog;
-use crate::status::StatusCell;
-use crate::validators::update;
-use crate::{FeedItem, FollowStatus, FollowedValidators, PreferredSource, Source, SourceError};
+use crate::feed::{FeedItem, Source, SourceError};
+use crate::forward::PreferredSource;
+use crate::status::{FollowStatus, StatusCell};
+use crate::validators::{FollowedValidators, update};
 
 /// Most bundles that the machine gets at once.
 const GROUP_LEN: usize = 256;
@@ -44,6 +48,13 @@ pub struct FollowerConfig {
     pub retry_max: Duration,
     /// How long a source may send bundles without a certificate, where the network has them.
     pub certificate_wait: Duration,
+    /// Wait before a preferred source is looked at again while a lower one is followed. It doubles while there is none.
+    pub return_min: Duration,
+    /// Longest such wait.
+    pub return_max: Duration,
+    /// How long a preferred source has to send what the lower one sends before the follower returns to it. Longer than
+    /// what a source may take for a bundle.
+    pub return_time: Duration,
 }
 
 impl Default for FollowerConfig {
@@ -52,6 +63,9 @@ impl Default for FollowerConfig {
             retry_min: Duration::from_millis(100),
             retry_max: Duration::from_secs(5),
             certificate_wait: Duration::from_secs(30),
+            return_min: Duration::from_secs(1),
+            return_max: Duration::from_secs(300),
+            return_time: Duration::from_secs(15),
         }
     }
 }
@@ -108,24 +122,26 @@ impl Follower {
         self.status.get(self.clock.now_ms())
     }
 
-    /// Follows one source until it fails.
+    /// Follows one source until it fails, or a preferred one is back.
     async fn follow(
         &self,
         (place, source): (usize, &Arc<dyn Source>),
         machine: &Arc<dyn ChainMachine>,
-        log: &mut SourceLog,
-    ) -> Result<SourceError, EngineError> {
+        (log, schedule): (&mut SourceLog, &Arc<Mutex<Schedule>>),
+    ) -> Result<LeaveReason, EngineError> {
+        let preferred = self.sources.get(..place).unwrap_or_default();
+        let mut watch = ReturnWatch::spawn(preferred, machine, schedule, self.config.return_time);
         let reader_machine = Arc::clone(machine);
         let machine = machine.as_ref();
         let last = machine.last_final();
         let feed = match source.open(last).await {
             Ok(feed) => feed,
-            Err(error) => return Ok(error),
+            Err(error) => return Ok(LeaveReason::Failed(error)),
         };
         if let Some(validators) = &self.validators
             && let Err(error) = update(validators.as_ref(), source.as_ref()).await
         {
-            return Ok(error);
+            return Ok(LeaveReason::Failed(error));
         }
         if log.connected() {
             tracing::info!(source = source.name(), height = last.0, "following");
@@ -143,7 +159,10 @@ impl Follower {
         loop {
             let received = gate.as_ref().map(CertifiedGate::received);
             let mut group = Group::new(received.unwrap_or(machine.last_final().0));
-            let mut item = items.next().await;
+            let mut item = tokio::select! {
+                place = watch.wait() => return Ok(LeaveReason::PreferredBack(place)),
+                item = items.next() => item,
+            };
             let ended = loop {
                 match item {
                     Err(error) => break Some(error),
@@ -176,7 +195,7 @@ impl Follower {
                 }
             };
             if let Some(error) = finalized.err().or(ended) {
-                return Ok(error);
+                return Ok(LeaveReason::Failed(error));
             }
             progress.note(&self.status, self.clock.now_ms());
         }
@@ -277,6 +296,13 @@ impl Follower {
     }
 }
 
+/// Why a source is not followed any longer.
+enum LeaveReason {
+    Failed(SourceError),
+    /// The preferred source of this place is back.
+    PreferredBack(usize),
+}
+
 /// Consecutive bundles, or blocks of a source without bundles, that become final together.
 struct Group {
     bundles: Vec<(Bundle, Option<Bytes>)>,
@@ -348,18 +374,37 @@ impl Engine for Follower {
         }
         let mut wait = self.config.retry_min;
         let mut logs = vec![SourceLog::default(); self.sources.len()];
-        loop {
-            let before = machine.last_final().0;
-            for (place, (source, log)) in self.sources.iter().zip(&mut logs).enumerate() {
-                let from = machine.last_final().0;
-                let error = tokio::select! {
-                    followed = self.follow((place, source), &machine, log) => followed?,
-                    () = stop.wait() => return Ok(()),
-                };
-                if machine.last_final().0 > from {
-                    log.advanced();
+        let schedule = Schedule::new(&self.config);
+        let schedule = Arc::new(Mutex::new_named("follow.schedule", schedule));
+        let (mut place, mut before) = (0, machine.last_final().0);
+        while let (Some(source), Some(log)) = (self.sources.get(place), logs.get_mut(place)) {
+            let from = machine.last_final().0;
+            let left = tokio::select! {
+                followed = self.follow((place, source), &machine, (&mut *log, &schedule)) => followed?,
+                () = stop.wait() => return Ok(()),
+            };
+            if machine.last_final().0 > from {
+                log.advanced();
+            }
+            let now_ms = self.clock.now_ms();
+            match left {
+                LeaveReason::PreferredBack(preferred) => {
+                    tracing::info!(
+                        source = source.name(),
+                        "leaving the source: a preferred one is back"
+                    );
+                    schedule.lock().returned(preferred, now_ms);
+                    place = preferred;
+                    continue;
                 }
-                self.left(source.as_ref(), &error, log);
+                LeaveReason::Failed(error) => {
+                    schedule.lock().left(place, now_ms);
+                    self.left(source.as_ref(), &error, log);
+                }
+            }
+            place += 1;
+            if place < self.sources.len() {
+                continue;
             }
             wait = match machine.last_final().0 > before {
                 true => self.config.retry_min,
@@ -369,7 +414,9 @@ impl Engine for Follower {
                 () = tokio::time::sleep(wait) => {}
                 () = stop.wait() => return Ok(()),
             }
+            (place, before) = (0, machine.last_final().0);
         }
+        Ok(())
     }
 
     fn status(&self) -> EngineStatus {

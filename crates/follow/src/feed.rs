@@ -72,6 +72,9 @@ pub enum SourceError {
     /// Nothing arrived for this time.
     #[error("nothing arrived for {} s", .0.as_secs_f32())]
     Stalled(Duration),
+    /// Something arrived, but not what the source was asked for.
+    #[error("the source withholds: {0}")]
+    Withheld(String),
     /// The source has fewer bundles than this node.
     #[error("source is behind this node: {0}")]
     Behind(String),

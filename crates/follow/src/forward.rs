@@ -126,17 +126,34 @@ impl Target {
     /// The source's answer to a transaction.
     async fn send(&self, tx: &ForwardedTx) -> Result<Result<(), ForwardError>, CallError> {
         let (path, body) = call(self.url.kind, tx);
-        let kept = self.idle.lock().pop();
-        let mut unreachable: fn(String) -> CallError = CallError::NotSent;
-        if let Some(kept) = kept {
-            if let Ok(answer) = self.exchange(kept, &path, body.clone()).await {
-                return outcome(&answer);
+        let mut lost = None;
+        if let Some(kept) = self.kept() {
+            match self.exchange(kept, &path, body.clone()).await {
+                Ok(answer) => return outcome(&answer),
+                // The source has closed the connection before it was used.
+                Err(CallError::NotSent(_)) => {}
+                // Before it read the call, or after.
+                Err(CallError::Lost(error)) => lost = Some(error),
             }
-            // The source has closed the kept connection: before it read the call, or after.
-            unreachable = CallError::Lost;
         }
-        let open = self.connect().await.map_err(unreachable)?;
-        outcome(&self.exchange(open, &path, body).await.map_err(CallError::Lost)?)
+        let sent = match self.connect().await {
+            Ok(open) => self.exchange(open, &path, body).await,
+            Err(refused) => Err(CallError::NotSent(refused)),
+        };
+        match (sent.and_then(|answer| outcome(&answer)), lost) {
+            // It may still have got the first one.
+            (Err(CallError::NotSent(error)), Some(lost)) => {
+                Err(CallError::Lost(format!("{lost}; then {error}")))
+            }
+            (answered, _) => answered,
+        }
+    }
+
+    /// A connection that is still open, as far as is known.
+    fn kept(&self) -> Option<HttpConnection<Full<Bytes>>> {
+        let mut idle = self.idle.lock();
+        idle.retain(|open| !open.sender.is_closed());
+        idle.pop()
     }
 
     async fn connect(&self) -> Result<HttpConnection<Full<Bytes>>, String> {
@@ -152,17 +169,22 @@ impl Target {
         mut open: HttpConnection<Full<Bytes>>,
         path: &str,
         body: Bytes,
-    ) -> Result<(u16, Bytes), String> {
+    ) -> Result<(u16, Bytes), CallError> {
+        let not_sent = |error: &dyn fmt::Display| CallError::NotSent(error.to_string());
+        let lost = |error: &dyn fmt::Display| CallError::Lost(error.to_string());
         let request = Request::post(path)
             .header(header::HOST, self.url.authority())
             .header(header::CONTENT_TYPE, "application/json")
             .body(Full::new(body))
-            .map_err(|error| error.to_string())?;
-        open.sender.ready().await.map_err(|error| error.to_string())?;
-        let reply = open.sender.send_request(request).await.map_err(|error| error.to_string())?;
+            .map_err(|error| not_sent(&error))?;
+        open.sender.ready().await.map_err(|error| not_sent(&error))?;
+        let reply = open.sender.send_request(request).await.map_err(|error| {
+            // A canceled request was not written.
+            if error.is_canceled() { not_sent(&error) } else { lost(&error) }
+        })?;
         let status = reply.status().as_u16();
         let answer = Limited::new(reply.into_body(), MAX_ANSWER).collect().await;
-        let answer = answer.map_err(|error| error.to_string())?.to_bytes();
+        let answer = answer.map_err(|error| lost(&error))?.to_bytes();
         let mut idle = self.idle.lock();
         if idle.len() < MAX_IDLE && !open.sender.is_closed() {
             idle.push(open);
@@ -314,6 +336,65 @@ mod tests {
         assert!(read.await.unwrap() > 0);
         let ForwardError::Lost(text) = error else { panic!("{error:?}") };
         assert!(text.starts_with(&first), "{text}");
+    }
+
+    /// A source that has stopped since its last answer has nothing of the next transaction.
+    #[tokio::test]
+    async fn a_source_that_has_stopped_does_not_have_the_transaction() {
+        let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        let stops = tokio::spawn(async move {
+            let mut stream = listener.accept().await.unwrap().0;
+            let _read = stream.read(&mut [0; 4096]).await.unwrap();
+            let reply = b"HTTP/1.1 200 OK\r\ncontent-length: 13\r\n\r\n{\"result\":{}}";
+            stream.write_all(reply).await.unwrap();
+        });
+        let forwarder = SourceForwarder::new(vec![url.parse().unwrap()], &Dialer::plain());
+        let (chain, id, bytes) = (Id::ZERO, Id::ZERO, Bytes::new());
+        let tx = ForwardedTx { chain, kind: TxKind::Asset, id, bytes };
+        assert_eq!(forwarder.forward(tx.clone()).await, Ok(()));
+        stops.await.unwrap();
+        let is_closed =
+            || forwarder.sources[0].idle.lock().iter().all(|open| open.sender.is_closed());
+        let closed = timeout(Duration::from_secs(20), async {
+            while !is_closed() {
+                tokio::task::yield_now().await;
+            }
+        });
+        closed.await.expect("the kept connection is closed");
+        let error = forwarder.forward(tx).await.unwrap_err();
+        let ForwardError::Unreachable(text) = error else { panic!("{error:?}") };
+        assert!(text.starts_with(&url) && text.contains("refused"), "{text}");
+    }
+
+    /// A source that may have taken a transaction at first may still have it when it refuses the second connection's call.
+    #[tokio::test]
+    async fn a_source_that_may_have_the_first_call_is_named_after_a_second_one() {
+        let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        let answers = tokio::spawn(async move {
+            let mut request = [0; 4096];
+            let mut kept = listener.accept().await.unwrap().0;
+            let _read = kept.read(&mut request).await.unwrap();
+            let taken = b"HTTP/1.1 200 OK\r\ncontent-length: 13\r\n\r\n{\"result\":{}}";
+            kept.write_all(taken).await.unwrap();
+            // It reads the second call, and ends the connection without an answer.
+            let _read = kept.read(&mut request).await.unwrap();
+            drop(kept);
+            let mut next = listener.accept().await.unwrap().0;
+            let _read = next.read(&mut request).await.unwrap();
+            let busy = b"HTTP/1.1 503 Service Unavailable\r\ncontent-length: 4\r\n\r\nbusy";
+            next.write_all(busy).await.unwrap();
+        });
+        let forwarder = SourceForwarder::new(vec![url.parse().unwrap()], &Dialer::plain());
+        let (chain, id, bytes) = (Id::ZERO, Id::ZERO, Bytes::new());
+        let tx = ForwardedTx { chain, kind: TxKind::Asset, id, bytes };
+        assert_eq!(forwarder.forward(tx.clone()).await, Ok(()));
+        let sent = timeout(Duration::from_secs(20), forwarder.forward(tx));
+        let error = sent.await.expect("the source has answered").unwrap_err();
+        answers.await.unwrap();
+        let ForwardError::Lost(text) = error else { panic!("{error:?}") };
+        assert!(text.contains("; then status 503: busy"), "{text}");
     }
 
     #[test]

@@ -8,16 +8,19 @@
 //! nodes decide, a bundle also needs the votes of a quorum, which [`FollowedValidators`] check; changes of them come from
 //! sources, too.
 
+mod beginning;
 mod client;
 mod engine;
 mod feed;
 mod forward;
+mod patience;
 mod record;
 mod serve;
 pub mod snapshot;
 mod status;
 mod validators;
 
+pub use beginning::NetworkBeginning;
 pub use client::{EskerSource, Timeouts};
 pub use engine::{Follower, FollowerConfig, MAX_UNCERTIFIED, MAX_UNCERTIFIED_BYTES};
 pub use feed::{Feed, FeedItem, Source, SourceError};

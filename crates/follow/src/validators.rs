@@ -9,8 +9,8 @@ use esker_outbound::{Dialer, SourceUrl};
 use esker_primitives::hexfmt;
 use thiserror::Error;
 
-use crate::client::get;
-use crate::{Source, SourceError, Timeouts};
+use crate::client::{Timeouts, get};
+use crate::feed::{Source, SourceError};
 
 /// Path of the changes.
 const PATH: &str = "/ext/sync/validator-changes";

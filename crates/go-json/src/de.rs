@@ -2,7 +2,7 @@
 
 use std::{borrow::Cow, cell::Cell, fmt};
 
-use esker_primitives::excerpt;
+use esker_primitives::{excerpt, thread_memory};
 use serde::{
     Deserializer,
     de::{
@@ -11,12 +11,11 @@ use serde::{
     },
 };
 
-use super::{
-    Document, Kind, SyntaxError,
-    scan::{is_space, skip_string, skip_value},
-    text,
-};
+use super::scan::{is_space, skip_string, skip_value};
+use super::text;
+use crate::document::{Document, Kind};
 use crate::raw::RAW_TEXT;
+use crate::scan::SyntaxError;
 
 /// Levels of nesting that decoding follows; what lies deeper can be skipped or kept as
 /// [`super::GoValue`], not decoded. It bounds the stack that a request can take.
@@ -262,9 +261,16 @@ impl<'de> MapAccess<'de> for Fields<'_, 'de> {
 struct Items<'a, 'p, 'de> {
     reader: &'a mut Reader<'p, 'de>,
     ended: bool,
+    /// Elements so far.
+    taken: usize,
 }
 
 impl Items<'_, '_, '_> {
+    /// What a list of these elements takes at once with the next one: it doubles, and is there twice meanwhile.
+    fn growth<T>(&self) -> usize {
+        if self.taken.is_power_of_two() { 2 * self.taken * size_of::<T>() } else { 0 }
+    }
+
     /// Goes to the next item; false at the end.
     fn more(&mut self) -> bool {
         if !self.ended {
@@ -278,6 +284,15 @@ impl Items<'_, '_, '_> {
     }
 }
 
+/// Ends the decoding if it takes more memory than the caller allows ([`thread_memory::limited`]), or would with so many
+/// bytes more.
+fn check_memory(bytes: usize) -> Result<(), DecodeError> {
+    match thread_memory::is_exceeded_by(bytes) {
+        false => Ok(()),
+        true => Err(DecodeError::Type("the value takes too much memory".to_owned())),
+    }
+}
+
 impl<'de> SeqAccess<'de> for Items<'_, '_, 'de> {
     type Error = DecodeError;
 
@@ -285,7 +300,12 @@ impl<'de> SeqAccess<'de> for Items<'_, '_, 'de> {
     where
         T: DeserializeSeed<'de>,
     {
-        if self.more() { seed.deserialize(&mut *self.reader).map(Some) } else { Ok(None) }
+        if !self.more() {
+            return Ok(None);
+        }
+        check_memory(self.growth::<T::Value>())?;
+        self.taken += 1;
+        seed.deserialize(&mut *self.reader).map(Some)
     }
 }
 
@@ -299,6 +319,7 @@ impl<'de> MapAccess<'de> for Items<'_, '_, 'de> {
         if !self.more() {
             return Ok(None);
         }
+        check_memory(0)?;
         let name = self.reader.string();
         seed.deserialize(name.into_deserializer()).map(Some)
     }
@@ -483,7 +504,7 @@ impl<'de> Deserializer<'de> for &mut Reader<'_, 'de> {
         match self.kind() {
             Kind::Array if !nulled => {
                 self.enter()?;
-                let mut items = Items { reader: self, ended: false };
+                let mut items = Items { reader: self, ended: false, taken: 0 };
                 let value = visitor.visit_seq(&mut items)?;
                 let ended = items.ended;
                 self.leave(ended);
@@ -519,7 +540,7 @@ impl<'de> Deserializer<'de> for &mut Reader<'_, 'de> {
         match self.kind() {
             Kind::Object if !nulled => {
                 self.enter()?;
-                let mut items = Items { reader: self, ended: false };
+                let mut items = Items { reader: self, ended: false, taken: 0 };
                 let value = visitor.visit_map(&mut items)?;
                 let ended = items.ended;
                 self.leave(ended);

@@ -4,13 +4,12 @@ use std::{borrow::Cow, fmt, ops::Range};
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::DeserializeOwned};
 
-use super::{
-    DecodeError, SyntaxError,
-    de::decode_accepted,
-    scan::{self, first_value, is_space},
-    text,
-};
+use super::de::decode_accepted;
+use super::scan::{self, first_value, is_space};
+use super::text;
+use crate::de::DecodeError;
 use crate::raw::{RawText, deserialize_raw};
+use crate::scan::SyntaxError;
 
 /// What a JSON value is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -77,6 +76,12 @@ impl<'a> Document<'a> {
     /// at. Any bytes give a document or an error.
     pub fn first(bytes: &'a [u8]) -> Result<Self, SyntaxError> {
         first_value(bytes, |_, _| {}).map(|place| Self(&bytes[place]))
+    }
+
+    /// The value of bytes that [`Document::as_bytes`] gave before. Other bytes give a value of no use, and no error.
+    #[must_use]
+    pub const fn of_valid(bytes: &'a [u8]) -> Self {
+        Self(bytes)
     }
 
     /// As [`Document::first`]; if the value is an object, its members' names and values as well.

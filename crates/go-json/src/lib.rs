@@ -28,4 +28,3 @@ pub use document::{Document, GoValue, Kind, Name};
 pub use raw::{RawText, deserialize_raw};
 pub use scan::{MAX_NESTING, SyntaxError};
 pub use ser::{to_go_vec, write, write_str};
-pub(crate) use text::lossy;

@@ -38,7 +38,7 @@ impl<'de, T: RawText> Visitor<'de> for RawVisitor<T> {
     }
 
     fn visit_bytes<E: Error>(self, text: &[u8]) -> Result<T, E> {
-        let text = crate::lossy(text);
+        let text = crate::text::lossy(text);
         T::from_raw_text(&text).ok_or_else(|| E::custom(format_args!("not {}", T::WANTED)))
     }
 
@@ -54,7 +54,7 @@ impl<'de, T: RawText> Visitor<'de> for RawVisitor<T> {
 
     fn visit_str<E: Error>(self, value: &str) -> Result<T, E> {
         let mut quoted = Vec::with_capacity(value.len() + 2);
-        crate::write_str(value, &mut quoted);
+        crate::ser::write_str(value, &mut quoted);
         self.visit_bytes(&quoted)
     }
 }

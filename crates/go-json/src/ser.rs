@@ -27,7 +27,37 @@ pub fn write(
     value: &(impl Serialize + ?Sized),
     out: &mut Vec<u8>,
 ) -> Result<(), serde_json::Error> {
+    let out = Output(out);
     value.serialize(&mut serde_json::Serializer::with_formatter(out, GoFormatter))
+}
+
+/// A piece of this size, in bytes, gets the memory that it needs; for smaller ones the buffer grows by doubling.
+const LARGE_PIECE: usize = 64 * 1024;
+/// What follows such a piece, bytes.
+const AFTER_LARGE_PIECE: usize = 1024;
+
+/// Where text is appended. A long string does not take twice its size.
+struct Output<'a>(&'a mut Vec<u8>);
+
+impl io::Write for Output<'_> {
+    #[inline]
+    fn write(&mut self, piece: &[u8]) -> io::Result<usize> {
+        self.write_all(piece).map(|()| piece.len())
+    }
+
+    #[inline]
+    fn write_all(&mut self, piece: &[u8]) -> io::Result<()> {
+        if piece.len() >= LARGE_PIECE && self.0.capacity() - self.0.len() < piece.len() {
+            self.0.reserve_exact(piece.len() + AFTER_LARGE_PIECE);
+        }
+        self.0.extend_from_slice(piece);
+        Ok(())
+    }
+
+    #[inline]
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
 }
 
 /// Appends `text` as a JSON string in the form of [`to_go_vec`].
@@ -174,6 +204,16 @@ mod tests {
         let mut out = Vec::new();
         compact(value, &mut out);
         out
+    }
+
+    #[test]
+    fn a_long_string_takes_little_more_than_its_size() {
+        let long = "x".repeat(1_000_000);
+        let text = to_go_vec(&[&long, &long]).unwrap();
+        assert_eq!(text.len(), 2 * long.len() + 7);
+        assert!(text.capacity() < text.len() + 4 * AFTER_LARGE_PIECE, "{}", text.capacity());
+        let some = vec!["<a>"; 50_000];
+        assert_eq!(to_go_vec(&some.concat()).unwrap().len(), 50_000 * 13 + 2);
     }
 
     #[test]

@@ -11,10 +11,11 @@ use esker_rpc::positional::{self, BatchAnswer};
 use esker_rpc::work::ReplyBytes;
 
 use super::body::ReadBody;
-use super::connections::{Connection, Phase};
+use super::connections::Connection;
 use super::gzip::Compressor;
 use super::in_flight::InFlight;
 use super::metrics::HttpMetrics;
+use super::phase::Phase;
 
 /// Most bytes of a batch's reply that wait for the client to read them.
 const MAX_PENDING_BYTES: usize = 256 * 1024;

@@ -6,10 +6,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
 use bytes::{Bytes, BytesMut};
+use esker_rpc::work::RequestShare;
 use hyper::body::{Body, Incoming};
 
 use super::config::SMALL_BODY;
 use super::metrics::HttpMetrics;
+
+/// A call copies its arguments out of a body of up to this size, in bytes.
+pub(super) const MAX_COPIED: usize = 4096;
 
 /// Why a body could not be read.
 #[derive(Debug, PartialEq, Eq)]
@@ -44,6 +48,7 @@ pub(super) struct BodyMemory {
 pub(super) struct ReadBody {
     pub(super) bytes: Bytes,
     _share: Option<MemoryShare>,
+    _of_address: Option<RequestShare>,
 }
 
 impl AsRef<[u8]> for ReadBody {
@@ -99,6 +104,10 @@ impl BodyMemory {
             return Ok(ReadBody::small(first));
         }
         let mut whole = BytesMut::from(first);
+        // Memory that nothing is written to is none; a buffer that grows by doubling takes up to three times its size.
+        if let Some(left) = body.size_hint().exact() {
+            whole.reserve(usize::try_from(left).unwrap_or(0).min(limit));
+        }
         let mut share = MemoryShare::above(self, uncounted);
         loop {
             if whole.len() > limit {
@@ -116,13 +125,25 @@ impl BodyMemory {
                 None => break,
             }
         }
-        Ok(ReadBody { bytes: whole.freeze(), _share: Some(share) })
+        Ok(ReadBody { bytes: whole.freeze(), _share: Some(share), _of_address: None })
     }
 }
 
 impl ReadBody {
+    /// The same with its share of what the bodies of an address hold, as far as it needs it.
+    pub(super) fn with_share(self, share: Option<RequestShare>) -> Self {
+        let mut share = share.filter(|_| self._share.is_some());
+        share.iter_mut().for_each(|share| share.shrink_to(self.bytes.len()));
+        Self { _of_address: share, ..self }
+    }
+
+    /// The bytes, for calls that keep a part of them; `None` if they are so few that they copy it.
+    pub(super) fn shared(&self) -> Option<Bytes> {
+        (self.bytes.len() > MAX_COPIED).then(|| self.bytes.clone())
+    }
+
     fn small(bytes: Bytes) -> Self {
-        Self { bytes, _share: None }
+        Self { bytes, _share: None, _of_address: None }
     }
 }
 

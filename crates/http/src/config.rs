@@ -34,6 +34,10 @@ pub const DEFAULT_BODY_MEMORY: usize = 256 * 1024 * 1024;
 pub const DEFAULT_REPLY_MEMORY: usize = esker_rpc::work::DEFAULT_REPLY_MEMORY;
 /// Most bytes of one connection's replies in memory.
 pub const DEFAULT_CONNECTION_REPLY_MEMORY: usize = esker_rpc::work::DEFAULT_CONNECTION_REPLY_MEMORY;
+/// Most bytes that calls take beside their replies, without the little that most take.
+const DEFAULT_CALL_MEMORY: usize = esker_rpc::work::DEFAULT_CALL_MEMORY;
+/// Most bytes that the calls of one address take.
+const DEFAULT_CLIENT_CALL_MEMORY: usize = esker_rpc::work::DEFAULT_CLIENT_CALL_MEMORY;
 /// Time for running requests to end when the server stops.
 pub const DEFAULT_SHUTDOWN_GRACE: Duration = Duration::from_millis(500);
 /// Smallest reply that is compressed, in bytes.
@@ -42,7 +46,8 @@ pub const DEFAULT_GZIP_MIN: usize = 1400;
 /// Limits and options of the HTTP server. Every limit has a default and no upper bound; none can be disabled.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HttpConfig {
-    /// Host names that requests may have, in any letter case; `*` allows all. IP addresses are always allowed.
+    /// Host names that requests may have, in any letter case; `*` allows all, [`PRIVATE_HOSTS`](super::PRIVATE_HOSTS) those
+    /// that public name servers have no answer for. IP addresses are always allowed.
     pub allowed_hosts: Vec<String>,
     /// Origins whose pages may read replies. `*` alone allows all; one `*` within an entry matches any text.
     pub allowed_origins: Vec<String>,
@@ -69,7 +74,8 @@ pub struct HttpConfig {
     /// once. Requests of a websocket wait instead, and the websocket is not read meanwhile.
     pub max_in_flight: usize,
     /// Most bytes of request bodies and websocket messages in memory; those up to [`SMALL_BODY`] are not counted.
-    /// Beyond it a request gets 503, and a websocket is closed with code 1013.
+    /// Beyond it a request gets 503, and a websocket is closed with code 1013. The bodies of one address get a quarter of
+    /// it, and further ones wait unread.
     pub body_memory: usize,
     /// Most bytes of replies in memory until their clients have read them; those up to
     /// [`esker_rpc::work::SMALL_REPLY`] are not counted. Beyond it the connection with the longest unread reply is
@@ -77,6 +83,11 @@ pub struct HttpConfig {
     pub reply_memory: usize,
     /// The same limit for one connection; beyond it the reply becomes an error.
     pub connection_reply_memory: usize,
+    /// Most bytes that calls take while they run, or wait with decoded arguments: arguments, overlays, tries, results that
+    /// are being made; without the little that most calls take. Beyond it calls wait, and become an error after a while.
+    pub call_memory: usize,
+    /// The same limit for the calls of one address; a call that needs more alone becomes an error.
+    pub client_call_memory: usize,
     /// Where results go that are too large for memory, such as traces; `None`: they are errors.
     pub spool: Option<SpoolConfig>,
     /// Largest websocket message, in bytes; a larger one closes the websocket with code 1009.
@@ -94,6 +105,16 @@ pub struct HttpConfig {
 
 /// Bodies up to this size, in bytes, do not count against [`HttpConfig::body_memory`].
 pub const SMALL_BODY: usize = 64 * 1024;
+
+/// The part of the body memory that the requests of one address get, if it is enough for one.
+const ADDRESS_PART: usize = 4;
+
+impl HttpConfig {
+    /// Most bytes of bodies of one address in memory, without websocket messages.
+    pub(super) fn address_body_memory(&self) -> usize {
+        (self.body_memory / ADDRESS_PART).max(self.body_limit)
+    }
+}
 
 impl Default for HttpConfig {
     fn default() -> Self {
@@ -113,6 +134,8 @@ impl Default for HttpConfig {
             body_memory: DEFAULT_BODY_MEMORY,
             reply_memory: DEFAULT_REPLY_MEMORY,
             connection_reply_memory: DEFAULT_CONNECTION_REPLY_MEMORY,
+            call_memory: DEFAULT_CALL_MEMORY,
+            client_call_memory: DEFAULT_CLIENT_CALL_MEMORY,
             spool: None,
             message_limit: DEFAULT_MESSAGE_LIMIT,
             ping_interval: DEFAULT_PING_INTERVAL,

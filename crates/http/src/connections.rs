@@ -2,7 +2,7 @@
 //!
 //! A connection stores its phase in one atomic word. One task checks all connections a few times a second. A request
 //! thus costs a few nanoseconds; separate timers would cost it a lock each. Each stream of a connection of HTTP/2 has
-//! a phase of its own (`streams.rs`).
+//! a phase of its own.
 
 use std::collections::HashMap;
 use std::io;
@@ -21,15 +21,13 @@ use tokio::task::AbortHandle;
 use super::config::{HttpConfig, SMALL_BODY};
 use super::descriptors;
 use super::metrics::{CloseReason, HttpMetrics};
-use super::streams::Streams;
+use super::phase::{BUSY_GRACE_MS, Phase};
 
 /// How long a closing connection still reads from its client, so that the client gets the reply and not a reset.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(1);
 /// Interval of the checks while the timeouts are long.
 const SLOWEST_TICK: Duration = Duration::from_millis(500);
 const FASTEST_TICK: Duration = Duration::from_millis(5);
-/// A connection that receives or sends is closed for a new one only after this time without progress.
-const BUSY_GRACE_MS: u64 = 1000;
 /// Least time between two warnings about the connection limit.
 const WARNING_INTERVAL_MS: u64 = 60_000;
 /// Interval at which a new connection checks for room.
@@ -38,57 +36,11 @@ const ROOM_TICK: Duration = Duration::from_millis(100);
 /// The share of connections that may be websockets: they are long-lived, and requests need the rest.
 const SOCKET_SHARE: (usize, usize) = (3, 4);
 
+/// Most streams of a connection that are served at a time: as many as calls of a websocket.
+const MAX_SERVED: usize = 16;
+
 /// Mask of the phase in the stored word.
 const PHASES: u64 = 0xff;
-
-/// The phase of a connection.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u8)]
-pub(super) enum Phase {
-    /// Receives a request's head, or is new: the handshake of TLS belongs to it.
-    Head,
-    /// Receives a request's body.
-    Body,
-    /// A handler runs.
-    Handling,
-    /// Sends a complete reply.
-    Reply,
-    /// Sends a part of a reply; the next part is built when the client has read this one.
-    Part,
-    /// A handler streams a reply.
-    Stream,
-    /// A handler streams a reply, and the client does not read it.
-    StreamBlocked,
-    /// Waits for the next request.
-    Idle,
-    /// Closed by this side; still reads from the client.
-    Drain,
-}
-
-impl Phase {
-    const ALL: [Self; 9] = [
-        Self::Head,
-        Self::Body,
-        Self::Handling,
-        Self::Reply,
-        Self::Part,
-        Self::Stream,
-        Self::StreamBlocked,
-        Self::Idle,
-        Self::Drain,
-    ];
-
-    /// How long a connection in this phase is kept, in ms, when there is no room for a new one; `None`: it stays.
-    fn grace_ms(self) -> Option<u64> {
-        match self {
-            Self::Handling | Self::Stream => None,
-            Self::Head | Self::Idle => Some(0),
-            Self::Body | Self::Reply | Self::Part | Self::StreamBlocked | Self::Drain => {
-                Some(BUSY_GRACE_MS)
-            }
-        }
-    }
-}
 
 /// One open connection, or one stream of a connection of HTTP/2.
 #[derive(Debug)]
@@ -256,6 +208,72 @@ impl Connection {
         for task in [&self.task, &self.upgraded].into_iter().filter_map(OnceLock::get) {
             task.abort();
         }
+    }
+}
+
+/// Output is not blocked.
+const NEVER: u64 = u64::MAX;
+
+/// The streams of a connection that are being served.
+#[derive(Debug)]
+pub(super) struct Streams {
+    open: Mutex<Vec<Arc<Connection>>>,
+    places: Arc<Semaphore>,
+    /// Since when the client has read nothing of what is written; milliseconds of the connection's clock.
+    blocked_since: AtomicU64,
+}
+
+impl Streams {
+    fn new() -> Self {
+        Self {
+            open: Mutex::new_named("http.streams", Vec::new()),
+            places: Arc::new(Semaphore::new(MAX_SERVED)),
+            blocked_since: AtomicU64::new(NEVER),
+        }
+    }
+
+    /// Notes whether output waits for the client.
+    pub(super) fn note_write(&self, is_blocked: bool, now: u64) {
+        if !is_blocked {
+            self.blocked_since.store(NEVER, Ordering::Relaxed);
+        } else if self.blocked_since.load(Ordering::Relaxed) == NEVER {
+            self.blocked_since.store(now, Ordering::Relaxed);
+        }
+    }
+
+    /// Calls `see` with the phase of each stream and its start. Without streams it is `own`, the connection's.
+    pub(super) fn for_each_phase(&self, own: (Phase, u64), mut see: impl FnMut(Phase, u64)) {
+        {
+            let open = self.open.lock();
+            let of_streams = open.iter().map(|stream| stream.phase_and_start());
+            let own = open.is_empty().then_some(own);
+            of_streams.chain(own).for_each(|(phase, since)| see(phase, since));
+        }
+        let blocked_since = self.blocked_since.load(Ordering::Relaxed);
+        if blocked_since != NEVER {
+            see(Phase::StreamBlocked, blocked_since);
+        }
+    }
+
+    /// Whether none is served, and so none waits.
+    pub(super) fn is_empty(&self) -> bool {
+        self.open.lock().is_empty()
+    }
+
+    /// Waits for a place to serve a stream in. `None` when the server stops.
+    pub(super) async fn place(&self) -> Option<OwnedSemaphorePermit> {
+        Arc::clone(&self.places).acquire_owned().await.ok()
+    }
+
+    pub(super) fn add(&self, stream: Arc<Connection>) {
+        self.open.lock().push(stream);
+    }
+
+    /// Takes a stream off; whether it was the last one.
+    pub(super) fn remove(&self, stream: &Arc<Connection>) -> bool {
+        let mut open = self.open.lock();
+        open.retain(|other| !Arc::ptr_eq(other, stream));
+        open.is_empty()
     }
 }
 

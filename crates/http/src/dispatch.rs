@@ -5,28 +5,28 @@ use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Instant;
 
-use bytes::Bytes;
 use esker_primitives::NodeId;
 use esker_rpc::work::{Client, FailedCalls, Work, WorkConfig};
 use futures_util::FutureExt;
 use http::header::{
     ACCEPT_ENCODING, CONNECTION, CONTENT_ENCODING, CONTENT_TYPE, EXPECT, HOST, HeaderName,
-    LOCATION, VARY, X_CONTENT_TYPE_OPTIONS,
+    LOCATION, ORIGIN, VARY,
 };
 use http::request::Parts;
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Version};
 use hyper::body::{Body as _, Incoming};
 
+use super::answer::{Answer, TEXT, origin_refused, rate_exceeded};
 use super::body::BodyMemory;
 use super::config::HttpConfig;
-use super::connections::{Connection, Connections, Phase};
+use super::connections::{Connection, Connections};
 use super::cors::{Access, Cors};
-use super::endpoints::rate_exceeded;
 use super::gzip;
 use super::hosts::Hosts;
 use super::in_flight::Handlers;
-use super::metrics::{EndpointMetrics, HttpMetrics, MethodName, Outcome};
+use super::metrics::{EndpointMetrics, HttpMetrics};
 use super::path::{self, ResolvedPath};
+use super::phase::Phase;
 use super::reply::ReplyBody;
 use super::request_log::RequestLog;
 use super::routes::{Endpoint, Routes, Target};
@@ -34,8 +34,6 @@ use super::socket;
 use super::unread;
 
 const NODE_ID: HeaderName = HeaderName::from_static("node-id");
-const TEXT: HeaderValue = HeaderValue::from_static("text/plain; charset=utf-8");
-pub(super) const NOSNIFF: HeaderValue = HeaderValue::from_static("nosniff");
 /// Capacity for a reply's headers, so that the map is allocated once.
 const HEADERS: usize = 12;
 
@@ -59,40 +57,6 @@ pub struct HttpState {
     unrouted: Arc<dyn EndpointMetrics>,
 }
 
-/// A handler's part of a reply. The handler writes headers directly.
-pub(super) struct Answer {
-    pub(super) status: StatusCode,
-    pub(super) body: ReplyBody,
-    pub(super) method: Option<MethodName>,
-    /// `None`: derived from the status.
-    pub(super) outcome: Option<Outcome>,
-}
-
-impl Answer {
-    pub(super) fn new(status: StatusCode, body: ReplyBody) -> Self {
-        Self { status, body, method: None, outcome: None }
-    }
-
-    /// An error as a line of text, as Go's `http.Error` writes it.
-    pub(super) fn error(
-        status: StatusCode,
-        text: impl Into<Bytes>,
-        headers: &mut HeaderMap,
-    ) -> Self {
-        headers.insert(CONTENT_TYPE, TEXT);
-        headers.insert(X_CONTENT_TYPE_OPTIONS, NOSNIFF);
-        Self::new(status, ReplyBody::full(text))
-    }
-
-    pub(super) fn outcome(&self) -> Outcome {
-        self.outcome.unwrap_or(match self.status.as_u16() {
-            ..300 => Outcome::Ok,
-            300..500 => Outcome::Refused,
-            500.. => Outcome::Failed,
-        })
-    }
-}
-
 impl HttpState {
     /// A server's state: its limits, its paths, and the node ID that every reply has.
     pub fn new(
@@ -105,6 +69,8 @@ impl HttpState {
             queue: config.max_in_flight.saturating_mul(QUEUED_SHARE.0) / QUEUED_SHARE.1,
             reply_memory: config.reply_memory,
             connection_reply_memory: config.connection_reply_memory,
+            call_memory: config.call_memory,
+            client_call_memory: config.client_call_memory,
             spool: config.spool.clone(),
             rate_limit: config.rate_limit,
             ..WorkConfig::default()
@@ -256,7 +222,9 @@ impl HttpState {
             return Answer::new(StatusCode::OK, ReplyBody::empty());
         }
         self.cors.actual(&parts.method, &parts.headers, access, headers);
-        if !self.hosts.allow(host) {
+        let origins = parts.headers.get_all(ORIGIN).iter().map(HeaderValue::as_bytes);
+        if !self.hosts.allow(host, origins) {
+            self.hosts.log_refused(host);
             return Answer::error(StatusCode::FORBIDDEN, "invalid host specified\n", headers);
         }
         // Accepting it would turn the node into a tunnel.
@@ -329,11 +297,6 @@ fn is_call(parts: &Parts, target: Option<&Target>) -> bool {
             Some(Endpoint::Page(page)) => parts.method == Method::POST && page.service().is_some(),
             Some(Endpoint::Socket(_) | Endpoint::Axum(_)) | None => false,
         }
-}
-
-/// The reply to a page that may not call this path.
-pub(super) fn origin_refused(headers: &mut HeaderMap) -> Answer {
-    Answer::error(StatusCode::FORBIDDEN, "origin not allowed\n", headers)
 }
 
 /// The host name in the request. HTTP/1.1 requires exactly one; the texts are Go's.

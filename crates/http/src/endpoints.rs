@@ -3,30 +3,36 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
+use bytes::Bytes;
 use esker_rpc::socket::SocketDialect;
-use esker_rpc::work::{Client, MemoryError, RateExceeded, ReplyBytes};
+use esker_rpc::work::{Client, MemoryError, RateExceeded, ReplyBytes, RequestShare};
 use esker_rpc::{Caller, Service, cost, object, positional};
-use http::header::{
-    ACCESS_CONTROL_EXPOSE_HEADERS, CONTENT_TYPE, HeaderName, RETRY_AFTER, X_CONTENT_TYPE_OPTIONS,
-};
+use http::header::{CONTENT_TYPE, HeaderName, USER_AGENT, X_CONTENT_TYPE_OPTIONS};
 use http::request::Parts;
 use http::{HeaderMap, HeaderValue, Method, Request, StatusCode};
 use hyper::body::{Body as _, Incoming};
 use tower::ServiceExt as _;
 
+use super::answer::{
+    Answer, NOSNIFF, busy, no_memory, origin_refused, rate_exceeded, set_retry_after,
+};
 use super::batch;
 use super::body::{BodyError, OversizePolicy, ReadBody};
 use super::client_address::ClientAddress;
-use super::connections::{Connection, Phase, StreamGuard};
-use super::dispatch::{Answer, HttpState, NOSNIFF, origin_refused};
+use super::connections::{Connection, StreamGuard};
+use super::dispatch::HttpState;
 use super::metrics::Outcome;
 use super::page::PageReply;
+use super::phase::Phase;
 use super::reply::ReplyBody;
 use super::routes::{Endpoint, Target};
 use super::socket::{self, SocketContext};
 use super::spooled::SpooledBody;
 
 const DEPRECATION: HeaderName = HeaderName::from_static("deprecation");
+
+/// Most bytes that are kept of the name of a client's program.
+const MAX_PROGRAM: usize = 64;
 
 impl HttpState {
     pub(super) async fn call(
@@ -89,7 +95,7 @@ impl HttpState {
         // The method and the content type are checked before the body is read.
         let read = if parts.method == Method::POST && content_type.as_deref().is_some_and(is_json) {
             match self
-                .read(connection, body, self.config().body_limit, OversizePolicy::Refuse)
+                .read(connection, parts, body, self.config().body_limit, OversizePolicy::Refuse)
                 .await
             {
                 Ok(read) => Some(read),
@@ -103,7 +109,8 @@ impl HttpState {
             return busy(headers);
         };
         connection.enter(Phase::Handling);
-        let caller = self.caller(connection, parts);
+        let mut caller = self.caller(connection, parts);
+        caller.request = read.as_ref().and_then(ReadBody::shared);
         let reply =
             object::handle(service, parts.method.as_str(), content_type.as_deref(), bytes, &caller)
                 .await;
@@ -158,15 +165,16 @@ impl HttpState {
             None => {
                 // A longer body without Content-Length is cut, and is then most likely invalid JSON.
                 let limit = server.limits().body_bytes;
-                let read = match self.read(connection, body, limit, OversizePolicy::Cut).await {
-                    Ok(read) => read,
-                    Err(error) => return self.body_refused(&error, connection, parts, headers),
-                };
+                let read =
+                    match self.read(connection, parts, body, limit, OversizePolicy::Cut).await {
+                        Ok(read) => read,
+                        Err(error) => return self.body_refused(&error, connection, parts, headers),
+                    };
                 let Some(in_flight) = self.handlers.try_start() else {
                     return busy(headers);
                 };
                 connection.enter(Phase::Handling);
-                let caller = self.caller(connection, parts);
+                let caller = Caller { request: read.shared(), ..self.caller(connection, parts) };
                 if positional::is_batch(&read.bytes) {
                     let metrics = &self.metrics;
                     let (body, answer) =
@@ -207,7 +215,12 @@ impl HttpState {
 
     /// The caller and the connection of a request.
     fn caller(&self, connection: &Connection, parts: &Parts) -> Caller {
-        Caller { client: Some(self.client(connection, parts)), ..self.cors.caller(&parts.headers) }
+        let program = parts.headers.get(USER_AGENT).map(|value| {
+            let shown = value.as_bytes();
+            Bytes::copy_from_slice(&shown[..shown.len().min(MAX_PROGRAM)])
+        });
+        let client = Some(self.client(connection, parts));
+        Caller { client, program, ..self.cors.caller(&parts.headers) }
     }
 
     /// Takes the units of a request without a call.
@@ -262,15 +275,43 @@ impl HttpState {
         Answer::new(parts.status, ReplyBody::Stream(body, StreamGuard::new(connection)))
     }
 
+    /// Waits until the bodies of the request's client leave room for one of so many bytes.
+    async fn wait_for_share(
+        &self,
+        connection: &Connection,
+        parts: &Parts,
+        bytes: usize,
+    ) -> Result<RequestShare, BodyError> {
+        let client = self.client(connection, parts);
+        let share = client.request_share(bytes, self.config().address_body_memory());
+        connection.enter(Phase::Handling);
+        let share = tokio::time::timeout(self.config().body_timeout, share).await;
+        connection.enter(Phase::Body);
+        share.map_err(|_| BodyError::NoMemory)
+    }
+
     async fn read(
         &self,
         connection: &Connection,
+        parts: &Parts,
         body: &mut Option<Incoming>,
         limit: usize,
         excess: OversizePolicy,
     ) -> Result<ReadBody, BodyError> {
         let body = body.as_mut().ok_or(BodyError::Broken)?;
-        let read = self.bodies.read(body, limit, connection.uncounted_body(), excess).await?;
+        let uncounted = connection.uncounted_body();
+        // Nothing of a body that waits is read; the client can do nothing about it.
+        let share = match body.size_hint().exact() {
+            Some(declared) if declared > limit as u64 => None,
+            Some(declared) => usize::try_from(declared).ok().filter(|bytes| *bytes > uncounted),
+            None => Some(limit),
+        };
+        let share = match share {
+            None => None,
+            Some(bytes) => Some(self.wait_for_share(connection, parts, bytes).await?),
+        };
+        let read = self.bodies.read(body, limit, uncounted, excess).await?;
+        let read = read.with_share(share);
         self.metrics.received(read.bytes.len());
         Ok(read)
     }
@@ -342,29 +383,6 @@ impl HttpState {
 /// A counted reply, with the bytes that a dialect has put around its result.
 fn counted_body(reply: ReplyBytes, connection: &Connection) -> Result<ReplyBody, MemoryError> {
     Ok(reply.recount(connection.client())?.into())
-}
-
-/// Says when to try again; pages may read it too.
-fn set_retry_after(seconds: u32, headers: &mut HeaderMap) {
-    headers.insert(RETRY_AFTER, seconds.into());
-    headers.insert(ACCESS_CONTROL_EXPOSE_HEADERS, HeaderValue::from_static("Retry-After"));
-}
-
-/// The answer to a request without a call if its address has used its units.
-pub(super) fn rate_exceeded(exceeded: RateExceeded, headers: &mut HeaderMap) -> Answer {
-    set_retry_after(exceeded.retry_after_s(), headers);
-    Answer::error(StatusCode::TOO_MANY_REQUESTS, format!("{exceeded}\n"), headers)
-}
-
-/// The answer if the reply memory is used up.
-fn no_memory(error: MemoryError, headers: &mut HeaderMap) -> Answer {
-    Answer::error(StatusCode::SERVICE_UNAVAILABLE, format!("{error}\n"), headers)
-}
-
-/// The answer if too many requests are in flight.
-fn busy(headers: &mut HeaderMap) -> Answer {
-    let text = "too many requests in flight\n";
-    Answer::error(StatusCode::SERVICE_UNAVAILABLE, text, headers)
 }
 
 /// Whether the object dialect accepts a body of this type.

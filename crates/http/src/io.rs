@@ -9,9 +9,9 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio_rustls::server::TlsStream;
 
-use super::connections::{Connection, OpenConnection, Phase};
+use super::connections::{Connection, OpenConnection, Streams};
+use super::phase::Phase;
 use super::small_frames::SmallFrames;
-use super::streams::Streams;
 
 /// The bytes of HTTP.
 #[derive(Debug)]

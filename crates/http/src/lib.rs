@@ -12,6 +12,7 @@
 //! upgraded to websockets, `tls` has the certificate and the handshake, `http2.rs` serves connections that chose HTTP/2
 //! in it.
 
+mod answer;
 mod batch;
 mod body;
 mod client_address;
@@ -26,10 +27,12 @@ mod hosts;
 mod http2;
 mod in_flight;
 mod io;
+mod listener;
 mod metrics;
 mod origin;
 mod page;
 mod path;
+mod phase;
 mod reply;
 mod request_log;
 mod routes;
@@ -50,6 +53,8 @@ pub use config::{
     SMALL_BODY,
 };
 pub use dispatch::HttpState;
+pub use hosts::PRIVATE_HOSTS;
+pub use listener::listen;
 pub use metrics::{CloseReason, EndpointMetrics, HttpMetrics, MethodName, NoMetrics, Outcome};
 pub use page::{Page, PageReply};
 pub use routes::{Endpoint, MAX_PATHS, Readiness, RouteError, Routes};

@@ -6,7 +6,7 @@ use esker_primitives::excerpt;
 use http::Method;
 use http::request::Parts;
 
-use super::dispatch::Answer;
+use super::answer::Answer;
 use super::metrics::{MethodName, Outcome};
 use super::routes::Target;
 

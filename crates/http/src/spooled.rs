@@ -9,8 +9,9 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use esker_rpc::work::{ReplyBytes, SpoolFile};
 
-use super::connections::{Connection, Phase};
+use super::connections::Connection;
 use super::metrics::HttpMetrics;
+use super::phase::Phase;
 
 /// Bytes of one read.
 const PART: usize = 128 * 1024;

@@ -7,74 +7,16 @@
 
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
-use esker_primitives::sync::Mutex;
 use hyper::body::{Body, Frame, SizeHint};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::OwnedSemaphorePermit;
 
-use super::connections::{Connection, Phase};
+use super::connections::Connection;
+use super::phase::Phase;
 use super::reply::ReplyBody;
-
-/// Most streams of a connection that are served at a time: as many as calls of a websocket.
-pub(super) const MAX_SERVED: usize = 16;
-/// Output is not blocked.
-const NEVER: u64 = u64::MAX;
-
-/// The streams of a connection that are being served.
-#[derive(Debug)]
-pub(super) struct Streams {
-    open: Mutex<Vec<Arc<Connection>>>,
-    places: Arc<Semaphore>,
-    /// Since when the client has read nothing of what is written; milliseconds of the connection's clock.
-    blocked_since: AtomicU64,
-}
-
-impl Streams {
-    pub(super) fn new() -> Self {
-        Self {
-            open: Mutex::new_named("http.streams", Vec::new()),
-            places: Arc::new(Semaphore::new(MAX_SERVED)),
-            blocked_since: AtomicU64::new(NEVER),
-        }
-    }
-
-    /// Notes whether output waits for the client.
-    pub(super) fn note_write(&self, is_blocked: bool, now: u64) {
-        if !is_blocked {
-            self.blocked_since.store(NEVER, Ordering::Relaxed);
-        } else if self.blocked_since.load(Ordering::Relaxed) == NEVER {
-            self.blocked_since.store(now, Ordering::Relaxed);
-        }
-    }
-
-    /// Calls `see` with the phase of each stream and its start. Without streams it is `own`, the connection's.
-    pub(super) fn for_each_phase(&self, own: (Phase, u64), mut see: impl FnMut(Phase, u64)) {
-        {
-            let open = self.open.lock();
-            let of_streams = open.iter().map(|stream| stream.phase_and_start());
-            let own = open.is_empty().then_some(own);
-            of_streams.chain(own).for_each(|(phase, since)| see(phase, since));
-        }
-        let blocked_since = self.blocked_since.load(Ordering::Relaxed);
-        if blocked_since != NEVER {
-            see(Phase::StreamBlocked, blocked_since);
-        }
-    }
-
-    /// Whether none is served, and so none waits.
-    pub(super) fn is_empty(&self) -> bool {
-        self.open.lock().is_empty()
-    }
-
-    fn remove(&self, stream: &Arc<Connection>) -> bool {
-        let mut open = self.open.lock();
-        open.retain(|other| !Arc::ptr_eq(other, stream));
-        open.is_empty()
-    }
-}
 
 /// A stream that is being served. It ends when its reply has been written, or when the client gave it up.
 #[derive(Debug)]
@@ -90,9 +32,9 @@ impl OpenStream {
     /// Waits for a place. `None` for a connection without streams.
     pub(super) async fn open(parent: &Arc<Connection>) -> Option<Arc<Self>> {
         let streams = parent.streams()?;
-        let place = Arc::clone(&streams.places).acquire_owned().await.ok()?;
+        let place = streams.place().await?;
         let stream = parent.new_stream();
-        streams.open.lock().push(Arc::clone(&stream));
+        streams.add(Arc::clone(&stream));
         let parent = Arc::clone(parent);
         Some(Arc::new(Self { parent, stream, parts: AtomicUsize::new(0), _place: place }))
     }

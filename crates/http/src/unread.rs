@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use hyper::body::{Body as _, Incoming};
 
-use super::connections::{Connection, Phase};
+use super::connections::Connection;
+use super::phase::Phase;
 
 /// Largest rest of a body that is read, in bytes.
 const MAX_BYTES: u64 = 64 * 1024;

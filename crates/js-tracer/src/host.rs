@@ -12,8 +12,8 @@ use std::time::Duration;
 
 use esker_evm::executor::{ChainParams, StateOverlay, Stop, StopCheck};
 use esker_evm::trace::{
-    RemoteTracer, RemoteTx, ScriptSession, Scripts, TraceError, TraceOutput, TraceResult, Tracer,
-    tracers,
+    RemoteTracer, RemoteTx, ScriptClient, ScriptSession, Scripts, TraceError, TraceOutput,
+    TraceResult, Tracer, tracers,
 };
 use esker_evm_state::state::StateError;
 
@@ -56,10 +56,10 @@ impl ScriptHost {
 }
 
 impl Scripts for ScriptHost {
-    fn session(&self) -> Rc<dyn ScriptSession> {
+    fn session(&self, client: ScriptClient) -> Rc<dyn ScriptSession> {
         let config = Arc::clone(&self.config);
         let slots = Arc::clone(&config.slots);
-        let starter = Starter { slots, slot: None, running: None };
+        let starter = Starter { slots, client, slot: None, running: None };
         Rc::new(Session { config, process: Rc::new(RefCell::new(starter)) })
     }
 }
@@ -90,6 +90,7 @@ impl ScriptSession for Session {
 /// The process of a session, started when it is needed.
 struct Starter {
     slots: Arc<ScriptSlots>,
+    client: ScriptClient,
     // Before the place for it: that is free when the process has ended.
     running: Option<Process>,
     /// From when the session waited for one.
@@ -99,17 +100,13 @@ struct Starter {
 impl Starter {
     fn reserve(&mut self, stop: Option<StopCheck<'_>>) -> TraceResult {
         if self.slot.is_none() {
-            self.slot = Some(self.slots.take(stop).map_err(TraceError::Stopped)?);
+            self.slot = Some(self.slots.take(&self.client, stop).map_err(TraceError::Stopped)?);
         }
         Ok(())
     }
 
-    /// The process, started if there is none.
-    fn process(
-        &mut self,
-        config: &ScriptConfig,
-        stop: Option<StopCheck<'_>>,
-    ) -> Result<&mut Process, TraceError> {
+    /// Starts the process if there is none.
+    fn start(&mut self, config: &ScriptConfig, stop: Option<StopCheck<'_>>) -> TraceResult {
         self.reserve(stop)?;
         if self.running.is_none() {
             let started = Process::start(config).map_err(|error| {
@@ -118,7 +115,23 @@ impl Starter {
             });
             self.running = Some(started?);
         }
-        Ok(self.running.as_mut().expect("just started"))
+        Ok(())
+    }
+
+    /// Lets the process do a job.
+    fn run(&mut self, work: Work<'_, '_>, stop: Option<StopCheck<'_>>) -> Result<(), JobFailure> {
+        let Self { client, slot, running, .. } = self;
+        let process = running.as_mut().expect("it was started");
+        let stop_or_yield = || {
+            // If it ends in favour of another client, then `stop` says so.
+            if let Some(slot) = slot.as_ref().filter(|slot| slot.must_yield())
+                && !(client.restart)()
+            {
+                slot.keep();
+            }
+            stop.and_then(|stop| stop())
+        };
+        process.run(work, Some(&stop_or_yield))
     }
 }
 
@@ -147,11 +160,11 @@ impl RemoteTracer for Remote {
         out: &mut dyn TraceOutput,
     ) -> TraceResult {
         let mut starter = self.process.borrow_mut();
-        let process = starter.process(&self.config, tx.bounds.stop)?;
+        starter.start(&self.config, tx.bounds.stop)?;
         let job = self.job(tx).frame().finish();
         let ended = match job.len() > MAX_NODE_MESSAGE {
             true => Err(JobFailure::Trace(TraceError::Failed("the script is too long".to_owned()))),
-            false => process.run(&job, state, out, tx.bounds.stop),
+            false => starter.run(Work { job: &job, state, out }, tx.bounds.stop),
         };
         match ended {
             Ok(()) => Ok(()),
@@ -162,8 +175,7 @@ impl RemoteTracer for Remote {
                 Err(error)
             }
             Err(JobFailure::Process(error)) => {
-                let status = process.end();
-                starter.running = None;
+                let status = starter.running.take().and_then(|mut process| process.end());
                 tracing::warn!(%error, ?status, "the process of a script died");
                 Err(TraceError::Failed(
                     "the script's process died: it may have used too much memory".to_owned(),
@@ -189,6 +201,14 @@ impl Remote {
             place: tx.place,
         }
     }
+}
+
+/// A job, what it reads and where its output goes.
+struct Work<'a, 'state> {
+    /// The frame that begins it.
+    job: &'a [u8],
+    state: &'a mut StateOverlay<'state>,
+    out: &'a mut dyn TraceOutput,
 }
 
 /// Why a job ended without a result.
@@ -247,13 +267,8 @@ impl Process {
         self.child.wait().ok()
     }
 
-    fn run(
-        &mut self,
-        job: &[u8],
-        state: &mut StateOverlay<'_>,
-        out: &mut dyn TraceOutput,
-        stop: Option<StopCheck<'_>>,
-    ) -> Result<(), JobFailure> {
+    fn run(&mut self, work: Work<'_, '_>, stop: Option<StopCheck<'_>>) -> Result<(), JobFailure> {
+        let Work { job, state, out } = work;
         self.send(job, stop)?;
         loop {
             let frame = self.receive(stop)?;

@@ -333,6 +333,7 @@ fn put_block(frame: Frame, block: &BlockContext) -> Frame {
         .number(rules.base_fee_denominator)
         .number(rules.min_base_fee)
         .number(rules.block_gas_cost_step)
+        .option(rules.atomic_gas_limit, Frame::number)
         .number(rules.instructions as u64)
         .number(rules.native_asset as u64)
         .flag(rules.warp)
@@ -354,6 +355,7 @@ fn block(fields: &mut Fields<'_>) -> Checked<BlockContext> {
             base_fee_denominator: fields.number()?,
             min_base_fee: fields.number()?,
             block_gas_cost_step: fields.number()?,
+            atomic_gas_limit: fields.option(Fields::number)?,
             instructions: one_of(
                 &[Instructions::London, Instructions::Shanghai, Instructions::Cancun],
                 fields,

@@ -20,7 +20,7 @@ use esker_evm::trace::{Observer, TraceError, TraceOutput, TraceStop};
 use esker_evm_state::state::{AccountParts, StateError};
 use rustix::process::{Resource, Rlimit, Signal, setrlimit};
 
-use crate::JsTracer;
+use crate::tracer::JsTracer;
 use crate::wire::{Fields, Job, MAX_NODE_MESSAGE, OUTPUT_PART, WorkerMessage, receive, send};
 
 /// The argument with which the program becomes such a process.

@@ -5,7 +5,7 @@ use scrypt::Params;
 use sha2::Sha256;
 use zeroize::Zeroizing;
 
-use crate::KeyFileError;
+use crate::key_file::KeyFileError;
 
 /// Most bytes that scrypt may take: those of geth's standard, with some for what is not the table of `n` blocks.
 pub const MAX_SCRYPT_MEMORY: u64 = 257 << 20;

@@ -9,14 +9,19 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use alloy_primitives::{Address, hex};
+use esker_primitives::open_regular;
 use esker_primitives::sync::Mutex;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
-use crate::{KeyFile, KeyFileError, MAX_FILE_BYTES};
+use crate::key_file::{KeyFile, KeyFileError, MAX_FILE_BYTES};
 
-/// Most files of a folder that are looked at, and most accounts that it gets.
+/// Most files of a folder that are looked at.
 pub const MAX_FILES: usize = 4096;
+
+/// Files of a folder that gets no new accounts: clients that make them leave room for the files that the operator puts
+/// there.
+pub const MAX_FILES_FOR_NEW: usize = 1024;
 
 /// What a file's name begins with until it is whole. Hidden files are no key files.
 const UNFINISHED: &str = ".esker-";
@@ -109,20 +114,24 @@ impl KeyFiles {
         state.has(account)
     }
 
+    /// Whether a file of this account may be added.
+    pub(crate) fn check_place(&self, account: &Address) -> Result<(), WriteError> {
+        let mut state = self.seen.lock();
+        self.refresh(&mut state);
+        if state.has(account) {
+            return Err(WriteError::Exists);
+        }
+        if state.files.len() >= MAX_FILES_FOR_NEW {
+            return Err(WriteError::Full);
+        }
+        Ok(())
+    }
+
     /// Writes a new account, which is on the disk when this returns.
     pub(crate) fn add(&self, key: KeyFile, now_ms: u64) -> Result<(), WriteError> {
         // Held over the write: of two imports of one key the second one finds the first.
         let mut last_ns = self.last_ns.lock();
-        {
-            let mut state = self.seen.lock();
-            self.refresh(&mut state);
-            if state.has(&key.address()) {
-                return Err(WriteError::Exists);
-            }
-            if state.files.len() >= MAX_FILES {
-                return Err(WriteError::Full);
-            }
-        }
+        self.check_place(&key.address())?;
         *last_ns = (*last_ns + 1).max(now_ms.saturating_mul(1_000_000));
         let name = file_name(*last_ns, &key.address());
         let stamp = self.write(&name, key.to_json().as_bytes()).map_err(WriteError::Io)?;
@@ -217,7 +226,7 @@ fn stamp(path: &Path) -> io::Result<Stamp> {
 }
 
 fn read(path: &Path) -> Result<KeyFile, String> {
-    let file = File::open(path).map_err(|error| error.to_string())?;
+    let file = open_regular(path).map_err(|error| error.to_string())?;
     let mut json = Vec::new();
     let most = MAX_FILE_BYTES as u64 + 1;
     file.take(most).read_to_end(&mut json).map_err(|error| error.to_string())?;

@@ -18,6 +18,6 @@ mod manager;
 mod unlocked;
 
 pub use cost::{MAX_PBKDF2_ROUNDS, MAX_SCRYPT_MEMORY, MAX_SCRYPT_WORK, ScryptCost};
-pub use files::MAX_FILES;
+pub use files::{MAX_FILES, MAX_FILES_FOR_NEW};
 pub use key_file::{KeyFile, KeyFileError, MAX_FILE_BYTES};
 pub use manager::{KeyDirectory, KeyDirectoryConfig};

@@ -12,9 +12,10 @@ use esker_keystore::{Attempts, HashLimits, Hasher, KeystoreError};
 use esker_primitives::{Clock, Password, PrivateKey, Randomness};
 use esker_rpc::{ClientAddress, off_thread};
 
-use crate::files::{Found, KeyFiles, MAX_FILES, WriteError};
+use crate::cost::ScryptCost;
+use crate::files::{Found, KeyFiles, MAX_FILES_FOR_NEW, WriteError};
+use crate::key_file::{KeyFile, KeyFileError};
 use crate::unlocked::{Period, Timers, UnlockedKeys};
-use crate::{KeyFile, KeyFileError, ScryptCost};
 
 /// Settings of a folder of keys.
 #[derive(Clone, Debug)]
@@ -86,7 +87,8 @@ impl KeyDirectory {
         };
         let name = key.address().to_string();
         let attempt = self.0.attempts.begin(client, &name).await.map_err(refused)?;
-        let opened = self.0.hasher.run(move || key.open(&password)).await.map_err(refused)?;
+        let open = move || key.open(&password);
+        let opened = self.0.hasher.run(client, open).await.map_err(refused)?;
         match opened {
             Ok(key) => {
                 attempt.succeed();
@@ -166,6 +168,7 @@ impl AccountManager for KeyDirectory {
         &self,
         key: Option<PrivateKey>,
         password: Password,
+        client: ClientAddress,
     ) -> Result<Address, AccountError> {
         let inner = Arc::clone(&self.0);
         let key =
@@ -174,15 +177,14 @@ impl AccountManager for KeyDirectory {
         let account = key.address();
         // Before the costly part.
         let known = Arc::clone(&self.0);
-        if off_thread(move || known.files.holds(&account)).await.map_err(unavailable)? {
-            return Err(AccountError::Exists);
-        }
+        let has_place = off_thread(move || known.files.check_place(&account)).await;
+        has_place.map_err(unavailable)?.map_err(not_written)?;
         // The write goes with the hash: it is done whether or not the caller waits for it.
         let add = move || {
             let file = KeyFile::encrypt(&key, &password, inner.cost, &inner.randomness);
             inner.files.add(file.map_err(unavailable)?, inner.clock.now_ms()).map_err(not_written)
         };
-        self.0.hasher.run(add).await.map_err(refused)??;
+        self.0.hasher.run(client, add).await.map_err(refused)??;
         tracing::info!(%account, "created an account: back up its key file");
         Ok(account)
     }
@@ -220,9 +222,9 @@ fn refused(error: KeystoreError) -> AccountError {
 fn not_written(error: WriteError) -> AccountError {
     match error {
         WriteError::Exists => AccountError::Exists,
-        WriteError::Full => {
-            unavailable(format!("the folder of keys is full: at most {MAX_FILES} files"))
-        }
+        WriteError::Full => unavailable(format!(
+            "the folder of keys is full: no new account beyond {MAX_FILES_FOR_NEW} files"
+        )),
         WriteError::Io(error) => unavailable(format!("the key can't be written: {error}")),
     }
 }

@@ -1,5 +1,6 @@
 //! Arguments and replies that methods with users and keys have in common.
 
+use esker_primitives::Password;
 use esker_primitives::hexfmt;
 use esker_primitives::keys::{PrivateKey, PrivateKeyError};
 use schemars::JsonSchema;
@@ -7,8 +8,6 @@ use serde::de::{Deserializer, Error, Visitor};
 use serde::ser::Serializer;
 use serde::{Deserialize, Serialize};
 use zeroize::Zeroizing;
-
-use crate::Password;
 
 /// A user alone.
 #[derive(Debug, Default, Deserialize, JsonSchema)]

@@ -11,11 +11,12 @@ use std::time::Duration;
 use esker_primitives::sync::Mutex;
 use esker_primitives::{Clock, hash::sha256};
 use esker_rpc::ClientAddress;
+use tokio::sync::Notify;
 use tokio::sync::futures::OwnedNotified;
-use tokio::sync::{Notify, Semaphore};
 
-use crate::KeystoreError;
+use crate::error::KeystoreError;
 use crate::tables::UserKey;
+use crate::waiting::WaitingCalls;
 
 /// Wrong passwords of a pair before it has to wait.
 const FREE: u32 = 16;
@@ -29,7 +30,7 @@ const FORGET_MS: u64 = 60_000;
 const MAX_PAIRS: usize = 4096;
 /// Pairs of one address, so that it cannot evict its own records by trying unknown names.
 const MAX_PAIRS_OF_ADDRESS: usize = 1024;
-/// Calls that wait for others of their pair to be checked; more are refused at once.
+/// Calls that wait for others of their pair to be checked. An address may have as many of them as it leaves to others.
 const MAX_WAITING: usize = 1024;
 
 /// Ordered by the address first. Names may be long, so the pair holds the name's hash.
@@ -63,7 +64,7 @@ pub struct Attempts {
     clock: Arc<dyn Clock>,
     /// How long a call waits for others of its pair.
     max_wait: Duration,
-    waiting: Semaphore,
+    waiting: WaitingCalls,
     pairs: Mutex<Pairs>,
 }
 
@@ -86,7 +87,7 @@ impl Attempts {
     /// Counts by this clock; a call waits for others of its pair for `max_wait`.
     pub fn new(clock: Arc<dyn Clock>, max_wait: Duration) -> Arc<Self> {
         let pairs = Mutex::new_named("keystore.attempts", Pairs::new());
-        Arc::new(Self { clock, max_wait, waiting: Semaphore::new(MAX_WAITING), pairs })
+        Arc::new(Self { clock, max_wait, waiting: WaitingCalls::new(MAX_WAITING), pairs })
     }
 
     /// Begins an attempt, before the password is compared with anything.
@@ -103,7 +104,7 @@ impl Attempts {
             Start::Started(attempt) => return Ok(attempt),
             Start::Wait(verdict) => verdict,
         };
-        let _waiting = self.waiting.try_acquire().map_err(|_| KeystoreError::Busy)?;
+        let _waiting = self.waiting.enter(client).ok_or(KeystoreError::Busy)?;
         let turn = async {
             loop {
                 verdict.await;
@@ -394,11 +395,16 @@ mod tests {
     #[tokio::test]
     async fn waits_for_other_attempts_are_bounded() {
         let attempts = Attempts::new(Arc::new(ManualClock::default()), Duration::ZERO);
-        let begin = || attempts.begin(client(1), "bob");
-        let under_way: Vec<_> = (0..FREE).map(|_| begin().now_or_never().unwrap()).collect();
-        assert!(matches!(begin().await, Err(KeystoreError::Busy)));
-        let _all = attempts.waiting.try_acquire_many(1024).unwrap();
-        assert!(matches!(begin().now_or_never(), Some(Err(KeystoreError::Busy))));
+        let begin = |number| attempts.begin(client(number), "bob");
+        let check = |number| -> Vec<_> {
+            (0..FREE).map(|_| begin(number).now_or_never().unwrap()).collect()
+        };
+        let under_way = [check(1), check(2)];
+        assert!(matches!(begin(1).await, Err(KeystoreError::Busy)), "the wait is over at once");
+        let all: Vec<_> = std::iter::from_fn(|| attempts.waiting.enter(client(1))).collect();
+        assert_eq!(all.len(), MAX_WAITING / 2);
+        assert!(matches!(begin(1).now_or_never(), Some(Err(KeystoreError::Busy))));
+        assert!(attempts.waiting.enter(client(2)).is_some(), "others may wait");
         drop(under_way);
     }
 

@@ -11,8 +11,8 @@ use esker_primitives::hash::sha256;
 use subtle::ConstantTimeEq;
 use zeroize::Zeroizing;
 
-use crate::KeystoreError;
 use crate::cipher::{self, KEY_LEN, NONCE_LEN, SALT_LEN, SecretKey};
+use crate::error::KeystoreError;
 
 /// Longest blob in bytes, as in the reference.
 pub const MAX_SIZE: usize = 1 << 30;

@@ -7,6 +7,9 @@ use esker_rpc::RpcError;
 use esker_storage::StorageError;
 use thiserror::Error;
 
+/// Most users of a node: names are listed in one reply, and each costs room on the disk for good.
+pub const MAX_USERS: usize = 10_000;
+
 /// Texts that clients see. None holds a password or a key.
 #[derive(Debug, Error)]
 pub enum KeystoreError {
@@ -53,6 +56,9 @@ pub enum KeystoreError {
         /// How long until it may try one more.
         wait_s: u64,
     },
+    /// The node has as many users as it may.
+    #[error("the node has {MAX_USERS} users, which is the most: delete one first")]
+    TooManyNodeUsers,
     /// An export blob can't be read.
     #[error(transparent)]
     Blob(#[from] CodecError),

@@ -8,8 +8,9 @@ use esker_storage::KvRead;
 use zeroize::Zeroizing;
 
 use crate::blob::PlainEntries;
+use crate::error::KeystoreError;
+use crate::store::User;
 use crate::tables::AddressList;
-use crate::{KeystoreError, User};
 
 /// Most addresses that a user may have on one chain.
 pub const MAX_ADDRESSES: usize = 5_000;

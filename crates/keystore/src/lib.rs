@@ -27,14 +27,15 @@ mod service;
 mod store;
 mod tables;
 mod user_queues;
+mod waiting;
 
 pub use args::{Credentials, KeyArgument, KeyText};
 pub use attempts::{Attempt, Attempts};
-pub use error::KeystoreError;
+pub use error::{KeystoreError, MAX_USERS};
 pub use esker_primitives::Password;
 pub use hasher::{HashFigures, HashLimits, Hasher};
 pub use keyring::{AddressOf, Keyring, MAX_ADDRESSES};
-pub use password::{MAX_NAME_BYTES, MAX_PASSWORD_BYTES, check_name, check_strength};
+pub use password::{MAX_NAME_CHARS, MAX_PASSWORD_CHARS, check_name, check_strength};
 pub use service::{KeystoreService, methods};
 pub use store::{Keystore, User};
 pub use user_queues::{MAX_CALLS_PER_USER, UserPermit, UserQueues};

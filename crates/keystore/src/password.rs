@@ -2,22 +2,22 @@
 
 use esker_primitives::Password;
 
-use crate::KeystoreError;
+use crate::error::KeystoreError;
 
-/// Longest name, in bytes of its UTF-8.
-pub const MAX_NAME_BYTES: usize = 1024;
+/// Longest name, in characters (docs/decisions.md, "Lengths of names and passwords").
+pub const MAX_NAME_CHARS: usize = 1024;
 
-/// Longest password, in bytes of its UTF-8.
-pub const MAX_PASSWORD_BYTES: usize = 1024;
+/// Longest password, in characters.
+pub const MAX_PASSWORD_CHARS: usize = 1024;
 
 /// Fewest characters of a new password (docs/decisions.md, "Password strength").
 const MIN_PASSWORD_CHARS: usize = 8;
 
-/// A name may be any text but the empty one, of at most [`MAX_NAME_BYTES`].
+/// A name may be any text but the empty one, of at most [`MAX_NAME_CHARS`].
 pub fn check_name(name: &str) -> Result<(), KeystoreError> {
     if name.is_empty() {
         Err(KeystoreError::EmptyName)
-    } else if name.len() > MAX_NAME_BYTES {
+    } else if is_longer(name, MAX_NAME_CHARS) {
         Err(KeystoreError::LongName)
     } else {
         Ok(())
@@ -32,7 +32,7 @@ pub fn check_strength(password: &Password) -> Result<(), KeystoreError> {
     if text.is_empty() {
         return Err(KeystoreError::EmptyPassword);
     }
-    if text.len() > MAX_PASSWORD_BYTES {
+    if is_longer(text, MAX_PASSWORD_CHARS) {
         return Err(KeystoreError::LongPassword);
     }
     let has = |test: fn(char) -> bool| text.chars().any(test);
@@ -43,6 +43,11 @@ pub fn check_strength(password: &Password) -> Result<(), KeystoreError> {
         && has(char::is_numeric)
         && has(symbol);
     if strong { Ok(()) } else { Err(KeystoreError::WeakPassword) }
+}
+
+/// Whether a text has more characters than these. Combining characters count by themselves.
+fn is_longer(text: &str, chars: usize) -> bool {
+    text.chars().nth(chars).is_some()
 }
 
 #[cfg(test)]
@@ -67,14 +72,17 @@ mod tests {
     }
 
     #[test]
-    fn lengths_count_bytes() {
-        let longest = "😀Aa1!".repeat(128);
-        assert_eq!((longest.len(), strength(&longest).as_str()), (1024, ""));
-        let long = format!("{longest}x");
-        assert_eq!(strength(&long), "password exceeds maximum length of 1024 chars");
-        check_name(&"😀".repeat(256)).unwrap();
-        check_name(&"😀".repeat(257)).unwrap_err();
-        check_name(&"x".repeat(1025)).unwrap_err();
+    fn lengths_count_characters() {
+        let longest = format!("{}Aa1!", "😀".repeat(1020));
+        assert_eq!((longest.chars().count(), strength(&longest).as_str()), (1024, ""));
+        for long in [format!("{longest}x"), format!("{longest}😀")] {
+            assert_eq!(strength(&long), "password exceeds maximum length of 1024 chars");
+        }
+        for name in ["😀".repeat(1024), "x".repeat(1024), "é".repeat(1023)] {
+            check_name(&name).unwrap();
+            let long = check_name(&format!("{name}éx")).unwrap_err();
+            assert_eq!(long.to_string(), "username exceeds maximum length of 1024 chars");
+        }
         check_name("").unwrap_err();
     }
 }

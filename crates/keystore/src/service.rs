@@ -2,12 +2,14 @@
 
 use std::sync::Arc;
 
+use esker_primitives::Password;
 use esker_rpc::wire::Encoding;
 use esker_rpc::{ClientAddress, MethodTable, NoArgs, RpcError, cost};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Credentials, Keystore, Password};
+use crate::args::Credentials;
+use crate::store::Keystore;
 
 /// The release of the reference that deprecated the API; the specification names it for all methods but createUser.
 const DEPRECATED_SINCE: &str = "v1.9.12";
@@ -54,7 +56,7 @@ struct ExportUserReply {
 pub fn methods() -> MethodTable<KeystoreService> {
     let table = MethodTable::new("keystore").trusted_callers_only(|table| {
         table
-            .on_async("createUser", KeystoreService::create_user)
+            .on_async_from("createUser", KeystoreService::create_user)
             .cost(cost::HEAVY)
             .on_async_from("deleteUser", KeystoreService::delete_user)
             .cost(cost::HEAVY)
@@ -74,8 +76,12 @@ impl KeystoreService {
     }
 
     /// A new user (docs/decisions.md, "Password strength").
-    async fn create_user(self: Arc<Self>, args: Credentials) -> Result<Empty, RpcError> {
-        self.keystore.create_user(&args.username, &args.password).await?;
+    async fn create_user(
+        self: Arc<Self>,
+        args: Credentials,
+        client: ClientAddress,
+    ) -> Result<Empty, RpcError> {
+        self.keystore.create_user(&args.username, &args.password, client).await?;
         Ok(Empty {})
     }
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use esker_primitives::clock::ManualClock;
 use esker_primitives::hash::sha256;
 use esker_primitives::keys::PrivateKey;
-use esker_primitives::{Clock, Randomness};
+use esker_primitives::{Clock, Password, Randomness};
 use esker_rpc::ClientAddress;
 use esker_storage::{KvRead, Scope, Store, WriteSet};
 use tokio::sync::Semaphore;
@@ -17,9 +17,10 @@ use crate::attempts::Attempts;
 use crate::blob::{ExportedUser, PlainEntries};
 use crate::cache::PasswordCache;
 use crate::cipher::{self, KEY_LEN, NONCE_LEN, SALT_LEN, SecretKey};
-use crate::hasher::Hasher;
+use crate::error::{KeystoreError, MAX_USERS};
+use crate::hasher::{HashLimits, Hasher};
+use crate::password::{check_name, check_strength};
 use crate::tables::{EncryptedValue, USERS, UserKey, UserRecord, VALUES};
-use crate::{HashLimits, KeystoreError, Password, check_name, check_strength};
 
 /// The users of this node. Made with [`Keystore::new`], or [`Keystore::disabled`], which knows no user.
 pub struct Keystore {
@@ -110,21 +111,28 @@ impl Keystore {
 
     async fn hash(
         &self,
+        client: ClientAddress,
         password: &Password,
         salt: [u8; SALT_LEN],
     ) -> Result<SecretKey, KeystoreError> {
         let password = password.clone();
-        self.hasher.run(move || cipher::password_key(password.text().as_bytes(), &salt)).await
+        let hash = move || cipher::password_key(password.text().as_bytes(), &salt);
+        self.hasher.run(client, hash).await
     }
 
     /// A new user without keys. Checks in the reference's order: name, existence, password.
-    pub async fn create_user(&self, name: &str, password: &Password) -> Result<(), KeystoreError> {
+    pub async fn create_user(
+        &self,
+        name: &str,
+        password: &Password,
+        client: ClientAddress,
+    ) -> Result<(), KeystoreError> {
         check_name(name)?;
         if self.record(name)?.is_some() {
             return Err(KeystoreError::Exists(name.into()));
         }
         check_strength(password)?;
-        self.add(name, password, &Vec::new()).await
+        self.add(name, password, &Vec::new(), client).await
     }
 
     /// Writes a new user with its entries, atomically.
@@ -133,11 +141,13 @@ impl Keystore {
         name: &str,
         password: &Password,
         entries: &PlainEntries,
+        client: ClientAddress,
     ) -> Result<(), KeystoreError> {
         // Before the costly part.
         self.store()?.ensure_writable()?;
+        self.check_room()?;
         let salt = self.random();
-        let password_key = self.hash(password, salt).await?;
+        let password_key = self.hash(client, password, salt).await?;
         let key = user_key(name);
         let mut data_key = SecretKey::default();
         (self.randomness)(data_key.as_mut_slice());
@@ -153,7 +163,19 @@ impl Keystore {
         if self.record(name)?.is_some() {
             return Err(KeystoreError::Exists(name.into()));
         }
+        self.check_room()?;
         Ok(self.store()?.commit(out).await?)
+    }
+
+    /// Refuses one more user than there may be.
+    fn check_room(&self) -> Result<(), KeystoreError> {
+        let reader = self.store()?.snapshot()?;
+        let mut users = 0;
+        USERS.scan(reader.as_ref(), Scope::NODE, &[], None, &mut |_: &[u8], _: &[u8]| {
+            users += 1;
+            ControlFlow::Continue(())
+        })?;
+        if users >= MAX_USERS { Err(KeystoreError::TooManyNodeUsers) } else { Ok(()) }
     }
 
     fn put_value(
@@ -190,14 +212,14 @@ impl Keystore {
         // From here on the password may be compared, so a call that is cancelled counts as a wrong password.
         let attempt = self.attempts.begin(client, name).await?;
         let Some(record) = record else {
-            self.hash(password, [0; SALT_LEN]).await?;
+            self.hash(client, password, [0; SALT_LEN]).await?;
             return Err(wrong());
         };
         let key = user_key(name);
         let data_key = match self.cache.get(&record.salt, password.text()) {
             Some(data_key) => data_key,
             None => {
-                let password_key = self.hash(password, record.salt).await?;
+                let password_key = self.hash(client, password, record.salt).await?;
                 let plain = cipher::decrypt(&password_key, &record.nonce, &record.wrapped, &key)
                     .ok_or_else(wrong)?;
                 let data_key: SecretKey = plain
@@ -280,7 +302,7 @@ impl Keystore {
             let salt = keystore.random();
             ExportedUser::encrypt(password.text(), salt, &entries, || keystore.random()).to_bytes()
         };
-        self.hasher.run(export).await
+        self.hasher.run(client, export).await
     }
 
     /// Imports a user that this or another node exported, under a name of the caller's choice. The password
@@ -299,10 +321,11 @@ impl Keystore {
         let exported = ExportedUser::parse(exported)?;
         let attempt = self.attempts.begin(client, name).await?;
         let tried = password.clone();
-        let opened = self.hasher.run(move || exported.decrypt(tried.text())).await?;
+        let open = move || exported.decrypt(tried.text());
+        let opened = self.hasher.run(client, open).await?;
         let entries = opened.ok_or_else(|| KeystoreError::WrongPassword(name.into()))?;
         attempt.succeed();
-        self.add(name, password, &entries?).await
+        self.add(name, password, &entries?, client).await
     }
 }
 
@@ -406,4 +429,41 @@ fn user_key(name: &str) -> UserKey {
 /// The associated data of a value: it decrypts only under this user and key.
 fn bound_to(user: &UserKey, entry: &[u8]) -> Vec<u8> {
     [user.as_slice(), entry].concat()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_node_has_room_for_so_many_users() {
+        let store = Store::memory().unwrap();
+        let add = |from: usize, to: usize| {
+            let mut out = WriteSet::default();
+            for n in from..to {
+                let record = UserRecord {
+                    name: n.to_string(),
+                    salt: [0; SALT_LEN],
+                    nonce: [0; NONCE_LEN],
+                    wrapped: Vec::new(),
+                };
+                USERS.put(&mut out, Scope::NODE, &user_key(&record.name), &record);
+            }
+            store.commit(out)
+        };
+        add(0, MAX_USERS - 1).await.unwrap();
+        let (clock, limits) = (Arc::new(ManualClock::default()), HashLimits::default());
+        let keystore = Keystore::new(store.clone(), Arc::new(|_: &mut [u8]| {}), clock, limits);
+        let password: Password = "Str0ng-Pass-W0rd!".to_owned().into();
+        let client = ClientAddress::IN_PROCESS;
+        keystore.create_user("last", &password, client).await.unwrap();
+        let exported = keystore.export_user("last", &password, client).await.unwrap();
+        let refused = "the node has 10000 users, which is the most: delete one first";
+        let error = keystore.create_user("late", &password, client).await.unwrap_err();
+        assert_eq!(error.to_string(), refused);
+        let error = keystore.import_user("late", &password, &exported, client).await.unwrap_err();
+        assert_eq!(error.to_string(), refused);
+        keystore.delete_user("last", &password, client).await.unwrap();
+        keystore.import_user("late", &password, &exported, client).await.unwrap();
+    }
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use esker_primitives::sync::Mutex;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use crate::KeystoreError;
+use crate::error::KeystoreError;
 
 /// Calls of one user that wait or run; more are refused at once.
 pub const MAX_CALLS_PER_USER: usize = 1024;

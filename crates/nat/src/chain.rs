@@ -4,11 +4,10 @@ use std::sync::{Arc, Weak};
 
 use alloy_primitives::U256;
 use esker_chain::ChainContext;
-use esker_chain::forward::{ForwardError, Submission, TxKind};
+use esker_chain::forward::{ForwardError, ForwardPermit, SendAnswer, Submission, TxKind};
 use esker_evm::chain::{ChainReadError, Evm};
 use esker_evm::executor::{NoHashes, StateOverlay};
-use esker_evm::rules::{FeeRuleError, PhaseRules};
-use esker_evm::verify::MAX_ATOMIC_GAS;
+use esker_evm::rules::{FeeRuleError, MAX_ATOMIC_GAS, PhaseRules};
 use esker_evm_state::state::StateError;
 use esker_primitives::ids::TxId;
 use esker_storage::{KvRead, StorageError, StorageResult};
@@ -172,7 +171,20 @@ impl Nat {
         let permit = self.context().reserve_forward()?;
         let id = tx.id();
         let submission = self.admit(tx).inspect_err(|error| self.note_refused(&id, error))?;
-        Ok(Submitted { id, answer: permit.send(submission, || self.forwarded(tx)) })
+        Ok(self.submitted(tx, permit, submission))
+    }
+
+    /// A transaction that waits here, with what its answer waits for.
+    fn submitted(&self, tx: &AtomicTx, permit: ForwardPermit, submission: Submission) -> Submitted {
+        let id = tx.id();
+        let answer = match permit.is_forwarding() {
+            true => permit.send(submission, || self.forwarded(tx)),
+            false if self.evm.makes_blocks_at_once() => {
+                self.context().answer_with_block(id, || self.pool().contains(&id))
+            }
+            false => SendAnswer::Now,
+        };
+        Submitted { id, answer }
     }
 
     fn admit(&self, tx: &AtomicTx) -> Result<Submission, SubmitError> {
@@ -205,8 +217,8 @@ impl Nat {
     /// As [`Self::submit`], of an import that was built for a user: it replaces nothing that waits.
     pub(crate) fn submit_import(&self, tx: &AtomicTx) -> Result<Submitted, BuiltError> {
         let permit = self.context().reserve_forward()?;
-        let id = self.note_built(&tx.id(), self.join_import(tx))?;
-        Ok(Submitted { id, answer: permit.send(Submission::New, || self.forwarded(tx)) })
+        self.note_built(&tx.id(), self.join_import(tx))?;
+        Ok(self.submitted(tx, permit, Submission::New))
     }
 
     fn join_import(&self, tx: &AtomicTx) -> Result<TxId, BuiltError> {
@@ -228,8 +240,8 @@ impl Nat {
         accounts: &PendingAccounts<'_>,
     ) -> Result<Submitted, BuiltError> {
         let permit = self.context().reserve_forward()?;
-        let id = self.note_built(&tx.id(), self.join_export(tx, accounts))?;
-        Ok(Submitted { id, answer: permit.send(Submission::New, || self.forwarded(tx)) })
+        self.note_built(&tx.id(), self.join_export(tx, accounts))?;
+        Ok(self.submitted(tx, permit, Submission::New))
     }
 
     fn join_export(

@@ -17,9 +17,8 @@ use esker_evm::extension::{
     BlockExtension, ChangedAccount, ExtBlock, ExtDataView, ExtError, ExtOutcome, ExtSummary,
     ExtensionAudit,
 };
-use esker_evm::verify::MAX_ATOMIC_GAS;
 use esker_evm_state::state::StateError;
-use esker_primitives::ids::ChainId;
+use esker_primitives::ids::{ChainId, Id};
 use esker_shared_memory::{ELEMENTS_TAG, Requests, SharedMemoryError};
 use esker_storage::{KvRead, PendingWrites, WriteSet};
 use serde_json::value::{RawValue, to_raw_value};
@@ -147,10 +146,13 @@ impl BlockExtension for AtomicExtension {
             let payment =
                 Payment::of(tx, &self.context, block.base_fee).map_err(ExtError::Invalid)?;
             batch.pay(&payment);
-            if batch.outcome.gas_used > MAX_ATOMIC_GAS {
+            let gas_used = batch.outcome.gas_used;
+            if let Some(limit) = block.phase.atomic_gas_limit
+                && gas_used > limit
+            {
                 return Err(ExtError::Invalid(format!(
-                    "atomic gas used ({}) by block ({:#x}), exceeds atomic gas limit ({MAX_ATOMIC_GAS})",
-                    batch.outcome.gas_used, block.hash
+                    "atomic gas used ({gas_used}) by block ({:#x}), exceeds atomic gas limit ({limit})",
+                    block.hash
                 )));
             }
         }
@@ -180,12 +182,13 @@ impl BlockExtension for AtomicExtension {
     fn build(
         &self,
         block: &ExtBlock<'_>,
+        max_gas: u64,
         state: &mut StateOverlay<'_>,
         rows: &mut PendingWrites<'_>,
     ) -> Result<Option<(Bytes, ExtOutcome)>, ExtError> {
         let evm = self.evm.get().and_then(Weak::upgrade);
         let builder = Builder { context: &self.context, pool: &self.pool, evm };
-        let (taken, outcome) = builder.choose(block, state, &*rows)?;
+        let (taken, outcome) = builder.choose(block, max_gas, state, &*rows)?;
         if taken.is_empty() {
             return Ok(None);
         }
@@ -236,6 +239,10 @@ impl BlockExtension for AtomicExtension {
 
     fn abandoned(&self, ext_data: &Bytes) {
         self.pool.returned(&decode_executed(ext_data));
+    }
+
+    fn holds(&self, tx: &Id) -> bool {
+        self.pool.contains(tx)
     }
 
     fn pool_figures(&self) -> Option<(u64, PoolFigures)> {

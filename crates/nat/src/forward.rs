@@ -5,12 +5,12 @@ use std::ops::ControlFlow;
 use std::sync::{Arc, Weak};
 
 use esker_chain::forward::{
-    ExchangePool, ForwardError, ForwardPool, ForwardedTx, SourceAnswer, TxKind,
+    ExchangePool, ForwardError, ForwardPool, ForwardedTx, SendAnswer, TxKind,
 };
 use esker_evm::chain::Evm;
 use esker_primitives::ids::{Id, TxId};
 
-use crate::Nat;
+use crate::chain::Nat;
 use crate::extension::AtomicExtension;
 use crate::pool::{AccountNonce, PoolStatus};
 use crate::tables::AcceptedTx;
@@ -21,8 +21,8 @@ use crate::txs::AtomicTx;
 pub struct Submitted {
     /// Its ID.
     pub id: TxId,
-    /// What the source says about it, on a node that does not decide itself.
-    pub answer: SourceAnswer,
+    /// What the client's answer waits for: the source, or on a development node the block.
+    pub answer: SendAnswer,
 }
 
 /// The pool of a chain's atomic transactions.

@@ -4,14 +4,14 @@
 //! and `staker.key` (PEM, PKCS #8), `signer.key` (the 32 bytes of the BLS key). Only the owner can read them.
 
 use std::fmt;
-use std::fs::{self, OpenOptions};
-use std::io::{self, Write as _};
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use blst::min_pk::SecretKey;
 use esker_primitives::hash::{ripemd160, sha256};
-use esker_primitives::{NodeId, Randomness, ShortId};
+use esker_primitives::{NodeId, Randomness, ShortId, check_secret};
 use rcgen::{CertificateParams, DistinguishedName, KeyPair, KeyUsagePurpose};
 use rustls_pki_types::CertificateDer;
 use rustls_pki_types::pem::PemObject as _;
@@ -23,6 +23,8 @@ pub const FOLDER: &str = "staking";
 const CERTIFICATE: &str = "staker.crt";
 const TLS_KEY: &str = "staker.key";
 const BLS_KEY: &str = "signer.key";
+/// Most bytes of a file that are read.
+const MAX_FILE_BYTES: usize = 64 << 10;
 
 /// Ciphersuite of proofs of possession: minimal public keys, hashing to G2.
 const POSSESSION: &[u8] = b"BLS_POP_BLS12381G2_XMD:SHA-256_SSWU_RO_POP_";
@@ -36,6 +38,14 @@ pub enum IdentityError {
         /// The file.
         path: PathBuf,
         /// The system's error.
+        error: io::Error,
+    },
+    /// Every user of the machine has a key.
+    #[error("{path}: {error}")]
+    Exposed {
+        /// The file.
+        path: PathBuf,
+        /// Its mode.
         error: io::Error,
     },
     /// A file has invalid content.
@@ -135,7 +145,7 @@ impl fmt::Debug for Identity {
 
 fn load_or_create_tls(folder: &Path) -> Result<(String, Zeroizing<String>), IdentityError> {
     let (certificate_path, key_path) = (folder.join(CERTIFICATE), folder.join(TLS_KEY));
-    match (read(&certificate_path)?, read(&key_path)?) {
+    match (read(&certificate_path)?, read_key(&key_path)?) {
         (Some(certificate), Some(key)) => {
             let key = text(&key_path, key.to_vec())?;
             Ok((text(&certificate_path, certificate.to_vec())?, Zeroizing::new(key)))
@@ -155,7 +165,7 @@ fn load_or_create_tls(folder: &Path) -> Result<(String, Zeroizing<String>), Iden
 
 fn load_or_create_bls(folder: &Path, randomness: &Randomness) -> Result<SecretKey, IdentityError> {
     let path = folder.join(BLS_KEY);
-    match read(&path)? {
+    match read_key(&path)? {
         Some(bytes) => SecretKey::from_bytes(&bytes)
             .map_err(|error| damaged(&path, format!("is not a BLS key of 32 bytes: {error:?}"))),
         None => {
@@ -202,12 +212,32 @@ fn check_pair(certificate_der: &[u8], key_pem: &str) -> Result<(), String> {
     }
 }
 
+/// The content of a file, if it exists.
 fn read(path: &Path) -> Result<Option<Zeroizing<Vec<u8>>>, IdentityError> {
-    match fs::read(path) {
-        Ok(bytes) => Ok(Some(Zeroizing::new(bytes))),
+    open(path)?.map(|file| content(path, file)).transpose()
+}
+
+/// The content of a file with a key, if it exists. One that every user of the machine can read is refused.
+fn read_key(path: &Path) -> Result<Option<Zeroizing<Vec<u8>>>, IdentityError> {
+    let Some(file) = open(path)? else { return Ok(None) };
+    check_secret(&file).map_err(|error| IdentityError::Exposed { path: path.to_owned(), error })?;
+    content(path, file).map(Some)
+}
+
+fn open(path: &Path) -> Result<Option<File>, IdentityError> {
+    match File::open(path) {
+        Ok(file) => Ok(Some(file)),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(IdentityError::Io { path: path.to_owned(), error }),
     }
+}
+
+fn content(path: &Path, file: File) -> Result<Zeroizing<Vec<u8>>, IdentityError> {
+    // No file of these has more, and no part of a key stays in memory that grew.
+    let mut bytes = Zeroizing::new(Vec::with_capacity(MAX_FILE_BYTES));
+    let read = file.take(MAX_FILE_BYTES as u64).read_to_end(&mut bytes);
+    read.map_err(|error| IdentityError::Io { path: path.to_owned(), error })?;
+    Ok(bytes)
 }
 
 /// Writes a file atomically; only its owner can read it.
@@ -243,6 +273,33 @@ mod tests {
 
     use super::*;
     use crate::environment::Environment;
+
+    #[test]
+    fn keys_for_everyone_are_refused() {
+        use std::os::unix::fs::PermissionsExt as _;
+        let folder = tempfile::tempdir().unwrap();
+        let load = || Identity::load_or_create(folder.path(), &Environment::system().randomness);
+        let id = load().unwrap().node_id();
+        for name in [TLS_KEY, BLS_KEY] {
+            let path = folder.path().join(FOLDER).join(name);
+            let set = |mode| fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
+            for mode in [0o644, 0o604, 0o666] {
+                set(mode);
+                let error = load().unwrap_err();
+                assert!(matches!(error, IdentityError::Exposed { .. }), "{error:?}");
+                let text = error.to_string();
+                assert!(text.contains(name) && text.contains("give it mode 0600"), "{text}");
+            }
+            for mode in [0o640, 0o600] {
+                set(mode);
+                assert_eq!(load().unwrap().node_id(), id, "{mode:o}");
+            }
+        }
+        // The certificate is no secret.
+        let certificate = folder.path().join(FOLDER).join(CERTIFICATE);
+        fs::set_permissions(certificate, fs::Permissions::from_mode(0o644)).unwrap();
+        assert_eq!(load().unwrap().node_id(), id);
+    }
 
     #[test]
     fn is_made_once() {

@@ -1,9 +1,12 @@
 //! Builds a running node from a configuration, in the order of the data flow: store, identity, chains, machine,
 //! engine, APIs, HTTP. [`Node::start`] is the whole sequence; the files of this folder have the steps.
 
+mod asking;
 mod avalanchego;
+mod beginning;
 mod chains;
 mod data;
+mod early;
 mod engine;
 mod error;
 mod first_start;
@@ -18,15 +21,19 @@ mod unserved;
 mod versions;
 
 use std::net::SocketAddr;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
 use esker_chain::forward::ResubmitTask;
 use esker_chain::{Aliases, ChainMachine as _, Machine, MachineConfig, Shutdown, Undo, UndoLimits};
+use esker_evm::control::Snapshots;
+use esker_evm_rpc::{DevelopmentNode, StateFileError};
 use esker_follow::PreferredSource;
 use esker_http::{HttpConfig, HttpState, Readiness, Routes, serve};
 use esker_primitives::SubnetId;
 
+pub use beginning::start as network_start;
 pub use chains::{OpenChains, UncheckedChains, open_offline, open_unchecked};
 pub use error::of_storage as storage_exit_code;
 pub use error::{StartError, exit_code};
@@ -36,12 +43,14 @@ pub use snapshot::SharedMemoryPart;
 
 use self::avalanchego::FollowedNode;
 use self::data::DataFolder;
+use self::early::EarlyServer;
 use self::engine::{ChosenEngine, EngineThread};
+use self::listen::EvmPort;
 use crate::api::admin::settings::shown as shown_settings;
 use crate::api::{self, AdminDeps, ApiDeps, FollowerDeps, NetworkFacts, RunningChain};
 use crate::backup::{BackupSource, Backups};
 use crate::block_log::BlockLogTask;
-use crate::chains::{Chain, NodeParts, development, endpoints};
+use crate::chains::{Chain, Development, NodeParts, development, endpoints};
 use crate::config::{Config, Mode};
 use crate::diagnostics::Diagnostics;
 use crate::discovery::node_endpoint;
@@ -69,7 +78,7 @@ impl Node {
         environment: Environment,
     ) -> Result<RunningNode, StartError> {
         let (_never, stop) = Shutdown::new();
-        Self::start_unless_stopped(config, environment, stop).await
+        Box::pin(Self::start_unless_stopped(config, environment, stop)).await
     }
 
     /// As [`Self::start`]; a start that takes long ends at `stop` with [`StartError::Stopped`].
@@ -79,7 +88,7 @@ impl Node {
         stop_start: Shutdown,
     ) -> Result<RunningNode, StartError> {
         let begun = Instant::now();
-        let logs = logging::install(&config.log());
+        let (logs, log_files) = logging::install(&config.log());
         log_warnings(&config);
         let tls = listen::tls(&config)?;
         let metrics = Arc::new(Metrics::of_build(environment.commit));
@@ -95,10 +104,18 @@ impl Node {
         if let Some(validator) = &mut validator {
             validator.changes = Arc::new(StoreChangeLog::new(store.clone()));
         }
+        let mut stop_start = stop_start;
+        let identity = Arc::new(folder.identity(&environment.randomness)?);
+        let of_node = (identity.node_id(), tls.clone(), &environment.clock, &metrics);
+        let mut early = EarlyServer::new(&config, of_node, (&store, folder.path()));
+        let beginning =
+            beginning::of_node(config, &store, &environment, &mut early, &mut stop_start);
+        let config = Box::pin(beginning).await?;
         let environment = first_start::with_clock(environment, &config, &store)?;
         let fixture = fixture::wanted(&config, &store)?;
         logging::check_files(&config.log())
             .map_err(|(path, error)| StartError::Logs { path, error })?;
+        running::check_dump_file(&config)?;
         tracing::info!(
             version = env!("CARGO_PKG_VERSION"),
             commit = Some(environment.commit).filter(|commit| !commit.is_empty()),
@@ -106,7 +123,6 @@ impl Node {
             process = std::process::id(),
             "starting"
         );
-        let identity = Arc::new(folder.identity(&environment.randomness)?);
         let keystore = keystore::open(&config, &store, &environment);
         metrics.watch_hasher("users", keystore.hasher());
 
@@ -127,18 +143,9 @@ impl Node {
             metrics: &metrics,
         };
         let prepared = chains::prepare(&config, &store, parts, &environment)?;
-        let mut listener = None;
         if snapshot::is_wanted(&config, &store)? {
-            let (bound, _) = listener.insert(listen::http(&config).await?);
-            let server = snapshot::JoinServer {
-                http: config.http(),
-                tls: tls.clone(),
-                node_id: identity.node_id(),
-                folder: folder.path().to_owned(),
-                metrics: Arc::clone(&metrics),
-            };
             let parts = (&prepared, &store);
-            snapshot::join(&config, parts, &environment, (bound, server), stop_start).await?;
+            snapshot::join(&config, parts, &environment, &mut early, stop_start).await?;
         }
         let opened = chains::open(&config, &store, prepared, parts, &environment, machine)?;
         let OpenChains { aliases, chains, observed_p, machine, clock: _, development } = opened;
@@ -181,12 +188,19 @@ impl Node {
         let chosen = engine::choose(&config, validator, &machine, outside, (followed, preferred))?;
         let ChosenEngine { engine, follower, validator } = chosen;
         let mut engine_thread = EngineThread::spawn(Arc::clone(&engine), machine.clone())?;
+        let mut has_prepared = false;
         if config.network.dev_accounts.is_some() && follower.is_none() {
-            prepare_dev(&config, &chains, &machine, &mut engine_thread, applying).await?;
+            let node = development.as_ref().and_then(Development::node);
+            let parts = (applying, node);
+            has_prepared =
+                prepare_dev(&config, &chains, &machine, &mut engine_thread, parts).await?;
         }
         if let Some(shared) = development.as_ref().filter(|_| config.decides_alone()) {
             shared.snapshots.load().await.map_err(StartError::Snapshots)?;
-            shared.snapshots.mark_beginning();
+            if config.mode == Mode::Dev {
+                let marked = shared.snapshots.mark_beginning(has_prepared).await;
+                marked.map_err(StartError::Snapshots)?;
+            }
         }
 
         let (stop, stopped) = Shutdown::new();
@@ -211,7 +225,7 @@ impl Node {
         add_static_endpoints(&routes)?;
         keystore::add_endpoint(&config, keystore, &routes)?;
         unserved::note(&config, &chains, &aliases, &routes);
-        let (listener, http_addr) = match listener {
+        let (listener, http_addr) = match early.listener {
             Some(bound) => bound,
             None => listen::http(&config).await?,
         };
@@ -234,7 +248,7 @@ impl Node {
                 }),
                 first_bundle,
                 validator: validator.clone(),
-                sync: api::sync::server(&config, &machine, &store, stopped.clone()),
+                sync: api::sync::server(&config, &machine, &store, stopped.clone())?,
                 store: store.clone(),
                 data_dir: Some(folder.path().to_owned()),
                 clock: environment.clock.clone(),
@@ -256,6 +270,11 @@ impl Node {
         let state = HttpState::new(http, Arc::clone(&routes), &node_id, metrics);
         let failed_calls = state.failed_calls().clone();
         let mut tasks = Vec::new();
+        let (evm, evm_in_use) = match evm {
+            EvmPort::Off => (None, None),
+            EvmPort::Bound(evm) => (Some(*evm), None),
+            EvmPort::InUse(address) => (None, Some(address)),
+        };
         let evm_addr = evm.map(|evm| {
             let state = Arc::new(state.with_routes(Arc::new(evm.routes)));
             tasks.push(tokio::spawn(serve(
@@ -288,15 +307,18 @@ impl Node {
         Ok(RunningNode {
             http_addr,
             evm_addr,
+            evm_in_use,
             tls,
             node_id,
             ready_after,
             logs,
+            log_files,
             routes,
             failed_calls,
             clock: environment.clock,
             chains: chains.into_iter().map(|(_, chain)| chain).collect(),
             machine,
+            development,
             stop,
             tasks,
             engine: engine_thread,
@@ -313,6 +335,7 @@ impl Node {
 /// Settings of the machine.
 fn machine_config(config: &Config) -> MachineConfig {
     let undo = match config.settings.rewind_depth {
+        _ if config.mode == Mode::Dev && config.decides_alone() => Snapshots::UNDO,
         0 => Undo::Off,
         bundles => Undo::Keep(UndoLimits::bundles(bundles)),
     };
@@ -328,26 +351,30 @@ fn log_warnings(config: &Config) {
     }
 }
 
-/// Funds the accounts of the development network and applies its fixture, unless the engine fails meanwhile.
+/// Funds the accounts of the development network, applies its fixture and loads its state, unless the engine fails
+/// meanwhile. Whether there was anything to do: blocks of transactions that waited over a restart do not count.
 async fn prepare_dev(
     config: &Config,
     chains: &[(ChainSpec, Chain)],
     machine: &Arc<Machine>,
     engine: &mut EngineThread,
-    applying: Option<fixture::Applying>,
-) -> Result<(), StartError> {
+    (applying, node): (Option<fixture::Applying>, Option<Arc<DevelopmentNode>>),
+) -> Result<bool, StartError> {
     let (x, c) = (config.network.x_chain().id, config.network.c_chain().id);
     let of = |id| chains.iter().find(|(spec, _)| spec.id == id).map(|(_, chain)| chain);
-    let (Some(Chain::Xvm(xvm)), Some(Chain::Evm(nat))) = (of(x), of(c)) else { return Ok(()) };
+    let (Some(Chain::Xvm(xvm)), Some(Chain::Evm(nat))) = (of(x), of(c)) else { return Ok(false) };
     let prepare = async {
-        first_start::fund_dev_accounts(&config.network, xvm, machine).await?;
-        match applying {
-            Some(applying) => {
-                let undo = machine_config(config).undo;
-                applying.finish((xvm, nat), (machine, undo), &config.network).await
-            }
-            None => Ok(()),
+        let mut has_prepared =
+            first_start::fund_dev_accounts(&config.network, xvm, machine).await?;
+        if let Some(applying) = applying {
+            let undo = machine_config(config).undo;
+            applying.finish((xvm, nat), (machine, undo), &config.network).await?;
+            has_prepared = true;
         }
+        if let Some(((path, may_be_missing), node)) = config.state_to_load().zip(node) {
+            has_prepared |= load_state(&node, path, may_be_missing).await?;
+        }
+        Ok(has_prepared)
     };
     tokio::select! {
         prepared = prepare => prepared,
@@ -355,6 +382,22 @@ async fn prepare_dev(
             engine.stop().await?;
             Err(StartError::Funding("the engine stopped".to_owned()))
         }
+    }
+}
+
+/// Brings the C-Chain to the state of a file. Whether that took blocks.
+async fn load_state(
+    node: &Arc<DevelopmentNode>,
+    path: &Path,
+    may_be_missing: bool,
+) -> Result<bool, StartError> {
+    match node.load_file(path).await {
+        Err(StateFileError::Io { error, .. })
+            if may_be_missing && error.kind() == std::io::ErrorKind::NotFound =>
+        {
+            Ok(false)
+        }
+        loaded => loaded.map_err(|error| StartError::State { doing: "load", error }),
     }
 }
 

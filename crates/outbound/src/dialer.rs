@@ -1,7 +1,7 @@
-//! Opening connections.
+//! Opening connections, for callers that block and for those that do not.
 
 use std::error::Error;
-use std::io;
+use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use hyper::body::Body;
 use hyper::client::conn::http1::{self, SendRequest};
 use hyper_util::rt::TokioIo;
 use rustls::crypto::ring::default_provider;
-use rustls::{ClientConfig, RootCertStore};
+use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
 use rustls_pki_types::pem::PemObject as _;
 use rustls_pki_types::{CertificateDer, ServerName};
 use thiserror::Error;
@@ -19,7 +19,7 @@ use tokio::net::TcpStream;
 use tokio::task::JoinHandle;
 use tokio_rustls::TlsConnector;
 
-use crate::SourceUrl;
+use crate::url::SourceUrl;
 
 /// Largest file of certificates, in bytes.
 const MAX_FILE: u64 = 4 << 20;
@@ -64,6 +64,9 @@ struct Tls {
     /// Whose certificates are trusted, for error texts.
     trusted: Arc<str>,
 }
+
+/// A TLS connection over another one, for callers that block.
+pub type BlockingTls<S> = StreamOwned<ClientConnection, S>;
 
 /// An open HTTP/1.1 connection. Dropping it closes it.
 #[derive(Debug)]
@@ -144,23 +147,61 @@ impl Dialer {
         if !url.is_tls {
             return open(stream).await;
         }
-        let tls = self.tls.as_ref().ok_or_else(|| io::Error::other("TLS is not set up"))?;
+        let tls = self.tls()?;
         let name = ServerName::try_from(url.host.clone()).map_err(io::Error::other)?;
-        let secured = tls.connector.connect(name, stream).await.map_err(|error| {
-            let reason = tls_reason(&error);
-            io::Error::new(error.kind(), format!("TLS: {reason} (trusted: {})", tls.trusted))
-        })?;
-        open(secured).await
+        let secured = tls.connector.connect(name, stream).await;
+        open(secured.map_err(|error| tls.error(&error))?).await
+    }
+
+    /// Opens TLS to that host over a connection, whose deadlines are the caller's.
+    ///
+    /// # Errors
+    /// The handshake fails: the certificate is not trusted or of another name, or the peer has no TLS.
+    pub fn secure_blocking<S: Read + Write>(
+        &self,
+        host: &str,
+        stream: S,
+    ) -> io::Result<BlockingTls<S>> {
+        let tls = self.tls()?;
+        let name = ServerName::try_from(host.to_owned()).map_err(io::Error::other)?;
+        let config = Arc::clone(tls.connector.config());
+        let mut stream = StreamOwned::new(
+            ClientConnection::new(config, name).map_err(io::Error::other)?,
+            stream,
+        );
+        while stream.conn.is_handshaking() {
+            stream.conn.complete_io(&mut stream.sock).map_err(|error| tls.error(&error))?;
+        }
+        Ok(stream)
+    }
+
+    fn tls(&self) -> io::Result<&Tls> {
+        self.tls.as_ref().ok_or_else(|| io::Error::other("TLS is not set up"))
     }
 }
 
-/// Why a handshake failed. For the most common mistake the library has a name of its code instead of a text.
+impl Tls {
+    /// The error of a handshake. That of a connection that broke, or took too long, stays as it is.
+    fn error(&self, error: &io::Error) -> io::Error {
+        if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut) {
+            return error.kind().into();
+        }
+        let text = format!("TLS: {} (trusted: {})", tls_reason(error), self.trusted);
+        io::Error::new(error.kind(), text)
+    }
+}
+
+/// Why a handshake failed. For the most common mistakes the library has names of its code instead of a text.
 fn tls_reason(error: &io::Error) -> String {
     let text = error.to_string();
-    match text.contains("CaUsedAsEndEntity") {
-        true => "the source's certificate is that of an authority, which servers can't use: make one with basicConstraints CA:FALSE".to_owned(),
-        false => text,
+    if text.contains("CaUsedAsEndEntity") {
+        return "the node's certificate is that of an authority, which servers can't use: make one with basicConstraints CA:FALSE".to_owned();
     }
+    if text.contains("InvalidContentType") {
+        return "the answer is no TLS: is it a node without HTTPS, with http:// as its address?"
+            .to_owned();
+    }
+    text
 }
 
 async fn open<S, B>(stream: S) -> io::Result<HttpConnection<B>>
@@ -264,6 +305,43 @@ mod tests {
 
         let error = get(&Dialer::plain(), &format!("https://localhost:{port}")).await.unwrap_err();
         assert_eq!(error, "TLS is not set up");
+    }
+
+    #[tokio::test]
+    async fn blocking_connections_check_the_certificate_too() {
+        let (port, pem) = server().await;
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("ca.pem");
+        std::fs::write(&file, pem).unwrap();
+        let ask = move |host: &'static str, port: u16, file: PathBuf| {
+            tokio::task::spawn_blocking(move || {
+                let stream = std::net::TcpStream::connect(("127.0.0.1", port)).unwrap();
+                let dialer = Dialer::with_ca_file(&file).unwrap();
+                let mut stream =
+                    dialer.secure_blocking(host, stream).map_err(|error| error.to_string())?;
+                stream.write_all(b"GET / HTTP/1.1\r\n\r\n").unwrap();
+                let mut reply = String::new();
+                stream.read_to_string(&mut reply).unwrap();
+                Ok::<_, String>(reply)
+            })
+        };
+        let reply = ask("localhost", port, file.clone()).await.unwrap().unwrap();
+        assert!(reply.ends_with("hi"), "{reply}");
+        let other_name = ask("127.0.0.1", port, file.clone()).await.unwrap().unwrap_err();
+        assert!(other_name.contains("not valid for name"), "{other_name}");
+        // A peer without TLS.
+        let listener = std::net::TcpListener::bind(("127.0.0.1", 0)).unwrap();
+        let port = listener.local_addr().unwrap().port();
+        std::thread::spawn(move || {
+            let (mut stream, _) = listener.accept().unwrap();
+            stream.write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n").unwrap();
+            let _closed = stream.read(&mut [0; 1024]);
+        });
+        let plain = ask("localhost", port, file).await.unwrap().unwrap_err();
+        assert!(plain.contains("with http:// as its address?"), "{plain}");
+        let stream = std::io::Cursor::new(Vec::new());
+        let error = Dialer::plain().secure_blocking("localhost", stream).unwrap_err();
+        assert_eq!(error.to_string(), "TLS is not set up");
     }
 
     #[test]

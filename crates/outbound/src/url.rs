@@ -47,6 +47,13 @@ pub struct UrlError {
     reason: &'static str,
 }
 
+impl UrlError {
+    /// What is wrong, without what is expected.
+    pub const fn reason(&self) -> &'static str {
+        self.reason
+    }
+}
+
 impl SourceUrl {
     /// `host:port`, as in the header `Host`.
     pub fn authority(&self) -> String {

@@ -6,9 +6,10 @@ use esker_chain::tables::HistoryStart;
 use esker_storage::StorageError;
 use esker_storage::audit::{AuditError, Finding, compare_rows, shown};
 
+use crate::block::Block;
 use crate::tables::{BLOCKS, TIP, Tip};
-use crate::vm::{check_position, requests_of, write_block};
-use crate::{Block, Exchange as Moved, Platform};
+use crate::tx::Exchange as Moved;
+use crate::vm::{Platform, check_position, requests_of, write_block};
 
 /// Blocks between two reports of progress.
 const STEP: u64 = 64;

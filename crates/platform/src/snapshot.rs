@@ -6,9 +6,9 @@ use esker_chain::snapshot::{
 use esker_primitives::BlockId;
 use esker_storage::{KvRead, Scope, WriteSet};
 
+use crate::block::Block;
 use crate::tables::Tip;
-use crate::vm::write_block;
-use crate::{Block, Platform};
+use crate::vm::{Platform, write_block};
 
 impl PartSnapshot for Platform {
     fn tables(&self) -> Vec<SnapshotTable> {

@@ -19,8 +19,9 @@ use esker_shared_memory::{ELEMENTS_TAG, Element, Requests, SharedMemoryError, ap
 use esker_storage::{KvRead, KvWrite, PendingWrites, Scope, WriteSet};
 use esker_utxo::{TransferableInput, Utxo};
 
+use crate::block::Block;
 use crate::tables::{BLOCKS, TIP, Tip};
-use crate::{Block, Exchange, Tx};
+use crate::tx::{Exchange, Tx};
 
 /// The P-Chain as an observed chain: executing a block writes what its exports leave in shared memory, and removes
 /// what its imports take out of it.

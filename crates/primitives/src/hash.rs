@@ -1,9 +1,7 @@
-//! The two hash functions of the X-Chain and the address rule made of them.
+//! The two hash functions of the X-Chain.
 
 use ripemd::Ripemd160;
 use sha2::{Digest, Sha256};
-
-use crate::ids::ShortId;
 
 /// Bytes of the checksum that cb58 and checksummed hex append.
 pub const CHECKSUM_LEN: usize = 4;
@@ -25,11 +23,6 @@ pub fn sha256_parts(parts: &[&[u8]]) -> [u8; 32] {
 /// RIPEMD-160.
 pub fn ripemd160(bytes: &[u8]) -> [u8; 20] {
     Ripemd160::digest(bytes).into()
-}
-
-/// Address of a compressed public key: `ripemd160(sha256(key))`.
-pub fn address_of(public_key: &[u8; 33]) -> ShortId {
-    ShortId::new(ripemd160(&sha256(public_key)))
 }
 
 /// The *last* four bytes of a *single* SHA-256.

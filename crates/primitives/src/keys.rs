@@ -136,6 +136,11 @@ impl fmt::Debug for PrivateKey {
     }
 }
 
+/// Address of a compressed public key: `ripemd160(sha256(key))`.
+pub fn address_of(public_key: &[u8; PublicKey::LEN]) -> ShortId {
+    ShortId::new(hash::ripemd160(&hash::sha256(public_key)))
+}
+
 /// A public key in its compressed form.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct PublicKey([u8; Self::LEN]);
@@ -151,7 +156,7 @@ impl PublicKey {
 
     /// `ripemd160(sha256(key))`.
     pub fn address(&self) -> ShortId {
-        hash::address_of(&self.0)
+        address_of(&self.0)
     }
 }
 

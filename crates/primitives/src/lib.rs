@@ -8,7 +8,7 @@
 //! Nothing here depends on a chain, a store or a network connection. Time and randomness come in as parameters.
 //!
 //! Where to start: [`ids`] and [`codec`]; [`address`] over [`bech32`]; [`keys`]; [`sync`] is the only place
-//! that names a lock type.
+//! that names a lock type. [`thread_memory`] is what a thread holds.
 
 pub mod address;
 pub mod amount;
@@ -28,12 +28,13 @@ pub mod network;
 mod password;
 mod random;
 pub mod sync;
+pub mod thread_memory;
 
 pub use amount::NanoNative;
 pub use clock::Clock;
 pub use codec::{CodecError, Decode, Encode, Reader, Writer};
 pub use excerpt::{MAX_QUOTED_CHARS, excerpt};
-pub use files::read_bounded;
+pub use files::{check_secret, open_regular, open_secret, read_at_most, read_bounded, read_input};
 pub use ids::{AssetId, BlockId, ChainId, Id, IdError, NodeId, ShortId, SubnetId, TxId};
 pub use keys::{PrivateKey, PublicKey, Signature, SignatureError};
 pub use password::Password;

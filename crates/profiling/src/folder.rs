@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, openat, renameat, statat, unlinkat};
 
-use crate::ProfileError;
+use crate::error::ProfileError;
 
 /// Mode of the folder.
 const FOLDER_MODE: u32 = 0o750;

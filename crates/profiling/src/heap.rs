@@ -4,6 +4,8 @@
 //! allocation is noted with its stack. Samples are what the heap profile is made of; a large allocation is always one. So
 //! that freeing costs one comparison, samples alone begin at an address that is a multiple of a page (other allocations
 //! may do so by chance, and are looked up in vain).
+//!
+//! It also counts what each thread holds ([`esker_primitives::thread_memory`]), by which calls are limited.
 
 #![expect(
     clippy::disallowed_types,
@@ -15,6 +17,8 @@ use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use esker_primitives::thread_memory;
 
 use crate::encode::Builder;
 use crate::stack::{Names, Stack};
@@ -235,6 +239,7 @@ const fn may_be_sample(address: usize) -> bool {
 unsafe impl<A: GlobalAlloc> GlobalAlloc for SamplingAllocator<A> {
     #[inline]
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        thread_memory::add(layout.size());
         if THREAD.with(|thread| thread.counts(layout.size())) {
             // SAFETY: as of this function.
             return unsafe { self.sample(layout) };
@@ -245,6 +250,7 @@ unsafe impl<A: GlobalAlloc> GlobalAlloc for SamplingAllocator<A> {
 
     #[inline]
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        thread_memory::add(layout.size());
         if THREAD.with(|thread| thread.counts(layout.size())) {
             // SAFETY: as of this function.
             let address = unsafe { self.sample(layout) };
@@ -260,6 +266,7 @@ unsafe impl<A: GlobalAlloc> GlobalAlloc for SamplingAllocator<A> {
 
     #[inline]
     unsafe fn dealloc(&self, address: *mut u8, layout: Layout) {
+        thread_memory::subtract(layout.size());
         let layout = match may_be_sample(address as usize) {
             true => self.forget(address as usize).unwrap_or(layout),
             false => layout,
@@ -272,7 +279,9 @@ unsafe impl<A: GlobalAlloc> GlobalAlloc for SamplingAllocator<A> {
     unsafe fn realloc(&self, address: *mut u8, layout: Layout, new_size: usize) -> *mut u8 {
         let moves = THREAD.with(|thread| thread.counts(new_size))
             || (may_be_sample(address as usize) && self.is_sample(address as usize));
+        thread_memory::add(new_size);
         if !moves {
+            thread_memory::subtract(layout.size());
             // SAFETY: as of this function.
             return unsafe { self.0.realloc(address, layout, new_size) };
         }

@@ -62,7 +62,14 @@ pub fn process() -> ProcessMemory {
     }
 }
 
-/// Gives free memory back to the system.
+/// From now on threads give memory back to the system after work that took much
+/// ([`esker_primitives::thread_memory::release`]).
+pub fn release_after_work() {
+    // Only the first one counts, and all are the same.
+    esker_primitives::thread_memory::set_release(release);
+}
+
+/// Gives free memory back to the system, of this thread first of all.
 pub fn release() {
     #[expect(
         unsafe_code,

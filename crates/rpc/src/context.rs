@@ -5,8 +5,11 @@ use std::sync::{
     atomic::{AtomicBool, Ordering},
 };
 
-use crate::ClientAddress;
-use crate::work::{Client, RateExceeded, RunState};
+use bytes::Bytes;
+
+use crate::address::ClientAddress;
+use crate::reply_after::SharedDelays;
+use crate::work::{Client, RateExceeded, RunMemory, RunState};
 
 /// Who sent a request, as far as the server knows. The default is a program, which may call every method.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -18,9 +21,21 @@ pub struct Caller {
     pub client: Option<Client>,
     /// Whether a reply may come in a file ([`crate::work::ReplyBytes::take_file`]).
     pub takes_files: bool,
+    /// The bytes of a large request: a call that runs again keeps its part of them, and no copy.
+    pub request: Option<Bytes>,
+    /// The program that sent the request, as its `User-Agent` names it; the server may cut it off. Any client can claim any
+    /// name, so it decides how something is answered, never what is allowed.
+    pub program: Option<Bytes>,
 }
 
 impl Caller {
+    /// Whether the request says that it comes from a program of this name, of whichever version. Case does not count.
+    pub fn is_program(&self, name: &str) -> bool {
+        let given = self.program.as_deref().unwrap_or_default();
+        let end = given.iter().position(|byte| matches!(byte, b' ' | b'/')).unwrap_or(given.len());
+        given[..end].eq_ignore_ascii_case(name.as_bytes())
+    }
+
     /// Takes units of the caller's address. A program in the process is not limited.
     ///
     /// # Errors
@@ -36,8 +51,11 @@ pub struct CallContext {
     abandoned: Arc<AtomicBool>,
     caller: Caller,
     run_state: Option<Arc<RunState>>,
+    memory: Option<Arc<RunMemory>>,
     /// Set while the work runs in the short lane; true once it has asked to leave that lane.
     brief: Option<Arc<AtomicBool>>,
+    /// Of a batch: the delays of calls that are waited for together.
+    shared_delays: Option<Arc<SharedDelays>>,
 }
 
 impl CallContext {
@@ -51,6 +69,16 @@ impl CallContext {
     #[must_use]
     pub fn of(caller: &Caller) -> Self {
         Self { caller: caller.clone(), ..Self::default() }
+    }
+
+    /// The same call as part of a batch, whose calls may wait together.
+    pub(crate) fn in_batch(self) -> Self {
+        Self { shared_delays: Some(Arc::default()), ..self }
+    }
+
+    /// The delays that the calls of a batch wait for together; `None`: the call is alone.
+    pub(crate) fn shared_delays(&self) -> Option<&SharedDelays> {
+        self.shared_delays.as_deref()
     }
 
     /// The caller.
@@ -71,11 +99,14 @@ impl CallContext {
         self.client().map(Client::address).unwrap_or_default()
     }
 
-    /// Whether the work must end now: the client has left, or other jobs wait for the thread and this one is restarted
-    /// later. Long work checks this between its steps; what it returns after that is discarded.
+    /// Whether the work must end now: the client has left, the work takes more memory than there is for it, or other jobs
+    /// wait for the thread and this one is restarted later. Long work checks this between its steps; what it returns
+    /// after that is discarded.
     #[must_use]
     pub fn is_cancelled(&self) -> bool {
-        self.is_abandoned() || self.run_state.as_ref().is_some_and(|run_state| run_state.must_end())
+        self.is_abandoned()
+            || self.memory.as_ref().is_some_and(|memory| memory.must_end())
+            || self.run_state.as_ref().is_some_and(|run_state| run_state.must_end())
     }
 
     /// Signals the handler that the client has left. A reply that comes anyway is still accepted.
@@ -84,6 +115,13 @@ impl CallContext {
         if let Some(client) = self.client() {
             client.work().drop_cancelled();
         }
+    }
+
+    /// Ends this run of the work, in favour of another client: it is cancelled, and the work begins again later. False: the
+    /// work runs only once.
+    #[must_use]
+    pub fn restart_later(&self) -> bool {
+        self.run_state.as_ref().is_some_and(|run_state| run_state.restart_later())
     }
 
     /// Whether the work runs in the short lane, for some milliseconds at most. Work that would take longer calls
@@ -123,6 +161,11 @@ impl CallContext {
         Self { run_state: Some(Arc::clone(run_state)), ..self.clone() }
     }
 
+    /// The same call, whose runs take this memory.
+    pub(crate) fn with_memory(&self, memory: Option<Arc<RunMemory>>) -> Self {
+        Self { memory, ..self.clone() }
+    }
+
     /// The same call, in the short lane or not.
     pub(crate) fn with_brief(self, is_brief: bool) -> Self {
         Self { brief: is_brief.then(Arc::default), ..self }
@@ -147,5 +190,25 @@ impl Drop for CancelOnDrop {
         if let Some(context) = &self.0 {
             context.cancel();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_program_is_known_by_its_name() {
+        let is_hardhat = |program: Option<&'static str>| {
+            let program = program.map(|text| Bytes::from_static(text.as_bytes()));
+            Caller { program, ..Caller::default() }.is_program("hardhat")
+        };
+        for given in ["hardhat 2.29.1", "Hardhat 3.10.0", "HARDHAT/3", "hardhat"] {
+            assert!(is_hardhat(Some(given)), "{given}");
+        }
+        for given in ["", "hardhat-deploy/1", "a hardhat 2", " hardhat", "node", "hardha"] {
+            assert!(!is_hardhat(Some(given)), "{given}");
+        }
+        assert!(!is_hardhat(None));
     }
 }

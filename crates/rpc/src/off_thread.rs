@@ -1,14 +1,19 @@
 //! Runs long work of asynchronous methods on the threads for work.
 
-use crate::work::{Client, JobKind, Lane};
-use crate::{CallContext, Caller, context::CancelOnDrop};
+use std::sync::Arc;
+
+use esker_primitives::sync::Mutex;
+
+use crate::context::{CallContext, Caller, CancelOnDrop};
+use crate::error::RpcError;
+use crate::work::{CallMemoryError, Client, JobKind, Lane, RunMemory};
 
 tokio::task_local! {
     /// The connection whose call is running.
     pub(crate) static CALLER: Client;
 }
 
-/// Work did not run.
+/// Work did not run, or not to its end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum WorkRefused {
     /// The node stops.
@@ -17,6 +22,20 @@ pub enum WorkRefused {
     /// Too many calls wait already.
     #[error("too many calls wait")]
     Busy,
+    /// It needs more memory than there is for it.
+    #[error(transparent)]
+    Memory(#[from] CallMemoryError),
+}
+
+impl From<WorkRefused> for RpcError {
+    fn from(refused: WorkRefused) -> Self {
+        match refused {
+            WorkRefused::ShuttingDown => Self::new(refused.to_string()),
+            WorkRefused::Busy | WorkRefused::Memory(_) => {
+                Self::with_code(Self::LIMIT_EXCEEDED, refused.to_string())
+            }
+        }
+    }
 }
 
 /// Runs work in the short lane, on account of the client that made the call.
@@ -41,7 +60,10 @@ pub async fn off_thread<T: Send + 'static>(
 }
 
 /// As [`off_thread`], for work that takes long: it runs in the long lane, and checks whether to go on
-/// ([`CallContext::is_cancelled`]).
+/// ([`CallContext::is_cancelled`]). What it takes counts as the memory of the client's calls while it runs.
+///
+/// # Errors
+/// Too many calls wait, or the work ended because there is too little memory for it.
 ///
 /// # Panics
 ///
@@ -56,10 +78,11 @@ pub async fn off_thread_long<T: Send + 'static>(
 }
 
 /// Runs work in the long lane, on account of a caller that is known. It checks whether to go on
-/// ([`CallContext::is_cancelled`]); one that returned for that reason may run again later. Dropping the future cancels it.
+/// ([`CallContext::is_cancelled`]); one that returned for that reason may run again later, also when there is more memory.
+/// Dropping the future cancels it.
 ///
 /// # Errors
-/// Too many calls wait.
+/// Too many calls wait, or the work needs more memory than there is for it.
 ///
 /// # Panics
 /// If the work does.
@@ -74,11 +97,7 @@ pub async fn off_thread_restartable<T: Send + 'static>(
         (!context.is_cancelled()).then_some(done)
     };
     let done = match &caller.client {
-        Some(client) => {
-            let kind = JobKind { lane: Lane::Long, can_restart: true, is_brief_first: false };
-            let done = client.work().run(client, kind, &context, unless_ended).await;
-            done.map_err(|_| WorkRefused::Busy)?
-        }
+        Some(client) => run_restartable(client, &context, unless_ended).await?,
         None => {
             let context = context.clone();
             match tokio::task::spawn_blocking(move || unless_ended(&context)).await {
@@ -89,6 +108,38 @@ pub async fn off_thread_restartable<T: Send + 'static>(
     };
     leaving.disarm();
     done.map_err(|panic| std::panic::resume_unwind(panic))
+}
+
+/// Runs work of a client until it has not ended early, with more memory where it had too little.
+async fn run_restartable<T: Send + 'static>(
+    client: &Client,
+    context: &CallContext,
+    work: impl FnMut(&CallContext) -> Option<T> + Send + 'static,
+) -> Result<std::thread::Result<T>, WorkRefused> {
+    let kind = JobKind { lane: Lane::Long, can_restart: true, is_brief_first: false };
+    let work = Arc::new(Mutex::new(work));
+    let mut reservation = None;
+    loop {
+        let memory = Arc::new(RunMemory::new(client, reservation.take()));
+        let of_run = context.with_memory(Some(Arc::clone(&memory)));
+        let run = {
+            let (work, memory) = (Arc::clone(&work), Arc::clone(&memory));
+            move |context: &CallContext| match memory.run(|| (*work.lock())(context)) {
+                (None, true) if !context.is_abandoned() => Some(None),
+                (done, _) => done.map(Some),
+            }
+        };
+        match client.work().run(client, kind, &of_run, run).await.map_err(|_| WorkRefused::Busy)? {
+            Ok(Some(done)) => return Ok(Ok(done)),
+            Ok(None) => {
+                let more = memory.next_bytes()?;
+                // Who waits holds nothing.
+                drop((memory, of_run));
+                reservation = Some(client.acquire_call_memory(more).await?);
+            }
+            Err(panic) => return Ok(Err(panic)),
+        }
+    }
 }
 
 impl Client {
@@ -114,17 +165,26 @@ impl Client {
         work: impl FnOnce(&CallContext) -> T + Send + 'static,
     ) -> Result<T, WorkRefused> {
         let caller = Caller { client: Some(self.clone()), ..Caller::default() };
-        let context = CallContext::of(&caller);
+        let memory = (lane == Lane::Long).then(|| Arc::new(RunMemory::new(self, None)));
+        let context = CallContext::of(&caller).with_memory(memory.clone());
         let leaving = CancelOnDrop::new(&context);
         let mut work = Some(work);
+        let of_run = memory.clone();
         // `can_restart` is false, so the work runs once.
-        let once = move |context: &CallContext| work.take().map(|work| work(context));
+        let once = move |context: &CallContext| {
+            let work = work.take()?;
+            Some(match &of_run {
+                Some(memory) => memory.run(|| work(context)),
+                None => (work(context), false),
+            })
+        };
         let kind = JobKind { lane, can_restart: false, is_brief_first: false };
         let done = self.work().run(self, kind, &context, once).await;
         leaving.disarm();
-        match done.map_err(|_| WorkRefused::Busy)? {
-            Ok(result) => Ok(result),
-            Err(panic) => std::panic::resume_unwind(panic),
+        match (done.map_err(|_| WorkRefused::Busy)?, memory) {
+            (Ok((_, true)), Some(memory)) => Err(memory.refusal().into()),
+            (Ok((result, _)), _) => Ok(result),
+            (Err(panic), _) => std::panic::resume_unwind(panic),
         }
     }
 }

@@ -48,7 +48,24 @@ pub enum ParamsError {
     TooMany(usize),
 }
 
-impl Params<'_> {
+impl<'a> Params<'a> {
+    /// The arguments as they were written; empty if none were given.
+    pub(crate) fn text(self) -> &'a [u8] {
+        match self {
+            Self::Absent => &[],
+            Self::Named(document) | Self::List(document) => document.as_bytes(),
+        }
+    }
+
+    /// The same kind of arguments, written in these bytes, which are those of [`Self::text`].
+    pub(crate) fn of_text<'t>(self, text: &'t [u8]) -> Params<'t> {
+        match self {
+            Self::Absent => Params::Absent,
+            Self::Named(_) => Params::Named(Document::of_valid(text)),
+            Self::List(_) => Params::List(Document::of_valid(text)),
+        }
+    }
+
     /// Decodes arguments by name into `P`; absent ones leave `P`'s defaults.
     pub fn named<P: DeserializeOwned>(self) -> Result<P, ParamsError> {
         let object = match self {

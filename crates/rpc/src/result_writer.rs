@@ -3,10 +3,12 @@
 use std::mem;
 use std::sync::Arc;
 
+use crate::context::CallContext;
+use crate::error::RpcError;
+use crate::reply_after::ReplyWait;
 use crate::work::{
     Client, MemoryError, ReplyBytes, ReplyReservation, Spool, SpoolError, SpoolFile,
 };
-use crate::{CallContext, ReplyWait, RpcError};
 
 /// Bytes that a result may have in memory before they are counted or written to a file.
 const CHUNK: usize = 1024 * 1024;

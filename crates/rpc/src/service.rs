@@ -11,16 +11,23 @@ use std::{
     },
 };
 
+use esker_primitives::{sync::Mutex, thread_memory};
 use futures_util::{FutureExt, future::BoxFuture};
 
-use crate::{
-    CallContext, Params, ParamsError, ReplyWait, RpcError,
-    context::CancelOnDrop,
-    discover::{Arguments, DISCOVER, Signature},
-    off_thread::CALLER,
-    result_writer::WrittenResult,
-    work::{JobKind, Lane, MemoryError, ReplyBytes, panic_text},
+use crate::context::{CallContext, CancelOnDrop};
+use crate::discover::{Arguments, DISCOVER, Signature};
+use crate::error::RpcError;
+use crate::off_thread::CALLER;
+use crate::params::{Params, ParamsError};
+use crate::reply_after::ReplyWait;
+use crate::result_writer::WrittenResult;
+use crate::work::{
+    CallMemoryError, CallReservation, JobKind, Lane, MemoryError, ReplyBytes, RunMemory,
+    SMALL_ARGUMENTS, SMALL_TEXT, estimate, panic_text,
 };
+
+/// Arguments up to this length, in bytes of text, can't take more than [`SMALL_ARGUMENTS`].
+const TINY_TEXT: usize = 256;
 
 /// The outcome of a handler: the buffer it was given with the serialised result appended.
 pub(crate) type Outcome = Result<Vec<u8>, RpcError>;
@@ -42,7 +49,14 @@ pub(crate) struct Blocking {
     pub(crate) work: Box<BlockingWork>,
 }
 
-type BlockingWork = dyn FnMut(&CallContext) -> Result<WrittenResult, RpcError> + Send;
+type BlockingWork = dyn FnMut(&CallContext) -> Result<WrittenResult, CallError> + Send;
+
+/// How a run of blocking work ended.
+enum Attempt {
+    Done(Result<CountedReply, CallError>),
+    /// There was too little memory for it.
+    NeedsMemory,
+}
 
 /// Decodes the arguments and starts the handler, which appends its result to the buffer.
 pub(crate) type ErasedHandler =
@@ -108,6 +122,9 @@ pub enum CallError {
     /// There is no memory for the result.
     #[error(transparent)]
     Memory(#[from] MemoryError),
+    /// There is no memory for what the call takes.
+    #[error(transparent)]
+    CallMemory(#[from] CallMemoryError),
 }
 
 /// The error that an untrusted page gets from a method for trusted callers.
@@ -176,10 +193,8 @@ impl Method {
             return Err(RpcError::new(UNTRUSTED_ORIGIN).into());
         }
         self.log_deprecation();
-        // Unwind safety: services keep their state behind snapshots and poison-free locks, and the
-        // buffer is lost with the panic.
-        let started = catch_unwind(AssertUnwindSafe(|| (self.run)(params, context, out)));
-        let outcome = match started.map_err(|panic| self.crashed(&*panic))?? {
+        let (step, reservation) = self.start(params, context, out).await?;
+        let outcome = match step {
             Step::Done(outcome) => outcome,
             Step::Later(future) => {
                 let future = AssertUnwindSafe(future).catch_unwind();
@@ -189,61 +204,123 @@ impl Method {
                 };
                 done.map_err(|panic| self.crashed(&*panic))?
             }
-            Step::Blocking(blocking) => return self.block(blocking, context).await,
+            Step::Blocking(blocking) => return self.block(blocking, context, reservation).await,
         };
         Ok(ReplyBytes::counted(outcome?, context.client())?)
+    }
+
+    /// Decodes the arguments and starts the handler. What long arguments take is reserved before.
+    async fn start(
+        &self,
+        params: Params<'_>,
+        context: &CallContext,
+        out: Vec<u8>,
+    ) -> Result<(Step, Option<CallReservation>), CallError> {
+        // Unwind safety: services keep their state behind snapshots and poison-free locks, and the
+        // buffer is lost with the panic.
+        let run = |out| catch_unwind(AssertUnwindSafe(|| (self.run)(params, context, out)));
+        let text_bytes = params.text().len();
+        let Some(client) = context.client().filter(|_| text_bytes > TINY_TEXT) else {
+            return Ok((run(out).map_err(|panic| self.crashed(&*panic))??, None));
+        };
+        let mut reservation = match text_bytes > SMALL_TEXT {
+            true => Some(client.acquire_call_memory(estimate(text_bytes, client)).await?),
+            false => None,
+        };
+        loop {
+            let bytes = reservation.as_ref().map_or(SMALL_ARGUMENTS, CallReservation::bytes);
+            let before = thread_memory::held();
+            let (started, is_exceeded) = thread_memory::limited(bytes, || run(out.clone()));
+            match started.map_err(|panic| self.crashed(&*panic))? {
+                Err(_) if is_exceeded => {
+                    let more = client.call_memory_beyond(bytes)?;
+                    // Who waits holds nothing.
+                    drop(reservation.take());
+                    reservation = Some(client.acquire_call_memory(more).await?);
+                }
+                step => {
+                    let step = step?;
+                    if let (Step::Later(_), Some(reservation)) = (&step, &mut reservation) {
+                        // What it waits with. Blocking work has not decoded its arguments yet.
+                        let held = thread_memory::held().saturating_sub(before);
+                        reservation.shrink_to(usize::try_from(held).unwrap_or(0));
+                    }
+                    return Ok((step, reservation));
+                }
+            }
+        }
     }
 
     async fn block(
         &self,
         blocking: Blocking,
         context: &CallContext,
+        mut reservation: Option<CallReservation>,
     ) -> Result<ReplyBytes, CallError> {
-        let Blocking { can_restart, mut work } = blocking;
+        let Blocking { can_restart, work } = blocking;
         let kind = JobKind {
             lane: if self.lane_policy == LanePolicy::Short { Lane::Short } else { Lane::Long },
             can_restart,
             is_brief_first: can_restart && self.lane_policy == LanePolicy::ShortFirst,
         };
-        // Counted on the thread: the result may wait for a connection that does not read.
-        let mut counted = move |context: &CallContext| -> Result<CountedReply, CallError> {
-            let WrittenResult { file, bytes, wait } = work(context)?;
-            let reply = ReplyBytes::counted(bytes, context.client())?.after(file.map(Box::new));
-            Ok((reply, wait))
-        };
-        let mut unless_interrupted = move |context: &CallContext| {
-            let done = counted(context);
-            let is_done =
-                !context.has_left_short_lane() && (done.is_ok() || !context.must_restart());
-            is_done.then_some(done)
-        };
-        let leaving = CancelOnDrop::new(context);
-        let done = match context.client() {
-            Some(client) => {
-                let work = unless_interrupted;
-                let done = client.work().run(client, kind, context, work).await;
-                done.map_err(|_| CallError::Busy)?
-            }
-            None => {
-                let context = context.clone();
-                let work = move || unless_interrupted(&context);
-                let done = tokio::task::spawn_blocking(work).await;
-                let done = done.map(|done| done.unwrap_or(Err(CallError::Busy)));
-                match done.map_err(tokio::task::JoinError::try_into_panic) {
-                    Ok(done) => Ok(done),
-                    Err(Ok(panic)) => Err(panic),
-                    // Only a runtime that shuts down cancels blocking work.
-                    Err(Err(_)) => Ok(Err(RpcError::new("the node is shutting down").into())),
+        let work = Arc::new(Mutex::new(work));
+        let done = loop {
+            let Some(client) = context.client() else {
+                break self.run_without_client(Arc::clone(&work), context).await;
+            };
+            let memory = Arc::new(RunMemory::new(client, reservation.take()));
+            let attempt = attempt(Arc::clone(&work), can_restart, Arc::clone(&memory));
+            let of_run = context.with_memory(Some(Arc::clone(&memory)));
+            let leaving = CancelOnDrop::new(context);
+            let done = client.work().run(client, kind, &of_run, attempt).await;
+            let done = done.map_err(|_| CallError::Busy)?;
+            leaving.disarm();
+            match done {
+                Ok(Attempt::Done(done)) => break Ok(done),
+                Ok(Attempt::NeedsMemory) => {
+                    let more = memory.next_bytes()?;
+                    // Who waits holds nothing.
+                    drop((memory, of_run));
+                    reservation = Some(client.acquire_call_memory(more).await?);
                 }
+                Err(panic) => break Err(panic),
             }
         };
-        leaving.disarm();
         let (reply, wait) = done.map_err(|panic| self.crashed(&*panic))??;
+        let wait = match (wait, context.shared_delays()) {
+            (Some(ReplyWait::SharedDelay(delay)), Some(shared)) => match shared.add(delay) {
+                Ok(()) => None,
+                Err(delay) => {
+                    // With all that wait already, so that no more pile up.
+                    shared.over().await;
+                    Some(ReplyWait::SharedDelay(delay))
+                }
+            },
+            (wait, _) => wait,
+        };
         if let Some(wait) = wait {
-            let waited = AssertUnwindSafe(wait).catch_unwind().await;
+            let waited = AssertUnwindSafe(wait.over()).catch_unwind().await;
             waited.map_err(|panic| self.crashed(&*panic))??;
         }
         Ok(reply)
+    }
+
+    /// Runs work of a program in the process, which has no limits.
+    async fn run_without_client(
+        &self,
+        work: Arc<Mutex<Box<BlockingWork>>>,
+        context: &CallContext,
+    ) -> std::thread::Result<Result<CountedReply, CallError>> {
+        let leaving = CancelOnDrop::new(context);
+        let of_run = context.clone();
+        let done = tokio::task::spawn_blocking(move || counted(&mut **work.lock(), &of_run)).await;
+        leaving.disarm();
+        match done.map_err(tokio::task::JoinError::try_into_panic) {
+            Ok(done) => Ok(done),
+            Err(Ok(panic)) => Err(panic),
+            // Only a runtime that shuts down cancels blocking work.
+            Err(Err(_)) => Ok(Err(RpcError::new("the node is shutting down").into())),
+        }
     }
 
     fn log_deprecation(&self) {
@@ -260,6 +337,33 @@ impl Method {
         let MethodInfo { namespace, name, .. } = self.info;
         tracing::error!(namespace, method = name, panic = text, "method handler crashed");
         CallError::Panicked
+    }
+}
+
+/// Runs work whose result is counted on its thread: it may wait for a connection that does not read.
+fn counted(work: &mut BlockingWork, context: &CallContext) -> Result<CountedReply, CallError> {
+    let WrittenResult { file, bytes, wait } = work(context)?;
+    let reply = ReplyBytes::counted(bytes, context.client())?.after(file.map(Box::new));
+    Ok((reply, wait))
+}
+
+/// The runs of blocking work; `None`: it was interrupted.
+fn attempt(
+    work: Arc<Mutex<Box<BlockingWork>>>,
+    can_restart: bool,
+    memory: Arc<RunMemory>,
+) -> impl FnMut(&CallContext) -> Option<Attempt> + Send + 'static {
+    move |context| {
+        let (done, is_exceeded) = memory.run(|| counted(&mut **work.lock(), context));
+        if context.has_left_short_lane() {
+            return None;
+        }
+        // Work that can't run again has done nothing yet if its arguments were too large.
+        let may_run_again = can_restart || matches!(done, Err(CallError::Params(_)));
+        if done.is_err() && is_exceeded && may_run_again && !context.is_abandoned() {
+            return Some(Attempt::NeedsMemory);
+        }
+        (done.is_ok() || !context.must_restart()).then_some(Attempt::Done(done))
     }
 }
 

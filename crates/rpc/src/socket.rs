@@ -7,8 +7,9 @@ use std::task::{Context, Poll};
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
 
+use crate::context::Caller;
+use crate::service::Service;
 use crate::work::ReplyBytes;
-use crate::{Caller, Service};
 
 /// A dialect as it is served over websockets.
 pub trait SocketDialect: fmt::Debug + Send + Sync + 'static {

@@ -1,5 +1,6 @@
 //! The list of a namespace's methods.
 
+mod arguments;
 mod register;
 mod rows;
 
@@ -7,11 +8,9 @@ use std::{fmt, sync::Arc};
 
 use schemars::JsonSchema;
 
-use crate::{
-    RpcError, Service,
-    discover::{Arguments, Schemas, Signature},
-    service::{ErasedHandler, LanePolicy, Method, MethodInfo, Step},
-};
+use crate::discover::{Arguments, Schemas, Signature};
+use crate::error::RpcError;
+use crate::service::{ErasedHandler, LanePolicy, Method, MethodInfo, Service, Step};
 
 /// The methods of one namespace over a service type `S`, in the order of the documentation.
 ///

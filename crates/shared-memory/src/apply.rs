@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use esker_primitives::ids::{ChainId, Id, ShortId};
 use esker_storage::PendingWrites;
 
+use crate::error::{SharedMemoryError, SharedMemoryResult};
 use crate::tables::{BY_TRAIT, ELEMENTS, SCOPE, Slot, Space};
-use crate::{SharedMemoryError, SharedMemoryResult};
 
 /// A value that a chain leaves for a peer chain.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

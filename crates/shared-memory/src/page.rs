@@ -5,7 +5,8 @@ use std::collections::BTreeSet;
 use esker_primitives::{ChainId, Id, ShortId};
 use esker_storage::{KvRead, StorageError, StorageResult};
 
-use crate::{Cursor, SharedMemoryError, indexed};
+use crate::error::SharedMemoryError;
+use crate::query::{Cursor, indexed};
 
 /// Where a page begins: after that UTXO of that address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

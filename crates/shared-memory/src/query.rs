@@ -6,8 +6,8 @@ use std::ops::ControlFlow;
 use esker_primitives::ids::ChainId;
 use esker_storage::{KvRead, StorageError};
 
+use crate::error::{SharedMemoryError, SharedMemoryResult};
 use crate::tables::{BY_TRAIT, ELEMENTS, ElementView, SCOPE, Slot, Space};
-use crate::{SharedMemoryError, SharedMemoryResult};
 
 /// A place in the order of [`indexed`]: a trait and the key of an element under it.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]

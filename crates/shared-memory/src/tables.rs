@@ -4,7 +4,7 @@
 use esker_primitives::ids::ChainId;
 use esker_storage::{KeyCodec, Scope, Table, ValueCodec};
 
-use crate::{SharedMemoryError, SharedMemoryResult};
+use crate::error::{SharedMemoryError, SharedMemoryResult};
 
 /// Longest key of an element, in bytes (those of UTXOs have 32).
 pub const MAX_KEY_LEN: usize = 256;

@@ -4,7 +4,8 @@ use std::collections::VecDeque;
 use std::fmt::{self, Write as _};
 use std::ops::ControlFlow;
 
-use crate::{Entry, KvRead, StorageError, StorageResult};
+use crate::error::{StorageError, StorageResult};
+use crate::kv::{Entry, KvRead};
 
 /// Rows that are read at a time.
 const CHUNK: usize = 256;

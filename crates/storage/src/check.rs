@@ -8,8 +8,8 @@ use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
+use crate::error::{StorageError, StorageResult};
 use crate::folder::action_error;
-use crate::{StorageError, StorageResult};
 
 const _: () =
     assert!(usize::BITS == 64, "the layout below, and the address space that a store maps");

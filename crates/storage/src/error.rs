@@ -4,7 +4,7 @@ use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use crate::WriteRefusal;
+use crate::refusal::WriteRefusal;
 
 /// Result of a store operation.
 pub type StorageResult<T> = Result<T, StorageError>;

@@ -6,8 +6,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use esker_primitives::sync::Mutex;
 
-use crate::kv::{Entry, Visitor};
-use crate::{CopyProgress, KvRead, KvStore, StorageError, StorageResult, StoreSpace, WriteSet};
+use crate::error::{StorageError, StorageResult};
+use crate::kv::{CopyProgress, Entry, KvRead, KvStore, StoreSpace, Visitor};
+use crate::write_set::WriteSet;
 
 /// When a write fails. In both cases its caller gets an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

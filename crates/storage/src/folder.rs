@@ -5,7 +5,7 @@ use std::io::{self, Read, Seek, Write};
 use std::path::{Path, PathBuf};
 use std::process;
 
-use crate::{StorageError, StorageResult};
+use crate::error::{StorageError, StorageResult};
 
 /// The database file in a data folder. LMDB keeps its reader table beside it, in `esker.mdb-lock`.
 pub(crate) const DATABASE_FILE: &str = "esker.mdb";

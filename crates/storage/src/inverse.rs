@@ -1,37 +1,35 @@
 //! The inverse of a write: the previous values of the rows that it changes.
 
-use crate::{KvRead, StorageResult, WriteSet};
+use crate::error::StorageResult;
+use crate::kv::KvRead;
+use crate::write_set::WriteSet;
 
 impl WriteSet {
-    /// The changes that undo `sets`, which are written together over `below`: the previous value of each row, or its
-    /// deletion. Later sets override earlier ones. Unchanged rows are not part of the result.
+    /// Appends the changes that undo `sets`, which are written together over `below`: the previous value of each row, or its
+    /// deletion, in the encoding of [`Self::to_bytes`]. Later sets override earlier ones. Unchanged rows are left out.
     ///
     /// # Errors
     /// The store can't be read.
-    pub fn inverse_of<'a>(
+    pub fn encode_inverse_of<'a>(
         sets: impl IntoIterator<Item = &'a Self>,
         below: &dyn KvRead,
-    ) -> StorageResult<Self> {
-        let mut inverse = Self::new();
-        for (key, value) in sets.into_iter().flat_map(Self::iter) {
-            // If several sets change a row, the first lookup has the previous value.
-            if let Some(is_old) = inverse.get(key).map(|old| old == value) {
-                if is_old {
-                    // A later set restores the previous value.
-                    inverse.forget(key);
-                }
-                continue;
-            }
+        out: &mut Vec<u8>,
+    ) -> StorageResult<()> {
+        let mut changes: Vec<_> = sets.into_iter().flat_map(Self::iter).collect();
+        // Of several changes of a row the last one stays the last.
+        changes.sort_by_key(|(key, _)| *key);
+        for of_row in changes.chunk_by(|(a, _), (b, _)| a == b) {
+            let Some(&(key, value)) = of_row.last() else { continue };
             let is_there = below.get_with(key, &mut |old| {
                 if value != Some(old) {
-                    inverse.put(key, old);
+                    encode(key, Some(old), out);
                 }
             })?;
             if !is_there && value.is_some() {
-                inverse.delete(key);
+                encode(key, None, out);
             }
         }
-        Ok(inverse)
+        Ok(())
     }
 
     /// The encoding that [`Self::from_bytes`] reads. Each change is the length of the key (u16), the key, and 0 for a
@@ -39,20 +37,7 @@ impl WriteSet {
     #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut out = Vec::with_capacity(self.size_bytes() + 7 * self.len());
-        for (key, value) in self.iter() {
-            let len = u16::try_from(key.len()).expect("a key is short");
-            out.extend_from_slice(&len.to_be_bytes());
-            out.extend_from_slice(key);
-            match value {
-                None => out.push(0),
-                Some(value) => {
-                    out.push(1);
-                    let len = u32::try_from(value.len()).expect("a value has less than 4 GiB");
-                    out.extend_from_slice(&len.to_be_bytes());
-                    out.extend_from_slice(value);
-                }
-            }
-        }
+        self.iter().for_each(|(key, value)| encode(key, value, &mut out));
         out
     }
 
@@ -79,6 +64,18 @@ impl WriteSet {
         }
         Some(set)
     }
+}
+
+/// Appends one change.
+fn encode(key: &[u8], value: Option<&[u8]>, out: &mut Vec<u8>) {
+    let len = u16::try_from(key.len()).expect("a key is short");
+    out.extend_from_slice(&len.to_be_bytes());
+    out.extend_from_slice(key);
+    let Some(value) = value else { return out.push(0) };
+    out.push(1);
+    let len = u32::try_from(value.len()).expect("a value has less than 4 GiB");
+    out.extend_from_slice(&len.to_be_bytes());
+    out.extend_from_slice(value);
 }
 
 #[cfg(test)]
@@ -126,7 +123,9 @@ mod tests {
             store.write(&first).unwrap();
             let before = rows(&store);
             let snapshot = store.snapshot().unwrap();
-            let inverse = WriteSet::inverse_of(&later, snapshot.as_ref()).unwrap();
+            let mut encoded = Vec::new();
+            WriteSet::encode_inverse_of(&later, snapshot.as_ref(), &mut encoded).unwrap();
+            let inverse = WriteSet::from_bytes(&encoded).unwrap();
             let sets: Vec<&WriteSet> = later.iter().collect();
             store.write_all(&sets).unwrap();
             let after = rows(&store);
@@ -134,8 +133,7 @@ mod tests {
                 let now = store.snapshot().unwrap().get(key).unwrap();
                 prop_assert_ne!(now.as_deref(), old);
             }
-            let read = WriteSet::from_bytes(&inverse.to_bytes());
-            prop_assert_eq!(read.as_ref(), Some(&inverse));
+            prop_assert_eq!(&inverse.to_bytes(), &encoded);
             store.write(&inverse).unwrap();
             prop_assert_eq!(rows(&store), before);
             store.write_all(&sets).unwrap();

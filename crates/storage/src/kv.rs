@@ -4,7 +4,9 @@ use std::fmt::Debug;
 use std::ops::ControlFlow;
 use std::path::Path;
 
-use crate::{Scope, StorageError, StorageResult, WriteSet};
+use crate::error::{StorageError, StorageResult};
+use crate::table::Scope;
+use crate::write_set::WriteSet;
 
 /// Longest key, in bytes: LMDB's limit, which all stores have.
 pub const MAX_KEY_LEN: usize = 511;

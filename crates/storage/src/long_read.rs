@@ -1,6 +1,7 @@
 //! Read transactions that last: while one is open, the space of overwritten rows is not used again.
 
-use crate::{KvStore, StorageError, StorageResult};
+use crate::error::{StorageError, StorageResult};
+use crate::kv::KvStore;
 
 /// Bytes by which a store's file may grow meanwhile, or its size at the beginning if that is more.
 const MAX_GROWTH: u64 = 4 << 30;

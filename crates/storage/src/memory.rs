@@ -8,8 +8,9 @@ use std::sync::Arc;
 
 use esker_primitives::sync::RwLock;
 
-use crate::kv::{Entry, Visitor};
-use crate::{CopyProgress, KvRead, KvStore, StorageError, StorageResult, WriteSet};
+use crate::error::{StorageError, StorageResult};
+use crate::kv::{CopyProgress, Entry, KvRead, KvStore, Visitor};
+use crate::write_set::WriteSet;
 
 type Map = BTreeMap<Box<[u8]>, Box<[u8]>>;
 

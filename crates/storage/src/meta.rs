@@ -1,13 +1,18 @@
 //! Opens a data folder and reads the records that describe it: schema, network, scopes of chains.
 
 use std::fmt;
+use std::io;
 use std::path::Path;
 
 use esker_primitives::ids::{ChainId, Id};
 
 use crate::check::{Thoroughness, check_file};
+use crate::error::{StorageError, StorageResult};
 use crate::folder::{DATABASE_FILE, Folder};
-use crate::{KvRead, KvStore, LmdbStore, Scope, StorageError, StorageResult, Table, WriteSet};
+use crate::kv::{KvRead, KvStore};
+use crate::lmdb::LmdbStore;
+use crate::table::{Scope, Table};
+use crate::write_set::WriteSet;
 
 pub use crate::folder::TempFolder;
 
@@ -61,8 +66,17 @@ pub fn open_temp(options: &OpenOptions) -> StorageResult<LmdbStore> {
 }
 
 /// Whether the folder `path` has a store, open or not.
-pub fn is_store(path: &Path) -> bool {
-    path.join(DATABASE_FILE).is_file()
+///
+/// # Errors
+/// The folder can't be read.
+pub fn is_store(path: &Path) -> StorageResult<bool> {
+    match path.join(DATABASE_FILE).metadata() {
+        Ok(metadata) => Ok(metadata.is_file()),
+        Err(error) => match error.kind() {
+            io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => Ok(false),
+            _ => Err(StorageError::io(format!("read {}", path.display()), error)),
+        },
+    }
 }
 
 /// Reads every page of the database in the folder `path`, which must not be open.

@@ -3,9 +3,10 @@
 use std::fmt;
 use std::sync::Arc;
 
-use crate::kv::{Entry, Visitor};
+use crate::error::StorageResult;
+use crate::kv::{Entry, KvRead, KvWrite, Visitor};
 use crate::merge::Layered;
-use crate::{KvRead, KvWrite, StorageResult, WriteSet};
+use crate::write_set::WriteSet;
 
 /// Undecided write sets over a snapshot.
 pub struct Overlay {

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use crate::StorageError;
+use crate::error::StorageError;
 
 /// Why the store temporarily refuses writes, although it can be read. Clients see the texts.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

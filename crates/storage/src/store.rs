@@ -4,9 +4,12 @@ use std::sync::Arc;
 
 use esker_primitives::sync::{Mutex, MutexGuard};
 
-use crate::{
-    KvRead, KvStore, MemoryStore, RetryPolicy, StorageResult, WriteRefusal, WriteSet, Writer,
-};
+use crate::error::StorageResult;
+use crate::kv::{KvRead, KvStore};
+use crate::memory::MemoryStore;
+use crate::refusal::WriteRefusal;
+use crate::write_set::WriteSet;
+use crate::writer::{RetryPolicy, Writer};
 
 /// Reads go to `kv` from any thread, writes through `writer`.
 #[derive(Clone, Debug)]

@@ -4,7 +4,9 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::ops::ControlFlow;
 
-use crate::{KeyCodec, KvRead, KvWrite, MAX_KEY_LEN, StorageError, StorageResult, ValueCodec};
+use crate::codec::{KeyCodec, ValueCodec};
+use crate::error::{StorageError, StorageResult};
+use crate::kv::{KvRead, KvWrite, MAX_KEY_LEN};
 
 /// The owner of tables. Each chain has a scope, assigned when it is first started ([`crate::meta::scope`]);
 /// [`Scope::NODE`] has the node-wide tables.

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, btree_map};
 use std::fmt;
 use std::ops::Bound;
 
-use crate::kv::check_key;
-use crate::{KvWrite, StorageResult};
+use crate::error::StorageResult;
+use crate::kv::{KvWrite, check_key};
 
 /// Changes by key, in key order: a new value, or a deletion. A later change of a key replaces an earlier one.
 #[derive(Clone, Default, PartialEq, Eq)]
@@ -35,13 +35,6 @@ impl WriteSet {
     #[must_use]
     pub fn get(&self, key: &[u8]) -> Option<Option<&[u8]>> {
         self.changes.get(key).map(Option::as_deref)
-    }
-
-    /// Removes a change.
-    pub(crate) fn forget(&mut self, key: &[u8]) {
-        if let Some((key, value)) = self.changes.remove_entry(key) {
-            self.bytes -= key.len() + value.map_or(0, |value| value.len());
-        }
     }
 
     /// Adds the changes of a newer set, which replace earlier ones.

@@ -307,8 +307,8 @@ impl DevNode {
 
     /// A wallet of the X-Chain with a key's UTXOs, as they are now.
     pub fn wallet(&self, key: PrivateKey) -> Result<Wallet, Error> {
+        let params = ChainParams::fetch(self.node.address(), "X", "NAT")?;
         let wallet = || {
-            let params = ChainParams::fetch(self.node.address(), "X", "NAT")?;
             let mut wallet = Wallet::new(params, key, Vec::new(), self.dev().time()?);
             wallet.add_utxos(self.x().walk_utxos(&[wallet.address()], 1024, None)?);
             Ok(wallet)

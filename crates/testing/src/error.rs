@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::process::ExitStatus;
 use std::time::Duration;
 
-use esker_client::{CallError, WalletError};
+use esker_client::{CallError, ParamsError, WalletError};
 
 /// Why a node could not be started, used or stopped. `log` has the last lines that it wrote, where its process, or a call
 /// without an answer, is the cause.
@@ -71,6 +71,9 @@ pub enum Error {
         /// The node's last lines.
         log: String,
     },
+    /// The node's network or fees are not those of a development node.
+    #[error("the parameters of the X-Chain: {0}")]
+    Params(#[from] ParamsError),
     /// A payment could not be made up.
     #[error("a payment of the well-known key: {0}")]
     Wallet(#[from] WalletError),

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use esker_primitives::ids::ShortId;
 use esker_primitives::keys::PrivateKey;
 
-use crate::OutputOwners;
+use crate::owners::OutputOwners;
 
 /// Private keys by their addresses, in the order in which they were added.
 #[derive(Clone, Debug, Default)]

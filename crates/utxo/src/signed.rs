@@ -9,7 +9,9 @@ use esker_primitives::hash::sha256;
 use esker_primitives::ids::{Id, ShortId, TxId};
 use esker_primitives::keys::{PrivateKey, PublicKey, Signature, SignatureError};
 
-use crate::{CredentialSlot, FxKind, Signers, Utxo, Witness};
+use crate::credential::CredentialSlot;
+use crate::fx::{FxKind, Signers, Witness};
+use crate::utxo::Utxo;
 
 /// An unsigned transaction of a chain.
 pub trait Unsigned: Encode + Decode + fmt::Debug {

@@ -42,11 +42,12 @@ impl Xvm {
     /// Issues a transaction that was built on the coins of `view` and of the pool.
     pub(crate) fn issue_built(&self, tx: Tx, view: &View<'_>) -> Result<Issued, BuiltError> {
         let permit = self.context().reserve_forward()?;
-        let outgoing = self.context().forwarding.as_ref().map(|_| tx.clone());
+        let outgoing = permit.is_forwarding().then(|| tx.clone());
         let id = self.join_built(tx, view)?;
-        let answer = outgoing
-            .map(|tx| permit.send(Submission::New, || self.forwarded(&tx)))
-            .unwrap_or_default();
+        let answer = match outgoing {
+            Some(tx) => permit.send(Submission::New, || self.forwarded(&tx)),
+            None => self.answer_with_block(id),
+        };
         Ok(Issued { id, answer })
     }
 

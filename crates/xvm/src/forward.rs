@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use std::sync::{Arc, Weak};
 
 use esker_chain::forward::{
-    ExchangePool, ForwardError, ForwardPool, ForwardedTx, SourceAnswer, TxKind,
+    ExchangePool, ForwardError, ForwardPool, ForwardedTx, SendAnswer, TxKind,
 };
 use esker_primitives::{Id, TxId};
 
@@ -21,8 +21,8 @@ const PAGE_BYTES: usize = 1 << 20;
 pub struct Issued {
     /// Its ID.
     pub id: TxId,
-    /// What the source says about it, on a node that does not decide itself.
-    pub answer: SourceAnswer,
+    /// What the client's answer waits for: the source, or on a development node the block.
+    pub answer: SendAnswer,
 }
 
 /// The pool and the wallet's queue of a chain.

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use esker_chain::ChainError;
-use esker_chain::forward::{ForwardError, ForwardPermit, Submission, TxKind};
+use esker_chain::forward::{ForwardError, ForwardPermit, SendAnswer, Submission, TxKind};
 use esker_primitives::TxId;
 use esker_primitives::codec::CodecError;
 use esker_storage::{KvRead, StorageError};
@@ -76,8 +76,12 @@ impl Xvm {
     fn forward_tx(&self, tx: &Tx) -> Result<Issued, IssueError> {
         let permit = self.context().reserve_forward()?;
         let added = self.admit(tx).inspect_err(|error| self.note_refused(&tx.id(), error))?;
-        let answer = permit.send(submission(added), || self.forwarded(tx));
-        Ok(Issued { id: tx.id(), answer })
+        let id = tx.id();
+        let answer = match permit.is_forwarding() {
+            true => permit.send(submission(added), || self.forwarded(tx)),
+            false => self.answer_with_block(id),
+        };
+        Ok(Issued { id, answer })
     }
 
     fn parse(&self, bytes: &[u8]) -> Result<Tx, IssueError> {
@@ -190,8 +194,18 @@ impl Xvm {
     }
 
     fn issued_by_wallet(&self, tx: &Tx, permit: ForwardPermit, added: Added) -> Issued {
-        let answer = permit.send(submission(added), || self.forwarded_as(TxKind::AssetWallet, tx));
-        Issued { id: tx.id(), answer }
+        let id = tx.id();
+        let answer = match permit.is_forwarding() {
+            true => permit.send(submission(added), || self.forwarded_as(TxKind::AssetWallet, tx)),
+            false => self.answer_with_block(id),
+        };
+        Issued { id, answer }
+    }
+
+    /// What the answer to a send waits for, whose transaction waits here.
+    pub(crate) fn answer_with_block(&self, id: TxId) -> SendAnswer {
+        self.context()
+            .answer_with_block(id, || self.mempool.contains(&id) || self.wallet.contains(&id))
     }
 
     fn follow_wallet(&self, tx: &Tx, enqueued: Enqueued) -> Result<Added, IssueError> {

@@ -345,7 +345,15 @@ impl ChainVm for Xvm {
     }
 
     fn build(&self, parent: &dyn KvRead, at: &BuildContext) -> Result<Built, ChainError> {
-        builder::build(self, parent, at)
+        let waits = self.context.block_waits.as_ref();
+        let waits = waits.map(|waits| (waits, waits.build_begins()));
+        let built = builder::build(self, parent, at);
+        if let (Some((waits, build)), Ok(Built::Nothing | Built::Later(_)) | Err(_)) =
+            (waits, &built)
+        {
+            waits.nothing_built(build);
+        }
+        built
     }
 
     fn verify(
@@ -395,6 +403,11 @@ impl ChainVm for Xvm {
         self.undecided.remove(block);
         for id in &ids {
             self.wallet_decided(id);
+        }
+        if let Some(waits) = &self.context.block_waits {
+            waits.settle(ids.len(), self.mempool.size().0 > 0, |tx| {
+                self.mempool.contains(tx) || self.wallet.contains(tx)
+            });
         }
         self.events.accepted(block.height, || Some(BlockEvent::executed(block, payload)));
         self.maintenance.wake();

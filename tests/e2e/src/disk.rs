@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result};
+use esker_testing::NodeBuilder;
 use tempfile::TempDir;
 
-use crate::NodeBuilder;
 use crate::preload::Library;
 
 /// A file system of a fixed size, in memory; gone when dropped. Drop what uses it before.

@@ -1,5 +1,8 @@
 //! Where the data of the tests is.
 
+use std::fs::OpenOptions;
+use std::io::{self, Write as _};
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
 /// A path below the repository's `tests` folder.
@@ -10,6 +13,13 @@ pub fn tests_path(relative: &str) -> PathBuf {
 /// The configuration of a golden profile.
 pub fn profile(name: &str) -> PathBuf {
     tests_path("golden/profiles").join(format!("{name}.toml"))
+}
+
+/// Writes a file that only its owner may read, as keys have to be.
+pub fn write_secret(path: &Path, text: &str) -> io::Result<()> {
+    let mut options = OpenOptions::new();
+    let mut file = options.write(true).create(true).truncate(true).mode(0o600).open(path)?;
+    file.write_all(text.as_bytes())
 }
 
 /// Copies the files of a folder, not those of folders in it, to a new one.

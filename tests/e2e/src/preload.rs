@@ -4,9 +4,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use anyhow::{Result, bail};
+use esker_testing::NodeBuilder;
 use tempfile::TempDir;
-
-use crate::NodeBuilder;
 
 /// A compiled library, in a folder that goes with it.
 #[derive(Debug)]

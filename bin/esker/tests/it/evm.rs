@@ -1,10 +1,12 @@
 use std::fs;
+use std::io::{BufRead, BufReader};
 use std::net::TcpListener;
+use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::harness::{Esker, run};
+use crate::harness::{Esker, command, run, usual_ports};
 
 /// Accounts of the development network.
 const FROM: &str = "0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266";
@@ -53,7 +55,7 @@ fn the_c_chain_at_a_port_of_its_own() {
 #[test]
 fn blocks_in_an_interval() {
     let node = Esker::start(&["dev", "--evm-port", "0", "--block-time", "1h"]);
-    // The genesis is years old.
+    // The first block does not wait, though the genesis is of this moment.
     receipt(&node, &transfer(&node));
     let waiting = transfer(&node);
     assert_eq!(node.evm("eth_getTransactionReceipt", json!([waiting])), Value::Null);
@@ -98,8 +100,70 @@ fn a_port_that_was_asked_for_must_be_free() {
     assert!(ended.stderr.contains(&text), "{}", ended.stderr);
 }
 
+/// The lines of the screen of a node with these arguments, which is then stopped.
+fn screen(args: &[&str]) -> Vec<String> {
+    let temp = tempfile::tempdir().unwrap();
+    let mut child = command(args, temp.path()).stdout(Stdio::piped()).spawn().unwrap();
+    let mut lines = Vec::new();
+    for line in BufReader::new(child.stdout.take().unwrap()).lines() {
+        let line = line.unwrap();
+        let is_last = line.starts_with("Listening on ");
+        lines.push(line);
+        if is_last {
+            break;
+        }
+    }
+    let stopped = std::process::Command::new("kill").arg(child.id().to_string()).status().unwrap();
+    assert!(stopped.success() && child.wait().unwrap().success());
+    lines
+}
+
+/// The port after an address' last colon.
+fn port(address: &str) -> u16 {
+    address.rsplit_once(':').unwrap().1.parse().unwrap()
+}
+
+#[test]
+fn a_second_node_needs_one_port_of_its_own() {
+    let _usual = usual_ports();
+    // By us, or by a node of another test, which may let go of it meanwhile.
+    let ours = TcpListener::bind("127.0.0.1:9650");
+    let lines = screen(&["dev", "--port", "0"]);
+    let url = lines.iter().find_map(|line| line.strip_prefix("URL:")).unwrap();
+    let found = port(url.trim().trim_end_matches("/ext/bc/X"));
+    assert!((9650..=9750).contains(&found), "{lines:?}");
+    if ours.is_ok() {
+        assert_ne!(found, 9650, "{lines:?}");
+        // Who asks for no port gets the usual ones, or an error.
+        let ended = run(&["dev"]);
+        assert_eq!(ended.code(), Some(4), "{}", ended.stderr);
+        assert!(ended.stderr.contains("port in use: 127.0.0.1:9650: "), "{}", ended.stderr);
+        // As does who asks for both.
+        let ended = run(&["dev", "--port", "0", "--http-port", "9650"]);
+        assert_eq!(ended.code(), Some(4), "{}", ended.stderr);
+    }
+    let last = lines.last().unwrap();
+    assert_ne!(port(last), found, "it listens where its tools look: {last}");
+}
+
+#[test]
+fn a_usual_port_that_is_taken_is_on_the_screen() {
+    let _usual = usual_ports();
+    let ours = TcpListener::bind("127.0.0.1:8545");
+    let lines = screen(&["dev", "--http-port", "0"]);
+    let last = port(lines.last().unwrap());
+    if ours.is_ok() {
+        assert_ne!(last, 8545, "{lines:?}");
+        let text = "Another program has 127.0.0.1:8545: tools that use it don't reach this node.";
+        assert!(lines.iter().any(|line| line == text), "{lines:?}");
+        let url = lines.iter().find_map(|line| line.strip_prefix("RPC URL:")).unwrap();
+        assert_eq!(url.trim(), format!("http://127.0.0.1:{last}/ext/bc/C/rpc"));
+    }
+}
+
 #[test]
 fn the_usual_port_may_be_taken() {
+    let _usual = usual_ports();
     // By us, or by a node of another test, which may let go of it meanwhile.
     let ours = TcpListener::bind("127.0.0.1:8545");
     let node = Esker::start(&["dev"]);

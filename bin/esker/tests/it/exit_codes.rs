@@ -1,5 +1,8 @@
 use std::fs;
 use std::net::TcpListener;
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
+use std::os::unix::process::CommandExt as _;
+use std::path::Path;
 
 use crate::build;
 use crate::harness::{Esker, command, run, run_command};
@@ -87,6 +90,67 @@ fn damaged_keys_are_3() {
     fs::write(data.join("staking").join("signer.key"), "short").unwrap();
     let ended = run(&[&args[..], &["--http-port", "0"]].concat());
     assert_eq!(ended.code(), Some(3), "{}", ended.stderr);
+}
+
+/// What every user of the machine can read is no secret.
+#[test]
+fn staking_keys_for_everyone_are_2() {
+    let dir = tempfile::tempdir().unwrap();
+    let data = dir.path().join("data");
+    let args = ["node", "--data-dir", data.to_str().unwrap()];
+    Esker::start(&args).stop("TERM");
+    for name in ["staker.key", "signer.key"] {
+        let key = data.join("staking").join(name);
+        fs::set_permissions(&key, fs::Permissions::from_mode(0o644)).unwrap();
+        let ended = run(&[&args[..], &["--http-port", "0"]].concat());
+        assert_eq!(ended.code(), Some(2), "{}", ended.stderr);
+        let (text, how) = (&ended.stderr, "give it mode 0600 (chmod 600)");
+        assert!(text.contains(name) && text.contains(how), "{text}");
+        fs::set_permissions(&key, fs::Permissions::from_mode(0o640)).unwrap();
+    }
+    let (status, ..) = Esker::start(&args).stop("TERM");
+    assert_eq!(status.code(), Some(0));
+}
+
+/// A user who must not read the folder learns that, and not that there is nothing.
+#[test]
+fn a_folder_of_somebody_else_is_2() {
+    let dir = tempfile::tempdir().unwrap();
+    let data = dir.path().join("data");
+    Esker::start(&["node", "--data-dir", data.to_str().unwrap()]).stop("TERM");
+    let nobody = 65534;
+    let is_root = dir.path().metadata().unwrap().uid() == 0;
+    fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o755)).unwrap();
+    let mode = if is_root { 0o700 } else { 0o000 };
+    fs::set_permissions(&data, fs::Permissions::from_mode(mode)).unwrap();
+    let as_other = |args: &[&str]| {
+        let mut command = command(args, Path::new("/tmp"));
+        if is_root {
+            command.uid(nobody).gid(nobody);
+        }
+        command.output()
+    };
+    if !as_other(&["--version"]).is_ok_and(|output| output.status.success()) {
+        eprintln!("skipped: another user can't run the binary where it is");
+        return;
+    }
+    let (folder, new) = (data.to_str().unwrap(), dir.path().join("new"));
+    let new = new.to_str().unwrap();
+    for args in [
+        &["db", "verify", "--data-dir", folder][..],
+        &["db", "rewind", "--data-dir", folder],
+        &["export", new, "--data-dir", folder],
+        &["backup", new, "--data-dir", folder],
+        &["user", "list", "--data-dir", folder],
+        &["node", "--http-port", "0", "--data-dir", folder],
+    ] {
+        let output = as_other(args).unwrap();
+        let text = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(2), "{args:?}: {text}");
+        assert!(text.to_lowercase().contains("permission denied"), "{args:?}: {text}");
+        assert!(!text.contains("no node data"), "{args:?}: {text}");
+    }
+    fs::set_permissions(&data, fs::Permissions::from_mode(0o700)).unwrap();
 }
 
 #[test]

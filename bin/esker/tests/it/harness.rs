@@ -17,6 +17,8 @@ pub(crate) struct Esker {
     pub(crate) ready: Value,
     /// Where it makes temporary folders.
     pub(crate) temp: TempDir,
+    /// It may have a usual port.
+    _usual: fs::File,
 }
 
 /// What a process left.
@@ -30,6 +32,14 @@ impl Ended {
     pub(crate) fn code(&self) -> Option<i32> {
         self.status.code()
     }
+}
+
+/// Keeps the test of a reader's first minute, which needs the usual ports where it has no network of its own, from running at
+/// the same time (`tests/e2e/tests/it/first_minute`).
+pub(crate) fn usual_ports() -> fs::File {
+    let lock = fs::File::create(std::env::temp_dir().join("esker-usual-ports.lock")).unwrap();
+    lock.lock_shared().unwrap();
+    lock
 }
 
 /// The binary, cut off from the surroundings: no settings of the developer's, no home.
@@ -70,6 +80,7 @@ impl Esker {
 
     /// The same with its temporary folders in a folder of the test's.
     pub(crate) fn start_in(args: &[&str], temp: &Path) -> Self {
+        let usual = usual_ports();
         let mut all = args.to_vec();
         all.extend(["--http-port", "0", "--json"]);
         let mut command = command(&all, temp);
@@ -80,7 +91,7 @@ impl Esker {
         stdout.read_line(&mut line).unwrap();
         let ready = serde_json::from_str(&line)
             .unwrap_or_else(|error| panic!("no line of JSON but {line:?}: {error}"));
-        Self { child, stdout, ready, temp: tempfile::tempdir().unwrap() }
+        Self { child, stdout, ready, temp: tempfile::tempdir().unwrap(), _usual: usual }
     }
 
     pub(crate) fn signal(&self, name: &str) {

@@ -31,6 +31,7 @@ impl Place {
     fn write(&self, name: &str, content: &str) -> PathBuf {
         let path = self.dir.path().join(name);
         fs::write(&path, content).unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
         path
     }
 

@@ -8,10 +8,12 @@ use esker_primitives::{ChainId, Id};
 use esker_storage::audit::{AuditError, AuditLog, Finding};
 use esker_storage::{KeyCodec as _, KvRead, Scope};
 
+use crate::bundle::Bundle;
+use crate::error::ChainError;
 use crate::tables::{
     BUNDLE_HEIGHTS, BUNDLES, BundleRecord, HistoryStart, POSITION, Position, UNDO,
 };
-use crate::{Bundle, ChainError, ChainVm};
+use crate::vm::ChainVm;
 
 /// Bundles between two reports of progress.
 const STEP: u64 = 256;

@@ -11,8 +11,9 @@ use esker_storage::{KvRead, Scope, StorageError, StorageResult};
 use crate::commitment::{
     ChainState, SHARED_PART, StatePart, StateSummary, StateTables, compute_parts, compute_summary,
 };
+use crate::error::ChainError;
 use crate::tables::{BUNDLES, CHAINS, POSITION, STATE_PARTS};
-use crate::{ChainError, ChainVm};
+use crate::vm::ChainVm;
 
 /// Hashes the rows of all committed tables, compares the result with the stored hashes and with the last bundle, and
 /// reports differences. A folder that only versions without commitments wrote has nothing to compare.

@@ -7,7 +7,7 @@ use esker_primitives::{BlockId, ChainId, Id};
 use esker_storage::{KvRead, Scope, StorageResult, WriteSet};
 
 use super::{ChainState, SHARED_PART, StatePart, StateSummary, StateTables, StoredTable};
-use crate::ChainError;
+use crate::error::ChainError;
 use crate::tables::{STATE, STATE_PARTS};
 
 /// The rows of the commitment after a bundle.

@@ -29,7 +29,8 @@ pub(crate) use self::change::StateChange;
 pub use self::part::StatePart;
 pub use self::scan::{compute_parts, compute_summary};
 pub use self::summary::{ChainState, StateSummary};
-use crate::{ChainError, ChainVm};
+use crate::error::ChainError;
+use crate::vm::ChainVm;
 
 /// Part of the rows that belong to no chain: shared memory.
 pub const SHARED_PART: ChainId = Id::ZERO;

@@ -8,7 +8,8 @@ use esker_primitives::{ChainId, Id};
 use esker_storage::KvRead;
 
 use super::{ChainState, SHARED_PART, StatePart, StateSummary, StateTables};
-use crate::{ChainError, ChainVm};
+use crate::error::ChainError;
+use crate::vm::ChainVm;
 
 /// Rows between two calls of the progress.
 const STEP: u64 = 4096;

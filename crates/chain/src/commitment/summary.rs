@@ -7,7 +7,7 @@ use esker_primitives::{BlockId, ChainId, Id};
 use esker_storage::{KvRead, Scope, StorageResult};
 
 use super::StatePart;
-use crate::MAX_BUNDLE_BLOCKS;
+use crate::bundle::MAX_BUNDLE_BLOCKS;
 use crate::tables::STATE;
 
 /// A chain in a [`StateSummary`].

@@ -22,7 +22,7 @@ use thiserror::Error;
 pub use exchange::{ExchangePool, ExchangePools, PoolNews};
 pub use resubmit::{ResubmitRound, ResubmitTask};
 pub use scripted::ScriptedForwarder;
-pub use service::{ForwardLimits, ForwardPermit, Forwarding, SourceAnswer, Submission};
+pub use service::{ForwardLimits, ForwardPermit, Forwarding, SendAnswer, Submission};
 
 /// The method by which a transaction is submitted to a source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

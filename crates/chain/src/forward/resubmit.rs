@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::service::{Forwarding, InFlight, OnNoAnswer};
 use super::{ForwardError, ForwardPool, ForwardedTx};
-use crate::Shutdown;
+use crate::engine::Shutdown;
 
 /// Pause after a round that submitted a full batch, ms.
 const BATCH_PAUSE_MS: u64 = 1000;

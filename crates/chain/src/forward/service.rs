@@ -12,6 +12,7 @@ use tokio::runtime::Handle;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 
 use super::{ForwardError, ForwardPool, ForwardedTx, TxForwarder, TxKind};
+use crate::block_waits::BlockWait;
 
 /// Maximum number of acknowledged transactions that are remembered. Others may be submitted again too early.
 const MAX_ACKNOWLEDGED: usize = 65_536;
@@ -198,16 +199,19 @@ impl Forwarding {
     }
 
     /// Starts a submission, or joins the one that is in flight.
-    pub(super) fn start(&self, tx: &ForwardedTx) -> (Option<InFlight>, SourceAnswer) {
+    pub(super) fn start(&self, tx: &ForwardedTx) -> (Option<InFlight>, SendAnswer) {
         let key = tx_key(tx);
         let mut submissions = self.submissions.lock();
         if let Some(answer) = submissions.in_flight.get(&key) {
-            return (None, SourceAnswer(Some(answer.clone())));
+            return (None, SendAnswer::Source(SourceAnswer(answer.clone())));
         }
-        let Some(forwarding) = self.me.upgrade() else { return (None, SourceAnswer(None)) };
+        let Some(forwarding) = self.me.upgrade() else { return (None, SendAnswer::Now) };
         let (sender, answer) = watch::channel(None);
         submissions.in_flight.insert(key, answer.clone());
-        (Some(InFlight { forwarding, tx: tx.clone(), sender }), SourceAnswer(Some(answer)))
+        (
+            Some(InFlight { forwarding, tx: tx.clone(), sender }),
+            SendAnswer::Source(SourceAnswer(answer)),
+        )
     }
 
     pub(super) fn now_ms(&self) -> u64 {
@@ -295,13 +299,18 @@ impl Drop for InFlight {
 pub struct ForwardPermit(Option<(Arc<Forwarding>, OwnedSemaphorePermit)>);
 
 impl ForwardPermit {
+    /// Whether the transaction goes to a source.
+    pub const fn is_forwarding(&self) -> bool {
+        self.0.is_some()
+    }
+
     /// Forwards a transaction that is in its pool. The submission completes whether or not the answer is waited for. One
     /// that is in flight already is joined.
-    pub fn send(self, submission: Submission, tx: impl FnOnce() -> ForwardedTx) -> SourceAnswer {
-        let Some((forwarding, permit)) = self.0 else { return SourceAnswer(None) };
+    pub fn send(self, submission: Submission, tx: impl FnOnce() -> ForwardedTx) -> SendAnswer {
+        let Some((forwarding, permit)) = self.0 else { return SendAnswer::Now };
         let tx = tx();
         if submission == Submission::Repeat && forwarding.is_recently_acknowledged(&tx) {
-            return SourceAnswer(None);
+            return SendAnswer::Now;
         }
         let (in_flight, answer) = forwarding.start(&tx);
         if let Some(in_flight) = in_flight {
@@ -315,30 +324,56 @@ impl ForwardPermit {
     }
 }
 
-/// The source's answer about a transaction, which may not have arrived yet.
-#[derive(Clone, Debug, Default)]
+/// What the reply to a send waits for.
+#[derive(Debug, Default)]
 #[must_use = "a refusal is the client's answer"]
-pub struct SourceAnswer(Option<watch::Receiver<Option<Outcome>>>);
+pub enum SendAnswer {
+    /// Nothing.
+    #[default]
+    Now,
+    /// The source's answer about the transaction, which may be a refusal.
+    Source(SourceAnswer),
+    /// The transaction's block, for a while.
+    Block(BlockWait),
+}
 
-impl SourceAnswer {
-    /// Waits for the answer. Without a source there is nothing to wait for.
+/// The source's answer about a transaction, which may not have arrived yet.
+#[derive(Clone, Debug)]
+pub struct SourceAnswer(watch::Receiver<Option<Outcome>>);
+
+impl SendAnswer {
+    /// Waits for it.
     ///
     /// # Errors
     /// The source does not have the transaction, and neither does the pool any more.
     pub async fn wait(self) -> Result<(), ForwardError> {
-        let Some(mut answer) = self.0 else { return Ok(()) };
-        let lost = || ForwardError::Unreachable("the call was lost".to_owned());
-        let answered = answer.wait_for(Option::is_some).await;
-        let outcome = answered.ok().and_then(|outcome| outcome.clone());
-        outcome.unwrap_or_else(|| Err(lost()))
+        match self {
+            Self::Now => Ok(()),
+            Self::Source(answer) => answer.outcome().await,
+            Self::Block(wait) => {
+                wait.over().await;
+                Ok(())
+            }
+        }
     }
 
     /// What a reply waits for, if anything.
     pub fn into_reply_wait(self) -> Option<ReplyWait> {
-        self.0.is_some().then(|| {
-            let wait: ReplyWait =
-                Box::pin(async move { self.wait().await.map_err(RpcError::from) });
-            wait
-        })
+        match self {
+            Self::Now => None,
+            Self::Source(answer) => Some(ReplyWait::Verdict(Box::pin(async move {
+                answer.outcome().await.map_err(RpcError::from)
+            }))),
+            Self::Block(wait) => Some(ReplyWait::Delay(Box::pin(wait.over()))),
+        }
+    }
+}
+
+impl SourceAnswer {
+    async fn outcome(mut self) -> Outcome {
+        let lost = || ForwardError::Unreachable("the call was lost".to_owned());
+        let answered = self.0.wait_for(Option::is_some).await;
+        let outcome = answered.ok().and_then(|outcome| outcome.clone());
+        outcome.unwrap_or_else(|| Err(lost()))
     }
 }

@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 
 use bytes::Bytes;
 use esker_primitives::clock::Clock;
-use esker_primitives::{ChainId, Id};
+use esker_primitives::{ChainId, Id, thread_memory};
 use esker_storage::{
     KvRead, KvWrite, Overlay, PendingWrites, QueuedCommit, Scope, Store, WriteSet,
 };
@@ -16,14 +16,17 @@ use super::prepare::PreparePool;
 use super::tree::{Node, Tree};
 use super::undo::{NewRow, UndoLog};
 use super::{AcceptedEvent, MachineConfig, MachineEvent, Shared, form};
+use crate::bundle::{Bundle, BundleId};
 use crate::commitment::{StateChange, StateTables};
+use crate::engine::{Shutdown, Verdict};
+use crate::error::{BlockError, ChainError, FinalizeError, ProposeError};
 use crate::tables::{
     BUNDLE_HEIGHTS, BUNDLES, BundleRecord, HistoryStart, POSITION, Position, UndoRow,
 };
-use crate::{
-    BlockError, BuildContext, Built, Bundle, BundleId, ChainError, ChainVm, ExecutedBlock,
-    FinalizeError, ProposeError, Shutdown, Verdict,
-};
+use crate::vm::{BuildContext, Built, ChainVm, ExecutedBlock};
+
+/// Bytes of final writes after which this thread gives the memory that it has freed back to the system.
+const RELEASE_BYTES: usize = 16 << 20;
 
 /// Bytes of bundles and write sets at which a commit is full. While it is written, the next bundles are executed, and
 /// each of their reads looks into the write set of each bundle that is not final.
@@ -100,6 +103,8 @@ pub(super) struct Core {
     pub(super) helpers: Arc<PreparePool>,
     /// The state of the store is unknown after a failed write. All further calls fail.
     pub(super) is_lost: bool,
+    /// Bytes of final writes since this thread gave free memory back.
+    pub(super) written_bytes: usize,
 }
 
 impl Core {
@@ -168,7 +173,11 @@ impl Core {
     ) -> Result<(ExecutedBlocks, Option<u64>), ChainError> {
         let mut executed = Vec::new();
         let mut later_ms = None::<u64>;
+        let only = *self.shared.only.lock();
         for (index, chain) in self.chains.iter().enumerate() {
+            if only.is_some_and(|only| chain.context().chain_id != only) {
+                continue;
+            }
             let context = parent.context(index);
             match chain.build(&parent.state, &context)? {
                 Built::Block(block) => {
@@ -555,6 +564,12 @@ impl Core {
         }
         self.undo.committed(undo);
         self.notify_chains(&group, accepted_ms);
+        self.written_bytes += group.iter().map(|(node, _)| node.written_bytes()).sum::<usize>();
+        drop(group);
+        if self.written_bytes >= RELEASE_BYTES {
+            self.written_bytes = 0;
+            thread_memory::release();
+        }
         Ok(())
     }
 
@@ -567,9 +582,10 @@ impl Core {
         sets: &mut Vec<Arc<WriteSet>>,
     ) -> Result<Option<NewRow>, ChainError> {
         let ([(node, _)], true) = (group, self.undo.is_kept()) else { return Ok(None) };
-        let old_rows = WriteSet::inverse_of(sets.iter().map(Arc::as_ref), base)?;
+        let row = UndoRow::encoded(accepted_ms, |row| {
+            WriteSet::encode_inverse_of(sets.iter().map(Arc::as_ref), base, row)
+        })?;
         let mut out = WriteSet::new();
-        let row = UndoRow { accepted_ms, old_rows };
         let new = self.undo.extend_commit(node.bundle.height, &row, &mut out);
         sets.push(Arc::new(out));
         Ok(new)

@@ -35,12 +35,12 @@ pub(crate) use self::start::first_bundle;
 pub use self::state::write_initial_rows;
 use self::thread::{Job, MachineThread};
 pub use self::undo::{Undo, UndoLimits};
+use crate::bundle::{Bundle, BundleId};
+use crate::engine::{ChainMachine, ProposeCtx, Verdict};
+use crate::error::{ChainError, FinalizeError, ProposeError, RewindError};
 use crate::snapshot::{PartSnapshot, SnapshotReader, SnapshotRefusal};
 use crate::tables::{BUNDLE_HEIGHTS, BUNDLES, BundleRecord, HistoryStart, Position};
-use crate::{
-    Bundle, BundleId, ChainError, ChainMachine, ChainVm, ExecutedBlock, FinalizeError, ProposeCtx,
-    ProposeError, RewindError, Verdict,
-};
+use crate::vm::{ChainVm, ExecutedBlock};
 
 /// Events that a slow subscriber may lag behind. Then it loses the oldest and gets an error.
 const EVENT_BACKLOG: usize = 1024;
@@ -62,6 +62,8 @@ pub struct MachineConfig {
     pub genesis: GenesisBundle,
     /// Whether undo rows of the last bundles are kept.
     pub undo: Undo,
+    /// Bytes of undo rows that one write of a rewind restores. A longer rewind takes several writes.
+    pub rewind_bytes: u64,
     /// No other node depends on this node's final bundles. Other machines never rewind.
     pub decides_alone: bool,
 }
@@ -74,6 +76,7 @@ impl Default for MachineConfig {
             max_undecided_bytes: 256 << 20,
             genesis: GenesisBundle::default(),
             undo: Undo::default(),
+            rewind_bytes: 16 << 20,
             decides_alone: false,
         }
     }
@@ -164,6 +167,20 @@ impl Drop for BuildPause {
     }
 }
 
+/// While it exists, the machine builds blocks of one chain only.
+#[derive(Debug)]
+pub struct OneChainOnly {
+    shared: Arc<Shared>,
+    work: Arc<Notify>,
+}
+
+impl Drop for OneChainOnly {
+    fn drop(&mut self) {
+        *self.shared.only.lock() = None;
+        self.work.notify_one();
+    }
+}
+
 /// State that the machine's thread shares with callers.
 #[derive(Debug)]
 struct Shared {
@@ -171,6 +188,8 @@ struct Shared {
     undecided: AtomicUsize,
     /// Number of [`BuildPause`]s.
     pauses: AtomicUsize,
+    /// The chain of [`OneChainOnly`].
+    only: Mutex<Option<ChainId>>,
     events: broadcast::Sender<MachineEvent>,
 }
 
@@ -180,6 +199,7 @@ impl Shared {
             last: Mutex::new_named("machine.last", last),
             undecided: AtomicUsize::new(0),
             pauses: AtomicUsize::new(0),
+            only: Mutex::new_named("machine.only", None),
             events: broadcast::channel(EVENT_BACKLOG).0,
         }
     }
@@ -235,7 +255,15 @@ impl Machine {
         BuildPause { shared: Arc::clone(&self.shared), work: Arc::clone(&self.work) }
     }
 
-    /// Rewinds all final bundles above a height, in one write. The store is then as it was when the bundle at that
+    /// Lets this node build blocks of one chain only until the result is dropped. There is one such restriction at a time:
+    /// the caller sees to that.
+    pub fn build_only(&self, chain: ChainId) -> OneChainOnly {
+        *self.shared.only.lock() = Some(chain);
+        OneChainOnly { shared: Arc::clone(&self.shared), work: Arc::clone(&self.work) }
+    }
+
+    /// Rewinds all final bundles above a height, in one write or, if they are many, in several: after a kill between two of
+    /// them [`Self::open`] goes on. The store is then as it was when the bundle at that
     /// height became final; docs/protocol/bundles.md, "Rewinding bundles", lists the exceptions. Undecided bundles
     /// are dropped.
     ///
@@ -245,12 +273,21 @@ impl Machine {
         self.rewind_with(to, WriteSet::new()).await
     }
 
-    /// As [`Self::rewind`], with further changes of the store in the same write, also if there is nothing to rewind.
+    /// As [`Self::rewind`], with further changes of the store in the last write, also if there is nothing to rewind.
     ///
     /// # Errors
     /// As [`Self::rewind`].
     pub async fn rewind_with(&self, to: u64, also: WriteSet) -> Result<Rewound, RewindError> {
-        self.thread.call(|reply| Job::Rewind { to, also, reply }).await?
+        self.thread.call(|reply| Job::Rewind { last: None, to, also, reply }).await?
+    }
+
+    /// As [`Self::rewind`], if the last bundle is still this one.
+    ///
+    /// # Errors
+    /// As [`Self::rewind`], and [`RewindError::NotLast`].
+    pub async fn rewind_from(&self, last: BundleId, to: u64) -> Result<Rewound, RewindError> {
+        let (last, also) = (Some(last), WriteSet::new());
+        self.thread.call(|reply| Job::Rewind { last, to, also, reply }).await?
     }
 
     /// Sets whether undo rows are kept for further final bundles. Rows beyond the new limits are deleted, in commits
@@ -312,6 +349,11 @@ impl ChainMachine for Machine {
             let mut others = pin!(self.proposals.notified());
             // From here on no wake-up is lost.
             others.as_mut().enable();
+            if let Some(until) = self.chains.iter().filter_map(|vm| vm.gathers_until()).max() {
+                // Not woken by each transaction that comes.
+                tokio::time::sleep_until(until).await;
+                continue;
+            }
             let (wake_ms, failed) = match self.attempt(&at, false).await {
                 Ok(Attempt::Bundle(bundle, _)) => return Ok(Some(bundle)),
                 Ok(Attempt::Nothing) => (at.wait_until_ms, None),

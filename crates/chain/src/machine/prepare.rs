@@ -8,7 +8,7 @@ use std::thread::{self, JoinHandle};
 use bytes::Bytes;
 use esker_primitives::sync::{Condvar, Mutex};
 
-use crate::ChainVm;
+use crate::vm::ChainVm;
 
 /// Smallest block that is prepared, bytes. The machine has checked a smaller one as soon as it could be handed over.
 const MIN_BLOCK_BYTES: usize = 4 << 10;

@@ -6,8 +6,10 @@ use super::MachineEvent;
 use super::core::Core;
 use super::start::version_at;
 use super::undo::Undo;
-use crate::tables::{POSITION, Position, UNDO};
-use crate::{BundleId, ChainError, RewindError, Rewinding};
+use crate::bundle::BundleId;
+use crate::error::{ChainError, RewindError};
+use crate::tables::{POSITION, Position, REWIND, RewindTarget, UNDO};
+use crate::vm::Rewinding;
 
 /// The result of a rewind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,17 +31,68 @@ impl Core {
         Ok(self.undo.set(undo, &self.store)?)
     }
 
-    /// Rewinds the final bundles above a height. `also` joins the write.
+    /// Rewinds the final bundles above a height. `also` joins the last write.
     pub(super) fn rewind(&mut self, to: u64, also: &WriteSet) -> Result<Rewound, RewindError> {
-        let last = self.tree.last();
+        let from = self.tree.last();
         self.check_rewind(to)?;
-        if to == last.height {
+        if to == from.height {
             if !also.is_empty() {
                 self.store.writer.commit_blocking(also.clone())?;
             }
-            return Ok(Rewound { from: to, to, bundle_id: last.id });
+            return Ok(Rewound { from: to, to, bundle_id: from.id });
         }
         self.store.ensure_writable()?;
+        let mut is_marked = false;
+        loop {
+            let step = self.undo.step(to, self.config.rewind_bytes);
+            let mut writes = WriteSet::new();
+            if step > to {
+                let target = RewindTarget { to, also: also.clone() };
+                REWIND.put(&mut writes, Scope::NODE, &(), &target);
+            } else {
+                writes.merge(also);
+                if is_marked {
+                    REWIND.delete(&mut writes, Scope::NODE, &());
+                }
+            }
+            // Between two steps nobody may go on from the middle: a restart completes the rewind.
+            self.rewind_step(step, &writes).inspect_err(|_| self.is_lost |= is_marked)?;
+            if step == to {
+                break;
+            }
+            is_marked = true;
+        }
+        let rewound = Rewound { from: from.height, to, bundle_id: self.tree.last().id };
+        tracing::info!(from = rewound.from, to, "rewound final bundles");
+        self.shared.send(MachineEvent::Rewound(rewound));
+        self.work.notify_one();
+        Ok(rewound)
+    }
+
+    /// Completes a rewind that a stop interrupted between two writes.
+    pub(super) fn resume_rewind(&mut self) -> Result<(), RewindError> {
+        let target = REWIND.get(self.store.snapshot()?.as_ref(), Scope::NODE, &())?;
+        let Some(RewindTarget { to, mut also }) = target.filter(|_| self.config.decides_alone)
+        else {
+            return Ok(());
+        };
+        REWIND.delete(&mut also, Scope::NODE, &());
+        tracing::info!(from = self.tree.last().height, to, "completing a rewind");
+        match self.rewind(to, &also) {
+            Ok(_) => Ok(()),
+            Err(RewindError::Chain(ChainError::Storage(error))) => Err(error.into()),
+            Err(error) => {
+                tracing::error!(to, %error, "a rewind can't be completed: the bundles so far stay");
+                let mut out = WriteSet::new();
+                REWIND.delete(&mut out, Scope::NODE, &());
+                Ok(self.store.writer.commit_blocking(out)?)
+            }
+        }
+    }
+
+    /// Rewinds the final bundles above a height in one write, which `also` joins.
+    fn rewind_step(&mut self, to: u64, also: &WriteSet) -> Result<(), RewindError> {
+        let last = self.tree.last();
         let store = self.store.clone();
         let upkeep = store.upkeep();
         let before = store.snapshot()?;
@@ -64,11 +117,7 @@ impl Core {
         self.undo.rewound(to);
         let undecided = self.tree.rewind(position, version);
         self.reject(&undecided);
-        let rewound = Rewound { from: last.height, to, bundle_id: position.id };
-        tracing::warn!(from = rewound.from, to, "rewound final bundles");
-        self.shared.send(MachineEvent::Rewound(rewound));
-        self.work.notify_one();
-        Ok(rewound)
+        Ok(())
     }
 
     fn check_rewind(&self, height: u64) -> Result<(), RewindError> {

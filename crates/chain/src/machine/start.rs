@@ -14,9 +14,12 @@ use super::thread::MachineThread;
 use super::tree::Tree;
 use super::undo::{Undo, UndoLog};
 use super::{GenesisBundle, Machine, MachineConfig, Shared, state};
+use crate::bundle::Bundle;
 use crate::commitment::{StateSummary, StateTables};
+use crate::engine::Shutdown;
+use crate::error::{ChainError, RewindError};
 use crate::tables::{BUNDLES, BundleRecord, CHAINS, POSITION, Position};
-use crate::{Backfill, Bundle, ChainError, ChainVm, RewindError, Shutdown};
+use crate::vm::{Backfill, ChainVm};
 
 /// How often the progress of a backfill is logged.
 const BACKFILL_LOG_INTERVAL_MS: u64 = 5_000;
@@ -54,15 +57,14 @@ impl Machine {
         if !config.decides_alone && matches!(config.undo, Undo::Keep(_)) {
             return Err(ChainError::Mismatch(RewindError::SeveralNodes.to_string()));
         }
-        let mut undo = UndoLog::open(store.snapshot()?.as_ref(), last.height)?;
-        undo.set(config.undo, &store)?;
+        let undo = UndoLog::open(store.snapshot()?.as_ref(), last.height)?;
         let genesis = super::bundle_at(&chains, &store, 0)?
             .ok_or_else(|| ChainError::Corrupted("the first bundle is missing".into()))?
             .0;
         let shared = Arc::new(Shared::new(last));
         let (trigger, closing) = Shutdown::new();
         let helpers = Arc::new(PreparePool::new());
-        let core = Core {
+        let mut core = Core {
             chains: chains.clone(),
             state_tables,
             store: store.clone(),
@@ -75,7 +77,13 @@ impl Machine {
             closing,
             helpers: Arc::clone(&helpers),
             is_lost: false,
+            written_bytes: 0,
         };
+        core.resume_rewind().map_err(|error| match error {
+            RewindError::Chain(error) => error,
+            error => ChainError::Corrupted(error.to_string()),
+        })?;
+        core.undo.set(config.undo, &store)?;
         let thread = MachineThread::spawn(core, trigger)?;
         Ok(Arc::new(Self {
             chains,

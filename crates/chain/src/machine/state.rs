@@ -7,8 +7,9 @@ use esker_storage::{KvRead, Scope, Store, WriteSet, meta};
 
 use super::undo::delete_all;
 use crate::commitment::{StatePart, StateSummary, StateTables, compute_parts, compute_summary};
+use crate::error::ChainError;
 use crate::tables::{CHAINS, STATE, STATE_PARTS};
-use crate::{ChainError, ChainVm};
+use crate::vm::ChainVm;
 
 /// How often the progress of a scan is logged.
 const LOG_INTERVAL_MS: u64 = 5_000;

@@ -10,10 +10,9 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::core::{Attempt, Core, Decision};
 use super::{Rewound, Undo};
-use crate::{
-    Bundle, BundleId, ChainError, FinalizeError, ProposeError, RewindError, ShutdownTrigger,
-    Verdict,
-};
+use crate::bundle::{Bundle, BundleId};
+use crate::engine::{ShutdownTrigger, Verdict};
+use crate::error::{ChainError, FinalizeError, ProposeError, RewindError};
 
 /// Calls that may wait in the mailbox. Further callers wait for room.
 const MAILBOX_LEN: usize = 64;
@@ -58,6 +57,8 @@ pub(super) enum Job {
         reply: Reply<()>,
     },
     Rewind {
+        /// The last bundle, as the caller knows it; `None`: whatever it is.
+        last: Option<BundleId>,
         to: u64,
         also: WriteSet,
         reply: Reply<Result<Rewound, RewindError>>,
@@ -169,8 +170,13 @@ async fn work(core: &mut Core, job: Job) {
             core.notarize(&id);
             let _unwanted = reply.send(());
         }
-        Job::Rewind { to, also, reply } => {
-            let _unwanted = reply.send(core.rewind(to, &also));
+        Job::Rewind { last, to, also, reply } => {
+            let found = core.tree.last().id;
+            let rewound = match last.filter(|last| *last != found) {
+                Some(last) => Err(RewindError::NotLast { last, found }),
+                None => core.rewind(to, &also),
+            };
+            let _unwanted = reply.send(rewound);
         }
         Job::SetUndo { undo, reply } => {
             let _unwanted = reply.send(core.set_undo(undo));

@@ -6,8 +6,9 @@ use std::sync::Arc;
 use esker_storage::WriteSet;
 
 use super::MachineConfig;
+use crate::bundle::{Bundle, BundleId};
 use crate::tables::Position;
-use crate::{Bundle, BundleId, ExecutedBlock};
+use crate::vm::ExecutedBlock;
 
 /// What a bundle's children need of it.
 #[derive(Clone, Copy, Debug)]
@@ -63,6 +64,11 @@ impl Node {
     pub(super) fn writes(&self) -> impl DoubleEndedIterator<Item = Arc<WriteSet>> {
         let blocks = self.executed.iter().map(|(_, block)| Arc::clone(&block.writes));
         blocks.chain(std::iter::once(Arc::clone(&self.state)))
+    }
+
+    /// Bytes of all its writes.
+    pub(super) fn written_bytes(&self) -> usize {
+        self.writes().map(|set| set.size_bytes()).sum()
     }
 }
 

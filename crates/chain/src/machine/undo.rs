@@ -4,12 +4,12 @@
 use std::collections::{BTreeSet, VecDeque};
 use std::ops::ControlFlow;
 
-use esker_storage::{KvRead, KvWrite, Scope, StorageResult, Store, ValueCodec as _, WriteSet};
+use esker_storage::{KvRead, KvWrite, Scope, StorageResult, Store, WriteSet};
 
-use crate::tables::{UNDO, UndoRow};
+use crate::tables::UNDO;
 
 /// Most rows that one commit deletes, in addition to those that a bundle's own commit deletes.
-const DELETE_STEP: usize = 256;
+const DELETE_STEP: usize = 2048;
 
 /// Limits of the undo log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,6 +18,8 @@ pub struct UndoLimits {
     pub bundles: u64,
     /// Most bytes of their rows. A bundle with a larger row can't be rewound.
     pub bytes: u64,
+    /// All bundles above this height can be rewound, whatever the other limits are.
+    pub all_above: u64,
 }
 
 impl UndoLimits {
@@ -27,7 +29,12 @@ impl UndoLimits {
     /// This many bundles, and [`Self::BYTES`].
     #[must_use]
     pub const fn bundles(bundles: u64) -> Self {
-        Self { bundles, bytes: Self::BYTES }
+        Self { bundles, bytes: Self::BYTES, all_above: u64::MAX }
+    }
+
+    /// Whether a log whose oldest row is of this height has to lose it.
+    fn is_beyond(&self, oldest: u64, rows: u64, bytes: u64) -> bool {
+        oldest <= self.all_above && (rows > self.bundles || bytes > self.bytes)
     }
 }
 
@@ -101,29 +108,41 @@ impl UndoLog {
         self.rows.front().map(|(height, _)| height.saturating_sub(1))
     }
 
+    /// The height that one write of a rewind to `to` goes back to: it restores rows of at most this many bytes, or one.
+    pub(super) fn step(&self, to: u64, bytes: u64) -> u64 {
+        let (mut taken, mut total) = (0_u64, 0_u64);
+        for (height, row) in self.rows.iter().rev().take_while(|(height, _)| *height > to) {
+            total = total.saturating_add(*row);
+            if total > bytes && taken > 0 {
+                return *height;
+            }
+            taken += 1;
+        }
+        to
+    }
+
     /// Adds a bundle's row to its commit and deletes rows beyond the limits. Call [`Self::committed`] after the
     /// commit.
     pub(super) fn extend_commit(
         &self,
         height: u64,
-        row: &UndoRow,
+        row: &[u8],
         out: &mut impl KvWrite,
     ) -> Option<NewRow> {
         let Undo::Keep(limits) = self.undo else { return None };
-        let mut value = Vec::new();
-        row.encode_value(&mut value);
-        let bytes = value.len() as u64;
+        let bytes = row.len() as u64;
         let (mut rows, mut total) = (self.rows.len() as u64 + 1, self.bytes.saturating_add(bytes));
         let mut deleted = 0;
         for (oldest, bytes) in &self.rows {
-            if rows <= limits.bundles && total <= limits.bytes {
+            if !limits.is_beyond(*oldest, rows, total) {
                 break;
             }
             UNDO.delete(out, Scope::NODE, oldest);
             (rows, total, deleted) = (rows - 1, total - bytes, deleted + 1);
         }
-        if rows <= limits.bundles && total <= limits.bytes {
-            UNDO.put_bytes(out, Scope::NODE, &height, &value);
+        let oldest = self.rows.get(deleted).map_or(height, |(oldest, _)| *oldest);
+        if !limits.is_beyond(oldest, rows, total) {
+            UNDO.put_bytes(out, Scope::NODE, &height, row);
         }
         Some(NewRow { row: (height, bytes), deleted })
     }
@@ -166,7 +185,8 @@ impl UndoLog {
 
     /// Removes the oldest row if there are too many; false if not.
     fn pop_beyond(&mut self, limits: &UndoLimits) -> bool {
-        let is_beyond = self.rows.len() as u64 > limits.bundles || self.bytes > limits.bytes;
+        let Some((oldest, _)) = self.rows.front() else { return false };
+        let is_beyond = limits.is_beyond(*oldest, self.rows.len() as u64, self.bytes);
         if is_beyond {
             self.pop();
         }

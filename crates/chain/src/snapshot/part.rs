@@ -5,7 +5,7 @@ use esker_primitives::BlockId;
 use esker_storage::{KvRead, Scope, StorageError, WriteSet};
 use thiserror::Error;
 
-use crate::ChainError;
+use crate::error::ChainError;
 
 /// A table whose rows a snapshot has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -10,9 +10,11 @@ use esker_storage::{KvRead, Scope, Store};
 use thiserror::Error;
 
 use super::{PageBuilder, PartSnapshot, SnapshotTable};
+use crate::bundle::Bundle;
 use crate::commitment::{SHARED_PART, StateSummary};
+use crate::error::ChainError;
 use crate::tables::POSITION;
-use crate::{Bundle, ChainError, ChainVm};
+use crate::vm::ChainVm;
 
 /// Why a store gives no snapshot.
 #[derive(Debug, Error)]

@@ -10,12 +10,13 @@ use super::rows_hash::RowsHash;
 use super::{
     Page, PartRestore, RestoreError, SnapshotBlock, SnapshotItem, SnapshotTable, SnapshotTarget,
 };
+use crate::bundle::{Bundle, BundleId};
 use crate::commitment::{SHARED_PART, StatePart, StateSummary, StateTables};
+use crate::error::ChainError;
 use crate::tables::{
     BUNDLE_HEIGHTS, BUNDLES, BundleRecord, HISTORY_START, HistoryStart, POSITION, Position, STATE,
     STATE_PARTS, UNFINISHED,
 };
-use crate::{Bundle, BundleId, ChainError};
 
 /// Bytes of rows at which a commit begins.
 const COMMIT_BYTES: usize = 24 << 20;

@@ -9,8 +9,8 @@ use esker_primitives::ChainId;
 use esker_storage::StorageError;
 
 use super::Page;
-use crate::ChainError;
 use crate::commitment::StatePart;
+use crate::error::ChainError;
 
 /// Pages that wait for the thread.
 const BACKLOG: usize = 16;

@@ -6,9 +6,11 @@ use esker_primitives::{BlockId, ChainId};
 use esker_storage::{KvRead, PendingWrites, Scope, StorageResult, Store, WriteSet};
 
 use super::PartSnapshot;
+use crate::bundle::Bundle;
+use crate::error::ChainError;
 use crate::machine::GenesisBundle;
 use crate::tables::{BundleRecord, CHAINS, UNFINISHED};
-use crate::{Bundle, ChainError, ChainVm};
+use crate::vm::ChainVm;
 
 /// Tags of the node's scope that a join writes: the machine's and shared memory's.
 const WRITTEN_TAGS: std::ops::RangeInclusive<u8> = 0x10..=0x2f;

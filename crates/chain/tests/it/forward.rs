@@ -10,7 +10,7 @@ use bytes::Bytes;
 use esker_chain::Shutdown;
 use esker_chain::forward::{
     ForwardError, ForwardLimits, ForwardPool, ForwardedTx, Forwarding, ResubmitTask,
-    ScriptedForwarder, SourceAnswer, Submission, TxForwarder, TxKind,
+    ScriptedForwarder, SendAnswer, Submission, TxForwarder, TxKind,
 };
 use esker_primitives::clock::ManualClock;
 use esker_primitives::sync::Mutex;
@@ -88,7 +88,7 @@ impl Fixture {
         tx
     }
 
-    fn send(&self, tx: &ForwardedTx) -> SourceAnswer {
+    fn send(&self, tx: &ForwardedTx) -> SendAnswer {
         self.forwarding.reserve().unwrap().send(Submission::New, || tx.clone())
     }
 

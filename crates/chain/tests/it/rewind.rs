@@ -7,7 +7,7 @@ use esker_chain::{
     Bundle, ChainError, ChainMachine, Machine, MachineConfig, MachineEvent, ProposeError,
     RewindError, Rewound, Undo, UndoLimits, Verdict,
 };
-use esker_storage::{Entry, FailPoint, FailingStore, KvStore, MemoryStore, StorageError};
+use esker_storage::{Entry, FailPoint, FailingStore, KvStore, MemoryStore, StorageError, WriteSet};
 use proptest::prelude::*;
 
 use crate::machine::{open_with, propose};
@@ -188,7 +188,7 @@ async fn what_is_kept_is_bounded_in_bytes() {
         let key = [&UNDO_PREFIX[..], &2u64.to_be_bytes()].concat();
         reader.get(&key).unwrap().unwrap().len() as u64
     };
-    let limits = UndoLimits { bundles: 100, bytes: 3 * one };
+    let limits = UndoLimits { bytes: 3 * one, ..UndoLimits::bundles(100) };
     let config = MachineConfig { undo: Undo::Keep(limits), ..keeping(1) };
     let fixture = Fixture::new(config);
     // Of one size: each sets one register of the first chain.
@@ -208,6 +208,63 @@ async fn what_is_kept_is_bounded_in_bytes() {
     assert_eq!(fixture.machine.lowest_rewind().await.unwrap(), Some(9));
     fixture.machine.rewind(9).await.unwrap();
     assert_eq!(fixture.toys[0].get(9), None);
+}
+
+#[tokio::test]
+async fn all_bundles_above_a_height_can_be_kept() {
+    let fixture = Fixture::new(keeping(2));
+    let (_, all) = fixture.accept_all(4).await;
+    let limits = UndoLimits { bytes: 1, all_above: 3, ..UndoLimits::bundles(2) };
+    fixture.machine.set_undo(Undo::Keep(limits)).await.unwrap();
+    assert_eq!(undo_rows(fixture.kv()), [4]);
+    let (_, later) = fixture.accept_all(5).await;
+    assert_eq!(undo_rows(fixture.kv()), [4, 5, 6, 7, 8, 9]);
+    fixture.machine.rewind(5).await.unwrap();
+    assert_eq!(rows(fixture.kv()), later[1]);
+    fixture.accept_all(1).await;
+    fixture.machine.rewind(3).await.unwrap();
+    assert_eq!(rows(fixture.kv()), all[3]);
+    assert_eq!(undo_rows(fixture.kv()), Vec::<u64>::new());
+}
+
+/// A rewind of many bundles takes several writes. Whichever of them is the last before a crash, the next start ends where
+/// the rewind would have.
+#[tokio::test]
+async fn a_long_rewind_takes_several_writes_and_is_completed_after_a_crash() {
+    let config = MachineConfig { rewind_bytes: 1, ..keeping(100) };
+    let mut also = WriteSet::new();
+    also.put(b"beside", b"it");
+    for nth in 1..=7 {
+        let failing = Arc::new(FailingStore::new(Arc::new(MemoryStore::new())));
+        let fixture = Fixture::on(failing.clone(), config);
+        let (bundles, all) = fixture.accept_all(8).await;
+        let after = || {
+            let mut rows = all[2].clone();
+            rows.push((b"beside".to_vec(), b"it".to_vec()));
+            rows.sort();
+            rows
+        };
+        let mut events = fixture.machine.subscribe();
+        failing.crash_at_nth_write(nth, FailPoint::After);
+        let outcome = fixture.machine.rewind_with(2, also.clone()).await;
+        failing.clear_failures();
+        if nth == 7 {
+            let rewound = Rewound { from: 8, to: 2, bundle_id: bundles[1].id() };
+            assert_eq!(outcome.unwrap(), rewound);
+            let event = events.try_recv().unwrap();
+            assert!(matches!(event, MachineEvent::Rewound(event) if event == rewound));
+            assert!(events.try_recv().is_err());
+            assert_eq!(rows(fixture.kv()), after());
+            continue;
+        }
+        outcome.unwrap_err();
+        let fixture = fixture.reopen(config);
+        assert_eq!((fixture.machine.last_final().0, rows(fixture.kv())), (2, after()), "{nth}");
+        assert_eq!(fixture.toys[0].get(3), None);
+        fixture.accept(&[(0, 77)]).await;
+        let fixture = fixture.reopen(config);
+        assert_eq!(fixture.machine.last_final().0, 3);
+    }
 }
 
 #[tokio::test]

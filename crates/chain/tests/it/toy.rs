@@ -103,6 +103,7 @@ impl World {
             work: Arc::clone(&self.work),
             forwarding: None,
             exchange: Some(Arc::clone(&self.pools)),
+            block_waits: None,
         };
         Arc::new(Toy {
             context,

@@ -14,7 +14,7 @@ use esker_xvm::txs::{
 };
 
 use super::coins::{Chosen, Coins, Signed, transfer_input};
-use super::{ChainParams, WalletError};
+use super::{ChainParams, MAX_FEE, WalletError};
 
 /// Keys, coins and the chain that they are of.
 #[derive(Clone, Debug)]
@@ -24,6 +24,7 @@ pub struct Wallet {
     owner: ShortId,
     coins: Coins,
     now_s: u64,
+    max_fee: u64,
 }
 
 impl Wallet {
@@ -38,7 +39,13 @@ impl Wallet {
     ) -> Self {
         let owner = first.address();
         let keys = std::iter::once(first).chain(others).collect();
-        Self { params, keys, owner, coins: Coins::default(), now_s }
+        Self { params, keys, owner, coins: Coins::default(), now_s, max_fee: MAX_FEE }
+    }
+
+    /// Pays fees up to `units` of the fee asset, instead of up to [`MAX_FEE`].
+    pub fn with_max_fee(mut self, units: u64) -> Self {
+        self.max_fee = units;
+        self
     }
 
     /// The chain.
@@ -242,14 +249,15 @@ impl Wallet {
             add(&mut totals, input.asset_id, input.input.amount)?;
         }
         let own = totals.get(&self.params.fee_asset_id).copied().unwrap_or_default();
-        let fee_from_imported = own.min(self.params.tx_fee);
+        let tx_fee = self.bounded(self.params.tx_fee)?;
+        let fee_from_imported = own.min(tx_fee);
         totals.insert(self.params.fee_asset_id, own.saturating_sub(fee_from_imported));
         let outputs: Vec<TransferableOutput> = totals
             .into_iter()
             .filter(|(_, amount)| *amount > 0)
             .map(|(asset, amount)| Self::output(asset, amount, to))
             .collect();
-        let fee = self.params.tx_fee.saturating_sub(fee_from_imported);
+        let fee = tx_fee.saturating_sub(fee_from_imported);
         let (mut base, signed) = self.pay(fee, Vec::new(), &[], b"")?;
         base.outputs.extend(outputs);
         base.outputs.sort_by(TransferableOutput::cmp_encoded);
@@ -257,6 +265,14 @@ impl Wallet {
         let unsigned = UnsignedTx::Import(ImportTx { base, source_chain, imported_inputs });
         let importers = importers.into_iter().map(|who| (FxKind::Secp256k1, who)).collect();
         Ok(self.sign(unsigned, signed, importers))
+    }
+
+    /// The fee, if the wallet pays that much.
+    fn bounded(&self, fee: u64) -> Result<u64, WalletError> {
+        if fee > self.max_fee {
+            return Err(WalletError::Fee { fee, max: self.max_fee });
+        }
+        Ok(fee)
     }
 
     /// Fields of the base: coins for `outputs`, for `elsewhere` (exported outputs) and the fee, change; and who
@@ -269,7 +285,7 @@ impl Wallet {
         memo: &[u8],
     ) -> Result<(BaseTx, Vec<Vec<ShortId>>), WalletError> {
         let mut wanted = BTreeMap::new();
-        add(&mut wanted, self.params.fee_asset_id, fee)?;
+        add(&mut wanted, self.params.fee_asset_id, self.bounded(fee)?)?;
         for output in outputs.iter().chain(elsewhere) {
             add(&mut wanted, output.asset_id, output.output.amount)?;
         }

@@ -12,7 +12,7 @@ mod tests;
 
 pub use build::Wallet;
 pub use coins::Coins;
-pub use params::ChainParams;
+pub use params::{ChainParams, Expected, MAX_FEE, ParamsError};
 
 use esker_primitives::AssetId;
 
@@ -35,6 +35,14 @@ pub enum WalletError {
     /// Nothing to import is spendable with these keys.
     #[error("nothing to import")]
     NothingToImport,
+    /// The chain's fee is above what the wallet pays: [`Wallet::with_max_fee`] raises that.
+    #[error("the fee is {fee} units, and {max} are the most that the wallet pays")]
+    Fee {
+        /// The chain's fee.
+        fee: u64,
+        /// The limit.
+        max: u64,
+    },
     /// A sum exceeds 64 bits.
     #[error("overflow")]
     Overflow,

@@ -6,7 +6,7 @@ use esker_utxo::{Output, OutputOwners, TransferOutput, Utxo, UtxoId};
 use esker_xvm::txs::{InitialState, Tx, UnsignedTx};
 use esker_xvm::verify::syntactic::{self, Params};
 
-use super::{ChainParams, Wallet, WalletError};
+use super::{ChainParams, MAX_FEE, Wallet, WalletError};
 
 const FEE: u64 = 10;
 const NOW_S: u64 = 1000;
@@ -114,6 +114,40 @@ fn insufficient_funds_show_the_amounts() {
     assert_eq!(refused.unwrap_err(), wanted);
     let outputs = [u64::MAX, 1].map(|amount| Wallet::output(native(), amount, key(9).address()));
     assert_eq!(wallet.base_tx(outputs.to_vec(), b"").unwrap_err(), WalletError::Overflow);
+}
+
+/// Each builder, with the fees of an altered answer.
+#[test]
+fn fees_above_the_limit_are_not_paid() {
+    let rich = |fee| {
+        let params = ChainParams { tx_fee: fee, create_asset_fee: fee, ..params() };
+        let mint = Output::SecpMint(owners(1, 0, &[1]));
+        let mut wallet = Wallet::new(params, key(1), vec![key(2)], NOW_S);
+        wallet.add_utxos([coin(1, u64::MAX / 2, owners(1, 0, &[1]))]);
+        wallet.add_utxos([Utxo { output: mint, ..coin(2, 0, owners(1, 0, &[1])) }]);
+        wallet
+    };
+    let imported = [coin(3, u64::MAX / 2, owners(1, 0, &[1]))];
+    let to = key(9).address();
+    let build = |wallet: &Wallet| {
+        [
+            wallet.base_tx(vec![Wallet::output(native(), 1, to)], b""),
+            wallet.create_asset("Name", "SYM", 0, Vec::new()),
+            wallet.export(ChainId::ZERO, vec![Wallet::output(native(), 1, to)]),
+            wallet.import(ChainId::ZERO, &imported, to),
+            wallet.mint(native(), 1, to),
+        ]
+    };
+    for tx in build(&rich(MAX_FEE)) {
+        tx.unwrap();
+    }
+    let (fee, max) = (MAX_FEE + 1, MAX_FEE);
+    for tx in build(&rich(fee)) {
+        assert_eq!(tx.unwrap_err(), WalletError::Fee { fee, max });
+    }
+    for tx in build(&rich(fee).with_max_fee(fee)) {
+        tx.unwrap();
+    }
 }
 
 #[test]

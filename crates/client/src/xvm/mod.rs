@@ -19,6 +19,9 @@ use reply::{
     TxFee, TxIdReply, TxReply, UtxoPage, UtxosReply,
 };
 
+/// Most UTXOs of a walk.
+const MAX_UTXOS: usize = 1 << 20;
+
 /// Calls of one chain, by the specification's names.
 #[derive(Debug)]
 pub struct XvmClient {
@@ -29,7 +32,12 @@ pub struct XvmClient {
 impl XvmClient {
     /// A client of the chain with that alias or blockchain ID; nothing is sent yet.
     pub fn new(address: SocketAddr, alias_or_id: &str) -> Self {
-        Self { rpc: RpcClient::new(address), path: format!("/ext/bc/{alias_or_id}") }
+        Self::over(RpcClient::new(address), alias_or_id)
+    }
+
+    /// A client of that chain over another client.
+    pub fn over(rpc: RpcClient, alias_or_id: &str) -> Self {
+        Self { rpc, path: format!("/ext/bc/{alias_or_id}") }
     }
 
     /// Calls any method of the chain's endpoint.
@@ -141,7 +149,8 @@ impl XvmClient {
         Ok(UtxoPage { utxos, end: reply.end_index })
     }
 
-    /// All pages of `limit`, one after the other, until one is not full.
+    /// All pages of `limit`, one after the other, until one is not full. More than 2^20 UTXOs, or a page that begins where
+    /// the one before it did, are [`CallError::Unexpected`]: the node could go on without end.
     pub fn walk_utxos(
         &mut self,
         addresses: &[String],
@@ -156,6 +165,9 @@ impl XvmClient {
             all.extend(page.utxos);
             if u32::try_from(count).is_ok_and(|count| count < limit) {
                 return Ok(all);
+            }
+            if all.len() > MAX_UTXOS || start.as_ref() == Some(&page.end) {
+                return Err(CallError::Unexpected("pages of UTXOs without end".to_owned()));
             }
             start = Some(page.end);
         }

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::{Arg, ArgMatches, Command, ValueHint, value_parser};
 
 use super::BackupCommand;
+use crate::node_url::{self, NodeUrl};
 use crate::replay::dev_switch;
 
 /// The command; it accepts the flags of `esker node`.
@@ -34,6 +35,7 @@ pub(crate) fn command(flags: Vec<Arg>) -> Command {
         )
         .arg(to)
         .arg(url)
+        .arg(node_url::ca_file().requires("url"))
         .arg(rate)
         .arg(dev_switch())
         .args(flags)
@@ -43,7 +45,7 @@ pub(crate) fn command(flags: Vec<Arg>) -> Command {
 pub(crate) fn parse(given: &ArgMatches) -> BackupCommand {
     BackupCommand {
         to: given.get_one::<PathBuf>("to").cloned().unwrap_or_default(),
-        url: given.get_one::<String>("url").cloned(),
+        node: given.contains_id("url").then(|| NodeUrl::parse(given)),
         bytes_per_second: given.get_one::<u64>("bytes-per-second").copied().unwrap_or(0),
     }
 }

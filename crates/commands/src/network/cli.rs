@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::{Arg, ArgAction, ArgMatches, Command, ValueHint, value_parser};
 
 use super::{MAX_VALIDATORS, NetworkCommand, NewNetwork, NewValidator, RotateCommand};
+use crate::node_url::{self, NodeUrl};
 
 /// The command.
 pub(crate) fn command() -> Command {
@@ -124,6 +125,7 @@ fn rotate() -> Command {
         .arg(network_file("Network file of this network with the new validators"))
         .arg(height)
         .arg(url)
+        .arg(node_url::ca_file())
         .arg(out)
 }
 
@@ -155,7 +157,7 @@ pub(crate) fn parse(given: &ArgMatches) -> NetworkCommand {
         return NetworkCommand::Rotate(RotateCommand {
             network: given.get_one("network").cloned().unwrap_or_default(),
             height: given.get_one("at-height").copied().unwrap_or_default(),
-            url: given.get_one::<String>("url").cloned().unwrap_or_default(),
+            node: NodeUrl::parse(given),
             out: given.get_one("out").cloned(),
         });
     }

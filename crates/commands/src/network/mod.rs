@@ -5,6 +5,7 @@ mod cli;
 mod member;
 mod new;
 mod new_validator;
+mod ports;
 mod rotate;
 mod run;
 
@@ -109,7 +110,7 @@ pub enum NewNetworkError {
 
 impl NewNetworkError {
     /// The exit code of the process.
-    pub const fn exit_code(&self) -> u8 {
+    pub fn exit_code(&self) -> u8 {
         match self {
             Self::Ports { .. }
             | Self::Addresses { .. }
@@ -119,7 +120,7 @@ impl NewNetworkError {
             | Self::Network(_)
             | Self::NoValidators(_)
             | Self::Address(_) => exit_code::CONFIG,
-            Self::Write { .. } => exit_code::FAILURE,
+            Self::Write { error, .. } => exit_code::of_io(error),
         }
     }
 }

@@ -6,15 +6,15 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use esker_client::RpcClient;
 use esker_client::rpc::CallError;
-use esker_client::{HttpClient, RpcClient};
 use esker_node::networks::{self, Network, NetworkError};
 use esker_node::wiring::exit_code;
 use serde_json::{Value, json};
 use thiserror::Error;
 
 use super::write_new;
-use crate::node_url;
+use crate::node_url::NodeUrl;
 
 /// How long the node may take for an answer.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -39,7 +39,7 @@ pub struct RotateCommand {
     /// The first bundle that they decide.
     pub height: u64,
     /// The operator's running validator.
-    pub url: String,
+    pub node: NodeUrl,
     /// Where the agreed changes are written, for new validators.
     pub out: Option<PathBuf>,
 }
@@ -95,15 +95,14 @@ pub enum RotateError {
 
 impl RotateError {
     /// The exit code of the process.
-    pub const fn exit_code(&self) -> u8 {
+    pub fn exit_code(&self) -> u8 {
         match self {
             Self::Network(_)
             | Self::NoValidators(_)
             | Self::OtherNetwork { .. }
             | Self::Url { .. } => exit_code::CONFIG,
-            Self::NoAdmin(_) | Self::Call { .. } | Self::NotAgreed(_) | Self::Write { .. } => {
-                exit_code::FAILURE
-            }
+            Self::NoAdmin(_) | Self::Call { .. } | Self::NotAgreed(_) => exit_code::FAILURE,
+            Self::Write { error, .. } => exit_code::of_io(error),
         }
     }
 }
@@ -117,11 +116,10 @@ pub fn rotate(command: &RotateCommand) -> Result<String, RotateError> {
     if network.validators.is_empty() {
         return Err(RotateError::NoValidators(command.network.clone()));
     }
-    let url = &command.url;
-    let address = node_url::address(url, "over https call admin.approveValidators")
-        .map_err(|reason| RotateError::Url { url: url.clone(), reason })?;
-    let mut node = RpcClient::new(address);
-    *node.http() = HttpClient::new(address).with_timeout(PATIENCE);
+    let url = &command.node.url;
+    let client = command.node.client(PATIENCE);
+    let mut node =
+        RpcClient::over(client.map_err(|reason| RotateError::Url { url: url.clone(), reason })?);
     check_network(&mut node, command, &network)?;
     let members: Vec<Value> = network
         .validators
@@ -168,7 +166,7 @@ fn check_network(
     command: &RotateCommand,
     network: &Network,
 ) -> Result<(), RotateError> {
-    let url = &command.url;
+    let url = &command.node.url;
     let id: Value = node
         .call("/ext/info", "info.getNetworkID", json!({}))
         .map_err(|error| RotateError::Call { url: url.clone(), error })?;

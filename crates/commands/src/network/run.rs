@@ -12,6 +12,7 @@ use esker_node::wiring::exit_code;
 use rustix::process::{Pid, Signal, kill_process};
 use thiserror::Error;
 
+use super::ports::{Member, PortTaken};
 use super::{CONFIG_FILE, MAX_VALIDATORS, MEMBER_ARGUMENT, NodeKind, NodeName};
 use crate::signals::{Request, Signals};
 
@@ -33,6 +34,17 @@ pub enum RunNetworkError {
         .0.display()
     )]
     NoValidator(PathBuf),
+    /// The configuration of a node is none.
+    #[error("{name}: {reason}")]
+    Config {
+        /// Which.
+        name: NodeName,
+        /// The fault.
+        reason: String,
+    },
+    /// Another program has a port of the network.
+    #[error(transparent)]
+    PortTaken(#[from] PortTaken),
     /// A process can't be started.
     #[error("can't start {name}: {error}")]
     Start {
@@ -61,7 +73,8 @@ impl RunNetworkError {
     /// The exit code of the process.
     pub const fn exit_code(&self) -> u8 {
         match self {
-            Self::NoValidator(_) => exit_code::CONFIG,
+            Self::NoValidator(_) | Self::Config { .. } => exit_code::CONFIG,
+            Self::PortTaken(_) => exit_code::PORT_IN_USE,
             Self::Start { .. } | Self::Runtime(_) | Self::AllEnded | Self::Failed { .. } => {
                 exit_code::FAILURE
             }
@@ -79,7 +92,8 @@ struct Process {
 }
 
 /// Starts the nodes of a folder and passes their output on, with their numbers before it, until a signal; then
-/// stops them. One that ends by itself does not end the others.
+/// stops them. One that ends by itself does not end the others. When all that run are healthy, it prints where they are. No
+/// node starts while another program has a port of one.
 ///
 /// # Errors
 /// See [`RunNetworkError`]. No process is left.
@@ -90,9 +104,11 @@ pub fn run_network(folder: &Path) -> Result<(), RunNetworkError> {
         .map_err(RunNetworkError::Runtime)?;
     runtime.block_on(async {
         let mut signals = Signals::listen().map_err(RunNetworkError::Runtime)?;
+        let members = members(folder)?;
+        members.iter().try_for_each(Member::check_ports)?;
         let mut processes = Processes(Vec::new());
-        processes.start(folder)?;
-        processes.watch(&mut signals).await?;
+        processes.start(&members)?;
+        processes.watch(&members, &mut signals).await?;
         processes.stop(&mut signals).await
     })
 }
@@ -116,27 +132,22 @@ impl Processes {
         }
     }
 
-    fn start(&mut self, folder: &Path) -> Result<(), RunNetworkError> {
-        for kind in [NodeKind::Validator, NodeKind::Follower] {
-            for number in 1..=MAX_VALIDATORS {
-                let name = NodeName { kind, number };
-                let config = name.folder(folder).join(CONFIG_FILE);
-                if !config.is_file() {
-                    break;
-                }
-                let failed = |error| RunNetworkError::Start { name, error };
-                self.0.push(start(name, &config).map_err(failed)?);
-            }
-            if self.0.is_empty() {
-                let first = NodeName { kind, number: 1 };
-                return Err(RunNetworkError::NoValidator(first.folder(folder)));
-            }
+    fn start(&mut self, members: &[Member]) -> Result<(), RunNetworkError> {
+        for Member { name, file, .. } in members {
+            let name = *name;
+            let failed = |error| RunNetworkError::Start { name, error };
+            self.0.push(start(name, file).map_err(failed)?);
         }
         Ok(())
     }
 
-    /// Waits for a signal.
-    async fn watch(&mut self, signals: &mut Signals) -> Result<(), RunNetworkError> {
+    /// Says when the nodes are ready, and waits for a signal.
+    async fn watch(
+        &mut self,
+        members: &[Member],
+        signals: &mut Signals,
+    ) -> Result<(), RunNetworkError> {
+        let mut waiting: Option<Vec<&Member>> = Some(members.iter().collect());
         loop {
             tokio::select! {
                 request = signals.next() => if request == Request::Stop { return Ok(()) },
@@ -145,7 +156,35 @@ impl Processes {
             if self.is_over() {
                 return Err(RunNetworkError::AllEnded);
             }
+            let Some(members_left) = &mut waiting else { continue };
+            if let Some(first) = members_left.first() {
+                if self.runs(first.name) && !first.is_healthy().await {
+                    continue;
+                }
+                members_left.remove(0);
+                continue;
+            }
+            waiting = None;
+            self.print_ready(members);
         }
+    }
+
+    /// Whether the node has not ended.
+    fn runs(&self, name: NodeName) -> bool {
+        self.0.iter().any(|process| process.name == name && process.ended.is_none())
+    }
+
+    /// Prints where the nodes are that run.
+    fn print_ready(&self, members: &[Member]) {
+        let running: Vec<_> = members.iter().filter(|member| self.runs(member.name)).collect();
+        let mut text = String::from("\nThe network is ready. Requests go to\n\n");
+        for member in running {
+            text.push_str(&format!("  {:<13} {}\n", member.name.to_string(), member.url()));
+        }
+        text.push_str("\nCtrl-C stops it.\n");
+        let mut screen = io::stdout().lock();
+        // Nobody may read it any more.
+        let _written = screen.write_all(text.as_bytes()).and_then(|()| screen.flush());
     }
 
     /// Stops the nodes; kills them at a second signal, or after a minute.
@@ -192,6 +231,27 @@ impl Process {
             let _sent = kill_process(id, Signal::TERM);
         }
     }
+}
+
+/// The nodes of a folder, validators first.
+fn members(folder: &Path) -> Result<Vec<Member>, RunNetworkError> {
+    let mut members = Vec::new();
+    for kind in [NodeKind::Validator, NodeKind::Follower] {
+        for number in 1..=MAX_VALIDATORS {
+            let name = NodeName { kind, number };
+            let file = name.folder(folder).join(CONFIG_FILE);
+            if !file.is_file() {
+                break;
+            }
+            let member = Member::read(name, file);
+            members.push(member.map_err(|reason| RunNetworkError::Config { name, reason })?);
+        }
+        if members.is_empty() {
+            let first = NodeName { kind, number: 1 };
+            return Err(RunNetworkError::NoValidator(first.folder(folder)));
+        }
+    }
+    Ok(members)
 }
 
 /// Starts a node in a process group of its own: Ctrl-C reaches this process alone, which stops the nodes. Its input is a

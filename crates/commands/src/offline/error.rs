@@ -36,7 +36,7 @@ impl From<StartError> for OfflineError {
 
 impl OfflineError {
     /// The exit code of the process.
-    pub const fn exit_code(&self) -> u8 {
+    pub fn exit_code(&self) -> u8 {
         match self {
             Self::NoFolder | Self::NoData(_) => exit_code::CONFIG,
             Self::Running(_) => exit_code::FAILURE,

@@ -79,11 +79,11 @@ impl Offline {
     }
 }
 
-/// The folder; an error if it has no data.
+/// The folder; an error if it has no data, or can't be read.
 pub(crate) fn existing_folder(config: &Config) -> Result<&Path, OfflineError> {
-    match config.data_dir.as_deref() {
-        None => Err(OfflineError::NoFolder),
-        Some(path) if meta::is_store(path) => Ok(path),
-        Some(path) => Err(OfflineError::NoData(Path::to_owned(path))),
+    let path = config.data_dir.as_deref().ok_or(OfflineError::NoFolder)?;
+    match meta::is_store(path).map_err(StartError::from)? {
+        true => Ok(path),
+        false => Err(OfflineError::NoData(Path::to_owned(path))),
     }
 }

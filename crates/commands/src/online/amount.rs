@@ -3,11 +3,14 @@
 use alloy_primitives::U256;
 use thiserror::Error;
 
+use super::connection::WEI_DECIMALS;
+
 /// Most characters of an amount: 2^256 has 78 digits.
 const MAX_CHARS: usize = 100;
 
-/// Decimal places of the native asset in wei and in nano-units.
-const UNITS: [(&str, usize); 2] = [("wei", 18), ("nano", 9)];
+/// Units of the native asset, and the decimal places by which each is smaller. `gwei` stands before `wei`, with which it
+/// ends.
+const UNITS: [(&str, usize); 4] = [("gwei", 9), ("wei", 18), ("nano", 9), ("ether", 0)];
 
 /// Why a text is no amount.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
@@ -25,11 +28,12 @@ pub(super) enum AmountError {
     #[error("the amount is zero")]
     Zero,
     /// A unit of the native asset with another asset.
-    #[error("wei and nano are units of the native asset")]
+    #[error("wei, gwei, nano and ether are units of the native asset")]
     Unit,
 }
 
-/// The units of an asset with `decimals` places that a text means. `12wei` and `12nano` are amounts of the native asset.
+/// The units of an asset with `decimals` places that a text means. `12wei`, `12gwei`, `12nano` and `1.5ether`, which
+/// is a whole one, are amounts of the native asset.
 pub(super) fn parse(text: &str, decimals: u8, is_native: bool) -> Result<U256, AmountError> {
     let unit = UNITS.iter().find_map(|(name, places)| Some((text.strip_suffix(name)?, *places)));
     let (number, places) = unit.unwrap_or((text, 0));
@@ -47,7 +51,8 @@ pub(super) fn parse(text: &str, decimals: u8, is_native: bool) -> Result<U256, A
         || number.len() > MAX_CHARS
         || !is_digits(whole)
         || !is_digits(fraction)
-        || (unit.is_some() && !fraction.is_empty())
+        // There is nothing smaller.
+        || (unit.is_some_and(|(_, places)| places == usize::from(WEI_DECIMALS)) && !fraction.is_empty())
     {
         return Err(AmountError::Syntax);
     }
@@ -102,6 +107,12 @@ mod tests {
             ("12 wei", 18, units(12)),
             ("2000000000wei", 9, units(2)),
             ("3nano", 9, units(3)),
+            ("1.5ether", 9, units(1_500_000_000)),
+            ("1.5 ether", 18, units(1_500_000_000_000_000_000)),
+            ("2ether", 9, units(2_000_000_000)),
+            ("1.5gwei", 18, units(1_500_000_000)),
+            ("3gwei", 9, units(3)),
+            ("1.5gwei", 9, Err(AmountError::TooPrecise(9))),
             ("3nano", 18, units(3_000_000_000)),
             ("1wei", 9, Err(AmountError::TooPrecise(9))),
             ("1.5", 0, Err(AmountError::TooPrecise(0))),
@@ -113,6 +124,7 @@ mod tests {
             assert_eq!(parse(text, decimals, true), expected, "{text} with {decimals} places");
         }
         assert_eq!(parse("1wei", 18, false), Err(AmountError::Unit));
+        assert_eq!(parse("1ether", 18, false), Err(AmountError::Unit));
         let most = U256::MAX.to_string();
         assert_eq!(parse(&most, 0, true), Ok(U256::MAX));
         for text in [format!("{most}0"), most.clone() + ".5", "9".repeat(MAX_CHARS)] {
@@ -123,9 +135,37 @@ mod tests {
     #[test]
     fn texts_that_are_no_amounts() {
         for text in [
-            "", " ", ".", ".5", "5.", "1.2.3", "-1", "+1", "1e9", "0x10", "1,5", "1_000", " 1",
-            "1 ", "1.5wei", "wei", "nano", "NaN", "inf", "١", "１", "1\0", "1\n", "1weiwei", "-0",
+            "",
+            " ",
+            ".",
+            ".5",
+            "5.",
+            "1.2.3",
+            "-1",
+            "+1",
+            "1e9",
+            "0x10",
+            "1,5",
+            "1_000",
+            " 1",
+            "1 ",
+            "1.5wei",
+            "wei",
+            "nano",
+            "NaN",
+            "inf",
+            "١",
+            "１",
+            "1\0",
+            "1\n",
+            "1weiwei",
+            "-0",
             "1 nano ",
+            "ether",
+            "gwei",
+            "1eth",
+            "1.5.5ether",
+            "1gweiwei",
         ] {
             assert_eq!(parse(text, 18, true), Err(AmountError::Syntax), "{text:?}");
         }

@@ -4,13 +4,15 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use alloy_primitives::U256;
+use esker_client::CallError;
 use esker_client::xvm::reply::PageIndex;
-use esker_primitives::{Decode as _, hexfmt};
+use esker_primitives::{Decode as _, address, hexfmt};
 use esker_utxo::Utxo;
 use serde::Deserialize;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::connection::{Asset, Connection};
+use super::key::{development_accounts, no_account};
 use super::target::{C, Target};
 use super::{OnlineError, amount};
 
@@ -32,6 +34,9 @@ pub(super) fn run(
     asset: Option<&str>,
     as_json: bool,
 ) -> Result<String, OnlineError> {
+    if !address.is_empty() && address.bytes().all(|byte| byte.is_ascii_digit()) {
+        return of_account(node, address, asset, as_json);
+    }
     let target = Target::parse("ADDRESS", address)?;
     let argument = |name, text: &str, reason: &str| OnlineError::Argument {
         name,
@@ -75,6 +80,38 @@ pub(super) fn run(
         }
     };
     Ok(output(address, &chain, kind, &balances, as_json))
+}
+
+/// What a development account has on the C-Chain and on the X-Chain. The document is that of its address on the
+/// C-Chain, and `xChain` in it that of the X-Chain.
+fn of_account(
+    node: &mut Connection,
+    number: &str,
+    asset: Option<&str>,
+    as_json: bool,
+) -> Result<String, OnlineError> {
+    let accounts = development_accounts(node)?;
+    let index = number.parse::<usize>().unwrap_or(usize::MAX);
+    let account = accounts.get(index).ok_or_else(|| no_account("ADDRESS", number, &accounts))?;
+    let x = address::format("X", node.address_prefix()?, &account.address());
+    let c = account.c_address().to_string();
+    // An EVM account has the native asset alone.
+    let is_native = match asset {
+        Some(name) => node.asset("X", Some(name))?.is_native,
+        None => true,
+    };
+    let x_out = run(node, &x, asset, as_json)?;
+    if !is_native {
+        return Ok(x_out);
+    }
+    let c_out = run(node, &c, asset, as_json)?;
+    if !as_json {
+        return Ok(format!("{c}\n{c_out}{x}\n{x_out}"));
+    }
+    let document = |out: &str| serde_json::from_str::<Value>(out).unwrap_or_default();
+    let mut both = document(&c_out);
+    both["xChain"] = document(&x_out);
+    Ok(format!("{both}\n"))
 }
 
 fn output(
@@ -158,6 +195,10 @@ fn exported(node: &mut Connection, address: &str) -> Result<Vec<(Asset, U256)>, 
         }
         if page.utxos.len() < PAGE {
             break;
+        }
+        if params["startIndex"]["utxo"] == page.end.utxo.as_str() {
+            let error = CallError::Unexpected("pages of UTXOs without end".to_owned());
+            return Err(OnlineError::Call { method: METHOD.to_owned(), error });
         }
         params["startIndex"] = json!({"address": page.end.address, "utxo": page.end.utxo});
     }

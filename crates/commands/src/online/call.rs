@@ -1,6 +1,6 @@
 //! `esker call`: any method.
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value};
 
 use super::OnlineError;
 use super::connection::Connection;
@@ -11,8 +11,8 @@ use super::target::C;
 pub(super) struct Call {
     /// The method's full name.
     pub(super) method: String,
-    /// Its parameters as JSON; none without.
-    pub(super) params: Option<String>,
+    /// Its parameters, as the user wrote them.
+    pub(super) params: Vec<String>,
     /// The chain, for methods of a chain.
     pub(super) chain: Option<String>,
     /// The endpoint, instead of the one of the name.
@@ -42,14 +42,55 @@ pub(super) fn run(
             return Err(argument("METHOD", method, reason.to_owned()));
         }
     };
-    let params: Value = match params {
-        Some(text) => serde_json::from_str(text)
-            .map_err(|error| argument("PARAMS", text, format!("not JSON: {error}")))?,
-        None if method.contains('.') => json!({}),
-        None => json!([]),
+    let params = match method.contains('.') {
+        true => named_params(params),
+        false => listed_params(params),
     };
+    let params = params.map_err(|(text, reason)| argument("PARAMS", &text, reason))?;
     let result: Value = node.call(&path, method, params)?;
     Ok(if as_json { format!("{result}\n") } else { format!("{result:#}\n") })
+}
+
+/// Why a word is no parameter.
+type BadWord = (String, String);
+
+/// The parameters of a method that takes a list: the list itself, or its members, one a word.
+fn listed_params(words: &[String]) -> Result<Value, BadWord> {
+    let mut members = words.iter().map(|word| member(word)).collect::<Result<Vec<_>, _>>()?;
+    match members.as_slice() {
+        [Value::Array(_)] => Ok(members.remove(0)),
+        _ => Ok(Value::Array(members)),
+    }
+}
+
+/// The parameters of a method that takes an object: the object itself, or its members, each a word `name=value`.
+fn named_params(words: &[String]) -> Result<Value, BadWord> {
+    if let [word] = words
+        && word.trim_start().starts_with(['{', '['])
+    {
+        return member(word);
+    }
+    let mut members = Map::new();
+    for word in words {
+        let fault = |reason: &str| (word.clone(), reason.to_owned());
+        let expected = "expected a JSON object, or words such as height=7";
+        let (name, value) = word.split_once('=').ok_or_else(|| fault(expected))?;
+        if members.insert(name.to_owned(), member(value)?).is_some() {
+            return Err(fault("it was given twice"));
+        }
+    }
+    Ok(Value::Object(members))
+}
+
+/// A word: JSON, or else its text, which needs no quotes.
+fn member(word: &str) -> Result<Value, BadWord> {
+    match serde_json::from_str(word) {
+        Ok(value) => Ok(value),
+        Err(error) if word.trim_start().starts_with(['{', '[', '"']) => {
+            Err((word.to_owned(), format!("not JSON: {error}")))
+        }
+        Err(_) => Ok(Value::String(word.to_owned())),
+    }
 }
 
 /// The path that serves a method, by its namespace.
@@ -76,7 +117,57 @@ fn endpoint(method: &str, chain: Option<&str>) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
+
+    #[test]
+    fn words_are_parameters() {
+        let words =
+            |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
+        for (given, expected) in [
+            (&[][..], json!([])),
+            (&[r#"["0xa1","latest"]"#], json!(["0xa1", "latest"])),
+            (&["0xa1", "latest"], json!(["0xa1", "latest"])),
+            (&["5", "true"], json!([5, true])),
+            (&["\"5\"", "null"], json!(["5", null])),
+            (&[r#"{"to":"0xa1"}"#, "latest"], json!([{"to": "0xa1"}, "latest"])),
+            (&[r#"{"to":"0xa1"}"#], json!([{"to": "0xa1"}])),
+            (&["[1]", "[2]"], json!([[1], [2]])),
+            (&["[[1]]"], json!([[1]])),
+            (&["", "a b"], json!(["", "a b"])),
+        ] {
+            assert_eq!(listed_params(&words(given)), Ok(expected), "{given:?}");
+        }
+        for (given, expected) in [
+            (&[][..], json!({})),
+            (&[r#"{"height":"7"}"#], json!({"height": "7"})),
+            (&["height=7"], json!({"height": 7})),
+            (
+                &["address=X-local1", "assetID=NAT"],
+                json!({"address": "X-local1", "assetID": "NAT"}),
+            ),
+            (
+                &["addresses=[\"a\"]", "a=b=c", "e="],
+                json!({"addresses": ["a"], "a": "b=c", "e": ""}),
+            ),
+            (&["[{}]"], json!([{}])),
+        ] {
+            assert_eq!(named_params(&words(given)), Ok(expected), "{given:?}");
+        }
+        for (given, reason) in [("{", "not JSON"), ("[1", "not JSON"), ("\"a", "not JSON")] {
+            assert!(listed_params(&words(&[given])).unwrap_err().1.contains(reason), "{given}");
+        }
+        for (given, reason) in [
+            (&["7"][..], "words such as height=7"),
+            (&["{"], "not JSON"),
+            (&["a=1", "a=2"], "twice"),
+            (&["{}", "a=1"], "words such as"),
+            (&["a={"], "not JSON"),
+        ] {
+            assert!(named_params(&words(given)).unwrap_err().1.contains(reason), "{given:?}");
+        }
+    }
 
     #[test]
     fn endpoints_of_methods() {

@@ -4,7 +4,9 @@ use std::path::PathBuf;
 
 use clap::{Arg, ArgAction, ArgGroup, ArgMatches, Command, ValueHint, value_parser};
 
+use super::terms::{MAX_FEE, Terms};
 use super::{Action, Call, Forms, OnlineCommand, Order, Signer, SnapshotAction, TimeAction};
+use crate::node_url::{self, NodeUrl};
 
 /// The development node's address.
 const DEFAULT_URL: &str = "http://127.0.0.1:9650";
@@ -45,7 +47,8 @@ fn common(command: Command) -> Command {
         .default_value(DEFAULT_URL)
         .global(is_global)
         .help("The running node");
-    command.arg(url).arg(json().global(is_global))
+    let ca_file = node_url::ca_file().global(is_global);
+    command.arg(url).arg(ca_file).arg(json().global(is_global))
 }
 
 fn json() -> Arg {
@@ -81,6 +84,29 @@ fn required(name: &'static str, value_name: &'static str, help: &'static str) ->
     Arg::new(name).value_name(value_name).required(true).help(help)
 }
 
+/// What a payment may cost, and the network that it is signed for.
+fn terms(command: Command) -> Command {
+    let network = Arg::new("network")
+        .long("network")
+        .value_name("NETWORK")
+        .help("The network to pay on: main, test, local, dev, a number, or a network file");
+    let chain_id = Arg::new("chain-id")
+        .long("chain-id")
+        .value_name("N")
+        .value_parser(value_parser!(u64).range(1..))
+        .help("The EVM chain ID of the chain to pay on");
+    let max_fee = Arg::new("max-fee")
+        .long("max-fee")
+        .value_name("COINS")
+        .default_value(MAX_FEE)
+        .help("The greatest fee that is paid");
+    let yes = Arg::new("yes")
+        .long("yes")
+        .action(ArgAction::SetTrue)
+        .help("Pay a fee above one coin without a question");
+    command.arg(network).arg(chain_id).arg(max_fee).arg(yes)
+}
+
 fn number(name: &'static str, value_name: &'static str, help: &'static str) -> Arg {
     required(name, value_name, help).value_parser(value_parser!(u64))
 }
@@ -101,16 +127,18 @@ fn transfer() -> Command {
         .long_about(
             "Pay on the X-Chain (to X-..) or the C-Chain (to 0x..), and wait until it is accepted. The key signs here \
              and is not sent. It is that of a development account, of --private-key-file, or of the environment variable \
-             ESKER_PRIVATE_KEY; --from and --private-key-file override the variable.",
+             ESKER_PRIVATE_KEY; --from and --private-key-file override the variable. A node's word decides neither the \
+             network nor a high fee: another network than a development one is named by --network, --chain-id or the \
+             address, or confirmed once on the terminal.",
         )
-        .arg(required("amount", "AMOUNT", "How much: 1.5, or 5nano or 5wei of the native asset"))
+        .arg(required("amount", "AMOUNT", "How much: 1.5, or 1.5ether, 5nano, 5gwei or 5wei of the native asset"))
         .arg(required("to", "TO", "Who gets it: X-.. or 0x.."))
         .arg(from)
         .arg(key_file())
         .arg(asset())
         .arg(chain)
         .arg(timeout());
-    common(command)
+    common(terms(command))
 }
 
 fn balance() -> Command {
@@ -120,7 +148,7 @@ fn balance() -> Command {
             "Show what an address has: all assets of X-.., the native asset of 0x.., and of C-.. what was exported to it \
              and is not imported yet.",
         )
-        .arg(required("address", "ADDRESS", "X-.., C-.. or 0x.."))
+        .arg(required("address", "ADDRESS", "X-.., C-.. or 0x.., or the number of a development account"))
         .arg(asset());
     common(command)
 }
@@ -146,27 +174,34 @@ fn faucet() -> Command {
         .value_name("AMOUNT")
         .default_value("100")
         .help("How much of the native asset");
-    common(
+    common(terms(
         Command::new("faucet")
             .about("Give an address native units, on a development node")
             .arg(required("to", "ADDRESS", "Who gets it: X-.. or 0x.."))
             .arg(amount)
             .arg(timeout()),
-    )
+    ))
 }
 
 fn time() -> Command {
-    let increase = Command::new("increase")
-        .about("Move the clock forward")
-        .arg(number("seconds", "SECONDS", "How far"));
-    let set = Command::new("set").about("Set the clock, which runs on from there").arg(number(
-        "time",
-        "UNIX",
-        "Unix seconds, not before the last block of any chain",
+    let increase = Command::new("increase").about("Move the clock forward").arg(required(
+        "duration",
+        "DURATION",
+        "How far: seconds, or 90s, 1h30m, 2d",
     ));
+    let set = Command::new("set").about("Set the clock, which runs on from there").arg(required(
+        "time",
+        "TIME",
+        "Unix seconds, 2030-01-01 or 2030-01-01T12:30:00Z; not before the last block of any chain",
+    ));
+    let either = Arg::new("move")
+        .value_name("TIME")
+        .allow_hyphen_values(true)
+        .help("Move the clock: forward by +1h, or to 2030-01-01");
     common(
         Command::new("time")
             .about("Show or move the clock of a development node")
+            .arg(either)
             .subcommand(Command::new("get").about("Show the clock"))
             .subcommand(increase)
             .subcommand(set),
@@ -209,7 +244,11 @@ fn snapshot() -> Command {
 fn call() -> Command {
     let params = Arg::new("params")
         .value_name("PARAMS")
-        .help("Parameters as JSON: an object for names with a point, a list for others");
+        .num_args(0..)
+        .help(
+            "Parameters: one JSON object (names with a point) or list (others), or words: name=value for an object, values \
+             for a list; each is JSON or else a text",
+        );
     let chain = Arg::new("chain")
         .long("chain")
         .value_name("CHAIN")
@@ -280,12 +319,20 @@ pub(crate) fn parse(name: &str, given: &ArgMatches) -> OnlineCommand {
     let plain = |name: &str| text(name).unwrap_or_default();
     let count =
         |given: &ArgMatches, name: &str| given.get_one::<u64>(name).copied().unwrap_or_default();
+    let word =
+        |given: &ArgMatches, name: &str| given.get_one::<String>(name).cloned().unwrap_or_default();
     let order = || Order {
         amount: plain("amount"),
         to: plain("to"),
         asset: None,
         chain: None,
         timeout_s: count(given, "timeout"),
+        terms: Terms {
+            network: text("network"),
+            chain_id: given.get_one("chain-id").copied(),
+            max_fee: plain("max-fee"),
+            yes: given.get_flag("yes"),
+        },
     };
     let action = match name {
         "transfer" => Action::Transfer {
@@ -302,13 +349,14 @@ pub(crate) fn parse(name: &str, given: &ArgMatches) -> OnlineCommand {
             Action::Mine { blocks: count(given, "blocks"), interval_s: count(given, "interval") }
         }
         "time" => Action::Time(match given.subcommand() {
-            Some(("increase", given)) => TimeAction::Increase(count(given, "seconds")),
-            Some(("set", given)) => TimeAction::Set(count(given, "time")),
-            _ => TimeAction::Get,
+            Some(("increase", given)) => TimeAction::Increase(word(given, "duration")),
+            Some(("set", given)) => TimeAction::Set(word(given, "time")),
+            Some(_) => TimeAction::Get,
+            None => text("move").map_or(TimeAction::Get, TimeAction::Move),
         }),
         "call" => Action::Call(Call {
             method: plain("method"),
-            params: text("params"),
+            params: given.get_many("params").unwrap_or_default().cloned().collect(),
             chain: text("chain"),
             path: text("path"),
         }),
@@ -328,11 +376,7 @@ pub(crate) fn parse(name: &str, given: &ArgMatches) -> OnlineCommand {
     };
     // Arguments of a command may stand behind its subcommand.
     let inner = given.subcommand().map_or(given, |(_, inner)| inner);
-    OnlineCommand {
-        url: inner.try_get_one::<String>("url").ok().flatten().cloned().unwrap_or_default(),
-        json: inner.get_flag("json"),
-        action,
-    }
+    OnlineCommand { node: NodeUrl::parse(inner), json: inner.get_flag("json"), action }
 }
 
 #[cfg(test)]

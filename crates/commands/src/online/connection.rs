@@ -1,6 +1,5 @@
 //! The running node that a command works with.
 
-use std::net::SocketAddr;
 use std::time::Duration;
 
 use alloy_primitives::U256;
@@ -12,7 +11,7 @@ use serde_json::{Value, json};
 
 use super::OnlineError;
 use super::target::C;
-use crate::node_url;
+use crate::node_url::NodeUrl;
 
 /// How long the node may take for an answer.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -23,14 +22,17 @@ const NO_SERVICE: &str = "rpc: can't find service";
 /// The asset of fees on the asset VM's chains, and of balances on EVM chains.
 pub(super) const NATIVE: &str = "NAT";
 
+/// Decimal places of the native asset on chains of the asset VM.
+pub(super) const NANO_DECIMALS: u8 = 9;
+
 /// Decimal places of the native asset on EVM chains.
 pub(super) const WEI_DECIMALS: u8 = 18;
 
 /// A running node.
 #[derive(Debug)]
 pub(super) struct Connection {
-    url: String,
-    address: SocketAddr,
+    url: NodeUrl,
+    http: HttpClient,
     rpc: RpcClient,
 }
 
@@ -47,30 +49,43 @@ pub(super) struct Asset {
 
 impl Connection {
     /// A connection to the node at `url`; nothing is sent yet.
-    pub(super) fn new(url: &str) -> Result<Self, OnlineError> {
-        let address = node_url::address(url, "for a node with HTTPS use curl")
-            .map_err(|reason| OnlineError::Url { url: url.to_owned(), reason })?;
-        let connection = Self { url: url.to_owned(), address, rpc: RpcClient::new(address) };
-        Ok(connection.with_patience(PATIENCE))
+    pub(super) fn new(url: &NodeUrl) -> Result<Self, OnlineError> {
+        let http = url
+            .client(PATIENCE)
+            .map_err(|reason| OnlineError::Url { url: url.url.clone(), reason })?;
+        Ok(Self { url: url.clone(), rpc: RpcClient::over(http.clone()), http })
     }
 
     /// Lets the node take so long for an answer.
     pub(super) fn with_patience(mut self, patience: Duration) -> Self {
-        *self.rpc.http() = HttpClient::new(self.address).with_timeout(patience);
+        self.http = self.http.with_timeout(patience);
+        self.rpc = RpcClient::over(self.http.clone());
         self
     }
 
+    /// The node's address, as given.
     pub(super) fn url(&self) -> &str {
-        &self.url
+        &self.url.url
     }
 
-    pub(super) const fn address(&self) -> SocketAddr {
-        self.address
+    /// The node's address in a form that can be compared.
+    pub(super) fn normal_url(&self) -> String {
+        self.url.normal()
+    }
+
+    /// Whether the node is on this machine.
+    pub(super) fn is_loopback(&self) -> bool {
+        self.http.addresses().iter().all(|address| address.ip().to_canonical().is_loopback())
+    }
+
+    /// The HTTP client, for typed calls.
+    pub(super) const fn http(&self) -> &HttpClient {
+        &self.http
     }
 
     /// Calls of an asset-VM chain.
     pub(super) fn asset_chain(&self, alias: &str) -> XvmClient {
-        XvmClient::new(self.address, alias)
+        XvmClient::over(RpcClient::over(self.http.clone()), alias)
     }
 
     /// Calls a method at a path.
@@ -104,7 +119,7 @@ impl Connection {
             OnlineError::Call { error: CallError::Rpc { message, .. }, .. }
                 if message.starts_with(NO_SERVICE) =>
             {
-                OnlineError::NotDevelopment(self.url.clone())
+                OnlineError::NotDevelopment(self.url().to_owned())
             }
             other => other,
         })
@@ -137,7 +152,8 @@ impl Connection {
         id.map(network::hrp).ok_or_else(|| unexpected("info.getNetworkID", &reply))
     }
 
-    /// An asset of an asset-VM chain by ID or alias; the native one without.
+    /// An asset of an asset-VM chain by ID or alias; the native one without. The node's word, but for the native asset's
+    /// decimal places and an ID that was asked for.
     pub(super) fn asset(&mut self, alias: &str, name: Option<&str>) -> Result<Asset, OnlineError> {
         let path = format!("/ext/bc/{alias}");
         let mut describe = |name: &str| -> Result<Value, OnlineError> {
@@ -151,12 +167,18 @@ impl Connection {
         let decimals = found["denomination"].as_str().and_then(|text| text.parse().ok());
         let id = found["assetID"].as_str().and_then(|text| text.parse().ok());
         match (id, decimals) {
-            (Some(id), Some(decimals)) => Ok(Asset {
-                id: Some(id),
-                symbol: found["symbol"].as_str().unwrap_or_default().to_owned(),
-                decimals,
-                is_native: found["assetID"] == native["assetID"],
-            }),
+            (Some(id), Some(decimals)) if is_asked_for(name, &id) => {
+                let is_native = found["assetID"] == native["assetID"];
+                let symbol = match is_native {
+                    // Each network has its own there.
+                    true if decimals != NANO_DECIMALS => {
+                        return Err(unexpected("xvm.getAssetDescription", &found));
+                    }
+                    true => NATIVE.to_owned(),
+                    false => found["symbol"].as_str().unwrap_or_default().to_owned(),
+                };
+                Ok(Asset { id: Some(id), symbol, decimals, is_native })
+            }
             _ => Err(unexpected("xvm.getAssetDescription", &found)),
         }
     }
@@ -183,10 +205,10 @@ impl Connection {
     pub(super) fn error(&self, path: &str, method: &str, error: CallError) -> OnlineError {
         match error {
             CallError::Http(error) => {
-                OnlineError::Unreachable { url: self.url.clone(), error: error.to_string() }
+                OnlineError::Unreachable { url: self.url().to_owned(), error: error.to_string() }
             }
             CallError::Status { status: 404, .. } => {
-                OnlineError::NotServed { url: self.url.clone(), path: path.to_owned() }
+                OnlineError::NotServed { url: self.url().to_owned(), path: path.to_owned() }
             }
             error => OnlineError::Call { method: method.to_owned(), error },
         }
@@ -196,6 +218,11 @@ impl Connection {
     pub(super) fn xvm_error(&self, alias: &str, method: &str, error: CallError) -> OnlineError {
         self.error(&format!("/ext/bc/{alias}"), &format!("xvm.{method}"), error)
     }
+}
+
+/// Whether an asset is that of the name, if the name is an ID.
+fn is_asked_for(name: Option<&str>, id: &AssetId) -> bool {
+    name.and_then(|name| name.parse::<AssetId>().ok()).is_none_or(|asked| asked == *id)
 }
 
 /// A reply without what the method replies.

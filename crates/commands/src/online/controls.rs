@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 
 use super::connection::{Connection, unexpected};
 use super::target::C;
+use super::times::{self, Move};
 use super::{OnlineError, SnapshotAction, TimeAction};
 
 /// How long the node may make blocks.
@@ -17,15 +18,15 @@ const MINING: Duration = Duration::from_secs(600);
 /// Executes `esker time` and returns its output.
 pub(super) fn time(
     node: &mut Connection,
-    action: TimeAction,
+    action: &TimeAction,
     as_json: bool,
 ) -> Result<String, OnlineError> {
-    let seconds = match action {
-        TimeAction::Get => node.development_time()?,
-        TimeAction::Increase(seconds) => {
+    let seconds = match times::parse(action)? {
+        None => node.development_time()?,
+        Some(Move::By(seconds)) => {
             node.clock("dev.increaseTime", json!({"seconds": seconds.to_string()}))?
         }
-        TimeAction::Set(time) => {
+        Some(Move::To(time)) => {
             node.clock("dev.setTime", json!({"timestamp": time.to_string()}))?
         }
     };

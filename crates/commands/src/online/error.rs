@@ -71,6 +71,9 @@ pub enum OnlineError {
         /// What to do.
         hint: &'static str,
     },
+    /// The user must say what network it is, or confirm a fee, and there is no terminal to ask.
+    #[error("{0}")]
+    Unnamed(String),
     /// The command can't be done.
     #[error("{0}")]
     Refused(String),
@@ -80,7 +83,9 @@ impl OnlineError {
     /// The exit code of the process.
     pub const fn exit_code(&self) -> u8 {
         match self {
-            Self::Url { .. } | Self::Argument { .. } | Self::Key(_) => exit_code::CONFIG,
+            Self::Url { .. } | Self::Argument { .. } | Self::Key(_) | Self::Unnamed(_) => {
+                exit_code::CONFIG
+            }
             Self::Unreachable { .. }
             | Self::Call { .. }
             | Self::NotServed { .. }

@@ -5,7 +5,8 @@ use std::path::PathBuf;
 
 use alloy_primitives::Address;
 use esker_node::networks::Preset;
-use esker_primitives::{ShortId, address, hash, network};
+use esker_primitives::keys::address_of;
+use esker_primitives::{ShortId, address, network};
 use secp256k1::PublicKey;
 use serde_json::json;
 
@@ -107,7 +108,7 @@ fn known(forms: &Forms) -> Result<Known, OnlineError> {
                 .map_err(|error| OnlineError::Key(error.to_string()))?
         }
     };
-    let short = hash::address_of(&key.serialize());
+    let short = address_of(&key.serialize());
     let evm = Address::from_raw_public_key(&key.serialize_uncompressed()[1..]);
     Ok(Known { prefix, short: Some(short), evm: Some(evm) })
 }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use alloy_primitives::Address;
 use esker_node::networks::accounts::Account;
 use esker_node::networks::{DEV_COUNTS, DevOptions, dev_network};
-use esker_primitives::PrivateKey;
+use esker_primitives::{PrivateKey, check_secret};
 use serde_json::json;
 use zeroize::Zeroizing;
 
@@ -16,6 +16,9 @@ use super::target::C;
 
 /// The variable with a private key.
 pub(super) const KEY_VARIABLE: &str = "ESKER_PRIVATE_KEY";
+
+/// The variable with another mnemonic of the development accounts.
+const MNEMONIC_VARIABLE: &str = "ESKER_MNEMONIC";
 
 /// Most bytes of a file with a key.
 const MAX_FILE_BYTES: u64 = 1024;
@@ -29,16 +32,25 @@ pub struct Signer {
     pub private_key_file: Option<PathBuf>,
 }
 
+/// A key that signs.
+#[derive(Clone, Debug)]
+pub(super) struct SigningKey {
+    pub(super) key: PrivateKey,
+    /// Everybody has it: that of a development account of the usual mnemonic, or the well-known one.
+    pub(super) is_public: bool,
+}
+
 impl Signer {
     /// The key: of the file, else of the account, else of the variable, else of the first account.
-    pub(super) fn key(&self, node: &mut Connection) -> Result<PrivateKey, OnlineError> {
+    pub(super) fn key(&self, node: &mut Connection) -> Result<SigningKey, OnlineError> {
+        let private = |key| SigningKey { key, is_public: false };
         if let Some(path) = &self.private_key_file {
-            return read_key_file(path);
+            return read_key_file(path).map(private);
         }
         if self.from.is_none()
             && let Some(key) = key_of_environment()?
         {
-            return Ok(key);
+            return Ok(private(key));
         }
         let number = self.from.unwrap_or(0);
         let accounts = development_accounts(node).map_err(|error| match error {
@@ -48,15 +60,23 @@ impl Signer {
             other => other,
         })?;
         let index = usize::try_from(number).unwrap_or(usize::MAX);
-        let account = accounts.get(index).ok_or_else(|| OnlineError::Argument {
-            name: "--from",
-            text: number.to_string(),
-            reason: format!(
-                "the node has the accounts 0 to {}: see `esker accounts`",
-                accounts.len().saturating_sub(1)
-            ),
-        })?;
-        Ok(account.key().clone())
+        let account = accounts
+            .get(index)
+            .ok_or_else(|| no_account("--from", &number.to_string(), &accounts))?;
+        let is_public = variable(MNEMONIC_VARIABLE).is_none();
+        Ok(SigningKey { key: account.key().clone(), is_public })
+    }
+}
+
+/// The error of a number that no account has.
+pub(super) fn no_account(name: &'static str, text: &str, accounts: &[Account]) -> OnlineError {
+    OnlineError::Argument {
+        name,
+        text: esker_primitives::excerpt(text).into_owned(),
+        reason: format!(
+            "the node has the accounts 0 to {}: see `esker accounts`",
+            accounts.len().saturating_sub(1)
+        ),
     }
 }
 
@@ -65,7 +85,7 @@ impl Signer {
 pub(super) fn development_accounts(node: &mut Connection) -> Result<Vec<Account>, OnlineError> {
     node.development_time()?;
     let held: Vec<Address> = node.evm(C, "evm_accounts", json!([]))?;
-    let (mnemonic, path) = (variable("ESKER_MNEMONIC"), variable("ESKER_DERIVATION_PATH"));
+    let (mnemonic, path) = (variable(MNEMONIC_VARIABLE), variable("ESKER_DERIVATION_PATH"));
     let count = u64::try_from(held.len()).unwrap_or(u64::MAX);
     let options = DevOptions {
         count: Some(count.clamp(*DEV_COUNTS.start(), *DEV_COUNTS.end())),
@@ -100,7 +120,9 @@ pub(super) fn key_of_environment() -> Result<Option<PrivateKey>, OnlineError> {
 pub(super) fn read_key_file(path: &Path) -> Result<PrivateKey, OnlineError> {
     let fault =
         |why: String| OnlineError::Key(format!("--private-key-file {}: {why}", path.display()));
+    // Also a pipe, such as that of a command that decrypts the key.
     let file = std::fs::File::open(path).map_err(|error| fault(error.to_string()))?;
+    check_secret(&file).map_err(|error| fault(error.to_string()))?;
     let mut bytes = Zeroizing::new(Vec::with_capacity(MAX_FILE_BYTES as usize));
     let limited = &mut std::io::Read::take(file, MAX_FILE_BYTES);
     std::io::Read::read_to_end(limited, &mut bytes).map_err(|error| fault(error.to_string()))?;
@@ -126,6 +148,9 @@ fn parse_key(text: &str) -> Result<PrivateKey, &'static str> {
 
 #[cfg(test)]
 mod tests {
+    use std::fs::Permissions;
+    use std::os::unix::fs::PermissionsExt as _;
+
     use esker_node::networks::accounts::well_known;
 
     use super::*;
@@ -153,6 +178,13 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("key");
         std::fs::write(&path, format!("0x{HEX}\n")).unwrap();
+        let set_mode =
+            |mode| std::fs::set_permissions(&path, Permissions::from_mode(mode)).unwrap();
+        set_mode(0o644);
+        let refused = read_key_file(&path).unwrap_err();
+        assert_eq!(refused.exit_code(), 2);
+        assert!(refused.to_string().contains("(mode 0644): give it mode 0600"), "{refused}");
+        set_mode(0o600);
         assert!(read_key_file(&path).is_ok_and(|key| key == *well_known().key()));
         for content in [&b"\xff"[..], &[b'1'; 5000], b"secret words"] {
             std::fs::write(&path, content).unwrap();

@@ -13,25 +13,30 @@ mod controls;
 mod error;
 mod forms;
 mod key;
+mod known;
 mod pay;
 mod target;
+mod terms;
+mod times;
 mod transaction;
 
 pub(crate) use cli::{commands, is_command, parse};
 pub use error::OnlineError;
 pub use key::Signer;
 
+use crate::node_url::NodeUrl;
 use call::Call;
 use connection::Connection;
 use esker_node::networks::accounts::well_known;
 use forms::Forms;
+use key::SigningKey;
 use pay::Order;
 
 /// A parsed command.
 #[derive(Clone, Debug)]
 pub struct OnlineCommand {
     /// The running node; empty for a command that calls none.
-    pub url: String,
+    pub node: NodeUrl,
     /// Print JSON.
     pub json: bool,
     action: Action,
@@ -53,13 +58,15 @@ enum Action {
 }
 
 /// What to do with a development node's clock.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 enum TimeAction {
     Get,
-    /// By seconds.
-    Increase(u64),
-    /// To Unix seconds.
-    Set(u64),
+    /// By a duration, as the user wrote it.
+    Increase(String),
+    /// To a time, as the user wrote it.
+    Set(String),
+    /// By a duration or to a time.
+    Move(String),
 }
 
 /// What to do with a development node's snapshots.
@@ -75,7 +82,7 @@ enum SnapshotAction {
 /// # Errors
 /// The command is not done, unless the error is a timeout.
 pub fn run(command: &OnlineCommand) -> Result<String, OnlineError> {
-    let OnlineCommand { url, json, action } = command;
+    let OnlineCommand { node: url, json, action } = command;
     let node = || Connection::new(url);
     match action {
         Action::Transfer { order, signer } => {
@@ -84,14 +91,14 @@ pub fn run(command: &OnlineCommand) -> Result<String, OnlineError> {
         Action::Faucet(order) => {
             let mut node = node()?;
             node.development_time()?;
-            let key = well_known().key().clone();
+            let key = SigningKey { key: well_known().key().clone(), is_public: true };
             Ok(pay::pay(&mut node, |_| Ok(key), order)?.output(*json))
         }
         Action::Balance { address, asset } => {
             balance::run(&mut node()?, address, asset.as_deref(), *json)
         }
         Action::Accounts { private_keys } => accounts::run(&mut node()?, *private_keys, *json),
-        Action::Time(action) => controls::time(&mut node()?, *action, *json),
+        Action::Time(action) => controls::time(&mut node()?, action, *json),
         Action::Mine { blocks, interval_s } => controls::mine(node()?, *blocks, *interval_s, *json),
         Action::Snapshot(action) => controls::snapshot(&mut node()?, *action, *json),
         Action::Call(call) => call::run(&mut node()?, call, *json),

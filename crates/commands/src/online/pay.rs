@@ -6,16 +6,20 @@ use std::time::{Duration, Instant};
 
 use alloy_consensus::{TxEip1559, TypedTransaction};
 use alloy_eips::Encodable2718 as _;
-use alloy_primitives::{Address, Bytes, TxKind, U64, U256, hex};
-use esker_client::{CallError, ChainParams, Wallet, WalletError, XvmClient};
+use alloy_primitives::{Address, B256, Bytes, TxKind, U64, U256, hex};
+use esker_client::{CallError, ChainParams, ParamsError, Wallet, WalletError, XvmClient};
 use esker_evm::accounts::{AccountKey, sign_transaction_with};
 use esker_node::clock::SystemClock;
 use esker_primitives::hash::sha256_parts;
-use esker_primitives::{Clock as _, PrivateKey, ShortId, TxId};
+use esker_primitives::{AssetId, Clock as _, ShortId, TxId};
+use esker_xvm::txs::UnsignedTx;
 use serde_json::{Value, json};
 
-use super::connection::{Asset, Connection, unexpected};
+use super::connection::{Asset, Connection, NANO_DECIMALS, NATIVE, unexpected};
+use super::key::SigningKey;
+use super::known::Identity;
 use super::target::{C, Target};
+use super::terms::{Claim, Terms};
 use super::{OnlineError, amount};
 
 /// Between two looks at a transaction.
@@ -45,6 +49,8 @@ pub(super) struct Order {
     pub(super) chain: Option<String>,
     /// How long acceptance may take, in seconds.
     pub(super) timeout_s: u64,
+    /// What it may cost, and on which network.
+    pub(super) terms: Terms,
 }
 
 /// A payment in an accepted block.
@@ -58,12 +64,16 @@ pub(super) struct Payment {
     to: String,
     asset: Asset,
     units: U256,
+    /// The fee in units of the coin that pays it.
+    fee: U256,
+    coin: Asset,
 }
 
 impl Payment {
     /// The command's output.
     pub(super) fn output(&self, as_json: bool) -> String {
         let amount = amount::format(self.units, self.asset.decimals);
+        let fee = amount::format(self.fee, self.coin.decimals);
         if as_json {
             let document = json!({
                 "chain": self.chain,
@@ -75,11 +85,14 @@ impl Payment {
                 "symbol": self.asset.symbol,
                 "amount": amount,
                 "units": self.units.to_string(),
+                "fee": fee,
+                "feeUnits": self.fee.to_string(),
             });
             return format!("{document}\n");
         }
         let mut out = String::new();
         let _written = writeln!(out, "{amount} {} to {}", self.asset.symbol, self.to);
+        let _written = writeln!(out, "fee          {fee} {}", self.coin.symbol);
         let _written = writeln!(out, "from         {}", self.from);
         let _written = writeln!(out, "transaction  {}", self.id);
         let _written = writeln!(out, "block        {} {}", self.height, self.block_id);
@@ -90,7 +103,7 @@ impl Payment {
 /// Pays, and returns when it is accepted. `key` gives the key that pays.
 pub(super) fn pay(
     node: &mut Connection,
-    key: impl FnOnce(&mut Connection) -> Result<PrivateKey, OnlineError>,
+    key: impl FnOnce(&mut Connection) -> Result<SigningKey, OnlineError>,
     order: &Order,
 ) -> Result<Payment, OnlineError> {
     match Target::parse("TO", &order.to)? {
@@ -110,8 +123,8 @@ pub(super) fn pay(
             }
             let asset = node.coin(chain)?;
             let units = units(order, &asset)?;
-            let key = AccountKey::new(key(node)?);
-            pay_on_evm(node, chain, &key, to, asset, units, order.timeout_s)
+            let key = key(node)?;
+            pay_on_evm(node, chain, key, to, asset, units, order)
         }
         Target::Bech32 { alias, .. } if alias == C => {
             let reason = "to an address with C- assets are only exported: give the 0x address, or the one with X-";
@@ -130,7 +143,8 @@ pub(super) fn pay(
             let asset = node.asset(&alias, order.asset.as_deref())?;
             let units = units(order, &asset)?;
             let key = key(node)?;
-            pay_assets(node, &alias, key, address, asset, units, order)
+            let to = Destination { alias: &alias, prefix: &prefix, address };
+            pay_assets(node, &to, &key, asset, units, order)
         }
     }
 }
@@ -150,40 +164,54 @@ fn units(order: &Order, asset: &Asset) -> Result<U256, OnlineError> {
         .map_err(|error| wrong_amount(order, error.to_string()))
 }
 
+/// An address of a chain of the asset VM.
+struct Destination<'a> {
+    alias: &'a str,
+    prefix: &'a str,
+    address: ShortId,
+}
+
 /// Pays on a chain of the asset VM.
 fn pay_assets(
     node: &mut Connection,
-    alias: &str,
-    key: PrivateKey,
-    to: ShortId,
+    to: &Destination<'_>,
+    signer: &SigningKey,
     asset: Asset,
     amount: U256,
     order: &Order,
 ) -> Result<Payment, OnlineError> {
+    let alias = to.alias;
     let units: u64 = amount.try_into().map_err(|_| wrong_amount(order, "too large".to_owned()))?;
     let fault = |node: &Connection, method: &str, error| node.xvm_error(alias, method, error);
-    let params = ChainParams::fetch(node.address(), alias, "NAT")
-        .map_err(|error| fault(node, "getTxFee", error))?;
-    let to_text = params.address(&to);
-    let asset_id = asset.id.unwrap_or(params.fee_asset_id);
-    let now_s = node.time()?;
+    let (params, may_repeat) = checked_params(node, to, signer, order)?;
+    let fee_asset = params.fee_asset_id;
+    if asset.is_native != (asset.id == Some(fee_asset)) {
+        return Err(OnlineError::Refused(format!("the node's native asset changes: {fee_asset}")));
+    }
+    let (to_text, now_s) = (params.address(&to.address), node.time()?);
     let mut chain = node.asset_chain(alias);
+    let asset_id = asset.id.unwrap_or(fee_asset);
+    if !asset.is_native {
+        check_asset(node, &mut chain, to, &asset, may_repeat, order)?;
+    }
     let memo = payment_number();
     let begun = Instant::now();
     let (wallet, id, before) = loop {
-        let mut wallet = Wallet::new(params.clone(), key.clone(), Vec::new(), now_s);
+        let wallet = Wallet::new(params.clone(), signer.key.clone(), Vec::new(), now_s);
+        // The fee is what the user has agreed to.
+        let mut wallet = wallet.with_max_fee(params.tx_fee);
         let coins = chain
             .walk_utxos(&[wallet.address()], PAGE, None)
             .map_err(|error| fault(node, "getUTXOs", error))?;
         wallet.add_utxos(coins);
         let tx = wallet
-            .base_tx(vec![Wallet::output(asset_id, units, to)], &memo)
+            .base_tx(vec![Wallet::output(asset_id, units, to.address)], &memo)
             .map_err(|error| not_enough(&wallet, &asset, &error))?;
         let before = chain.get_height().map_err(|error| fault(node, "getHeight", error))?;
         match chain.issue_tx(&tx) {
-            Ok(id) => break (wallet, id, before),
-            Err(error) if is_outrun(&error) && is_before(begun, order.timeout_s) => {
-                thread::sleep(LOOK);
+            Ok(_) => break (wallet, tx.id(), before),
+            Err(error) if is_outrun(&error) => {
+                repeat_after(&error, &tx.id().to_string(), may_repeat, begun, order)?;
             }
             Err(error) => return Err(fault(node, "issueTx", error)),
         }
@@ -197,10 +225,93 @@ fn pay_assets(
         }
         Ok(status.is_accepted().then_some(()))
     })?;
-    let (height, block_id) = find_block(node, &mut chain, alias, before, &id)?;
+    let (height, block_id) = find_block(node, &mut chain, alias, before, &id, order.timeout_s)?;
     let from = wallet.address();
     let (chain, id) = (alias.to_owned(), id.to_string());
-    Ok(Payment { chain, id, height, block_id, from, to: to_text, asset, units: amount })
+    let (fee, coin) = (U256::from(params.tx_fee), native(fee_asset));
+    Ok(Payment { chain, id, height, block_id, from, to: to_text, asset, units: amount, fee, coin })
+}
+
+fn native(id: AssetId) -> Asset {
+    let (symbol, decimals) = (NATIVE.to_owned(), NANO_DECIMALS);
+    Asset { id: Some(id), symbol, decimals, is_native: true }
+}
+
+/// The chain's parameters, when they are of the network that the user means and the fee is not too high; and whether a
+/// payment that another came before may be signed anew.
+fn checked_params(
+    node: &Connection,
+    to: &Destination<'_>,
+    signer: &SigningKey,
+    order: &Order,
+) -> Result<(ChainParams, bool), OnlineError> {
+    let params = ChainParams::fetch_unchecked(node.http(), to.alias, NATIVE);
+    let params = params.map_err(|error| match error {
+        ParamsError::Call { method, error } => {
+            node.error(&format!("/ext/bc/{}", to.alias), method, error)
+        }
+        other => OnlineError::Refused(other.to_string()),
+    })?;
+    let identity = Identity::Assets {
+        network_id: params.network_id,
+        blockchain_id: params.chain_id,
+        native: params.fee_asset_id,
+    };
+    let (alias, prefix, is_public_key) = (to.alias, Some(to.prefix), signer.is_public);
+    let claim = Claim { alias, identity, prefix, is_public_key };
+    order.terms.check_network(node, &claim)?;
+    order.terms.check_fee(U256::from(params.tx_fee), &native(params.fee_asset_id))?;
+    Ok((params, claim.is_development()))
+}
+
+/// Makes sure that an asset other than the native one is the one that the user means, and has the decimal places that the
+/// node says: its ID is the hash of the transaction that created it.
+fn check_asset(
+    node: &Connection,
+    chain: &mut XvmClient,
+    to: &Destination<'_>,
+    asset: &Asset,
+    is_development: bool,
+    order: &Order,
+) -> Result<(), OnlineError> {
+    let Some(id) = asset.id else { return Ok(()) };
+    let name = order.asset.as_deref().unwrap_or_default();
+    if name.parse::<AssetId>().is_err() && !is_development {
+        let reason = format!("only the node says which asset this is: name it by its ID, {id}");
+        let text = esker_primitives::excerpt(name).into_owned();
+        return Err(OnlineError::Argument { name: "--asset", text, reason });
+    }
+    let tx = chain.get_tx(&id).map_err(|error| node.xvm_error(to.alias, "getTx", error))?;
+    match tx.unsigned() {
+        UnsignedTx::CreateAsset(created)
+            if tx.id() == id && created.denomination == asset.decimals =>
+        {
+            Ok(())
+        }
+        _ => Err(OnlineError::Refused(format!(
+            "the node says that asset {id} has {} decimal places, which is not so: nothing was signed",
+            asset.decimals
+        ))),
+    }
+}
+
+/// Waits before a payment that another transaction of the same key came before is signed anew. Only on a development
+/// network: elsewhere a node could lie, send the first one, and have the payment signed a second time.
+fn repeat_after(
+    error: &CallError,
+    id: &str,
+    may_repeat: bool,
+    begun: Instant,
+    order: &Order,
+) -> Result<(), OnlineError> {
+    if may_repeat && is_before(begun, order.timeout_s) {
+        thread::sleep(LOOK);
+        return Ok(());
+    }
+    Err(OnlineError::Refused(format!(
+        "the node says that another transaction of the same key came first ({error}). Before you pay again make sure that \
+         this payment was not made: `esker tx {id}`"
+    )))
 }
 
 /// The block after the height `before` that has an accepted transaction: height and ID.
@@ -210,10 +321,15 @@ fn find_block(
     alias: &str,
     before: u64,
     id: &TxId,
+    timeout_s: u64,
 ) -> Result<(u64, String), OnlineError> {
+    let begun = Instant::now();
     let fault = |method: &str, error| node.xvm_error(alias, method, error);
     let last = chain.get_height().map_err(|error| fault("getHeight", error))?;
     for height in before.saturating_add(1)..=last {
+        if !is_before(begun, timeout_s) {
+            break;
+        }
         let block =
             chain.get_block_by_height(height).map_err(|error| fault("getBlockByHeight", error))?;
         if block.txs().iter().any(|tx| tx.id() == *id) {
@@ -221,7 +337,7 @@ fn find_block(
         }
     }
     Err(OnlineError::Refused(format!(
-        "transaction {id} is accepted, but in no block after {before}"
+        "transaction {id} is accepted, but was found in no block after {before}"
     )))
 }
 
@@ -245,93 +361,126 @@ fn not_enough(wallet: &Wallet, asset: &Asset, error: &WalletError) -> OnlineErro
     ))
 }
 
+/// A payment on a chain of the EVM.
+struct EvmPayment<'a> {
+    alias: &'a str,
+    chain_id: u64,
+    key: &'a AccountKey,
+    to: Address,
+    asset: &'a Asset,
+    units: U256,
+}
+
+/// A payment that is signed.
+struct SignedPayment {
+    raw: String,
+    id: B256,
+    /// The greatest fee that can come of it, wei.
+    max_fee: U256,
+}
+
 /// Pays on a chain of the EVM.
 fn pay_on_evm(
     node: &mut Connection,
     alias: &str,
-    key: &AccountKey,
+    signer: SigningKey,
     to: Address,
     asset: Asset,
     units: U256,
-    timeout_s: u64,
+    order: &Order,
 ) -> Result<Payment, OnlineError> {
+    let chain_id: U64 = node.evm(alias, "evm_chainId", json!([]))?;
+    let chain_id = chain_id.to();
+    let (identity, is_public_key) = (Identity::Evm { chain_id }, signer.is_public);
+    let claim = Claim { alias, identity, prefix: None, is_public_key };
+    order.terms.check_network(node, &claim)?;
+    let key = AccountKey::new(signer.key);
     let from = key.address();
+    let payment = EvmPayment { alias, chain_id, key: &key, to, asset: &asset, units };
     let begun = Instant::now();
-    let id = loop {
-        let raw = payment_on_evm(node, alias, key, to, &asset, units)?;
-        match node.evm::<String>(alias, "evm_sendRawTransaction", json!([raw])) {
-            Ok(id) => break id,
-            Err(OnlineError::Call { error, .. })
-                if is_outrun(&error) && is_before(begun, timeout_s) =>
-            {
-                thread::sleep(LOOK);
+    let signed = loop {
+        let signed = payment.sign(node, &order.terms)?;
+        match node.evm::<Value>(alias, "evm_sendRawTransaction", json!([signed.raw])) {
+            Ok(_) => break signed,
+            Err(OnlineError::Call { error, .. }) if is_outrun(&error) => {
+                let may_repeat = claim.is_development();
+                repeat_after(&error, &signed.id.to_string(), may_repeat, begun, order)?;
             }
             Err(error) => return Err(error),
         }
     };
+    let id = signed.id;
     let what = format!("transaction {id} was in no accepted block of {alias}");
     let hint = "`esker tx` shows its status; if blocks are made on request only, use `esker mine`";
-    let receipt = wait(what, timeout_s, hint, || {
+    let receipt = wait(what, order.timeout_s, hint, || {
         let receipt: Value = node.evm(alias, "evm_getTransactionReceipt", json!([id]))?;
         Ok((!receipt.is_null()).then_some(receipt))
     })?;
-    let height: Option<U64> = serde_json::from_value(receipt["blockNumber"].clone()).ok();
-    let (Some(height), Some(block_id)) = (height, receipt["blockHash"].as_str()) else {
+    let quantity = |name: &str| serde_json::from_value::<U256>(receipt[name].clone()).ok();
+    let (Some(height), Some(block_id), Some(gas), Some(price)) = (
+        quantity("blockNumber").and_then(|height| u64::try_from(height).ok()),
+        receipt["blockHash"].as_str(),
+        quantity("gasUsed"),
+        quantity("effectiveGasPrice"),
+    ) else {
         return Err(unexpected("evm_getTransactionReceipt", &receipt));
     };
+    // It can't be more than what was signed.
+    let fee = gas.saturating_mul(price).min(signed.max_fee);
     if receipt["status"] != "0x1" {
         return Err(OnlineError::Refused(format!(
-            "transaction {id} failed in block {height}: {to} refused the payment; the fee is paid"
+            "transaction {id} failed in block {height}: {to} refused the payment; the fee of {} {} is paid",
+            amount::format(fee, asset.decimals),
+            asset.symbol,
         )));
     }
     let (from, to, block_id) = (from.to_string(), to.to_string(), block_id.to_owned());
-    let (chain, height) = (alias.to_owned(), height.to());
-    Ok(Payment { chain, id, height, block_id, from, to, asset, units })
+    let (chain, id, coin) = (alias.to_owned(), id.to_string(), asset.clone());
+    Ok(Payment { chain, id, height, block_id, from, to, asset, units, fee, coin })
 }
 
-/// A signed payment with the account's next nonce.
-fn payment_on_evm(
-    node: &mut Connection,
-    alias: &str,
-    key: &AccountKey,
-    to: Address,
-    asset: &Asset,
-    units: U256,
-) -> Result<String, OnlineError> {
-    let from = key.address();
-    let lacks = |balance: U256, needed: U256, fee: &str| {
-        let text = |wei| amount::format(wei, asset.decimals);
-        let (symbol, has, needs) = (&asset.symbol, text(balance), text(needed));
-        OnlineError::Refused(format!("{from} has {has} {symbol}, and {needs} are needed{fee}"))
-    };
-    let balance = node.wei_balance(alias, &from)?;
-    if balance < units {
-        return Err(lacks(balance, units, ", and the fee"));
+impl EvmPayment<'_> {
+    /// Signs it with the account's next nonce.
+    fn sign(&self, node: &mut Connection, terms: &Terms) -> Result<SignedPayment, OnlineError> {
+        let Self { alias, chain_id, key, to, asset, units } = *self;
+        let from = key.address();
+        let lacks = |balance: U256, needed: U256, fee: &str| {
+            let text = |wei| amount::format(wei, asset.decimals);
+            let (symbol, has, needs) = (&asset.symbol, text(balance), text(needed));
+            OnlineError::Refused(format!("{from} has {has} {symbol}, and {needs} are needed{fee}"))
+        };
+        let balance = node.wei_balance(alias, &from)?;
+        if balance < units {
+            return Err(lacks(balance, units, ", and the fee"));
+        }
+        let nonce: U64 = node.evm(alias, "evm_getTransactionCount", json!([from, "pending"]))?;
+        let call = json!([{"from": from, "to": to, "value": units}]);
+        let gas: U64 = node.evm(alias, "evm_estimateGas", call)?;
+        let tip: U256 = node.evm(alias, "evm_maxPriorityFeePerGas", json!([]))?;
+        let base_fee: U256 = node.evm(alias, "evm_baseFee", json!([]))?;
+        // The base fee can rise before the transaction's block.
+        let price = base_fee.saturating_mul(U256::from(2)).saturating_add(tip);
+        let max_fee = price.saturating_mul(U256::from(gas));
+        terms.check_fee(max_fee, asset)?;
+        let needed = units.saturating_add(max_fee);
+        if balance < needed {
+            return Err(lacks(balance, needed, ", the greatest fee included"));
+        }
+        let tx = TypedTransaction::Eip1559(TxEip1559 {
+            chain_id,
+            nonce: nonce.to(),
+            gas_limit: gas.to(),
+            max_fee_per_gas: price.saturating_to(),
+            max_priority_fee_per_gas: tip.saturating_to(),
+            to: TxKind::Call(to),
+            value: units,
+            access_list: Default::default(),
+            input: Bytes::new(),
+        });
+        let signed = sign_transaction_with(key, tx);
+        let raw = hex::encode_prefixed(signed.encoded_2718());
+        Ok(SignedPayment { raw, id: *signed.tx_hash(), max_fee })
     }
-    let chain_id: U64 = node.evm(alias, "evm_chainId", json!([]))?;
-    let nonce: U64 = node.evm(alias, "evm_getTransactionCount", json!([from, "pending"]))?;
-    let call = json!([{"from": from, "to": to, "value": units}]);
-    let gas: U64 = node.evm(alias, "evm_estimateGas", call)?;
-    let tip: U256 = node.evm(alias, "evm_maxPriorityFeePerGas", json!([]))?;
-    let base_fee: U256 = node.evm(alias, "evm_baseFee", json!([]))?;
-    // The base fee can rise before the transaction's block.
-    let max_fee = base_fee.saturating_mul(U256::from(2)).saturating_add(tip);
-    let needed = units.saturating_add(max_fee.saturating_mul(U256::from(gas)));
-    if balance < needed {
-        return Err(lacks(balance, needed, ", the greatest fee included"));
-    }
-    let tx = TypedTransaction::Eip1559(TxEip1559 {
-        chain_id: chain_id.to(),
-        nonce: nonce.to(),
-        gas_limit: gas.to(),
-        max_fee_per_gas: max_fee.saturating_to(),
-        max_priority_fee_per_gas: tip.saturating_to(),
-        to: TxKind::Call(to),
-        value: units,
-        access_list: Default::default(),
-        input: Bytes::new(),
-    });
-    Ok(hex::encode_prefixed(sign_transaction_with(key, tx).encoded_2718()))
 }
 
 /// Whether another transaction of the same key came first. A new one has other inputs, or another nonce.

@@ -41,6 +41,15 @@ pub enum ReplayError {
         /// The name.
         chain: String,
     },
+    /// The blocks are of a development network with other accounts or another start.
+    #[error(
+        "the blocks are of a development network with other --accounts, --balance, --mnemonic, --derivation-path or \
+         --timestamp (it began at {start}): import them with the same"
+    )]
+    OtherNetwork {
+        /// Its start, Unix seconds.
+        start: u64,
+    },
     /// A block breaks a rule.
     #[error("block {height} of chain {chain} (line {line}) is refused: {reason}")]
     Refused {
@@ -107,10 +116,13 @@ pub enum ReplayError {
 
 impl ReplayError {
     /// The exit code of the process.
-    pub const fn exit_code(&self) -> u8 {
+    pub fn exit_code(&self) -> u8 {
         match self {
             Self::Offline(error) => error.exit_code(),
-            Self::BeforeHistory { .. } | Self::SeveralNodes(_) => exit_code::CONFIG,
+            Self::File { error, .. } => exit_code::of_io(error),
+            Self::BeforeHistory { .. } | Self::SeveralNodes(_) | Self::OtherNetwork { .. } => {
+                exit_code::CONFIG
+            }
             _ => exit_code::FAILURE,
         }
     }

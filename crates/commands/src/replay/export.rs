@@ -9,10 +9,12 @@ use std::sync::Arc;
 use esker_chain::tables::BUNDLES;
 use esker_chain::{ChainError, ChainMachine as _, ChainVm};
 use esker_node::config::Config;
+use esker_node::networks::DevStart;
+use esker_node::wiring::network_start;
 use esker_primitives::ChainId;
 use esker_storage::{FileSpace, Scope};
 
-use super::lines::BlockLine;
+use super::lines::{BlockLine, StartLine};
 use super::{ReplayError, STANDARD};
 use crate::offline::{Offline, StopSignal, existing_folder};
 use crate::progress::Progress;
@@ -32,7 +34,16 @@ pub(super) fn run(path: &Path, from: Option<u64>, config: &Config) -> Result<Str
         return Err(ReplayError::BeforeHistory { first });
     }
     let mut target = OutputFile::create(path, config)?;
-    let written = write(&node, from, &mut target.out, &stop);
+    let start = match config.network.is_development() {
+        true => network_start(node.store())?,
+        false => None,
+    };
+    let start = start.map(|DevStart { time_s, has_fee_window }| StartLine {
+        start: time_s,
+        has_fee_window,
+        chain_id: config.network.c_chain().id.to_string(),
+    });
+    let written = write(&node, (start, from), &mut target.out, &stop);
     let closed = node.close();
     let blocks = written.map_err(|error| error.at(path))?;
     closed?;
@@ -65,16 +76,20 @@ impl<E: Into<ReplayError>> From<E> for WriteError {
     }
 }
 
-/// Writes the blocks of all bundles from a height on, at least 1: bundle 0 is genesis. Returns their number.
+/// Writes when the network began, if that is on record, and the blocks of all bundles from a height on, at least 1: bundle 0
+/// is genesis. Returns their number.
 fn write(
     node: &Offline,
-    from: u64,
+    (start, from): (Option<StartLine>, u64),
     out: &mut dyn Write,
     stop: &StopSignal,
 ) -> Result<u64, WriteError> {
     let (last, _) = node.machine().last_final();
     let mut progress = Progress::on_terminal(Arc::clone(node.clock()));
     let mut blocks = 0u64;
+    if let Some(start) = start {
+        start.write(out).map_err(WriteError::Output)?;
+    }
     for height in from..=last {
         if stop.is_requested() {
             let done = format!("no file is left of the {blocks} blocks that were written");

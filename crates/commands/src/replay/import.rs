@@ -8,11 +8,12 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use esker_chain::{Aliases as _, ChainMachine as _, ChainVm, FinalizeError};
-use esker_node::config::Config;
+use esker_node::config::{Beginning, Config};
+use esker_node::networks::DevStart;
 use esker_primitives::{ChainId, Clock as _};
 use tokio::sync::mpsc;
 
-use super::lines::{BlockLine, ReadError};
+use super::lines::{BlockLine, ReadError, StartLine};
 use super::read_ahead::{Announcer, InputBlock, read_ahead};
 use super::{ReplayError, STANDARD};
 use crate::offline::{Offline, StopSignal};
@@ -24,6 +25,10 @@ pub(super) fn run(path: &Path, config: &Config) -> Result<String, ReplayError> {
     }
     // Before the data folder is created: a wrong file name leaves nothing behind.
     let (input, length) = open(path)?;
+    let (input, beginning) = beginning(input, path, config)?;
+    let mut config = config.clone();
+    config.beginning = beginning;
+    let config = &config;
     let stop = StopSignal::listen().map_err(ReplayError::Runtime)?;
     let node = Offline::open(config)?;
     let runtime = tokio::runtime::Builder::new_current_thread()
@@ -44,6 +49,28 @@ pub(super) fn run(path: &Path, config: &Config) -> Result<String, ReplayError> {
         }),
         Err(error) => Err(error),
     }
+}
+
+/// The input, and how the network of its blocks began.
+fn beginning(
+    input: Box<dyn BufRead + Send>,
+    path: &Path,
+    config: &Config,
+) -> Result<(Box<dyn BufRead + Send>, Beginning), ReplayError> {
+    if !config.network.is_development() {
+        return Ok((input, Beginning::New));
+    }
+    let (start, mut input) = StartLine::peek(input)
+        .map_err(|error| ReplayError::File { path: path.to_owned(), error })?;
+    let Some(StartLine { start, has_fee_window, chain_id }) = start else {
+        // Of an earlier version, unless it is empty.
+        let is_empty = input.fill_buf().map_or(true, <[u8]>::is_empty);
+        return Ok((input, if is_empty { Beginning::New } else { Beginning::OfFile }));
+    };
+    if chain_id == config.network.c_chain().id.to_string() {
+        return Ok((input, Beginning::At(DevStart { time_s: start, has_fee_window })));
+    }
+    Err(ReplayError::OtherNetwork { start })
 }
 
 /// The input, with its length in bytes if that is known.

@@ -1,5 +1,6 @@
 //! Blocks as lines: `{"chain":"X","height":1,"bytes":"0x..."}`. The chain is an alias or an ID; the bytes are the
-//! chain's encoding of the block.
+//! chain's encoding of the block. In a file of a development network the first line says when it began:
+//! `{"start":1700000000,"chainID":"2BWj..."}`.
 
 use std::borrow::Cow;
 use std::io::{self, BufRead, Read as _, Write};
@@ -23,6 +24,48 @@ pub struct BlockLine {
     /// The block, in its chain's encoding.
     pub bytes: Bytes,
 }
+
+/// When a development network began.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct StartLine {
+    /// Time of the C-Chain's block 0, Unix seconds.
+    pub start: u64,
+    /// Whether the extra data of that block is a fee window. Files of earlier versions do not have the member: theirs is a
+    /// single byte.
+    #[serde(rename = "feeWindow", default, skip_serializing_if = "std::ops::Not::not")]
+    pub has_fee_window: bool,
+    /// ID of the C-Chain, which follows from the network's accounts.
+    #[serde(rename = "chainID")]
+    pub chain_id: String,
+}
+
+impl StartLine {
+    /// What every such line begins with.
+    const BEGINNING: &[u8] = b"{\"start\":";
+
+    /// Takes the line off the front of an input, where one is, and returns an input with all lines.
+    ///
+    /// # Errors
+    /// The input can't be read.
+    pub fn peek(
+        mut input: Box<dyn BufRead + Send>,
+    ) -> io::Result<(Option<Self>, Box<dyn BufRead + Send>)> {
+        let mut first = Vec::new();
+        (&mut input).take(MAX_START_BYTES).read_until(b'\n', &mut first)?;
+        let start = serde_json::from_slice(&first).ok();
+        Ok((start, Box::new(io::Cursor::new(first).chain(input))))
+    }
+
+    /// Writes the line with its line end.
+    pub fn write(&self, out: &mut dyn Write) -> io::Result<()> {
+        serde_json::to_writer(&mut *out, self)?;
+        out.write_all(b"\n")
+    }
+}
+
+/// Most bytes of the line that says when a network began.
+const MAX_START_BYTES: u64 = 512;
 
 /// Why a line is not a block.
 #[derive(Debug, Error)]
@@ -126,6 +169,12 @@ impl<R: BufRead> Lines<R> {
                 return Err(refused(LineError::TooLong(self.max)));
             }
             let line = self.line.trim_ascii();
+            // It was read before the others.
+            if self.number == 1 && line.starts_with(StartLine::BEGINNING) {
+                let _start: StartLine = serde_json::from_slice(line)
+                    .map_err(|error| refused(LineError::Json(error)))?;
+                continue;
+            }
             if !line.is_empty() {
                 let block = BlockLine::parse(line).map_err(refused)?;
                 return Ok(Some((self.number, block)));
@@ -185,6 +234,44 @@ mod tests {
             let refusal = read(&format!("{BLOCK}\n{line}"), 200).unwrap_err();
             assert!(refusal.contains(error), "{line}: {refusal}");
         }
+    }
+
+    #[test]
+    fn the_first_line_may_say_when_the_network_began() {
+        let written = |has_fee_window| {
+            let chain_id = "2BWj".to_owned();
+            let start = StartLine { start: 1_700_000_000, has_fee_window, chain_id };
+            let mut line = Vec::new();
+            start.write(&mut line).unwrap();
+            (start, String::from_utf8(line).unwrap())
+        };
+        let (earlier, line_of_earlier) = written(false);
+        assert_eq!(line_of_earlier, "{\"start\":1700000000,\"chainID\":\"2BWj\"}\n");
+        let (start, line) = written(true);
+        assert_eq!(line, "{\"start\":1700000000,\"feeWindow\":true,\"chainID\":\"2BWj\"}\n");
+        let peek = |text: &str| {
+            let text = io::Cursor::new(text.to_owned());
+            let (start, mut input) = StartLine::peek(Box::new(text)).unwrap();
+            let mut rest = String::new();
+            io::Read::read_to_string(&mut input, &mut rest).unwrap();
+            (start, rest)
+        };
+        for (text, found) in [
+            (format!("{line}{BLOCK}"), Some(start)),
+            (format!("{line_of_earlier}{BLOCK}"), Some(earlier)),
+            (BLOCK.to_owned(), None),
+            (String::new(), None),
+            (format!("{BLOCK}\n{line}"), None),
+            (" ".repeat(2000) + &line, None),
+        ] {
+            assert_eq!(peek(&text), (found, text.clone()));
+        }
+        // As all others it is counted and is no block; elsewhere it is refused.
+        assert_eq!(read(&format!("{line}{BLOCK}"), 100).unwrap()[0].0, 2);
+        let refusal = read(&format!("{BLOCK}\n{line}"), 100).unwrap_err();
+        assert!(refusal.starts_with("line 2: expected {"), "{refusal}");
+        let refusal = read("{\"start\":-1}\n", 100).unwrap_err();
+        assert!(refusal.starts_with("line 1: expected {"), "{refusal}");
     }
 
     #[test]

@@ -4,7 +4,7 @@
 mod cli;
 mod plan;
 
-use std::io::{self, BufRead, IsTerminal as _, Write};
+use std::io::{self, Write as _};
 
 use esker_chain::{ChainError, ChainMachine as _, RewindError};
 use esker_node::config::Config;
@@ -16,6 +16,7 @@ pub(crate) use cli::{command, parse};
 
 use self::plan::Plan;
 use crate::offline::{Offline, OfflineError};
+use crate::terminal::confirm;
 
 /// The parsed arguments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,11 +54,11 @@ pub enum RewindCommandError {
 
 impl RewindCommandError {
     /// The exit code of the process.
-    pub const fn exit_code(&self) -> u8 {
+    pub fn exit_code(&self) -> u8 {
         match self {
             Self::Offline(error) => error.exit_code(),
             Self::Rewind(RewindError::Chain(ChainError::Corrupted(_))) => exit_code::DAMAGED,
-            Self::Rewind(RewindError::Chain(_))
+            Self::Rewind(RewindError::Chain(_) | RewindError::NotLast { .. })
             | Self::Declined
             | Self::Terminal(_)
             | Self::Runtime(_) => exit_code::FAILURE,
@@ -141,14 +142,9 @@ fn ask(plan: &str) -> Result<(), RewindCommandError> {
     let mut screen = io::stderr();
     let shown = write!(screen, "{plan}").and_then(|()| screen.flush());
     shown.map_err(RewindCommandError::Terminal)?;
-    if !io::stdin().is_terminal() {
-        return Err(RewindCommandError::NoTerminal);
+    match confirm("Rewind them? [y/N] ").map_err(RewindCommandError::Terminal)? {
+        Some(true) => Ok(()),
+        Some(false) => Err(RewindCommandError::Declined),
+        None => Err(RewindCommandError::NoTerminal),
     }
-    let mut answer = String::new();
-    write!(screen, "Rewind them? [y/N] ")
-        .and_then(|()| screen.flush())
-        .and_then(|()| io::stdin().lock().read_line(&mut answer))
-        .map_err(RewindCommandError::Terminal)?;
-    let is_yes = ["y", "yes"].contains(&answer.trim().to_lowercase().as_str());
-    if is_yes { Ok(()) } else { Err(RewindCommandError::Declined) }
 }

@@ -3,6 +3,7 @@
 use clap::{Arg, ArgAction, ArgMatches, Command};
 
 use super::StatusCommand;
+use crate::node_url::{self, NodeUrl};
 
 /// The command.
 pub(crate) fn command() -> Command {
@@ -22,13 +23,11 @@ pub(crate) fn command() -> Command {
              health report fails.",
         )
         .arg(url)
+        .arg(node_url::ca_file())
         .arg(json)
 }
 
 /// The parsed command.
 pub(crate) fn parse(given: &ArgMatches) -> StatusCommand {
-    StatusCommand {
-        url: given.get_one::<String>("url").cloned().unwrap_or_default(),
-        json: given.get_flag("json"),
-    }
+    StatusCommand { node: NodeUrl::parse(given), json: given.get_flag("json") }
 }

@@ -12,7 +12,7 @@ use thiserror::Error;
 
 pub(crate) use cli::{command, parse};
 
-use crate::node_url;
+use crate::node_url::NodeUrl;
 
 /// How long the node may take for an answer.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -21,7 +21,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StatusCommand {
     /// The running node.
-    pub url: String,
+    pub node: NodeUrl,
     /// Print JSON.
     pub json: bool,
 }
@@ -70,15 +70,15 @@ impl StatusError {
 /// # Errors
 /// The node did not answer.
 pub fn run(command: &StatusCommand) -> Result<(String, bool), StatusError> {
-    let url = &command.url;
-    let over_https = "a node with HTTPS answers at /ext/status";
-    let address = node_url::address(url, over_https)
-        .map_err(|reason| StatusError::Url { url: url.clone(), reason })?;
-    let mut node = HttpClient::new(address).with_timeout(PATIENCE);
+    let url = &command.node.url;
+    let client = command.node.client(PATIENCE);
+    let mut node = client.map_err(|reason| StatusError::Url { url: url.clone(), reason })?;
+    let unexpected = |reason| StatusError::Unexpected { url: url.clone(), reason };
     let status = get(&mut node, url, "/ext/status", &[200])?;
+    check_status(&status).map_err(unexpected)?;
     // 503: a check fails.
     let health = get(&mut node, url, "/ext/health", &[200, 503])?;
-    let is_healthy = health["healthy"] == true;
+    let is_healthy = check_health(&health).map_err(unexpected)?;
     let output = match command.json {
         true => format!("{}\n", json!({ "status": status, "health": health })),
         false => text(&status, &health),
@@ -100,6 +100,38 @@ fn get(
         return Err(unexpected(format!("status {} at {path}", reply.status)));
     }
     serde_json::from_slice(&reply.body).map_err(|error| unexpected(format!("{path}: {error}")))
+}
+
+/// Refuses a document that is no status.
+fn check_status(status: &Value) -> Result<(), String> {
+    let has = [
+        ("network", status["network"].is_string()),
+        ("networkID", status["networkID"].is_u64()),
+        ("nodeID", status["nodeID"].is_string()),
+        ("role", status["role"].is_string()),
+        ("bundle", status["bundle"].is_u64()),
+        ("chains", status["chains"].is_array()),
+    ];
+    match has.iter().find(|(_, has)| !has) {
+        Some((name, _)) => Err(format!("/ext/status: no {name}: {}", shortened(status))),
+        None => Ok(()),
+    }
+}
+
+/// Whether the node is healthy. Refuses a document that is no health report, or contradicts itself.
+fn check_health(health: &Value) -> Result<bool, String> {
+    let fault = |what: &str| Err(format!("/ext/health: {what}: {}", shortened(health)));
+    let Some(is_healthy) = health["healthy"].as_bool() else { return fault("no healthy") };
+    let Some(checks) = health["checks"].as_object() else { return fault("no checks") };
+    match checks.values().any(|check| !check["error"].is_null()) {
+        false if !is_healthy => fault("not healthy, and no check fails"),
+        true if is_healthy => fault("healthy, and a check fails"),
+        _ => Ok(is_healthy),
+    }
+}
+
+fn shortened(document: &Value) -> String {
+    esker_primitives::excerpt(&document.to_string()).into_owned()
 }
 
 /// The status as lines for a person.
@@ -155,6 +187,13 @@ fn text(status: &Value, health: &Value) -> String {
             line("error", error.to_owned());
         }
     }
+    if let Some(sources) = status["waiting"]["sources"].as_array() {
+        line("waiting", "for a source that says when the network began".to_owned());
+        for asked in sources {
+            let error = asked["error"].as_str().unwrap_or("not asked yet");
+            line("source", format!("{}: {error}", plain(&asked["source"])));
+        }
+    }
     line("followers", plain(&status["followers"]));
     for chain in status["chains"].as_array().into_iter().flatten() {
         let pending = plain(&chain["pending"]);
@@ -169,7 +208,8 @@ fn text(status: &Value, health: &Value) -> String {
         .as_object()
         .into_iter()
         .flatten()
-        .filter_map(|(name, check)| Some(format!("{name}: {}", check["error"].as_str()?)))
+        .filter(|(_, check)| !check["error"].is_null())
+        .map(|(name, check)| format!("{name}: {}", plain(&check["error"])))
         .collect();
     match &*failing {
         [] => line("health", "ok".to_owned()),
@@ -191,6 +231,40 @@ fn joining_text(joining: &serde_json::Map<String, Value>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn documents_that_say_nothing_are_refused() {
+        let status = json!({
+            "network": "local", "networkID": 12345, "nodeID": "NodeID-1", "role": "solo",
+            "bundle": 9, "chains": [],
+        });
+        check_status(&status).unwrap();
+        for name in ["network", "networkID", "nodeID", "role", "bundle", "chains"] {
+            let mut without = status.clone();
+            without[name] = json!(true);
+            let error = check_status(&without).unwrap_err();
+            assert!(error.starts_with(&format!("/ext/status: no {name}: {{")), "{error}");
+        }
+        let failing = json!({"X": {"error": "gone"}, "C": {"message": "fine"}});
+        for (health, expected) in [
+            (json!({"healthy": true, "checks": {}}), Ok(true)),
+            (json!({"healthy": false, "checks": failing}), Ok(false)),
+            (json!({"healthy": false, "checks": {"X": {"error": {"a": 1}}}}), Ok(false)),
+            (json!({"healthy": true, "checks": failing}), Err("healthy, and a check fails")),
+            (json!({"healthy": false, "checks": {}}), Err("not healthy, and no check fails")),
+            (json!({"healthy": "yes", "checks": {}}), Err("no healthy")),
+            (json!({"healthy": true}), Err("no checks")),
+            (json!([]), Err("no healthy")),
+            (json!("nonsense"), Err("no healthy")),
+            (Value::Null, Err("no healthy")),
+        ] {
+            match (check_health(&health), expected) {
+                (Ok(found), Ok(expected)) => assert_eq!(found, expected, "{health}"),
+                (Err(found), Err(expected)) => assert!(found.contains(expected), "{found}"),
+                (found, expected) => panic!("{health}: {found:?}, {expected:?}"),
+            }
+        }
+    }
 
     #[test]
     fn lines_for_a_person() {

@@ -8,7 +8,7 @@ use esker_node::wiring::{exit_code, storage_exit_code};
 use esker_storage::StorageError;
 use thiserror::Error;
 
-use crate::OfflineError;
+use crate::offline::OfflineError;
 
 /// Why a command on users failed.
 #[derive(Debug, Error)]
@@ -28,6 +28,14 @@ pub enum UserError {
     /// The password can't be read.
     #[error("{0}")]
     Password(String),
+    /// Every user of the machine has the password.
+    #[error("--password-file {}: {error}", path.display())]
+    Exposed {
+        /// The file.
+        path: PathBuf,
+        /// Its mode.
+        error: io::Error,
+    },
     /// Input or output failed.
     #[error("{}: {error}", path.display())]
     File {
@@ -60,17 +68,18 @@ impl From<StorageError> for UserError {
 
 impl UserError {
     /// The exit code of the process.
-    pub const fn exit_code(&self) -> u8 {
+    pub fn exit_code(&self) -> u8 {
         match self {
             Self::Folder(error) => error.exit_code(),
             Self::Storage(error) | Self::Keystore(KeystoreError::Storage(error)) => {
                 storage_exit_code(error)
             }
+            Self::File { error, .. } => exit_code::of_io(error),
+            Self::Exposed { .. } => exit_code::CONFIG,
             Self::Keystore(KeystoreError::Damaged) => exit_code::DAMAGED,
             Self::Running(_)
             | Self::Keystore(_)
             | Self::Password(_)
-            | Self::File { .. }
             | Self::NotAUser { .. }
             | Self::Runtime(_) => exit_code::FAILURE,
         }

@@ -9,8 +9,7 @@ use std::sync::Arc;
 use esker_keystore::{HashLimits, Keystore, blob};
 use esker_node::Environment;
 use esker_node::config::Config;
-use esker_node::networks::read_bounded;
-use esker_primitives::{go, hexfmt};
+use esker_primitives::{go, hexfmt, read_input};
 use esker_rpc::ClientAddress;
 use esker_storage::{Store, meta};
 use zeroize::Zeroizing;
@@ -51,7 +50,7 @@ async fn execute(command: &UserCommand, keystore: &Arc<Keystore>) -> Result<Stri
     let caller = ClientAddress::IN_PROCESS;
     match command {
         UserCommand::Create(login) => {
-            keystore.create_user(&login.name, &password::choose_password(login)?).await?;
+            keystore.create_user(&login.name, &password::choose_password(login)?, caller).await?;
             Ok(format!("user {} created\n", printable(&login.name)))
         }
         UserCommand::List => {
@@ -95,7 +94,8 @@ fn write(path: &Path, text: &str) -> Result<(), UserError> {
 
 fn read(path: &Path) -> Result<Vec<u8>, UserError> {
     let not_a_user = |reason: String| UserError::NotAUser { path: path.to_owned(), reason };
-    let bytes = Zeroizing::new(read_bounded(path, MAX_FILE_BYTES).map_err(not_a_user)?);
+    let bytes = read_input(path, MAX_FILE_BYTES).map_err(|error| not_a_user(error.to_string()))?;
+    let bytes = Zeroizing::new(bytes);
     let text = str::from_utf8(&bytes).map_err(|_| not_a_user("not the text of a user".into()))?;
     let decoded = hexfmt::decode_checked(text.trim_ascii());
     let decoded = decoded.map_err(|error| not_a_user(error.to_string()))?;

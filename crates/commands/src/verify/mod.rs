@@ -54,7 +54,7 @@ pub enum VerifyError {
 
 impl VerifyError {
     /// The exit code of the process.
-    pub const fn exit_code(&self) -> u8 {
+    pub fn exit_code(&self) -> u8 {
         match self {
             Self::Offline(error) => error.exit_code(),
             Self::Stopped | Self::Output(_) | Self::Runtime(_) => exit_code::FAILURE,

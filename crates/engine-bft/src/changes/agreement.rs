@@ -13,7 +13,7 @@ use super::document::{
     ChangeError, Domain, SetChange, Signature, Signatures, SignedChange, Statement,
 };
 use super::history::ValidatorSet;
-use crate::ValidatorPublicKey;
+use crate::keys::ValidatorPublicKey;
 use crate::settings::quorum;
 
 /// Why an operator's approval is refused.

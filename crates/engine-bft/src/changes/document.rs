@@ -14,8 +14,9 @@ use esker_primitives::Id;
 use esker_primitives::codec::{CodecError, Reader, Writer};
 use thiserror::Error;
 
+use crate::address::ValidatorAddress;
+use crate::keys::{ValidatorKey, ValidatorPublicKey};
 use crate::settings::{MAX_VALIDATORS, quorum};
-use crate::{ValidatorAddress, ValidatorKey, ValidatorPublicKey};
 
 /// Version of the encoding.
 const VERSION: u8 = 0;

@@ -9,8 +9,9 @@ use esker_chain::{BundleId, EngineError};
 use esker_primitives::codec::Reader;
 
 use super::document::{ChangeError, Domain, MAX_SIGNED_CHANGE, SignedChange};
+use crate::address::ValidatorAddress;
+use crate::keys::ValidatorPublicKey;
 use crate::settings::Committee;
-use crate::{ValidatorAddress, ValidatorPublicKey};
 
 /// Most changes of a network.
 pub(super) const MAX_CHANGES: usize = 4_096;

@@ -17,9 +17,10 @@ use super::agreement::{Agreement, ApprovalError, Proposal, Votes};
 use super::document::{ChangeError, SetChange, SignedChange, Statement};
 use super::history::ChangeHistory;
 use super::promise::Commitments;
+use crate::address::ValidatorAddress;
 use crate::block::Digest;
+use crate::keys::{ValidatorKey, ValidatorPublicKey};
 use crate::settings::quorum;
-use crate::{ValidatorAddress, ValidatorKey, ValidatorPublicKey};
 
 /// An approved change is at least so many heights ahead, so that all learn of it in time.
 const LEAST_AHEAD: u64 = 32;

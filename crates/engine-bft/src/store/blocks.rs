@@ -10,8 +10,7 @@ use commonware_runtime::{Clock, Handle, Metrics, Storage};
 use commonware_storage::archive::{Archive, Identifier};
 
 use super::{FinalBundles, Recent, StoreError, open, pruned_below};
-use crate::block::{BundleBlock, Digest, id_of};
-use crate::stack::MAX_NETWORK_BUNDLE;
+use crate::block::{BundleBlock, Digest, MAX_NETWORK_BUNDLE, id_of};
 
 /// The machine's final bundles, and an archive of those that marshal has and the machine does not have yet.
 pub(crate) struct BundleStore<E: Storage + Metrics + Clock> {

@@ -9,7 +9,7 @@ use flate2::read::MultiGzDecoder;
 use flate2::write::GzEncoder;
 use thiserror::Error;
 
-use crate::files::system_text;
+use crate::files::{open_file, system_text};
 
 /// Most bytes of a block: a bundle has no more.
 const MAX_BLOCK_BYTES: usize = 64 << 20;
@@ -75,7 +75,7 @@ pub(super) struct Input(Box<dyn Read + Send>);
 
 impl Input {
     pub(super) fn open(path: &Path, is_compressed: bool) -> io::Result<Self> {
-        let file = BufReader::with_capacity(BUFFER, File::open(path)?);
+        let file = BufReader::with_capacity(BUFFER, open_file(path)?);
         Ok(Self(match is_compressed {
             true => Box::new(BufReader::with_capacity(BUFFER, MultiGzDecoder::new(file))),
             false => Box::new(file),

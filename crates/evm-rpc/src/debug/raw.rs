@@ -7,9 +7,9 @@ use alloy_primitives::B256;
 use esker_evm_state::types::{SealedBlock, SealedHeader};
 use esker_rpc::{MethodTable, RpcError, Service};
 
-use crate::ReadApi;
 use crate::error::read_error;
 use crate::evm::get_raw_transaction_by_hash;
+use crate::reads::ReadApi;
 use crate::wire::{BlockNumberOrHash, Data};
 
 /// The methods of the service `internal-debug`.

@@ -12,9 +12,9 @@ use esker_rpc::{CallContext, MethodTable, RpcError, cost};
 use super::dump::{DumpOptions, DumpReply, MAX_ACCOUNTS, dump};
 use super::storage::{StorageRange, StorageRangeReply, storage_range};
 use super::walk::{ReplyRoom, STEPS, Walk};
-use crate::ReadApi;
 use crate::error::read_error;
 use crate::evm::{TransactApi, get_bad_blocks};
+use crate::reads::ReadApi;
 use crate::wire::{Addr, BlockNumber, BlockNumberOrHash, Data, Hash};
 
 /// The methods of the service `debug`.
@@ -69,13 +69,13 @@ fn account_range(
     context: &CallContext,
 ) -> Result<DumpReply, RpcError> {
     let reads = &*transact.reads;
-    let header = match at {
+    let header = match reads.block_id(at) {
         BlockNumberOrHash::Number(number) => header_at(reads, number)?,
         BlockNumberOrHash::Hash { hash, .. } => {
             let missing = || RpcError::new(format!("block {hash:#x} not found"));
             reads.header_by_hash(hash)?.ok_or_else(missing)?
         }
-        BlockNumberOrHash::Neither => {
+        BlockNumberOrHash::Neither | BlockNumberOrHash::Null => {
             return Err(RpcError::new("either block number or block hash must be specified"));
         }
     };

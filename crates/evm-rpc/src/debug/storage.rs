@@ -15,9 +15,9 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::walk::{STEPS, Walk, check_cancelled};
-use crate::ReadApi;
 use crate::error::read_error;
 use crate::evm::TransactApi;
+use crate::reads::ReadApi;
 use crate::wire::{BlockNumberOrHash, Hash};
 
 /// Most slots of a reply. The reference has no limit; what is left is found with `nextKey`, as ever.

@@ -8,8 +8,8 @@ use esker_evm_state::state::StateView;
 use esker_evm_state::types::{Account, SealedHeader};
 use esker_rpc::{CallContext, RpcError};
 
-use crate::ReadApi;
 use crate::error::read_error;
+use crate::reads::ReadApi;
 
 /// Hashes that are looked at through one snapshot: some milliseconds of work.
 pub(super) const STEPS: usize = 512;

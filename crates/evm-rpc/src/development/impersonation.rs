@@ -1,8 +1,11 @@
 //! Transactions of accounts without a key.
 
+use std::sync::Arc;
+
 use alloy_consensus::TypedTransaction;
+use esker_evm::chain::Submitted;
 use esker_evm::executor::impersonating_signature;
-use esker_rpc::{CallContext, RpcError};
+use esker_rpc::{CallContext, ReplyAfter, RpcError};
 
 use super::{DevelopmentNode, refused};
 use crate::wire::call::TransactionArgs;
@@ -43,17 +46,19 @@ pub(super) fn auto(node: &DevelopmentNode, (is_on,): (bool,)) -> Result<(), RpcE
 
 /// Sends a transaction of any account, without its key.
 pub(super) fn send_unsigned(
-    node: &DevelopmentNode,
+    node: &Arc<DevelopmentNode>,
     (args,): (TransactionArgs,),
     context: &CallContext,
-) -> Result<Hash, RpcError> {
+) -> Result<ReplyAfter<Hash>, RpcError> {
     node.controls()?;
     if args.from.is_none() {
         return Err(refused("missing from: a transaction without a signature names its sender"));
     }
     let submit = |from, tx: TypedTransaction| {
         let tx = tx.into_envelope(impersonating_signature(&from));
-        node.chain.submit_impersonated(tx).map_err(refused)
+        let Submitted { hash, answer } = node.chain.submit_impersonated(tx).map_err(refused)?;
+        Ok(ReplyAfter { reply: hash, wait: answer.into_reply_wait() })
     };
-    node.transact.send_unsigned(args, context, submit).map(Hash)
+    let sent = node.transact.send_unsigned(args, context, submit)?.map(Hash);
+    Ok(node.transact.or_failure(sent, context))
 }

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use alloy_primitives::B256;
-use esker_evm::control::MAX_BLOCKS;
+use esker_evm::control::{ControlError, MAX_BLOCKS};
 use esker_go_json::{Document, Kind};
 use esker_rpc::RpcError;
 use esker_rpc::args::{Argument, ArgumentError, decode_struct};
@@ -60,14 +60,15 @@ pub(super) async fn evm_mine(
     let MineOptions { timestamp, blocks } = options.unwrap_or_default();
     let blocks = blocks.map_or(Ok(1), |blocks| blocks.to_u64("number of blocks"))?;
     if blocks > MAX_BLOCKS {
-        return Err(refused(esker_evm::control::ControlError::Blocks(blocks)));
+        return Err(refused(ControlError::Blocks(blocks)));
     }
     let controls = node.controls_to_write()?;
+    let mut turn = controls.turn().await.map_err(refused)?;
     if let Some(time) = timestamp.filter(|_| blocks > 0) {
         let (time_s, last_s) = (time.to_u64("timestamp")?, node.last_time_s()?);
         controls.set_next_time(time_s, last_s).map_err(refused)?;
     }
-    controls.mine(blocks, 0).await.map_err(refused)?;
+    turn.mine(blocks, 0, Some(node.mining_patience)).await.map_err(refused)?;
     Ok("0x0")
 }
 
@@ -78,7 +79,8 @@ pub(super) async fn mine(
 ) -> Result<(), RpcError> {
     let blocks = blocks.map_or(Ok(1), |blocks| blocks.to_u64("number of blocks"))?;
     let interval = interval.map_or(Ok(0), |interval| interval.to_u64("interval"))?;
-    node.controls_to_write()?.mine(blocks, interval).await.map_err(refused)
+    let mut turn = node.controls_to_write()?.turn().await.map_err(refused)?;
+    turn.mine(blocks, interval, Some(node.mining_patience)).await.map_err(refused)
 }
 
 pub(super) fn get_automine(node: &DevelopmentNode, (): ()) -> Result<bool, RpcError> {
@@ -127,7 +129,7 @@ pub(super) fn hardhat_drop(
 /// As Hardhat words it.
 fn refuse_mined(node: &DevelopmentNode, hash: B256) -> Result<(), RpcError> {
     let reads = &node.transact.reads;
-    match reads.chain.location(hash).map_err(crate::read_error)? {
+    match reads.chain.location(hash).map_err(crate::error::read_error)? {
         Some(_) => {
             Err(refused(format!("Transaction {hash} cannot be dropped because it's already mined")))
         }

@@ -3,7 +3,6 @@
 //!
 //! Only `esker dev` has these methods; no service of the list `eth-apis` switches them on.
 
-mod dump;
 mod header;
 mod impersonation;
 mod mining;
@@ -11,11 +10,13 @@ mod numbers;
 mod reorg;
 mod snapshots;
 mod state;
+mod state_file;
 mod time;
 mod tokens;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use alloy_primitives::B256;
 use esker_evm::chain::Evm;
@@ -25,8 +26,9 @@ use esker_rpc::{MethodTable, RpcError, Service, cost};
 use schemars::JsonSchema;
 use serde::Serialize;
 
+pub use self::state_file::{StateFileError, StateLoads, check_dump_file};
+use crate::error::read_error;
 use crate::evm::TransactApi;
-use crate::read_error;
 use crate::wire::{Big, Hash, Uint64};
 
 /// What the methods return besides the chain's state, and what they change.
@@ -38,6 +40,10 @@ pub struct DevelopmentNode {
     pub chain: Arc<Evm>,
     /// Snapshots of all chains of the node.
     pub snapshots: Arc<Snapshots>,
+    /// Loads one state at a time.
+    pub state_loads: StateLoads,
+    /// How long a request makes blocks.
+    pub mining_patience: Duration,
     /// Version of the node, without its name.
     pub version: &'static str,
     /// Another one in each run.
@@ -62,7 +68,7 @@ impl DevelopmentNode {
     }
 }
 
-/// The methods of the three namespaces.
+/// The methods of the three namespaces, and what go-ethereum calls `debug_setHead`.
 pub fn development_methods(node: &Arc<DevelopmentNode>) -> Service {
     let anvil = both(MethodTable::new("anvil"))
         .on_list("nodeInfo", node_info)
@@ -76,10 +82,10 @@ pub fn development_methods(node: &Arc<DevelopmentNode>) -> Service {
         .on_list("dropAllTransactions", mining::drop_all)
         .on_list_async("setLoggingEnabled", time::set_logging)
         .params(&["enabled"])
-        .on_list_blocking_with("dumpState", dump::dump)
+        .on_list_blocking_with("dumpState", state_file::dump)
         .params(&["history"])
         .cost(cost::HEAVY)
-        .on_list_async("loadState", dump::load)
+        .on_list_async("loadState", state_file::load)
         .params(&["state"])
         .on_list_async("enableTraces", header::enable_traces)
         .on_list("setNextBlockBaseFeePerGas", header::set_base_fee)
@@ -119,7 +125,25 @@ pub fn development_methods(node: &Arc<DevelopmentNode>) -> Service {
         .on_list("autoImpersonateAccount", impersonation::auto)
         .params(&["enabled"])
         .bind(Arc::clone(node));
-    let hardhat = MethodTable::new("hardhat")
+    let unsigned = MethodTable::new("evm")
+        .alias("eth")
+        .on_list_blocking_with_then("sendUnsignedTransaction", impersonation::send_unsigned)
+        .params(&["transaction"])
+        .bind(Arc::clone(node));
+    let evm = both(MethodTable::new("evm"))
+        .on_list_async("mine", mining::evm_mine)
+        .params(&["options"])
+        .bind(Arc::clone(node));
+    let debug = MethodTable::new("debug")
+        .on_list_async("setHead", snapshots::set_head)
+        .params(&["number"])
+        .bind(Arc::clone(node));
+    anvil.merge(&hardhat_methods(node)).merge(&evm).merge(&unsigned).merge(&debug)
+}
+
+/// Those of Hardhat's names.
+fn hardhat_methods(node: &Arc<DevelopmentNode>) -> Service {
+    MethodTable::new("hardhat")
         .on_list("getAutomine", mining::get_automine)
         .on_list("metadata", hardhat_metadata)
         .on_list_async("mine", mining::mine)
@@ -150,17 +174,7 @@ pub fn development_methods(node: &Arc<DevelopmentNode>) -> Service {
         .params(&["address"])
         .on_list("stopImpersonatingAccount", impersonation::hardhat_stop)
         .params(&["address"])
-        .bind(Arc::clone(node));
-    let unsigned = MethodTable::new("evm")
-        .alias("eth")
-        .on_list_blocking_with("sendUnsignedTransaction", impersonation::send_unsigned)
-        .params(&["transaction"])
-        .bind(Arc::clone(node));
-    let evm = both(MethodTable::new("evm"))
-        .on_list_async("mine", mining::evm_mine)
-        .params(&["options"])
-        .bind(Arc::clone(node));
-    anvil.merge(&hardhat).merge(&evm).merge(&unsigned)
+        .bind(Arc::clone(node))
 }
 
 /// The methods that have the names of both `anvil` and `evm`.
@@ -172,15 +186,15 @@ fn both(table: MethodTable<DevelopmentNode>) -> MethodTable<DevelopmentNode> {
         .params(&["seconds"])
         .on_list("setBlockGasLimit", header::set_gas_limit)
         .params(&["gas"])
-        .on_list("increaseTime", time::increase_time)
+        .on_list_async("increaseTime", time::increase_time)
         .params(&["seconds"])
-        .on_list("setTime", time::set_time)
+        .on_list_async("setTime", time::set_time)
         .params(&["timestamp"])
-        .on_list("setNextBlockTimestamp", time::set_next_time)
+        .on_list_async("setNextBlockTimestamp", time::set_next_time)
         .params(&["timestamp"])
-        .on_list("setBlockTimestampInterval", time::set_interval)
+        .on_list_async("setBlockTimestampInterval", time::set_interval)
         .params(&["seconds"])
-        .on_list("removeBlockTimestampInterval", time::remove_interval)
+        .on_list_async("removeBlockTimestampInterval", time::remove_interval)
         .on_list_async("snapshot", snapshots::take)
         .on_list_async("revert", snapshots::revert)
         .params(&["id"])

@@ -9,12 +9,12 @@ use esker_evm::view::ChainReader as _;
 use esker_evm_state::types::Transaction;
 use esker_go_json::{Document, Kind};
 use esker_rpc::args::{Argument, ArgumentError, decode_struct};
-use esker_rpc::{CallContext, RpcError};
+use esker_rpc::{CallContext, RpcError, off_thread_long};
 
 use super::numbers::Number;
 use super::{DevelopmentNode, refused};
+use crate::error::read_error;
 use crate::evm::decode_transaction;
-use crate::read_error;
 use crate::wire::call::TransactionArgs;
 use crate::wire::{Data, Uint64};
 
@@ -117,14 +117,12 @@ pub(super) async fn reorg(
         (ReorgOptions::All(..), Some(_)) => return Err(refused("transactions are given twice")),
     };
     let depth = depth.to_u64("depth")?;
-    let reorg = async move {
-        let signed = tokio::task::spawn_blocking({
-            let node = Arc::clone(&node);
-            move || blocks(&node, depth, pairs.0)
-        });
-        let blocks = signed.await.map_err(refused)??;
-        node.snapshots.reorg(&node.chain, blocks).await.map_err(refused)
-    };
+    let signed = off_thread_long({
+        let node = Arc::clone(&node);
+        move |_| blocks(&node, depth, pairs.0)
+    });
+    let blocks = signed.await.map_err(refused)??;
+    let reorg = async move { node.snapshots.reorg(&node.chain, blocks).await.map_err(refused) };
     // A task of its own: a client that goes away leaves nothing half-done.
     tokio::spawn(reorg).await.map_err(refused)?
 }

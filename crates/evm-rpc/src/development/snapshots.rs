@@ -97,6 +97,16 @@ pub(super) async fn rollback(
     tokio::spawn(rollback).await.map_err(refused)?.map_err(refused)
 }
 
+/// Takes back the blocks after one, by go-ethereum's name and in its form: Ape goes back so.
+pub(super) async fn set_head(
+    node: Arc<DevelopmentNode>,
+    (Uint64(number),): (Uint64,),
+) -> Result<(), RpcError> {
+    node.controls_to_write()?;
+    let set_head = async move { node.snapshots.set_head(&node.chain, number).await };
+    tokio::spawn(set_head).await.map_err(refused)?.map_err(refused)
+}
+
 /// The snapshots by their IDs: height and hash of the last block.
 pub(super) fn list(node: &DevelopmentNode) -> BTreeMap<String, (u64, Hash)> {
     let of_chain = node.snapshots.list(&node.chain);

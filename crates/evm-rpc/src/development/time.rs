@@ -1,4 +1,4 @@
-//! The clock of the chains.
+//! The clock of the chains. It moves after the blocks that were asked for before.
 
 use std::sync::Arc;
 
@@ -9,38 +9,57 @@ use super::numbers::Number;
 use super::{DevelopmentNode, refused};
 
 /// Moves the clock forward. The reply is how far it is ahead of the node's, s.
-pub(super) fn increase_time(
-    node: &DevelopmentNode,
+pub(super) async fn increase_time(
+    node: Arc<DevelopmentNode>,
     (seconds,): (Number,),
 ) -> Result<i64, RpcError> {
-    node.controls()?.increase_time(seconds.to_u64("number of seconds")?).map_err(refused)
+    let seconds = seconds.to_u64("number of seconds")?;
+    let controls = node.controls()?;
+    let _turn = controls.turn().await.map_err(refused)?;
+    controls.increase_time(seconds).map_err(refused)
 }
 
 /// Sets the clock, Unix s. The reply is how far it moved forward, s.
-pub(super) fn set_time(node: &DevelopmentNode, (time,): (Number,)) -> Result<u64, RpcError> {
+pub(super) async fn set_time(
+    node: Arc<DevelopmentNode>,
+    (time,): (Number,),
+) -> Result<u64, RpcError> {
     let time_s = time.to_u64("timestamp")?;
     let controls = node.controls()?;
+    let _turn = controls.turn().await.map_err(refused)?;
     let before_s = controls.clock().now_s();
     controls.set_time(time_s, node.last_time_s()?).map_err(refused)?;
     Ok(time_s.saturating_sub(before_s))
 }
 
 /// The time of the next block, Unix s.
-pub(super) fn set_next_time(node: &DevelopmentNode, (time,): (Number,)) -> Result<(), RpcError> {
+pub(super) async fn set_next_time(
+    node: Arc<DevelopmentNode>,
+    (time,): (Number,),
+) -> Result<(), RpcError> {
     let time_s = time.to_u64("timestamp")?;
-    node.controls()?.set_next_time(time_s, node.last_time_s()?).map_err(refused)
+    let controls = node.controls()?;
+    let _turn = controls.turn().await.map_err(refused)?;
+    controls.set_next_time(time_s, node.last_time_s()?).map_err(refused)
 }
 
 /// From now on each block is so many seconds later than its parent.
-pub(super) fn set_interval(node: &DevelopmentNode, (seconds,): (Number,)) -> Result<(), RpcError> {
+pub(super) async fn set_interval(
+    node: Arc<DevelopmentNode>,
+    (seconds,): (Number,),
+) -> Result<(), RpcError> {
     let seconds = seconds.to_u64("interval")?;
+    let controls = node.controls()?;
+    let _turn = controls.turn().await.map_err(refused)?;
     let (parent_s, last_s) = (node.chain.head().header.time, node.last_time_s()?);
-    node.controls()?.set_timestamp_interval(seconds, parent_s, last_s).map_err(refused)
+    controls.set_timestamp_interval(seconds, parent_s, last_s).map_err(refused)
 }
 
 /// Ends the interval; false if there was none.
-pub(super) fn remove_interval(node: &DevelopmentNode, (): ()) -> Result<bool, RpcError> {
-    Ok(node.controls()?.remove_timestamp_interval(node.last_time_s()?))
+pub(super) async fn remove_interval(node: Arc<DevelopmentNode>, (): ()) -> Result<bool, RpcError> {
+    let controls = node.controls()?;
+    let _turn = controls.turn().await.map_err(refused)?;
+    Ok(controls.remove_timestamp_interval(node.last_time_s()?))
 }
 
 /// Whether blocks and failed calls are shown on the screen.

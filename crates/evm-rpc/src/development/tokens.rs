@@ -6,7 +6,7 @@ use std::sync::Arc;
 use alloy_primitives::{Address, B256, Bytes, U256};
 use esker_evm::call::{self, AccountOverride, BlockOverrides, CallRequest, StateOverrides};
 use esker_evm::control::WantedChange;
-use esker_rpc::{CallContext, RpcError};
+use esker_rpc::{CallContext, RpcError, off_thread_long};
 
 use super::numbers::Number;
 use super::{DevelopmentNode, refused};
@@ -51,9 +51,9 @@ async fn set_return(
 ) -> Result<(), RpcError> {
     node.controls_to_write()?;
     let request = CallRequest { to: Some(token), input, ..CallRequest::default() };
-    let found = tokio::task::spawn_blocking({
+    let found = off_thread_long({
         let node = Arc::clone(&node);
-        move || Getter { node: &node, request: &request }.slot(units)
+        move |context| Getter { node: &node, request: &request, context }.slot(units)
     });
     let Some((account, slot)) = found.await.map_err(refused)?? else { return Ok(()) };
     let change = WantedChange::Storage(account, slot.into(), units);
@@ -63,6 +63,7 @@ async fn set_return(
 struct Getter<'a> {
     node: &'a DevelopmentNode,
     request: &'a CallRequest,
+    context: &'a CallContext,
 }
 
 impl Getter<'_> {
@@ -71,9 +72,9 @@ impl Getter<'_> {
         if self.returned(&StateOverrides::default())? == Some(units) {
             return Ok(None);
         }
-        let (transact, context) = (&self.node.transact, CallContext::new());
+        let transact = &self.node.transact;
         let place = transact.place(LATEST)?;
-        let read = transact.at(&place, self.request, &context, |env, limits| {
+        let read = transact.at(&place, self.request, self.context, |env, limits| {
             call::create_access_list(env, self.request, limits)
         })?;
         let slots = read
@@ -96,9 +97,9 @@ impl Getter<'_> {
 
     /// What the getter returns on a changed state; `None`: it fails, or returns no number.
     fn returned(&self, state: &StateOverrides) -> Result<Option<U256>, RpcError> {
-        let (transact, context) = (&self.node.transact, CallContext::new());
+        let transact = &self.node.transact;
         let place = transact.place(LATEST)?;
-        let outcome = transact.at(&place, self.request, &context, |env, limits| {
+        let outcome = transact.at(&place, self.request, self.context, |env, limits| {
             call::call(env, self.request, state, &BlockOverrides::default(), limits)
         })?;
         let word = outcome.output.first_chunk::<32>().filter(|_| outcome.error.is_none());

@@ -7,8 +7,8 @@ use esker_evm::view::ViewError;
 use esker_evm_state::types::SealedBlock;
 use esker_rpc::RpcError;
 
-use crate::ReadApi;
 use crate::error::read_error;
+use crate::reads::ReadApi;
 use crate::wire::TransactionReply;
 
 /// The transaction at a place of a block that has it.
@@ -31,7 +31,7 @@ pub(super) fn undecided(
 
 fn sender(reads: &ReadApi, block: &SealedBlock, index: usize) -> Result<Address, RpcError> {
     let height = block.block.header.number;
-    let receipts = reads.chain.receipts_of(height, block.hash).map_err(read_error)?;
+    let receipts = reads.receipts_of(block)?;
     let receipt =
         receipts.get(index).ok_or_else(|| read_error(no_receipt(reads, height, index)))?;
     Ok(receipt.from)

@@ -12,8 +12,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::chain::config_of;
-use crate::ReadApi;
-use crate::error::read_error;
+use crate::reads::ReadApi;
 use crate::wire::{
     BlockNumber, BlockNumberOrHash, BlockReply, Data, Hash, HeaderReply, ReceiptReply,
     Transactions, Uint, receipts_of,
@@ -82,12 +81,8 @@ fn reply(
     full: bool,
     is_pending: bool,
 ) -> Result<BlockReply, RpcError> {
-    let transactions = if full {
-        let height = block.block.header.number;
-        Transactions::Full(reads.chain.receipts_of(height, block.hash).map_err(read_error)?)
-    } else {
-        Transactions::Hashes
-    };
+    let transactions =
+        if full { Transactions::Full(reads.receipts_of(&block)?) } else { Transactions::Hashes };
     let atomic_transactions = reads.atomic_transactions(&block);
     Ok(BlockReply { block, transactions, atomic_transactions, is_pending })
 }
@@ -98,8 +93,7 @@ pub(super) fn get_block_receipts(
     (at,): (BlockNumberOrHash,),
 ) -> Result<Option<Vec<ReceiptReply>>, RpcError> {
     let Some(block) = reads.block(at)? else { return Ok(None) };
-    let height = block.block.header.number;
-    let receipts = reads.chain.receipts_of(height, block.hash).map_err(read_error)?;
+    let receipts = reads.receipts_of(&block)?;
     Ok(Some(receipts_of(&block, &receipts, reads.is_pending(at))))
 }
 

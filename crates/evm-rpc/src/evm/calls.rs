@@ -1,13 +1,14 @@
 //! Running unsigned calls (docs/protocol/c-chain-execution.md, "Calls").
 
 use alloy_eips::eip2930::AccessListItem;
-use esker_evm::call::{self, CallOutcome};
+use esker_evm::call::{self, CallOutcome, failure_text};
+use esker_evm::executor::VmError;
 use esker_rpc::{CallContext, MethodTable, RpcError, cost};
 use schemars::JsonSchema;
 use serde::{Serialize, Serializer};
 
 use super::defaults::{GasDefault, request};
-use super::running::{LATEST, REVERTED, failed, state_overrides};
+use super::running::{LATEST, REVERTED, state_overrides};
 use super::table::table;
 use super::transact::TransactApi;
 use crate::wire::call::{self as args, TransactionArgs};
@@ -40,7 +41,7 @@ type CallArgs = (
 fn try_call(transact: &TransactApi, call: &CallArgs) -> Option<Result<Data, RpcError>> {
     let (args, at, None, None) = call else { return None };
     let outcome = transact.try_call(&request(args), at.unwrap_or(LATEST)).transpose()?;
-    Some(outcome.and_then(returned))
+    Some(outcome.and_then(|outcome| returned(transact, outcome)))
 }
 
 fn call(
@@ -49,14 +50,14 @@ fn call(
     context: &CallContext,
 ) -> Result<Data, RpcError> {
     let at = at.unwrap_or(LATEST);
-    returned(transact.call(&request(&args), at, (state, block), context)?)
+    returned(transact, transact.call(&request(&args), at, (state, block), context)?)
 }
 
 /// What a call returned, or why it failed.
-fn returned(outcome: CallOutcome) -> Result<Data, RpcError> {
+fn returned(transact: &TransactApi, outcome: CallOutcome) -> Result<Data, RpcError> {
     match &outcome.error {
         None => Ok(Data(outcome.output)),
-        Some(_) => Err(failed(&outcome)),
+        Some(_) => Err(transact.failed(&outcome)),
     }
 }
 
@@ -79,7 +80,7 @@ fn call_detailed(
     Ok(DetailedReply {
         gas: outcome.gas_used,
         // Errors of the machine have no code of their own.
-        err_code: outcome.revert_data().map_or(0, |_| REVERTED),
+        err_code: transact.revert_data(&outcome).map_or(0, |_| REVERTED),
         err: outcome.message(),
         return_data: Data(outcome.output),
     })
@@ -136,6 +137,11 @@ fn create_access_list(
     let found = transact.at(&place, &request, context, |site, limits| {
         call::create_access_list(site, &request, limits)
     })?;
+    // The reference shows a revert in the list's own error.
+    if found.error == Some(VmError::Reverted) && transact.reads.config.is_development {
+        let text = failure_text(&VmError::Reverted, &found.output);
+        return Err(RpcError::with_code(REVERTED, text).with_data(&Data(found.output)));
+    }
     Ok(AccessListReply {
         access_list: Items(found.access_list.0),
         error: found.error.map(|error| error.to_string()),

@@ -8,7 +8,7 @@ use esker_evm::rules::{BLACKHOLE, Rules};
 use esker_rpc::{RpcError, Service};
 
 use super::table::table;
-use crate::ReadApi;
+use crate::reads::ReadApi;
 use crate::wire::{Addr, Big, Uint64};
 
 /// The service `eth`: who gets the fees.

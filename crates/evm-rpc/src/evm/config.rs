@@ -11,8 +11,8 @@ use esker_rpc::RpcError;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::ReadApi;
 use crate::error::read_error;
+use crate::reads::ReadApi;
 use crate::wire::{Addr, Big};
 
 /// The forks that hold now, come next, and come last.

@@ -67,6 +67,11 @@ impl TransactApi {
         if !args.blobs.is_empty() {
             return Err(refused("\"blobs\" is not supported for this RPC method"));
         }
+        if args.authorization_list.0 {
+            return Err(refused(
+                "\"authorizationList\" is not supported: this chain has no set-code transactions (EIP-7702)",
+            ));
+        }
         self.set_fee_defaults(args)?;
         args.value.get_or_insert_default();
         if args.nonce.is_none() {
@@ -91,6 +96,42 @@ impl TransactApi {
         Ok(())
     }
 
+    /// Fills in the sender where none is given: on a development network the first account that the node holds.
+    pub(super) fn set_sender_default(&self, args: &mut TransactionArgs) {
+        if args.from.is_none() && self.reads.config.is_development {
+            args.from = self.accounts.accounts().first().copied().map(Addr);
+        }
+    }
+
+    /// Fills in the tip, or the cap, with which the other one replaces the transaction that waits with the nonce of these
+    /// arguments: the suggested one would be that of the transaction. Arguments without both replace nothing: two senders
+    /// may have counted to the same nonce.
+    pub(super) fn set_replacement_defaults(
+        &self,
+        args: &mut TransactionArgs,
+    ) -> Result<(), RpcError> {
+        let (Some(Uint64(nonce)), None) = (args.nonce, args.gas_price) else { return Ok(()) };
+        if args.max_priority_fee_per_gas.is_none() && args.max_fee_per_gas.is_none() {
+            return Ok(());
+        }
+        let Some(price) = self.reads.pool.replacement_price(sender(args), nonce) else {
+            return Ok(());
+        };
+        if args.max_priority_fee_per_gas.is_none() {
+            let tip = self.suggested()?.tip.max(U256::from(price.tip_cap));
+            // A cap below it is refused as too low a price, not as one that contradicts itself.
+            let cap = args.max_fee_per_gas.map_or(U256::MAX, |Big(cap)| cap);
+            args.max_priority_fee_per_gas = Some(Big(tip.min(cap)));
+        }
+        if args.max_fee_per_gas.is_none() {
+            let Big(tip) = args.max_priority_fee_per_gas.unwrap_or_default();
+            let doubled = self.base_fee_to_double().saturating_mul(U256::from(2));
+            let cap = doubled.saturating_add(tip).max(U256::from(price.fee_cap));
+            args.max_fee_per_gas = Some(Big(cap));
+        }
+        Ok(())
+    }
+
     /// The base fee for which a cap has room to double: that of the last block, and what a development node has set.
     fn base_fee_to_double(&self) -> U256 {
         let chain = &self.reads.chain;
@@ -98,18 +139,27 @@ impl TransactApi {
         if !chain.has_pending() {
             return last;
         }
-        let next = self.next_base_fee().unwrap_or_default();
+        let next = self.highest_next_base_fee();
         if chain.rules().sets_next_base_fee() { next } else { next.max(last) }
     }
 
-    fn next_base_fee(&self) -> Option<U256> {
+    /// The base fee of a next block at this time, Unix s.
+    fn next_base_fee(&self, time_s: u64) -> Option<U256> {
         let chain = &self.reads.chain;
-        next_base_fee(chain.rules(), &chain.head().header, self.clock.now_s())
+        next_base_fee(chain.rules(), &chain.head().header, time_s)
+    }
+
+    /// The highest base fee, in wei, of a next block in this second or the one after it. After a block whose base fee was
+    /// set below the least of the rules, the next second's is higher.
+    pub(super) fn highest_next_base_fee(&self) -> U256 {
+        let now_s = self.clock.now_s();
+        let fees = [now_s, now_s.saturating_add(1)].map(|time_s| self.next_base_fee(time_s));
+        fees.into_iter().flatten().max().unwrap_or_default()
     }
 
     /// Whether gas costs nothing in the next block, as it may on a development network.
     fn is_free(&self) -> bool {
-        self.next_base_fee().is_some_and(|wei| wei.is_zero())
+        self.next_base_fee(self.clock.now_s()).is_some_and(|wei| wei.is_zero())
     }
 
     /// Fills in the fees, unless a price is there or both caps.

@@ -26,8 +26,15 @@ pub(super) fn methods() -> MethodTable<TransactApi> {
         .on_list("syncing", |_: &TransactApi, ()| Ok(false))
 }
 
+/// On a development network it does for the next block, also where the last ones had a lower base fee that was set.
 fn gas_price(transact: &TransactApi, (): ()) -> Result<Big, RpcError> {
-    Ok(Big(transact.suggested()?.gas_price()))
+    let suggested = transact.suggested()?;
+    let price = suggested.gas_price();
+    if !transact.reads.chain.has_pending() {
+        return Ok(Big(price));
+    }
+    let needed = transact.highest_next_base_fee().saturating_add(suggested.tip);
+    Ok(Big(price.max(needed)))
 }
 
 fn base_fee(transact: &TransactApi, (): ()) -> Result<Option<Big>, RpcError> {

@@ -9,7 +9,8 @@ use super::transact::TransactApi;
 use super::{
     accounts, blocks, calls, chain, config, fees, proof, send, simulate, state, transactions,
 };
-use crate::{Api, Apis, ReadApi};
+use crate::apis::{Api, Apis};
+use crate::reads::ReadApi;
 
 /// Makes a service's methods.
 type MakeService = fn(&Arc<ReadApi>) -> Service;

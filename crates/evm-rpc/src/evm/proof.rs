@@ -5,12 +5,13 @@ use alloy_trie::EMPTY_ROOT_HASH;
 use esker_evm_state::state::StateView;
 use esker_rpc::{CallContext, RpcError};
 
+use crate::config::ProofWindow;
 use crate::error::read_error;
+use crate::reads::ReadApi;
 use crate::wire::{
     Addr, Big, BlockNumber, BlockNumberOrHash, Hash, ProofReply, StorageKey, StorageProofReply,
     Uint64, proof_nodes,
 };
-use crate::{ProofWindow, ReadApi};
 
 /// Proves an account and some of its slots against the state root of a block.
 pub(super) fn get_proof(
@@ -66,7 +67,7 @@ fn prove_key(
 /// Is a proof of this block made? Otherwise why not.
 fn check_window(reads: &ReadApi, at: BlockNumberOrHash) -> Result<(), String> {
     let ProofWindow::Blocks(window) = reads.config.proof_window else { return Ok(()) };
-    let number = match at {
+    let number = match reads.block_id(at) {
         BlockNumberOrHash::Number(BlockNumber::Number(number)) => number,
         // All names mean the last block, or nearly so.
         BlockNumberOrHash::Number(
@@ -81,7 +82,9 @@ fn check_window(reads: &ReadApi, at: BlockNumberOrHash) -> Result<(), String> {
             .height_of(hash)
             .map_err(|error| format!("failed to get block from hash: {error}"))?
             .ok_or_else(|| format!("block from hash {hash:#x} doesn't exist"))?,
-        BlockNumberOrHash::Neither => return Err("block number or hash not provided".to_owned()),
+        BlockNumberOrHash::Neither | BlockNumberOrHash::Null => {
+            return Err("block number or hash not provided".to_owned());
+        }
     };
     let oldest = reads.chain.head().header.number.saturating_sub(window);
     if number >= oldest {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use alloy_primitives::{B256, KECCAK256_EMPTY, U256};
+use alloy_primitives::{B256, Bytes, KECCAK256_EMPTY, U256};
 use esker_evm::call::{
     self, AccountOverride, BlockOverrides, CallEnv, CallError, CallLimits, CallOutcome,
     CallRequest, StateOverrides,
@@ -19,7 +19,7 @@ use crate::error::read_error;
 use crate::wire::call as args;
 use crate::wire::{Addr, Big, BlockNumber, BlockNumberOrHash, Data, Uint64};
 
-/// JSON-RPC code of a revert with a reason.
+/// JSON-RPC code of a revert.
 pub(super) const REVERTED: i64 = 3;
 
 pub(crate) const LATEST: BlockNumberOrHash = BlockNumberOrHash::Number(BlockNumber::Latest);
@@ -139,7 +139,7 @@ impl TransactApi {
         }
         self.try_estimate(&self.place_of_estimate(None)?, request)?.ok_or_else(|| {
             context.leave_short_lane();
-            refusal(CallError::TryEnded)
+            self.refusal(CallError::TryEnded)
         })
     }
 
@@ -223,7 +223,34 @@ impl TransactApi {
             bounds: Bounds { memory: Some(self.config.max_memory), ..bounds },
             timeout: self.config.max_duration,
         };
-        work(&env, &limits).map_err(refusal)
+        work(&env, &limits).map_err(|error| self.refusal(error))
+    }
+
+    /// The error of a call that gives no result.
+    pub(super) fn refusal(&self, error: CallError) -> RpcError {
+        match error {
+            CallError::Failed(outcome) => self.failed(&outcome),
+            CallError::State(error) => read_error(error),
+            error => RpcError::new(error.to_string()),
+        }
+    }
+
+    /// The error of a call whose code failed.
+    pub(super) fn failed(&self, outcome: &CallOutcome) -> RpcError {
+        match self.revert_data(outcome) {
+            Some(data) => {
+                RpcError::with_code(REVERTED, outcome.message()).with_data(&Data(data.clone()))
+            }
+            None => RpcError::new(outcome.message()),
+        }
+    }
+
+    /// The data of a revert that has an error code of its own: on a development network also of one without data.
+    pub(super) fn revert_data<'a>(&self, outcome: &'a CallOutcome) -> Option<&'a Bytes> {
+        match self.reads.config.is_development {
+            true => outcome.has_reverted().then_some(&outcome.output),
+            false => outcome.revert_data(),
+        }
     }
 
     /// The state after a block. One that was pending is made anew if it is out of date.
@@ -289,14 +316,6 @@ impl BlockHashes for Hashes<'_> {
     }
 }
 
-pub(super) fn refusal(error: CallError) -> RpcError {
-    match error {
-        CallError::Failed(outcome) => failed(&outcome),
-        CallError::State(error) => read_error(error),
-        error => RpcError::new(error.to_string()),
-    }
-}
-
 pub(crate) fn state_overrides(given: Option<args::StateOverrides>) -> StateOverrides {
     let account = |account: args::AccountOverride| AccountOverride {
         balance: account.balance.map(|Big(balance)| balance),
@@ -320,15 +339,5 @@ pub(crate) fn block_overrides(given: Option<args::BlockOverrides>) -> BlockOverr
         coinbase: given.coinbase.map(|Addr(coinbase)| coinbase),
         base_fee: big(given.base_fee),
         blob_base_fee: big(given.blob_base_fee),
-    }
-}
-
-/// The error of a call whose code failed.
-pub(super) fn failed(outcome: &CallOutcome) -> RpcError {
-    match outcome.revert_data() {
-        Some(data) => {
-            RpcError::with_code(REVERTED, outcome.message()).with_data(&Data(data.clone()))
-        }
-        None => RpcError::new(outcome.message()),
     }
 }

@@ -6,8 +6,8 @@ use esker_evm::view::NonceUse;
 use esker_rpc::RpcError;
 
 use super::accepted::accepted;
-use crate::ReadApi;
 use crate::error::read_error;
+use crate::reads::ReadApi;
 use crate::wire::{Addr, HexOrDecimal, TransactionReply};
 
 pub(super) fn by_sender_and_nonce(

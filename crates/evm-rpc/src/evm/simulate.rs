@@ -5,10 +5,11 @@ use esker_evm::simulate::{
     BlockRequest, HeaderOverrides, SimulateError, SimulatedState, SimulationEnv, SimulationOptions,
     simulate,
 };
+use esker_rpc::args::check_memory;
 use esker_rpc::{CallContext, MethodTable, RpcError, cost};
 
 use super::defaults::request;
-use super::running::{LATEST, refusal, state_overrides};
+use super::running::{LATEST, state_overrides};
 use super::table::table;
 use super::transact::TransactApi;
 use crate::wire::call::{HeaderArgs, SimulateArgs, SimulatedBlockArgs};
@@ -37,12 +38,13 @@ fn simulate_v1(
         Ok(simulate(&env, blocks, options, limits))
     })?;
     let shown = |block| SimulatedBlockReply::new(block, return_full_transactions);
-    Ok(simulated.map_err(refused)?.into_iter().map(shown).collect())
+    let simulated = simulated.map_err(|error| refused(transact, error))?;
+    Ok(simulated.into_iter().map(shown).collect())
 }
 
-fn refused(error: SimulateError) -> RpcError {
+fn refused(transact: &TransactApi, error: SimulateError) -> RpcError {
     match (error.code(), error) {
-        (None, SimulateError::Call(error)) => refusal(error),
+        (None, SimulateError::Call(error)) => transact.refusal(error),
         (None, error) => RpcError::new(error.to_string()),
         (Some(code), error) => RpcError::with_code(code, error.to_string()),
     }
@@ -50,6 +52,9 @@ fn refused(error: SimulateError) -> RpcError {
 
 fn block(args: SimulatedBlockArgs) -> Result<BlockRequest, RpcError> {
     let SimulatedBlockArgs { header, accounts, moves, calls } = args;
+    // The run ends for that reason, whatever it returns.
+    check_memory(calls.len() * size_of::<CallRequest>())
+        .map_err(|e| RpcError::new(e.to_string()))?;
     if header.withdrawals > 0 {
         let text = "withdrawals are not supported";
         return Err(RpcError::with_code(RpcError::INVALID_PARAMS, text));

@@ -5,8 +5,8 @@ use esker_rpc::RpcError;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::ReadApi;
 use crate::error::read_error;
+use crate::reads::ReadApi;
 use crate::wire::{
     Addr, AssetId, Big, BlockNumber, BlockNumberOrHash, Data, Hash, StorageKey, Uint64,
 };

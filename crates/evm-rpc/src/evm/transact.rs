@@ -15,9 +15,10 @@ use esker_evm_state::types::Transaction;
 use esker_primitives::clock::Clock;
 use esker_rpc::{ReplyAfter, RpcError};
 
+use super::failed_sends::FailedSends;
 use super::receipt_waits::ReceiptWaits;
-use crate::ReadApi;
 use crate::error::read_error;
+use crate::reads::ReadApi;
 use crate::wire::{BlockNumber, BlockNumberOrHash};
 
 /// A transaction that anybody may send although it can be sent again on other chains: the deployment of the
@@ -80,6 +81,8 @@ pub struct TransactConfig {
     pub allow_unprotected_tx_hashes: Vec<B256>,
     /// May clients unlock accounts for later calls?
     pub allow_unlock: bool,
+    /// How sends are answered whose transaction is in a block and failed. Only where sends wait for their block.
+    pub failed_sends: FailedSends,
     /// How price options differ.
     pub price_options: PriceOptionsConfig,
     /// Bounds of a fee history.
@@ -96,6 +99,7 @@ impl Default for TransactConfig {
             allow_unprotected_txs: false,
             allow_unprotected_tx_hashes: vec![UNPROTECTED_BY_DEFAULT],
             allow_unlock: true,
+            failed_sends: FailedSends::default(),
             price_options: PriceOptionsConfig::default(),
             history: HistoryLimits::default(),
         }

@@ -11,8 +11,8 @@ use super::accepted::{accepted, no_receipt, undecided};
 use super::running::LATEST;
 use super::sender_nonce::by_sender_and_nonce;
 use super::table::table;
-use crate::ReadApi;
 use crate::error::read_error;
+use crate::reads::ReadApi;
 use crate::wire::{
     Addr, BlockNumber, BlockNumberOrHash, Data, Hash, ReceiptReply, TransactionReply, Uint, Uint64,
 };
@@ -141,7 +141,9 @@ fn get_transaction_count(
 /// The block of an accepted transaction, and its place there.
 fn find(reads: &ReadApi, Hash(hash): Hash) -> Result<Option<(Arc<SealedBlock>, usize)>, RpcError> {
     let found = reads.chain.location(hash).map_err(read_error)?;
-    let Some(TxLocation { height, index }) = found else { return Ok(None) };
+    let Some(TxLocation { height, index }) = found else {
+        return Ok(reads.loaded.by_tx(reads.chain.as_ref(), hash));
+    };
     let block = reads.chain.block_at(height).map_err(read_error)?;
     // What is indexed is there.
     let is_there = |block: &Arc<SealedBlock>| {
@@ -194,7 +196,7 @@ pub(super) fn get_transaction_receipt(
 ) -> Result<Option<ReceiptReply>, RpcError> {
     let Some((block, index)) = find(reads, hash)? else { return Ok(None) };
     let height = block.block.header.number;
-    let receipts = reads.chain.receipts_of(height, block.hash).map_err(read_error)?;
+    let receipts = reads.receipts_of(&block)?;
     let reply = ReceiptReply::at(block, receipts, index);
     reply.map(Some).ok_or_else(|| read_error(no_receipt(reads, height, index)))
 }

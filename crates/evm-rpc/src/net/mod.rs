@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use esker_rpc::{MethodTable, Service};
 
-use crate::ReadApi;
+use crate::reads::ReadApi;
 use crate::wire::Uint;
 
 /// The methods of the service `net`.

@@ -44,10 +44,10 @@ pub(crate) fn methods() -> MethodTable<TransactApi> {
             .on_list_blocking("deriveAccount", wallets::derive_account)
             .params(&["url", "path", "pin"])
             .short()
-            .on_list_async("newAccount", new_account)
+            .on_list_async_from("newAccount", new_account)
             .params(&["password"])
             .cost(cost::HEAVY)
-            .on_list_async("importRawKey", import_raw_key)
+            .on_list_async_from("importRawKey", import_raw_key)
             .params(&["key", "password"])
             .cost(cost::HEAVY)
             .on_list_async_from("unlockAccount", unlock_account)
@@ -89,17 +89,19 @@ fn list_accounts(transact: &TransactApi, (): ()) -> Result<Vec<Addr>, RpcError> 
 async fn new_account(
     transact: Arc<TransactApi>,
     (PasswordArg(password),): (PasswordArg,),
+    client: ClientAddress,
 ) -> Result<String, RpcError> {
-    let account = transact.accounts.add(None, password).await.map_err(refused)?;
+    let account = transact.accounts.add(None, password, client).await.map_err(refused)?;
     Ok(account.to_checksum(None))
 }
 
 async fn import_raw_key(
     transact: Arc<TransactApi>,
     (PasswordArg(key), PasswordArg(password)): (PasswordArg, PasswordArg),
+    client: ClientAddress,
 ) -> Result<Addr, RpcError> {
     let key = raw_key::parse(&key).map_err(refused)?;
-    transact.accounts.add(Some(key), password).await.map(Addr).map_err(refused)
+    transact.accounts.add(Some(key), password, client).await.map(Addr).map_err(refused)
 }
 
 async fn unlock_account(

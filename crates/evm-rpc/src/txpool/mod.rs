@@ -11,8 +11,8 @@ use esker_rpc::{MethodTable, RpcError, Service, cost};
 use schemars::JsonSchema;
 use serde::{Serialize, Serializer};
 
-use crate::ReadApi;
 use crate::error::read_error;
+use crate::reads::ReadApi;
 use crate::wire::{Addr, Hash, TransactionReply, Uint, Uint64, size_of_transaction};
 
 /// Most bytes of an answer. The reference has no limit; a full pool would be an answer of several hundred megabytes.

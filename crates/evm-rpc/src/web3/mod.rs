@@ -5,7 +5,7 @@ use std::sync::Arc;
 use alloy_primitives::keccak256;
 use esker_rpc::{MethodTable, Service};
 
-use crate::ReadApi;
+use crate::reads::ReadApi;
 use crate::wire::{Data, Hash};
 
 /// The methods of the service `web3`.

@@ -45,6 +45,8 @@ pub enum BlockNumberOrHash {
     },
     /// Neither was given; methods refuse it in their own words.
     Neither,
+    /// `null`: the last block on a development network, elsewhere as [`Self::Neither`].
+    Null,
 }
 
 impl BlockNumber {
@@ -165,7 +167,7 @@ impl Argument for BlockNumberOrHash {
     fn decode(value: Document<'_>) -> Result<Self, ArgumentError> {
         match (value.as_str(), value.kind()) {
             (Some(text), _) => Self::of_text(&text),
-            (None, Kind::Null) => Ok(Self::Neither),
+            (None, Kind::Null) => Ok(Self::Null),
             (None, Kind::Object) => Self::of_object(value),
             (None, kind) => Err(ArgumentError::kind(kind, "string")),
         }

@@ -149,7 +149,8 @@ fn block_numbers_or_hashes() {
     assert_eq!(decode(&format!("{{\"blockHash\":\"{hash}\"}}")), Ok(by_hash(false)));
     let canonical = format!("{{\"BLOCKHASH\":\"{hash}\",\"requireCanonical\":true,\"x\":1}}");
     assert_eq!(decode(&canonical), Ok(by_hash(true)));
-    for nothing in ["null", "{}", "{\"blockHash\":null}", "{\"requireCanonical\":true}"] {
+    assert_eq!(decode("null"), Ok(BlockNumberOrHash::Null));
+    for nothing in ["{}", "{\"blockHash\":null}", "{\"requireCanonical\":true}"] {
         assert_eq!(decode(nothing), Ok(BlockNumberOrHash::Neither), "{nothing}");
     }
     let both = format!("{{\"blockNumber\":\"0x1\",\"blockHash\":\"{hash}\"}}");

@@ -86,6 +86,7 @@ impl ExtDataView for Lengths {
 async fn blocks_show_what_ext_data_holds_where_that_is_wanted() {
     let Chain { evm, reads, .. } = Chain::open(Setup::ARCHIVE, Arc::new(NoExtension));
     let showing = Arc::new(ReadApi {
+        loaded: esker_evm_rpc::LoadedBlocks::default(),
         chain: evm.clone(),
         pool: evm,
         ext_data: Some(Arc::new(Lengths)),

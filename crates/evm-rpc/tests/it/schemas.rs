@@ -23,7 +23,7 @@ fn every_member_is_read<T: Argument>(take_anything: &[&str]) {
 
 #[test]
 fn members_of_arguments() {
-    every_member_is_read::<TransactionArgs>(&[]);
+    every_member_is_read::<TransactionArgs>(&["authorizationList"]);
     every_member_is_read::<AccountOverride>(&[]);
     every_member_is_read::<BlockOverrides>(&[]);
     every_member_is_read::<SimulateArgs>(&[]);

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use alloy_eips::eip2718::Decodable2718;
 use esker_chain::forward::{ForwardLimits, Forwarding, TxForwarder};
 use esker_chain::{
-    ChainContext, ChainMachine, ChainVm, FixedAliases, Machine, MachineConfig, ProposeCtx,
+    BlockWaits, ChainContext, ChainMachine, ChainVm, FixedAliases, Machine, MachineConfig,
+    ProposeCtx,
 };
 use esker_evm::chain::{Evm, EvmConfig};
 use esker_evm::executor::{ChainParams, CodeCache};
@@ -24,7 +25,7 @@ use esker_rpc::positional::{Limits, Server};
 use esker_rpc::work::Client;
 use esker_storage::{MemoryStore, Scope, Store};
 use tokio::runtime::Handle;
-use tokio::sync::Notify;
+use tokio::sync::{Notify, Semaphore};
 
 const START_MS: u64 = 1_800_000_000_000;
 /// Between two blocks, so long that tips need not pay for speed.
@@ -40,6 +41,9 @@ pub(crate) struct Setup {
     pub(crate) allow_unfinalized_queries: bool,
     pub(crate) allow_unprotected: bool,
     pub(crate) preimages: bool,
+    pub(crate) is_development: bool,
+    /// Whether sends wait for their block.
+    pub(crate) waits: bool,
 }
 
 impl Setup {
@@ -49,6 +53,8 @@ impl Setup {
         allow_unfinalized_queries: false,
         allow_unprotected: false,
         preimages: false,
+        is_development: false,
+        waits: false,
     };
 }
 
@@ -92,6 +98,9 @@ impl Chain {
             work: Arc::clone(&work),
             forwarding,
             exchange: None,
+            block_waits: setup
+                .waits
+                .then(|| BlockWaits::new(Arc::new(Semaphore::new(8)), Arc::clone(&work))),
         };
         let rules = CChainRules::new(43112, ForkSchedule::LOCAL, FeeOverrides::default());
         let params = ChainParams {
@@ -119,11 +128,13 @@ impl Chain {
         };
         let machine = Machine::open(chains, store, clock.clone(), work, checked).unwrap();
         let reads = Arc::new(ReadApi {
+            loaded: esker_evm_rpc::LoadedBlocks::default(),
             chain: Arc::clone(&evm) as Arc<dyn ChainReader>,
             pool: evm.clone(),
             ext_data: None,
             config: ReadConfig {
                 allow_unfinalized_queries: setup.allow_unfinalized_queries,
+                is_development: setup.is_development,
                 proof_window: setup.window,
                 client_version: "esker/test".into(),
                 net_version: "43112".into(),

@@ -4,7 +4,7 @@
 use alloy_primitives::B256;
 use esker_storage::{Table, ValueCodec};
 
-use crate::state::StoredSlot;
+use crate::state::StoredSum;
 use crate::types::StoredReceipts;
 
 /// A hash as a key.
@@ -21,7 +21,7 @@ pub const LOCATIONS: Table<HashKey, Location> = Table::new(0x53, "transaction lo
 /// The last accepted block; one row.
 pub const TIP: Table<(), Tip> = Table::new(0x54, "tip");
 /// Wei that went with contracts in the block of a height; no row holds zero.
-pub const DESTROYED: Table<u64, StoredSlot> = Table::new(0x57, "destroyed");
+pub const DESTROYED: Table<u64, StoredSum> = Table::new(0x57, "destroyed");
 
 /// A transaction's place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

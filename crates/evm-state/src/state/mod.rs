@@ -29,7 +29,7 @@ use crate::trie::TrieError;
 pub use apply::{ApplyOptions, BlockState, prune};
 pub use changes::{AccountChange, AccountParts, StateChanges};
 pub use restore::{RestoreError, StateRestore};
-pub use rows::{StoredAccount, StoredSlot, UndoKeys};
+pub use rows::{StoredAccount, StoredSlot, StoredSum, UndoKeys};
 pub use tries::StateTries;
 pub use view::{AccountNodes, At, StateView, StorageNodes, asset_slot};
 pub use walk::WalkPart;

@@ -1,6 +1,6 @@
 //! How rows of the state are written.
 
-use alloy_primitives::{B256, U256};
+use alloy_primitives::{B256, U256, U512};
 use alloy_trie::{EMPTY_ROOT_HASH, KECCAK_EMPTY};
 use esker_storage::ValueCodec;
 
@@ -80,6 +80,20 @@ impl ValueCodec for StoredSlot {
 
     fn decode_value(bytes: &[u8]) -> Option<Self> {
         U256::try_from_be_slice(bytes).map(Self)
+    }
+}
+
+/// A sum of amounts without its leading zeros; never zero. Amounts of 256 bits may add up to more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StoredSum(pub U512);
+
+impl ValueCodec for StoredSum {
+    fn encode_value(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(&self.0.to_be_bytes_trimmed_vec());
+    }
+
+    fn decode_value(bytes: &[u8]) -> Option<Self> {
+        U512::try_from_be_slice(bytes).map(Self)
     }
 }
 

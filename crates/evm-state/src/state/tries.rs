@@ -10,6 +10,9 @@ use super::{AccountChange, StateChanges, StateError};
 use crate::trie::{NodeSource, TrieError, TrieUpdate};
 use crate::types::AccountCodec;
 
+/// Most accounts are encoded in so many bytes.
+const USUAL_LEAF: usize = 96;
+
 /// The tries of a state that changes block by block, in memory: nothing is written. Each block costs what it
 /// changes, however many came before it.
 #[derive(Debug)]
@@ -33,17 +36,26 @@ impl<'a> StateTries<'a> {
     /// The root after the next block, which does these changes to the state before it.
     pub fn apply(&mut self, changes: &StateChanges) -> Result<B256, StateError> {
         for (address, change) in changes {
-            let hash = keccak256(address);
-            let storage_root = self.storage_root(address, hash, change)?;
-            let Some(parts) = change.account else {
-                self.accounts.remove(hash)?;
-                continue;
-            };
-            let mut leaf = Vec::new();
-            self.codec.encode_account(&parts.with_storage(storage_root), &mut leaf);
-            self.accounts.insert(hash, leaf)?;
+            self.change(address, change)?;
         }
-        Ok(self.accounts.root())
+        Ok(self.root())
+    }
+
+    /// One of the changes of the next block. Each account is changed once in a block.
+    pub fn change(&mut self, address: &Address, change: &AccountChange) -> Result<(), StateError> {
+        let hash = keccak256(address);
+        let storage_root = self.storage_root(address, hash, change)?;
+        let Some(parts) = change.account else {
+            return Ok(self.accounts.remove(hash)?);
+        };
+        let mut leaf = Vec::with_capacity(USUAL_LEAF);
+        self.codec.encode_account(&parts.with_storage(storage_root), &mut leaf);
+        Ok(self.accounts.insert(hash, leaf)?)
+    }
+
+    /// The root after the changes so far.
+    pub fn root(&mut self) -> B256 {
+        self.accounts.root()
     }
 
     /// Nodes that were hashed so far: what the work is measured by.

@@ -5,10 +5,9 @@ use std::sync::LazyLock;
 
 use alloy_primitives::{Address, B256, Signature, U256};
 use esker_primitives::PrivateKey;
+use esker_primitives::keys::PublicKey;
 use secp256k1::ecdsa::{RecoverableSignature, RecoveryId};
 use secp256k1::{Message, Secp256k1, VerifyOnly};
-
-use super::address_of_key;
 
 /// The tables that recovery needs, built once.
 static CURVE: LazyLock<Secp256k1<VerifyOnly>> = LazyLock::new(Secp256k1::verification_only);
@@ -41,6 +40,13 @@ impl AccountKey {
         // Recovery codes 2 and 3 need an `r` above the order, which does not occur in practice.
         Signature::new(r, s, signed.as_bytes()[64] & 1 == 1)
     }
+}
+
+/// The account of a key: the end of the keccak hash of the uncompressed public key.
+pub fn address_of_key(key: &PublicKey) -> Address {
+    let point = secp256k1::PublicKey::from_slice(key.as_bytes());
+    let point = point.expect("a public key is a point").serialize_uncompressed();
+    Address::from_raw_public_key(&point[1..])
 }
 
 impl fmt::Debug for AccountKey {

@@ -6,10 +6,11 @@ use std::time::Duration;
 use alloy_primitives::{Address, B256, Signature, b256};
 use async_trait::async_trait;
 use esker_primitives::Password;
-use esker_primitives::keys::{PrivateKey, PrivateKeyError, PublicKey};
+use esker_primitives::keys::{PrivateKey, PrivateKeyError};
 use esker_rpc::ClientAddress;
 
-use super::{AccountError, AccountKey, AccountManager, Wallet};
+use super::account_key::{AccountKey, address_of_key};
+use super::{AccountError, AccountManager, Wallet};
 
 /// The key of the account that the local network's genesis funds, on both chains.
 pub const WELL_KNOWN_KEY: B256 =
@@ -20,6 +21,7 @@ pub const WELL_KNOWN_KEY: B256 =
 pub struct KeyRing {
     order: Vec<Address>,
     keys: BTreeMap<Address, AccountKey>,
+    is_hidden: bool,
 }
 
 impl KeyRing {
@@ -35,6 +37,12 @@ impl KeyRing {
         }
         Ok(ring)
     }
+
+    /// The same accounts, which are not listed: the node signs for them all the same.
+    #[must_use]
+    pub fn hidden(self) -> Self {
+        Self { is_hidden: true, ..self }
+    }
 }
 
 #[async_trait]
@@ -46,7 +54,7 @@ impl AccountManager for KeyRing {
             account: *account,
             is_unlocked: true,
         };
-        self.order.iter().map(wallet).collect()
+        self.order.iter().filter(|_| !self.is_hidden).map(wallet).collect()
     }
 
     fn holds(&self, account: &Address) -> bool {
@@ -76,11 +84,4 @@ impl AccountManager for KeyRing {
     ) -> Result<(), AccountError> {
         if self.holds(&account) { Ok(()) } else { Err(AccountError::NoKey) }
     }
-}
-
-/// The account of a key: the end of the keccak hash of the uncompressed public key.
-pub fn address_of_key(key: &PublicKey) -> Address {
-    let point = secp256k1::PublicKey::from_slice(key.as_bytes());
-    let point = point.expect("a public key is a point").serialize_uncompressed();
-    Address::from_raw_public_key(&point[1..])
 }

@@ -83,12 +83,13 @@ impl AccountManager for AccountManagers {
         &self,
         key: Option<PrivateKey>,
         password: Password,
+        client: ClientAddress,
     ) -> Result<Address, AccountError> {
         let (last, others) = self.0.split_last().ok_or(AccountError::NoKeyDirectory)?;
         let account = key.as_ref().map(|key| address_of_key(&key.public_key()));
         if account.is_some_and(|account| others.iter().any(|manager| manager.holds(&account))) {
             return Err(AccountError::Exists);
         }
-        last.add(key, password).await
+        last.add(key, password, client).await
     }
 }

@@ -23,8 +23,8 @@ use esker_primitives::{Password, PrivateKey};
 use esker_rpc::ClientAddress;
 use thiserror::Error;
 
-pub use account_key::{AccountKey, recover_signer};
-pub use key_ring::{KeyRing, WELL_KNOWN_KEY, address_of_key};
+pub use account_key::{AccountKey, address_of_key, recover_signer};
+pub use key_ring::{KeyRing, WELL_KNOWN_KEY};
 pub use managers::AccountManagers;
 pub use sender_locks::SenderLocks;
 pub use typed_data::{TypedData, TypedDataError};
@@ -133,7 +133,12 @@ pub trait AccountManager: Send + Sync + fmt::Debug + 'static {
     }
 
     /// A new account with this key, or a random one. It is kept when this returns.
-    async fn add(&self, _key: Option<PrivateKey>, _: Password) -> Result<Address, AccountError> {
+    async fn add(
+        &self,
+        _key: Option<PrivateKey>,
+        _: Password,
+        _client: ClientAddress,
+    ) -> Result<Address, AccountError> {
         Err(AccountError::NoKeyDirectory)
     }
 }

@@ -11,12 +11,12 @@ use esker_evm_state::blocks::tables::{
 };
 use esker_evm_state::logs::tables::{LOG_ROWS, LOG_SECTIONS};
 use esker_evm_state::logs::{SECTION, write_section};
-use esker_evm_state::state::StoredSlot;
+use esker_evm_state::state::StoredSum;
 use esker_evm_state::types::{Block, Header, Receipt, block_bloom, ext_data_hash, receipts_root};
 use esker_storage::audit::{AuditError, compare_rows, shown};
 use esker_storage::{PendingWrites, StorageError};
 
-use super::{Auditing, add_wide};
+use super::Auditing;
 use crate::chain::{ChainReadError, ChainView};
 use crate::executor::sender_of;
 use crate::extension::{ExtBlock, ExtensionAudit};
@@ -167,8 +167,8 @@ impl Auditing<'_> {
             ] {
                 *sum = sum.saturating_add(wei);
             }
-            if let Some(StoredSlot(wei)) = DESTROYED.get(ctx.stored, self.scope(), &height)? {
-                add_wide(&mut self.lost, wei);
+            if let Some(StoredSum(wei)) = DESTROYED.get(ctx.stored, self.scope(), &height)? {
+                self.lost = self.lost.saturating_add(wei);
             }
         }
         if !header.bloom.is_zero() {

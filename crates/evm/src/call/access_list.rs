@@ -3,13 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use alloy_eips::eip2930::{AccessList, AccessListItem};
-use alloy_primitives::{Address, B256, U256};
+use alloy_primitives::{Address, B256, Bytes, U256};
 
 use super::{CallEnv, CallError, CallLimits, CallRequest};
 use crate::executor::interpreter::Interpreter;
 use crate::executor::interpreter::interpreter::EthInterpreter;
 use crate::executor::interpreter::interpreter_types::{InputsTr, Jumps};
-use crate::executor::{EvmContext, Inspector, Runner, VmError, opcode};
+use crate::executor::{EvmContext, ExecutionEnd, Inspector, Runner, VmError, opcode};
 
 /// An access list, and what the transaction does with it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -20,6 +20,8 @@ pub struct AccessListOutcome {
     pub gas_used: u64,
     /// How the transaction ends, unless well.
     pub error: Option<VmError>,
+    /// Data returned, also by a revert.
+    pub output: Bytes,
 }
 
 /// Runs after which a list that still grows is given up: code can be written so that every run touches
@@ -39,7 +41,7 @@ pub fn create_access_list(
     }
     let from = request.from.unwrap_or_default();
     let to = request.to.unwrap_or_else(|| from.create(request.nonce.unwrap_or_default()));
-    let overlay = super::overlay(env, &super::StateOverrides::default())?;
+    let overlay = super::overlay(env, &super::StateOverrides::default(), limits)?;
     let block = &env.block;
     let tracer = Accessed::default();
     let mut runner = Runner::with_inspector(env.chain, overlay, block, limits.bounds, tracer);
@@ -67,8 +69,8 @@ pub fn create_access_list(
             })
         })?;
         if runner.inspector().list == accessed.list {
-            let (gas_used, error) = (ended.gas_used, ended.error);
-            return Ok(AccessListOutcome { access_list, gas_used, error });
+            let ExecutionEnd { error, gas_used, output, .. } = ended;
+            return Ok(AccessListOutcome { access_list, gas_used, error, output });
         }
         accessed = runner.inspector().clone();
     }

@@ -76,7 +76,7 @@ impl<'s, 'a> Probe<'s, 'a> {
         state: &StateOverrides,
         limits: &'s CallLimits<'a>,
     ) -> Result<Self, CallError> {
-        let overlay = super::overlay(env, state)?;
+        let overlay = super::overlay(env, state, limits)?;
         let message = request.message(limits.gas_cap)?;
         let runner = Runner::new(env.chain, overlay, block, limits.bounds);
         Ok(Self { runner, block, message, limits })

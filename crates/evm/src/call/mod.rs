@@ -14,13 +14,13 @@ use esker_evm_state::state::StateView;
 
 use crate::executor::{
     BlockContext, BlockHashes, Bounds, ChainParams, EvmContext, Inspector, Message, Runner,
-    StateOverlay, activate, interpreter,
+    StateOverlay, TxError, activate, interpreter,
 };
 
 pub use access_list::{AccessListOutcome, create_access_list};
 pub use error::{CallError, go_duration};
 pub use estimate::{estimate_gas, estimate_gas_for_next};
-pub use outcome::{CallOutcome, revert_reason};
+pub use outcome::{CallOutcome, RevertReason, failure_text, panic_reason, revert_reason};
 pub use overrides::{AccountOverride, BlockOverrides, StateOverrides};
 pub use request::CallRequest;
 
@@ -62,6 +62,19 @@ pub struct CallLimits<'a> {
     pub timeout: std::time::Duration,
 }
 
+/// Accounts and slots that are changed between two checks whether to stop.
+pub(crate) const CHANGES_BETWEEN_CHECKS: usize = 64;
+
+impl CallLimits<'_> {
+    /// Checks whether to go on, between steps of work that runs no code.
+    pub(crate) fn check(&self) -> Result<(), CallError> {
+        match self.bounds.stop.and_then(|stop| stop()) {
+            Some(stop) => Err(CallError::of(TxError::Stopped(stop), 0, self.timeout)),
+            None => Ok(()),
+        }
+    }
+}
+
 /// Makes a call; nothing of it stays.
 pub fn call(
     env: &CallEnv<'_>,
@@ -71,7 +84,7 @@ pub fn call(
     limits: &CallLimits<'_>,
 ) -> Result<CallOutcome, CallError> {
     let block = block.apply(env);
-    let overlay = overlay(env, state)?;
+    let overlay = overlay(env, state, limits)?;
     let message = request.message(limits.gas_cap)?;
     let mut runner = Runner::new(env.chain, overlay, &block, limits.bounds);
     let ended = runner
@@ -93,7 +106,7 @@ where
     I: Inspector<EvmContext<'a>, interpreter::interpreter::EthInterpreter>,
 {
     let block = block.apply(env);
-    let overlay = overlay(env, state)?;
+    let overlay = overlay(env, state, limits)?;
     let message = request.message(limits.gas_cap)?;
     let mut runner = Runner::with_inspector(env.chain, overlay, &block, limits.bounds, inspector);
     let ended = runner
@@ -106,10 +119,11 @@ where
 pub fn overlay<'a>(
     env: &CallEnv<'a>,
     overrides: &StateOverrides,
+    limits: &CallLimits<'_>,
 ) -> Result<StateOverlay<'a>, CallError> {
     let mut state = StateOverlay::new(env.view, env.hashes, env.chain.codes.clone());
     activate(env.chain, &mut state, env.state_time, env.block.time)?;
-    overrides.apply(&*env.chain.rules, &mut state)?;
+    overrides.apply(&*env.chain.rules, &mut state, limits)?;
     Ok(state)
 }
 

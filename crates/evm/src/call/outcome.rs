@@ -40,28 +40,46 @@ impl CallOutcome {
 
     /// The error's text, with the reason that a revert gives; empty where there is no error.
     pub fn message(&self) -> String {
-        let Some(error) = &self.error else { return String::new() };
-        match self.revert_data().and_then(|data| revert_reason(data)) {
-            Some(reason) => format!("{error}: {reason}"),
-            None => error.to_string(),
+        self.error.as_ref().map_or_else(String::new, |error| failure_text(error, &self.output))
+    }
+}
+
+/// The text of an error, with the reason that a revert gives in its data.
+pub fn failure_text(error: &VmError, output: &[u8]) -> String {
+    match (*error == VmError::Reverted).then(|| revert_reason(output)).flatten() {
+        Some(reason) => format!("{error}: {reason}"),
+        None => error.to_string(),
+    }
+}
+
+/// Why code reverted, in the two forms that Solidity has for it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RevertReason {
+    /// `Error(string)`
+    Text(String),
+    /// `Panic(uint256)`
+    Panic(U256),
+}
+
+impl RevertReason {
+    /// The reason, if the data is one.
+    pub fn of(data: &[u8]) -> Option<Self> {
+        let (selector, arguments) = data.split_first_chunk::<4>()?;
+        match *selector {
+            ERROR => abi::bytes(arguments).ok().map(|bytes| Self::Text(text(bytes))),
+            PANIC => abi::word(arguments).ok().map(Self::Panic),
+            _ => None,
         }
     }
 }
 
 /// Why code reverted, if the data is an `Error(string)` or a `Panic(uint256)`.
 pub fn revert_reason(data: &[u8]) -> Option<String> {
-    let (selector, arguments) = data.split_first_chunk::<4>()?;
-    match *selector {
-        ERROR => abi::bytes(arguments).ok().map(text),
-        PANIC => {
-            let code = abi::word(arguments).ok()?;
-            Some(
-                panic_reason(code)
-                    .map_or_else(|| format!("unknown panic code: {code:#x}"), str::to_owned),
-            )
-        }
-        _ => None,
-    }
+    Some(match RevertReason::of(data)? {
+        RevertReason::Text(text) => text,
+        RevertReason::Panic(code) => panic_reason(code)
+            .map_or_else(|| format!("unknown panic code: {code:#x}"), str::to_owned),
+    })
 }
 
 /// A string of any bytes as Go writes it into JSON: each byte that is no UTF-8 becomes U+FFFD.
@@ -74,7 +92,8 @@ fn text(bytes: &[u8]) -> String {
     text
 }
 
-fn panic_reason(code: U256) -> Option<&'static str> {
+/// What a code of `Panic(uint256)` means; `None`: Solidity does not use it.
+pub fn panic_reason(code: U256) -> Option<&'static str> {
     Some(match u64::try_from(code).ok()? {
         0x00 => "generic panic",
         0x01 => "assert(false)",

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use alloy_primitives::{Address, B256, Bytes, U256};
 
-use super::{CallEnv, CallError};
+use super::{CHANGES_BETWEEN_CHECKS, CallEnv, CallError, CallLimits};
 use crate::executor::{BlockContext, StateOverlay};
 use crate::rules::{Phase, Rules};
 
@@ -28,9 +28,20 @@ pub struct AccountOverride {
 }
 
 impl StateOverrides {
-    /// Applies them.
-    pub fn apply(&self, rules: &dyn Rules, state: &mut StateOverlay<'_>) -> Result<(), CallError> {
+    /// Applies them. They are not taken back by a checkpoint from before.
+    pub fn apply(
+        &self,
+        rules: &dyn Rules,
+        state: &mut StateOverlay<'_>,
+        limits: &CallLimits<'_>,
+    ) -> Result<(), CallError> {
+        let mut changes = 0_usize;
+        let mut count = || {
+            changes += 1;
+            if changes.is_multiple_of(CHANGES_BETWEEN_CHECKS) { limits.check() } else { Ok(()) }
+        };
         for (address, account) in &self.0 {
+            count()?;
             if let Some(nonce) = account.nonce {
                 state.set_nonce(*address, nonce)?;
             }
@@ -47,9 +58,11 @@ impl StateOverrides {
                 state.wipe(*address)?;
             }
             for (key, value) in account.state.iter().chain(&account.state_diff).flatten() {
+                count()?;
                 let slot = rules.storage_slot(U256::from_be_bytes(key.0));
                 state.set_slot(*address, slot, U256::from_be_bytes(value.0))?;
             }
+            state.forget_checkpoints();
         }
         Ok(())
     }

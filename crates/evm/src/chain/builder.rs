@@ -1,5 +1,7 @@
 //! Builds blocks from the pool.
 
+use std::collections::HashSet;
+
 use alloy_primitives::{B256, Bytes, U256};
 use esker_chain::ChainError;
 use esker_evm_state::types::{Block, Header, Transaction};
@@ -10,14 +12,14 @@ use crate::control::Plan;
 use crate::executor::{BlockExecutionOutput, BlockExecutor, TxError};
 use crate::extension::{ExtBlock, ExtError, ExtOutcome};
 use crate::pool::Pool;
-use crate::rules::{ChildTerms, FeeRuleError, HeaderTerms, block_gas_cost};
+use crate::rules::{ChildTerms, FeeRuleError, HeaderTerms, MAX_ATOMIC_GAS, block_gas_cost};
 use crate::verify::{ParentContext, VerifyError, assemble, child_executor};
 
 /// Most bytes of a block's transactions.
 const MAX_BLOCK_TX_BYTES: usize = 1_835_008;
 
 /// Least gas of a transaction.
-const MIN_TX_GAS: u64 = 21_000;
+pub(super) const MIN_TX_GAS: u64 = 21_000;
 
 /// Seconds to look ahead for a time at which the tips pay for the block.
 const MAX_WAIT_S: u64 = 30;
@@ -69,18 +71,25 @@ pub(super) fn fill(
     ctx: &ParentContext<'_>,
     pool: &Pool,
     time: u64,
-    plan: Plan,
+    (plan, only): (Plan, Option<&HashSet<B256>>),
 ) -> Result<BuildOutcome, BuildError> {
     let set = ctx.extension.wanted_header();
     let terms = ctx.chain.rules.child_terms(ctx.parent, time)?.with(&set);
     let mut executor = child_executor(ctx, &terms, time)?;
     let transactions = match plan {
         Plan::Change | Plan::Nothing => Vec::new(),
-        Plan::Pool | Plan::Mine => take_transactions(&mut executor, pool, &terms)?,
+        Plan::Pool | Plan::Mine | Plan::Only => {
+            take_transactions(&mut executor, pool, &terms, only)?
+        }
     };
     let mut rows = PendingWrites::new(ctx.reader);
     let (ext_data, outcome) = take_ext_data(ctx, &mut executor, &terms, &mut rows, time)?;
     if transactions.is_empty() && ext_data.is_empty() {
+        // Capacity grows every second, to more than one transaction may use.
+        let is_short = max_atomic_gas(&executor, &terms) < MAX_ATOMIC_GAS;
+        if is_short && ctx.extension.has_work() {
+            return Ok(BuildOutcome::NotBefore(time + 1));
+        }
         return Ok(match affordable_at(ctx, pool, &terms, time) {
             Some(at) => BuildOutcome::NotBefore(at),
             None => BuildOutcome::Nothing,
@@ -108,7 +117,7 @@ pub(super) fn preview(
 ) -> Result<(Block, BlockExecutionOutput, WriteSet), BuildError> {
     let terms = ctx.chain.rules.child_terms(ctx.parent, time)?.with(set);
     let mut executor = child_executor(ctx, &terms, time)?;
-    let transactions = take_transactions(&mut executor, pool, &terms)?;
+    let transactions = take_transactions(&mut executor, pool, &terms, None)?;
     // Whether the tips pay for the block now or some seconds later is no concern of those who look at it.
     let outcome = ExtOutcome { contribution: U256::MAX, ..ExtOutcome::default() };
     let processed = executor.finish(outcome);
@@ -122,6 +131,7 @@ fn take_transactions(
     executor: &mut BlockExecutor<'_>,
     pool: &Pool,
     terms: &ChildTerms,
+    only: Option<&HashSet<B256>>,
 ) -> Result<Vec<Transaction>, BuildError> {
     let mut best = pool.best(terms.base_fee.saturating_to());
     let mut taken = Vec::new();
@@ -129,7 +139,8 @@ fn take_transactions(
     while executor.gas_left() >= MIN_TX_GAS
         && let Some(next) = best.peek().cloned()
     {
-        if bytes + next.size() > MAX_BLOCK_TX_BYTES {
+        let is_wanted = only.is_none_or(|only| only.contains(&next.hash()));
+        if !is_wanted || bytes + next.size() > MAX_BLOCK_TX_BYTES {
             best.pop();
             continue;
         }
@@ -169,7 +180,14 @@ fn take_ext_data(
         undecided: ctx.undecided,
         has_undecided: ctx.has_undecided,
     };
-    Ok(ctx.extension.build(&block, executor.state(), rows)?.unwrap_or_default())
+    let max_gas = max_atomic_gas(executor, terms);
+    Ok(ctx.extension.build(&block, max_gas, executor.state(), rows)?.unwrap_or_default())
+}
+
+/// Gas that atomic transactions may use beside the block's own; from Fortuna on what those leave of the capacity.
+fn max_atomic_gas(executor: &BlockExecutor<'_>, terms: &ChildTerms) -> u64 {
+    let left = terms.gas_available.saturating_sub(executor.gas_used());
+    terms.phase.atomic_gas_limit.unwrap_or(left)
 }
 
 /// The first second after `time` at which the paid fees suffice. The base fee only falls while the chain waits, so

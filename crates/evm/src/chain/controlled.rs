@@ -1,5 +1,6 @@
 //! Building blocks under the controls of a development node.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use alloy_primitives::B256;
@@ -8,12 +9,12 @@ use esker_chain::{ChainError, ChainVm as _, ExecutedBlock};
 use esker_evm_state::types::{Header, Transaction};
 use esker_storage::{Scope, StorageResult};
 
-use super::SubmitError;
 use super::builder::{BuildError, BuildOutcome};
 use super::config::BuildMode;
 use super::vm::Evm;
+use super::{SubmitError, Submitted};
 use crate::control::{Controls, Plan};
-use crate::executor::impersonated;
+use crate::executor::{impersonated, sender_of};
 use crate::extension::ExtError;
 use crate::pool::{DropReason, PoolError};
 use crate::view::ViewError;
@@ -55,12 +56,17 @@ impl Evm {
         self.controls().map_or(Plan::Pool, |controls| controls.plan())
     }
 
+    /// The transactions of a block that holds no others.
+    pub(super) fn only(&self) -> Option<Arc<HashSet<B256>>> {
+        self.controls()?.only()
+    }
+
     /// The time of the next block after `parent`, Unix ms, if blocks have a least distance. Blocks on request have
-    /// none, nor has one whose time is set.
+    /// none, nor has one whose time is set, nor the first: block 0 holds nothing.
     pub(super) fn next_due_ms(&self, plan: Plan, parent: &Header) -> Option<u64> {
         let BuildMode::Interval(ms) = self.config().mode else { return None };
         let is_stopped = || self.controls().is_some_and(|c| c.clock().stopped_ms().is_some());
-        if plan != Plan::Pool || is_stopped() {
+        if plan != Plan::Pool || parent.number == 0 || is_stopped() {
             return None;
         }
         Some(parent.time.saturating_mul(1000).saturating_add(ms))
@@ -88,7 +94,7 @@ impl Evm {
         let Some(controls) = self.controls() else { return };
         let hash = B256::new(*block.id.as_bytes());
         controls.sealed(hash);
-        if matches!(plan, Plan::Mine | Plan::Change) {
+        if matches!(plan, Plan::Mine | Plan::Only | Plan::Change) {
             controls.built(hash);
         }
     }
@@ -104,8 +110,14 @@ impl Evm {
     ///
     /// # Errors
     /// The pool refuses it.
-    pub fn submit_impersonated(&self, tx: Transaction) -> Result<B256, SubmitError> {
-        self.submit_here(tx)
+    pub fn submit_impersonated(&self, tx: Transaction) -> Result<Submitted, SubmitError> {
+        let hash = self.submit_here(tx)?;
+        Ok(Submitted { hash, answer: self.answer_with_block(&hash) })
+    }
+
+    /// Whether what waits in the pools gets into a block now: not if blocks come on request or at their own times.
+    pub fn makes_blocks_at_once(&self) -> bool {
+        self.config().mode == BuildMode::Immediate && self.controls().is_none_or(|c| c.automine())
     }
 
     /// Removes a transaction from the pool; false if it is not there.
@@ -115,6 +127,15 @@ impl Evm {
             self.pool().withdraw(hash, DropReason::Request, self.context.clock.now_ms());
         }
         is_there
+    }
+
+    /// Removes the transactions from the pool that have the same senders as these.
+    pub(crate) fn drop_transactions_of<'a>(&self, txs: impl Iterator<Item = &'a Transaction>) {
+        let rules = self.params().rules.as_ref();
+        let senders: HashSet<_> = txs.filter_map(|tx| sender_of(tx, rules).ok()).collect();
+        for tx in self.pool().waiting().iter().rev().filter(|tx| senders.contains(&tx.sender())) {
+            self.pool().withdraw(&tx.hash(), DropReason::Request, self.context.clock.now_ms());
+        }
     }
 
     /// Removes all transactions from the pool.

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use esker_chain::{BuildContext, ChainError, ExecutedBlock};
 use esker_evm_state::blocks::tables::DESTROYED;
 use esker_evm_state::blocks::write_block;
-use esker_evm_state::state::{AccountChange, ApplyOptions, StoredSlot};
+use esker_evm_state::state::{AccountChange, ApplyOptions, StoredSum};
 use esker_evm_state::types::{Block, Header, SealedHeader};
 use esker_primitives::Id;
 use esker_storage::{KvRead, WriteSet};
@@ -77,7 +77,7 @@ impl Evm {
         write_block(reader, scope, history, &block, rows, receipts.clone(), &mut writes)?;
         let Header { parent_hash, number, time, .. } = block.header;
         if !processed.destroyed.is_zero() {
-            DESTROYED.put(&mut writes, scope, &number, &StoredSlot(processed.destroyed));
+            DESTROYED.put(&mut writes, scope, &number, &StoredSum(processed.destroyed));
         }
         let state_of = |change: &AccountChange| {
             let account = change.account.as_ref();

@@ -6,7 +6,7 @@ use std::sync::{Arc, Weak};
 use alloy_eips::eip2718::{Decodable2718, Encodable2718};
 use alloy_primitives::B256;
 use esker_chain::forward::{
-    ExchangePool, ForwardError, ForwardPool, ForwardedTx, SourceAnswer, Submission, TxKind,
+    ExchangePool, ForwardError, ForwardPool, ForwardedTx, SendAnswer, Submission, TxKind,
 };
 use esker_evm_state::types::Transaction;
 use esker_primitives::Id;
@@ -19,8 +19,8 @@ use crate::pool::{DropReason, PoolError};
 pub struct Submitted {
     /// Its hash.
     pub hash: B256,
-    /// What the source says about it, on a node that does not decide itself.
-    pub answer: SourceAnswer,
+    /// What the client's answer waits for: the source, or on a development node the block.
+    pub answer: SendAnswer,
 }
 
 /// The pool of a chain.
@@ -45,10 +45,25 @@ impl Evm {
     pub fn submit_and_forward(&self, tx: Transaction) -> Result<Submitted, SubmitError> {
         self.check_impersonation(&tx)?;
         let permit = self.context.reserve_forward()?;
-        let outgoing = self.context.forwarding.as_ref().map(|_| self.forwarded(&tx));
+        let outgoing = permit.is_forwarding().then(|| self.forwarded(&tx));
         let hash = self.submit_here(tx)?;
-        let answer = outgoing.map(|tx| permit.send(Submission::New, || tx)).unwrap_or_default();
+        let answer = match outgoing {
+            Some(tx) => permit.send(Submission::New, || tx),
+            None => self.answer_with_block(&hash),
+        };
         Ok(Submitted { hash, answer })
+    }
+
+    /// What the answer to a send waits for, whose transaction is in the pool.
+    pub(super) fn answer_with_block(&self, hash: &B256) -> SendAnswer {
+        if !self.makes_blocks_at_once() {
+            return SendAnswer::Now;
+        }
+        self.context.answer_with_block(Id::new(hash.0), || {
+            let (pooled, base_fee) =
+                (self.pool.get(hash), self.next_block().map(|next| next.base_fee));
+            matches!((pooled, base_fee), (Some((tx, true)), Ok(base_fee)) if tx.fee_cap() >= base_fee)
+        })
     }
 
     /// Whether clients may send transactions at all.

@@ -12,7 +12,7 @@ use tokio::sync::broadcast;
 
 use super::vm::Evm;
 use super::{ChainReadError, ChainView};
-use crate::pool::{AccountContent, Content, Dropped, DroppedTx, PooledTx};
+use crate::pool::{AccountContent, Content, Dropped, DroppedTx, PooledTx, ReplacementPrice};
 use crate::rules::Rules;
 use crate::view::{
     BadBlock, BlocksRemoved, ChainEvent, ChainEvents, ChainPosition, ChainReader, EncodedBlock,
@@ -57,6 +57,11 @@ impl ChainReader for Evm {
     }
 
     fn position(&self) -> ChainPosition {
+        Self::position(self)
+    }
+
+    fn settled_position(&self) -> ChainPosition {
+        self.rewinds.wait();
         Self::position(self)
     }
 
@@ -243,6 +248,10 @@ impl PoolReader for Evm {
 
     fn transaction_of(&self, account: Address, nonce: u64) -> Option<PooledTx> {
         self.pool().get_by_nonce(&account, nonce)
+    }
+
+    fn replacement_price(&self, account: Address, nonce: u64) -> Option<ReplacementPrice> {
+        self.pool().replacement_price(&account, nonce)
     }
 
     fn next_nonce(&self, account: Address) -> Option<u64> {

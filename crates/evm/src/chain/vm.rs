@@ -23,8 +23,9 @@ use esker_primitives::BlockId;
 use esker_primitives::sync::{Mutex, RwLock};
 use esker_storage::{KvRead, PendingWrites, WriteSet};
 use tokio::sync::broadcast;
+use tokio::time::Instant;
 
-use super::builder::{BuildOutcome, fill};
+use super::builder::{BuildOutcome, MIN_TX_GAS, fill};
 use super::cache::BlockCache;
 use super::config::EvmConfig;
 use super::error::state_failed;
@@ -243,6 +244,43 @@ impl Evm {
         refused.push_front(BadBlock { block, reason });
     }
 
+    /// Builds what is planned.
+    fn build_as(
+        &self,
+        plan: Plan,
+        parent: &dyn KvRead,
+        at: &BuildContext,
+    ) -> Result<Built, ChainError> {
+        let is_idle = self.pool.counts().0 == 0 && !self.extension.has_work();
+        if plan == Plan::Nothing || plan == Plan::Pool && is_idle {
+            return Ok(Built::Nothing);
+        }
+        let head = self.parent(parent, at)?;
+        if let Some(next_ms) = self.next_due_ms(plan, &head.header).filter(|ms| at.now_ms < *ms) {
+            return Ok(Built::Later(next_ms));
+        }
+        let time = (at.now_ms / 1000).max(head.header.time);
+        let only = self.only().filter(|_| plan == Plan::Only);
+        let filled = self.with_parent_context(parent, &head, at, |ctx| {
+            fill(ctx, &self.pool, time, (plan, only.as_deref()))
+        });
+        if !matches!(filled, Ok(BuildOutcome::Block(_))) {
+            self.extension.not_built();
+        }
+        let Some(filled) = self.without_refused(plan, filled)? else { return Ok(Built::Nothing) };
+        match filled {
+            BuildOutcome::Block(filled) => {
+                let (block, processed, writes) = *filled;
+                let bytes = Bytes::from(self.params.rules.encode_block(&block));
+                let sealed = self.seal_block(parent, block, bytes, processed, writes)?;
+                self.note_built(plan, &sealed);
+                Ok(Built::Block(Box::new(sealed)))
+            }
+            BuildOutcome::Nothing => Ok(Built::Nothing),
+            BuildOutcome::NotBefore(seconds) => Ok(Built::Later(seconds.saturating_mul(1000))),
+        }
+    }
+
     /// The last bad blocks, newest first.
     pub(super) fn recent_bad_blocks(&self) -> Vec<BadBlock> {
         self.bad_blocks.lock().iter().cloned().collect()
@@ -330,34 +368,27 @@ impl ChainVm for Evm {
         Ok((tip.height, BlockId::new(tip.hash.0)))
     }
 
+    fn gathers_until(&self) -> Option<Instant> {
+        let waits = self.context.block_waits.as_ref()?;
+        let is_asked_for = self.controls().is_some_and(|controls| !controls.mines_at_once());
+        let (pending, _) = self.pool.counts();
+        // A full block gathers no more.
+        let is_full = pending as u64 >= self.head().header.gas_limit / MIN_TX_GAS;
+        waits.gathers_until().filter(|_| !is_asked_for && !is_full)
+    }
+
     fn build(&self, parent: &dyn KvRead, at: &BuildContext) -> Result<Built, ChainError> {
         let plan = self.plan();
-        let is_idle = self.pool.counts().0 == 0 && !self.extension.has_work();
-        if plan == Plan::Nothing || plan == Plan::Pool && is_idle {
-            return Ok(Built::Nothing);
+        let waits = self.context.block_waits.as_ref();
+        let waits = waits.filter(|_| !matches!(plan, Plan::Change | Plan::Only));
+        let waits = waits.map(|waits| (waits, waits.build_begins()));
+        let built = self.build_as(plan, parent, at);
+        if let (Some((waits, build)), Ok(Built::Nothing | Built::Later(_)) | Err(_)) =
+            (waits, &built)
+        {
+            waits.nothing_built(build);
         }
-        let head = self.parent(parent, at)?;
-        if let Some(next_ms) = self.next_due_ms(plan, &head.header).filter(|ms| at.now_ms < *ms) {
-            return Ok(Built::Later(next_ms));
-        }
-        let time = (at.now_ms / 1000).max(head.header.time);
-        let filled =
-            self.with_parent_context(parent, &head, at, |ctx| fill(ctx, &self.pool, time, plan));
-        if !matches!(filled, Ok(BuildOutcome::Block(_))) {
-            self.extension.not_built();
-        }
-        let Some(filled) = self.without_refused(plan, filled)? else { return Ok(Built::Nothing) };
-        match filled {
-            BuildOutcome::Block(filled) => {
-                let (block, processed, writes) = *filled;
-                let bytes = Bytes::from(self.params.rules.encode_block(&block));
-                let sealed = self.seal_block(parent, block, bytes, processed, writes)?;
-                self.note_built(plan, &sealed);
-                Ok(Built::Block(Box::new(sealed)))
-            }
-            BuildOutcome::Nothing => Ok(Built::Nothing),
-            BuildOutcome::NotBefore(seconds) => Ok(Built::Later(seconds.saturating_mul(1000))),
-        }
+        built
     }
 
     fn prepare(&self, block: &Bytes) {
@@ -439,6 +470,9 @@ impl ChainVm for Evm {
     fn on_accepted(&self, block: &Arc<ExecutedBlock>, _: u64) {
         let Ok(sealed) = Arc::clone(&block.payload).downcast::<AcceptedBlock>() else { return };
         self.logs.accepted(block.height, &sealed.block.header.bloom);
+        if let Some(controls) = self.controls() {
+            controls.header_used(sealed.hash);
+        }
         let head = SealedHeader { header: sealed.block.header.clone(), hash: sealed.hash };
         let rewinds = self.set_head(Arc::new(head), None);
         self.extension.accepted(block.height, &sealed.block.ext_data, &sealed.touched);
@@ -446,6 +480,12 @@ impl ChainVm for Evm {
         self.accepted_txs.fetch_add(sealed.receipts.len() as u64, Ordering::Relaxed);
         self.accepted_gas.fetch_add(sealed.block.header.gas_used, Ordering::Relaxed);
         self.settle_pool(&sealed);
+        if let Some(waits) = &self.context.block_waits {
+            let has_more = self.pool.counts().0 > 0;
+            waits.settle(sealed.receipts.len(), has_more, |tx| {
+                self.pool.contains(&B256::new(*tx.as_bytes())) || self.extension.holds(tx)
+            });
+        }
         self.prepared.drop_through(block.height);
         let header = (sealed.hash, sealed.block.header.time);
         self.send(ChainEvent::Accepted(BlockAccepted { block: sealed, rewinds }));

@@ -6,6 +6,7 @@ use alloy_primitives::{Address, Bytes, U256};
 use esker_chain::audit::AuditContext;
 use esker_chain::commitment::StateTable;
 use esker_chain::{DropLog, PoolFigures, TxReport};
+use esker_primitives::Id;
 use esker_storage::audit::{AuditError, Finding};
 use esker_storage::{KvRead, PendingWrites, WriteSet};
 
@@ -115,6 +116,7 @@ impl BlockExtension for ControlExtension {
     fn build(
         &self,
         block: &ExtBlock<'_>,
+        max_gas: u64,
         state: &mut StateOverlay<'_>,
         rows: &mut PendingWrites<'_>,
     ) -> Result<Option<(Bytes, ExtOutcome)>, ExtError> {
@@ -122,13 +124,14 @@ impl BlockExtension for ControlExtension {
         let mut record = ControlRecord { header: self.wanted_header(), ..ControlRecord::default() };
         let (rest, outcome) = match wanted {
             Wanted::Nothing => {
-                return self.with_inner(block, |_, inner| self.inner.build(inner, state, rows))?;
+                let build = |_, inner: &ExtBlock<'_>| self.inner.build(inner, max_gas, state, rows);
+                return self.with_inner(block, build)?;
             }
             Wanted::Block => {
-                let built =
-                    self.with_inner(block, |_, inner| self.inner.build(inner, state, rows))??;
-                built.unwrap_or_default()
+                let build = |_, inner: &ExtBlock<'_>| self.inner.build(inner, max_gas, state, rows);
+                self.with_inner(block, build)??.unwrap_or_default()
             }
+            Wanted::Record => Default::default(),
             Wanted::Changes(changes) => {
                 for wanted in changes {
                     let change = wanted.resolve(state)?;
@@ -184,6 +187,10 @@ impl BlockExtension for ControlExtension {
 
     fn abandoned(&self, ext_data: &Bytes) {
         self.inner.abandoned(&rest_of(ext_data));
+    }
+
+    fn holds(&self, tx: &Id) -> bool {
+        self.inner.holds(tx)
     }
 
     fn pool_figures(&self) -> Option<(u64, PoolFigures)> {

@@ -6,17 +6,21 @@
 //! such blocks. [`Controls`] queues what clients ask for.
 
 mod accounts;
+mod error;
 mod extension;
 mod intervals;
 mod queue;
 mod record;
 mod reorg;
+mod replaced;
 mod saved;
 mod snapshots;
+mod time;
 
 pub use accounts::ImpersonatedAccounts;
+pub use error::ControlError;
 pub use extension::ControlExtension;
-pub use queue::{ControlError, Controls, MAX_BLOCKS, MAX_INTERVAL_S, MAX_TIME_S};
+pub use queue::{Controls, MAX_BLOCKS, MAX_INTERVAL_S, MAX_TIME_S, Turn};
 pub(crate) use queue::{Plan, Wanted};
 pub use record::{
     ControlRecord, MAX_BASE_FEE, MAX_CODE, MAX_GAS_LIMIT, RecordError, StateChange, WantedChange,

@@ -1,17 +1,19 @@
 //! What clients ask for: blocks and changes, one after the other, and how the clock goes on after each block.
 
-use std::collections::VecDeque;
+use std::collections::{HashSet, VecDeque};
+use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
-use alloy_primitives::{Address, B256, U256};
+use alloy_primitives::{Address, B256};
 use esker_chain::AdjustableClock;
 use esker_primitives::Clock as _;
 use esker_primitives::sync::Mutex;
-use thiserror::Error;
 use tokio::sync::{Notify, oneshot};
 
 use super::WantedChange;
+use super::error::ControlError;
 use super::intervals::IntervalTask;
 use super::record::{MAX_BASE_FEE, MAX_GAS_LIMIT};
 use super::saved::ControlSettings;
@@ -27,53 +29,10 @@ pub const MAX_TIME_S: u64 = 253_370_764_800;
 pub const MAX_INTERVAL_S: u64 = 366 * 24 * 3600;
 
 /// Requests that may wait.
-const MAX_REQUESTS: usize = 1024;
+pub(super) const MAX_REQUESTS: usize = 1024;
 
 /// Accounts that are impersonated one by one.
-const MAX_IMPERSONATED: usize = 10_000;
-
-/// Why a control was refused.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
-pub enum ControlError {
-    /// Too many blocks.
-    #[error("cannot mine {0} blocks at once: at most {MAX_BLOCKS}")]
-    Blocks(u64),
-    /// A time before that of the last block.
-    #[error("timestamp {time} is lower than previous block's timestamp {last}")]
-    TimeBefore {
-        /// Unix s.
-        time: u64,
-        /// Of the last block of any chain of the node, Unix s.
-        last: u64,
-    },
-    /// A time that no block can have.
-    #[error("timestamp {0} is too late: at most {MAX_TIME_S}")]
-    TimeTooLate(u128),
-    /// Blocks too rarely.
-    #[error("an interval of {0} s is too long: at most {MAX_INTERVAL_S}")]
-    Interval(u64),
-    /// A base fee that no transaction can pay.
-    #[error("a base fee of {0} wei is too high: at most {MAX_BASE_FEE}")]
-    BaseFee(U256),
-    /// A gas limit out of bounds.
-    #[error("cannot set a gas limit of {0}: 1 to {MAX_GAS_LIMIT}")]
-    GasLimit(u64),
-    /// Too many requests.
-    #[error("too many requests wait for a block: at most {MAX_REQUESTS}")]
-    TooMany,
-    /// Too many accounts.
-    #[error("too many accounts are impersonated: at most {MAX_IMPERSONATED}")]
-    TooManyAccounts,
-    /// The change is not possible.
-    #[error("{0}")]
-    Refused(String),
-    /// Others follow the blocks of this node, which a control could take back.
-    #[error("a node that others can follow has no controls: start it without api-sync-enabled")]
-    Followed,
-    /// The node stops.
-    #[error("the node stops")]
-    Stopped,
-}
+pub(super) const MAX_IMPERSONATED: usize = 10_000;
 
 /// What the next block holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -84,6 +43,8 @@ pub(crate) enum Plan {
     Nothing,
     /// Waiting transactions, and a control record.
     Mine,
+    /// Some waiting transactions ([`Controls::only`]), and a control record.
+    Only,
     /// A control record alone.
     Change,
 }
@@ -95,22 +56,50 @@ pub(crate) enum Wanted {
     Nothing,
     /// An empty record.
     Block,
+    /// An empty record, and nothing of the chain's extension.
+    Record,
     /// These changes, and the block holds nothing else.
     Changes(Vec<WantedChange>),
 }
 
 #[derive(Debug)]
 enum Work {
-    Mine { blocks_left: u64, interval_s: u64 },
-    Change(Vec<WantedChange>),
+    /// The holder of the turn asks for nothing now.
+    Idle,
+    Mine(Mining),
+    Change {
+        changes: Vec<WantedChange>,
+        built: Option<B256>,
+        done: Done,
+    },
 }
+
+/// Blocks that are being made.
+#[derive(Debug)]
+struct Mining {
+    blocks: u64,
+    made: u64,
+    interval_s: u64,
+    /// They hold these transactions and no others.
+    only: Option<Arc<HashSet<B256>>>,
+    /// The last block that was built for it.
+    built: Option<B256>,
+    /// No further block is to be made.
+    is_over: bool,
+    done: Done,
+}
+
+/// Sends the outcome to who asked, who may have gone away.
+type Done = oneshot::Sender<Result<(), ControlError>>;
 
 #[derive(Debug)]
 struct Request {
+    id: u64,
     work: Work,
-    /// The last block that was built for it.
-    built: Option<B256>,
-    done: oneshot::Sender<Result<(), ControlError>>,
+    /// Notified when it is the first one.
+    ready: Option<oneshot::Sender<()>>,
+    /// Its holder is gone. It leaves once the block that is being made for it is accepted.
+    is_abandoned: bool,
 }
 
 /// What a block that is being built sets of its header, and the block once it is built.
@@ -121,19 +110,172 @@ struct BuiltHeader {
 }
 
 #[derive(Debug)]
-struct State {
-    settings: ControlSettings,
+pub(super) struct State {
+    pub(super) settings: ControlSettings,
     header: BuiltHeader,
+    /// The first one is being fulfilled.
     requests: VecDeque<Request>,
+    last_id: u64,
+    /// For which request a block was planned last. It may be gone before the block is built.
+    planned: Option<u64>,
+}
+
+impl State {
+    /// What the request asks for, for which a block was planned last.
+    fn planned(&mut self) -> Option<&mut Work> {
+        let id = self.planned?;
+        self.request(id).map(|request| &mut request.work)
+    }
+
+    fn request(&mut self, id: u64) -> Option<&mut Request> {
+        self.requests.iter_mut().find(|request| request.id == id)
+    }
+
+    /// Notifies the first request that it is.
+    fn begin(&mut self) {
+        if let Some(ready) = self.requests.front_mut().and_then(|request| request.ready.take()) {
+            let _gone = ready.send(());
+        }
+    }
+
+    /// Removes the first request if its holder is gone, and begins the next one.
+    fn drop_abandoned(&mut self) {
+        while self.requests.pop_front_if(|request| request.is_abandoned).is_some() {}
+        self.begin();
+    }
+
+    /// Ends what the first request asks for. It keeps its place.
+    fn end_work(&mut self, outcome: Result<(), ControlError>) {
+        let Some(request) = self.requests.front_mut() else { return };
+        match std::mem::replace(&mut request.work, Work::Idle) {
+            Work::Mine(Mining { done, .. }) | Work::Change { done, .. } => {
+                let _gone = done.send(outcome);
+            }
+            Work::Idle => {}
+        }
+        self.drop_abandoned();
+    }
+
+    /// Ends the making of blocks that is to end, unless one is on its way.
+    fn end_stopped(&mut self) {
+        if let Some(Request { work: Work::Mine(mining), .. }) = self.requests.front()
+            && let Mining { is_over: true, built: None, made, blocks: wanted, .. } = *mining
+        {
+            self.end_work(Err(ControlError::OutOfTime { made, wanted }));
+        }
+    }
+}
+
+/// The first place in the queue of the controls. Others wait until it is dropped.
+#[derive(Debug)]
+pub struct Turn {
+    controls: Arc<Controls>,
+    id: u64,
+}
+
+impl Turn {
+    /// Makes blocks with what waits in the pool, also empty ones, each `interval_s` seconds later than it would be. Returns
+    /// when they are accepted. After `patience` no further block is begun. Dropping the future has the same effect.
+    ///
+    /// # Errors
+    /// Too many blocks, a time that is too late, the time is over, or the node stops.
+    pub async fn mine(
+        &mut self,
+        blocks: u64,
+        interval_s: u64,
+        patience: Option<Duration>,
+    ) -> Result<(), ControlError> {
+        if blocks > MAX_BLOCKS {
+            return Err(ControlError::Blocks(blocks));
+        }
+        let controls = Arc::clone(&self.controls);
+        if interval_s > 0 {
+            let ahead_s = u128::from(interval_s) * u128::from(blocks);
+            controls.check_time(u128::from(controls.clock.now_s()) + ahead_s)?;
+        }
+        let mut outcome = pin!(self.begin_mining(blocks, interval_s, None));
+        let clock = controls.clock.base();
+        let end_ms = patience.map_or(u64::MAX, |patience| {
+            clock.now_ms().saturating_add(u64::try_from(patience.as_millis()).unwrap_or(u64::MAX))
+        });
+        tokio::select! {
+            outcome = &mut outcome => return outcome,
+            () = clock.sleep_until(end_ms), if patience.is_some() => {}
+        }
+        controls.stop_mining(self.id);
+        outcome.await
+    }
+
+    /// Makes a block with these waiting transactions and no others.
+    ///
+    /// # Errors
+    /// The node stops.
+    pub(crate) async fn mine_only(&mut self, txs: HashSet<B256>) -> Result<(), ControlError> {
+        self.begin_mining(1, 0, Some(Arc::new(txs))).await
+    }
+
+    fn begin_mining(
+        &self,
+        blocks: u64,
+        interval_s: u64,
+        only: Option<Arc<HashSet<B256>>>,
+    ) -> impl Future<Output = Result<(), ControlError>> + use<> {
+        let (done, outcome) = oneshot::channel();
+        if blocks > 0 {
+            let (made, built, is_over) = (0, None, false);
+            self.controls.clock.advance(interval_s.saturating_mul(1000));
+            let mining = Mining { blocks, made, interval_s, only, built, is_over, done };
+            self.ask(Work::Mine(mining));
+        } else {
+            let _received = done.send(Ok(()));
+        }
+        async { outcome.await.unwrap_or(Err(ControlError::Stopped)) }
+    }
+
+    /// Changes the state in a block. Returns when it is accepted.
+    ///
+    /// # Errors
+    /// A change is not possible, or the node stops.
+    pub async fn change(&mut self, changes: Vec<WantedChange>) -> Result<(), ControlError> {
+        let (done, outcome) = oneshot::channel();
+        self.ask(Work::Change { changes, built: None, done });
+        outcome.await.unwrap_or(Err(ControlError::Stopped))
+    }
+
+    fn ask(&self, work: Work) {
+        if let Some(request) = self.controls.state.lock().request(self.id) {
+            request.work = work;
+        }
+        self.controls.work.notify_one();
+    }
+}
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        let mut state = self.controls.state.lock();
+        let is_first = state.requests.front().is_some_and(|request| request.id == self.id);
+        match state.requests.front_mut().filter(|_| is_first).map(|request| {
+            request.is_abandoned = true;
+            &mut request.work
+        }) {
+            // A block may be on its way, which must not come after what the next one asks for.
+            Some(Work::Mine(mining)) => mining.is_over = true,
+            Some(Work::Change { .. }) => {}
+            Some(Work::Idle) | None => state.requests.retain(|request| request.id != self.id),
+        }
+        state.begin();
+        drop(state);
+        self.controls.work.notify_one();
+    }
 }
 
 /// The controls of one chain.
 #[derive(Debug)]
 pub struct Controls {
-    clock: AdjustableClock,
+    pub(super) clock: AdjustableClock,
     /// Wakes the machine.
-    work: Arc<Notify>,
-    state: Mutex<State>,
+    pub(super) work: Arc<Notify>,
+    pub(super) state: Mutex<State>,
     next_header: Arc<NextHeader>,
     interval: IntervalTask,
     is_logging: AtomicBool,
@@ -144,7 +286,8 @@ impl Controls {
     pub fn new(clock: AdjustableClock, work: Arc<Notify>) -> Self {
         let settings = ControlSettings { automine: true, ..ControlSettings::default() };
         let header = BuiltHeader::default();
-        let state = State { settings, header, requests: VecDeque::new() };
+        let state =
+            State { settings, header, requests: VecDeque::new(), last_id: 0, planned: None };
         let state = Mutex::new_named("evm.controls", state);
         let (next_header, interval) = (Arc::default(), IntervalTask::default());
         let is_logging = AtomicBool::new(true);
@@ -258,98 +401,13 @@ impl Controls {
         settings.impersonates_all || settings.impersonated.contains(account)
     }
 
-    /// Makes blocks with what waits in the pool, also empty ones, `interval_s` seconds apart. Returns when they are
-    /// accepted.
-    ///
-    /// # Errors
-    /// Too many blocks, a time that is too late, or the node stops.
-    pub async fn mine(&self, blocks: u64, interval_s: u64) -> Result<(), ControlError> {
-        if blocks > MAX_BLOCKS {
-            return Err(ControlError::Blocks(blocks));
-        }
-        if blocks == 0 {
-            return Ok(());
-        }
-        self.check_time(
-            u128::from(self.clock.now_s()) + u128::from(interval_s) * u128::from(blocks),
-        )?;
-        self.request(Work::Mine { blocks_left: blocks, interval_s }).await
-    }
-
-    /// Changes the state in a block. Returns when it is accepted.
-    ///
-    /// # Errors
-    /// A change is not possible, or the node stops.
-    pub async fn change(&self, changes: Vec<WantedChange>) -> Result<(), ControlError> {
-        self.request(Work::Change(changes)).await
-    }
-
-    /// Moves the clock forward. Returns how far it is ahead of the node's, s.
-    ///
-    /// # Errors
-    /// The time is too late.
-    pub fn increase_time(&self, seconds: u64) -> Result<i64, ControlError> {
-        self.check_time(u128::from(self.clock.now_s()) + u128::from(seconds))?;
-        self.clock.advance(seconds.saturating_mul(1000));
-        Ok(self.offset_s())
-    }
-
-    /// Sets the clock, which runs on from there. `last_s` is the time of the last block of any chain of the node.
-    ///
-    /// # Errors
-    /// The time is too late, or before `last_s`.
-    pub fn set_time(&self, time_s: u64, last_s: u64) -> Result<(), ControlError> {
-        self.check_between(time_s, last_s)?;
-        self.clock.set(time_s.saturating_mul(1000));
-        self.work.notify_one();
-        Ok(())
-    }
-
-    /// Stops the clock at the time of the next block, after which it runs on from there.
-    ///
-    /// # Errors
-    /// As [`Self::set_time`].
-    pub fn set_next_time(&self, time_s: u64, last_s: u64) -> Result<(), ControlError> {
-        self.check_between(time_s, last_s)?;
-        self.clock.stop_at(time_s.saturating_mul(1000));
-        self.work.notify_one();
-        Ok(())
-    }
-
-    /// From the next block on, whose parent has the time `parent_s`, each block is this much later than its parent.
-    ///
-    /// # Errors
-    /// The next block's time would be too late or before `last_s`.
-    pub fn set_timestamp_interval(
-        &self,
-        interval_s: u64,
-        parent_s: u64,
-        last_s: u64,
-    ) -> Result<(), ControlError> {
-        let next_s = u128::from(parent_s) + u128::from(interval_s);
-        self.check_time(next_s)?;
-        let mut state = self.state.lock();
-        state.settings.timestamp_interval_s = Some(interval_s);
-        let next_s = parent_s.saturating_add(interval_s).max(last_s);
-        self.clock.stop_at(next_s.saturating_mul(1000));
-        Ok(())
-    }
-
-    /// Ends [`Self::set_timestamp_interval`]; false if there was no interval.
-    pub fn remove_timestamp_interval(&self, last_s: u64) -> bool {
-        let mut state = self.state.lock();
-        let had = state.settings.timestamp_interval_s.take().is_some();
-        if had {
-            self.clock.run();
-            self.clock.advance_to(last_s.saturating_mul(1000));
-            self.work.notify_one();
-        }
-        had
-    }
-
     pub(super) fn settings(&self) -> ControlSettings {
         let settings = self.state.lock().settings.clone();
         ControlSettings { header: self.next_header.get(), ..settings }
+    }
+
+    pub(super) fn set_next_header(&self, next: HeaderTerms) {
+        self.next_header.change(|header| *header = next);
     }
 
     pub(super) fn restore(self: &Arc<Self>, settings: ControlSettings) {
@@ -361,70 +419,89 @@ impl Controls {
         state.settings = settings;
     }
 
-    fn offset_s(&self) -> i64 {
-        i64::try_from(self.clock.offset_ms() / 1000).unwrap_or(i64::MAX)
-    }
-
-    fn check_time(&self, time_s: u128) -> Result<(), ControlError> {
-        match time_s > u128::from(MAX_TIME_S) {
-            true => Err(ControlError::TimeTooLate(time_s)),
-            false => Ok(()),
+    /// Begins no further block for a request.
+    fn stop_mining(&self, id: u64) {
+        if let Some(Request { work: Work::Mine(mining), .. }) = self.state.lock().request(id) {
+            mining.is_over = true;
         }
+        self.work.notify_one();
     }
 
-    fn check_between(&self, time_s: u64, last_s: u64) -> Result<(), ControlError> {
-        self.check_time(time_s.into())?;
-        match time_s < last_s {
-            true => Err(ControlError::TimeBefore { time: time_s, last: last_s }),
-            false => Ok(()),
-        }
-    }
-
-    async fn request(&self, work: Work) -> Result<(), ControlError> {
-        let (done, outcome) = oneshot::channel();
-        {
+    /// Waits for everything that was asked for before, and holds back what is asked for later.
+    ///
+    /// # Errors
+    /// Too many wait, or the node stops.
+    pub async fn turn(self: &Arc<Self>) -> Result<Turn, ControlError> {
+        let (ready, begins) = oneshot::channel();
+        let turn = {
             let mut state = self.state.lock();
             if state.requests.len() >= MAX_REQUESTS {
                 return Err(ControlError::TooMany);
             }
-            state.requests.push_back(Request { work, built: None, done });
-            if state.requests.len() == 1 {
-                self.begin(&state);
-            }
-        }
-        self.work.notify_one();
-        outcome.await.unwrap_or(Err(ControlError::Stopped))
+            state.last_id += 1;
+            let id = state.last_id;
+            state.requests.push_back(Request {
+                id,
+                work: Work::Idle,
+                ready: Some(ready),
+                is_abandoned: false,
+            });
+            state.begin();
+            Turn { controls: Arc::clone(self), id }
+        };
+        begins.await.map_err(|_| ControlError::Stopped)?;
+        Ok(turn)
     }
 
-    /// Moves the clock for the next block of the first request.
-    fn begin(&self, state: &State) {
-        if let Some(Request { work: Work::Mine { interval_s: 1.., .. }, .. }) =
-            state.requests.front()
-        {
-            self.advance_by_interval(state);
-        }
+    /// Makes blocks at their turn; see [`Turn::mine`].
+    ///
+    /// # Errors
+    /// As [`Turn::mine`].
+    pub async fn mine(self: &Arc<Self>, blocks: u64, interval_s: u64) -> Result<(), ControlError> {
+        self.turn().await?.mine(blocks, interval_s, None).await
     }
 
-    fn advance_by_interval(&self, state: &State) {
-        if let Some(Request { work: Work::Mine { interval_s, .. }, .. }) = state.requests.front() {
-            self.clock.advance(interval_s.saturating_mul(1000));
-        }
+    /// Changes the state at its turn; see [`Turn::change`].
+    ///
+    /// # Errors
+    /// As [`Turn::change`].
+    pub async fn change(self: &Arc<Self>, changes: Vec<WantedChange>) -> Result<(), ControlError> {
+        self.turn().await?.change(changes).await
+    }
+
+    /// Whether transactions make blocks by themselves now: nothing else is asked for.
+    pub(crate) fn mines_at_once(&self) -> bool {
+        let state = self.state.lock();
+        state.requests.is_empty() && state.settings.automine
     }
 
     /// What the next block holds.
     pub(crate) fn plan(&self) -> Plan {
         let mut state = self.state.lock();
-        let plan = match state.requests.front() {
-            Some(Request { work: Work::Mine { .. }, .. }) => Plan::Mine,
-            Some(Request { work: Work::Change(_), .. }) => Plan::Change,
+        // A block that was built for it and is not accepted by now never is.
+        state.drop_abandoned();
+        state.end_stopped();
+        state.planned = state.requests.front().map(|request| request.id);
+        let plan = match state.requests.front().map(|request| &request.work) {
+            Some(Work::Mine(Mining { only: None, .. })) => Plan::Mine,
+            Some(Work::Mine(Mining { only: Some(_), .. })) => Plan::Only,
+            Some(Work::Change { .. }) => Plan::Change,
             None if state.settings.automine => Plan::Pool,
-            None => Plan::Nothing,
+            Some(Work::Idle) | None => Plan::Nothing,
         };
         let next = self.next_header.get();
         // What is set for the next block waits for one with transactions, or one on request.
         let set = if plan == Plan::Change { next.lasting() } else { next };
         state.header = BuiltHeader { set, block: None };
         plan
+    }
+
+    /// The transactions of a block that holds no others ([`Plan::Only`]).
+    pub(crate) fn only(&self) -> Option<Arc<HashSet<B256>>> {
+        match self.state.lock().planned() {
+            Some(Work::Mine(mining)) => mining.only.clone(),
+            Some(Work::Change { .. } | Work::Idle) | None => None,
+        }
     }
 
     /// What the block under construction sets of its header.
@@ -439,34 +516,38 @@ impl Controls {
 
     /// What the block under construction has to change.
     pub(crate) fn wanted(&self) -> Wanted {
-        match self.state.lock().requests.front().map(|request| &request.work) {
-            None => Wanted::Nothing,
-            Some(Work::Mine { .. }) => Wanted::Block,
-            Some(Work::Change(changes)) => Wanted::Changes(changes.clone()),
+        match self.state.lock().planned() {
+            None | Some(Work::Idle) => Wanted::Nothing,
+            Some(Work::Mine(Mining { only: None, .. })) => Wanted::Block,
+            Some(Work::Mine(Mining { only: Some(_), .. })) => Wanted::Record,
+            Some(Work::Change { changes, .. }) => Wanted::Changes(changes.clone()),
         }
     }
 
     /// The block was built for the first request.
     pub(crate) fn built(&self, hash: B256) {
-        if let Some(request) = self.state.lock().requests.front_mut() {
-            request.built = Some(hash);
+        match self.state.lock().planned() {
+            Some(Work::Mine(Mining { built, .. }) | Work::Change { built, .. }) => {
+                *built = Some(hash);
+            }
+            Some(Work::Idle) | None => {}
         }
     }
 
-    /// The first request can't be fulfilled.
+    /// The request for which a block was planned last can't be fulfilled.
     pub(crate) fn refuse(&self, reason: String) {
         let mut state = self.state.lock();
-        if let Some(request) = state.requests.pop_front() {
-            // The caller may have gone away.
-            let _gone = request.done.send(Err(ControlError::Refused(reason)));
+        if state.planned == state.requests.front().map(|request| request.id) {
+            state.end_work(Err(ControlError::Refused(reason)));
         }
-        self.begin(&state);
+        drop(state);
         self.work.notify_one();
     }
 
-    /// A block was accepted, with this time (Unix s).
-    pub(crate) fn accepted(&self, hash: B256, time_s: u64) {
-        let mut state = self.state.lock();
+    /// A block is accepted, and not shown yet: what was set for its header holds for no other. A transaction that is sent
+    /// once the block is shown gets no fee by it.
+    pub(crate) fn header_used(&self, hash: B256) {
+        let state = self.state.lock();
         if state.header.block == Some(hash) {
             let done = state.header.set;
             self.next_header.change(|next| {
@@ -474,6 +555,11 @@ impl Controls {
                 next.random = next.random.filter(|random| done.random != Some(*random));
             });
         }
+    }
+
+    /// A block was accepted, with this time (Unix s).
+    pub(crate) fn accepted(&self, hash: B256, time_s: u64) {
+        let mut state = self.state.lock();
         match state.settings.timestamp_interval_s {
             Some(interval_s) => {
                 let next_s = time_s.saturating_add(interval_s).min(MAX_TIME_S);
@@ -485,17 +571,18 @@ impl Controls {
                 }
             }
         }
-        let Some(request) = state.requests.front_mut() else { return };
-        if request.built != Some(hash) {
-            return;
-        }
-        if let Work::Mine { blocks_left: left @ 2.., .. } = &mut request.work {
-            *left -= 1;
-            request.built = None;
-            self.advance_by_interval(&state);
-        } else if let Some(request) = state.requests.pop_front() {
-            let _gone = request.done.send(Ok(()));
-            self.begin(&state);
+        match state.requests.front_mut().map(|request| &mut request.work) {
+            Some(Work::Mine(mining)) if mining.built == Some(hash) => {
+                (mining.built, mining.made) = (None, mining.made + 1);
+                if mining.made == mining.blocks {
+                    state.end_work(Ok(()));
+                } else {
+                    self.clock.advance(mining.interval_s.saturating_mul(1000));
+                    state.end_stopped();
+                }
+            }
+            Some(Work::Change { built, .. }) if *built == Some(hash) => state.end_work(Ok(())),
+            Some(Work::Mine(_) | Work::Change { .. } | Work::Idle) | None => return,
         }
         self.work.notify_one();
     }

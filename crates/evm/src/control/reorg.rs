@@ -3,28 +3,39 @@
 use std::sync::Arc;
 
 use alloy_primitives::B256;
-use bytes::Bytes;
-use esker_chain::{Bundle, ChainMachine as _, ChainVm as _, FinalizeError, Machine};
+use esker_chain::{ChainMachine as _, ChainVm as _, FinalizeError, Machine, RewindError};
 use esker_evm_state::types::Transaction;
+use esker_primitives::ChainId;
 use esker_primitives::clock::Clock as _;
 use esker_storage::WriteSet;
 
+use super::replaced::{self, Replaced};
 use super::saved::Snapshot;
-use super::snapshots::{bundle_before, not_kept, refused};
-use super::{ControlError, Controls, Snapshots};
+use super::snapshots::{bundle_before, delete, not_kept, refused, without};
+use super::{ControlError, Snapshots, Turn};
 use crate::chain::Evm;
-use crate::view::{ChainReader, PoolReader as _};
-
-/// Bytes of the bundles that are replaced at once.
-const MAX_BYTES: usize = 256 << 20;
+use crate::view::{ChainReader as _, PoolReader as _};
 
 /// How often the old bundles are tried while others become final.
 const MAX_TRIES: usize = 16;
 
+/// Why bundles can't be taken back, and whether others have become final meanwhile.
+enum NotTaken {
+    Moved,
+    Refused(ControlError),
+}
+
+impl From<ControlError> for NotTaken {
+    fn from(error: ControlError) -> Self {
+        Self::Refused(error)
+    }
+}
+
 impl Snapshots {
     /// Puts as many other blocks in place of the last ones of a chain as there are lists of transactions, each with those
     /// of its list and nothing else. The blocks of the other chains since are gone, as are the snapshots of all these
-    /// blocks; pools, clock and settings stay. To be polled to its end.
+    /// blocks; pools, clock and settings stay. To be polled to its end. After a kill in between, the next start puts the old
+    /// blocks back ([`Self::load`]).
     ///
     /// # Errors
     /// There are not so many blocks, they can't be taken back, or a transaction is not valid in its place; the chains are
@@ -37,6 +48,7 @@ impl Snapshots {
         let _turn = self.turn().await?;
         let machine = self.machine()?;
         let controls = evm.controls().ok_or(ControlError::Stopped)?;
+        let mut turn = controls.turn().await?;
         let mut pause = machine.pause_building();
         let (head, depth) = (evm.head().header.number, blocks.len() as u64);
         let common = head.checked_sub(depth).ok_or_else(|| {
@@ -47,15 +59,11 @@ impl Snapshots {
         if depth == 0 {
             return Ok(());
         }
-        let to = bundle_before(&machine, &evm.context().chain_id, common + 1)?;
+        let chain = evm.context().chain_id;
         let old_time_s = evm.header_at(common + 1).map_err(refused)?.map(|old| old.header.time);
-        let old = bundles_above(&machine, to)?;
-        let mut saved = self.snapshot(&machine, machine.last_final());
-        machine.rewind_with(to, WriteSet::new()).await.map_err(not_kept)?;
+        let (old, mut saved) = self.take_back(&machine, (&chain, common + 1)).await?;
         saved.add_waiting(machine.chains());
-        machine.chains().iter().for_each(|vm| vm.drop_waiting_txs());
-        controls.set_interval(None)?;
-        controls.set_automine(false);
+        evm.drop_transactions_of(blocks.iter().flatten());
         let clock = self.clock();
         if let Some(old_s) = old_time_s.filter(|old_s| clock.now_s() <= *old_s)
             && clock.stopped_ms().is_none()
@@ -63,93 +71,152 @@ impl Snapshots {
             // So that the first block is another one, and with it all of them.
             clock.set(old_s.saturating_add(1).saturating_mul(1000));
         }
+        // What comes for the other chains meanwhile waits.
+        let only = machine.build_only(chain);
         drop(pause);
         let given: Vec<B256> = blocks.iter().flatten().map(|tx| *tx.tx_hash()).collect();
-        let made = make_blocks(evm, controls, common, blocks).await;
+        let made = make_blocks(evm, &mut turn, common, blocks).await;
         pause = machine.pause_building();
-        let mut come_meanwhile = Vec::new();
         let ended = match &made {
-            Ok(()) => {
-                saved.keep_next_header(evm);
-                self.forget_above(&machine, to).await;
-                Ok(())
-            }
+            Ok(()) => self.end_reorg(&machine, old.to).await,
             Err(_) => {
-                come_meanwhile = txs_above(evm, common);
-                come_meanwhile.retain(|tx| !given.contains(tx.tx_hash()));
-                let ended = self.put_back(&machine, to, old, &saved).await;
+                let ended = self.put_back(&machine, &old).await;
+                self.clock().restore(saved.clock);
+                controls.set_next_header(saved.next_header(evm));
                 for hash in &given {
                     evm.drop_transaction(hash);
                 }
                 ended
             }
         };
-        // The pools were empty: what waits has come meanwhile, too.
-        saved.add_waiting(machine.chains());
-        saved.restore(machine.chains(), &self.evms());
-        for tx in come_meanwhile {
-            // The old blocks may have made it invalid.
-            let _refused = evm.submit(tx);
-        }
-        drop(pause);
+        saved.restore_pools(machine.chains());
+        drop((only, pause));
         ended?;
         made
     }
 
-    /// Makes the old bundles final again.
-    async fn put_back(
+    /// Takes back a block of a chain and all bundles since, which are then in the store. What there was before is in the
+    /// snapshot.
+    async fn take_back(
         &self,
-        machine: &Machine,
-        to: u64,
-        old: Vec<(Bundle, Option<Bytes>)>,
-        saved: &Snapshot,
-    ) -> Result<(), ControlError> {
-        self.clock().restore(saved.clock);
-        let mut tries = 0;
-        loop {
-            machine.rewind_with(to, WriteSet::new()).await.map_err(refused)?;
-            tries += 1;
-            match machine.finalize_all(old.clone()).await {
-                // A bundle that was built before the pause became final just now.
-                Err(FinalizeError::Conflict { .. }) if tries < MAX_TRIES => {}
-                outcome => return outcome.map_err(refused),
+        machine: &Arc<Machine>,
+        (chain, block): (&ChainId, u64),
+    ) -> Result<(Replaced, Snapshot), ControlError> {
+        for _ in 0..MAX_TRIES {
+            match self.try_to_take_back(machine, (chain, block)).await {
+                Ok(taken) => return Ok(taken),
+                Err(NotTaken::Moved) => {}
+                Err(NotTaken::Refused(error)) => {
+                    delete(machine, replaced::forget(machine.store())?).await;
+                    return Err(error);
+                }
             }
         }
+        delete(machine, replaced::forget(machine.store())?).await;
+        Err(ControlError::Refused("blocks are made while others are replaced".to_owned()))
     }
-}
 
-/// The transactions of a chain's blocks above a height.
-fn txs_above(evm: &Arc<Evm>, height: u64) -> Vec<Transaction> {
-    let blocks = (height + 1..=evm.head().header.number)
-        .filter_map(|at| ChainReader::block_at(&**evm, at).ok()?);
-    blocks.flat_map(|block| block.block.transactions.clone()).collect()
-}
-
-/// The final bundles above a height.
-fn bundles_above(
-    machine: &Machine,
-    height: u64,
-) -> Result<Vec<(Bundle, Option<Bytes>)>, ControlError> {
-    let (mut found, mut bytes) = (Vec::new(), 0_usize);
-    for height in height + 1..=machine.last_final().0 {
-        let missing =
-            || ControlError::Refused(format!("the bundle of height {height} is not stored"));
-        let bundle = machine.bundle_at(height).map_err(refused)?.ok_or_else(missing)?;
-        bytes = bytes.saturating_add(bundle.0.encoded_len());
-        if bytes > MAX_BYTES {
-            return Err(ControlError::Refused(format!(
-                "the blocks to replace have more than {MAX_BYTES} bytes"
-            )));
+    async fn try_to_take_back(
+        &self,
+        machine: &Arc<Machine>,
+        (chain, block): (&ChainId, u64),
+    ) -> Result<(Replaced, Snapshot), NotTaken> {
+        let last = machine.last_final();
+        let read = tokio::task::spawn_blocking({
+            let (machine, chain) = (Arc::clone(machine), *chain);
+            move || Replaced::of(&machine, bundle_before(&machine, &chain, block)?, last)
+        });
+        let old = read.await.map_err(refused)??;
+        let lowest = machine.lowest_rewind().await.map_err(refused)?;
+        if lowest.is_none_or(|lowest| old.to < lowest) {
+            return Err(NotTaken::Refused(ControlError::NotKept));
         }
-        found.push(bundle);
+        let saved = self.snapshot(machine, last);
+        old.store(machine.store()).await?;
+        match machine.rewind_from(old.last, old.to).await {
+            Ok(_) => Ok((old, saved)),
+            // A bundle that was built before the pause became final just now.
+            Err(RewindError::NotLast { .. }) => Err(NotTaken::Moved),
+            Err(error) => Err(NotTaken::Refused(not_kept(error))),
+        }
     }
-    Ok(found)
+
+    /// Forgets the old bundles, and the snapshots of those above a height.
+    async fn end_reorg(&self, machine: &Machine, to: u64) -> Result<(), ControlError> {
+        let gone = self.above(to);
+        let mut writes = replaced::forget(machine.store())?;
+        writes.merge(&without(&gone));
+        machine.store().commit(writes).await.map_err(refused)?;
+        self.forget(&gone);
+        self.move_beginning(machine);
+        Ok(())
+    }
+
+    /// Makes the old bundles final again.
+    async fn put_back(&self, machine: &Machine, old: &Replaced) -> Result<(), ControlError> {
+        // An old block must not set the clock back to before the next one.
+        let evms = self.evms();
+        let controls: Vec<_> = evms.iter().filter_map(|evm| evm.controls()).collect();
+        let intervals: Vec<_> =
+            controls.iter().map(|controls| controls.replace_timestamp_interval(None)).collect();
+        let outcome = self.finalize_again(machine, old).await;
+        for (controls, interval_s) in controls.iter().zip(intervals) {
+            controls.replace_timestamp_interval(interval_s);
+        }
+        outcome
+    }
+
+    async fn finalize_again(&self, machine: &Machine, old: &Replaced) -> Result<(), ControlError> {
+        let mut tries = 0;
+        if let Some(last) = old.bundles.last() {
+            // None of them is ahead of the clock.
+            self.clock().advance_to(last.timestamp_ms);
+        }
+        loop {
+            machine.rewind_with(old.to, WriteSet::new()).await.map_err(refused)?;
+            tries += 1;
+            let bundles = old.bundles.iter().map(|bundle| (bundle.clone(), None)).collect();
+            match machine.finalize_all(bundles).await {
+                // A bundle that was built before the pause became final just now.
+                Err(FinalizeError::Conflict { .. }) if tries < MAX_TRIES => {}
+                Err(error @ (FinalizeError::Invalid(_) | FinalizeError::NotYet { .. })) => {
+                    // What is made from here on must not be taken back for them at the next start.
+                    delete(machine, replaced::forget(machine.store())?).await;
+                    return Err(refused(error));
+                }
+                outcome => {
+                    outcome.map_err(refused)?;
+                    break;
+                }
+            }
+        }
+        delete(machine, replaced::forget(machine.store())?).await;
+        Ok(())
+    }
+
+    /// Puts the blocks back that a reorg had taken when the node was killed.
+    pub(super) async fn recover(&self, machine: &Machine) -> Result<(), ControlError> {
+        let Some(old) = Replaced::stored(machine.store())? else { return Ok(()) };
+        let (height, last) = machine.last_final();
+        let before = match old.to == height {
+            true => Some(last),
+            false => machine.bundle_at(old.to).map_err(refused)?.map(|(bundle, _)| bundle.id()),
+        };
+        if last == old.last || before != old.parent() || before.is_none() {
+            // Nothing was taken back yet; or other blocks were brought here since.
+            delete(machine, replaced::forget(machine.store())?).await;
+            return Ok(());
+        }
+        tracing::info!(from = old.to, blocks = old.bundles.len(), "putting back replaced blocks");
+        let _pause = machine.pause_building();
+        self.put_back(machine, &old).await
+    }
 }
 
 /// Makes blocks with these transactions after a height.
 async fn make_blocks(
     evm: &Arc<Evm>,
-    controls: &Arc<Controls>,
+    turn: &mut Turn,
     common: u64,
     blocks: Vec<Vec<Transaction>>,
 ) -> Result<(), ControlError> {
@@ -160,7 +227,7 @@ async fn make_blocks(
             let submitted = evm.submit(tx);
             hashes.push(submitted.map_err(|error| not_in(number, &hash, &error.to_string()))?);
         }
-        controls.mine(1, 0).await?;
+        turn.mine_only(hashes.iter().copied().collect()).await?;
         for hash in hashes {
             if evm.location(hash).map_err(refused)?.is_some_and(|at| at.height == number) {
                 continue;

@@ -70,13 +70,10 @@ impl Snapshot {
         self.waiting.values().flatten().map(Bytes::len).sum()
     }
 
-    /// Keeps what is set for the next block as it is now, on a restore.
-    pub(super) fn keep_next_header(&mut self, evm: &Evm) {
-        if let (Some(controls), Some(saved)) =
-            (evm.controls(), self.chains.get_mut(&evm.context().chain_id))
-        {
-            saved.settings.header = controls.next_header().get();
-        }
+    /// What was set for the next block of a chain.
+    pub(super) fn next_header(&self, evm: &Evm) -> HeaderTerms {
+        let saved = self.chains.get(&evm.context().chain_id);
+        saved.map(|saved| saved.settings.header).unwrap_or_default()
     }
 
     /// Adds what waits in the pools now and is not there yet.
@@ -89,17 +86,27 @@ impl Snapshot {
     }
 
     /// Restores pools and settings of the chains, whose blocks are those of the snapshot again.
-    pub(super) fn restore(self, vms: &[Arc<dyn ChainVm>], evms: &[Arc<Evm>]) {
-        let Self { mut waiting, mut chains, .. } = self;
+    pub(super) fn restore(mut self, vms: &[Arc<dyn ChainVm>], evms: &[Arc<Evm>]) {
         for evm in evms {
-            let saved = chains.remove(&evm.context().chain_id);
+            let saved = self.chains.remove(&evm.context().chain_id);
             if let (Some(controls), Some(saved)) = (evm.controls(), saved) {
                 controls.restore(saved.settings);
             }
         }
         vms.iter().for_each(|vm| vm.drop_waiting_txs());
+        self.restore_pools(vms);
+    }
+
+    /// Restores what is missing in the pools of the chains.
+    pub(super) fn restore_pools(self, vms: &[Arc<dyn ChainVm>]) {
+        let Self { mut waiting, .. } = self;
         for vm in vms {
-            let txs = waiting.remove(&vm.context().chain_id).unwrap_or_default();
+            let mut txs = waiting.remove(&vm.context().chain_id).unwrap_or_default();
+            if txs.is_empty() {
+                continue;
+            }
+            let known: HashSet<Bytes> = vm.waiting_txs().into_iter().collect();
+            txs.retain(|tx| !known.contains(tx));
             let waited = txs.len();
             let restored = vm.restore_txs(txs);
             if restored < waited {

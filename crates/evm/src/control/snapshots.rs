@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 
 use alloy_primitives::B256;
@@ -16,8 +15,9 @@ use esker_primitives::sync::Mutex;
 use esker_storage::{KvRead, Scope, StorageResult, Store, ValueCodec as _, WriteSet};
 use tokio::sync::{Semaphore, SemaphorePermit};
 
-use super::ControlError;
+use super::replaced::Replaced;
 use super::saved::Snapshot;
+use super::{ControlError, Turn};
 use crate::chain::Evm;
 
 /// Snapshots that are kept.
@@ -45,17 +45,17 @@ pub struct Snapshots {
     machine: OnceLock<Weak<Machine>>,
     evms: Mutex<Vec<Weak<Evm>>>,
     taken: Mutex<Taken>,
-    /// Whether further bundles can be taken back.
-    keeps_undo: AtomicBool,
     /// What [`Self::reset`] goes back to.
-    beginning: OnceLock<Snapshot>,
+    beginning: Mutex<Option<Snapshot>>,
     /// One place, for whoever takes a snapshot or reverts to one.
     turn: Semaphore,
 }
 
 impl Snapshots {
-    /// What a revert can take back at most: bundles, and bytes of the rows before them.
-    pub const UNDO: Undo = Undo::Keep(UndoLimits { bundles: 1_000_000, bytes: 1 << 30 });
+    /// What can be taken back of what an earlier run made: bundles, and bytes of the rows before them.
+    pub const UNDO: Undo = Undo::Keep(Self::LIMITS);
+
+    const LIMITS: UndoLimits = UndoLimits { bytes: 1 << 30, ..UndoLimits::bundles(1_000_000) };
 
     /// None yet. `clock` is that of the node's chains.
     pub fn new(clock: AdjustableClock) -> Self {
@@ -64,8 +64,7 @@ impl Snapshots {
             machine: OnceLock::new(),
             evms: Mutex::new_named("evm.snapshot-chains", Vec::new()),
             taken: Mutex::new_named("evm.snapshots", Taken::default()),
-            keeps_undo: AtomicBool::new(false),
-            beginning: OnceLock::new(),
+            beginning: Mutex::new_named("evm.beginning", None),
             turn: Semaphore::new(1),
         }
     }
@@ -76,7 +75,7 @@ impl Snapshots {
         let _already = self.machine.set(Arc::downgrade(machine));
     }
 
-    /// Whether a store has snapshots: then the machine has to be opened with [`Self::UNDO`].
+    /// Whether a store has snapshots, or blocks to put back: then the machine has to be opened with [`Self::UNDO`].
     ///
     /// # Errors
     /// The store can't be read.
@@ -88,22 +87,25 @@ impl Snapshots {
             found = true;
             ControlFlow::Break(())
         })?;
-        Ok(found)
+        Ok(found || Replaced::are_stored(store)?)
     }
 
-    /// Reads the stored snapshots, once the machine is set. Those that can't be reached any more are deleted.
+    /// Reads the stored snapshots, once the machine is set. Those that can't be reached any more are deleted. Before that,
+    /// a reorg that a kill interrupted is undone.
     ///
     /// # Errors
     /// The store can't be read.
     pub async fn load(&self) -> Result<(), ControlError> {
         let machine = self.machine()?;
+        if let Err(error) = self.recover(&machine).await {
+            tracing::error!(%error, "cannot put back the blocks that a reorg has taken");
+        }
         let lowest = machine.lowest_rewind().await.map_err(refused)?;
         let (read, gone) = read(&machine, lowest).map_err(refused)?;
         if !gone.is_empty() {
             tracing::info!(snapshots = gone.len(), "snapshots can't be reached any more");
-            delete(&machine, &gone).await;
+            delete(&machine, without(&gone)).await;
         }
-        self.keeps_undo.store(!read.snapshots.is_empty(), Ordering::Relaxed);
         *self.taken.lock() = read;
         Ok(())
     }
@@ -133,7 +135,7 @@ impl Snapshots {
             )));
         }
         let machine = self.machine()?;
-        self.keep_undo(&machine).await?;
+        let _turns = self.turns().await?;
         for _ in 0..MAX_TRIES {
             let last = machine.last_final();
             let snapshot = self.snapshot(&machine, last);
@@ -166,15 +168,6 @@ impl Snapshots {
         Ok(id)
     }
 
-    /// Lets the machine keep what it needs to take back further bundles.
-    async fn keep_undo(&self, machine: &Machine) -> Result<(), ControlError> {
-        if !self.keeps_undo.load(Ordering::Relaxed) {
-            machine.set_undo(Self::UNDO).await.map_err(refused)?;
-            self.keeps_undo.store(true, Ordering::Relaxed);
-        }
-        Ok(())
-    }
-
     /// Takes back all bundles since a snapshot, and restores the pools, the clock and the settings. The snapshot and all
     /// later ones are gone, in the same write. False: there is no such snapshot. To be polled to its end: no block is made
     /// meanwhile.
@@ -190,11 +183,13 @@ impl Snapshots {
             (snapshot.clone(), gone)
         };
         let machine = self.machine()?;
+        let _turns = self.turns().await?;
         // A block must not be built with the time of before the revert.
         let _pause = machine.pause_building();
         machine.rewind_with(snapshot.last.0, without(&gone)).await.map_err(refused)?;
         self.forget(&gone);
         self.restore(&machine, snapshot)?;
+        self.move_beginning(&machine);
         Ok(true)
     }
 
@@ -210,10 +205,32 @@ impl Snapshots {
         Ok(())
     }
 
-    /// Remembers the state of now as the one that [`Self::reset`] goes back to; the first call counts.
-    pub fn mark_beginning(&self) {
-        if let Ok(machine) = self.machine() {
-            let _already = self.beginning.set(self.snapshot(&machine, machine.last_final()));
+    /// Remembers the state of now as the one that [`Self::reset`] goes back to, and keeps what is needed for that. What
+    /// this start made itself (`has_prepared`) can't be taken back.
+    ///
+    /// # Errors
+    /// The store can't be written.
+    pub async fn mark_beginning(&self, has_prepared: bool) -> Result<(), ControlError> {
+        let machine = self.machine()?;
+        let last = machine.last_final();
+        let keep = |below| Undo::Keep(UndoLimits { all_above: last.0, ..below });
+        if has_prepared {
+            // Not off in between: a block that is made meanwhile can be taken back.
+            let nothing = UndoLimits { bytes: 0, ..UndoLimits::bundles(0) };
+            machine.set_undo(keep(nothing)).await.map_err(refused)?;
+        }
+        machine.set_undo(keep(Self::LIMITS)).await.map_err(refused)?;
+        *self.beginning.lock() = Some(self.snapshot(&machine, last));
+        Ok(())
+    }
+
+    /// If the blocks of the beginning were taken back, what there is now is the beginning.
+    pub(super) fn move_beginning(&self, machine: &Machine) {
+        let last = machine.last_final();
+        let is_gone = |beginning: &Snapshot| beginning.last.0 > last.0;
+        if self.beginning.lock().as_ref().is_some_and(is_gone) {
+            let now = self.snapshot(machine, last);
+            *self.beginning.lock() = Some(now);
         }
     }
 
@@ -225,13 +242,13 @@ impl Snapshots {
     pub async fn reset(&self) -> Result<(), ControlError> {
         let _turn = self.turn().await?;
         let machine = self.machine()?;
-        let beginning = self.beginning.get().ok_or(ControlError::Stopped)?;
+        let _turns = self.turns().await?;
+        let beginning = self.beginning.lock().clone().ok_or(ControlError::Stopped)?;
         let _pause = machine.pause_building();
         let gone: Vec<u64> = self.taken.lock().snapshots.keys().copied().collect();
         machine.rewind_with(beginning.last.0, without(&gone)).await.map_err(not_kept)?;
         self.forget(&gone);
-        self.keep_undo(&machine).await?;
-        self.restore(&machine, beginning.clone())
+        self.restore(&machine, beginning)
     }
 
     /// Takes back the last blocks of a chain, with those of the other chains since. The snapshots of these blocks are
@@ -240,19 +257,48 @@ impl Snapshots {
     /// # Errors
     /// There are not so many, or they can't be taken back; nothing has changed.
     pub async fn rollback(&self, evm: &Evm, blocks: u64) -> Result<(), ControlError> {
+        let below = |head: u64| {
+            head.checked_sub(blocks)
+                .ok_or_else(|| format!("cannot take back {blocks} blocks: the chain has {head}"))
+        };
+        self.go_back(evm, below).await
+    }
+
+    /// As [`Self::rollback`], down to the block of a number, which stays.
+    ///
+    /// # Errors
+    /// There is no such block, or those after it can't be taken back; nothing has changed.
+    pub async fn set_head(&self, evm: &Evm, number: u64) -> Result<(), ControlError> {
+        let to = |head| match number <= head {
+            true => Ok(number),
+            // Go-ethereum's text, and where the chain is.
+            false => Err(format!(
+                "not allowed to rewind to a future block: {number}, the last one is {head}"
+            )),
+        };
+        self.go_back(evm, to).await
+    }
+
+    /// Takes back the blocks of a chain above the one that `to` chooses, given the last one's number.
+    async fn go_back(
+        &self,
+        evm: &Evm,
+        to: impl FnOnce(u64) -> Result<u64, String>,
+    ) -> Result<(), ControlError> {
         let _turn = self.turn().await?;
         let machine = self.machine()?;
+        let _turns = self.turns().await?;
         let _pause = machine.pause_building();
         let head = evm.head().header.number;
-        if blocks > head {
-            return Err(ControlError::Refused(format!(
-                "cannot take back {blocks} blocks: the chain has {head}"
-            )));
-        }
-        if blocks == 0 {
+        let last = to(head).map_err(ControlError::Refused)?;
+        if last == head {
             return Ok(());
         }
-        let to = bundle_before(&machine, &evm.context().chain_id, head - blocks + 1)?;
+        let find = tokio::task::spawn_blocking({
+            let (machine, chain) = (Arc::clone(&machine), evm.context().chain_id);
+            move || bundle_before(&machine, &chain, last + 1)
+        });
+        let to = find.await.map_err(refused)??;
         self.rewind(&machine, to).await
     }
 
@@ -261,27 +307,19 @@ impl Snapshots {
         let gone = self.above(to);
         machine.rewind_with(to, without(&gone)).await.map_err(not_kept)?;
         self.forget(&gone);
+        self.move_beginning(machine);
         Ok(())
     }
 
-    /// Deletes the snapshots of bundles above a height, which others have replaced.
-    pub(super) async fn forget_above(&self, machine: &Machine, to: u64) {
-        let gone = self.above(to);
-        if !gone.is_empty() {
-            self.forget(&gone);
-            delete(machine, &gone).await;
-        }
-    }
-
     /// The snapshots of bundles above a height.
-    fn above(&self, to: u64) -> Vec<u64> {
+    pub(super) fn above(&self, to: u64) -> Vec<u64> {
         let taken = self.taken.lock();
         let above = taken.snapshots.iter().filter(|(_, snapshot)| snapshot.last.0 > to);
         above.map(|(id, _)| *id).collect()
     }
 
     /// Forgets snapshots; their IDs ascend.
-    fn forget(&self, gone: &[u64]) {
+    pub(super) fn forget(&self, gone: &[u64]) {
         self.taken.lock().snapshots.retain(|id, _| gone.binary_search(id).is_err());
     }
 
@@ -299,6 +337,17 @@ impl Snapshots {
         self.turn.acquire().await.map_err(refused)
     }
 
+    /// The first place at the controls of all chains: what was asked for before is done.
+    async fn turns(&self) -> Result<Vec<Turn>, ControlError> {
+        let mut turns = Vec::new();
+        for evm in self.evms() {
+            if let Some(controls) = evm.controls() {
+                turns.push(controls.turn().await?);
+            }
+        }
+        Ok(turns)
+    }
+
     pub(super) fn machine(&self) -> Result<Arc<Machine>, ControlError> {
         self.machine.get().and_then(Weak::upgrade).ok_or(ControlError::Stopped)
     }
@@ -312,15 +361,18 @@ impl Snapshots {
     }
 }
 
-/// Deletes snapshots that nobody can go back to. If the disk is full, the next start does it.
-async fn delete(machine: &Machine, gone: &[u64]) {
-    if let Err(error) = machine.store().commit(without(gone)).await {
-        tracing::warn!(%error, "cannot delete snapshots");
+/// Deletes rows that nobody needs any more. If the disk is full, the next start does it.
+pub(super) async fn delete(machine: &Machine, writes: WriteSet) {
+    if writes.is_empty() {
+        return;
+    }
+    if let Err(error) = machine.store().commit(writes).await {
+        tracing::warn!(%error, "cannot delete rows of snapshots");
     }
 }
 
 /// Deletes these snapshots from the store.
-fn without(gone: &[u64]) -> WriteSet {
+pub(super) fn without(gone: &[u64]) -> WriteSet {
     let mut writes = WriteSet::new();
     gone.iter().for_each(|id| SNAPSHOTS.delete(&mut writes, Scope::NODE, id));
     writes
@@ -393,13 +445,7 @@ pub(super) fn bundle_before(
 
 pub(super) fn not_kept(error: RewindError) -> ControlError {
     match error {
-        RewindError::NoUndoRows { .. } | RewindError::BelowUndoRows { .. } => {
-            ControlError::Refused(
-                "blocks from before the first snapshot or reset can't be taken back: take a snapshot at the beginning, or \
-                 start with --rewind-depth"
-                    .to_owned(),
-            )
-        }
+        RewindError::NoUndoRows { .. } | RewindError::BelowUndoRows { .. } => ControlError::NotKept,
         error => refused(error),
     }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use alloy_primitives::{Address, B256, Bloom, Bytes, U256, address};
+use alloy_primitives::{Address, B256, Bloom, Bytes, U256, U512, address};
 use esker_evm_state::state::{AccountParts, StateChanges, StateError, StateView};
 use esker_evm_state::types::{Header, Receipt, Transaction, block_bloom, receipts_root};
 
@@ -44,7 +44,7 @@ pub struct BlockExecutionOutput {
     /// What changed in the state.
     pub changes: StateChanges,
     /// Wei that went with contracts that destroyed themselves.
-    pub destroyed: U256,
+    pub destroyed: U512,
 }
 
 /// Runs the transactions of one block. The builder tries those that it has; the verifier takes those that

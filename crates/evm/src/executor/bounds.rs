@@ -34,7 +34,7 @@ pub type StopCheck<'a> = &'a (dyn Fn() -> Option<Stop> + 'a);
 pub struct Bounds<'a> {
     /// Most bytes of memory of all frames together; beyond it execution stops.
     pub memory: Option<u64>,
-    /// Called every few hundred jumps and at every call.
+    /// Called after every 100,000 gas or so, also within precompiled contracts, and every few hundred calls.
     pub stop: Option<StopCheck<'a>>,
     /// Makes the execution a try: code gets at most this much gas. A try either ends as it would with all
     /// the gas of its message, or with [`Stop::TryEnded`]: code that runs out of gas, loses what it was

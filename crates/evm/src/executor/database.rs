@@ -32,7 +32,7 @@ const HUGE: U256 = U256::from_limbs([u64::MAX, u64::MAX, u64::MAX, u64::MAX >> 1
 
 impl StateOverlay<'_> {
     /// Wei that all accounts together have less after a transaction.
-    fn lost_in(&mut self, state: &EvmState) -> Result<U256, StateError> {
+    fn lost_in(&mut self, state: &EvmState) -> Result<U512, StateError> {
         let (mut before, mut after) = (U512::ZERO, U512::ZERO);
         for (address, account) in state.iter().filter(|(_, account)| account.is_touched()) {
             before = before.saturating_add(U512::from(self.balance(*address)?));
@@ -40,7 +40,7 @@ impl StateOverlay<'_> {
                 after = after.saturating_add(U512::from(account.info.balance));
             }
         }
-        Ok(before.saturating_sub(after).saturating_to())
+        Ok(before.saturating_sub(after))
     }
 
     /// Takes in what a transaction did.

@@ -10,6 +10,7 @@ use revm::interpreter::interpreter::EthInterpreter;
 use revm::interpreter::{InstructionContext, InstructionResult};
 
 use super::database::DatabaseError;
+use super::stop_meter::StopMeter;
 use super::{Bounds, ChainParams, StateOverlay, Stop, VmError};
 use crate::rules::NativeAsset;
 
@@ -26,9 +27,6 @@ pub type EvmContext<'a> = Context<
 
 /// An instruction's view of the machine.
 pub(super) type Ictx<'i, 'a> = InstructionContext<'i, EvmContext<'a>, EthInterpreter>;
-
-/// How many jump destinations pass between two questions whether to stop.
-const TICKS: u32 = 256;
 
 /// What instructions and precompiled contracts need beside what revm has places for.
 pub struct ChainEnv<'a> {
@@ -48,7 +46,7 @@ pub struct ChainEnv<'a> {
     /// Why the precompiled contract called last failed.
     pub(super) failure: Option<VmError>,
     pub(super) bounds: Bounds<'a>,
-    pub(super) ticks: u32,
+    pub(super) meter: StopMeter,
     pub(super) stopped: Option<Stop>,
     /// How the frame ended whose end an inspector is shown next.
     pub(super) frame_error: Option<VmError>,
@@ -75,11 +73,46 @@ impl<'a> ChainEnv<'a> {
         self.bounds
     }
 
-    /// Counts a jump; true: stop.
-    pub(super) fn tick(&mut self) -> bool {
-        self.ticks = self.ticks.wrapping_add(1);
+    /// Whether to stop, asked now and then: after an instruction that may have been long, with the gas that is left.
+    #[inline]
+    pub(super) fn must_stop(&mut self, gas_left: u64) -> bool {
+        self.meter.is_due(gas_left) && self.ask_in_frame(gas_left)
+    }
+
+    #[cold]
+    fn ask_in_frame(&mut self, gas_left: u64) -> bool {
+        self.meter.restart(gas_left);
+        self.ask()
+    }
+
+    /// Code begins to run, or goes on.
+    pub(super) fn frame_runs(&mut self, gas_left: u64) {
+        self.meter.frame_runs(gas_left);
+    }
+
+    /// It has ended, or calls; `gas_left` includes the gas of the call.
+    pub(super) fn frame_rests(&mut self, gas_left: u64) {
+        self.meter.frame_rests(gas_left);
+    }
+
+    /// Counts work outside of code, as gas; true: stop.
+    pub(super) fn spend(&mut self, work: u64) -> bool {
+        if self.meter.spend(work) { self.ask() } else { self.stopped.is_some() }
+    }
+
+    /// Counts work beside the gas of code that runs, such as a tracer's; true: stop.
+    pub(crate) fn spend_in_frame(&mut self, work: u64, gas_left: u64) -> bool {
+        self.count_in_frame(work);
+        self.must_stop(gas_left)
+    }
+
+    /// Counts such work, without a question.
+    pub(crate) fn count_in_frame(&mut self, work: u64) {
+        self.meter.spend_in_frame(work);
+    }
+
+    fn ask(&mut self) -> bool {
         if self.stopped.is_none()
-            && self.ticks.is_multiple_of(TICKS)
             && let Some(stop) = self.bounds.stop
         {
             self.stopped = stop();
@@ -90,6 +123,7 @@ impl<'a> ChainEnv<'a> {
     /// Ends the execution at the next call or jump.
     pub(crate) fn abort(&mut self) {
         self.stopped.get_or_insert(Stop::Cancelled);
+        self.meter.set_due();
     }
 
     /// Are instructions not shown to the inspector? Code then runs at full speed.

@@ -28,6 +28,11 @@ use super::native_asset::{self, AssetCallStart, OpenAssetCall};
 use super::precompiles::Precompiles;
 use super::{VmError, is_prohibited};
 
+/// Work of beginning a frame beside its call's gas, as gas.
+const FRAME_WORK: u64 = 400;
+/// Bytes of a frame's input that are worth one gas.
+const INPUT_BYTES_PER_GAS: u64 = 16;
+
 /// revm's parts as they are put together here.
 pub(super) type Machine<'a, I> = Evm<
     EvmContext<'a>,
@@ -258,7 +263,7 @@ fn run_frames<'a, I, F: Frames<'a, I>>(
         return Ok(result);
     }
     loop {
-        let result = match F::run(evm)? {
+        let result = match run_frame::<I, F>(evm)? {
             ItemOrResult::Item(next) => match enter::<I, F>(evm, next, &mut open)? {
                 Some(result) => result,
                 None => continue,
@@ -281,6 +286,24 @@ fn run_frames<'a, I, F: Frames<'a, I>>(
             return Ok(result);
         }
     }
+}
+
+/// Runs the innermost frame, and counts its work.
+fn run_frame<'a, I, F: Frames<'a, I>>(evm: &mut Machine<'a, I>) -> Result<Step, Error> {
+    let gas_left = evm.frame_stack.get().interpreter.gas.remaining();
+    evm.ctx.chain.frame_runs(gas_left);
+    let next = F::run(evm)?;
+    let for_call = match &next {
+        ItemOrResult::Item(call) => match &call.frame_input {
+            FrameInput::Call(inputs) => inputs.gas_limit,
+            FrameInput::Create(inputs) => inputs.gas_limit(),
+            FrameInput::Empty => 0,
+        },
+        ItemOrResult::Result(_) => 0,
+    };
+    let gas_left = evm.frame_stack.get().interpreter.gas.remaining();
+    evm.ctx.chain.frame_rests(gas_left.saturating_add(for_call));
+    Ok(next)
 }
 
 /// A call with assets has ended, since the call that it made has.
@@ -306,6 +329,16 @@ fn check_try(chain: &mut ChainEnv<'_>, result: &FrameResult) -> Result<(), Error
     Ok(())
 }
 
+/// Work of beginning a frame, as gas. An inspector copies the input.
+fn frame_work(input: &FrameInput) -> u64 {
+    let length = match input {
+        FrameInput::Call(inputs) => inputs.input.len(),
+        FrameInput::Create(inputs) => inputs.init_code().len(),
+        FrameInput::Empty => 0,
+    };
+    FRAME_WORK + length as u64 / INPUT_BYTES_PER_GAS
+}
+
 /// Begins a frame; gives its result if it did not need to run.
 fn enter<'a, I, F: Frames<'a, I>>(
     evm: &mut Machine<'a, I>,
@@ -313,7 +346,7 @@ fn enter<'a, I, F: Frames<'a, I>>(
     open: &mut Vec<OpenAssetCall>,
 ) -> Result<Option<FrameResult>, Error> {
     evm.ctx.chain.failure = None;
-    if evm.ctx.chain.tick() {
+    if evm.ctx.chain.spend(frame_work(&frame.frame_input)) {
         return Err(EVMError::Custom("stopped".into()));
     }
     let mut asset_call = None;

@@ -53,7 +53,7 @@ fn gasprice(context: Ictx<'_, '_>) -> InstructionExecResult {
 }
 
 fn jumpdest(context: Ictx<'_, '_>) -> InstructionExecResult {
-    match context.host.chain.tick() {
+    match context.host.chain.must_stop(context.interpreter.gas.remaining()) {
         true => Err(stop_execution(context.host)),
         false => Ok(()),
     }

@@ -34,6 +34,7 @@ mod precompiles;
 mod price;
 mod recover;
 mod runner;
+mod stop_meter;
 mod storage;
 
 pub(crate) use block::{WARP_CODE, activate, begin_block};

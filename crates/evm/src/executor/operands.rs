@@ -156,15 +156,18 @@ fn ordered<const OP: u8>(context: Ictx<'_, '_>) -> InstructionExecResult {
         return Err(lacks_gas(interpreter));
     }
     let run = InstructionContext { interpreter: &mut *interpreter, host: &mut *host };
-    standard::<OP>(run).map_err(|error| match error {
-        InstructionResult::OutOfGas => lacks_gas(interpreter),
-        InstructionResult::MemoryLimitOOG => beyond_limit(interpreter, host, end),
+    match standard::<OP>(run) {
+        // It may have been long: hashes and copies of megabytes, reads of the state.
+        Ok(()) if host.chain.must_stop(interpreter.gas.remaining()) => Err(stop_execution(host)),
+        Ok(()) => Ok(()),
+        Err(InstructionResult::OutOfGas) => Err(lacks_gas(interpreter)),
+        Err(InstructionResult::MemoryLimitOOG) => Err(beyond_limit(interpreter, host, end)),
         // The gas comes before the data.
-        InstructionResult::OutOfOffset if !pays_copy(interpreter, host, end, copied) => {
-            lacks_gas(interpreter)
+        Err(InstructionResult::OutOfOffset) if !pays_copy(interpreter, host, end, copied) => {
+            Err(lacks_gas(interpreter))
         }
-        error => error,
-    })
+        Err(error) => Err(error),
+    }
 }
 
 fn mload(context: Ictx<'_, '_>) -> InstructionExecResult {

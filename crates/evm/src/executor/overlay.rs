@@ -1,12 +1,15 @@
 //! The state while transactions run: what they changed so far, over the state before them.
 
 use std::collections::hash_map::Entry;
+use std::convert::Infallible;
 use std::sync::Arc;
 
 use alloy_primitives::map::{AddressMap, AddressSet, B256Map};
-use alloy_primitives::{Address, B256, Bytes, U256, keccak256};
+use alloy_primitives::{Address, B256, Bytes, U256, U512, keccak256};
 use alloy_trie::{EMPTY_ROOT_HASH, KECCAK_EMPTY};
-use esker_evm_state::state::{AccountParts, StateChanges, StateError, StateView, asset_slot};
+use esker_evm_state::state::{
+    AccountChange, AccountParts, StateChanges, StateError, StateView, asset_slot,
+};
 use revm::bytecode::Bytecode;
 
 use super::cached_account::{CachedAccount, CachedSlot};
@@ -93,10 +96,11 @@ pub struct StateOverlay<'a> {
     base: Base<'a>,
     pub(super) hashes: &'a dyn BlockHashes,
     codes: Arc<CodeCache>,
-    accounts: AddressMap<CachedAccount>,
+    /// Boxed, since a table that grows holds its entries twice.
+    accounts: AddressMap<Box<CachedAccount>>,
     pub(super) new_codes: B256Map<Bytecode>,
     undo: Vec<Undo>,
-    pub(super) destroyed: U256,
+    pub(super) destroyed: U512,
     /// Accounts that may have changed since the changes were taken last, if they are tracked.
     pub(super) recent: Option<AddressSet>,
 }
@@ -133,7 +137,7 @@ impl<'a> StateOverlay<'a> {
             accounts: AddressMap::default(),
             new_codes: B256Map::default(),
             undo: Vec::new(),
-            destroyed: U256::ZERO,
+            destroyed: U512::ZERO,
             recent: None,
         }
     }
@@ -146,13 +150,13 @@ impl<'a> StateOverlay<'a> {
 
     /// Wei that went with contracts: they destroyed themselves and kept it, or got it afterwards; and what accounts can't
     /// hold.
-    pub fn destroyed(&self) -> U256 {
+    pub fn destroyed(&self) -> U512 {
         self.destroyed
     }
 
     /// Counts wei that an account can't hold.
     pub fn add_lost(&mut self, wei: U256) {
-        self.destroyed = self.destroyed.saturating_add(wei);
+        self.destroyed = self.destroyed.saturating_add(U512::from(wei));
     }
 
     /// The changes so far.
@@ -163,14 +167,28 @@ impl<'a> StateOverlay<'a> {
 
     /// The changes since this was called last. They can't be taken back any more. Needs [`Self::tracking`].
     pub fn take_changes(&mut self) -> StateChanges {
-        self.undo.clear();
-        let recent = self.recent.as_mut().map(std::mem::take).unwrap_or_default();
         let mut changes = StateChanges::new();
-        for address in recent {
-            let change = self.accounts.get_mut(&address).and_then(CachedAccount::take_change);
-            changes.extend(change.map(|change| (address, change)));
-        }
+        let Ok(()) = self.drain_changes(|address, change| {
+            changes.insert(address, change);
+            Ok::<_, Infallible>(())
+        });
         changes
+    }
+
+    /// As [`Self::take_changes`], one after the other in any order. The rest is lost with an error.
+    pub fn drain_changes<E>(
+        &mut self,
+        mut take: impl FnMut(Address, AccountChange) -> Result<(), E>,
+    ) -> Result<(), E> {
+        self.undo = Vec::new();
+        let recent = self.recent.as_mut().map(std::mem::take).unwrap_or_default();
+        for address in recent {
+            let held = self.accounts.get_mut(&address);
+            if let Some(change) = held.and_then(|held| held.take_change()) {
+                take(address, change)?;
+            }
+        }
+        Ok(())
     }
 
     pub(super) fn track(&mut self, address: Address) {
@@ -184,12 +202,9 @@ impl<'a> StateOverlay<'a> {
             Entry::Occupied(held) => Ok(held.into_mut()),
             Entry::Vacant(vacant) => {
                 let (before, stored) = self.base.account(address)?;
-                Ok(vacant.insert(CachedAccount {
-                    before,
-                    now: before,
-                    stored,
-                    ..CachedAccount::default()
-                }))
+                let cached =
+                    CachedAccount { before, now: before, stored, ..CachedAccount::default() };
+                Ok(vacant.insert(Box::new(cached)))
             }
         }
     }
@@ -315,9 +330,9 @@ impl<'a> StateOverlay<'a> {
     pub fn wipe(&mut self, address: Address) -> Result<(), StateError> {
         self.track(address);
         let held = self.cached(address)?;
-        let whole = std::mem::take(held);
-        let (before, now, code) = (whole.before, whole.now, whole.code.clone());
-        *held = CachedAccount { before, now, code, wiped: true, ..CachedAccount::default() };
+        let (before, now, code) = (held.before, held.now, held.code.clone());
+        let wiped = CachedAccount { before, now, code, wiped: true, ..CachedAccount::default() };
+        let whole = std::mem::replace(held, wiped);
         self.undo.push(Undo::Whole(address, Box::new(whole)));
         Ok(())
     }
@@ -360,7 +375,7 @@ impl<'a> StateOverlay<'a> {
     }
 
     /// What was changed so far is not taken back any more.
-    pub(super) fn forget_checkpoints(&mut self) {
+    pub fn forget_checkpoints(&mut self) {
         self.undo.clear();
     }
 
@@ -379,7 +394,7 @@ impl<'a> StateOverlay<'a> {
                         None => slots.remove(&slot),
                     };
                 }
-                Undo::Whole(address, held) => drop(self.accounts.insert(address, *held)),
+                Undo::Whole(address, held) => drop(self.accounts.insert(address, held)),
             }
         }
     }

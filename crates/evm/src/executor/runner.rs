@@ -20,6 +20,7 @@ use super::database::DatabaseError;
 use super::env::{ChainEnv, EvmContext};
 use super::handler::{ChainHandler, Machine};
 use super::precompiles::{MovedPrecompiles, Precompiles};
+use super::stop_meter::StopMeter;
 use super::{
     BlockContext, Bounds, ChainParams, Message, StateOverlay, TxError, VmError, instructions,
 };
@@ -94,7 +95,7 @@ impl<'a, I> Runner<'a, I> {
                 end: None,
                 failure: None,
                 bounds,
-                ticks: 0,
+                meter: StopMeter::new(),
                 stopped: None,
                 frame_error: None,
                 skips_steps: false,

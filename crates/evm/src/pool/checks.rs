@@ -67,6 +67,9 @@ pub(super) fn after_recovery(
     if fee_cap < needed {
         return Err(PoolError::FeeCapUnderpriced { sender, fee_cap, needed });
     }
+    if tx.nonce() == u64::MAX {
+        return Err(PoolError::NonceMax { sender });
+    }
     Ok(())
 }
 
@@ -87,7 +90,7 @@ pub fn refuse_value(
     PoolError::Funds { balance: state.balance, cost: tx.cost_of(value) }
 }
 
-/// What an account has and owes: checks 12 and 13.
+/// What an account has and owes: checks 12 to 14.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct AccountState {
     /// Next nonce.

@@ -83,6 +83,12 @@ pub enum PoolError {
         /// The transaction's.
         nonce: u64,
     },
+    /// No block can hold it, since no nonce follows it (EIP-2681).
+    #[error("nonce has max value: address {sender}, nonce: {}", u64::MAX)]
+    NonceMax {
+        /// Who sends.
+        sender: Address,
+    },
     /// The account can't pay for it.
     #[error(
         "insufficient funds for gas * price + value: balance {balance}, tx cost {cost}, overshot {}",
@@ -139,7 +145,7 @@ pub enum PoolError {
 
 impl PoolError {
     /// Names of the refusals in figures.
-    pub(super) const LABELS: [&str; 16] = [
+    pub(super) const LABELS: [&str; 17] = [
         "already_known",
         "type_not_supported",
         "oversized",
@@ -156,6 +162,7 @@ impl PoolError {
         "future_replaces_pending",
         "replacement_underpriced",
         "rewound",
+        "nonce_max",
     ];
 
     /// Its name's place among [`Self::LABELS`].
@@ -177,6 +184,7 @@ impl PoolError {
             Self::FutureReplacesPending => 13,
             Self::ReplacementUnderpriced => 14,
             Self::Rewound => 15,
+            Self::NonceMax { .. } => 16,
         }
     }
 }

@@ -38,7 +38,7 @@ pub use checks::{AccountRead, AccountState, NextBlock, before_recovery, refuse_v
 pub use drops::{DROPPED, DropReason, DroppedTx};
 pub use error::PoolError;
 pub use esker_chain::Dropped;
-pub use transaction::PooledTx;
+pub use transaction::{PooledTx, ReplacementPrice};
 
 use account::AccountTxs;
 use books::{PoolChanges, PoolState};
@@ -230,6 +230,12 @@ impl Pool {
     /// The transaction of an account with this nonce.
     pub fn get_by_nonce(&self, account: &Address, nonce: u64) -> Option<PooledTx> {
         self.inner.lock().accounts.get(account)?.get(nonce).cloned()
+    }
+
+    /// What a transaction must offer to replace the one of an account with this nonce; `None`: there is none.
+    pub fn replacement_price(&self, account: &Address, nonce: u64) -> Option<ReplacementPrice> {
+        let old = self.get_by_nonce(account, nonce)?;
+        Some(old.least_replacement(self.config.price_bump))
     }
 
     /// The nonce after an account's pending transactions, if the pool holds any of the account.

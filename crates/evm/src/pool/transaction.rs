@@ -26,6 +26,15 @@ struct Inner {
     arrived_ms: u64,
 }
 
+/// Wei a gas that a replacement must offer at least.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ReplacementPrice {
+    /// Most in all.
+    pub fee_cap: u128,
+    /// Most above the base fee.
+    pub tip_cap: u128,
+}
+
 impl PooledTx {
     /// Takes a transaction whose sender was recovered. `arrival` orders transactions that pay the same.
     pub fn new(tx: Transaction, sender: Address, arrival: u64, arrived_ms: u64) -> Self {
@@ -99,6 +108,15 @@ impl PooledTx {
     /// When it arrived, Unix ms.
     pub fn arrived_ms(&self) -> u64 {
         self.0.arrived_ms
+    }
+
+    /// The least fee cap and tip of one that [`Self::replaces`] this one.
+    pub fn least_replacement(&self, bump: u64) -> ReplacementPrice {
+        let least = |old: u128| {
+            let threshold = U256::from(old) * U256::from(100 + bump) / U256::from(100);
+            threshold.saturating_to::<u128>().max(old.saturating_add(1))
+        };
+        ReplacementPrice { fee_cap: least(self.fee_cap()), tip_cap: least(self.tip_cap()) }
     }
 
     /// May it take the place of one with the same nonce? Fee cap and tip must both rise, by `bump` percent

@@ -4,6 +4,9 @@ use super::phase::{Instructions, NativeAsset, Phase, PhaseRules};
 
 const GWEI: u64 = 1_000_000_000;
 
+/// Most gas of a block's atomic transactions before Fortuna, and of one that waits in a pool at any time.
+pub const MAX_ATOMIC_GAS: u64 = 100_000;
+
 /// Apricot 5: no upper bound of the base fee, a target of 15M gas, steps of 200k.
 pub(super) const RULES: PhaseRules = PhaseRules {
     phase: Phase::Apricot5,
@@ -12,6 +15,7 @@ pub(super) const RULES: PhaseRules = PhaseRules {
     base_fee_denominator: 36,
     min_base_fee: 25 * GWEI,
     block_gas_cost_step: 200_000,
+    atomic_gas_limit: Some(MAX_ATOMIC_GAS),
     instructions: Instructions::London,
     native_asset: NativeAsset::On,
     warp: false,

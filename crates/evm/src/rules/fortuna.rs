@@ -6,8 +6,13 @@ use alloy_primitives::U256;
 use super::etna;
 use super::phase::{Phase, PhaseRules};
 
-pub(super) const RULES: PhaseRules =
-    PhaseRules { phase: Phase::Fortuna, gas_limit: 10_000_000, min_base_fee: 1, ..etna::RULES };
+pub(super) const RULES: PhaseRules = PhaseRules {
+    phase: Phase::Fortuna,
+    gas_limit: 10_000_000,
+    min_base_fee: 1,
+    atomic_gas_limit: None,
+    ..etna::RULES
+};
 
 /// Bytes of the state at the front of a header's extra data.
 pub const STATE_BYTES: usize = 24;

@@ -20,6 +20,7 @@ mod phase;
 mod schedule;
 pub mod window;
 
+pub use apricot5::MAX_ATOMIC_GAS;
 pub use block_gas_cost::{BlockGasCost, MAX_BLOCK_GAS_COST, TARGET_BLOCK_RATE_S, block_gas_cost};
 pub use c_chain::{BLACKHOLE, CChainRules, ChildTerms, FeeOverrides, FeeRuleError, Rules};
 pub use header_terms::{HeaderTerms, NextHeader};

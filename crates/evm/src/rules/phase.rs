@@ -41,6 +41,8 @@ pub struct PhaseRules {
     pub min_base_fee: u64,
     /// How much block gas cost a second too early adds.
     pub block_gas_cost_step: u64,
+    /// Most gas of a block's atomic transactions; `None`: it counts in the block's own gas.
+    pub atomic_gas_limit: Option<u64>,
     /// Which of Ethereum's instruction sets runs.
     pub instructions: Instructions,
     /// What the two native-asset precompiles do.

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use alloy_primitives::{Address, B256, U256};
 
 use super::SimulateError;
-use crate::call::StateOverrides;
+use crate::call::{CallLimits, StateOverrides};
 use crate::executor::{ChainParams, MovedPrecompiles, StateOverlay};
 use crate::rules::PhaseRules;
 
@@ -49,6 +49,7 @@ impl SimulatedState {
         chain: &ChainParams,
         phase: &PhaseRules,
         state: &mut StateOverlay<'_>,
+        limits: &CallLimits<'_>,
     ) -> Result<MovedPrecompiles, SimulateError> {
         let mut moved = MovedPrecompiles::default();
         for from in self.accounts.0.keys() {
@@ -69,7 +70,7 @@ impl SimulatedState {
                 moved.take(*from);
             }
         }
-        self.accounts.apply(&*chain.rules, state)?;
+        self.accounts.apply(&*chain.rules, state, limits)?;
         Ok(moved)
     }
 }

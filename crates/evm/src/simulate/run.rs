@@ -13,7 +13,7 @@ use super::{
     HeaderOverrides, MAX_RETURNED_BYTES, SimulateError, SimulatedBlock, SimulationEnv,
     SimulationOptions,
 };
-use crate::call::{CallError, CallLimits, CallOutcome, CallRequest};
+use crate::call::{CHANGES_BETWEEN_CHECKS, CallError, CallLimits, CallOutcome, CallRequest};
 use crate::executor::{
     BlockContext, Message, Origin, Runner, StateOverlay, TxError, activate, begin_block,
 };
@@ -74,13 +74,17 @@ impl<'s, 'a> Simulation<'s, 'a> {
 
     /// Runs one more block.
     pub(super) fn run(&mut self, block: NumberedBlock) -> Result<SimulatedBlock, SimulateError> {
-        self.go_on()?;
-        let NumberedBlock { number, time, request } = block;
+        self.check_stop()?;
+        let NumberedBlock { number, time, mut request } = block;
         let chain = self.env.chain;
         let terms = chain.rules.child_terms(&self.parent.0, time)?;
         let context = self.context(number, time, &terms, &request.header);
         let mut state = self.state.take().expect("a simulation ends with the first error");
-        let moved = request.state.apply(chain, &terms.phase, &mut state)?;
+        let moved = {
+            // It may be large.
+            let given = std::mem::take(&mut request.state);
+            given.apply(chain, &terms.phase, &mut state, self.limits)?
+        };
         activate(chain, &mut state, self.parent.0.time, time)?;
         let bounds = self.limits.bounds;
         let mut runner =
@@ -99,7 +103,7 @@ impl<'s, 'a> Simulation<'s, 'a> {
             calls: Vec::with_capacity(request.calls.len()),
         };
         for call in request.calls {
-            self.go_on()?;
+            self.check_stop()?;
             self.call(&mut open, call)?;
         }
         self.close(open, &terms, &request.header, time)
@@ -207,7 +211,7 @@ impl<'s, 'a> Simulation<'s, 'a> {
         let OpenBlock { runner, context, gas_used, transactions, senders, receipts, calls } = open;
         let (mut state, _) = runner.into_parts();
         let rules = &self.env.chain.rules;
-        let state_root = self.tries.apply(&state.take_changes())?;
+        let state_root = self.root_after(&mut state)?;
         self.state = Some(state);
         let parts = Parts { time, state_root, gas_used, transactions, receipts: &receipts };
         let (block, extra) = assemble(&**rules, &self.parent, terms, &context, given, parts)?;
@@ -217,12 +221,26 @@ impl<'s, 'a> Simulation<'s, 'a> {
         Ok(SimulatedBlock { block: Arc::new(SealedBlock { block, hash, size }), senders, calls })
     }
 
-    /// Has the time come to stop?
-    fn go_on(&self) -> Result<(), SimulateError> {
-        match self.limits.bounds.stop.and_then(|stop| stop()) {
-            Some(stop) => Err(self.refused(TxError::Stopped(stop), 0)),
-            None => Ok(()),
-        }
+    /// The root of the state after a block.
+    fn root_after(&mut self, state: &mut StateOverlay<'a>) -> Result<B256, SimulateError> {
+        let Self { tries, limits, .. } = self;
+        let mut changed = 0_usize;
+        state.drain_changes(|address, change| {
+            changed += 1;
+            if changed.is_multiple_of(CHANGES_BETWEEN_CHECKS) {
+                limits.check()?;
+            }
+            tries.change(&address, &change)?;
+            Ok::<_, SimulateError>(())
+        })?;
+        let root = tries.root();
+        self.check_stop()?;
+        Ok(root)
+    }
+
+    /// Fails if the time is over or the client has left.
+    fn check_stop(&self) -> Result<(), SimulateError> {
+        Ok(self.limits.check()?)
     }
 
     fn refused(&self, error: TxError, gas: u64) -> SimulateError {

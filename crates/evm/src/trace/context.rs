@@ -10,6 +10,9 @@ use revm::database_interface::Database;
 use super::{TraceError, TraceOutput};
 use crate::executor::{EvmContext, TxError};
 
+/// Bytes of memory or stack that take as long to write as code takes for one gas.
+const BYTES_PER_GAS: u64 = 8;
+
 /// The state as it is while a hook runs, and the output. Reading changes nothing: no account or slot becomes warm.
 pub struct TraceContext<'c, 'a> {
     pub(crate) evm: &'c mut EvmContext<'a>,
@@ -27,6 +30,11 @@ impl<'a> TraceContext<'_, 'a> {
     /// The same state with another output.
     pub fn with_output<'d>(&'d mut self, out: &'d mut dyn TraceOutput) -> TraceContext<'d, 'a> {
         TraceContext { evm: self.evm, out }
+    }
+
+    /// Counts bytes that a tracer writes beside what code pays for: whether to stop is asked the sooner.
+    pub fn count_written(&mut self, bytes: usize) {
+        self.evm.chain.count_in_frame(bytes as u64 / BYTES_PER_GAS);
     }
 
     /// An account; `None` where there is none. An empty one that was touched is one.

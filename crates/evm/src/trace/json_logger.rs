@@ -108,6 +108,8 @@ impl Tracer for JsonLogger {
     }
 
     fn step(&mut self, step: &Step<'_>, context: &mut TraceContext<'_, '_>) -> TraceResult {
+        let memory = if self.config.enable_memory { step.memory().len() } else { 0 };
+        context.count_written(memory + step.stack().len() * 32);
         self.write_line(step, step.return_data(), step.error, context.out)
     }
 

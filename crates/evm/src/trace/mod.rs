@@ -33,7 +33,7 @@ pub use events::{FrameEnd, FrameKind, FrameStart, Step, TxPlace, TxStart, op_nam
 pub use json_logger::JsonLogger;
 pub use observer::Observer;
 pub use output::{BufferOutput, TraceError, TraceOutput, TraceStop};
-pub use remote::{NoScripts, RemoteTracer, RemoteTx, ScriptSession, Scripts};
+pub use remote::{NoScripts, RemoteTracer, RemoteTx, ScriptClient, ScriptSession, Scripts};
 pub use replay::{BlockReplay, ReplayEnv, trace_call};
 pub use step_filter::StepFilter;
 pub use struct_logger::{StructLogConfig, StructLogger};

@@ -22,6 +22,9 @@ use super::{
 };
 use crate::executor::{EvmContext, ExecutionEnd, halt_error, price, stop_execution};
 
+/// Work of showing an instruction, as gas.
+const STEP_WORK: u64 = 100;
+
 /// Shows a tracer what revm does.
 pub struct Observer<'o> {
     tracer: Option<Box<dyn Tracer>>,
@@ -211,7 +214,8 @@ impl<'a> Inspector<EvmContext<'a>, EthInterpreter> for Observer<'_> {
         let Shown { pc, op, gas, cost } = shown;
         let step = Step { pc, op, gas, cost, depth, error: error.as_ref(), interpreter };
         self.show(evm, |tracer, context| tracer.step(&step, context));
-        if self.failed.is_some() {
+        // What a tracer does with an instruction is no work that code pays for.
+        if self.failed.is_some() || evm.chain.spend_in_frame(STEP_WORK, gas) {
             let stop = stop_execution(evm);
             interpreter.halt(stop);
         }

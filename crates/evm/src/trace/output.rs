@@ -7,8 +7,8 @@ pub trait TraceOutput {
     /// The end of the JSON so far. Writers append to it and change nothing before their own bytes.
     fn buffer(&mut self) -> &mut Vec<u8>;
 
-    /// To be called every few kilobytes: the buffer may be sent away and emptied here, and a trace that is too long is
-    /// refused.
+    /// To be called every few kilobytes: the buffer may be sent away and emptied here, and a trace that is too long or
+    /// takes too long is refused.
     fn checkpoint(&mut self) -> Result<(), TraceStop>;
 
     /// To be called before a tracer keeps bytes for later (inputs, outputs, frames). All that a reply holds back is
@@ -61,13 +61,15 @@ pub enum TraceStop {
     TooLarge,
     /// The client is gone.
     ClientGone,
+    /// The execution must stop.
+    Stopped(Stop),
 }
 
 /// Why there is no trace. Texts are the reference's, where it has them.
 #[derive(Debug, thiserror::Error)]
 pub enum TraceError {
     /// The output takes no more.
-    #[error("{}", match .0 { TraceStop::TooLarge => "response too large", TraceStop::ClientGone => "execution aborted" })]
+    #[error("{}", match .0 { TraceStop::TooLarge => "response too large", TraceStop::ClientGone | TraceStop::Stopped(_) => "execution aborted" })]
     Output(TraceStop),
     /// The transaction can't be run.
     #[error("tracing failed: {0}")]
@@ -85,7 +87,10 @@ pub enum TraceError {
 
 impl From<TraceStop> for TraceError {
     fn from(stop: TraceStop) -> Self {
-        Self::Output(stop)
+        match stop {
+            TraceStop::Stopped(stop) => Self::Stopped(stop),
+            stop => Self::Output(stop),
+        }
     }
 }
 

@@ -1,6 +1,9 @@
 //! The port for tracers that run elsewhere: scripts, which no memory of this process may hold.
 
+use std::fmt;
 use std::rc::Rc;
+
+use esker_rpc::ClientAddress;
 
 use super::{TraceError, TraceOutput, TraceResult, Tracer, TxPlace};
 use crate::executor::{BlockContext, Bounds, ChainParams, Message, StateOverlay, StopCheck};
@@ -31,10 +34,25 @@ pub trait RemoteTracer {
     ) -> TraceResult;
 }
 
+/// Whose scripts run.
+#[derive(Clone)]
+pub struct ScriptClient {
+    /// Where the request comes from: addresses share what there is for scripts.
+    pub address: ClientAddress,
+    /// Ends the request's work, which begins again later; false: that is not possible.
+    pub restart: Rc<dyn Fn() -> bool>,
+}
+
+impl fmt::Debug for ScriptClient {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ScriptClient").field("address", &self.address).finish_non_exhaustive()
+    }
+}
+
 /// What runs scripts.
-pub trait Scripts: Send + Sync + std::fmt::Debug {
+pub trait Scripts: Send + Sync + fmt::Debug {
     /// Scripts of one request. They share what is costly to begin.
-    fn session(&self) -> Rc<dyn ScriptSession>;
+    fn session(&self, client: ScriptClient) -> Rc<dyn ScriptSession>;
 }
 
 /// The scripts of one request.
@@ -52,7 +70,7 @@ pub trait ScriptSession {
 pub struct NoScripts;
 
 impl Scripts for NoScripts {
-    fn session(&self) -> Rc<dyn ScriptSession> {
+    fn session(&self, _: ScriptClient) -> Rc<dyn ScriptSession> {
         Rc::new(Self)
     }
 }

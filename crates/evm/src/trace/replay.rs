@@ -126,7 +126,7 @@ pub fn trace_call(
         error => TraceError::Failed(error.to_string()),
     };
     let block = block.apply(env);
-    let overlay = call::overlay(env, state).map_err(refused)?;
+    let overlay = call::overlay(env, state, limits).map_err(refused)?;
     let message = request.message(limits.gas_cap).map_err(refused)?;
     let observer = Observer::new(out);
     let mut runner = Runner::with_inspector(env.chain, overlay, &block, limits.bounds, observer);

@@ -94,13 +94,16 @@ impl Tracer for StructLogger {
         write_place(step, context.out.buffer());
         if !config.disable_stack {
             write_stack(step.stack(), context.out.buffer());
+            context.count_written(step.stack().len() * 32);
         }
         let returned = step.return_data();
         if config.enable_return_data && !returned.is_empty() {
             context.out.buffer().extend_from_slice(b",\"returnData\":");
             json::data(context.out.buffer(), returned);
+            context.count_written(returned.len());
         }
         if config.enable_memory {
+            context.count_written(step.memory().len());
             write_memory(&step.memory(), context.out)?;
         }
         if let Some(storage) = self.storage_after(step, context)? {

@@ -23,7 +23,7 @@ use crate::rules::{ChildTerms, FeeRuleError};
 pub use assemble::{assemble, child_executor};
 pub use error::{SyntacticError, VerifyError};
 pub use prepared::PreparedBlock;
-pub use syntactic::{MAX_ATOMIC_GAS, MAX_FUTURE_S};
+pub use syntactic::MAX_FUTURE_S;
 
 /// Where a block is verified or made: on its parent.
 #[derive(Clone, Copy)]

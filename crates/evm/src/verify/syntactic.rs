@@ -11,9 +11,6 @@ use crate::rules::{HeaderTerms, Instructions, Phase, PhaseRules, Rules};
 /// How far ahead of the clock a block may be, s.
 pub const MAX_FUTURE_S: u64 = 10;
 
-/// Most gas of a block's atomic transactions.
-pub const MAX_ATOMIC_GAS: u64 = 100_000;
-
 type Checked = Result<(), SyntacticError>;
 
 /// Checks a block of a phase. Genesis is exempt and does not come here.
@@ -38,7 +35,7 @@ pub(super) fn check(
             return Err(SyntacticError::TooFarInFuture { time: header.time, allowed });
         }
     }
-    check_fee_fields(header, ext)?;
+    check_fee_fields(phase, header, ext)?;
     check_etna_fields(phase, header)
 }
 
@@ -104,14 +101,15 @@ fn check_body(
     Ok(())
 }
 
-fn check_fee_fields(header: &Header, ext: &ExtSummary) -> Checked {
+fn check_fee_fields(phase: &PhaseRules, header: &Header, ext: &ExtSummary) -> Checked {
     if header.base_fee.is_none() {
         return Err(SyntacticError::Missing("nil base fee is invalid after apricotPhase3"));
     }
     let Some(have) = header.ext_data_gas_used else {
         return Err(SyntacticError::Missing("nil extDataGasUsed is invalid after apricotPhase4"));
     };
-    if have > U256::from(MAX_ATOMIC_GAS) {
+    // From Fortuna on it is compared with the capacity, as a part of the block's gas.
+    if phase.atomic_gas_limit.is_some_and(|limit| have > U256::from(limit)) {
         return Err(SyntacticError::ExtDataGasTooLarge(have));
     }
     if have != ext.gas_used {

@@ -146,6 +146,23 @@ fn where_the_base_fee_is_0_a_block_in_the_same_second_has_nothing_to_pay() {
     assert_eq!(chain.tip.base_fee, Some(U256::ZERO));
 }
 
+/// From Fortuna on atomic gas is a part of the block's, and only the capacity bounds it.
+#[test]
+fn atomic_gas_has_no_limit_of_its_own_under_fortuna() {
+    let mut schedule = ForkSchedule::LOCAL;
+    schedule.phases[Phase::Fortuna as usize] = schedule.phases[Phase::Etna as usize];
+    for (schedule, text) in [
+        (ForkSchedule::LOCAL, "too large extDataGasUsed: 100001"),
+        (schedule, "invalid extDataGasUsed: have 100001, want 0"),
+    ] {
+        let chain = ledger(schedule);
+        let (mut block, ..) = make(&chain, 1_700_000_000, vec![transfer(0, PRICE)]).unwrap();
+        block.header.ext_data_gas_used = Some(U256::from(100_001));
+        let error = chain.verify(&block, &NoExtension).unwrap_err().to_string();
+        assert_eq!(error, format!("syntactic block verification failed: {text}"));
+    }
+}
+
 #[test]
 fn what_no_recording_has_is_refused_too() {
     let mut chain = ledger(ForkSchedule::LOCAL);

@@ -1,6 +1,7 @@
 //! Control records: made by a chain of a development network, refused by any other.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use alloy_primitives::{Address, U256};
 use esker_chain::{
@@ -9,7 +10,7 @@ use esker_chain::{
 };
 use esker_evm::chain::{Evm, EvmConfig};
 use esker_evm::control::{
-    ControlError, ControlExtension, ControlRecord, Controls, StateChange, WantedChange,
+    ControlError, ControlExtension, ControlRecord, Controls, MAX_TIME_S, StateChange, WantedChange,
 };
 use esker_evm::executor::{ChainParams, CodeCache};
 use esker_evm::extension::{BlockExtension, NoExtension};
@@ -28,11 +29,13 @@ struct Node {
     evm: Arc<Evm>,
     machine: Arc<Machine>,
     controls: Arc<Controls>,
+    clock: ManualClock,
 }
 
 /// With the exact fee rules, where a block so soon after its parent must be paid for.
 fn node(is_development: bool) -> Node {
-    let clock = AdjustableClock::new(Arc::new(ManualClock::new(START_MS)));
+    let manual = ManualClock::new(START_MS);
+    let clock = AdjustableClock::new(Arc::new(manual.clone()));
     let store = Store::memory().unwrap();
     let context = ChainContext {
         network_id: 12345,
@@ -48,6 +51,7 @@ fn node(is_development: bool) -> Node {
         work: Arc::default(),
         forwarding: None,
         exchange: None,
+        block_waits: None,
     };
     let work = Arc::clone(&context.work);
     let rules: Arc<dyn Rules> =
@@ -73,7 +77,7 @@ fn node(is_development: bool) -> Node {
     let config = MachineConfig { check_proposals: true, decides_alone: true, ..Default::default() };
     let chains = vec![Arc::clone(&evm) as Arc<dyn ChainVm>];
     let machine = Machine::open(chains, store, Arc::new(clock), work, config).unwrap();
-    Node { evm, machine, controls }
+    Node { evm, machine, controls, clock: manual }
 }
 
 /// Fulfils a request with the blocks that it takes.
@@ -125,6 +129,59 @@ async fn blocks_follow_each_other_without_fees() {
     let reader = node.evm.context().store.snapshot().unwrap();
     let account = node.evm.view(reader.as_ref()).latest_state().account(&ACCOUNT).unwrap().unwrap();
     assert_eq!((account.balance, account.nonce), (U256::from(7), 3));
+}
+
+#[tokio::test]
+async fn a_time_that_is_set_meanwhile_comes_after_the_blocks() {
+    let node = node(true);
+    let begun_s = node.evm.head().header.time.max(START_MS / 1000);
+    let both = async {
+        let set = async {
+            let _turn = node.controls.turn().await?;
+            assert_eq!(node.evm.head().header.number, 40);
+            node.controls.set_next_time(begun_s + 5_000, begun_s)
+        };
+        let (mined, set) = tokio::join!(node.controls.mine(40, 0), set);
+        mined.and(set)?;
+        assert!(node.evm.head().header.time < begun_s + 5_000);
+        node.controls.mine(1, 0).await
+    };
+    fulfil(&node, both).await.unwrap();
+    let head = node.evm.head();
+    assert_eq!((head.header.number, head.header.time), (41, begun_s + 5_000));
+}
+
+#[tokio::test]
+async fn blocks_end_with_their_time_and_with_their_client() {
+    let node = node(true);
+    let some = async {
+        let mut turn = node.controls.turn().await?;
+        turn.mine(100_000, 0, Some(Duration::ZERO)).await
+    };
+    let error = fulfil(&node, some).await.unwrap_err();
+    let ControlError::OutOfTime { made, wanted: 100_000 } = error else { panic!("{error}") };
+    assert_eq!(made, node.evm.head().header.number);
+    // One that is no longer waited for.
+    tokio::select! {
+        biased;
+        _ = node.controls.mine(100_000, 0) => unreachable!("nothing makes blocks"),
+        () = std::future::ready(()) => {}
+    }
+    fulfil(&node, node.controls.mine(3, 0)).await.unwrap();
+    assert_eq!(node.evm.head().header.number, made + 3);
+}
+
+#[tokio::test]
+async fn blocks_are_made_at_the_end_of_time() {
+    let node = node(true);
+    node.controls.set_time(MAX_TIME_S, 0).unwrap();
+    fulfil(&node, node.controls.mine(2, 0)).await.unwrap();
+    node.clock.advance(5_000);
+    fulfil(&node, node.controls.mine(1, 0)).await.unwrap();
+    assert_eq!(node.evm.head().header.time, MAX_TIME_S + 5);
+    let error = node.controls.mine(1, 1).await.unwrap_err().to_string();
+    assert_eq!(error, format!("timestamp {} is too late: at most {MAX_TIME_S}", MAX_TIME_S + 6));
+    fulfil(&node, node.controls.mine(1, 0)).await.unwrap();
 }
 
 #[tokio::test]

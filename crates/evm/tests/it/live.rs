@@ -61,6 +61,7 @@ pub(crate) fn chain(
         work: Arc::default(),
         forwarding: None,
         exchange: None,
+        block_waits: None,
     };
     let params = ChainParams {
         rules: Arc::new(CChainRules::new(43112, ForkSchedule::LOCAL, overrides)),

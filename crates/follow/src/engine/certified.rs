@@ -6,7 +6,8 @@ use std::sync::Arc;
 use bytes::Bytes;
 use esker_chain::{Bundle, BundleId};
 
-use crate::{FollowedValidators, SourceError};
+use crate::feed::SourceError;
+use crate::validators::FollowedValidators;
 
 /// Most bundles that wait for a certificate of a later one. Some become final through a later bundle and have none of
 /// their own; a validator that was down for long may have a run of them.

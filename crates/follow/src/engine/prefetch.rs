@@ -7,7 +7,7 @@ use tokio::sync::mpsc::error::TryRecvError;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 use tokio::task::JoinHandle;
 
-use crate::{Feed, FeedItem, SourceError};
+use crate::feed::{Feed, FeedItem, SourceError};
 
 /// Most items that are read ahead.
 const MAX_ITEMS: usize = 256;

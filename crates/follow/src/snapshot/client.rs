@@ -1,21 +1,27 @@
 //! Reading a snapshot from a source.
 
 use std::sync::Arc;
+use std::time::Duration;
 
+use bytes::Bytes;
 use esker_chain::Bundle;
 use esker_chain::commitment::StateSummary;
 use esker_chain::snapshot::SnapshotItem;
+use tokio::time::Instant;
 
 use super::PATH;
 use super::record::{
     SNAPSHOT_VERSION, SnapshotHello, SnapshotRecord, SnapshotRecordReader, SnapshotTotals,
 };
-use crate::client::{SourceBody, get, unexpected_end};
-use crate::validators::update;
-use crate::{EskerSource, FollowedValidators, Source as _, SourceError};
+use crate::client::{EskerSource, SourceBody, get, unexpected_end};
+use crate::feed::{Source as _, SourceError};
+use crate::patience::Patience;
+use crate::validators::{FollowedValidators, update};
 
-/// Most records without content in a row: a source sends one a second while it counts.
-const MAX_ALIVE: u32 = 3600;
+/// Most records without content: a source sends one a second while it counts, for two seconds.
+const MAX_ALIVE: u32 = 100;
+/// Bytes a second that a source has to send on average: a sixteenth of what it wants read.
+const MIN_RATE: u64 = 64 << 10;
 
 /// A node that sends snapshots.
 #[derive(Clone, Debug)]
@@ -27,7 +33,7 @@ pub struct SnapshotSource {
 /// The beginning of a snapshot.
 pub(super) struct Opened {
     pub(super) bundle: Bundle,
-    pub(super) proof: Option<bytes::Bytes>,
+    pub(super) proof: Option<Bytes>,
     pub(super) summary: StateSummary,
     pub(super) body: SnapshotBody,
 }
@@ -72,7 +78,14 @@ impl SnapshotSource {
     async fn connect(&self) -> Result<Opened, SourceError> {
         let EskerSource { dialer, url, timeouts, .. } = &self.source;
         let body = get(dialer, url, PATH, timeouts.idle).await?;
-        let mut body = SnapshotBody { body, records: SnapshotRecordReader::default(), alive: 0 };
+        let mut body = SnapshotBody {
+            body,
+            records: SnapshotRecordReader::default(),
+            patience: Patience::new(timeouts.idle, MIN_RATE),
+            idle: timeouts.idle,
+            has_items: false,
+            has_total: false,
+        };
         let unexpected = |what: &str| SourceError::Protocol(format!("a record that is no {what}"));
         let hello = match body.record().await? {
             SnapshotRecord::Hello(hello) => hello,
@@ -120,8 +133,11 @@ impl SnapshotSource {
 pub(super) struct SnapshotBody {
     body: SourceBody,
     records: SnapshotRecordReader,
-    /// Records without content since the last other one.
-    alive: u32,
+    /// With the source, which bytes of its state restore.
+    patience: Patience,
+    idle: Duration,
+    has_items: bool,
+    has_total: bool,
 }
 
 impl SnapshotBody {
@@ -132,20 +148,31 @@ impl SnapshotBody {
 
     /// The next item, or the end.
     pub(super) async fn next(&mut self) -> Result<Next, SourceError> {
-        let record = self.record().await?;
-        self.alive = if record == SnapshotRecord::Alive { self.alive + 1 } else { 0 };
-        match record {
-            SnapshotRecord::Alive if self.alive > MAX_ALIVE => {
-                Err(SourceError::Protocol(format!("{MAX_ALIVE} records without content")))
+        match self.record().await? {
+            SnapshotRecord::Item(item) => {
+                self.has_items = true;
+                Ok(Next::Item(item))
             }
-            SnapshotRecord::Item(item) => Ok(Next::Item(item)),
-            SnapshotRecord::Total(rows) => Ok(Next::Total(rows)),
-            SnapshotRecord::Alive => Ok(Next::Nothing),
+            SnapshotRecord::Total(_) if self.has_total || self.has_items => {
+                Err(SourceError::Protocol("a total that is not before the items".to_owned()))
+            }
+            SnapshotRecord::Total(rows) => {
+                self.has_total = true;
+                Ok(Next::Total(rows))
+            }
+            SnapshotRecord::Alive => {
+                // Many of them at once take time, too.
+                self.patience.add(self.idle / MAX_ALIVE, 0);
+                Ok(Next::Nothing)
+            }
             SnapshotRecord::End(totals) if totals.bytes != self.bytes() => {
                 let text = format!("{} bytes came of {}", self.bytes(), totals.bytes);
                 Err(SourceError::Snapshot(text))
             }
-            SnapshotRecord::End(totals) => Ok(Next::End(totals)),
+            SnapshotRecord::End(totals) => {
+                self.end().await?;
+                Ok(Next::End(totals))
+            }
             SnapshotRecord::Failed(reason) => Err(SourceError::Ended(reason)),
             SnapshotRecord::Hello(_)
             | SnapshotRecord::Bundle { .. }
@@ -155,16 +182,53 @@ impl SnapshotBody {
         }
     }
 
+    /// Nothing may follow the end.
+    async fn end(&mut self) -> Result<(), SourceError> {
+        let is_over = !self.records.is_in_record() && self.read().await?.is_none();
+        match is_over {
+            true => Ok(()),
+            false => Err(SourceError::Snapshot("bytes follow its end".to_owned())),
+        }
+    }
+
     async fn record(&mut self) -> Result<SnapshotRecord, SourceError> {
         loop {
             let record = self.records.next();
             if let Some(record) = record.map_err(|e| SourceError::Protocol(e.to_string()))? {
                 return Ok(record);
             }
-            match self.body.next().await? {
+            match self.read().await? {
                 Some(data) => self.records.push(&data),
                 None => return Err(unexpected_end(self.records.is_in_record())),
             }
         }
+    }
+
+    /// The next bytes, as long as the source is waited for; `None` at the end.
+    async fn read(&mut self) -> Result<Option<Bytes>, SourceError> {
+        let left = self.patience.left();
+        if left.is_zero() {
+            return Err(self.overdue());
+        }
+        let begun = Instant::now();
+        let read = tokio::time::timeout(left, self.body.next()).await;
+        let waited = begun.elapsed();
+        self.patience.add(waited, 0);
+        match read {
+            Ok(Ok(Some(data))) => {
+                self.patience.credit(data.len());
+                Ok(Some(data))
+            }
+            Ok(ended) => ended,
+            Err(_) if waited >= self.idle => Err(SourceError::Stalled(self.idle)),
+            Err(_) => Err(self.overdue()),
+        }
+    }
+
+    fn overdue(&self) -> SourceError {
+        let seconds = self.idle.as_secs_f32();
+        SourceError::Withheld(format!(
+            "this node has waited for {seconds} s longer than its state takes at {MIN_RATE} bytes a second"
+        ))
     }
 }

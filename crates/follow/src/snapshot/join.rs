@@ -11,7 +11,8 @@ use tokio::sync::mpsc;
 use super::client::{Next, Opened, SnapshotSource};
 use super::progress::Progress;
 use super::status::JoinStatusCell;
-use crate::{FollowerConfig, SourceError};
+use crate::engine::FollowerConfig;
+use crate::feed::SourceError;
 
 /// Records that are read ahead, of about half a mebibyte each; a record has at most 68 MiB.
 const BACKLOG: usize = 8;
@@ -36,8 +37,20 @@ pub struct SnapshotJoin {
     status: JoinStatusCell,
 }
 
+/// Compares the rows so far, or all rows, with the number that the source has given before them.
+fn check_total(total: Option<u64>, rows: u64, is_end: bool) -> Result<(), RestoreError> {
+    match total {
+        Some(total) if rows > total || (is_end && rows != total) => {
+            Err(RestoreError::Invalid(format!("its total is {total} rows, and {rows} came")))
+        }
+        _ => Ok(()),
+    }
+}
+
 /// What the thread that writes gets.
 enum Work {
+    /// The number of rows that will come, before them.
+    Total(u64),
     Item(SnapshotItem),
     /// The end, with the number of rows.
     End(u64),
@@ -141,12 +154,18 @@ impl SnapshotJoin {
         let writing = tokio::task::spawn_blocking(move || {
             of_thread.begin()?;
             let mut restore = Restore::new(&of_thread, bundle, proof, summary)?;
+            let mut total = None;
             while let Some(next) = items.blocking_recv() {
                 match next {
+                    Work::Total(rows) => total = Some(rows),
                     Work::Item(item) => restore.take(item)?,
-                    Work::End(rows) => return restore.finish(rows).map(Some),
+                    Work::End(rows) => {
+                        check_total(total, rows, true)?;
+                        return restore.finish(rows).map(Some);
+                    }
                 }
                 let rows = restore.rows();
+                check_total(total, rows, false)?;
                 status.update(|status| status.rows = rows);
             }
             Ok::<_, RestoreError>(None)
@@ -165,7 +184,7 @@ impl SnapshotJoin {
                 Next::End(totals) => Work::End(totals.rows),
                 Next::Total(rows) => {
                     self.status.update(|status| status.total = Some(rows));
-                    continue;
+                    Work::Total(rows)
                 }
                 Next::Nothing => continue,
             };

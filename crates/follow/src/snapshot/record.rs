@@ -7,8 +7,9 @@ use esker_chain::{Bundle, BundleId};
 use esker_primitives::Id;
 use esker_primitives::codec::{Decode as _, Encode as _, Reader, Writer};
 
-use crate::RecordError;
-use crate::record::{FrameReader, MAX_REASON_LEN, bundle_record, framed, take_bundle, take_id};
+use crate::record::{
+    FrameReader, MAX_REASON_LEN, RecordError, bundle_record, framed, take_bundle, take_id,
+};
 
 /// The version of the snapshot that this software writes and reads.
 pub const SNAPSHOT_VERSION: u16 = 0;

@@ -24,6 +24,8 @@ use super::record::{SNAPSHOT_VERSION, SnapshotHello, SnapshotRecord, SnapshotTot
 const BACKLOG: usize = 4;
 /// Time between two records while there is nothing to send.
 const HEARTBEAT: Duration = Duration::from_secs(1);
+/// Longest count of the rows. A longer one is given up: a reader waits for the state itself.
+const COUNT_TIME: Duration = Duration::from_secs(2);
 /// Between two looks whether the last bundle has a proof.
 const PROOF_LOOK: Duration = Duration::from_millis(20);
 
@@ -219,9 +221,9 @@ impl Sender {
         self.send(&SnapshotRecord::Hello(hello))?;
         self.send(&bundle)?;
         self.send(&SnapshotRecord::Summary(reader.summary().clone()))?;
-        let mut cut = None;
+        let (mut cut, begun) = (None, Instant::now());
         let rows = reader.count_rows(|| match self.heartbeat() {
-            Ok(()) => true,
+            Ok(()) => begun.elapsed() < COUNT_TIME,
             Err(error) => {
                 cut = Some(error);
                 false
@@ -230,7 +232,9 @@ impl Sender {
         if let Some(cut) = cut {
             return Err(cut);
         }
-        self.send(&SnapshotRecord::Total(rows.unwrap_or_default()))?;
+        if let Some(rows) = rows {
+            self.send(&SnapshotRecord::Total(rows))?;
+        }
         while let Some((item, rows)) = reader.next_item()? {
             self.totals.rows += rows;
             self.send(&SnapshotRecord::Item(item))?;

@@ -2,9 +2,11 @@
 
 #![expect(clippy::unwrap_used, reason = "in tests a panic is the message")]
 
+mod back;
 mod certificates;
 mod engine;
 mod serve;
 mod snapshot;
 mod toy;
 mod validators;
+mod withheld;

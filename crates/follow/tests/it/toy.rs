@@ -64,18 +64,27 @@ pub(crate) async fn until(what: &str, mut is_so: impl FnMut() -> bool) {
     assert!(waited.await.is_ok(), "still not so after {PATIENCE:?}: {what}");
 }
 
-/// A source that gives these items at its first connection, and then the error at each.
+/// A source that gives these items at its first connection, and then the error at each; without one it stays connected.
 #[derive(Debug)]
 pub(crate) struct ListSource {
     pub(crate) name: &'static str,
     items: Mutex<Vec<FeedItem>>,
-    end: SourceError,
+    end: Option<SourceError>,
     /// The last final bundles that it was asked to continue.
     pub(crate) opened: Mutex<Vec<u64>>,
 }
 
 impl ListSource {
     pub(crate) fn new(name: &'static str, items: Vec<FeedItem>, end: SourceError) -> Arc<Self> {
+        Self::ending(name, items, Some(end))
+    }
+
+    /// A source that has no more to give, and stays connected.
+    pub(crate) fn staying(name: &'static str, items: Vec<FeedItem>) -> Arc<Self> {
+        Self::ending(name, items, None)
+    }
+
+    fn ending(name: &'static str, items: Vec<FeedItem>, end: Option<SourceError>) -> Arc<Self> {
         let items = Mutex::new(items);
         Arc::new(Self { name, items, end, opened: Mutex::new(Vec::new()) })
     }
@@ -97,12 +106,16 @@ impl Source for ListSource {
 
 struct ListFeed {
     items: Vec<FeedItem>,
-    end: SourceError,
+    end: Option<SourceError>,
 }
 
 #[async_trait]
 impl Feed for ListFeed {
     async fn next(&mut self) -> Result<FeedItem, SourceError> {
-        self.items.pop().ok_or_else(|| self.end.clone())
+        match (self.items.pop(), self.end.clone()) {
+            (Some(item), _) => Ok(item),
+            (None, Some(error)) => Err(error),
+            (None, None) => std::future::pending().await,
+        }
     }
 }

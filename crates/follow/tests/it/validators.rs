@@ -26,7 +26,15 @@ struct Changing {
 
 impl Changing {
     fn new(name: &'static str, items: Vec<FeedItem>, answers: Vec<Answer>) -> Arc<Self> {
-        let bundles = ListSource::new(name, items, gone());
+        Self::with(ListSource::new(name, items, gone()), answers)
+    }
+
+    /// A source that has no more to give, and stays connected.
+    fn staying(name: &'static str, items: Vec<FeedItem>, answers: Vec<Answer>) -> Arc<Self> {
+        Self::with(ListSource::staying(name, items), answers)
+    }
+
+    fn with(bundles: Arc<ListSource>, answers: Vec<Answer>) -> Arc<Self> {
         let (answers, asked) = (Mutex::new(answers.into()), Mutex::new(Vec::new()));
         Arc::new(Self { bundles, answers, asked })
     }
@@ -93,7 +101,7 @@ async fn without_a_change_nothing_after_it_is_final_and_the_source_is_asked_once
 
     // The next source has it. The first one can't be reached when it is asked again: the reason is the certificate.
     let lost = Changing::new("lost", all_certified(&all), vec![Ok(Vec::new()), Err(gone())]);
-    let honest = Changing::new("honest", all_certified(&all[3..]), vec![Ok(vec![change(1)])]);
+    let honest = Changing::staying("honest", all_certified(&all[3..]), vec![Ok(vec![change(1)])]);
     let (run, _) = start(&[&lost, &honest], &[4]);
     until("the honest source is followed", || run.height() == 6).await;
     assert_eq!(run.preferred.get(), 1);

@@ -10,6 +10,7 @@ use std::task::{Context, Poll};
 use std::time::Instant;
 
 use bytes::Bytes;
+use esker_rpc::Caller;
 use esker_rpc::socket::{SocketAnswer, SocketSession};
 use esker_rpc::work::ReplyBytes;
 use futures_util::future::BoxFuture;
@@ -23,9 +24,11 @@ use tungstenite::protocol::frame::coding::{CloseCode, Data};
 use super::SocketContext;
 use super::frames::{Decoder, Fault, Message, Received};
 use super::outgoing::Outgoing;
-use crate::connections::{Connection, Phase};
+use crate::body::MAX_COPIED;
+use crate::connections::Connection;
 use crate::io::Io;
 use crate::metrics::{CloseReason, HttpMetrics, Outcome};
+use crate::phase::Phase;
 use crate::request_log::SocketCall;
 
 /// Most concurrent calls of one connection; further ones wait unread.
@@ -179,10 +182,17 @@ impl Socket {
         let mut call = async move {
             let start = Instant::now();
             let _in_flight = context.handlers.start().await;
-            let answer = session.answer(&message.bytes, &context.caller).await;
+            let Message { bytes, is_text, share: _share } = message;
+            let received = bytes.len();
+            let answer = if received > MAX_COPIED {
+                let bytes = Bytes::from(bytes);
+                let caller = Caller { request: Some(bytes.clone()), ..context.caller.clone() };
+                session.answer(&bytes, &caller).await
+            } else {
+                session.answer(&bytes, &context.caller).await
+            };
             let seconds = start.elapsed().as_secs_f64();
-            let received = message.bytes.len();
-            FinishedCall { answer, is_text: message.is_text, received, seconds }
+            FinishedCall { answer, is_text, received, seconds }
         }
         .boxed();
         match (&mut call).now_or_never() {

@@ -34,7 +34,7 @@ pub(super) struct Message {
     pub(super) bytes: Vec<u8>,
     /// Whether it is text, which is UTF-8. Binary messages may have any bytes.
     pub(super) is_text: bool,
-    _share: MemoryShare,
+    pub(super) share: MemoryShare,
 }
 
 /// Why a connection must close. The client gets the texts.
@@ -121,7 +121,7 @@ impl Decoder {
             let payload_of = match (frame.code, &mut self.message) {
                 (OpCode::Data(_), Some(message)) => {
                     let length = message.bytes.len() + here;
-                    message._share.grow_to(length).map_err(|_| Fault::NoMemory)?;
+                    message.share.grow_to(length).map_err(|_| Fault::NoMemory)?;
                     &mut message.bytes
                 }
                 (OpCode::Data(_), None) => return Err(Fault::Protocol("no message to continue")),
@@ -184,7 +184,7 @@ impl Decoder {
                 self.message = Some(Message {
                     bytes: Vec::new(),
                     is_text: kind == Data::Text,
-                    _share: MemoryShare::new(&self.memory),
+                    share: MemoryShare::new(&self.memory),
                 });
             }
         }

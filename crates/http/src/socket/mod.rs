@@ -28,9 +28,9 @@ use hyper_util::rt::TokioIo;
 
 use self::connection::Socket;
 pub(super) use self::handshake::is_requested;
+use super::answer::Answer;
 use super::body::BodyMemory;
 use super::connections::Connection;
-use super::dispatch::Answer;
 use super::in_flight::Handlers;
 use super::io::Io;
 use super::metrics::HttpMetrics;

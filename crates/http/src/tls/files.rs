@@ -6,7 +6,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use esker_primitives::read_bounded;
+use esker_primitives::{open_secret, read_at_most, read_bounded};
 use rustls::crypto::ring::default_provider;
 use rustls::sign::CertifiedKey;
 use rustls_pki_types::pem::{self, PemObject};
@@ -87,8 +87,12 @@ pub(super) struct FileContents {
 impl CertificateFiles {
     pub(super) fn read(&self) -> Result<FileContents, CertificateError> {
         Ok(FileContents {
-            certificate: read(&self.certificate, "the certificate")?,
-            key: Zeroizing::new(read(&self.key, "the private key")?),
+            certificate: read_bounded(&self.certificate, MAX_FILE)
+                .map_err(|error| unreadable(&self.certificate, "the certificate", error))?,
+            key: open_secret(&self.key)
+                .and_then(|file| read_at_most(&file, MAX_FILE))
+                .map(Zeroizing::new)
+                .map_err(|error| unreadable(&self.key, "the private key", error))?,
         })
     }
 
@@ -122,12 +126,8 @@ impl FileContents {
     }
 }
 
-fn read(path: &Path, what: &'static str) -> Result<Vec<u8>, CertificateError> {
-    read_bounded(path, MAX_FILE).map_err(|error| CertificateError::Read {
-        what,
-        path: path.to_owned(),
-        error,
-    })
+fn unreadable(path: &Path, what: &'static str, error: io::Error) -> CertificateError {
+    CertificateError::Read { what, path: path.to_owned(), error }
 }
 
 fn chain(path: &Path, bytes: &[u8]) -> Result<Vec<CertificateDer<'static>>, CertificateError> {

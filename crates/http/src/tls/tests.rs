@@ -1,7 +1,7 @@
 //! The files of a certificate: each fault has its text, and a changed pair is used.
 
-use std::fs;
-use std::path::Path;
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt as _;
 
 use rcgen::{CertifiedKey as Generated, KeyPair};
 use tempfile::TempDir;
@@ -36,6 +36,12 @@ impl Folder {
     fn write(&self, certificate: &str, key: &str) {
         fs::write(&self.files.certificate, certificate).unwrap();
         fs::write(&self.files.key, key).unwrap();
+        self.set_mode(0o600);
+    }
+
+    /// Of the key's file.
+    fn set_mode(&self, mode: u32) {
+        fs::set_permissions(&self.files.key, Permissions::from_mode(mode)).unwrap();
     }
 
     /// The error, with the folder's path as `DIR`.
@@ -101,6 +107,32 @@ fn each_fault_of_the_files_names_the_file_and_what_it_should_hold() {
 }
 
 #[test]
+fn a_key_that_everyone_may_read_is_refused() {
+    let advice = "give it mode 0600 (chmod 600), or 0640 if a group is to read it";
+    check(
+        |folder| folder.set_mode(0o644),
+        &format!(
+            "can't read the private key DIR/key.pem: every user of this machine can read or change it (mode 0644): {advice}"
+        ),
+    );
+    // As secrets are mounted for a group.
+    let folder = Folder::new();
+    folder.set_mode(0o440);
+    let tls = Tls::open(folder.files.clone()).unwrap();
+    // A new pair does not count until its key is protected.
+    let first = tls.current();
+    let (certificate, key) = generate("other");
+    folder.set_mode(0o600);
+    folder.write(&certificate, &key);
+    folder.set_mode(0o604);
+    tls.reload();
+    assert!(Arc::ptr_eq(&first, &tls.current()));
+    folder.set_mode(0o600);
+    tls.reload();
+    assert!(!Arc::ptr_eq(&first, &tls.current()));
+}
+
+#[test]
 fn a_damaged_certificate_is_named() {
     let (_, key) = generate("localhost");
     for damaged in [
@@ -122,9 +154,11 @@ const KEYS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/keys");
 fn keys_of_every_form_are_taken() {
     for name in ["pkcs8-p256", "pkcs8-p384", "pkcs8-ed25519", "pkcs8-rsa", "sec1-p256", "pkcs1-rsa"]
     {
-        let file = |kind: &str| Path::new(KEYS).join(format!("{name}.{kind}"));
-        let files = CertificateFiles { certificate: file("crt"), key: file("key") };
-        Tls::open(files).unwrap_or_else(|error| panic!("{name}: {error}"));
+        let [certificate, key] =
+            ["crt", "key"].map(|kind| fs::read_to_string(format!("{KEYS}/{name}.{kind}")).unwrap());
+        let folder = Folder::new();
+        folder.write(&certificate, &key);
+        Tls::open(folder.files.clone()).unwrap_or_else(|error| panic!("{name}: {error}"));
     }
 }
 

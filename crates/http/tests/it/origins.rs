@@ -23,11 +23,15 @@ const FOREIGN: [&str; 6] = [
 ];
 
 async fn server(origins: &[&str]) -> Server {
+    server_with(origins, HttpConfig::default()).await
+}
+
+async fn server_with(origins: &[&str], config: HttpConfig) -> Server {
     let guarded = MethodTable::new("guarded")
         .trusted_callers_only(|table| table.on("ping", |(), _: NoArgs| Ok::<_, RpcError>("pong")));
     let rpc = positional::Server::new(positional().bind(Arc::new(())), Limits::default());
     let allowed_origins = origins.iter().map(ToString::to_string).collect();
-    let config = HttpConfig { allowed_origins, ..HttpConfig::default() };
+    let config = HttpConfig { allowed_origins, ..config };
     let guarded = Endpoint::Object(guarded.bind(Arc::new(())));
     let endpoints = [
         ("guarded", guarded),
@@ -222,5 +226,52 @@ async fn a_server_is_called_by_one_name() {
             let reply = client.send(&format!("{rest} HTTP/1.1\n{hosts}\n{preflight}\n\n")).await;
             assert_eq!((reply.status, reply.text()), (400, text), "{rest} {hosts}");
         }
+    }
+}
+
+#[tokio::test]
+async fn private_names_are_for_programs_and_for_pages_of_others() {
+    let allowed_hosts = vec!["localhost".to_owned(), "private".to_owned()];
+    let config = HttpConfig { allowed_hosts, ..HttpConfig::default() };
+    let server = server_with(&["*"], config).await;
+    let (ping, secret) = (object("toy.ping"), object("toy.secret"));
+    for (host, origin, is_served, is_trusted) in [
+        ("host.docker.internal:8545", None, true, true),
+        ("esker:8545", None, true, true),
+        ("esker:8545", Some("http://app:3000"), true, false),
+        ("esker:8545", Some("http://localhost:3000"), true, true),
+        ("esker:8545", Some("https://evil.example"), true, false),
+        // A public name that an attacker lets mean this machine.
+        ("rebind.example:8545", None, false, false),
+        ("rebind.example:8545", Some("http://rebind.example:8545"), false, false),
+        ("127.0.0.1.rebind.example:8545", None, false, false),
+        // A page of another machine on the network, whose name now means this one.
+        ("x.local:8545", Some("http://x.local:8545"), false, false),
+        ("x:8545", Some("http://x:8545"), false, false),
+    ] {
+        let context = format!("{host} {origin:?}");
+        let call = async |body: &str| {
+            let origin = origin.map_or(String::new(), |origin| format!("Origin: {origin}\r\n"));
+            let call = Client::post("/ext/toy", body);
+            let request = call.replace("Host: localhost", &format!("{origin}Host: {host}"));
+            server.send(&request).await
+        };
+        let reply = call(&ping).await;
+        if is_served {
+            assert_eq!(reply.json()["result"]["said"], "pong", "{context}");
+        } else {
+            assert_eq!(
+                (reply.status, reply.text()),
+                (403, "invalid host specified\n"),
+                "{context}"
+            );
+        }
+        let reply = call(&secret).await;
+        assert_eq!(reply.text().contains("\"said\":\"secret\""), is_trusted, "{context}");
+
+        let handshake = HANDSHAKE.replace("Host: localhost", &format!("Host: {host}"));
+        let origin = origin.map_or(String::new(), |origin| format!("Origin: {origin}\n"));
+        let reply = server.send(&format!("GET /ext/ws HTTP/1.1\n{handshake}{origin}\n")).await;
+        assert_eq!(reply.status, if is_served { 101 } else { 403 }, "{context}");
     }
 }

@@ -14,7 +14,7 @@ const HASH: B256 = B256::repeat_byte(7);
 
 async fn with_account() -> (Opened, Address) {
     let opened = open();
-    let account = opened.keys.add(Some(private_key(1)), password("p")).await.unwrap();
+    let account = opened.keys.add(Some(private_key(1)), password("p"), CLIENT).await.unwrap();
     (opened, account)
 }
 
@@ -114,7 +114,7 @@ async fn the_zero_address_means_the_only_account() {
     unlock(&opened, Address::ZERO, "p", 10).await.unwrap();
     opened.keys.sign_hash(&account, &HASH).unwrap();
     assert!(!opened.keys.holds(&Address::ZERO));
-    opened.keys.add(Some(private_key(2)), password("p")).await.unwrap();
+    opened.keys.add(Some(private_key(2)), password("p"), CLIENT).await.unwrap();
     let error = unlock(&opened, Address::ZERO, "p", 10).await.unwrap_err();
     assert!(error.starts_with("multiple keys match address ("), "{error}");
 }
@@ -141,7 +141,7 @@ async fn guessing_is_slowed_by_account_and_address() {
     assert_eq!(unlocked.unwrap_err().to_string(), refused);
     // Another client, and another account, do not wait.
     try_as(owner, "p").await.unwrap();
-    opened.keys.add(Some(private_key(2)), password("q")).await.unwrap();
+    opened.keys.add(Some(private_key(2)), password("q"), CLIENT).await.unwrap();
     opened.keys.open(key(2).address(), password("q"), guesser).await.unwrap();
     opened.clock.advance(1_000);
     try_as(guesser, "p").await.unwrap();

@@ -5,7 +5,7 @@ use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::PathBuf;
 
 use esker_evm::accounts::{AccountError, AccountManager as _};
-use esker_key_directory::{KeyFile, MAX_FILE_BYTES, MAX_FILES};
+use esker_key_directory::{KeyFile, MAX_FILE_BYTES, MAX_FILES, MAX_FILES_FOR_NEW};
 use esker_rpc::ClientAddress;
 
 use crate::support::{Opened, cheap, key, open, password, private_key, randomness, reopen};
@@ -33,8 +33,8 @@ async fn accounts_are_files_that_only_the_owner_reads() {
     let opened = open();
     assert!(opened.keys.accounts().is_empty());
     assert!(!folder(&opened).exists(), "it is made with the first key");
-    let first = opened.keys.add(None, password("a")).await.unwrap();
-    let second = opened.keys.add(Some(private_key(2)), password("")).await.unwrap();
+    let first = opened.keys.add(None, password("a"), CLIENT).await.unwrap();
+    let second = opened.keys.add(Some(private_key(2)), password(""), CLIENT).await.unwrap();
     assert_eq!(second, key(2).address());
     // The clock stands still, and the names are in order.
     assert_eq!(opened.keys.accounts(), [first, second]);
@@ -56,7 +56,7 @@ async fn accounts_are_files_that_only_the_owner_reads() {
 #[tokio::test]
 async fn a_key_is_there_once() {
     let opened = open();
-    let import = || opened.keys.add(Some(private_key(1)), password("p"));
+    let import = || opened.keys.add(Some(private_key(1)), password("p"), CLIENT);
     let (first, second) = tokio::join!(import(), import());
     let outcomes = [first, second];
     assert_eq!(outcomes.iter().filter(|outcome| **outcome == Ok(key(1).address())).count(), 1);
@@ -68,7 +68,7 @@ async fn a_key_is_there_once() {
 #[tokio::test]
 async fn files_that_come_and_go_are_noticed() {
     let opened = open();
-    opened.keys.add(Some(private_key(1)), password("p")).await.unwrap();
+    opened.keys.add(Some(private_key(1)), password("p"), CLIENT).await.unwrap();
     let file = KeyFile::encrypt(&key(2), &password("q"), cheap(), &randomness()).unwrap();
     let path = folder(&opened).join("by hand.json");
     fs::write(&path, file.to_json()).unwrap();
@@ -88,7 +88,7 @@ async fn files_that_come_and_go_are_noticed() {
 #[tokio::test]
 async fn what_is_no_key_file_is_skipped() {
     let opened = open();
-    opened.keys.add(Some(private_key(1)), password("p")).await.unwrap();
+    opened.keys.add(Some(private_key(1)), password("p"), CLIENT).await.unwrap();
     let good = KeyFile::encrypt(&key(2), &password("q"), cheap(), &randomness()).unwrap().to_json();
     let put = |name: &str, text: &str| fs::write(folder(&opened).join(name), text).unwrap();
     put("broken", &good[..good.len() - 5]);
@@ -109,7 +109,7 @@ async fn what_is_no_key_file_is_skipped() {
 #[tokio::test]
 async fn an_account_of_two_files_is_ambiguous() {
     let opened = open();
-    opened.keys.add(Some(private_key(1)), password("p")).await.unwrap();
+    opened.keys.add(Some(private_key(1)), password("p"), CLIENT).await.unwrap();
     let name = names(&opened).remove(0);
     fs::copy(folder(&opened).join(&name), folder(&opened).join("copy")).unwrap();
     let error = opened.keys.open(key(1).address(), password("p"), CLIENT).await.unwrap_err();
@@ -122,7 +122,7 @@ async fn an_account_of_two_files_is_ambiguous() {
 #[tokio::test]
 async fn unfinished_files_of_a_crash_are_removed() {
     let opened = open();
-    opened.keys.add(Some(private_key(1)), password("p")).await.unwrap();
+    opened.keys.add(Some(private_key(1)), password("p"), CLIENT).await.unwrap();
     fs::write(folder(&opened).join(".esker-UTC--x.tmp"), "half a fi").unwrap();
     fs::write(folder(&opened).join(".other"), "stays").unwrap();
     let again = reopen(&opened.folder, &opened.clock);
@@ -136,7 +136,7 @@ async fn a_folder_that_can_not_be_written_gives_an_error() {
     let opened = open();
     fs::create_dir_all(opened.folder.path().join("data")).unwrap();
     fs::write(folder(&opened), "a file in its place").unwrap();
-    let error = opened.keys.add(None, password("p")).await.unwrap_err().to_string();
+    let error = opened.keys.add(None, password("p"), CLIENT).await.unwrap_err().to_string();
     assert!(error.starts_with("the key can't be written: "), "{error}");
     assert!(opened.keys.accounts().is_empty());
 }
@@ -149,6 +149,36 @@ async fn a_folder_has_a_limit() {
         fs::write(folder(&opened).join(format!("{n}")), "").unwrap();
     }
     assert!(opened.keys.accounts().is_empty());
-    let error = opened.keys.add(None, password("p")).await.unwrap_err().to_string();
-    assert_eq!(error, "the folder of keys is full: at most 4096 files");
+    opened.is_full().await;
+}
+
+#[tokio::test]
+async fn new_accounts_leave_room_for_other_files() {
+    let opened = open();
+    opened.keys.add(Some(private_key(1)), password("p"), CLIENT).await.unwrap();
+    for n in 1..MAX_FILES_FOR_NEW - 1 {
+        fs::write(folder(&opened).join(format!("{n}")), "").unwrap();
+    }
+    opened.keys.add(Some(private_key(2)), password("p"), CLIENT).await.unwrap();
+    opened.is_full().await;
+    let again = opened.keys.add(Some(private_key(1)), password("p"), CLIENT).await;
+    assert_eq!(again, Err(AccountError::Exists));
+    // The operator's are found, and one that goes makes room.
+    let file = KeyFile::encrypt(&key(4), &password("q"), cheap(), &randomness()).unwrap();
+    fs::write(folder(&opened).join("mine"), file.to_json()).unwrap();
+    assert!(opened.keys.open(key(4).address(), password("q"), CLIENT).await.is_ok());
+    opened.is_full().await;
+    fs::remove_file(folder(&opened).join("1")).unwrap();
+    fs::remove_file(folder(&opened).join("2")).unwrap();
+    opened.keys.add(Some(private_key(3)), password("p"), CLIENT).await.unwrap();
+}
+
+impl Opened {
+    /// Neither a random nor a given key is taken.
+    async fn is_full(&self) {
+        for key in [None, Some(private_key(9))] {
+            let error = self.keys.add(key, password("p"), CLIENT).await.unwrap_err().to_string();
+            assert_eq!(error, "the folder of keys is full: no new account beyond 1024 files");
+        }
+    }
 }

@@ -111,7 +111,7 @@ async fn a_user_of_the_reference_is_read() {
 #[tokio::test]
 async fn an_exported_user_comes_back_whole_under_another_name() {
     let keystore = in_memory();
-    keystore.create_user("bob", &password(STRONG)).await.unwrap();
+    keystore.create_user("bob", &password(STRONG), IN_PROCESS).await.unwrap();
     let user = keystore.unlock("bob", &password(STRONG), IN_PROCESS).await.unwrap();
     let key = PrivateKey::from_slice(&[7; 32]).unwrap();
     let address = Keyring::new(&user, &Id::ZERO).add(&key).await.unwrap();

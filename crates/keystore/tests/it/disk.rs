@@ -22,7 +22,7 @@ async fn neither_key_nor_password_lies_on_disk() {
     let folder = tempfile::tempdir().unwrap();
     let store = crate::disk_store(folder.path());
     let keystore = on(store);
-    keystore.create_user("visible-name", &password(STRONG)).await.unwrap();
+    keystore.create_user("visible-name", &password(STRONG), IN_PROCESS).await.unwrap();
     let user = keystore.unlock("visible-name", &password(STRONG), IN_PROCESS).await.unwrap();
     let key = PrivateKey::from_slice(&[0x5a; 32]).unwrap();
     Keyring::new(&user, &Id::ZERO).add(&key).await.unwrap();

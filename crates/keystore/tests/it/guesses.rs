@@ -29,7 +29,7 @@ async fn keystore() -> (Arc<Keystore>, ManualClock) {
     let (store, time) = (Store::memory().unwrap(), Arc::new(clock.clone()));
     let keystore = Keystore::new(store, seeded(), time, HashLimits::default());
     for name in ["bob", "eve"] {
-        keystore.create_user(name, &password(STRONG)).await.unwrap();
+        keystore.create_user(name, &password(STRONG), IN_PROCESS).await.unwrap();
     }
     (keystore, clock)
 }

@@ -7,7 +7,6 @@ use esker_chain::ChainContext;
 use esker_evm::chain::Evm;
 use esker_evm::executor::{NoHashes, StateOverlay};
 use esker_evm::extension::{ExtBlock, ExtError, ExtOutcome};
-use esker_evm::verify::MAX_ATOMIC_GAS;
 use esker_evm_state::state::StateError;
 use esker_primitives::ids::Id;
 use esker_storage::KvRead;
@@ -28,6 +27,8 @@ struct Filling {
     batch: Batch,
     taken: Vec<AtomicTx>,
     bytes: usize,
+    /// Most gas of all.
+    max_gas: u64,
 }
 
 /// Chooses the transactions of a block.
@@ -39,11 +40,12 @@ pub(super) struct Builder<'a> {
 }
 
 impl Builder<'_> {
-    /// Takes from the pool what a block can hold, and does it to `state`. What an earlier call took for a block that came
-    /// to nothing is put back.
+    /// Takes from the pool what a block can hold, of at most `max_gas`, and does it to `state`. What an earlier call took
+    /// for a block that came to nothing is put back.
     pub(super) fn choose(
         &self,
         block: &ExtBlock<'_>,
+        max_gas: u64,
         state: &mut StateOverlay<'_>,
         rows: &dyn KvRead,
     ) -> Result<(Vec<AtomicTx>, ExtOutcome), ExtError> {
@@ -52,7 +54,7 @@ impl Builder<'_> {
         let mut batch = Batch::default();
         undecided.iter().for_each(|tx| batch.consume(tx));
         self.pool.put_back_all();
-        let mut filling = Filling { batch, taken: Vec::new(), bytes: 0 };
+        let mut filling = Filling { batch, taken: Vec::new(), bytes: 0, max_gas };
         let mut candidates = self.pool.candidates();
         candidates.retain(|tx| !below.contains(&tx.id()));
         // An export whose nonce has not come yet is looked at again once another one has used the nonce before.
@@ -79,7 +81,7 @@ impl Builder<'_> {
         candidates: Vec<AtomicTx>,
         filling: &mut Filling,
     ) -> Result<Vec<AtomicTx>, ExtError> {
-        let Filling { batch, taken, bytes } = filling;
+        let Filling { batch, taken, bytes, max_gas } = filling;
         let mut early = Vec::new();
         for tx in candidates {
             // One that consumes what another takes is given up when that one is accepted.
@@ -93,7 +95,7 @@ impl Builder<'_> {
             // One that does not pay the base fee as it is waits for a lower one.
             let Ok(payment) = Payment::of(&tx, self.context, block.base_fee) else { continue };
             let with_tx = bytes.saturating_add(tx.bytes().len());
-            if with_tx > MAX_BUILT_BYTES || batch.gas_with(&payment) > MAX_ATOMIC_GAS {
+            if with_tx > MAX_BUILT_BYTES || batch.gas_with(&payment) > *max_gas {
                 break;
             }
             // Another one may have taken its place meanwhile.

@@ -13,7 +13,7 @@ use esker_rpc::wire::EncodingError;
 use esker_rpc::{RpcError, WorkRefused};
 use esker_storage::StorageError;
 
-use crate::SubmitError;
+use crate::chain::SubmitError;
 use crate::verify::VerifyError;
 use crate::wallet::WalletError;
 

@@ -24,7 +24,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use self::error::ServiceError;
-use crate::Nat;
+use crate::chain::Nat;
 use crate::txs::AtomicTx;
 use crate::verify::{VerifyError, syntactic};
 

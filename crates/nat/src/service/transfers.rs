@@ -24,10 +24,10 @@ use super::keys::{keyring, unlock};
 use super::txs::TxIdReply;
 use super::{NatService, Reply, ServiceError, utxos};
 use crate::accounts::PendingAccounts;
-use crate::chain::BuiltError;
+use crate::chain::{BuiltError, SubmitError};
+use crate::forward::Submitted;
 use crate::txs::AtomicTx;
 use crate::wallet::{self, Import, Payer, TxParams};
-use crate::{SubmitError, Submitted};
 
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase")]

@@ -8,8 +8,9 @@ use serde::{Deserialize, Serialize};
 
 use super::encoded_tx::EncodedTx;
 use super::{NatService, Reply, ServiceError};
+use crate::chain::AtomicStatus;
+use crate::forward::Submitted;
 use crate::txs::AtomicTx;
-use crate::{AtomicStatus, Submitted};
 
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(default)]

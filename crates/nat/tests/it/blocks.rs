@@ -2,6 +2,8 @@
 
 use alloy_primitives::{Address, U256};
 use esker_chain::{BuildContext, Built, Bundle, ChainMachine, ChainVm as _, Verdict};
+use esker_evm::rules::fortuna::GasState;
+use esker_evm::rules::{INITIALLY_ACTIVE, Phase};
 use esker_evm_state::types::{Block, ext_data_hash};
 use esker_nat::money::Wei;
 use esker_nat::pool::PoolStatus;
@@ -14,14 +16,21 @@ use esker_primitives::keys::PrivateKey;
 use esker_primitives::{Id, NanoNative};
 use esker_utxo::{OutputOwners, Utxo};
 
-use crate::world::{ONE, World, account, evm_transfer, key, output, well_known};
+use crate::rules::before;
+use crate::world::{ONE, World, account, evm_burn, evm_transfer, key, output, well_known};
 
 /// Atomic transactions of the C block in a bundle; none of a bundle without one.
 fn carried(world: &World, bundle: &Bundle) -> Vec<AtomicTx> {
+    if !bundle.blocks.iter().any(|(chain, _)| *chain == world.c_id()) {
+        return Vec::new();
+    }
+    decode_ext_data(&c_block(world, bundle).ext_data, ExtDataForm::Batch).unwrap()
+}
+
+/// The C block in a bundle.
+fn c_block(world: &World, bundle: &Bundle) -> Block {
     let block = bundle.blocks.iter().find(|(chain, _)| *chain == world.c_id());
-    let Some((_, bytes)) = block else { return Vec::new() };
-    let block = Block::parse(bytes).unwrap();
-    decode_ext_data(&block.ext_data, ExtDataForm::Batch).unwrap()
+    Block::parse(&block.unwrap().1).unwrap()
 }
 
 fn status(world: &World, tx: &AtomicTx) -> Option<AtomicStatus> {
@@ -310,6 +319,65 @@ async fn blocks_hold_the_best_paying_up_to_the_gas_limit() {
     let block = Block::parse(&first.blocks[0].1).unwrap();
     assert_eq!(block.header.ext_data_gas_used, Some(U256::from(8 * 11_230)));
     assert_eq!(block.header.gas_used, 0);
+}
+
+/// A network of Fortuna from the start on.
+fn fortuna() -> World {
+    before(Phase::Fortuna, INITIALLY_ACTIVE)
+}
+
+/// As many as a block before Fortuna may not hold: their gas counts in the block's own.
+#[tokio::test]
+async fn under_fortuna_blocks_hold_more_atomic_gas() {
+    let world = fortuna();
+    let owner = key(1);
+    let utxos = world.fund(&owner, &[ONE; 11]).await;
+    for utxo in &utxos {
+        let import = world.import(std::slice::from_ref(utxo), &owner, account(&owner), ONE / 50);
+        world.nat.submit(import).unwrap();
+    }
+    let bundle = world.propose_on(&world.last()).await.unwrap();
+    assert_eq!(carried(&world, &bundle).len(), 11);
+    let block = c_block(&world, &bundle);
+    assert_eq!(block.header.ext_data_gas_used, Some(U256::from(11 * 11_230)));
+    world.machine.finalize(&bundle, None).await.unwrap();
+    let capacity = GasState::parse(&block.header.extra).unwrap().capacity;
+    assert_eq!(capacity, 10_000_000 - 11 * 11_230);
+    // The limit of one that waits is the same as before.
+    let mut unsigned = world.unsigned_import(&utxos[..1]);
+    unsigned.imported_inputs[0].input.sig_indices = (0..90).collect();
+    let greedy = AtomicTx::new(UnsignedAtomicTx::Import(unsigned), Vec::new());
+    let refused = world.nat.submit(greedy).unwrap_err().to_string();
+    assert!(refused.ends_with("exceeds atomic gas limit (100000)"), "{refused}");
+}
+
+/// What the EVM's transactions leave of the capacity bounds atomic ones, which wait for more of it.
+#[tokio::test]
+async fn under_fortuna_atomic_transactions_wait_for_capacity() {
+    let world = fortuna();
+    let (owner, rich) = (key(1), well_known());
+    let utxos = world.fund(&owner, &[ONE]).await;
+    // All but 11,229 gas: one less than the import uses.
+    world.evm().submit(evm_burn(&rich, 0, 10_000_000 - 11_229)).unwrap();
+    let import = world.import(&utxos, &owner, account(&owner), ONE / 50);
+    assert_eq!(import.gas(), 11_230);
+    world.nat.submit(import.clone()).unwrap();
+    let bundle = world.propose_on(&world.last()).await.unwrap();
+    assert_eq!(carried(&world, &bundle), []);
+    let block = c_block(&world, &bundle);
+    assert_eq!(block.header.gas_used, 10_000_000 - 11_229);
+    assert_eq!(GasState::parse(&block.header.extra).unwrap().capacity, 11_229);
+    world.machine.finalize(&bundle, None).await.unwrap();
+    // In the same second there is no more, and the builder says when.
+    assert!(!world.step().await);
+    let now_ms = world.clock.now_ms();
+    let at = BuildContext { now_ms, ancestors: Vec::new(), has_undecided: false };
+    let built = world.evm().build(world.store.snapshot().unwrap().as_ref(), &at).unwrap();
+    let Built::Later(later_ms) = built else { panic!("{built:?}") };
+    assert_eq!(later_ms, (now_ms / 1000 + 1) * 1000);
+    world.wait_s(1);
+    assert!(world.step().await);
+    assert_eq!(status(&world, &import), Some(AtomicStatus::Accepted(2)));
 }
 
 #[tokio::test]

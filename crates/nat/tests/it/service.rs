@@ -11,7 +11,7 @@ use esker_nat::txs::AtomicTx;
 use esker_primitives::clock::ManualClock;
 use esker_primitives::keys::PrivateKey;
 use esker_primitives::{Id, address, hexfmt};
-use esker_rpc::{CallError, Service};
+use esker_rpc::{CallError, ClientAddress, Service};
 use esker_storage::Store;
 use esker_utxo::OutputOwners;
 use proptest::prelude::*;
@@ -68,7 +68,10 @@ impl Endpoint {
 
     /// A user with these keys.
     pub(crate) async fn user(&self, keys: &[PrivateKey]) {
-        self.keystore.create_user(USER, &PASSWORD.to_owned().into()).await.unwrap();
+        self.keystore
+            .create_user(USER, &PASSWORD.to_owned().into(), ClientAddress::IN_PROCESS)
+            .await
+            .unwrap();
         for key in keys {
             let import = as_user(json!({ "privateKey": key.to_text() }));
             self.call("nat.importKey", import).await.unwrap();

@@ -10,6 +10,7 @@ use esker_nat::AtomicStatus;
 use esker_nat::pool::MAX_DROPPED;
 use esker_primitives::keys::PrivateKey;
 use esker_primitives::{TxId, address};
+use esker_rpc::ClientAddress;
 use esker_storage::{KvStore, MemoryStore};
 use serde_json::{Value, json};
 
@@ -255,7 +256,11 @@ async fn four_clients_and_users_who_share_a_key() {
     let world = Arc::new(World::easy());
     let endpoint = Arc::new(Endpoint::new(&world));
     endpoint.user(&[well_known()]).await;
-    endpoint.keystore.create_user("bob", &PASSWORD.to_owned().into()).await.unwrap();
+    endpoint
+        .keystore
+        .create_user("bob", &PASSWORD.to_owned().into(), ClientAddress::IN_PROCESS)
+        .await
+        .unwrap();
     let mut import = as_user(json!({ "privateKey": well_known().to_text() }));
     import["username"] = json!("bob");
     endpoint.call("nat.importKey", import).await.unwrap();

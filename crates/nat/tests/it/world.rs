@@ -190,6 +190,7 @@ impl World {
             work: work.clone(),
             forwarding: forwarding.clone(),
             exchange: exchange.clone(),
+            block_waits: None,
         };
         let block = primary::x_genesis_block(LOCAL_ID, x_id);
         let x = Xvm::new(context(1, x_id), XvmConfig::default(), genesis.clone(), block).unwrap();
@@ -469,16 +470,29 @@ pub(crate) fn input(utxo: &Utxo, sig_indices: Vec<u32>) -> TransferableInput {
 
 /// A transfer of the EVM, without a tip.
 pub(crate) fn evm_transfer(key: &PrivateKey, nonce: u64, to: Address) -> Transaction {
-    let tx = TxEip1559 {
+    signed(key, TxEip1559 { value: U256::from(5), ..evm_tx(nonce, TxKind::Call(to)) })
+}
+
+/// A creation that loops until its gas is used up, without a tip.
+pub(crate) fn evm_burn(key: &PrivateKey, nonce: u64, gas_limit: u64) -> Transaction {
+    // JUMPDEST, PUSH1 0, JUMP.
+    let input = vec![0x5b, 0x60, 0x00, 0x56].into();
+    signed(key, TxEip1559 { gas_limit, input, ..evm_tx(nonce, TxKind::Create) })
+}
+
+fn evm_tx(nonce: u64, to: TxKind) -> TxEip1559 {
+    TxEip1559 {
         chain_id: 43112,
         nonce,
         gas_limit: 21_000,
         max_fee_per_gas: 300 * u128::from(ONE),
         max_priority_fee_per_gas: 0,
-        to: TxKind::Call(to),
-        value: U256::from(5),
+        to,
         ..Default::default()
-    };
+    }
+}
+
+fn signed(key: &PrivateKey, tx: TxEip1559) -> Transaction {
     let signed = key.sign_hash(&tx.signature_hash().0);
     let bytes = signed.as_bytes();
     let signature = Signature::from_bytes_and_parity(&bytes[..64], bytes[64] == 1);

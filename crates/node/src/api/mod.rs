@@ -6,11 +6,11 @@
 //! except routes, aliases, log levels, profiles and backups.
 
 pub mod admin;
+mod early;
 mod facts;
 pub mod health;
 pub mod index;
 pub mod info;
-mod joining;
 pub mod platform;
 mod status;
 mod supply;
@@ -31,11 +31,11 @@ use esker_primitives::{Id, SubnetId};
 use esker_storage::Store;
 
 pub use admin::{AdminApi, AdminDeps};
+pub use early::{EarlyDeps, EarlyReport, EarlyStatus, install_early};
 pub use facts::{Blockchain, NetworkFacts};
 pub use health::Health;
 pub use index::{Container, IndexSource};
 pub use info::{TxFees, UpgradeTimes, Versions};
-pub use joining::{JoiningDeps, install_joining};
 pub use platform::{FeeConfig, MinStake};
 pub use sync::SyncDeps;
 

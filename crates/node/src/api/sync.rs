@@ -1,6 +1,7 @@
 //! `/ext/sync/bundles`: the stream of final bundles for followers (docs/protocol/bundle-stream.md, "Request"), and
 //! `/ext/sync/snapshot`: the state for new ones (docs/protocol/snapshot.md, "Request"); and
-//! `/ext/sync/validator-changes`: the changes of the validators (docs/protocol/validators.md, "Changes of the validators").
+//! `/ext/sync/validator-changes`: the changes of the validators (docs/protocol/validators.md, "Changes of the validators"); and
+//! `/ext/sync/beginning`: when a development network began.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -13,10 +14,10 @@ use axum::routing::get;
 use esker_chain::snapshot::SnapshotRefusal;
 use esker_chain::{ChainMachine, Machine, Shutdown};
 use esker_follow::snapshot::{SnapshotLimits, SnapshotOpenError, SnapshotServer};
-use esker_follow::{BundleServer, OpenError, ServerConfig};
+use esker_follow::{BundleServer, NetworkBeginning, OpenError, ServerConfig};
 use esker_http::{ClientAddress, Endpoint, RouteError, Routes};
 use esker_primitives::hexfmt;
-use esker_storage::Store;
+use esker_storage::{StorageResult, Store};
 use http::StatusCode;
 use http::header::CONTENT_TYPE;
 use ipnet::IpNet;
@@ -24,7 +25,7 @@ use serde::Deserialize;
 
 use crate::config::Config;
 use crate::validator_changes::StoreChangeLog;
-use crate::wiring::SharedMemoryPart;
+use crate::wiring::{SharedMemoryPart, network_start};
 
 /// Path of the stream, below `/ext/`.
 const PATH: &str = "sync/bundles";
@@ -32,6 +33,8 @@ const PATH: &str = "sync/bundles";
 const SNAPSHOT_PATH: &str = "sync/snapshot";
 /// Path of the changes of the validators, below `/ext/`.
 const CHANGES_PATH: &str = "sync/validator-changes";
+/// Path of the network's beginning, below `/ext/`.
+const BEGINNING_PATH: &str = "sync/beginning";
 /// Most changes of an answer that begins with a given one.
 const MAX_CHANGES: usize = 64;
 /// How long a request for a snapshot waits for a bundle with a certificate; less than a follower waits for the answer.
@@ -46,6 +49,8 @@ pub struct SyncDeps {
     pub snapshots: Arc<SnapshotServer>,
     /// The agreed changes of the network's validators.
     pub changes: StoreChangeLog,
+    /// When the network began.
+    pub beginning: NetworkBeginning,
     /// The addresses that are served.
     pub allowed: Arc<Vec<IpNet>>,
 }
@@ -65,18 +70,27 @@ struct FirstChange {
 }
 
 /// The server of a node's followers, if the configuration enables it. Its streams end when `stop` is triggered.
+///
+/// # Errors
+/// The store can't be read.
 pub(crate) fn server(
     config: &Config,
     machine: &Arc<Machine>,
     store: &Store,
     stop: Shutdown,
-) -> Option<SyncDeps> {
+) -> StorageResult<Option<SyncDeps>> {
     let settings = &config.settings;
+    let start = if config.network.is_development() { network_start(store)? } else { None };
+    let beginning = NetworkBeginning {
+        network_id: config.network.id,
+        start: start.map(|start| start.time_s),
+        has_fee_window: start.is_some_and(|start| start.has_fee_window),
+    };
     let limits = ServerConfig {
         max_followers: settings.sync_max_followers.count(),
         ..ServerConfig::default()
     };
-    settings.api_sync_enabled.then(|| {
+    Ok(settings.api_sync_enabled.then(|| {
         let (events, network) = (machine.subscribe(), config.network.id);
         let has_proofs = !config.network.validators.is_empty();
         let proof_wait = has_proofs.then_some(PROOF_WAIT);
@@ -91,8 +105,9 @@ pub(crate) fn server(
         let machine = Arc::clone(machine) as Arc<dyn ChainMachine>;
         let server = BundleServer::spawn(machine, events, network, limits, stop);
         let allowed = Arc::new(settings.sync_allowed_clients.0.clone());
-        SyncDeps { server, snapshots, changes: StoreChangeLog::new(store.clone()), allowed }
-    })
+        let changes = StoreChangeLog::new(store.clone());
+        SyncDeps { server, snapshots, changes, beginning, allowed }
+    }))
 }
 
 /// Adds the path.
@@ -107,7 +122,11 @@ pub(super) fn install(deps: &SyncDeps, routes: &Routes) -> Result<(), RouteError
     let changes = axum::Router::new()
         .route(&format!("/ext/{CHANGES_PATH}"), get(changes))
         .with_state(deps.clone());
-    routes.node(CHANGES_PATH, Endpoint::Axum(changes))
+    routes.node(CHANGES_PATH, Endpoint::Axum(changes))?;
+    let beginning = axum::Router::new()
+        .route(&format!("/ext/{BEGINNING_PATH}"), get(beginning))
+        .with_state(deps.clone());
+    routes.node(BEGINNING_PATH, Endpoint::Axum(beginning))
 }
 
 impl SyncDeps {
@@ -181,6 +200,21 @@ async fn changes(
             changes.iter().map(|change| line(change)).collect::<String>().into_response()
         }
         Ok(Err(_)) | Err(_) => StatusCode::INTERNAL_SERVER_ERROR.into_response(),
+    }
+}
+
+/// When the network began, as JSON.
+async fn beginning(
+    State(api): State<SyncDeps>,
+    Extension(ClientAddress(client)): Extension<ClientAddress>,
+) -> Response {
+    if !api.allows(client) {
+        return forbidden();
+    }
+    let kind = [(CONTENT_TYPE, "application/json")];
+    match serde_json::to_string(&api.beginning) {
+        Ok(answer) => (kind, answer + "\n").into_response(),
+        Err(_) => StatusCode::INTERNAL_SERVER_ERROR.into_response(),
     }
 }
 

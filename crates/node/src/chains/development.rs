@@ -2,6 +2,7 @@
 //! endpoint has the same by the names of other tools.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use esker_chain::{Dialect, Route};
 use esker_evm::chain::Evm;
@@ -19,6 +20,9 @@ pub(crate) fn add_methods(routes: &mut [Route], snapshots: &Arc<Snapshots>) {
         *service = service.clone().merge(&methods);
     }
 }
+
+/// How long a request makes blocks.
+const MINING_PATIENCE: Duration = Duration::from_secs(27);
 
 struct DevelopmentApi(Arc<Snapshots>);
 
@@ -82,8 +86,8 @@ fn methods() -> MethodTable<DevelopmentApi> {
         .on_async("reset", reset)
         .on_async("mine", mine)
         .on("getTime", DevelopmentApi::get_time)
-        .on("increaseTime", DevelopmentApi::increase_time)
-        .on("setTime", DevelopmentApi::set_time)
+        .on_async("increaseTime", increase_time)
+        .on_async("setTime", set_time)
 }
 
 fn refused(error: impl std::fmt::Display) -> RpcError {
@@ -110,21 +114,26 @@ impl DevelopmentApi {
     fn get_time(&self, _: NoArgs) -> Result<TimeReply, RpcError> {
         Ok(self.time())
     }
+}
 
-    fn increase_time(&self, args: IncreaseTimeArgs) -> Result<TimeReply, RpcError> {
-        let chain = self.chain()?;
-        let controls = chain.controls().ok_or(ControlError::Stopped).map_err(refused)?;
-        controls.increase_time(args.seconds.0).map_err(refused)?;
-        Ok(self.time())
-    }
+async fn increase_time(
+    api: Arc<DevelopmentApi>,
+    args: IncreaseTimeArgs,
+) -> Result<TimeReply, RpcError> {
+    let chain = api.chain()?;
+    let controls = chain.controls().ok_or(ControlError::Stopped).map_err(refused)?;
+    let _turn = controls.turn().await.map_err(refused)?;
+    controls.increase_time(args.seconds.0).map_err(refused)?;
+    Ok(api.time())
+}
 
-    fn set_time(&self, args: SetTimeArgs) -> Result<TimeReply, RpcError> {
-        let chain = self.chain()?;
-        let controls = chain.controls().ok_or(ControlError::Stopped).map_err(refused)?;
-        let last_s = chain.last_time_s().map_err(refused)?;
-        controls.set_time(args.timestamp.0, last_s).map_err(refused)?;
-        Ok(self.time())
-    }
+async fn set_time(api: Arc<DevelopmentApi>, args: SetTimeArgs) -> Result<TimeReply, RpcError> {
+    let chain = api.chain()?;
+    let controls = chain.controls().ok_or(ControlError::Stopped).map_err(refused)?;
+    let _turn = controls.turn().await.map_err(refused)?;
+    let last_s = chain.last_time_s().map_err(refused)?;
+    controls.set_time(args.timestamp.0, last_s).map_err(refused)?;
+    Ok(api.time())
 }
 
 async fn snapshot(api: Arc<DevelopmentApi>, _: NoArgs) -> Result<SnapshotReply, RpcError> {
@@ -148,7 +157,9 @@ async fn reset(api: Arc<DevelopmentApi>, _: NoArgs) -> Result<EmptyReply, RpcErr
 async fn mine(api: Arc<DevelopmentApi>, args: MineArgs) -> Result<EmptyReply, RpcError> {
     let chain = api.chain_to_write()?;
     let controls = chain.controls().ok_or(ControlError::Stopped).map_err(refused)?;
-    controls.mine(args.blocks.0, args.interval.0).await.map_err(refused)?;
+    let mut turn = controls.turn().await.map_err(refused)?;
+    let patience = Some(MINING_PATIENCE);
+    turn.mine(args.blocks.0, args.interval.0, patience).await.map_err(refused)?;
     Ok(EmptyReply {})
 }
 

@@ -22,8 +22,9 @@ use esker_evm_rpc::evm::{
 };
 use esker_evm_rpc::subscriptions::Subscriptions;
 use esker_evm_rpc::{
-    Api, ChainFiles, ChainTraces, DevelopmentNode, ProofWindow, ReadApi, ReadConfig, TraceFiles,
-    admin_methods, development_methods, file_tracing_methods, tracing_methods,
+    Api, Apis, ChainFiles, ChainTraces, DevelopmentNode, LoadedBlocks, ProofWindow, ReadApi,
+    ReadConfig, StateLoads, TraceFiles, admin_methods, development_methods, file_tracing_methods,
+    tracing_methods,
 };
 use esker_evm_state::blocks::History;
 use esker_js_tracer::{ScriptConfig, ScriptHost, ScriptSlots};
@@ -32,6 +33,7 @@ use esker_nat::service::NatService;
 use esker_nat::{AtomicExtension, Nat};
 use esker_primitives::network::{MAIN_ID, TEST_ID};
 use esker_primitives::{Clock, Randomness};
+use esker_rpc::Service;
 use esker_rpc::positional::{Limits, Server};
 
 use super::NodeParts;
@@ -43,7 +45,7 @@ use crate::config::value::Switch;
 use crate::config::{ChainSettings, Config, Mode, personal};
 use crate::discovery::chain_info;
 use crate::metrics::Metrics;
-use crate::networks::accounts::well_known;
+use crate::networks::accounts::{Account, well_known};
 use crate::networks::{ChainSpec, EvmParameters, Network};
 
 /// Path of the methods, below the chain's name.
@@ -57,6 +59,30 @@ pub(crate) const ADMIN: &str = "/admin";
 /// The reply of `nat.version`.
 const VERSION: &str = concat!("v", env!("CARGO_PKG_VERSION"));
 
+/// What a chain is built from.
+struct Inputs<'a> {
+    spec: &'a ChainSpec,
+    parameters: &'a EvmParameters,
+    config: &'a Config,
+    settings: &'a ChainSettings,
+    parts: NodeParts<'a>,
+    randomness: &'a Randomness,
+}
+
+/// The chain itself, before anything reads it.
+struct OpenedChain {
+    evm: Arc<Evm>,
+    atomic: Arc<AtomicExtension>,
+    params: ChainParams,
+    controls: Option<Arc<Controls>>,
+    /// Blocks have the time of this one.
+    chain_clock: Arc<dyn Clock>,
+    /// Limits of time have the node's.
+    clock: Arc<dyn Clock>,
+    importer: Importer,
+    is_archive: bool,
+}
+
 /// Builds the chain of a specification, with its endpoints.
 pub(super) fn build(
     (spec, parameters): (&ChainSpec, &EvmParameters),
@@ -65,182 +91,273 @@ pub(super) fn build(
     (parts, randomness): (NodeParts<'_>, &Randomness),
     is_known: bool,
 ) -> Result<Nat, ChainError> {
-    let fault = |error: &dyn std::fmt::Display| {
-        ChainError::Genesis(format!("chain {}: {error}", spec.primary_alias()))
-    };
     let settings = config.chain(&spec.id);
-    let EvmParameters { chain_id, schedule, fees, coin: _ } = parameters.clone();
-    let controls = parts.development.filter(|_| config.mode == Mode::Dev && config.decides_alone());
-    let controls = controls
-        .map(|shared| Arc::new(Controls::new(shared.clock.clone(), Arc::clone(&context.work))));
-    let mut rules = CChainRules::new(chain_id, schedule, fees);
-    if config.network.is_development() {
-        rules = rules.for_development();
-    }
-    if let Some(controls) = &controls {
-        rules = rules.with_next_header(Arc::clone(controls.next_header()));
-    }
-    let rules: Arc<dyn Rules> = Arc::new(rules);
-    let params = ChainParams {
-        rules: Arc::clone(&rules),
-        network_id: context.network_id,
-        blockchain_id: context.chain_id,
-        codes: Arc::new(CodeCache::default()),
-    };
-    // Time limits are those of the node; blocks may have another time.
-    let chain_clock = Arc::clone(&context.clock);
-    let clock =
-        parts.development.map_or_else(|| Arc::clone(&chain_clock), |shared| shared.clock.base());
-    let importer = Importer {
-        chain: context.chain_id,
-        machine: Arc::clone(parts.machine),
-        development: parts.development.map(|shared| shared.clock.clone()),
-        rules: Arc::clone(&rules),
-    };
-    let is_archive = is_archive(settings, config.mode);
-    let evm_config = EvmConfig {
-        history: if is_archive { History::Archive } else { History::Window(PRUNED_WINDOW) },
-        preimages: in_dev(settings.preimages_enabled, config.mode),
-        pool: pool_config(settings),
-        mode: build_mode(config.settings.block_time.0),
-        allow_unprotected: allows_unprotected(settings, config.mode),
-    };
-    let atomic = Arc::new(AtomicExtension::new(context.clone()));
-    let mut extension = Arc::clone(&atomic) as Arc<dyn BlockExtension>;
-    if config.network.is_development() {
-        extension =
-            Arc::new(ControlExtension::new(extension, Arc::clone(&rules), controls.clone()));
-    }
-    let genesis = GenesisSource::json(spec.genesis.clone(), is_known);
-    let evm = Evm::new(context, params.clone(), evm_config, genesis, extension)?;
-    if let Some(controls) = &controls {
-        evm.set_controls(Arc::clone(controls));
-    }
-
-    let apis = personal::apis(settings, config.mode).map_err(|error| fault(&error))?;
-    let reads = Arc::new(ReadApi {
-        chain: evm.clone(),
-        pool: evm.clone(),
-        ext_data: settings.atomic_transactions.then(|| Arc::clone(&atomic) as Arc<dyn ExtDataView>),
-        config: ReadConfig {
-            allow_unfinalized_queries: settings.allow_unfinalized_queries,
-            proof_window: ProofWindow::of(is_archive, settings.historical_proof_query_window),
-            client_version: config.client_version(),
-            // Network 1 on the public networks (docs/decisions.md, "Network version").
-            net_version: match config.network.id {
-                MAIN_ID | TEST_ID => "1".to_owned(),
-                _ => chain_id.to_string(),
-            },
-        },
-    });
-    let filters = Filters::new(
-        Arc::clone(&reads),
-        evm.clone(),
-        Arc::clone(&clock),
-        Arc::clone(randomness),
-        FilterConfig { max_blocks: settings.api_max_blocks_per_request, ..FilterConfig::default() },
-    );
-    let metrics = parts.metrics;
-    // Weak, so that metrics do not keep the chain, and with it the store, alive.
-    let weak = Arc::downgrade(&filters);
-    metrics.watch_filters(&spec.primary_alias(), move || {
-        weak.upgrade().map(|filters| filters.counts()).unwrap_or_default()
-    });
-    let key_folder = parts.data_folder.and_then(|data| config.key_folder(settings, data));
-    let accounts = accounts(config, controls, key_folder, (&clock, randomness), metrics);
-    let transact = Arc::new(TransactApi {
-        reads: Arc::clone(&reads),
-        chain: params,
-        oracle: FeeOracle::new(oracle_config(spec, settings, config), rules),
-        submitter: evm.clone(),
-        events: evm.clone(),
-        accounts,
-        clock: chain_clock,
-        limit_clock: Arc::clone(&clock),
-        config: transact_config(settings, config).map_err(|error| fault(&error))?,
-        senders: Arc::clone(evm.senders()),
-        receipt_waits: ReceiptWaits::default(),
-        scripts: Arc::new(ScriptHost::new(script_config(
-            settings,
-            config.mode,
-            parts.script_slots,
-        ))),
-    });
-    let mut service = reading_methods(&reads, &apis)
-        .merge(&filter_methods(&filters, &apis))
-        .merge(&transacting_methods(&transact, &apis));
-    if apis.has(Api::DebugTracer) {
-        service = service.merge(&tracing_methods(&transact));
-    }
-    if let Some(folder) = parts.data_folder.filter(|_| apis.has(Api::DebugFileTracer)) {
-        let folder = folder.join(&settings.chain_files_dir);
-        let files = TraceFiles::new(&transact, folder, Arc::clone(randomness));
-        service = service.merge(&file_tracing_methods(&Arc::new(files)));
-    }
-    if let Some(folder) = parts.data_folder.filter(|_| apis.has(Api::Admin)) {
-        let folder = folder.join(&settings.chain_files_dir);
-        let files = ChainFiles::new(evm.clone(), Arc::new(importer), folder);
-        service = service.merge(&admin_methods(&Arc::new(files)));
-    }
-    if apis.has(Api::DebugHandler) {
-        service = service.merge(&runtime_methods(Arc::new(ChainRuntime {
-            logger: spec.primary_alias(),
-            levels: parts.diagnostics.levels.clone(),
-            folder: parts.diagnostics.chain_folder(settings, &spec.primary_alias()),
-        })));
-    }
-    let has_traces = apis.has(Api::DebugTracer);
-    let traces = has_traces.then(|| ChainTraces::new(&transact, Arc::clone(randomness)));
-    if let Some(shared) = parts.development.filter(|_| config.mode == Mode::Dev) {
-        let snapshots = Arc::clone(&shared.snapshots);
-        snapshots.add_chain(&evm);
-        let node = development_node(transact, &evm, snapshots, randomness);
-        service = service.merge(&development_methods(&Arc::new(node)));
-    }
-    let mut server = Server::new(service, limits(settings));
-    if apis.has(Api::EthFilter) {
-        let subscriptions = Subscriptions::new(evm.clone(), evm.clone(), Arc::clone(randomness));
-        let weak = Arc::downgrade(&subscriptions);
-        metrics.watch_subscriptions(&spec.primary_alias(), move || {
-            weak.upgrade().map(|subscriptions| subscriptions.counts()).unwrap_or_default()
-        });
-        server = server.with_notifier(subscriptions);
-    }
-    if let Some(traces) = traces {
-        let weak = Arc::downgrade(&traces);
-        metrics.watch_subscriptions(&spec.primary_alias(), move || {
-            weak.upgrade().map(|traces| traces.counts()).unwrap_or_default()
-        });
-        server = server.with_notifier(traces);
-    }
-    let server = server.with_discovery(&chain_info(&spec.primary_alias(), RPC, Some(WS)));
+    let inputs = Inputs { spec, parameters, config, settings, parts, randomness };
+    let opened = inputs.open(context, is_known)?;
+    let apis = personal::apis(settings, config.mode).map_err(|error| inputs.fault(&error))?;
+    let reads = inputs.reads(&opened);
+    let transact = inputs.transact(&opened, &reads)?;
+    let (evm, atomic) = (Arc::clone(&opened.evm), Arc::clone(&opened.atomic));
+    let is_archive = opened.is_archive;
+    let service = inputs.methods(&apis, opened, &reads, &transact);
+    let server = inputs.server(&apis, &evm, service, &transact);
     let mut routes = vec![Route::positional(RPC, server.clone()).with_socket(WS, Arc::new(server))];
     let nat = Nat::new(Arc::clone(&evm), atomic);
     if let Some(pools) = parts.exchange {
         pools.register(spec.id, TxKind::Evm, evm.exchange_pool());
         pools.register(spec.id, TxKind::Atomic, nat.exchange_pool());
     }
-    routes.extend(
-        NatService::new(nat.clone(), Arc::clone(parts.keystore), VERSION.to_owned()).routes(),
-    );
+    let keystore = Arc::clone(parts.keystore);
+    routes.extend(NatService::new(nat.clone(), keystore, VERSION.to_owned()).routes());
     if settings.admin_api_enabled {
+        routes.push(inputs.admin(&apis, is_archive));
+    }
+    evm.set_routes(routes);
+    Ok(nat)
+}
+
+impl Inputs<'_> {
+    /// The chain's name in errors, logs and metrics.
+    fn alias(&self) -> String {
+        self.spec.primary_alias()
+    }
+
+    fn fault(&self, error: &dyn std::fmt::Display) -> ChainError {
+        ChainError::Genesis(format!("chain {}: {error}", self.alias()))
+    }
+
+    /// Opens the chain on its store.
+    fn open(&self, context: ChainContext, is_known: bool) -> Result<OpenedChain, ChainError> {
+        let Self { spec, config, settings, parts, .. } = self;
+        let development = parts.development;
+        let controls = development.filter(|_| config.mode == Mode::Dev && config.decides_alone());
+        let controls = controls
+            .map(|shared| Arc::new(Controls::new(shared.clock.clone(), Arc::clone(&context.work))));
+        let rules = self.rules(controls.as_ref());
+        let params = ChainParams {
+            rules: Arc::clone(&rules),
+            network_id: context.network_id,
+            blockchain_id: context.chain_id,
+            codes: Arc::new(CodeCache::default()),
+        };
+        // Time limits are those of the node; blocks may have another time.
+        let chain_clock = Arc::clone(&context.clock);
+        let clock =
+            development.map_or_else(|| Arc::clone(&chain_clock), |shared| shared.clock.base());
+        let importer = Importer {
+            chain: context.chain_id,
+            machine: Arc::clone(parts.machine),
+            development: development.map(|shared| shared.clock.clone()),
+            rules: Arc::clone(&rules),
+        };
+        let is_archive = is_archive(settings, config.mode);
+        let evm_config = EvmConfig {
+            history: if is_archive { History::Archive } else { History::Window(PRUNED_WINDOW) },
+            preimages: in_dev(settings.preimages_enabled, config.mode),
+            pool: pool_config(settings),
+            mode: build_mode(config.settings.block_time.0),
+            allow_unprotected: allows_unprotected(settings, config.mode),
+        };
+        let atomic = Arc::new(AtomicExtension::new(context.clone()));
+        let mut extension = Arc::clone(&atomic) as Arc<dyn BlockExtension>;
+        if config.network.is_development() {
+            extension = Arc::new(ControlExtension::new(extension, rules, controls.clone()));
+        }
+        let genesis = GenesisSource::json(spec.genesis.clone(), is_known);
+        let evm = Evm::new(context, params.clone(), evm_config, genesis, extension)?;
+        if let Some(controls) = &controls {
+            evm.set_controls(Arc::clone(controls));
+        }
+        Ok(OpenedChain { evm, atomic, params, controls, chain_clock, clock, importer, is_archive })
+    }
+
+    fn rules(&self, controls: Option<&Arc<Controls>>) -> Arc<dyn Rules> {
+        let EvmParameters { chain_id, schedule, fees, coin: _ } = self.parameters.clone();
+        let mut rules = CChainRules::new(chain_id, schedule, fees);
+        if self.config.network.is_development() {
+            rules = rules.for_development();
+        }
+        if let Some(controls) = controls {
+            rules = rules.with_next_header(Arc::clone(controls.next_header()));
+        }
+        Arc::new(rules)
+    }
+
+    /// What reads the chain.
+    fn reads(&self, opened: &OpenedChain) -> Arc<ReadApi> {
+        let Self { config, settings, .. } = self;
+        let (evm, atomic) = (&opened.evm, &opened.atomic);
+        Arc::new(ReadApi {
+            loaded: LoadedBlocks::default(),
+            chain: evm.clone(),
+            pool: evm.clone(),
+            ext_data: settings
+                .atomic_transactions
+                .then(|| Arc::clone(atomic) as Arc<dyn ExtDataView>),
+            config: ReadConfig {
+                allow_unfinalized_queries: settings.allow_unfinalized_queries,
+                is_development: config.network.is_development(),
+                proof_window: ProofWindow::of(
+                    opened.is_archive,
+                    settings.historical_proof_query_window,
+                ),
+                client_version: config.client_version(),
+                // Network 1 on the public networks (docs/decisions.md, "Network version").
+                net_version: match config.network.id {
+                    MAIN_ID | TEST_ID => "1".to_owned(),
+                    _ => self.parameters.chain_id.to_string(),
+                },
+            },
+        })
+    }
+
+    /// What sends, calls and estimates.
+    fn transact(
+        &self,
+        opened: &OpenedChain,
+        reads: &Arc<ReadApi>,
+    ) -> Result<Arc<TransactApi>, ChainError> {
+        let Self { spec, config, settings, parts, randomness, .. } = self;
+        let OpenedChain { evm, params, controls, chain_clock, clock, .. } = opened;
+        let key_folder = parts.data_folder.and_then(|data| config.key_folder(settings, data));
+        let accounts =
+            accounts(config, controls.clone(), key_folder, (clock, randomness), parts.metrics);
+        let rules = Arc::clone(&params.rules);
+        let scripts = script_config(settings, config.mode, parts.script_slots);
+        Ok(Arc::new(TransactApi {
+            reads: Arc::clone(reads),
+            chain: params.clone(),
+            oracle: FeeOracle::new(oracle_config(spec, settings, config), rules),
+            submitter: evm.clone(),
+            events: evm.clone(),
+            accounts,
+            clock: Arc::clone(chain_clock),
+            limit_clock: Arc::clone(clock),
+            config: transact_config(settings, config).map_err(|error| self.fault(&error))?,
+            senders: Arc::clone(evm.senders()),
+            receipt_waits: ReceiptWaits::default(),
+            scripts: Arc::new(ScriptHost::new(scripts)),
+        }))
+    }
+
+    /// The methods of the namespaces that are switched on.
+    fn methods(
+        &self,
+        apis: &Apis,
+        opened: OpenedChain,
+        reads: &Arc<ReadApi>,
+        transact: &Arc<TransactApi>,
+    ) -> Service {
+        let Self { spec, config, settings, parts, randomness, .. } = self;
+        let OpenedChain { evm, clock, importer, .. } = opened;
+        let filters = self.filters(&evm, reads, &clock);
+        let mut service = reading_methods(reads, apis)
+            .merge(&filter_methods(&filters, apis))
+            .merge(&transacting_methods(transact, apis));
+        if apis.has(Api::DebugTracer) {
+            service = service.merge(&tracing_methods(transact));
+        }
+        let folder = || parts.data_folder.map(|folder| folder.join(&settings.chain_files_dir));
+        if let Some(folder) = folder().filter(|_| apis.has(Api::DebugFileTracer)) {
+            let files = TraceFiles::new(transact, folder, Arc::clone(randomness));
+            service = service.merge(&file_tracing_methods(&Arc::new(files)));
+        }
+        if let Some(folder) = folder().filter(|_| apis.has(Api::Admin)) {
+            let files = ChainFiles::new(evm.clone(), Arc::new(importer), folder);
+            service = service.merge(&admin_methods(&Arc::new(files)));
+        }
+        if apis.has(Api::DebugHandler) {
+            service = service.merge(&runtime_methods(Arc::new(ChainRuntime {
+                logger: self.alias(),
+                levels: parts.diagnostics.levels.clone(),
+                folder: parts.diagnostics.chain_folder(settings, &self.alias()),
+            })));
+        }
+        if let Some(shared) = parts.development.filter(|_| config.mode == Mode::Dev) {
+            let snapshots = Arc::clone(&shared.snapshots);
+            snapshots.add_chain(&evm);
+            let patience = limits(settings).call_timeout * 9 / 10;
+            let transact = Arc::clone(transact);
+            let node = development_node(transact, (&evm, patience), snapshots, randomness);
+            let node = Arc::new(node);
+            if spec.id == config.network.c_chain().id {
+                shared.set_node(&node);
+            }
+            service = service.merge(&development_methods(&node));
+        }
+        service
+    }
+
+    fn filters(
+        &self,
+        evm: &Arc<Evm>,
+        reads: &Arc<ReadApi>,
+        clock: &Arc<dyn Clock>,
+    ) -> Arc<Filters> {
+        let max_blocks = self.settings.api_max_blocks_per_request;
+        let filters = Filters::new(
+            Arc::clone(reads),
+            evm.clone(),
+            Arc::clone(clock),
+            Arc::clone(self.randomness),
+            FilterConfig { max_blocks, ..FilterConfig::default() },
+        );
+        // Weak, so that metrics do not keep the chain, and with it the store, alive.
+        let weak = Arc::downgrade(&filters);
+        self.parts.metrics.watch_filters(&self.alias(), move || {
+            weak.upgrade().map(|filters| filters.counts()).unwrap_or_default()
+        });
+        filters
+    }
+
+    /// The server of the methods, with its subscriptions.
+    fn server(
+        &self,
+        apis: &Apis,
+        evm: &Arc<Evm>,
+        service: Service,
+        transact: &Arc<TransactApi>,
+    ) -> Server {
+        let Self { parts: NodeParts { metrics, .. }, randomness, .. } = self;
+        let mut server = Server::new(service, limits(self.settings));
+        if apis.has(Api::EthFilter) {
+            let subscriptions =
+                Subscriptions::new(evm.clone(), evm.clone(), Arc::clone(randomness));
+            let weak = Arc::downgrade(&subscriptions);
+            metrics.watch_subscriptions(&self.alias(), move || {
+                weak.upgrade().map(|subscriptions| subscriptions.counts()).unwrap_or_default()
+            });
+            server = server.with_notifier(subscriptions);
+        }
+        if apis.has(Api::DebugTracer) {
+            let traces = ChainTraces::new(transact, Arc::clone(randomness));
+            let weak = Arc::downgrade(&traces);
+            metrics.watch_subscriptions(&self.alias(), move || {
+                weak.upgrade().map(|traces| traces.counts()).unwrap_or_default()
+            });
+            server = server.with_notifier(traces);
+        }
+        server.with_discovery(&chain_info(&self.alias(), RPC, Some(WS)))
+    }
+
+    /// The chain's admin API.
+    fn admin(&self, apis: &Apis, is_archive: bool) -> Route {
+        let Self { config, settings, parts, .. } = self;
         let effective = Effective {
-            apis: &apis,
+            apis,
             is_archive,
             keeps_preimages: in_dev(settings.preimages_enabled, config.mode),
             allows_unprotected: allows_unprotected(settings, config.mode),
             log_level: settings.log_level.unwrap_or(config.settings.log_level),
         };
         let admin = ChainAdminApi::new(
-            spec.primary_alias(),
+            self.alias(),
             parts.diagnostics.levels.clone(),
-            parts.diagnostics.chain_folder(settings, &spec.primary_alias()),
+            parts.diagnostics.chain_folder(settings, &self.alias()),
             vm_config::shown(settings, &effective),
         );
-        routes.push(Route::object(ADMIN, admin.service()));
+        Route::object(ADMIN, admin.service())
     }
-    evm.set_routes(routes);
-    Ok(nat)
 }
 
 /// The accounts that the node signs for: those of a development network, and those of the folder of keys.
@@ -254,6 +371,11 @@ fn accounts(
     let mut managers: Vec<Arc<dyn AccountManager>> = Vec::new();
     if config.mode == Mode::Dev {
         managers.push(Arc::new(dev_accounts(&config.network)));
+        let well_known = key_ring([&well_known()]);
+        managers.push(Arc::new(match config.settings.list_well_known_account {
+            true => well_known,
+            false => well_known.hidden(),
+        }));
     }
     managers.extend(
         controls.map(|c| Arc::new(ImpersonatedAccounts::new(c)) as Arc<dyn AccountManager>),
@@ -272,11 +394,13 @@ fn accounts(
     Arc::new(AccountManagers::new(managers))
 }
 
-/// The accounts of the development network in their order, then the well-known one.
+/// The accounts of the development network in their order.
 fn dev_accounts(network: &Network) -> KeyRing {
-    let funded = network.dev_accounts.iter().flat_map(|funded| &funded.accounts);
-    let well_known = well_known();
-    let keys = funded.chain([&well_known]).map(|account| account.key().as_bytes().as_slice());
+    key_ring(network.dev_accounts.iter().flat_map(|funded| &funded.accounts))
+}
+
+fn key_ring<'a>(accounts: impl IntoIterator<Item = &'a Account>) -> KeyRing {
+    let keys = accounts.into_iter().map(|account| account.key().as_bytes().as_slice());
     KeyRing::new(keys).expect("the keys are good ones")
 }
 
@@ -302,7 +426,7 @@ fn in_dev(switch: Switch, mode: Mode) -> bool {
 
 fn development_node(
     transact: Arc<TransactApi>,
-    chain: &Arc<Evm>,
+    (chain, mining_patience): (&Arc<Evm>, Duration),
     snapshots: Arc<Snapshots>,
     randomness: &Randomness,
 ) -> DevelopmentNode {
@@ -312,6 +436,8 @@ fn development_node(
         transact,
         chain: Arc::clone(chain),
         snapshots,
+        state_loads: StateLoads::default(),
+        mining_patience,
         version: env!("CARGO_PKG_VERSION"),
         instance_id,
     }
@@ -377,6 +503,7 @@ fn transact_config(settings: &ChainSettings, config: &Config) -> Result<Transact
         max_duration: settings.api_max_duration,
         allow_unprotected_txs: allows_unprotected(settings, config.mode),
         allow_unlock: config.allows_unlock(settings),
+        failed_sends: config.failed_sends(),
         ..TransactConfig::default()
     })
 }

@@ -2,12 +2,13 @@
 
 use std::io;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock, Weak};
 
 use esker_chain::audit::Audit;
 use esker_chain::forward::{ExchangePools, Forwarding, TxKind};
 use esker_chain::{AdjustableClock, ChainContext, ChainError, ChainVm, Maintenance};
 use esker_evm::control::{Controls, Snapshots, split_record};
+use esker_evm_rpc::DevelopmentNode;
 use esker_js_tracer::ScriptSlots;
 use esker_keystore::Keystore;
 use esker_nat::Nat;
@@ -102,13 +103,26 @@ pub struct Development {
     pub clock: AdjustableClock,
     /// Snapshots of all of them.
     pub snapshots: Arc<Snapshots>,
+    /// What loads and dumps the C-Chain's state. Its endpoint owns it.
+    node: Arc<OnceLock<Weak<DevelopmentNode>>>,
 }
 
 impl Development {
     /// Shared parts over this clock.
     pub fn new(clock: AdjustableClock) -> Self {
         let snapshots = Arc::new(Snapshots::new(clock.clone()));
-        Self { clock, snapshots }
+        Self { clock, snapshots, node: Arc::default() }
+    }
+
+    /// Sets what loads and dumps states; the first call counts.
+    pub(super) fn set_node(&self, node: &Arc<DevelopmentNode>) {
+        // Further EVM chains have no files.
+        let _already = self.node.set(Arc::downgrade(node));
+    }
+
+    /// What loads and dumps states, under `esker dev`.
+    pub fn node(&self) -> Option<Arc<DevelopmentNode>> {
+        self.node.get()?.upgrade()
     }
 }
 

@@ -1,7 +1,10 @@
 //! Settings of the development network: checks, and the network that they make.
 
+use std::path::Path;
+
 use esker_evm::rules::FeeOverrides;
 
+use super::value::Switch;
 use super::{Config, Mode, Settings};
 use crate::fixture::{FixtureError, FixtureSource};
 use crate::networks::{DevError, DevOptions, Network, Preset, dev_network};
@@ -22,6 +25,21 @@ pub(super) fn network(
     }
     if settings.silent && settings.json {
         return Err(("silent", "not with json, which prints a line".to_owned()));
+    }
+    check_state(settings, mode)?;
+    if settings.verbose && mode != Mode::Dev {
+        return Err(("verbose", "only for esker dev: other commands show no screen".to_owned()));
+    }
+    if settings.verbose && (settings.silent || settings.json) {
+        return Err(("verbose", "not with silent or json, which show no screen".to_owned()));
+    }
+    if settings.list_well_known_account && mode != Mode::Dev {
+        let text = "only for esker dev: other commands hold no public accounts";
+        return Err(("list-well-known-account", text.to_owned()));
+    }
+    if settings.refuse_failed_sends != Switch::Auto && mode != Mode::Dev {
+        let text = "only for esker dev: others answer sends before the block is there";
+        return Err(("refuse-failed-sends", text.to_owned()));
     }
     if loaded.name != Preset::Dev.name() {
         let only = "only for the development network: use esker dev";
@@ -49,6 +67,27 @@ pub(super) fn network(
         .map_err(|error| (setting_of(&error), error.to_string()))?;
     settings.timestamp = settings.timestamp.or(fixture.timestamp());
     Ok((network, Some(fixture)))
+}
+
+/// The files of states are for `esker dev`, each for one purpose.
+fn check_state(settings: &Settings, mode: Mode) -> Result<(), Fault> {
+    let given = [
+        ("state", settings.state.is_some()),
+        ("load-state", settings.load_state.is_some()),
+        ("dump-state", settings.dump_state.is_some()),
+    ];
+    let mut names = given.into_iter().filter(|(_, is_given)| *is_given).map(|(name, _)| name);
+    let Some(first) = names.next() else { return Ok(()) };
+    if mode != Mode::Dev {
+        return Err((first, "only for esker dev".to_owned()));
+    }
+    if let Some(second) = names.next().filter(|_| first == "state") {
+        return Err((first, format!("not with {second}, whose file it names too")));
+    }
+    if first != "dump-state" && settings.data_dir.is_some() {
+        return Err((first, "not with data-dir, where the state is kept anyway".to_owned()));
+    }
+    Ok(())
 }
 
 /// A fixture that can't be had.
@@ -123,6 +162,18 @@ pub(super) fn fees(settings: &Settings, fees: FeeOverrides) -> FeeOverrides {
 }
 
 impl Config {
+    /// The file whose state the chain is brought to, and whether it may be missing.
+    pub(crate) fn state_to_load(&self) -> Option<(&Path, bool)> {
+        let Settings { load_state, state, .. } = &self.settings;
+        let loaded = load_state.as_deref().map(|path| (path, false));
+        loaded.or(state.as_deref().map(|path| (path, true)))
+    }
+
+    /// The file to which the state is written at the end.
+    pub(crate) fn state_to_dump(&self) -> Option<&Path> {
+        self.settings.dump_state.as_deref().or(self.settings.state.as_deref())
+    }
+
     /// Tip in wei that makes the suggested gas price of the C-Chain the configured one.
     pub fn min_suggested_tip(&self) -> Option<u64> {
         let price = self.settings.gas_price?;
@@ -189,6 +240,32 @@ mod tests {
     }
 
     #[test]
+    fn files_of_states_are_for_one_purpose() {
+        let of = |flags: &[(&'static str, &str)]| {
+            let config = dev(flags).unwrap();
+            let text = |path: &Path| path.to_str().unwrap().to_owned();
+            let load = config.state_to_load().map(|(path, may_miss)| (text(path), may_miss));
+            (load, config.state_to_dump().map(text))
+        };
+        let a = || "a".to_owned();
+        assert_eq!(of(&[]), (None, None));
+        assert_eq!(of(&[("state", "a")]), (Some((a(), true)), Some(a())));
+        let both = [("load-state", "a"), ("dump-state", "b")];
+        assert_eq!(of(&both), (Some((a(), false)), Some("b".to_owned())));
+        for (flags, reason) in [
+            (&[("state", "a"), ("dump-state", "a")][..], "state: not with dump-state"),
+            (&[("state", "a"), ("load-state", "b")], "state: not with load-state"),
+            (&[("load-state", "a"), ("data-dir", "d")], "load-state: not with data-dir"),
+            (&[("state", "a"), ("data-dir", "d")], "state: not with data-dir"),
+        ] {
+            let fault = fault(flags);
+            assert!(fault.contains(reason), "{fault}");
+        }
+        let node = load(Mode::Node, &[("network", "dev"), ("dump-state", "a")]).unwrap_err();
+        assert!(node.contains("only for esker dev"), "{node}");
+    }
+
+    #[test]
     fn a_fault_names_its_setting() {
         for (name, text, reason) in [
             ("accounts", "0", "expected a whole number from 1 to 1000"),
@@ -252,6 +329,42 @@ mod tests {
     }
 
     #[test]
+    fn failed_sends_are_answered_where_blocks_are_made() {
+        use esker_evm_rpc::evm::FailedSends;
+        for (text, expected) in [
+            ("auto", FailedSends::ErrorToHardhat),
+            ("true", FailedSends::Error),
+            ("false", FailedSends::Hash),
+        ] {
+            let config = dev(&[("refuse-failed-sends", text)]).unwrap();
+            assert_eq!(config.failed_sends(), expected, "{text}");
+            let settings = [("network", "dev"), ("refuse-failed-sends", text)];
+            let node = load(Mode::Node, &settings).map(|config| config.failed_sends());
+            let refusal = "--refuse-failed-sends: refuse-failed-sends: only for esker dev: others answer sends before \
+                           the block is there";
+            match text {
+                "auto" => assert_eq!(node, Ok(FailedSends::Hash)),
+                _ => assert_eq!(node, Err(refusal.to_owned())),
+            }
+        }
+    }
+
+    #[test]
+    fn a_verbose_node_has_a_screen() {
+        assert!(dev(&[("verbose", "true")]).unwrap().settings.verbose);
+        for other in ["silent", "json"] {
+            assert_eq!(
+                fault(&[("verbose", "true"), (other, "true")]),
+                "--verbose: verbose: not with silent or json, which show no screen"
+            );
+        }
+        assert_eq!(
+            load(Mode::Node, &[("network", "dev"), ("verbose", "true")]).unwrap_err(),
+            "--verbose: verbose: only for esker dev: other commands show no screen"
+        );
+    }
+
+    #[test]
     fn a_silent_node_shows_nothing() {
         assert!(dev(&[("silent", "true")]).unwrap().settings.silent);
         assert_eq!(
@@ -261,6 +374,19 @@ mod tests {
         assert_eq!(
             load(Mode::Node, &[("network", "dev"), ("silent", "true")]).unwrap_err(),
             "--silent: silent: only for esker dev: other commands show no screen"
+        );
+    }
+
+    #[test]
+    fn only_a_development_node_lists_the_well_known_account() {
+        assert!(!dev(&[]).unwrap().settings.list_well_known_account);
+        let listed = dev(&[("list-well-known-account", "true")]).unwrap();
+        assert!(listed.settings.list_well_known_account);
+        assert_eq!(
+            load(Mode::Node, &[("network", "dev"), ("list-well-known-account", "true")])
+                .unwrap_err(),
+            "--list-well-known-account: list-well-known-account: only for esker dev: other commands hold no \
+             public accounts"
         );
     }
 }

@@ -17,7 +17,7 @@ the file, the file the default. `esker config show` prints each value and its or
 - A flag that is true or false is set by its name alone, or with `=`: `--index-transactions=false`.
 - The file is TOML. A key that is not listed here is an error. Relative paths in it begin at the file's own folder.
 - Lists are strings as shown, or in the file arrays of strings.
-- SIGHUP makes a running node read its log levels from the file again.
+- SIGHUP makes a running node read its log levels from the file again, and open its log files again.
 
 Exit codes: 0 ok, 1 failure while running, 2 usage or configuration, 3 damaged data, 4 port in use.
 ";

@@ -64,7 +64,17 @@ impl Config {
     /// Whether the user set the port of the C-Chain's JSON-RPC. `esker dev` does without its default port if that is
     /// in use.
     pub fn is_evm_port_set(&self) -> bool {
-        let value = self.values.iter().find(|value| value.name == "evm-port");
+        self.is_set("evm-port")
+    }
+
+    /// Whether the port of HTTP may be another one if its own is in use: under `esker dev` with a port for the C-Chain's
+    /// JSON-RPC alone.
+    pub fn moves_http_port(&self) -> bool {
+        self.mode == Mode::Dev && self.is_evm_port_set() && !self.is_set("http-port")
+    }
+
+    fn is_set(&self, name: &str) -> bool {
+        let value = self.values.iter().find(|value| value.name == name);
         value.is_some_and(|value| !matches!(value.origin, Origin::Default))
     }
 }

@@ -1,8 +1,10 @@
 //! The nodes that this one follows, and the followers that it serves.
 
-use esker_follow::Timeouts;
+use esker_evm_rpc::evm::FailedSends;
+use esker_follow::{FollowerConfig, Timeouts};
 use esker_outbound::{Dialer, SourceKind, SourceUrl, UrlError};
 
+use super::value::Switch;
 use super::{Config, Mode, Settings};
 use crate::chains::followed;
 use crate::networks::Network;
@@ -21,11 +23,40 @@ impl Config {
         Timeouts { idle: self.settings.follow_idle_timeout, ..Timeouts::default() }
     }
 
+    /// How a follower goes from source to source.
+    pub fn follower(&self) -> FollowerConfig {
+        let idle = self.settings.follow_idle_timeout;
+        // Longer than a source that withholds is waited for.
+        let return_time = idle.saturating_add(idle / 2);
+        FollowerConfig { return_time, ..FollowerConfig::default() }
+    }
+
     /// Whether no other node depends on the bundles of this one, and it makes them itself.
     pub fn decides_alone(&self) -> bool {
         self.settings.follow.0.is_empty()
             && !self.settings.api_sync_enabled
             && self.network.validators.is_empty()
+    }
+
+    /// Whether sends are answered when their block is there: on a development node that makes the blocks itself
+    /// (docs/decisions.md, "Tools made for anvil").
+    pub fn answers_with_block(&self) -> bool {
+        self.mode == Mode::Dev
+            && self.settings.follow.0.is_empty()
+            && self.network.validators.is_empty()
+    }
+
+    /// How a send is answered whose transaction is in a block and failed: where sends wait for their block, the setting
+    /// decides.
+    pub fn failed_sends(&self) -> FailedSends {
+        if !self.answers_with_block() {
+            return FailedSends::Hash;
+        }
+        match self.settings.refuse_failed_sends {
+            Switch::Auto => FailedSends::ErrorToHardhat,
+            Switch::On => FailedSends::Error,
+            Switch::Off => FailedSends::Hash,
+        }
     }
 }
 

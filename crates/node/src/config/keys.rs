@@ -147,7 +147,7 @@ settings! {
     /// exports leave twice as much. 0: none.
     store_disk_reserve: u64 = "store-disk-reserve", "16777216";
     /// How many of the last bundles of blocks `esker db rewind` can rewind; 0: none. The node keeps undo data for it,
-    /// at most 256 MiB; a start with 0 deletes the undo data.
+    /// at most 256 MiB; a start with 0 deletes the undo data. `esker dev` keeps that of its whole run in any case.
     rewind_depth: u64 = "rewind-depth", "0";
     /// Aliases of the native asset in arguments.
     native_aliases: CommaList = "native-aliases", "NAT,AVAX";
@@ -166,10 +166,14 @@ settings! {
     /// Certificate of the HTTP server in PEM, followed by those of its issuers. A changed file is used for new
     /// connections within seconds.
     http_tls_cert_file: Option<PathBuf> = "http-tls-cert-file", "";
-    /// Private key of that certificate in PEM, not encrypted: ECDSA (P-256, P-384), Ed25519 or RSA.
+    /// Private key of that certificate in PEM, not encrypted: ECDSA (P-256, P-384), Ed25519 or RSA. Refused if every user
+    /// of the machine can read it (mode 0600, or 0640 for a group).
     http_tls_key_file: Option<PathBuf> = "http-tls-key-file", "";
-    /// Host names that a request's `Host` may have, besides IP addresses; `*` allows all names.
-    http_allowed_hosts: CommaList = "http-allowed-hosts", "localhost";
+    /// Host names that a request's `Host` may have, besides IP addresses. `private` allows those that no public name
+    /// server answers for: names without a dot, such as a service of Compose, and names that end with `.internal` (also
+    /// `host.docker.internal`), `.local`, `.localhost`, `.test` or `.home.arpa`. `*` allows all names, and with them DNS
+    /// rebinding (docs/security.md).
+    http_allowed_hosts: CommaList = "http-allowed-hosts", "localhost", dev "localhost,private";
     /// Origins that browsers may call and open websockets from; each may contain one `*`. Origins in this list (not
     /// only matched by `*`) and origins of this machine may also call methods that take passwords, and the admin API.
     http_allowed_origins: SpaceList = "http-allowed-origins", "*", also ["allow-origin"];
@@ -178,14 +182,21 @@ settings! {
     /// Maximum bytes of a request's head, at least 8192; a larger one gets status 431, as does one of more than 100
     /// headers.
     http_head_limit: Positive = "http-head-limit", "65536";
-    /// Maximum bytes of request bodies in memory at once, excluding small ones. Above it, requests get status 503.
+    /// Maximum bytes of request bodies in memory at once, excluding small ones. Above it, requests get status 503. Those of one
+    /// address get a quarter of it, and its further ones wait.
     http_body_memory: Positive = "http-body-memory", "268435456";
     /// Maximum bytes of answers in memory that clients have not read yet, excluding small ones. Above it, the node closes
     /// the connection with the longest unread answer, if that is unread for at least a second. Otherwise the call
     /// gets an error.
-    http_reply_memory: Positive = "http-reply-memory", "201326592";
+    http_reply_memory: Positive = "http-reply-memory", "134217728";
     /// Maximum bytes of unread answers of one connection. A call above it gets the error `response too large`.
     http_connection_reply_memory: Positive = "http-connection-reply-memory", "67108864";
+    /// Maximum bytes that calls take at once beside their answers: decoded arguments, changed state, results that are being
+    /// made. The first 2 MiB of a call are not counted. Above it, calls wait, and get an error after 20 s.
+    http_call_memory: Positive = "http-call-memory", "268435456";
+    /// Maximum bytes of it that the calls of one address take. Its further calls wait; a call that needs more alone gets an
+    /// error.
+    http_client_call_memory: Positive = "http-client-call-memory", "134217728";
     /// Maximum bytes of answers in files of the data folder. A result that is too large for memory, such as a trace, is
     /// written there until its client has taken it. One answer may have a quarter of it. 0: such an answer is the error
     /// `response too large`.
@@ -210,7 +221,7 @@ settings! {
     /// Maximum number of units that an address may use at once, after it has used none for a while. Without `http-rate-limit` it has
     /// no effect.
     http_rate_burst: Positive = "http-rate-burst", "2000";
-    /// Addresses of the proxies in front of the node, and ranges such as `10.0.0.0/8`. Their requests count for the address
+    /// Addresses of the proxies in front of the node, and ranges such as `10.0.0.0/8`, together less than half of all. Their requests count for the address
     /// that `http-client-address-header` names.
     http_trusted_proxies: IpRanges = "http-trusted-proxies", "";
     /// Header in which those proxies name the client's address: `X-Forwarded-For`, `X-Real-IP` or one of that form. From
@@ -239,7 +250,8 @@ settings! {
     api_key_methods_enabled: bool = "api-key-methods-enabled", "true";
     /// Maximum number of passwords that the keystore checks at a time; each takes 64 MiB and a core for some 60 ms.
     keystore_hashes_at_once: Positive = "keystore-hashes-at-once", "2";
-    /// Maximum number of calls that wait for a password check; further ones are refused at once.
+    /// Maximum number of calls that wait for a password check. Clients take turns. Above it a call is refused: the newest of
+    /// the client that has the most waiting.
     keystore_hash_queue: Positive = "keystore-hash-queue", "128";
     /// How long a call waits for a password check before it is refused.
     keystore_hash_wait: Duration = "keystore-hash-wait", "20s";
@@ -264,7 +276,8 @@ settings! {
     /// Begin with a snapshot of the source's state, without the blocks before it, if the data folder has no final bundles
     /// (docs/followers.md). `--snapshot` for short. Only together with `follow`, and not behind an AvalancheGo node.
     follow_snapshot: bool = "follow-snapshot", "false";
-    /// How long a source may send nothing before the node tries the next one. An honest source sends something every second.
+    /// How long a source may send no bundle, though it says that it has more, or no record, before the node tries the next
+    /// one. An honest source sends a record every second.
     follow_idle_timeout: Duration = "follow-idle-timeout", "10s";
     /// How long the node may be behind its sources before its health check fails.
     follow_max_lag: Duration = "follow-max-lag", "1m";
@@ -303,9 +316,12 @@ settings! {
     /// EVM chain ID. Default: the network's. Not on networks 1 and 5. A kept data folder requires the same
     /// value at each start.
     chain_id: Option<u64> = "chain-id", "";
-    /// Gas limit of blocks. Default: the network's. Not on networks 1 and 5. A kept data folder requires
-    /// the same value at each start.
+    /// Gas limit of blocks. Default: the network's, which is 30000000 under `esker dev` unless `real-fees` is set. Not on
+    /// networks 1 and 5. A kept data folder requires the same value at each start.
     gas_limit: Option<u64> = "gas-limit", "";
+    /// Under `esker dev`: a send whose transaction is in a block and failed there is answered with an error, as by Hardhat's own
+    /// node, in place of its hash. `auto`: to programs that call themselves `hardhat` in their `User-Agent`, as Hardhat does.
+    refuse_failed_sends: Switch = "refuse-failed-sends", "auto";
 
     ["Accounts and start of the development network"]
     /// How many accounts get a balance on X and on C, from 1 to 1000. A kept data folder requires the same value at each
@@ -328,14 +344,26 @@ settings! {
     gas_price: Option<u64> = "gas-price", "";
     /// Unix seconds of the C-Chain's genesis, from 1607144400. The node's clock begins there, at a later start of a kept
     /// data folder at the time of the last block, and goes on from there. A kept data folder requires the same value at each
-    /// start. Default: the genesis at 1607144400, and the time of the machine.
+    /// start. Default: the time of the first start, which a kept data folder keeps, and the clock of the machine.
     timestamp: Option<u64> = "timestamp", "";
     /// File with what the network has at its beginning besides its accounts: assets, NFTs, UTXOs, exports, contracts
     /// (docs/fixtures.md). It is applied at the first start of a data folder.
     fixture: Option<PathBuf> = "fixture", "";
+    /// File with the state that the chain is brought to at the start: one of `dump-state`, or of anvil
+    /// (docs/from-anvil.md). In a folder the file `state.json`. Not with `data-dir`, where the state is kept anyway.
+    load_state: Option<PathBuf> = "load-state", "";
+    /// File to which the state is written when the node stops, in anvil's form. In a folder the file `state.json`. A start
+    /// is refused if it can't be written.
+    dump_state: Option<PathBuf> = "dump-state", "";
+    /// Both `load-state`, if the file exists, and `dump-state`.
+    state: Option<PathBuf> = "state", "";
+    /// List the account of the well-known key after those of the mnemonic (`evm_accounts`). The node signs for it in any case.
+    list_well_known_account: bool = "list-well-known-account", "false";
     /// Print neither the screen nor, below it, what happens. Errors and log lines still go to standard error. Not with
     /// `json`.
     silent: bool = "silent", "false", also ["quiet", "q"];
+    /// Show all endpoints, IDs and addresses on the screen of `esker dev`. Not with `json` or `silent`.
+    verbose: bool = "verbose", "false";
 
     ["Logging"]
     /// Level of the log files.

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use esker_evm::rules::FeeOverrides;
-use esker_primitives::{ChainId, network};
+use esker_primitives::{ChainId, excerpt, network, read_input};
 
 use super::error::{ConfigError, Origin};
 use super::file::{self, ChainTable, ConfiguredValue, FileLayer, Values};
@@ -16,7 +16,7 @@ use super::nearest;
 use super::profile::{self, ProfileRow, Scope};
 use crate::networks::{
     AddChainError, ChainDeclaration, CoinDeclaration, DeclaredFees, Fees, GAS_LIMITS,
-    MAX_FILE_BYTES, Network, Preset, Vm, file as network_file, read_bounded,
+    MAX_FILE_BYTES, Network, Preset, Vm, file as network_file,
 };
 
 const NETWORK: &str = "network";
@@ -117,7 +117,8 @@ impl Layers {
         let Some(path) = given.filter(|given| !given.text.is_empty()) else { return Ok(()) };
         let path = PathBuf::from(&path.text);
         let fault = |reason| ConfigError::Read { path: path.clone(), reason };
-        let bytes = read_bounded(&path, file::MAX_FILE_BYTES).map_err(fault)?;
+        let bytes =
+            read_input(&path, file::MAX_FILE_BYTES).map_err(|error| fault(error.to_string()))?;
         let text = String::from_utf8(bytes).map_err(|error| fault(error.to_string()))?;
         self.file = file::parse(&text, &path)?;
         Ok(())
@@ -254,10 +255,26 @@ fn checked(key: &Key, text: &str, origin: Origin) -> Result<ConfiguredValue, Con
     match (key.check)(text) {
         Ok(text) => Ok(ConfiguredValue { text, origin }),
         Err(reason) => {
-            let reason = format!("\"{text}\": {reason}");
+            let mut reason = format!("\"{}\": {reason}", excerpt(text));
+            if let Origin::Env(name) = &origin
+                && let Some(service) = kubernetes_service(name, text)
+            {
+                reason.push_str(&format!(
+                    "; Kubernetes sets this variable for its service \"{service}\": give the service another name, or set \
+                     enableServiceLinks: false in the pod"
+                ));
+            }
             Err(ConfigError::Value { origin, key: key.name.to_owned(), reason })
         }
     }
+}
+
+/// The name of the Kubernetes service that a variable describes: `ESKER_HTTP_PORT=tcp://10.0.0.1:9650` is set in the pods
+/// beside a service `esker-http`.
+fn kubernetes_service(variable: &str, text: &str) -> Option<String> {
+    let is_address = ["tcp://", "udp://", "sctp://"].iter().any(|scheme| text.starts_with(scheme));
+    let service = variable.strip_suffix("_PORT").filter(|_| is_address)?;
+    Some(service.to_ascii_lowercase().replace('_', "-"))
 }
 
 /// Settings of a chain that the file does not mention.
@@ -361,7 +378,7 @@ pub(super) fn declare_chain(
         .genesis
         .as_ref()
         .ok_or_else(|| fault("genesis", "a declared chain needs its genesis file".to_owned()))?;
-    let bytes = read_bounded(path, MAX_FILE_BYTES);
+    let bytes = read_input(path, MAX_FILE_BYTES).map_err(|error| error.to_string());
     let genesis = match vm {
         Vm::Xvm => bytes.and_then(|json| network_file::xvm_genesis_bytes(network.id, &json)),
         Vm::Evm => bytes,

@@ -45,7 +45,9 @@ use self::file::FileLayer;
 use self::merge::{Defaults, Layers};
 use self::value::Switch;
 use crate::logging::{Levels, LogConfig, Rotation};
-use crate::networks::{self, AddChainError, Network, NetworkError, P_ALIASES, Preset, Vm};
+use crate::networks::{
+    self, AddChainError, DevStart, Network, NetworkError, P_ALIASES, Preset, Vm,
+};
 
 /// The complete configuration of a node.
 #[derive(Clone, Debug)]
@@ -60,6 +62,8 @@ pub struct Config {
     pub observes_p: bool,
     /// Connects to the nodes that this one follows.
     pub dialer: Dialer,
+    /// How a development network begins in a folder that has none yet.
+    pub beginning: Beginning,
     /// The data folder; `None` for a temporary one.
     pub data_dir: Option<PathBuf>,
     /// Settings of all chains of the network, by ID.
@@ -70,6 +74,18 @@ pub struct Config {
     pub warnings: Vec<String>,
     /// The layers of values, for reloading the file.
     layers: Layers,
+}
+
+/// How a development network begins in a folder that has none yet.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Beginning {
+    /// At `timestamp`, else where its source began, else now.
+    #[default]
+    New,
+    /// With this block 0: that of blocks that will be imported, or of a source.
+    At(DevStart),
+    /// As in the versions that had the genesis' file as block 0.
+    OfFile,
 }
 
 impl Config {
@@ -132,6 +148,7 @@ impl Config {
             network,
             observes_p,
             dialer,
+            beginning: Beginning::default(),
             data_dir,
             chains,
             values,
@@ -189,6 +206,8 @@ impl Config {
             body_memory: s.http_body_memory.count(),
             reply_memory: s.http_reply_memory.count(),
             connection_reply_memory: s.http_connection_reply_memory.count(),
+            call_memory: s.http_call_memory.count(),
+            client_call_memory: s.http_client_call_memory.count(),
             shutdown_grace: s.http_shutdown_timeout,
             ..HttpConfig::default()
         }

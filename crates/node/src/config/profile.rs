@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use esker_evm_rpc::{Api, Apis};
+use esker_http::PRIVATE_HOSTS;
 
 use super::Settings;
 use super::keystore::is_loopback;
@@ -145,7 +146,8 @@ pub(super) fn warnings(settings: &Settings) -> Vec<String> {
     if !settings.public {
         return warnings;
     }
-    if settings.http_allowed_hosts.0 == ["localhost"] {
+    let is_own = |name: &String| name == "localhost" || name == PRIVATE_HOSTS;
+    if settings.http_allowed_hosts.0.iter().all(is_own) {
         warnings.push(
             "public: requests that call the node by a name get status 403: list its names in http-allowed-hosts"
                 .to_owned(),

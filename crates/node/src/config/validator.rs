@@ -1,16 +1,17 @@
 //! The validator that a node is, or the follower among their peers, if its network has any.
 
-use std::fs::{File, TryLockError};
+use std::fs::TryLockError;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use bytes::Bytes;
 use esker_engine_bft::{BftConfig, MemoryChangeLog, SignedChange, ValidatorKey};
-use esker_primitives::hexfmt;
+use esker_primitives::{hexfmt, open_secret, read_at_most, read_input};
+use zeroize::Zeroizing;
 
 use super::{Config, Mode, Settings};
-use crate::networks::{Network, read_bounded};
+use crate::networks::Network;
 
 /// Folder of the engine's files below the data folder.
 pub const ENGINE_FOLDER: &str = "consensus";
@@ -78,8 +79,9 @@ impl Config {
             (None, None) => return Err(ValidatorError::NoKey(self.network.name.clone())),
         };
         let wrong = |reason| ValidatorError::Key { setting, path: path.clone(), reason };
-        let bytes = read_bounded(path, MAX_KEY_FILE).map_err(wrong)?;
-        let key_lock = File::open(path).map_err(|error| wrong(error.to_string()))?;
+        let failed = |error: std::io::Error| wrong(error.to_string());
+        let key_lock = open_secret(path).map_err(failed)?;
+        let bytes = Zeroizing::new(read_at_most(&key_lock, MAX_KEY_FILE).map_err(failed)?);
         match key_lock.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => {
@@ -135,7 +137,7 @@ impl Config {
     fn validator_changes(&self) -> Result<Vec<Bytes>, ValidatorError> {
         let Some(path) = &self.settings.validator_changes else { return Ok(Vec::new()) };
         let wrong = |reason| ValidatorError::Changes { path: path.clone(), reason };
-        let bytes = read_bounded(path, MAX_CHANGES_FILE).map_err(wrong)?;
+        let bytes = read_input(path, MAX_CHANGES_FILE).map_err(|error| wrong(error.to_string()))?;
         let text = std::str::from_utf8(&bytes).map_err(|error| wrong(error.to_string()))?;
         let lines = (1..).zip(text.lines()).filter(|(_, line)| !line.trim().is_empty());
         let document = |(number, line): (usize, &str)| {

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use esker_primitives::excerpt;
-use ipnet::IpNet;
+use ipnet::{IpNet, Ipv4Net};
 use toml::de::DeValue;
 
 use crate::logging::{LogFormat, LogLevel};
@@ -272,6 +272,14 @@ impl Value for CommaList {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct IpRanges(pub Vec<IpNet>);
 
+/// A range of IPv4 addresses within IPv6 (`::ffff:10.0.0.0/104`) as one of IPv4, since clients' addresses are compared so.
+fn canonical(range: IpNet) -> IpNet {
+    const MAPPED_PREFIX: u8 = 96;
+    let IpNet::V6(within) = range else { return range };
+    let bare = within.addr().to_ipv4_mapped().zip(within.prefix_len().checked_sub(MAPPED_PREFIX));
+    bare.and_then(|(address, length)| Ipv4Net::new(address, length).ok()).map_or(range, IpNet::V4)
+}
+
 impl Value for IpRanges {
     const KIND: &'static str = "IP addresses or ranges, separated by commas";
 
@@ -279,7 +287,7 @@ impl Value for IpRanges {
         let ranges = CommaList::parse(text)?.0.into_iter().map(|range| {
             let address =
                 range.parse::<IpAddr>().map(|address| IpNet::from(address.to_canonical()));
-            address.ok().or_else(|| range.parse().ok()).ok_or_else(|| {
+            address.ok().or_else(|| range.parse().ok().map(canonical)).ok_or_else(|| {
                 let range = excerpt(&range);
                 format!("expected IP addresses or ranges such as 10.0.0.0/8, not \"{range}\"")
             })
@@ -474,6 +482,11 @@ mod tests {
             "::1, 10.0.0.0/8",
             &IpRanges(vec!["::1/128".parse().unwrap(), "10.0.0.0/8".parse().unwrap()]),
         );
+        round_trip(
+            "::ffff:10.0.0.0/104, ::ffff:10.0.0.1/128",
+            &IpRanges(vec!["10.0.0.0/8".parse().unwrap(), "10.0.0.1/32".parse().unwrap()]),
+        );
+        round_trip("::ffff:0.0.0.0/95", &IpRanges(vec!["::ffff:0.0.0.0/95".parse().unwrap()]));
         for bad in ["10.0.0.0/33", "10.0.0", "proxy.example", "10.0.0.1:80"] {
             assert!(IpRanges::parse(bad).is_err(), "{bad}");
         }

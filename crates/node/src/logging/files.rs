@@ -62,6 +62,11 @@ impl LogFiles {
         Self { folder, rotation, open: Mutex::new(HashMap::new()) }
     }
 
+    /// Closes all files: the next line of each opens the file that has the name by then. For programs that rename the files.
+    pub(super) fn reopen(&self) {
+        self.open.lock().clear();
+    }
+
     /// Appends one line, including its end. A line that can't be written is lost: a full disk must not stop the node.
     /// Later lines are written once there is room. `now` is Unix time.
     pub(super) fn write(&self, logger: &str, line: &[u8], now: Duration) {
@@ -305,6 +310,26 @@ mod tests {
         assert_eq!(read("X.log.2").as_deref(), Some("cccc\ndddd\n"));
         assert_eq!(read("X.log.3"), None);
         assert_eq!(read("___main.log").as_deref(), Some("m\n"));
+    }
+
+    #[test]
+    fn a_renamed_file_is_left_when_files_are_reopened() {
+        let dir = tempfile::tempdir().unwrap();
+        let files = LogFiles::new(dir.path().into(), rotation(20, 2));
+        let [log, old] = ["X.log", "X.log-old"].map(|name| dir.path().join(name));
+        files.write("X", b"first\n", NOW);
+        fs::rename(&log, &old).unwrap();
+        // Until it is told so, the process has the file that it has opened.
+        files.write("X", b"second\n", NOW);
+        files.reopen();
+        files.write("X", b"third\n", NOW);
+        files.write("Y", b"other\n", NOW);
+        files.reopen();
+        files.write("X", b"fourth\n", NOW);
+        assert_eq!(fs::read_to_string(&old).unwrap(), "first\nsecond\n");
+        assert_eq!(fs::read_to_string(&log).unwrap(), "third\nfourth\n");
+        // The size is that of the new file.
+        assert!(!dir.path().join("X.log.1").exists());
     }
 
     #[test]

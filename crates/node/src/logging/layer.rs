@@ -2,6 +2,7 @@
 
 use std::fmt::{self, Write as _};
 use std::io::Write as _;
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::Value;
@@ -28,12 +29,24 @@ const OURS: &str = "esker";
 /// too many streams), so that any client could fill the log with them.
 const LIBRARIES: Level = Level::ERROR;
 
+/// Prefix of the consensus library's crates. Their errors are details: its parts report each other's end at every stop of a
+/// validator, and its writes fail while the disk is full. The engine itself logs what an operator has to know.
+const CONSENSUS_LIBRARY: &str = "commonware";
+
+/// The level at which an event is logged.
+fn level_of(metadata: &Metadata<'_>) -> Level {
+    match metadata.target().starts_with(CONSENSUS_LIBRARY) {
+        true => Level::DEBUG,
+        false => *metadata.level(),
+    }
+}
+
 #[derive(Debug)]
 pub(super) struct LogLayer {
     levels: LogLevels,
     json: bool,
     colours: bool,
-    files: Option<LogFiles>,
+    files: Option<Arc<LogFiles>>,
 }
 
 impl LogLayer {
@@ -41,18 +54,18 @@ impl LogLayer {
         levels: LogLevels,
         json: bool,
         colours: bool,
-        files: Option<LogFiles>,
+        files: Option<Arc<LogFiles>>,
     ) -> Self {
         Self { levels, json, colours, files }
     }
 
     fn wants(&self, metadata: &Metadata<'_>) -> bool {
         let known = metadata.target().starts_with(OURS) || *metadata.level() <= LIBRARIES;
-        metadata.is_event() && known && self.levels.most_verbose().includes(metadata.level())
+        metadata.is_event() && known && self.levels.most_verbose().includes(&level_of(metadata))
     }
 
     fn write(&self, metadata: &Metadata<'_>, line: &Line, at: Duration) {
-        let level = *metadata.level();
+        let level = level_of(metadata);
         let by_module = self.levels.of_module(metadata.file()).includes(&level);
         let logger = line.chain.as_deref().unwrap_or(MAIN);
         let (logger, levels) = match self.levels.get(logger) {
@@ -256,7 +269,7 @@ mod tests {
         let rotation = Rotation { max_bytes: 1 << 20, max_files: 1, interval: None, max_age: None };
         let levels = LogLevels::new(QUIET, [("X".to_owned(), QUIET)]);
         let files = LogFiles::new(dir.path().into(), rotation);
-        let layer = LogLayer::new(levels.clone(), json, false, Some(files));
+        let layer = LogLayer::new(levels.clone(), json, false, Some(files.into()));
         let subscriber = tracing_subscriber::registry().with(layer);
         tracing::subscriber::with_default(subscriber, || events(&levels));
         let read = |name: &str| {
@@ -325,7 +338,7 @@ mod tests {
         let rotation = Rotation { max_bytes: 1 << 20, max_files: 1, max_age: None, interval: None };
         let levels = LogLevels::new(QUIET, []);
         let files = LogFiles::new(file.path().join("logs"), rotation);
-        let layer = LogLayer::new(levels.clone(), false, false, Some(files));
+        let layer = LogLayer::new(levels.clone(), false, false, Some(files.into()));
         tracing::subscriber::with_default(tracing_subscriber::registry().with(layer), || {
             tracing::error!("lost");
             levels.set(MAIN, Some(LogLevel::Off), None);
@@ -353,12 +366,20 @@ mod tests {
             tracing::warn!(target: "h2::proto::streams", "locally-reset streams reached limit");
             tracing::error!(target: "h2::proto::streams", "broken");
             tracing::warn!(target: "esker_http::connections", "refused");
+            tracing::warn!(target: "commonware_p2p::authenticated", "a detail of each connection");
+            tracing::error!(target: "commonware_resolver::p2p::engine", "mailbox closed");
         });
         expect![[r#"
             TIME ERROR [main] broken
             TIME WARN  [main] refused
+            TIME DEBUG [main] mailbox closed
         "#]]
         .assert_eq(&main);
+        // Nobody is alerted by a stop.
+        let (main, _) = run(false, |_| {
+            tracing::error!(target: "commonware_resolver::p2p::engine", "mailbox closed");
+        });
+        assert_eq!(main, "");
     }
 
     #[test]

@@ -12,6 +12,7 @@ mod modules;
 
 use std::io::{self, IsTerminal};
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use tracing_subscriber::layer::SubscriberExt;
 
@@ -60,22 +61,38 @@ pub fn check_files(config: &LogConfig) -> Result<(), (PathBuf, io::Error)> {
     files::check(folder, std::iter::once(MAIN).chain(chains))
 }
 
-/// Starts logging for the whole process. If the process logs already (several nodes in one test), the returned levels
-/// have no effect.
-pub fn install(config: &LogConfig) -> LogLevels {
+/// The log files of a node.
+#[derive(Clone, Debug, Default)]
+pub struct OpenLogFiles(Option<Arc<LogFiles>>);
+
+impl OpenLogFiles {
+    /// Closes the files; the next line of each opens the one that has the name by then, which is another one if a program
+    /// such as logrotate has renamed it.
+    pub fn reopen(&self) {
+        if let Some(files) = &self.0 {
+            files.reopen();
+        }
+    }
+}
+
+/// Starts logging for the whole process. If the process logs already (several nodes in one test), what is returned has no
+/// effect.
+pub fn install(config: &LogConfig) -> (LogLevels, OpenLogFiles) {
     let levels = LogLevels::new(config.main, config.chains.iter().cloned());
     let colours = match config.format {
         LogFormat::Auto => std::io::stderr().is_terminal(),
         LogFormat::Colors => true,
         LogFormat::Plain | LogFormat::Json => false,
     };
-    let files = config.folder.clone().map(|folder| LogFiles::new(folder, config.rotation));
+    let files =
+        config.folder.clone().map(|folder| Arc::new(LogFiles::new(folder, config.rotation)));
+    let open = OpenLogFiles(files.clone());
     let layer = LogLayer::new(levels.clone(), config.format == LogFormat::Json, colours, files);
     let subscriber = tracing_subscriber::registry().with(layer);
     if tracing::subscriber::set_global_default(subscriber).is_ok() {
         log_panics();
     }
-    levels
+    (levels, open)
 }
 
 /// Logs an error that ends the node, before the process exits; only in the file, because the process itself says so on
@@ -90,6 +107,33 @@ fn log_panics() {
         let place = panic.location().map(ToString::to_string).unwrap_or_default();
         let text = panic.payload_as_str().unwrap_or("no text");
         let thread = std::thread::current();
+        if is_in_consensus_library(&place) {
+            // The engine says what follows: it waits for the disk, or ends the node with an error.
+            tracing::info!(thread = thread.name(), place, "consensus was interrupted: {text}");
+            return;
+        }
         tracing::error!(thread = thread.name(), place, "panic: {text}");
     }));
+}
+
+/// Whether a source file is one of the consensus library, which panics where it can't write.
+fn is_in_consensus_library(place: &str) -> bool {
+    place.split(['/', '\\']).any(|part| part.starts_with("commonware-"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_in_consensus_library;
+
+    #[test]
+    fn panics_of_the_consensus_library_are_known_by_their_file() {
+        for (place, is_its) in [
+            ("/src/commonware-consensus-2026.10.0/src/voter.rs:328:14", true),
+            ("C:\\src\\commonware-storage-1.0.0\\src\\lib.rs:1:1", true),
+            ("crates/engine-bft/src/engine.rs:7:1", false),
+            ("", false),
+        ] {
+            assert_eq!(is_in_consensus_library(place), is_its, "{place}");
+        }
+    }
 }

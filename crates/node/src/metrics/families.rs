@@ -78,6 +78,7 @@ families! {
     BODY_MEMORY = Gauge "esker_http_body_memory_bytes" [] "Bytes of large request bodies in memory.";
     REPLY_SPOOL = Gauge "esker_http_reply_spool_bytes" [] "Bytes of answers in files that clients have not taken yet.";
     REPLY_MEMORY = Gauge "esker_http_reply_memory_bytes" [] "Bytes of replies in memory that clients have not read yet, excluding small ones.";
+    CALL_MEMORY = Gauge "esker_rpc_call_memory_bytes" [] "Bytes that calls take beside their replies: arguments, changed state, results that are being made. Excludes the first 2 MiB of each.";
     REPLIES_REFUSED = Counter "esker_http_replies_refused_total" [] "Replies that were refused because they were too large, or too many were in memory.";
     WORK_WAITING = Gauge "esker_rpc_calls_waiting" [] "Calls that wait for a thread.";
     WORK_RUNNING = Gauge "esker_rpc_calls_running" [] "Calls that run on a thread. Calls that are answered at once are not counted.";

@@ -51,6 +51,7 @@ pub struct Metrics {
     in_flight: IntGauge,
     body_memory: IntGauge,
     reply_memory: IntGauge,
+    call_memory: IntGauge,
     reply_spool: IntGauge,
     replies_refused: IntCounter,
     rate_limited: IntCounter,
@@ -122,6 +123,7 @@ impl Metrics {
             in_flight: f::IN_FLIGHT.int_gauge(&registry),
             body_memory: f::BODY_MEMORY.int_gauge(&registry),
             reply_memory: f::REPLY_MEMORY.int_gauge(&registry),
+            call_memory: f::CALL_MEMORY.int_gauge(&registry),
             reply_spool: f::REPLY_SPOOL.int_gauge(&registry),
             replies_refused: f::REPLIES_REFUSED.int_counter(&registry),
             rate_limited: f::RATE_LIMITED.int_counter(&registry),
@@ -274,6 +276,7 @@ impl Metrics {
         self.work_waiting.set(to_i64(stats.waiting));
         self.work_running.set(to_i64(stats.running));
         self.reply_memory.set(to_i64(stats.reply_bytes));
+        self.call_memory.set(to_i64(stats.call_bytes));
         self.reply_spool.set(to_i64(stats.spooled_bytes));
         count(&self.work_refused, stats.refused);
         count(&self.replies_refused, stats.replies_refused);

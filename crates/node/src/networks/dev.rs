@@ -3,6 +3,8 @@
 use std::ops::RangeInclusive;
 use std::sync::LazyLock;
 
+use alloy_primitives::hex;
+use esker_evm::rules::{CChainRules, Rules as _};
 use thiserror::Error;
 
 use super::Preset;
@@ -32,6 +34,16 @@ pub const DEV_START_TIMES: RangeInclusive<u64> = DEV_TIME_S..=253_370_764_800;
 
 /// Start of the local network, 2020-12-05T05:00:00Z.
 pub(super) const DEV_TIME_S: u64 = 1_607_144_400;
+
+/// Gas limit of the genesis' file, and of block 0 of networks that earlier versions began.
+const DEV_GENESIS_GAS: u64 = 100_000_000;
+
+/// Extra data of the genesis' file.
+const DEV_EXTRA_DATA: &[u8] = &[0];
+
+/// Length of a fee window in a header (docs/protocol/c-chain-fees.md, "Fee window"). Ape looks at block 0, and takes no header with
+/// more than 32 bytes of extra data if that has none.
+const FEE_WINDOW_BYTES: usize = 80;
 
 /// Why a development network can't be as somebody wants it.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
@@ -71,6 +83,22 @@ pub struct DevAccounts {
     pub balance: u64,
     /// The accounts, in the order of their numbers.
     pub accounts: Vec<Account>,
+}
+
+/// Block 0 of a development network's C-Chain.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DevStart {
+    /// Its time, Unix seconds.
+    pub time_s: u64,
+    /// Whether its extra data is a fee window, as that of the next blocks. Before, it was a single byte.
+    pub has_fee_window: bool,
+}
+
+impl DevStart {
+    /// Of a network that begins at this time, Unix seconds.
+    pub const fn at(time_s: u64) -> Self {
+        Self { time_s, has_fee_window: true }
+    }
 }
 
 /// What somebody wants otherwise on a development network; `None`: as usual.
@@ -147,13 +175,62 @@ pub fn dev_network(options: &DevOptions<'_>) -> Result<Network, DevError> {
     if !DEV_START_TIMES.contains(&start_time_s) {
         return Err(DevError::StartTime);
     }
-    let time = |seconds: u64| format!(r#""timestamp":"0x{seconds:X}""#);
     // The file's text with other values in their places: the same options always give the same bytes.
     let genesis = Preset::DEV_C_GENESIS
         .replacen(&DevAccounts::usual().allocations(), &accounts.allocations(), 1)
-        .replacen(&time(DEV_TIME_S), &time(start_time_s), 1);
+        .replacen(&time_member(DEV_TIME_S), &time_member(start_time_s), 1);
     let network = Preset::Dev.with_c_genesis(genesis.into());
     Ok(Network { start_time_s, dev_accounts: Some(accounts), ..network })
+}
+
+/// The genesis' member for its time, Unix seconds.
+fn time_member(seconds: u64) -> String {
+    format!(r#""timestamp":"0x{seconds:X}""#)
+}
+
+/// The genesis' member for its gas limit.
+fn gas_limit_member(gas_limit: u64) -> String {
+    format!(r#""gasLimit":"{gas_limit:#x}""#)
+}
+
+/// The genesis' member for its extra data.
+fn extra_data_member(extra: &[u8]) -> String {
+    format!(r#""extraData":"{}""#, hex::encode_prefixed(extra))
+}
+
+impl Network {
+    /// Gas limit of the C-Chain's blocks at a time, Unix seconds.
+    pub fn c_gas_limit(&self, time_s: u64) -> u64 {
+        let parameters = self.c_parameters();
+        let rules = CChainRules::new(parameters.chain_id, parameters.schedule, parameters.fees);
+        rules.phase_at(time_s).map_or(DEV_GENESIS_GAS, |phase| phase.gas_limit)
+    }
+
+    /// Base fee of the C-Chain's first block, wei.
+    pub fn c_initial_base_fee(&self) -> u64 {
+        let parameters = self.c_parameters();
+        let rules = CChainRules::new(parameters.chain_id, parameters.schedule, parameters.fees);
+        rules.initial_base_fee().saturating_to()
+    }
+
+    /// A development network of which the C-Chain's block 0 has this start, and the gas limit that its next blocks will have.
+    /// Its chains keep their IDs, which say nothing of the beginning.
+    #[must_use]
+    pub fn beginning_at(mut self, start: DevStart) -> Self {
+        let gas_limit = self.c_gas_limit(start.time_s);
+        let chain = &mut self.chains[1];
+        let mut genesis = String::from_utf8_lossy(&chain.genesis)
+            .replacen(&time_member(self.start_time_s), &time_member(start.time_s), 1)
+            .replacen(&gas_limit_member(DEV_GENESIS_GAS), &gas_limit_member(gas_limit), 1);
+        if start.has_fee_window {
+            // What the first block's fees follow from, whatever the genesis has there.
+            let window = extra_data_member(&[0; FEE_WINDOW_BYTES]);
+            genesis = genesis.replacen(&extra_data_member(DEV_EXTRA_DATA), &window, 1);
+        }
+        chain.genesis = genesis.into();
+        self.start_time_s = start.time_s;
+        self
+    }
 }
 
 #[cfg(test)]
@@ -278,6 +355,44 @@ mod tests {
         }
         assert!(given.contains_key(&well_known().c_address().to_string()[2..]));
         assert_eq!(given, rest);
+    }
+
+    #[test]
+    fn a_beginning_changes_time_gas_limit_and_extra_data_of_block_0_and_no_id() {
+        let genesis = |network: &Network| {
+            esker_evm::genesis::Genesis::parse(&network.c_chain().genesis).unwrap()
+        };
+        for start_time_s in [None, Some(1_900_000_000)] {
+            let options = DevOptions { start_time_s, ..DevOptions::default() };
+            let network = dev_network(&options).unwrap();
+            for has_fee_window in [true, false] {
+                let start = DevStart { time_s: 2_000_000_000, has_fee_window };
+                let begun = network.clone().beginning_at(start);
+                assert_eq!(begun.start_time_s, 2_000_000_000);
+                let (before, after) = (genesis(&network), genesis(&begun));
+                assert_eq!((after.timestamp, after.gas_limit), (2_000_000_000, 30_000_000));
+                let extra = if has_fee_window { &[0; 80][..] } else { &[0] };
+                assert_eq!(&after.extra_data[..], extra);
+                let changed = esker_evm::genesis::Genesis {
+                    timestamp: after.timestamp,
+                    gas_limit: after.gas_limit,
+                    extra_data: after.extra_data.clone(),
+                    ..before
+                };
+                assert_eq!(changed, after);
+                let ids =
+                    |network: &Network| network.chains.iter().map(|c| c.id).collect::<Vec<_>>();
+                assert_eq!(ids(&network), ids(&begun));
+                assert_eq!(network.fingerprint(), begun.fingerprint());
+            }
+        }
+        // As `--gas-limit`, and as the rules of exact fees have it.
+        for (gas_limit, expected) in [(Some(7_000_000), 7_000_000), (None, 15_000_000)] {
+            let mut network = dev_network(&DevOptions::default()).unwrap();
+            network.c_parameters_mut().fees.gas_limit = gas_limit;
+            let begun = network.beginning_at(DevStart::at(DEV_TIME_S));
+            assert_eq!(genesis(&begun).gas_limit, expected);
+        }
     }
 
     #[test]

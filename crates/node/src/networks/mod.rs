@@ -19,7 +19,7 @@ mod validators;
 pub use coin::{Coin, CoinDeclaration};
 pub use dev::{
     DEV_COUNTS, DEV_MNEMONIC, DEV_PATH, DEV_START_TIMES, DevAccounts, DevError, DevOptions,
-    dev_network,
+    DevStart, dev_network,
 };
 pub use funding::dev_funding_txs;
 pub(crate) use funding::{Source, dev_funding};
@@ -32,8 +32,10 @@ pub use spec::{
 };
 pub use validators::Validators;
 
+use std::io;
 use std::path::{Path, PathBuf};
 
+use esker_primitives::read_input;
 use thiserror::Error;
 
 /// Most bytes of a network file.
@@ -72,19 +74,8 @@ pub fn load(name: &str) -> Result<Network, NetworkError> {
 }
 
 fn load_file(path: &Path) -> Result<Network, NetworkError> {
-    let bytes = read_bounded(path, MAX_FILE_BYTES)
-        .map_err(|reason| NetworkError::Read { path: path.to_owned(), reason })?;
+    let read =
+        |error: io::Error| NetworkError::Read { path: path.to_owned(), reason: error.to_string() };
+    let bytes = read_input(path, MAX_FILE_BYTES).map_err(read)?;
     file::parse(&bytes).map_err(|error| NetworkError::File { path: path.to_owned(), error })
-}
-
-/// Reads a file of at most `limit` bytes.
-pub fn read_bounded(path: &Path, limit: u64) -> Result<Vec<u8>, String> {
-    use std::io::Read;
-    let file = std::fs::File::open(path).map_err(|error| error.to_string())?;
-    let mut bytes = Vec::new();
-    file.take(limit + 1).read_to_end(&mut bytes).map_err(|error| error.to_string())?;
-    if bytes.len() as u64 > limit {
-        return Err(format!("it has more than {limit} bytes"));
-    }
-    Ok(bytes)
 }

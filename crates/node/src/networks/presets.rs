@@ -22,6 +22,9 @@ pub(super) const C_ALIASES: [&str; 2] = ["C", "evm"];
 /// Base fee of the development network, wei (docs/decisions.md, "Development network").
 const DEV_BASE_FEE: u64 = 1_000_000_000;
 
+/// Gas limit of its blocks: what anvil and Hardhat have.
+const DEV_GAS_LIMIT: u64 = 30_000_000;
+
 /// A known network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Preset {
@@ -133,12 +136,13 @@ impl Preset {
         EvmParameters { chain_id, schedule, fees: self.fee_overrides(), coin: Coin::Native }
     }
 
-    /// On the development network the base fee is constant, and blocks in quick succession cost nothing extra.
+    /// On the development network blocks are larger, the base fee is constant, and blocks in quick succession cost nothing
+    /// extra.
     fn fee_overrides(self) -> FeeOverrides {
         match self {
             Self::Main | Self::Test | Self::Local => FeeOverrides::default(),
             Self::Dev => FeeOverrides {
-                gas_limit: None,
+                gas_limit: Some(DEV_GAS_LIMIT),
                 target_gas: Some(u64::MAX),
                 min_base_fee: Some(DEV_BASE_FEE),
                 block_gas_cost_step: Some(0),

@@ -3,17 +3,20 @@
 use std::sync::Arc;
 
 use esker_chain::tables::{CHAINS, POSITION};
-use esker_chain::{AdjustableClock, Aliases, ChainContext, ChainVm, Machine, MachineConfig};
+use esker_chain::{
+    AdjustableClock, Aliases, BlockWaits, ChainContext, ChainVm, MAX_BLOCK_WAITS, Machine,
+    MachineConfig,
+};
 use esker_evm::control::Snapshots;
 use esker_keystore::Keystore;
 use esker_platform::Platform;
 use esker_primitives::{AssetId, ChainId, Clock};
 use esker_storage::{Scope, Store, meta};
-use tokio::sync::Notify;
+use tokio::sync::{Notify, Semaphore};
 
 use super::data::DataFolder;
 use super::parameters::{self, UnrecordedParameters};
-use super::{StartError, first_start};
+use super::{StartError, beginning, first_start};
 use crate::aliases::AliasTable;
 use crate::chains::{Chain, Development, NodeParts, factory};
 use crate::config::Config;
@@ -94,10 +97,11 @@ pub(super) fn open(
         None => Arc::clone(&node_clock),
     };
     // It may have been moved forward: it does not begin before the last block.
-    if let Some(shared) = &development
-        && let Some(last) = POSITION.get(store.snapshot()?.as_ref(), Scope::NODE, &())?
-    {
-        shared.clock.advance_to(last.timestamp_ms);
+    if let Some(shared) = &development {
+        shared.clock.advance_to(config.network.start_time_s.saturating_mul(1000));
+        if let Some(last) = POSITION.get(store.snapshot()?.as_ref(), Scope::NODE, &())? {
+            shared.clock.advance_to(last.timestamp_ms);
+        }
     }
     let BuiltChains { aliases, chains, observed_p, work } = built;
     first_start::write_exports(&config.network, &vms, store)?;
@@ -141,8 +145,21 @@ fn build(
 ) -> Result<BuiltChains, StartError> {
     let aliases = Arc::new(alias_table(config)?);
     let work = Arc::new(Notify::new());
-    let builder =
-        Builder { config, aliases: &aliases, environment, store, parts, work: &work, unrecorded };
+    let wait_places = config.answers_with_block().then(|| {
+        // The waits leave room for requests of other clients.
+        let requests = usize::try_from(config.settings.http_max_in_flight.0).unwrap_or(usize::MAX);
+        Arc::new(Semaphore::new(MAX_BLOCK_WAITS.min(requests / 2)))
+    });
+    let builder = Builder {
+        config,
+        aliases: &aliases,
+        environment,
+        store,
+        parts,
+        work: &work,
+        unrecorded,
+        wait_places,
+    };
     let (chains, observed_p) = (builder.build()?, builder.observed_p()?);
     Ok(BuiltChains { aliases, chains, observed_p, work })
 }
@@ -157,6 +174,7 @@ pub fn open_unchecked(
 ) -> Result<UncheckedChains, StartError> {
     let folder = DataFolder::of(config)?;
     let store = folder.open_offline_store(config)?;
+    let config = &beginning::of_data(config, &store, environment)?;
     let unrecorded = parameters::compare(&config.network, &store)?;
     let parts = NodeParts {
         keystore: &Keystore::disabled(),
@@ -183,6 +201,7 @@ pub fn open_offline(
 ) -> Result<(Store, OpenChains), StartError> {
     let folder = DataFolder::of(config)?;
     let store = folder.open_offline_store(config)?;
+    let config = &beginning::of_folder(config, &store, &environment)?;
     let environment = first_start::with_clock(environment, config, &store)?;
     let parts = NodeParts {
         keystore,
@@ -225,6 +244,8 @@ struct Builder<'a> {
     parts: NodeParts<'a>,
     work: &'a Arc<Notify>,
     unrecorded: &'a UnrecordedParameters,
+    /// For sends that wait for their block; `None`: none do.
+    wait_places: Option<Arc<Semaphore>>,
 }
 
 impl Builder<'_> {
@@ -285,6 +306,12 @@ impl Builder<'_> {
             work: Arc::clone(self.work),
             forwarding: self.parts.forwarding.cloned(),
             exchange: self.parts.exchange.cloned(),
+            block_waits: self.block_waits(),
         })
+    }
+
+    fn block_waits(&self) -> Option<Arc<BlockWaits>> {
+        let places = self.wait_places.clone()?;
+        Some(BlockWaits::new(places, Arc::clone(self.work)))
     }
 }

@@ -10,9 +10,7 @@ use esker_chain::{
 };
 use esker_engine::Solo;
 use esker_engine_bft::{BftConfig, BftEngine};
-use esker_follow::{
-    EskerSource, Follower, FollowerConfig, PreferredSource, Source, SourceForwarder,
-};
+use esker_follow::{EskerSource, Follower, PreferredSource, Source, SourceForwarder};
 use esker_outbound::{SourceKind, SourceUrl};
 use esker_primitives::clock::Clock;
 use esker_storage::Store;
@@ -69,7 +67,7 @@ pub(super) fn choose(
     };
     let sources = urls.into_iter().map(source).collect();
     let clock = Arc::clone(&environment.clock);
-    let mut follower = Follower::new(sources, FollowerConfig::default(), clock);
+    let mut follower = Follower::new(sources, config.follower(), clock);
     let randomness = &environment.randomness;
     let validators = KnownValidators::open(&config.network, genesis, randomness, store);
     if let Some(validators) = validators.map_err(StartError::ValidatorChanges)? {

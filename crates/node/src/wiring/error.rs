@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use esker_chain::{ChainError, EngineError, FinalizeError, ProposeError};
 use esker_evm::control::ControlError;
+use esker_evm_rpc::StateFileError;
 use esker_http::{CertificateError, RouteError};
 use esker_storage::StorageError;
 use thiserror::Error;
@@ -26,6 +27,14 @@ pub mod exit_code {
     pub const DAMAGED: u8 = 3;
     /// The port is in use.
     pub const PORT_IN_USE: u8 = 4;
+
+    /// The code of an error of the system. Missing permission is for the user to change.
+    pub fn of_io(error: &std::io::Error) -> u8 {
+        match error.kind() {
+            std::io::ErrorKind::PermissionDenied => CONFIG,
+            _ => FAILURE,
+        }
+    }
 }
 
 /// Why a node does not run.
@@ -46,6 +55,14 @@ pub enum StartError {
     /// The snapshots of a development node can't be read.
     #[error("cannot read the snapshots: {0}")]
     Snapshots(ControlError),
+    /// The file of a state can't be read or written.
+    #[error("cannot {doing} the state {error}")]
+    State {
+        /// `load` or `dump`.
+        doing: &'static str,
+        /// Why.
+        error: StateFileError,
+    },
     /// Two chains have the same alias.
     #[error(transparent)]
     Alias(#[from] AliasError),
@@ -122,13 +139,17 @@ impl StartError {
     }
 
     /// The exit code of the process.
-    pub const fn exit_code(&self) -> u8 {
+    pub fn exit_code(&self) -> u8 {
         match self {
             Self::Storage(error) => of_storage(error),
             Self::Identity(IdentityError::Damaged { .. }) => exit_code::DAMAGED,
+            Self::Identity(IdentityError::Io { error, .. }) | Self::Write { error, .. } => {
+                exit_code::of_io(error)
+            }
             Self::PortInUse { .. } => exit_code::PORT_IN_USE,
             Self::Validator(ValidatorError::InUse { .. }) => exit_code::FAILURE,
-            Self::Parameters(_)
+            Self::Identity(IdentityError::Exposed { .. })
+            | Self::Parameters(_)
             | Self::Alias(_)
             | Self::Route(_)
             | Self::Listen { .. }
@@ -142,9 +163,9 @@ impl StartError {
                 | EngineError::Propose(ProposeError::Chain(error))
                 | EngineError::Finalize(FinalizeError::Chain(error)),
             ) => of_chain(error),
-            Self::Identity(_)
+            Self::Identity(IdentityError::Generate(_))
             | Self::Snapshots(_)
-            | Self::Write { .. }
+            | Self::State { .. }
             | Self::Thread(_)
             | Self::Funding(_)
             | Self::Fixture(_)
@@ -164,15 +185,16 @@ impl StartError {
 }
 
 /// The exit code of an error of the store.
-pub const fn of_storage(error: &StorageError) -> u8 {
+pub fn of_storage(error: &StorageError) -> u8 {
     match error {
         StorageError::Corrupted(_) => exit_code::DAMAGED,
+        StorageError::Io { error, .. } => exit_code::of_io(error),
         StorageError::NewerSchema { .. } | StorageError::OtherNetwork { .. } => exit_code::CONFIG,
         _ => exit_code::FAILURE,
     }
 }
 
-const fn of_chain(error: &ChainError) -> u8 {
+fn of_chain(error: &ChainError) -> u8 {
     match error {
         ChainError::Storage(error) => of_storage(error),
         ChainError::Corrupted(_) => exit_code::DAMAGED,
@@ -198,6 +220,16 @@ mod tests {
             (StartError::from_bind("x".into(), "http-port", io::ErrorKind::AddrInUse.into()), 4),
             (StartError::from_bind("x".into(), "y", io::ErrorKind::AddrNotAvailable.into()), 2),
             (StartError::Funding("x".into()), 1),
+            (StartError::Storage(StorageError::io("x", io::ErrorKind::PermissionDenied.into())), 2),
+            (StartError::Storage(StorageError::io("x", io::ErrorKind::StorageFull.into())), 1),
+            (
+                StartError::Write {
+                    path: "x".into(),
+                    error: io::ErrorKind::PermissionDenied.into(),
+                },
+                2,
+            ),
+            (StartError::Write { path: "x".into(), error: io::ErrorKind::NotFound.into() }, 1),
         ] {
             assert_eq!(error.exit_code(), code, "{error}");
         }

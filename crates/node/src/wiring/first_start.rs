@@ -72,25 +72,26 @@ pub(super) fn with_clock(
 }
 
 /// Funds the development accounts on the X-Chain and returns once that is accepted. Does nothing if the UTXOs that pay for
-/// it are spent, which is the case at every start but the first.
+/// it are spent, which is the case at every start but the first. Whether there was anything to do.
 pub(super) async fn fund_dev_accounts(
     network: &Network,
     xvm: &Xvm,
     machine: &Arc<Machine>,
-) -> Result<(), StartError> {
+) -> Result<bool, StartError> {
+    let mut has_funded = false;
     for tx in dev_funding_txs(network) {
-        fund(&tx, xvm, machine).await?;
+        has_funded |= fund(&tx, xvm, machine).await?;
     }
-    Ok(())
+    Ok(has_funded)
 }
 
-async fn fund(tx: &Tx, xvm: &Xvm, machine: &Arc<Machine>) -> Result<(), StartError> {
+async fn fund(tx: &Tx, xvm: &Xvm, machine: &Arc<Machine>) -> Result<bool, StartError> {
     let fault = |error: &dyn std::fmt::Display| StartError::Funding(error.to_string());
     let input = tx.unsigned().base().inputs.first().map(|input| input.utxo_id);
     let source = input.ok_or_else(|| fault(&"no input"))?;
     let is_funded = |xvm: &Xvm| xvm.view().and_then(|view| view.utxo(&source)).map(|u| u.is_none());
     if is_funded(xvm).map_err(|error| fault(&error))? {
-        return Ok(());
+        return Ok(false);
     }
     let mut events = machine.subscribe();
     let id = xvm.issue(tx.bytes()).map_err(|error| fault(&error))?;
@@ -108,7 +109,7 @@ async fn fund(tx: &Tx, xvm: &Xvm, machine: &Arc<Machine>) -> Result<(), StartErr
         }
         let status = xvm.view().and_then(|view| view.tx_status(&id)).map_err(|e| fault(&e))?;
         match status {
-            TxStatus::Accepted => return Ok(()),
+            TxStatus::Accepted => return Ok(true),
             TxStatus::Processing => {}
             other => return Err(fault(&format!("the transaction is {other:?}"))),
         }

@@ -105,6 +105,18 @@ fn record(fixture: &Fixture, state: &str) -> WriteSet {
     out
 }
 
+/// How long after the start of a network the last block of its fixture is, ms; 0 without one.
+pub(super) fn duration_ms(network: &Network) -> u64 {
+    let steps = network.fixture.as_ref().map_or(0, |fixture| fixture.steps.len() as u64);
+    if steps == 0 { 0 } else { steps.saturating_mul(step_ms(network)).saturating_add(STEP_MS) }
+}
+
+/// Time between two blocks of a fixture, ms.
+fn step_ms(network: &Network) -> u64 {
+    let is_free = network.c_parameters().fees.block_gas_cost_step == Some(0);
+    if is_free { STEP_MS } else { COSTLY_STEP_MS }
+}
+
 /// A fixture that is being applied, with a clock that stands still.
 pub(super) struct Applying {
     fixture: Arc<Fixture>,
@@ -120,9 +132,7 @@ impl Applying {
     pub(super) fn begin(fixture: Arc<Fixture>, network: &Network, clock: AdjustableClock) -> Self {
         let start_ms = network.start_time_s.saturating_mul(1000).saturating_add(STEP_MS);
         clock.stop_at(start_ms);
-        let is_free = network.c_parameters().fees.block_gas_cost_step == Some(0);
-        let step_ms = if is_free { STEP_MS } else { COSTLY_STEP_MS };
-        Self { fixture, clock, start_ms, step_ms }
+        Self { fixture, clock, start_ms, step_ms: step_ms(network) }
     }
 
     /// Applies the fixture, and lets the clock run. A fixture that fails leaves nothing of it, unless an earlier start has

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use esker_chain::Shutdown;
-use esker_http::{Routes, Tls};
+use esker_http::{Routes, Tls, listen};
 use tokio::net::TcpListener;
 
 use super::StartError;
@@ -28,11 +28,25 @@ pub(super) async fn follow_certificate(tls: Tls, mut stop: Shutdown) {
     }
 }
 
-/// The listener for all paths, and its bound address.
+/// The listener for all paths, and its bound address. Where only the other port was chosen, as for a second `esker dev`, it is
+/// on the next free port after its own.
 pub(super) async fn http(config: &Config) -> Result<(TcpListener, SocketAddr), StartError> {
     let port = config.settings.http_port;
-    bind(config, port).await.map_err(|error| fault(config, port, "http-port", error))
+    let mut bound = bind(config, port).await;
+    if config.moves_http_port() {
+        let further = (1..=FURTHER_PORTS).filter_map(|further| port.checked_add(further));
+        for further in further {
+            if !bound.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::AddrInUse) {
+                break;
+            }
+            bound = bind(config, further).await;
+        }
+    }
+    bound.map_err(|error| fault(config, port, "http-port", error))
 }
+
+/// Most ports after its own that a node tries.
+const FURTHER_PORTS: u16 = 100;
 
 /// Checks that a validator can listen for its peers: its engine, which does, starts later.
 pub(super) fn check_validator(address: SocketAddr) -> Result<(), StartError> {
@@ -47,23 +61,32 @@ pub(super) struct EvmListener {
     pub(super) routes: Routes,
 }
 
+/// What became of that listener.
+pub(super) enum EvmPort {
+    /// There is none.
+    Off,
+    /// It listens.
+    Bound(Box<EvmListener>),
+    /// Its default address, as text, is another program's.
+    InUse(String),
+}
+
 /// Binds that listener, if enabled. A default port that is in use is not an error.
-pub(super) async fn evm(
-    config: &Config,
-    routes: &Routes,
-) -> Result<Option<EvmListener>, StartError> {
-    let Some(port) = config.settings.evm_port else { return Ok(None) };
+pub(super) async fn evm(config: &Config, routes: &Routes) -> Result<EvmPort, StartError> {
+    let Some(port) = config.settings.evm_port else { return Ok(EvmPort::Off) };
     let path = format!("/ext/bc/{}{EVM_RPC}", config.network.c_chain().id);
-    let Some(routes) = routes.rooted_at(&path) else { return Ok(None) };
+    let Some(routes) = routes.rooted_at(&path) else { return Ok(EvmPort::Off) };
     match bind(config, port).await {
-        Ok((listener, addr)) => Ok(Some(EvmListener { listener, addr, routes })),
+        Ok((listener, addr)) => {
+            Ok(EvmPort::Bound(Box::new(EvmListener { listener, addr, routes })))
+        }
         Err(error) if config.is_evm_port_set() => Err(fault(config, port, "evm-port", error)),
         Err(error) => {
             let address = display_address(host(config), port);
             tracing::warn!(
                 "no JSON-RPC of the C-Chain at {address}: {error}; choose another --evm-port (0 picks one)"
             );
-            Ok(None)
+            Ok(EvmPort::InUse(address))
         }
     }
 }
@@ -79,11 +102,9 @@ fn host(config: &Config) -> &str {
 }
 
 async fn bind(config: &Config, port: u16) -> io::Result<(TcpListener, SocketAddr)> {
-    let listener = match TcpListener::bind((host(config), port)).await {
+    let listener = match listen(host(config), port).await {
         // A machine without IPv6.
-        Err(_) if config.settings.http_host.is_empty() => {
-            TcpListener::bind(("0.0.0.0", port)).await
-        }
+        Err(_) if config.settings.http_host.is_empty() => listen("0.0.0.0", port).await,
         result => result,
     }?;
     let addr = listener.local_addr()?;

@@ -42,6 +42,17 @@ pub enum ParameterError {
         /// The parameter that differs.
         name: String,
     },
+    /// The blocks of an import are of a development network that began otherwise.
+    #[error(
+        "the data folder has a development network that began {found}, the blocks are of one that began {wanted}: \
+         choose another --data-dir"
+    )]
+    Beginning {
+        /// The folder's beginning.
+        found: String,
+        /// That of the blocks.
+        wanted: String,
+    },
     /// The folder has another fixture.
     #[error(
         "the data folder was made with {found}, this start has fixture {wanted}: start with the same file, or choose \
@@ -229,6 +240,7 @@ fn refusal(
     let is_c = chain.id == network.c_chain().id;
     let hint = match name {
         "chain-id" if is_c => " (--chain-id)",
+        "gas-limit" if is_c && network.dev_accounts.is_some() => " (--gas-limit, --real-fees)",
         "gas-limit" if is_c => " (--gas-limit)",
         "min-base-fee" if is_c && network.dev_accounts.is_some() => " (--base-fee, --real-fees)",
         "target-gas" | "min-base-fee" | "block-gas-cost-step" if is_c => {

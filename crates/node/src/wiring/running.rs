@@ -20,25 +20,28 @@ use super::engine::EngineThread;
 use crate::activity::{Activity, Sources};
 use crate::backup::Backups;
 use crate::block_log::BlockLogTask;
-use crate::chains::Chain;
+use crate::chains::{Chain, Development};
 use crate::config::{Config, ConfigError};
 use crate::journal;
-use crate::logging::LogLevels;
+use crate::logging::{LogLevels, OpenLogFiles};
 
 /// A running node. Dropping it without [`RunningNode::stop`] ends its parts without waiting for them.
 #[derive(Debug)]
 pub struct RunningNode {
     pub(super) http_addr: SocketAddr,
     pub(super) evm_addr: Option<SocketAddr>,
+    pub(super) evm_in_use: Option<String>,
     pub(super) tls: Option<Tls>,
     pub(super) node_id: NodeId,
     pub(super) ready_after: Duration,
     pub(super) logs: LogLevels,
+    pub(super) log_files: OpenLogFiles,
     pub(super) routes: Arc<Routes>,
     pub(super) failed_calls: FailedCalls,
     pub(super) clock: Arc<dyn Clock>,
     pub(super) chains: Vec<Chain>,
     pub(super) machine: Arc<Machine>,
+    pub(super) development: Option<Development>,
     pub(super) stop: ShutdownTrigger,
     pub(super) tasks: Vec<JoinHandle<()>>,
     pub(super) engine: EngineThread,
@@ -60,6 +63,11 @@ impl RunningNode {
     /// The bound address of the listener with the C-Chain's JSON-RPC at `/`, if there is one.
     pub fn evm_addr(&self) -> Option<SocketAddr> {
         self.evm_addr
+    }
+
+    /// The default address of that listener, if another program has it.
+    pub fn evm_in_use(&self) -> Option<&str> {
+        self.evm_in_use.as_deref()
     }
 
     /// The scheme of its addresses: `http`, or `https` with TLS.
@@ -120,6 +128,11 @@ impl RunningNode {
         Activity::spawn(sources, out)
     }
 
+    /// Opens the log files anew at their next lines, for a program that has renamed them.
+    pub fn reopen_logs(&self) {
+        self.log_files.reopen();
+    }
+
     /// Reads the log levels from the configuration file again and sets them. The log says whether they were.
     pub fn reload_log_levels(&self) -> Result<(), ConfigError> {
         let log = self.config.reload_log().inspect_err(|error| {
@@ -157,18 +170,25 @@ impl RunningNode {
         let begun = Instant::now();
         tracing::info!("stopping");
         let Self { stop, tasks, mut engine, block_log, maintenance, backups, .. } = self;
-        let Self { chains, store, folder, config, .. } = self;
+        let Self { chains, store, folder, config, development, .. } = self;
         if let Some(path) = &config.settings.ready_file {
             // The file may not exist.
             let _gone = std::fs::remove_file(path);
         }
         stop.trigger();
+        // Requests that wait for blocks get their replies before their connections are closed.
+        for chain in &chains {
+            if let Some(waits) = &chain.vm().context().block_waits {
+                waits.stop();
+            }
+        }
         backups.stop().await;
         for task in tasks {
             if let Err(error) = task.await {
                 tracing::error!(%error, "a task of the node failed");
             }
         }
+        let dumped = dump_state(&config, development).await;
         store.writer.stop_waiting().await;
         let engine = without_refusal(engine.stop().await);
         block_log.stop().await;
@@ -187,7 +207,26 @@ impl RunningNode {
         let ms = u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX);
         tracing::info!(ms, "stopped");
         engine?;
-        Ok(written?)
+        written?;
+        dumped
+    }
+}
+
+/// Checks that the C-Chain's state can be written when the node stops, if it is to be.
+pub(super) fn check_dump_file(config: &Config) -> Result<(), StartError> {
+    let Some(path) = config.state_to_dump() else { return Ok(()) };
+    esker_evm_rpc::check_dump_file(path).map_err(|error| StartError::State { doing: "dump", error })
+}
+
+/// Writes the C-Chain's state to its file, if it has one.
+async fn dump_state(config: &Config, development: Option<Development>) -> Result<(), StartError> {
+    let node = development.and_then(|shared| shared.node());
+    let Some((path, node)) = config.state_to_dump().map(ToOwned::to_owned).zip(node) else {
+        return Ok(());
+    };
+    match tokio::task::spawn_blocking(move || node.dump_file(&path)).await {
+        Ok(dumped) => dumped.map_err(|error| StartError::State { doing: "dump", error }),
+        Err(panicked) => std::panic::resume_unwind(panicked.into_panic()),
     }
 }
 

@@ -1,6 +1,5 @@
 //! Joining from a state snapshot, before the chains are opened (docs/followers.md, "Joining from a snapshot").
 
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use esker_chain::snapshot::{
@@ -10,20 +9,17 @@ use esker_chain::snapshot::{
 use esker_chain::tables::POSITION;
 use esker_chain::{ChainError, Shutdown};
 use esker_follow::snapshot::{JoinStatusCell, Joined, SnapshotJoin, SnapshotSource};
-use esker_follow::{EskerSource, FollowedValidators, FollowerConfig};
-use esker_http::{HttpConfig, HttpState, Routes, serve};
-use esker_primitives::{BlockId, NodeId};
+use esker_follow::{EskerSource, FollowedValidators};
+use esker_primitives::BlockId;
 use esker_shared_memory::{ELEMENTS_TAG, ROW_KEY_LEN, restore_row};
 use esker_storage::{KvRead, Scope, Store, WriteSet};
-use tokio::net::TcpListener;
 
 use super::StartError;
 use super::chains::PreparedChains;
+use super::early::EarlyServer;
 use super::parameters::genesis_bundle;
-use crate::api;
 use crate::config::Config;
 use crate::environment::Environment;
-use crate::metrics::Metrics;
 use crate::validator_changes::KnownValidators;
 
 /// Most bytes of an element with its traits.
@@ -88,27 +84,16 @@ pub(super) fn is_wanted(config: &Config, store: &Store) -> Result<bool, ChainErr
     }
 }
 
-/// What answers while the node joins.
-pub(super) struct JoinServer {
-    pub(super) http: HttpConfig,
-    pub(super) tls: Option<esker_http::Tls>,
-    pub(super) node_id: NodeId,
-    /// The folder of the store.
-    pub(super) folder: PathBuf,
-    pub(super) metrics: Arc<Metrics>,
-}
-
-/// Takes a snapshot into the store of these chains. Meanwhile `/ext/health` and `/ext/status` answer on the listener.
+/// Takes a snapshot into the store of these chains. Meanwhile the server answers.
 pub(super) async fn join(
     config: &Config,
     (prepared, store): (&PreparedChains, &Store),
     environment: &Environment,
-    (listener, server): (&mut TcpListener, JoinServer),
+    server: &mut EarlyServer,
     stop: Shutdown,
 ) -> Result<(), StartError> {
     let vms = prepared.vms();
     let (network, genesis) = (&config.network, genesis_bundle(&config.network));
-    let of_health = (store.clone(), server.folder);
     let of_target = store.clone();
     let target = tokio::task::spawn_blocking(move || {
         SnapshotTarget::new(&vms, Box::new(SharedMemoryPart), of_target, &genesis)
@@ -130,45 +115,16 @@ pub(super) async fn join(
     let status = JoinStatusCell::default();
     let join = SnapshotJoin::new(
         config.sources().into_iter().map(source).collect(),
-        FollowerConfig::default(),
+        config.follower(),
         Arc::clone(&environment.clock),
         status.clone(),
     );
 
-    let routes = Arc::new(Routes::new(server.metrics.clone()));
-    let deps = api::JoiningDeps {
-        network: (network.name.clone(), network.id),
-        node_id: server.node_id.to_string(),
-        status,
-        store: of_health,
-        clock: Arc::clone(&environment.clock),
-        metrics: Arc::clone(&server.metrics),
-    };
-    api::install_joining(deps, &routes)?;
-    let state = HttpState::new(server.http, routes, &server.node_id, server.metrics);
-    let (ended, mut has_ended) = Shutdown::new();
-    let second = duplicate(listener)?;
-    if let Ok(http) = listener.local_addr() {
-        tracing::info!(%http, "answering while joining: /ext/health, /ext/status");
-    }
-    let serving =
-        serve(vec![second], server.tls, Arc::new(state), async move { has_ended.wait().await });
-    let serving = tokio::spawn(serving);
-    let joined = join.run(&target, stop).await;
-    ended.trigger();
-    if let Err(error) = serving.await {
-        tracing::error!(%error, "a task of the node failed");
-    }
+    let joining = join.run(&target, stop);
+    let serving = server.serve_while(config, "joining", Arc::new(status), joining);
+    let joined = Box::pin(serving).await?;
     match joined? {
         Joined::Snapshot(_) | Joined::FromBeginning(_) => Ok(()),
         Joined::Stopped => Err(StartError::Stopped),
     }
-}
-
-/// The same listener once more: connections that come between its two users wait.
-fn duplicate(listener: &mut TcpListener) -> Result<TcpListener, StartError> {
-    use std::os::fd::AsFd as _;
-    let failed = |error| StartError::Thread(error);
-    let second = listener.as_fd().try_clone_to_owned().map_err(failed)?;
-    TcpListener::from_std(std::net::TcpListener::from(second)).map_err(failed)
 }

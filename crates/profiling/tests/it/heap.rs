@@ -1,5 +1,6 @@
 //! Heap profiles.
 
+use esker_primitives::thread_memory;
 use esker_profiling::heap::{self, RATE};
 
 use crate::read;
@@ -46,6 +47,24 @@ fn what_is_held_and_what_was_freed() {
     );
     let live = read::sum(&heap::profile(), "grow_one_block", "inuse_space");
     assert!(live >= i64::try_from(grown.len()).unwrap(), "{live}");
+}
+
+#[test]
+fn a_thread_knows_what_it_holds() {
+    let before = thread_memory::held();
+    let grown = |bytes: usize| usize::try_from(thread_memory::held() - before).unwrap() / bytes;
+    let mut block = vec![1_u8; 4 * RATE];
+    assert_eq!(grown(RATE), 4);
+    // Also where a sample moves.
+    block.resize(8 * RATE, 2);
+    block.shrink_to_fit();
+    assert_eq!(grown(RATE), 8);
+    let given = vec![0_u8; 4 * RATE];
+    assert_eq!(grown(RATE), 12);
+    std::thread::spawn(move || drop(given)).join().unwrap();
+    assert_eq!(grown(RATE), 12, "the other thread has freed it");
+    drop(block);
+    assert_eq!(grown(RATE), 4);
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use esker_primitives::excerpt;
 use schemars::JsonSchema;
 
-use super::ArgumentError;
+use super::{ArgumentError, check_memory};
 use esker_go_json::{Document, Kind};
 
 /// A type that an argument decodes into.
@@ -50,6 +50,10 @@ impl<T: Argument> Argument for Vec<T> {
                 let mut deferred = None;
                 let mut list = Self::new();
                 for element in value.elements() {
+                    // A list that is full doubles, and is there twice meanwhile.
+                    let is_full = list.len() == list.capacity();
+                    let grows = if is_full { 2 * list.len() * size_of::<T>() } else { 0 };
+                    check_memory(grows)?;
                     match T::decode(element) {
                         Ok(element) => list.push(element),
                         Err(error) if error.is_deferred() => {
@@ -150,5 +154,30 @@ impl Argument for f64 {
             field: None,
             deferred: true,
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use esker_primitives::thread_memory;
+
+    use super::*;
+
+    #[test]
+    fn a_list_ends_before_it_takes_too_much() {
+        let text = format!("[{}]", vec!["1"; 1000].join(","));
+        let list = Document::first(text.as_bytes()).unwrap();
+        let (decoded, is_exceeded) = thread_memory::limited(64 * 1024, || Vec::<u64>::decode(list));
+        assert!(decoded.is_ok_and(|list| list.len() == 1000) && !is_exceeded);
+        // It would double from 512 elements.
+        let (decoded, is_exceeded) = thread_memory::limited(8191, || Vec::<u64>::decode(list));
+        assert_eq!(decoded, Err(ArgumentError::text("the arguments take too much memory")));
+        assert!(is_exceeded);
+        let text = format!("[{}]", vec!["null"; 1000].join(","));
+        let list = Document::first(text.as_bytes()).unwrap();
+        let decode = || list.decode::<Vec<Option<u64>>>();
+        assert!(thread_memory::limited(64 * 1024, decode).0.is_ok());
+        let (decoded, is_exceeded) = thread_memory::limited(8191, decode);
+        assert!(decoded.is_err() && is_exceeded);
     }
 }

@@ -2,6 +2,8 @@
 
 use std::{borrow::Cow, fmt};
 
+use esker_primitives::thread_memory;
+
 /// Why an argument does not decode; its text is Go's.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ArgumentError {
@@ -109,3 +111,15 @@ impl fmt::Display for ArgumentError {
 }
 
 impl std::error::Error for ArgumentError {}
+
+/// To be called by a decoder for each part of an argument that may have many: `bytes` is what it is about to take at
+/// once, such as a list that grows.
+///
+/// # Errors
+/// What is decoded takes more memory than there is for it. The call is decoded again when there is more.
+pub fn check_memory(bytes: usize) -> Result<(), ArgumentError> {
+    match thread_memory::is_exceeded_by(bytes) {
+        false => Ok(()),
+        true => Err(ArgumentError::text("the arguments take too much memory")),
+    }
+}

@@ -4,7 +4,7 @@ use super::Argument;
 use esker_go_json::Document;
 
 use crate::discover::{Positional, Schemas};
-use crate::{Params, ParamsError};
+use crate::params::{Params, ParamsError};
 
 /// All arguments of a method: `()` for none, otherwise a tuple of [`Argument`]s.
 pub trait FromParams: Sized {

@@ -26,6 +26,6 @@ mod fields;
 mod list;
 
 pub use argument::Argument;
-pub use error::{ArgumentError, FieldPath};
+pub use error::{ArgumentError, FieldPath, check_memory};
 pub use fields::{Slot, decode_struct};
 pub use list::FromParams;

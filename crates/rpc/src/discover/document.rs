@@ -4,8 +4,7 @@ use serde_json::{Map, Value, json};
 
 use super::signature::Parameter;
 use super::{Arguments, DISCOVER, EndpointInfo, NAMESPACE, Schemas, SubscriptionMethods};
-use crate::Service;
-use crate::service::{Method, MethodInfo};
+use crate::service::{Method, MethodInfo, Service};
 
 /// The version of OpenRPC.
 const OPENRPC: &str = "1.3.2";

@@ -20,7 +20,9 @@ pub use self::schemas::Schemas;
 pub use self::signature::Positional;
 pub(crate) use self::signature::{Arguments, Signature};
 pub use self::subscriptions::{SubscriptionKind, SubscriptionMethods};
-use crate::{MethodTable, NoArgs, Service};
+use crate::params::NoArgs;
+use crate::service::Service;
+use crate::table::MethodTable;
 
 /// The namespace of methods about methods.
 pub(crate) const NAMESPACE: &str = "rpc";

@@ -31,7 +31,11 @@ use esker_primitives::excerpt;
 use self::envelope::Envelope;
 pub use self::reply::{DeprecationNote, ObjectReply};
 pub use self::socket::{ObjectSocket, called, is_error};
-use crate::{CallContext, CallError, Caller, Method, Params, ParamsError, RpcError, Service, cost};
+use crate::context::{CallContext, Caller};
+use crate::cost;
+use crate::error::RpcError;
+use crate::params::{Params, ParamsError};
+use crate::service::{CallError, Method, Service};
 
 /// The text for arguments that do not fit, whatever is wrong with them.
 pub const INVALID_ARGUMENT: &str = "couldn't unmarshal an argument. Ensure arguments are valid and \
@@ -140,7 +144,7 @@ fn shown(error: CallError) -> RpcError {
     match error {
         CallError::Params(_) => RpcError::new(INVALID_ARGUMENT),
         CallError::Handler(error) => error,
-        CallError::Panicked | CallError::Busy | CallError::Memory(_) => {
+        CallError::Panicked | CallError::Busy | CallError::Memory(_) | CallError::CallMemory(_) => {
             RpcError::new(error.to_string())
         }
     }

@@ -4,7 +4,8 @@ use std::borrow::Cow;
 
 use esker_primitives::go;
 
-use crate::{Lookup, Method, RpcError, Service};
+use crate::error::RpcError;
+use crate::service::{Lookup, Method, Service};
 
 /// Finds the method that `name` stands for; otherwise the reference's error.
 pub(super) fn find<'a>(service: &'a Service, name: &str) -> Result<&'a Method, RpcError> {

@@ -1,7 +1,7 @@
 //! Answers as the HTTP layer sends them.
 
 use super::envelope::write_or_null;
-use crate::RpcError;
+use crate::error::RpcError;
 use crate::work::{RateExceeded, ReplyBytes};
 use esker_go_json::Document;
 

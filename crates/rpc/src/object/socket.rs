@@ -7,8 +7,9 @@ use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 
 use super::handle;
+use crate::context::Caller;
+use crate::service::{Lookup, Service};
 use crate::socket::{SocketAnswer, SocketDialect, SocketSession};
-use crate::{Caller, Lookup, Service};
 
 /// How an error begins.
 const ERROR: &[u8] = br#"{"jsonrpc":"2.0","error""#;

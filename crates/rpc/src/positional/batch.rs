@@ -1,5 +1,7 @@
 //! Batches: calls answered one after the other, in the order of the request.
 
+use std::borrow::Cow;
+
 use esker_go_json::Document;
 use std::fmt;
 use std::sync::Arc;
@@ -17,10 +19,10 @@ use super::{
     part_queue::{MIN_PENDING, PartQueue},
     reply,
 };
-use crate::{
-    Caller, RpcError, cost,
-    work::{Client, ReplyBytes},
-};
+use crate::context::Caller;
+use crate::cost;
+use crate::error::RpcError;
+use crate::work::{Client, ReplyBytes};
 
 /// How long a batch works before other connections come in between. Quick calls are answered in place, and to pause
 /// after each costs as much as the call.
@@ -110,8 +112,13 @@ pub(super) async fn answer(calls: &Calls<'_>, list: Document<'_>, parts: &PartQu
     }
     let (mut total_bytes, mut is_first) = (0, true);
     let mut stretch_began = Instant::now();
+    let mut last_method = Cow::Borrowed("");
     while let Some(message) = messages.next() {
         let kind = message.kind();
+        if message.method != last_method {
+            calls.delays_over().await;
+            last_method = message.method.clone();
+        }
         // The next call starts only when the client has taken enough of the earlier replies.
         parts.room().await;
         match calls.run(&message).await.0 {
@@ -148,6 +155,7 @@ pub(super) async fn answer(calls: &Calls<'_>, list: Document<'_>, parts: &PartQu
             stretch_began = Instant::now();
         }
     }
+    calls.delays_over().await;
     replies.finish(false);
     false
 }

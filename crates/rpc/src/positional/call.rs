@@ -8,9 +8,12 @@ use super::{
     message::{Message, MessageKind},
     reply, subscriptions,
 };
+use crate::context::{CallContext, Caller};
+use crate::cost;
 use crate::discover::DISCOVER;
+use crate::error::RpcError;
+use crate::service::{Lookup, Method};
 use crate::work::{Client, RateExceeded, ReplyBytes};
-use crate::{CallContext, Caller, Lookup, Method, RpcError, cost};
 
 /// What the calls of one message or batch share.
 pub(super) struct Calls<'a> {
@@ -59,6 +62,18 @@ impl<'a> Calls<'a> {
     ) -> Self {
         let deadline = Instant::now().checked_add(server.limits.call_timeout);
         Self { server, subscriber, context: CallContext::of(caller), deadline }
+    }
+
+    /// The same for the messages of a batch.
+    pub(super) fn in_batch(self) -> Self {
+        Self { context: self.context.in_batch(), ..self }
+    }
+
+    /// Waits for what calls of the batch wait for together.
+    pub(super) async fn delays_over(&self) {
+        if let Some(delays) = self.context.shared_delays() {
+            delays.over().await;
+        }
     }
 
     /// The connection that the calls came over, if it is known.

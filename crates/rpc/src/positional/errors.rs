@@ -3,8 +3,10 @@
 use esker_primitives::excerpt;
 
 use super::message::NotAList;
-use crate::work::MemoryError;
-use crate::{CallError, ParamsError, RpcError};
+use crate::error::RpcError;
+use crate::params::ParamsError;
+use crate::service::CallError;
+use crate::work::{CallMemoryError, MemoryError};
 
 /// The reference's error for a method that is not served.
 pub(super) fn not_found(name: &str) -> RpcError {
@@ -47,7 +49,9 @@ pub(super) fn to_rpc_error(error: CallError) -> RpcError {
         CallError::Handler(error) => error,
         CallError::Panicked => RpcError::with_code(RpcError::INTERNAL, error.to_string()),
         CallError::Memory(MemoryError::TooLarge) => too_large(),
-        CallError::Memory(MemoryError::Full) | CallError::Busy => {
+        CallError::Memory(MemoryError::Full)
+        | CallError::Busy
+        | CallError::CallMemory(CallMemoryError::TooLarge(_) | CallMemoryError::Full { .. }) => {
             RpcError::with_code(RpcError::LIMIT_EXCEEDED, error.to_string())
         }
     }

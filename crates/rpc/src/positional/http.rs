@@ -2,7 +2,7 @@
 //! of an answer.
 
 use super::{Answer, Server};
-use crate::Caller;
+use crate::context::Caller;
 
 const JSON: &str = "application/json";
 const TEXT: &str = "text/plain; charset=utf-8";

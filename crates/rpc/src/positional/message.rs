@@ -3,7 +3,8 @@
 use esker_go_json::{Document, Kind, Name, SyntaxError};
 use std::borrow::Cow;
 
-use crate::{Params, args::ArgumentError};
+use crate::args::ArgumentError;
+use crate::params::Params;
 
 /// What a body holds.
 pub(super) enum Incoming<'a> {

@@ -54,10 +54,13 @@ use self::{
     part_queue::PartQueue,
     session::{Joined, NoNotifications, SubscriptionRecorder},
 };
+use crate::context::Caller;
+use crate::cost;
 use crate::discover::{EndpointInfo, SubscriptionMethods};
+use crate::error::RpcError;
+use crate::service::Service;
 pub use crate::socket::Overrun;
 use crate::work::{RateExceeded, ReplyBytes};
-use crate::{Caller, RpcError, Service, cost};
 
 /// Messages in one batch, unless configured otherwise.
 pub const DEFAULT_BATCH_ITEMS: usize = 1000;
@@ -225,7 +228,7 @@ impl Server {
             Incoming::Single(message) => single(&calls, &message).await,
             Incoming::Batch(list) => {
                 let parts = PartQueue::new(usize::MAX);
-                let failed = batch::answer(&calls, list, &parts).await;
+                let failed = batch::answer(&calls.in_batch(), list, &parts).await;
                 let body = parts.take(true).unwrap_or_default();
                 let rest = std::iter::from_fn(|| parts.take(true)).collect();
                 Answer { body, rest, method: None, failed, retry_after_s: parts.retry_after_s() }
@@ -250,7 +253,7 @@ impl Server {
     async fn answer_into(&self, body: &[u8], caller: &Caller, parts: &PartQueue) -> bool {
         match message::read(body) {
             Incoming::Batch(list) => {
-                let calls = Calls::new(self, None, caller);
+                let calls = Calls::new(self, None, caller).in_batch();
                 batch::answer(&calls, list, parts).await
             }
             // Not a complete batch, so the answer is small.

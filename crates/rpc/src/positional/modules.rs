@@ -2,7 +2,8 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use crate::{MethodTable, Service};
+use crate::service::Service;
+use crate::table::MethodTable;
 
 /// The version of every namespace there ever was.
 const VERSION: &str = "1.0";

@@ -1,6 +1,6 @@
 //! Replies, without what surrounds or ends them.
 
-use crate::RpcError;
+use crate::error::RpcError;
 use esker_go_json::Document;
 
 /// The start of a reply with a result, which is to be appended, and then [`END`].

@@ -8,9 +8,11 @@ use bytes::Bytes;
 use esker_primitives::sync::Mutex;
 
 use super::Subscriber;
+use crate::context::Caller;
 use crate::discover::SubscriptionMethods;
+use crate::error::RpcError;
+use crate::params::Params;
 use crate::socket::Overrun;
-use crate::{Caller, Params, RpcError};
 
 /// Lets the connections of a server be notified.
 pub trait Notifier: fmt::Debug + Send + Sync + 'static {

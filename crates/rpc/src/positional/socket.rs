@@ -8,8 +8,9 @@ use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 
 use super::{Answer, MethodName, Notification, Server, Session};
+use crate::context::Caller;
+use crate::service::Service;
 use crate::socket::{Overrun, SocketAnswer, SocketDialect, SocketSession};
-use crate::{Caller, Service};
 
 impl SocketDialect for Server {
     fn service(&self) -> &Service {

@@ -5,7 +5,10 @@ use super::{
     errors::{invalid_params, not_a_list},
     message::{Message, NotAList},
 };
-use crate::{Caller, Params, RpcError, args::FromParams};
+use crate::args::FromParams;
+use crate::context::Caller;
+use crate::error::RpcError;
+use crate::params::Params;
 use esker_go_json::{Document, Kind};
 
 /// Keeps the subscriptions of a connection that can be notified.

@@ -6,12 +6,16 @@ use schemars::JsonSchema;
 use serde::{Serialize, de::DeserializeOwned};
 
 use super::MethodTable;
+use super::arguments::Arguments;
 use super::rows::{at_once, at_once_with, listed, named, ran_twice, write_list};
+use crate::address::ClientAddress;
 use crate::args::FromParams;
+use crate::context::CallContext;
 use crate::discover::Signature;
-use crate::result_writer::WrittenResult;
+use crate::error::RpcError;
+use crate::reply_after::ReplyAfter;
+use crate::result_writer::ResultWriter;
 use crate::service::{Blocking, Step};
-use crate::{CallContext, ClientAddress, ReplyAfter, ResultWriter, RpcError};
 
 /// A larger reply, in bytes, is not serialised on the task that serves the connection, if its size is known before.
 const LARGE_REPLY: usize = 64 * 1024;
@@ -71,7 +75,7 @@ impl<S: Send + Sync + 'static> MethodTable<S> {
         R: Serialize + JsonSchema + 'static,
         F: Fn(&S, P) -> Result<ReplyAfter<R>, RpcError> + Send + Sync + 'static,
     {
-        self.add_blocking(name, named(), handler)
+        self.add_blocking(name, named(), move |service, arguments, _| handler(service, arguments))
     }
 
     /// As [`MethodTable::on_blocking`], for handlers that check whether to go on ([`CallContext::is_cancelled`]). A
@@ -79,7 +83,7 @@ impl<S: Send + Sync + 'static> MethodTable<S> {
     #[must_use]
     pub fn on_blocking_with<P, R, F>(self, name: &'static str, handler: F) -> Self
     where
-        P: DeserializeOwned + JsonSchema + Clone + Send + 'static,
+        P: DeserializeOwned + JsonSchema + Send + 'static,
         R: Serialize + JsonSchema + 'static,
         F: Fn(&S, P, &CallContext) -> Result<R, RpcError> + Send + Sync + 'static,
     {
@@ -121,7 +125,7 @@ impl<S: Send + Sync + 'static> MethodTable<S> {
                 let mut work = Some((reply, out));
                 let work = move |_: &CallContext| {
                     let (reply, out) = work.take().ok_or_else(ran_twice)?;
-                    write_list(&reply, out).map(WrittenResult::from)
+                    Ok(write_list(&reply, out)?.into())
                 };
                 Ok(Step::Blocking(Blocking { can_restart: false, work: Box::new(work) }))
             })
@@ -164,13 +168,14 @@ impl<S: Send + Sync + 'static> MethodTable<S> {
         self.add_blocking(name, listed(), at_once(handler))
     }
 
-    /// As [`MethodTable::on_list_blocking`], for replies that wait for something after the handler has returned.
+    /// As [`MethodTable::on_list_blocking`], for replies that wait for something after the handler has returned. The wait may
+    /// hold the service.
     #[must_use]
     pub fn on_list_blocking_then<P, R, F>(self, name: &'static str, handler: F) -> Self
     where
         P: FromParams + Send + 'static,
         R: Serialize + JsonSchema + 'static,
-        F: Fn(&S, P) -> Result<ReplyAfter<R>, RpcError> + Send + Sync + 'static,
+        F: Fn(&Arc<S>, P, &CallContext) -> Result<ReplyAfter<R>, RpcError> + Send + Sync + 'static,
     {
         self.add_blocking(name, listed(), handler)
     }
@@ -180,20 +185,21 @@ impl<S: Send + Sync + 'static> MethodTable<S> {
     #[must_use]
     pub fn on_list_blocking_with<P, R, F>(self, name: &'static str, handler: F) -> Self
     where
-        P: FromParams + Clone + Send + 'static,
+        P: FromParams + Send + 'static,
         R: Serialize + JsonSchema + 'static,
         F: Fn(&S, P, &CallContext) -> Result<R, RpcError> + Send + Sync + 'static,
     {
         self.add_restartable(name, listed(), |_, _| None, at_once_with(handler))
     }
 
-    /// As [`MethodTable::on_list_blocking_with`], for replies that wait for something after the handler has returned.
+    /// As [`MethodTable::on_list_blocking_with`], for replies that wait for something after the handler has returned. The wait
+    /// may hold the service.
     #[must_use]
     pub fn on_list_blocking_with_then<P, R, F>(self, name: &'static str, handler: F) -> Self
     where
-        P: FromParams + Clone + Send + 'static,
+        P: FromParams + Send + 'static,
         R: Serialize + JsonSchema + 'static,
-        F: Fn(&S, P, &CallContext) -> Result<ReplyAfter<R>, RpcError> + Send + Sync + 'static,
+        F: Fn(&Arc<S>, P, &CallContext) -> Result<ReplyAfter<R>, RpcError> + Send + Sync + 'static,
     {
         self.add_restartable(name, listed(), |_, _| None, handler)
     }
@@ -203,7 +209,7 @@ impl<S: Send + Sync + 'static> MethodTable<S> {
     #[must_use]
     pub fn on_list_written<P, F>(self, name: &'static str, handler: F) -> Self
     where
-        P: FromParams + Clone + Send + 'static,
+        P: FromParams + Send + 'static,
         F: Fn(&S, P, &CallContext, &mut ResultWriter) -> Result<(), RpcError>
             + Send
             + Sync
@@ -211,12 +217,12 @@ impl<S: Send + Sync + 'static> MethodTable<S> {
     {
         self.add_row(name, Signature::listed::<P, serde_json::Value>(), move |service| {
             let handler = Arc::new(handler);
-            Box::new(move |params, _, out| {
-                let arguments = P::from_params(params)?;
+            Box::new(move |params, context, out| {
+                let mut arguments = Arguments::new(params, context, P::from_params)?;
                 let (service, handler) = (Arc::clone(&service), Arc::clone(&handler));
                 let work = move |context: &CallContext| {
                     let mut writer = ResultWriter::new(out.clone(), context);
-                    handler(&service, arguments.clone(), context, &mut writer)?;
+                    handler(&service, arguments.take()?, context, &mut writer)?;
                     Ok(writer.finish())
                 };
                 Ok(Step::Blocking(Blocking { can_restart: true, work: Box::new(work) }))
@@ -230,7 +236,7 @@ impl<S: Send + Sync + 'static> MethodTable<S> {
     #[must_use]
     pub fn on_list_try_first<P, R, T, F>(self, name: &'static str, try_first: T, handler: F) -> Self
     where
-        P: FromParams + Clone + Send + 'static,
+        P: FromParams + Send + 'static,
         R: Serialize + JsonSchema + 'static,
         T: Fn(&S, &P) -> Option<Result<R, RpcError>> + Send + Sync + 'static,
         F: Fn(&S, P, &CallContext) -> Result<R, RpcError> + Send + Sync + 'static,
@@ -291,7 +297,7 @@ impl<S: Send + Sync + 'static> MethodTable<S> {
         handler: F,
     ) -> Self
     where
-        P: DeserializeOwned + JsonSchema + Clone + Send + 'static,
+        P: DeserializeOwned + JsonSchema + Send + 'static,
         R: Serialize + JsonSchema + 'static,
         F: Fn(&S, P, &CallContext) -> Result<R, RpcError> + Send + Sync + 'static,
     {

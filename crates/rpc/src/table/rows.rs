@@ -5,12 +5,18 @@ use std::{future::Future, sync::Arc};
 use schemars::JsonSchema;
 use serde::{Serialize, de::DeserializeOwned};
 
+use super::arguments::Arguments;
 use super::{MethodTable, Row};
+use crate::address::ClientAddress;
 use crate::args::FromParams;
+use crate::context::CallContext;
+use crate::cost;
 use crate::discover::Signature;
+use crate::error::RpcError;
+use crate::params::{Params, ParamsError};
+use crate::reply_after::ReplyAfter;
 use crate::result_writer::WrittenResult;
 use crate::service::{Blocking, ErasedHandler, LanePolicy, Outcome, Step};
-use crate::{CallContext, ClientAddress, Params, ParamsError, ReplyAfter, RpcError, cost};
 
 /// Decodes the arguments of a dialect.
 pub(super) type Read<P> = fn(Params<'_>) -> Result<P, ParamsError>;
@@ -76,17 +82,19 @@ impl<S: Send + Sync + 'static> MethodTable<S> {
     where
         P: Send + 'static,
         R: 'static,
-        F: Fn(&S, P) -> Result<ReplyAfter<R>, RpcError> + Send + Sync + 'static,
+        F: Fn(&Arc<S>, P, &CallContext) -> Result<ReplyAfter<R>, RpcError> + Send + Sync + 'static,
     {
         let Form { read, write, signature } = form;
         self.add_row(name, signature, move |service| {
             let handler = Arc::new(handler);
-            Box::new(move |params, _, out| {
+            Box::new(move |params, context, out| {
                 let (service, handler) = (Arc::clone(&service), Arc::clone(&handler));
-                let mut work = Some((read(params)?, out));
-                let work = move |_: &CallContext| {
-                    let (arguments, out) = work.take().ok_or_else(ran_twice)?;
-                    let ReplyAfter { reply, wait } = handler(&service, arguments)?;
+                let mut arguments = Arguments::new(params, context, read)?;
+                let mut out = Some(out);
+                let work = move |context: &CallContext| {
+                    let arguments = arguments.take()?;
+                    let out = out.take().ok_or_else(ran_twice)?;
+                    let ReplyAfter { reply, wait } = handler(&service, arguments, context)?;
                     Ok(WrittenResult { wait, ..write(&reply, out)?.into() })
                 };
                 let work = Box::new(work);
@@ -104,22 +112,24 @@ impl<S: Send + Sync + 'static> MethodTable<S> {
         handler: F,
     ) -> Self
     where
-        P: Clone + Send + 'static,
+        P: Send + 'static,
         R: 'static,
         T: Fn(&S, &P) -> Option<Result<R, RpcError>> + Send + Sync + 'static,
-        F: Fn(&S, P, &CallContext) -> Result<ReplyAfter<R>, RpcError> + Send + Sync + 'static,
+        F: Fn(&Arc<S>, P, &CallContext) -> Result<ReplyAfter<R>, RpcError> + Send + Sync + 'static,
     {
         let Form { read, write, signature } = form;
         self.add_row(name, signature, move |service| {
             let handler = Arc::new(handler);
-            Box::new(move |params, _, out| {
-                let arguments = read(params)?;
-                if let Some(answer) = try_first(&service, &arguments) {
+            Box::new(move |params, context, out| {
+                let mut arguments = Arguments::new(params, context, read)?;
+                if let Some(decoded) = arguments.decoded()
+                    && let Some(answer) = try_first(&service, decoded)
+                {
                     return Ok(Step::Done(answer.and_then(|reply| write(&reply, out))));
                 }
                 let (service, handler) = (Arc::clone(&service), Arc::clone(&handler));
                 let work = move |context: &CallContext| {
-                    let ReplyAfter { reply, wait } = handler(&service, arguments.clone(), context)?;
+                    let ReplyAfter { reply, wait } = handler(&service, arguments.take()?, context)?;
                     Ok(WrittenResult { wait, ..write(&reply, out.clone())?.into() })
                 };
                 Ok(Step::Blocking(Blocking { can_restart: true, work: Box::new(work) }))
@@ -160,14 +170,14 @@ impl<S: Send + Sync + 'static> MethodTable<S> {
 /// A handler whose reply waits for nothing.
 pub(super) fn at_once<S, P, R>(
     handler: impl Fn(&S, P) -> Result<R, RpcError> + Send + Sync + 'static,
-) -> impl Fn(&S, P) -> Result<ReplyAfter<R>, RpcError> + Send + Sync + 'static {
-    move |service, arguments| handler(service, arguments).map(ReplyAfter::from)
+) -> impl Fn(&Arc<S>, P, &CallContext) -> Result<ReplyAfter<R>, RpcError> + Send + Sync + 'static {
+    move |service, arguments, _| handler(service, arguments).map(ReplyAfter::from)
 }
 
 /// As [`at_once`], of a handler with a context.
 pub(super) fn at_once_with<S, P, R>(
     handler: impl Fn(&S, P, &CallContext) -> Result<R, RpcError> + Send + Sync + 'static,
-) -> impl Fn(&S, P, &CallContext) -> Result<ReplyAfter<R>, RpcError> + Send + Sync + 'static {
+) -> impl Fn(&Arc<S>, P, &CallContext) -> Result<ReplyAfter<R>, RpcError> + Send + Sync + 'static {
     move |service, arguments, context| handler(service, arguments, context).map(ReplyAfter::from)
 }
 

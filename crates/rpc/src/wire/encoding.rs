@@ -3,7 +3,7 @@
 use esker_primitives::hexfmt::{self, HexError};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::RpcError;
+use crate::error::RpcError;
 use esker_go_json::{RawText, deserialize_raw};
 
 /// The encoding of bytes in arguments and replies. Names have any letter case; the default is `hex`.

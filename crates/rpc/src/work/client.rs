@@ -12,18 +12,19 @@ use esker_primitives::sync::Mutex;
 use lru::LruCache;
 use tokio::sync::Notify;
 
+use super::call_memory::AddressCalls;
 use super::memory::{ConnectionReplies, MAX_UNREAD, MemoryError, ReplyReservation};
+use super::request_share::AddressRequests;
 use super::usage::{Usage, micros};
+use super::workers::LEVELS;
 use super::{Lane, RateExceeded, Work};
-use crate::ClientAddress;
+use crate::address::ClientAddress;
 
 /// A job is put off by this multiple of its expected time.
 const EXPECTED_FACTOR: u32 = 20;
 /// Expected time of a client's first job.
 const FIRST_EXPECTED: Duration = Duration::from_millis(20);
-/// A job is put off by this fraction of the time that its address has used: many clients may share one.
-const ADDRESS_PART: u32 = 4;
-/// Longest time by which a job is put off for its client, and likewise for its address.
+/// Longest time by which a job is put off.
 const MAX_RANK_DELAY: Duration = Duration::from_secs(4);
 /// Unused addresses are dropped when this many are known.
 const FORGET_FROM: usize = 1024;
@@ -78,7 +79,18 @@ impl Default for Share {
 #[derive(Debug, Default)]
 pub(super) struct Address {
     address: ClientAddress,
-    used: [Usage; 2],
+    turns: Turns,
+    calls: AddressCalls,
+    requests: AddressRequests,
+}
+
+/// The places of an address at each level, for jobs that take turns. Changed under the lock of the queues.
+#[derive(Debug, Default)]
+struct Turns {
+    /// How many it has.
+    places: [AtomicUsize; LEVELS],
+    /// When it last got one: how many jobs of the server had begun. 0: never.
+    last: [AtomicU64; LEVELS],
 }
 
 /// An address behind proxies, with its share.
@@ -178,24 +190,62 @@ impl Client {
         &self.0.account
     }
 
+    /// What the calls of its address take.
+    pub(super) fn calls(&self) -> &AddressCalls {
+        &self.0.address.calls
+    }
+
+    /// What the large requests of its address hold.
+    pub(super) fn requests(&self) -> &AddressRequests {
+        &self.0.address.requests
+    }
+
     pub(super) fn share(&self) -> &Share {
         &self.0.share
     }
 
-    /// How far a job is put off behind others that arrive at the same time: by the recent use of its client and of its
-    /// address, and by its expected time. Each has a limit, so that every job runs at last, however many arrive later.
+    /// Places that the address has at a level.
+    pub(super) fn places(&self, level: usize) -> usize {
+        self.0.address.turns.places[level].load(Ordering::Relaxed)
+    }
+
+    /// When the address last got a place at a level.
+    pub(super) fn last_turn(&self, level: usize) -> u64 {
+        self.0.address.turns.last[level].load(Ordering::Relaxed)
+    }
+
+    /// A job takes a place, as the one of this number.
+    pub(super) fn take_turn(&self, level: usize, turn: u64) {
+        self.take_place(level);
+        self.0.address.turns.last[level].store(turn, Ordering::Relaxed);
+    }
+
+    /// A job takes a place out of turn, since it comes from another level.
+    pub(super) fn take_place(&self, level: usize) {
+        self.0.address.turns.places[level].fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(super) fn leave_place(&self, level: usize) {
+        self.0.address.turns.places[level].fetch_sub(1, Ordering::Relaxed);
+    }
+
+    /// The same for all clients of an address, and for no others at the same time.
+    pub(super) fn address_key(&self) -> usize {
+        Arc::as_ptr(&self.0.address).addr()
+    }
+
+    /// How far a job is put off behind others of its address that arrive at the same time: by the recent use of its client
+    /// and by its expected time, up to a limit, so that every job runs at last, however many arrive later.
     pub(super) fn rank_delay(&self, lane: Lane, period: u64) -> Duration {
         let lane = lane as usize;
         let of_client =
             self.0.share.used[lane].recent(period) + EXPECTED_FACTOR * self.0.share.expected(lane);
-        let of_address = self.0.address.used[lane].recent(period) / ADDRESS_PART;
-        of_client.min(MAX_RANK_DELAY) + of_address.min(MAX_RANK_DELAY)
+        of_client.min(MAX_RANK_DELAY)
     }
 
     /// Counts the time that a job took.
     pub(super) fn add_time(&self, lane: Lane, took: Duration, period: u64) {
         let at = lane as usize;
-        self.0.address.used[at].add(took, period);
         self.0.share.used[at].add(took, period);
         self.0.share.update_expected(at, took);
     }
@@ -327,19 +377,17 @@ mod tests {
     #[test]
     fn heavy_clients_are_put_off_up_to_a_limit() {
         let ms = Duration::from_millis;
-        let addresses = ["127.0.0.1", "127.0.0.2"].map(|text| text.parse::<IpAddr>().unwrap());
         let work = Work::new(WorkConfig::default());
-        let [light, new, heavy] = [(); 3].map(|()| work.client(Some(addresses[0])));
-        let other = work.client(Some(addresses[1]));
+        let [light, new, heavy] = [(); 3].map(|()| work.client(Some([127, 0, 0, 1].into())));
         let rank_delay = |client: &Client, period| client.rank_delay(Lane::Long, period);
         assert_eq!(rank_delay(&new, 0), ms(400), "nothing is known of it");
         (0..20).for_each(|_| light.add_time(Lane::Long, ms(1), 0));
         (0..20).for_each(|_| heavy.add_time(Lane::Long, ms(200), 0));
         let in_order = [&light, &new, &heavy].map(|client| rank_delay(client, 0));
         assert!(in_order.is_sorted(), "{in_order:?}");
-        assert_eq!(rank_delay(&heavy, 0), MAX_RANK_DELAY + ms(4020) / ADDRESS_PART);
-        assert!(rank_delay(&other, 0) < rank_delay(&new, 0), "another address has used nothing");
-        assert_eq!(heavy.rank_delay(Lane::Short, 0), ms(400), "and neither has the other lane");
+        assert_eq!(rank_delay(&heavy, 0), MAX_RANK_DELAY);
+        assert_eq!(rank_delay(&new, 0), ms(400), "what others of its address used is theirs");
+        assert_eq!(heavy.rank_delay(Lane::Short, 0), ms(400), "as is what another lane used");
         // What was used is forgotten; what a job takes is not.
         assert!(rank_delay(&heavy, 50) >= ms(3900) && rank_delay(&light, 50) < ms(30));
     }

@@ -6,21 +6,31 @@
 //!   else. Calls begin at the first of these and may stay there for some milliseconds; one that takes longer goes on
 //!   at the next level, at a lower priority, if there is a place for it, and otherwise is ended and begun again when
 //!   there is. So a call waits behind others of its own size and shorter ones, and never behind endless ones.
-//! - Jobs of a level run in the order of arrival, except that a job is put off for a while by the recent use of its
+//! - Addresses take turns for the places of a level: the next is the one with the fewest places, of these the one whose
+//!   last turn is longest ago. When one waits while another has at least two places more, a run of that one ends and
+//!   starts again later. So the calls of many connections from one address come before no other address' first call.
+//! - Jobs of an address run in the order of arrival, except that a job is put off for a while by the recent use of its
 //!   connection and of its address, and by its expected time. Many connections with long calls do not delay one with
 //!   short calls.
 //! - A call costs units, of which an address may have a limit ([`RateLimitConfig`]).
 //! - The reply of a call counts for its connection and for the server from the end of its work until its bytes are
 //!   written ([`ReplyBytes`]). No work begins for a connection that leaves too much unread.
 //!
+//! - What a call takes until then (arguments, overlays, tries, the result that is being made) is measured while it runs
+//!   and counts for its address and for the server, but for the little that most calls take. A call with long arguments
+//!   waits until there is room; one that needs more than there is ends, and runs again when there is.
+//!
 //! `queue.rs` chooses, `workers.rs` has the threads, `memory.rs` counts replies, `spool.rs` has the files of those that
-//! are too large for it.
+//! are too large for it, `call_memory.rs` and `run_memory.rs` count what calls take.
 
+mod call_memory;
 mod client;
 mod failed_calls;
 mod memory;
 mod queue;
 mod rate_limit;
+mod request_share;
+mod run_memory;
 mod run_state;
 mod spool;
 mod usage;
@@ -29,6 +39,9 @@ mod workers;
 use std::net::IpAddr;
 use std::sync::Arc;
 
+use self::call_memory::CallMemory;
+pub use self::call_memory::{CallMemoryError, DEFAULT_CALL_MEMORY, DEFAULT_CLIENT_CALL_MEMORY};
+pub(crate) use self::call_memory::{CallReservation, SMALL_ARGUMENTS, SMALL_TEXT, estimate};
 use self::client::Addresses;
 pub use self::client::Client;
 pub use self::failed_calls::{FailedCall, FailedCalls};
@@ -36,16 +49,18 @@ use self::memory::ReplyMemory;
 pub use self::memory::{MemoryError, MemoryRelief, ReplyBytes, ReplyReservation, SMALL_REPLY};
 use self::rate_limit::RateLimit;
 pub use self::rate_limit::{RateExceeded, RateLimitConfig};
+pub use self::request_share::RequestShare;
+pub(crate) use self::run_memory::RunMemory;
 pub(crate) use self::run_state::RunState;
 pub(crate) use self::spool::Spool;
 pub use self::spool::{SpoolConfig, SpoolError, SpoolFile, SpoolSpace};
 pub use self::workers::Busy;
 use self::workers::Workers;
 pub(crate) use self::workers::{Progress, panic_text};
-use crate::CallContext;
+use crate::context::CallContext;
 
 /// Bytes of replies that are held at once, unless configured otherwise.
-pub const DEFAULT_REPLY_MEMORY: usize = 192 * 1024 * 1024;
+pub const DEFAULT_REPLY_MEMORY: usize = 128 * 1024 * 1024;
 /// Bytes of replies that are held for one connection, unless configured otherwise.
 pub const DEFAULT_CONNECTION_REPLY_MEMORY: usize = 64 * 1024 * 1024;
 /// Jobs that wait for a thread, unless configured otherwise: apart for short ones and for all others.
@@ -82,6 +97,10 @@ pub struct WorkConfig {
     pub reply_memory: usize,
     /// Bytes of replies held for one connection.
     pub connection_reply_memory: usize,
+    /// Bytes that calls take at once beside their replies, excluding the little that most take.
+    pub call_memory: usize,
+    /// Bytes that the calls of one address take.
+    pub client_call_memory: usize,
     /// Where results go that are too large for memory; `None`: they are errors.
     pub spool: Option<SpoolConfig>,
     /// What an address may ask for; `None`: any number of calls.
@@ -95,6 +114,8 @@ impl Default for WorkConfig {
             queue: DEFAULT_QUEUE,
             reply_memory: DEFAULT_REPLY_MEMORY,
             connection_reply_memory: DEFAULT_CONNECTION_REPLY_MEMORY,
+            call_memory: DEFAULT_CALL_MEMORY,
+            client_call_memory: DEFAULT_CLIENT_CALL_MEMORY,
             spool: None,
             rate_limit: None,
         }
@@ -109,6 +130,7 @@ pub struct Work(Arc<Parts>);
 struct Parts {
     workers: Workers,
     memory: ReplyMemory,
+    call_memory: CallMemory,
     spool: Option<Arc<Spool>>,
     addresses: Addresses,
     rate_limit: Option<RateLimit>,
@@ -128,6 +150,8 @@ pub struct WorkStats {
     pub reply_bytes: usize,
     /// Replies that were refused since the start, because too many bytes were held.
     pub replies_refused: u64,
+    /// Bytes that calls take, excluding the little that most take.
+    pub call_bytes: usize,
     /// Bytes of replies in files.
     pub spooled_bytes: u64,
     /// Calls and requests that were refused since the start, because their address had used its units.
@@ -141,6 +165,7 @@ impl Work {
         Self(Arc::new(Parts {
             workers: Workers::new(config.processors, config.queue),
             memory: ReplyMemory::new(config.reply_memory, config.connection_reply_memory),
+            call_memory: CallMemory::new(config.call_memory, config.client_call_memory),
             spool: config.spool.map(Spool::new),
             addresses: Addresses::default(),
             rate_limit: config.rate_limit.map(RateLimit::new),
@@ -178,6 +203,7 @@ impl Work {
             refused,
             reply_bytes,
             replies_refused,
+            call_bytes: self.0.call_memory.used(),
             spooled_bytes,
             rate_limited,
         }
@@ -213,6 +239,10 @@ impl Work {
 
     pub(crate) fn spool(&self) -> Option<&Arc<Spool>> {
         self.0.spool.as_ref()
+    }
+
+    fn call_memory(&self) -> &CallMemory {
+        &self.0.call_memory
     }
 
     fn memory(&self) -> &ReplyMemory {

@@ -18,8 +18,8 @@ pub(super) struct Job {
     pub(super) can_restart: bool,
     /// The client has left.
     pub(super) is_cancelled: Arc<AtomicBool>,
-    /// The job with the lowest rank runs first: its time of arrival plus [`Client::rank_delay`], in microseconds since
-    /// the start.
+    /// Of an address the job with the lowest rank runs first: its time of arrival plus [`Client::rank_delay`], in
+    /// microseconds since the start.
     pub(super) rank_us: u64,
     pub(super) task: Task,
 }
@@ -55,23 +55,29 @@ impl Queue {
         self.0.iter().any(|job| !job.is_cancelled() && job.can_run())
     }
 
-    /// Takes the job that comes first of those that can run.
-    pub(super) fn next(&mut self) -> Option<Job> {
+    /// Takes the job that comes first of those that can run: one of an address with the fewest places at this level, of
+    /// these one whose last turn is longest ago, and its first job.
+    pub(super) fn next(&mut self, level: usize) -> Option<Job> {
         self.drop_cancelled();
         let can_run = self.0.iter().enumerate().filter(|(_, job)| job.can_run());
-        let (at, _) = can_run.min_by_key(|(_, job)| job.rank_us)?;
+        let (at, _) = can_run.min_by_key(|(_, job)| {
+            (job.client.places(level), job.client.last_turn(level), job.rank_us)
+        })?;
         Some(self.0.remove(at))
     }
 
-    /// The rank of the job that comes last.
-    pub(super) fn last_rank(&self) -> Option<u64> {
-        self.0.iter().map(|job| job.rank_us).max()
+    /// Places of the address that has the fewest of those that wait.
+    pub(super) fn fewest_places(&self, level: usize) -> Option<usize> {
+        let can_run = self.0.iter().filter(|job| !job.is_cancelled() && job.can_run());
+        can_run.map(|job| job.client.places(level)).min()
     }
 
-    /// Takes the job that comes last.
-    pub(super) fn take_last(&mut self) -> Option<Job> {
-        let (at, _) = self.0.iter().enumerate().max_by_key(|(_, job)| job.rank_us)?;
-        Some(self.0.remove(at))
+    pub(super) fn jobs(&self) -> impl Iterator<Item = &Job> {
+        self.0.iter()
+    }
+
+    pub(super) fn take(&mut self, at: usize) -> Job {
+        self.0.remove(at)
     }
 
     pub(super) fn drop_cancelled(&mut self) {
@@ -85,6 +91,8 @@ mod tests {
     use crate::work::memory::{MAX_UNREAD, ReplyBytes};
     use crate::work::{Work, WorkConfig};
 
+    const LEVEL: usize = 1;
+
     fn job(client: &Client, rank_us: u64) -> Job {
         Job {
             client: client.clone(),
@@ -97,7 +105,7 @@ mod tests {
     }
 
     fn order(queue: &mut Queue) -> Vec<u64> {
-        std::iter::from_fn(|| queue.next()).map(|job| job.rank_us).collect()
+        std::iter::from_fn(|| queue.next(LEVEL)).map(|job| job.rank_us).collect()
     }
 
     #[test]
@@ -108,11 +116,44 @@ mod tests {
         for (client, rank) in [(&a, 5), (&b, 3), (&a, 3), (&b, 9)] {
             queue.push(job(client, rank));
         }
-        assert_eq!((queue.len(), queue.last_rank()), (4, Some(9)));
-        assert!(queue.next().is_some_and(|job| job.client == b && job.rank_us == 3));
-        assert_eq!(queue.take_last().map(|job| job.rank_us), Some(9));
-        assert_eq!(order(&mut queue), [3, 5]);
+        assert_eq!(queue.len(), 4);
+        assert!(queue.next(LEVEL).is_some_and(|job| job.client == b && job.rank_us == 3));
+        assert_eq!(order(&mut queue), [3, 5, 9]);
         assert!(queue.is_empty());
+    }
+
+    #[test]
+    fn addresses_take_turns() {
+        let work = Work::new(WorkConfig::default());
+        let [a, b, c] = ["127.0.0.1", "127.0.0.2", "127.0.0.3"]
+            .map(|address| work.client(Some(address.parse().unwrap())));
+        let other_of_a = work.client(Some("127.0.0.1".parse().unwrap()));
+        let mut queue = Queue::default();
+        for (client, rank) in
+            [(&a, 1), (&other_of_a, 2), (&a, 3), (&a, 4), (&b, 50), (&b, 60), (&c, 70)]
+        {
+            queue.push(job(client, rank));
+        }
+        let mut turn = 0;
+        let mut next = |queue: &mut Queue| {
+            let job = queue.next(LEVEL).unwrap();
+            turn += 1;
+            job.client.take_turn(LEVEL, turn);
+            (job.client, job.rank_us)
+        };
+        let ranks: Vec<u64> = (0..3).map(|_| next(&mut queue).1).collect();
+        assert_eq!(ranks, [1, 50, 70], "each address has one place");
+        assert_eq!(queue.fewest_places(LEVEL), Some(1));
+        assert_eq!(queue.fewest_places(LEVEL + 1), Some(0), "at this level alone");
+        b.leave_place(LEVEL);
+        assert_eq!(queue.fewest_places(LEVEL), Some(0));
+        assert_eq!(next(&mut queue).1, 60, "the one without places");
+        b.leave_place(LEVEL);
+        c.leave_place(LEVEL);
+        queue.push(job(&c, 1_000));
+        queue.push(job(&b, 80));
+        let ranks: Vec<u64> = (0..5).map(|_| next(&mut queue).1).collect();
+        assert_eq!(ranks, [1_000, 80, 2, 3, 4], "then the one whose turn is longest ago");
     }
 
     #[test]

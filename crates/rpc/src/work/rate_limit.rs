@@ -16,7 +16,8 @@ use governor::state::StateStore;
 use governor::{Quota, RateLimiter};
 use lru::LruCache;
 
-use crate::{ClientAddress, RpcError};
+use crate::address::ClientAddress;
+use crate::error::RpcError;
 
 /// Most addresses whose use is known, some 6 MB of them.
 const MAX_ADDRESSES: NonZeroUsize = NonZeroUsize::new(65_536).expect("not zero");

@@ -8,6 +8,8 @@ use std::time::{Duration, Instant};
 use rustix::process::Pid;
 use rustix::time::{ClockId, clock_gettime};
 
+use super::Client;
+use super::queue::Job;
 use super::workers::Shared;
 
 /// Elapsed time counts as this fraction of processor time.
@@ -16,6 +18,11 @@ const WAITING: u32 = 8;
 /// One run of a job on a thread.
 pub(crate) struct RunState {
     shared: Arc<Shared>,
+    pub(super) client: Client,
+    /// Another address waits for its place, and has fewer.
+    is_asked_to_yield: AtomicBool,
+    /// It ended for that reason.
+    has_yielded: AtomicBool,
     pub(super) begun: Instant,
     /// Processor time of the thread by then.
     worked_before: Duration,
@@ -46,16 +53,19 @@ impl RunState {
         shared: &Arc<Shared>,
         level: usize,
         budget: Option<Duration>,
-        can_restart: bool,
+        job: &Job,
         thread: Option<Pid>,
     ) -> Self {
         let run_state = Self {
             shared: Arc::clone(shared),
+            client: job.client.clone(),
+            is_asked_to_yield: AtomicBool::new(false),
+            has_yielded: AtomicBool::new(false),
             begun: Instant::now(),
             worked_before: thread_time(),
             level: AtomicUsize::new(level),
             due_us: AtomicU64::new(0),
-            can_restart,
+            can_restart: job.can_restart,
             is_interrupted: AtomicBool::new(false),
             thread,
         };
@@ -81,6 +91,40 @@ impl RunState {
     pub(super) fn set_due(&self, after: Option<Duration>) {
         let micros = after.and_then(|after| u64::try_from(after.as_micros()).ok());
         self.due_us.store(micros.unwrap_or(u64::MAX), Ordering::Relaxed);
+    }
+
+    /// Asks it to give its place to another address once it has run for a time.
+    pub(super) fn ask_to_yield(&self, after: Duration) {
+        self.is_asked_to_yield.store(true, Ordering::Relaxed);
+        self.set_due(Some(after));
+    }
+
+    pub(super) fn is_asked_to_yield(&self) -> bool {
+        self.is_asked_to_yield.load(Ordering::Relaxed)
+    }
+
+    /// It keeps its place.
+    pub(super) fn keep_place(&self, budget: Option<Duration>) {
+        self.is_asked_to_yield.store(false, Ordering::Relaxed);
+        self.set_due(budget);
+    }
+
+    /// It must end in favour of another client, and is restarted at the same level.
+    pub(super) fn set_yielded(&self) {
+        self.has_yielded.store(true, Ordering::Relaxed);
+    }
+
+    /// The work itself ends in favour of another client; false: it runs only once.
+    pub(crate) fn restart_later(&self) -> bool {
+        if self.can_restart {
+            self.set_yielded();
+            self.is_interrupted.store(true, Ordering::Relaxed);
+        }
+        self.can_restart
+    }
+
+    pub(super) fn has_yielded(&self) -> bool {
+        self.has_yielded.load(Ordering::Relaxed)
     }
 
     /// Whether the work must end now, to be restarted later. The work itself calls this now and then.

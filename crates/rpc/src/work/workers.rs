@@ -1,6 +1,7 @@
 //! The threads, and the levels that they work at.
 
 use std::any::Any;
+use std::collections::HashMap;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -13,7 +14,7 @@ use tokio::sync::oneshot;
 
 use super::queue::{Job, Queue, Task};
 use super::{Client, JobKind, Lane, RunState, usage};
-use crate::CallContext;
+use crate::context::CallContext;
 
 /// How long a thread waits for work before it ends. Short, so that its memory goes back to the system.
 const IDLE: Duration = Duration::from_secs(2);
@@ -36,7 +37,7 @@ const SHORT: usize = 0;
 const FIRST: usize = 1;
 /// The lowest level at which a job begins, for clients whose last job took long.
 const LOWEST_START: usize = 3;
-const LEVELS: usize = 5;
+pub(super) const LEVELS: usize = 5;
 
 /// How long a job may run at each level while others wait there. [`SHORT`] and the last one have no bound.
 const BUDGETS: [Option<Duration>; LEVELS] = [
@@ -46,6 +47,12 @@ const BUDGETS: [Option<Duration>; LEVELS] = [
     Some(Duration::from_secs(1)),
     None,
 ];
+/// How long a job runs, at least, before it gives its place at a level to another address: as long as it may at the levels
+/// before.
+fn quantum(level: usize) -> Option<Duration> {
+    level.checked_sub(1).and_then(|before| BUDGETS[before])
+}
+
 /// The nice value of each level's threads, over that of the process: what is served at once goes before all long
 /// work, and short calls go before long ones.
 const NICE: [i32; LEVELS] = [0, 1, 2, 4, 8];
@@ -87,6 +94,8 @@ pub(super) struct Shared {
 #[derive(Default)]
 struct State {
     levels: [Level; LEVELS],
+    /// Jobs that got a place so far.
+    turns: u64,
     has_manager: bool,
     /// The manager sleeps until it is woken.
     is_manager_idle: bool,
@@ -109,6 +118,14 @@ struct Level {
 impl Level {
     fn places_taken(&self) -> usize {
         self.running.len() + self.chosen.len()
+    }
+
+    /// Of those that may give up their place the run of the address with the most places, if it has at least so many; of
+    /// several the one that began last. So the others of the address come to their end.
+    fn with_most_places(&self, level: usize, least: usize) -> Option<&Arc<RunState>> {
+        let may_yield = self.running.iter().filter(|run_state| run_state.can_restart);
+        let of_enough = may_yield.filter(|run_state| run_state.client.places(level) >= least);
+        of_enough.max_by_key(|run_state| (run_state.client.places(level), run_state.begun))
     }
 }
 
@@ -177,14 +194,14 @@ impl Workers {
         client: &Client,
         kind: JobKind,
         context: &CallContext,
-        mut work: impl FnMut(&CallContext) -> Option<T> + Send + 'static,
+        work: impl FnMut(&CallContext) -> Option<T> + Send + 'static,
     ) -> Result<std::thread::Result<T>, Busy> {
         let (sender, receiver) = oneshot::channel();
-        let mut sender = Some(sender);
-        let of_call = context.clone();
         let JobKind { lane, can_restart, mut is_brief_first } = kind;
         let lane = if is_brief_first { Lane::Short } else { lane };
+        let mut call = Some((context.clone(), work, sender));
         let task: Task = Box::new(move |run_state| {
+            let Some((of_call, work, _)) = &mut call else { return Progress::Done };
             let context = of_call.with_run_state(run_state).with_brief(is_brief_first);
             // Unwind safety: as for every handler; see `Method::call`.
             let done = match catch_unwind(AssertUnwindSafe(|| work(&context))) {
@@ -197,14 +214,18 @@ impl Workers {
                 Ok(Some(done)) => Ok(done),
                 Err(panic) => Err(panic),
             };
-            if let Some(sender) = sender.take() {
+            drop(context);
+            if let Some((of_call, work, sender)) = call.take() {
+                // What the call has reserved is free once its result is there.
+                drop((of_call, work));
                 // The client may have left.
                 let _ = sender.send(done);
             }
             Progress::Done
         });
         let is_cancelled = context.abandoned_flag();
-        let job = Job { client: client.clone(), lane, can_restart, is_cancelled, rank_us: 0, task };
+        let client = client.clone();
+        let job = Job { client, lane, can_restart, is_cancelled, rank_us: 0, task };
         self.0.submit(job);
         // A job that is refused is dropped.
         receiver.await.map_err(|_| Busy)
@@ -238,7 +259,7 @@ impl Shared {
         drop(refused);
     }
 
-    /// Takes out the job that comes last, if too many wait.
+    /// Takes out a job, if too many wait: of the address with the most of them the one that comes last.
     fn refuse(&self, state: &mut State, level: usize) -> Option<Job> {
         let levels = if level == SHORT { SHORT..FIRST } else { FIRST..LEVELS };
         let group = &mut state.levels[levels];
@@ -252,7 +273,18 @@ impl Shared {
             return None;
         }
         self.refused.fetch_add(1, Ordering::Relaxed);
-        group.iter_mut().max_by_key(|level| level.waiting.last_rank())?.waiting.take_last()
+        let mut of_address = HashMap::new();
+        for job in group.iter().flat_map(|level| level.waiting.jobs()) {
+            *of_address.entry(job.client.address_key()).or_insert(0_usize) += 1;
+        }
+        let jobs = group.iter_mut().flat_map(|level| {
+            let rank =
+                |job: &Job| (of_address.get(&job.client.address_key()).copied(), job.rank_us);
+            let last = level.waiting.jobs().enumerate().max_by_key(|(_, job)| rank(job));
+            last.map(|(at, job)| (rank(job), at)).map(|(rank, at)| (rank, at, level))
+        });
+        let (_, at, level) = jobs.max_by_key(|(rank, _, _)| *rank)?;
+        Some(level.waiting.take(at))
     }
 
     fn count_waiting(&self, state: &State) {
@@ -274,8 +306,10 @@ impl Shared {
         let at = &mut state.levels[level];
         let mut needs_thread = false;
         while !at.waiting.is_empty() && at.places_taken() < self.sizes[level] {
-            let Some(job) = at.waiting.next() else { break };
+            let Some(job) = at.waiting.next(level) else { break };
             job.client.share().running.fetch_add(1, Ordering::Relaxed);
+            state.turns += 1;
+            job.client.take_turn(level, state.turns);
             at.chosen.push(job);
             let for_others = at.chosen.len() - usize::from(takes_one);
             if for_others > at.idle {
@@ -284,9 +318,24 @@ impl Shared {
                 self.wake[level].notify_one();
             }
         }
+        self.ask_to_yield(&state.levels[level], level);
         // While anything waits, the manager looks by itself.
         if needs_thread || (state.is_manager_idle && !state.levels[level].waiting.is_empty()) {
             self.wake_manager.notify_one();
+        }
+    }
+
+    /// Asks a run to give up its place, if an address waits that has fewer places, also with this one more. One at a time.
+    fn ask_to_yield(&self, at: &Level, level: usize) {
+        if at.waiting.is_empty() || at.places_taken() < self.sizes[level] {
+            return;
+        }
+        let is_asked = at.running.iter().any(|run_state| run_state.is_asked_to_yield());
+        let Some(fewest) = at.waiting.fewest_places(level).filter(|_| !is_asked) else { return };
+        if let Some(run_state) = at.with_most_places(level, fewest + 2)
+            && let Some(quantum) = quantum(level)
+        {
+            run_state.ask_to_yield(quantum);
         }
     }
 
@@ -294,7 +343,7 @@ impl Shared {
     fn begin(self: &Arc<Self>, at: &mut Level, level: usize, thread: Option<Pid>) -> Option<Run> {
         // In the order in which they were chosen; there are a few at most.
         let job = (!at.chosen.is_empty()).then(|| at.chosen.remove(0))?;
-        let run_state = RunState::new(self, level, BUDGETS[level], job.can_restart, thread);
+        let run_state = RunState::new(self, level, BUDGETS[level], &job, thread);
         let run_state = Arc::new(run_state);
         at.running.push(Arc::clone(&run_state));
         Some(Run { job, run_state })
@@ -309,6 +358,7 @@ impl Shared {
         let level = run_state.level();
         state.levels[level].running.retain(|other| !Arc::ptr_eq(other, &run_state));
         share.running.fetch_sub(1, Ordering::Relaxed);
+        job.client.leave_place(level);
         job.client.add_time(job.lane, took, self.period());
         let mut refused = None;
         if progress == Progress::Longer {
@@ -321,8 +371,10 @@ impl Shared {
             let fits = |level: &usize| BUDGETS[*level].is_some_and(|budget| took < budget);
             share.set_level((FIRST..LOWEST_START).find(fits).unwrap_or(LOWEST_START));
             if progress == Progress::Again {
+                let has_yielded = run_state.has_yielded();
                 job.rank_us = self.rank_us(&job);
-                state.levels[(level + 1).min(LEVELS - 1)].waiting.push(job);
+                let next = if has_yielded { level } else { (level + 1).min(LEVELS - 1) };
+                state.levels[next].waiting.push(job);
             }
         }
         self.dispatch_all(&mut state, Some(level));
@@ -336,6 +388,9 @@ impl Shared {
     pub(super) fn must_end(&self, run_state: &RunState) -> bool {
         let mut state = self.state.lock();
         let level = run_state.level();
+        if run_state.is_asked_to_yield() {
+            return self.must_yield(&mut state, run_state);
+        }
         let (Some(budget), true) = (BUDGETS[level], level + 1 < LEVELS) else {
             run_state.set_due(None);
             return false;
@@ -353,6 +408,31 @@ impl Shared {
         run_state.can_restart
     }
 
+    /// A run was asked to give its place to another address: it goes on at the next level if there is room, and otherwise
+    /// must end, once it has run for its time.
+    fn must_yield(&self, state: &mut State, run_state: &RunState) -> bool {
+        let level = run_state.level();
+        let quantum = quantum(level).unwrap_or_default();
+        let left = quantum.saturating_sub(run_state.time_worked());
+        if !left.is_zero() {
+            run_state.set_due(Some(run_state.begun.elapsed() + left.max(ASK_AGAIN)));
+            return false;
+        }
+        let places = run_state.client.places(level);
+        let fewest = state.levels[level].waiting.fewest_places(level);
+        if fewest.is_none_or(|fewest| fewest + 2 > places) {
+            // Nobody waits any more.
+            run_state.keep_place(BUDGETS[level]);
+            return false;
+        }
+        if level + 1 < LEVELS && state.levels[level + 1].places_taken() < self.sizes[level + 1] {
+            self.move_down(state, run_state);
+            return false;
+        }
+        run_state.set_yielded();
+        true
+    }
+
     /// Lets a run go on at the next level, so that another takes its place.
     fn move_down(&self, state: &mut State, run_state: &RunState) {
         let level = run_state.level();
@@ -362,7 +442,9 @@ impl Shared {
         };
         let run_state = running.swap_remove(at);
         run_state.set_level(level + 1);
-        run_state.set_due(BUDGETS[level + 1]);
+        run_state.keep_place(BUDGETS[level + 1]);
+        run_state.client.leave_place(level);
+        run_state.client.take_place(level + 1);
         lower_priority(run_state.thread, level + 1);
         state.levels[level + 1].running.push(run_state);
         self.dispatch(state, level, false);
@@ -414,6 +496,7 @@ impl Shared {
                     // No thread takes the job: dropping it reports an error to its caller.
                     if let Some(job) = at.chosen.pop() {
                         job.client.share().running.fetch_sub(1, Ordering::Relaxed);
+                        job.client.leave_place(level);
                     }
                 }
             }
@@ -519,7 +602,8 @@ mod tests {
             let is_cancelled = Arc::default();
             let (client, task) = (client.clone(), Box::new(|_: &_| Progress::Done));
             let lane = Lane::Long;
-            let job = Job { client, lane, can_restart: false, is_cancelled, rank_us, task };
+            let can_restart = false;
+            let job = Job { client, lane, can_restart, is_cancelled, rank_us, task };
             let cancel = Arc::clone(&job.is_cancelled);
             state.levels[level].waiting.push(job);
             (cancel, shared.refuse(&mut state, FIRST).map(|job| job.rank_us))
@@ -535,5 +619,91 @@ mod tests {
         assert_eq!(add(FIRST, 50).1, None, "what nobody waits for makes room first");
         drop(state);
         assert_eq!(work.stats().refused, 3);
+    }
+
+    #[test]
+    fn the_address_with_the_most_jobs_is_refused() {
+        let work = Work::new(WorkConfig { queue: 3, ..WorkConfig::default() });
+        let [a, b] =
+            ["127.0.0.1", "127.0.0.2"].map(|address| work.client(Some(address.parse().unwrap())));
+        let shared = &work.workers().0;
+        let mut state = shared.state.lock();
+        let mut add = |client: &Client, rank_us| {
+            let (client, task) = (client.clone(), Box::new(|_: &_| Progress::Done));
+            let (lane, can_restart, is_cancelled) = (Lane::Long, false, Arc::default());
+            let job = Job { client, lane, can_restart, is_cancelled, rank_us, task };
+            state.levels[FIRST].waiting.push(job);
+            shared.refuse(&mut state, FIRST).map(|job| (job.client == b, job.rank_us))
+        };
+        (1..4).for_each(|rank| assert_eq!(add(&a, rank), None));
+        assert_eq!(add(&b, 100), Some((false, 3)), "not the newcomer");
+        assert_eq!(add(&b, 200), Some((true, 200)), "two each: the one that comes last");
+        assert_eq!(add(&a, 4), Some((false, 4)));
+    }
+
+    /// A server whose jobs are begun by hand.
+    fn by_hand() -> (Work, [Client; 3]) {
+        let work = Work::new(WorkConfig { processors: 2, ..WorkConfig::default() });
+        let clients = ["127.0.0.1", "127.0.0.2", "127.0.0.3"]
+            .map(|address| work.client(Some(address.parse().unwrap())));
+        (work, clients)
+    }
+
+    fn waiting(client: &Client, can_restart: bool) -> Job {
+        let (client, task) = (client.clone(), Box::new(|_: &_| Progress::Done));
+        let (lane, rank_us, is_cancelled) = (Lane::Long, 0, Arc::default());
+        Job { client, lane, can_restart, is_cancelled, rank_us, task }
+    }
+
+    fn begin(shared: &Arc<Shared>, level: usize, job: Job) -> Option<Run> {
+        let mut state = shared.state.lock();
+        state.levels[level].waiting.push(job);
+        shared.dispatch(&mut state, level, false);
+        shared.begin(&mut state.levels[level], level, None)
+    }
+
+    #[test]
+    fn an_address_with_more_places_gives_one_to_another() {
+        let (work, [a, b, c]) = by_hand();
+        let shared = &work.workers().0;
+        for level in FIRST + 1..LEVELS {
+            let [first, second] =
+                [(); 2].map(|()| begin(shared, level, waiting(&a, true)).unwrap());
+            assert!(begin(shared, level, waiting(&a, true)).is_none(), "no place is free");
+            let asked = || [&first, &second].map(|run| run.run_state.is_asked_to_yield());
+            assert_eq!(asked(), [false, false], "its own jobs wait for each other");
+            assert!(begin(shared, level, waiting(&b, true)).is_none());
+            assert_eq!(asked(), [false, true], "the one that began last");
+            // As if its time had come.
+            second.run_state.set_yielded();
+            assert_eq!(shared.ended(second, Progress::Again), level);
+            let mut state = shared.state.lock();
+            let run = shared.begin(&mut state.levels[level], level, None).unwrap();
+            assert_eq!(run.job.client, b);
+            assert_eq!(state.levels[level].waiting.len(), 2, "what gave its place waits here");
+            drop(state);
+            assert!(begin(shared, level, waiting(&c, true)).is_none());
+            assert!(!first.run_state.is_asked_to_yield(), "each has one place");
+            shared.ended(run, Progress::Done);
+            let mut state = shared.state.lock();
+            let run = shared.begin(&mut state.levels[level], level, None).unwrap();
+            assert_eq!(run.job.client, c);
+            state.levels[level].waiting = Queue::default();
+            drop(state);
+            shared.ended(first, Progress::Done);
+            shared.ended(run, Progress::Done);
+            assert_eq!([&a, &b, &c].map(|client| client.places(level)), [0; 3]);
+        }
+    }
+
+    #[test]
+    fn work_that_runs_once_keeps_its_place() {
+        let (work, [a, b, _]) = by_hand();
+        let shared = &work.workers().0;
+        let level = LEVELS - 1;
+        let runs = [(); 2].map(|()| begin(shared, level, waiting(&a, false)).unwrap());
+        assert!(begin(shared, level, waiting(&b, true)).is_none());
+        assert!(runs.iter().all(|run| !run.run_state.is_asked_to_yield()));
+        assert!(runs.iter().all(|run| !run.run_state.restart_later()));
     }
 }

@@ -1,14 +1,15 @@
 //! Replies that wait after their handler has returned, and methods that are asked for only if a check allows it.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use esker_go_json::Document;
+use esker_rpc::positional::{Limits, Server};
 use esker_rpc::work::{Client, Work, WorkConfig};
 use esker_rpc::{
-    CallContext, CallError, Caller, Lookup, MethodTable, NoArgs, Params, ReplyAfter, RpcError,
-    Service,
+    CallContext, CallError, Caller, Lookup, MethodTable, NoArgs, Params, ReplyAfter, ReplyWait,
+    RpcError, Service,
 };
 use tokio::sync::watch;
 use tokio::time::timeout;
@@ -28,7 +29,7 @@ impl Api {
             let answered = answer.wait_for(Option::is_some).await;
             answered.ok().and_then(|answer| answer.clone()).unwrap_or(Ok(()))
         };
-        ReplyAfter { reply: 7, wait: Some(Box::pin(wait)) }
+        ReplyAfter { reply: 7, wait: Some(ReplyWait::Verdict(Box::pin(wait))) }
     }
 }
 
@@ -38,7 +39,8 @@ fn service() -> (Arc<Api>, Service) {
     let table = MethodTable::new("toy")
         .on_blocking_then("wait", |api: &Api, _: NoArgs| Ok(api.wait()))
         .on_blocking_then("panic", |_: &Api, _: NoArgs| {
-            Ok(ReplyAfter { reply: 7, wait: Some(Box::pin(async { panic!("in the wait") })) })
+            let wait = ReplyWait::Verdict(Box::pin(async { panic!("in the wait") }));
+            Ok(ReplyAfter { reply: 7, wait: Some(wait) })
         })
         .on_blocking("quick", |_: &Api, _: NoArgs| Ok(8))
         .checked_by(
@@ -93,6 +95,69 @@ async fn a_reply_waits_without_a_thread() {
             let expected = if refused { Err(error.clone().into()) } else { Ok("7".into()) };
             assert_eq!(reply.await.unwrap(), expected);
         }
+    }
+}
+
+/// Methods whose replies follow a gate: alone, or with their neighbours.
+struct Gated {
+    gate: watch::Sender<bool>,
+    calls: AtomicUsize,
+}
+
+impl Gated {
+    fn behind_gate(&self) -> ReplyAfter<u8> {
+        self.calls.fetch_add(1, Ordering::SeqCst);
+        let mut gate = self.gate.subscribe();
+        let open = async move {
+            let _opened = gate.wait_for(|is_open| *is_open).await;
+        };
+        ReplyAfter { reply: 7, wait: Some(ReplyWait::Delay(Box::pin(open))) }
+    }
+}
+
+#[tokio::test]
+async fn calls_of_a_batch_wait_together() {
+    let api = Arc::new(Gated { gate: watch::channel(false).0, calls: AtomicUsize::new(0) });
+    let service = MethodTable::new("toy")
+        .on_list_blocking_then("alone", |api: &Arc<Gated>, (): (), _| Ok(api.behind_gate()))
+        .on_list_blocking_then("shared", |api: &Arc<Gated>, (): (), _| {
+            Ok(api.behind_gate().with_shared_delay())
+        })
+        .bind(Arc::clone(&api));
+    let server = Server::new(service, Limits::default());
+    let batch = |methods: &[&str]| {
+        let calls = methods.iter().enumerate();
+        let calls = calls
+            .map(|(id, name)| format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"toy_{name}"}}"#));
+        format!("[{}]", calls.collect::<Vec<_>>().join(","))
+    };
+    // How many calls have run when the first ones wait.
+    for (methods, ran) in [
+        (vec!["shared"; 3], 3),
+        (vec!["shared", "shared", "alone", "shared"], 2),
+        (vec!["alone", "shared"], 1),
+        (vec!["shared"; 300], 257),
+    ] {
+        api.gate.send_replace(false);
+        api.calls.store(0, Ordering::SeqCst);
+        let (server, body) = (server.clone(), batch(&methods));
+        let answer =
+            tokio::spawn(
+                async move { server.answer(body.as_bytes(), None, &Caller::default()).await },
+            );
+        timeout(DEADLINE, async {
+            while api.calls.load(Ordering::SeqCst) < ran {
+                tokio::task::yield_now().await;
+            }
+        })
+        .await
+        .expect("they run");
+        assert!(!answer.is_finished(), "{methods:?}");
+        assert_eq!(api.calls.load(Ordering::SeqCst), ran, "{methods:?}");
+        api.gate.send_replace(true);
+        let answer = timeout(DEADLINE, answer).await.expect("an answer").unwrap();
+        let replies = String::from_utf8(answer.into_bytes()).unwrap();
+        assert_eq!(replies.matches(r#""result":7"#).count(), methods.len(), "{replies}");
     }
 }
 

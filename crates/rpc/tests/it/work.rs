@@ -6,6 +6,7 @@ use std::sync::{Arc, mpsc};
 use std::task::Poll;
 use std::time::Duration;
 
+use esker_primitives::thread_memory;
 use esker_rpc::positional::{self, BatchAnswer, Limits};
 use esker_rpc::work::{
     Client, MemoryError, MemoryRelief, ReplyBytes, SMALL_REPLY, Work, WorkConfig,
@@ -190,6 +191,25 @@ fn endless_calls_delay_neither_short_ones_nor_sends() {
 }
 
 #[test]
+fn a_newcomer_comes_before_the_first_calls_of_another_address() {
+    const ATTACKERS: usize = 300;
+    let (toy, service) = toy();
+    let work = work();
+    run(async {
+        let at = |address: &str| work.client(Some(address.parse().unwrap()));
+        let attackers: Vec<_> = (0..ATTACKERS).map(|_| at("127.0.0.2")).collect();
+        let calls = attackers.iter().map(|client| call(&service, client, "endless"));
+        let calls = tokio::spawn(join_all(calls.collect::<Vec<_>>()));
+        toy.until_begun(2).await;
+        assert_eq!(call(&service, &at("127.0.0.1"), "quick").await, said("quick"));
+        let begun = toy.begun.load(Ordering::SeqCst);
+        assert!(begun < ATTACKERS, "it waited for {begun}");
+        calls.abort();
+        toy.until_none_runs().await;
+    });
+}
+
+#[test]
 fn short_first_work_starts_in_the_short_lane() {
     let (toy, service) = toy();
     let work = work();
@@ -309,6 +329,52 @@ fn off_thread_work_counts_for_its_caller() {
     run(async {
         assert_eq!(call(&service, &client, "off").await, said("esker-work-0"));
         assert_eq!(call(&service, &client, "panics").await, failed("method handler crashed"));
+    });
+}
+
+#[test]
+fn off_thread_work_has_the_memory_of_its_client() {
+    const MIB: usize = 1024 * 1024;
+    /// Takes mebibytes until it has to end; how many it got.
+    fn take(context: &CallContext) -> usize {
+        let mut taken = 0;
+        while !context.is_cancelled() && taken < 100 {
+            thread_memory::add(MIB);
+            taken += 1;
+        }
+        thread_memory::subtract(taken * MIB);
+        taken
+    }
+    let service = MethodTable::new("toy")
+        .on_async("once", |_: Arc<()>, _: NoArgs| async {
+            Ok(esker_rpc::off_thread_long(take).await?)
+        })
+        .bind(Arc::new(()));
+    let (call_memory, client_call_memory) = (12 * MIB, 8 * MIB);
+    let work = with(WorkConfig { call_memory, client_call_memory, ..WorkConfig::default() });
+    let client = work.client(None);
+    run(async {
+        let text = "the call needs more memory than the 8388608 bytes that the calls of a client may take \
+                    (http-client-call-memory)";
+        let refused = failed(text).replace("-32000", "-32005");
+        assert_eq!(call(&service, &client, "once").await, refused);
+        // Work that may run again does so with more, and then gets the same answer.
+        let caller = caller(&client);
+        let runs = Arc::new(AtomicUsize::new(0));
+        let counted = Arc::clone(&runs);
+        let again = esker_rpc::off_thread_restartable(&caller, move |context| {
+            counted.fetch_add(1, Ordering::SeqCst);
+            take(context)
+        });
+        assert_eq!(again.await.unwrap_err().to_string(), text);
+        assert_eq!((runs.load(Ordering::SeqCst), work.stats().call_bytes), (1, 0));
+        let few = |context: &CallContext| {
+            thread_memory::add(5 * MIB);
+            let must_end = context.is_cancelled();
+            thread_memory::subtract(5 * MIB);
+            must_end
+        };
+        assert_eq!(esker_rpc::off_thread_restartable(&caller, few).await, Ok(false));
     });
 }
 

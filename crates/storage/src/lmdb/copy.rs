@@ -14,9 +14,9 @@ use heed::CompactionOption;
 use super::LmdbStore;
 use super::disk_space::DiskSpace;
 use super::env::Environment;
+use crate::error::{StorageError, StorageResult};
 use crate::folder::{DATABASE_FILE, action_error, create_private_dir, private_file, sync_dir};
 use crate::kv::CopyProgress;
-use crate::{StorageError, StorageResult};
 
 /// Bytes between two calls of [`CopyProgress`].
 const STEP_BYTES: usize = 1 << 20;

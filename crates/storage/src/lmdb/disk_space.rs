@@ -10,8 +10,8 @@ use esker_primitives::sync::Mutex;
 use rustix::io::Errno;
 
 use super::MAX_READERS;
+use crate::error::{StorageError, StorageResult};
 use crate::folder::{action_error, private_file};
-use crate::{StorageError, StorageResult};
 
 /// The reserve is at most this fraction of the disk, so that a small disk keeps usable space.
 const RESERVE_DIVISOR: u64 = 32;

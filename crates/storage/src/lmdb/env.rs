@@ -9,11 +9,13 @@ use heed::{Database, Env, EnvFlags, EnvOpenOptions, MdbError, RoTxn, WithoutTls}
 
 use super::MAX_READERS;
 use super::disk_space::reserve_reader_table;
+use crate::error::{StorageError, StorageResult};
 use crate::folder::{Folder, action_error};
 use crate::kv::is_kept;
 use crate::meta::OpenOptions;
 use crate::readers::Readers;
-use crate::{Scope, StorageError, StorageResult, WriteSet};
+use crate::table::Scope;
+use crate::write_set::WriteSet;
 
 /// Map sizes are multiples of the largest page size of common systems.
 const MAP_GRAIN: u64 = 64 << 10;

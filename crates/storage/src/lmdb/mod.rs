@@ -22,10 +22,11 @@ pub use self::disk_space::FileSpace;
 use self::env::{Environment, is_panic};
 use self::snapshot::LmdbSnapshot;
 use crate::check::{Thoroughness, check_file};
+use crate::error::StorageResult;
 use crate::folder::{Folder, action_error, sync_dir};
-use crate::kv::CopyProgress;
+use crate::kv::{CopyProgress, KvRead, KvStore, StoreSpace};
 use crate::meta::OpenOptions;
-use crate::{KvRead, KvStore, StorageResult, StoreSpace, WriteSet};
+use crate::write_set::WriteSet;
 
 /// Most open snapshots: more than requests in flight. Each takes 64 bytes in a file.
 const MAX_READERS: u32 = 2048;

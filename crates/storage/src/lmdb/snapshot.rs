@@ -9,9 +9,9 @@ use heed::{Database, RoTxn, WithoutTls};
 use parking_lot::ReentrantMutex;
 
 use super::env::Environment;
-use crate::kv::{Entry, Visitor};
+use crate::error::StorageResult;
+use crate::kv::{Entry, KvRead, Visitor};
 use crate::readers::Ticket;
-use crate::{KvRead, StorageResult};
 
 /// A read transaction with its environment.
 pub(super) struct LmdbSnapshot {

@@ -14,7 +14,10 @@ use std::time::Duration;
 use tokio::sync::{mpsc, oneshot, watch};
 
 use self::thread::WriterThread;
-use crate::{KvStore, StorageError, StorageResult, WriteRefusal, WriteSet};
+use crate::error::{StorageError, StorageResult};
+use crate::kv::KvStore;
+use crate::refusal::WriteRefusal;
+use crate::write_set::WriteSet;
 
 /// Most sets in the queue; further callers wait for room.
 const QUEUE_LEN: usize = 256;

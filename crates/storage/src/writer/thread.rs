@@ -9,7 +9,10 @@ use tokio::sync::{mpsc, watch};
 
 use super::receive::{Received, receive};
 use super::{Commit, Job, Reply, RetryPolicy};
-use crate::{KvStore, StorageError, StorageResult, WriteRefusal, WriteSet};
+use crate::error::{StorageError, StorageResult};
+use crate::kv::KvStore;
+use crate::refusal::WriteRefusal;
+use crate::write_set::WriteSet;
 
 /// Most sets in one transaction.
 const GROUP_LEN: usize = 64;

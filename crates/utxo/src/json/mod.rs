@@ -9,7 +9,7 @@ use esker_primitives::{address, hexfmt};
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 
-use crate::{SignedTx, Unsigned};
+use crate::signed::{SignedTx, Unsigned};
 
 mod operation;
 mod output;

@@ -1,6 +1,8 @@
 //! Operations and credentials.
 
-use crate::{CredentialSlot, FxOperation, NonCredential, UtxoId};
+use crate::credential::{CredentialSlot, NonCredential};
+use crate::operation::FxOperation;
+use crate::utxo::UtxoId;
 use esker_primitives::keys::Signature;
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};

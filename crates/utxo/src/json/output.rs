@@ -1,9 +1,9 @@
 //! Outputs, inputs, owners.
 
-use crate::{
-    FxKind, NftTransferOutput, Output, OutputOwners, TransferInput, TransferOutput,
-    TransferableInput, TransferableOutput,
-};
+use crate::fx::FxKind;
+use crate::input::{TransferInput, TransferableInput};
+use crate::output::{NftTransferOutput, Output, TransferOutput, TransferableOutput};
+use crate::owners::OutputOwners;
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 

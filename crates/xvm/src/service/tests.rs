@@ -45,6 +45,7 @@ pub(super) fn chain() -> Arc<Xvm> {
         work: Arc::new(Notify::new()),
         forwarding: None,
         exchange: None,
+        block_waits: None,
     };
     let block = fresh_genesis_block(chain_id);
     let vm = Xvm::new(context, XvmConfig::default(), genesis, block).unwrap();

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::encoded_reply::EncodedReply;
 use super::{Reply, ServiceError, off_thread};
-use crate::Issued;
+use crate::forward::Issued;
 use crate::status::TxStatus;
 use crate::txs::Tx;
 use crate::vm::Xvm;

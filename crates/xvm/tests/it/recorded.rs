@@ -61,6 +61,7 @@ impl Local {
             work: work.clone(),
             forwarding: None,
             exchange: None,
+            block_waits: None,
         };
         let block = primary::x_genesis_block(LOCAL_ID, chain_id);
         let vm = Xvm::new(context, XvmConfig::default(), genesis, block).unwrap();

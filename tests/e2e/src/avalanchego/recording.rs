@@ -31,7 +31,7 @@ impl Container {
     /// # Panics
     /// If it is none.
     pub fn outer(&self) -> Outer {
-        Outer::parse(&self.bytes).unwrap()
+        Outer::parse(self.chain, &self.bytes).unwrap()
     }
 }
 
@@ -40,6 +40,8 @@ impl Container {
 pub struct Recording {
     /// Its name.
     pub name: &'static str,
+    /// Its network, for `--network`: a name, or the path of a file.
+    pub network: String,
     /// Its containers in the order of their timestamps.
     pub containers: Vec<Container>,
     /// The end.
@@ -74,17 +76,20 @@ impl Recording {
             let line = json(line);
             (text(&line["txID"]), text(&line["getTx"]["tx"]))
         };
+        let file = tests_path(&format!("vectors/follow/{name}.genesis.json"));
+        let network = if file.exists() { file.to_str().unwrap() } else { "local" };
         Self {
             name,
+            network: network.to_owned(),
             containers: read("jsonl").lines().map(container).collect(),
             state: json(&read("state.json")),
             p_txs: read("ptx.jsonl").lines().map(p_tx).collect(),
         }
     }
 
-    /// Both runs.
-    pub fn all() -> [Self; 2] {
-        [Self::load("follow-1"), Self::load("follow-signed")]
+    /// All runs.
+    pub fn all() -> [Self; 3] {
+        ["follow-1", "follow-signed", "fortuna-atomic"].map(Self::load)
     }
 
     /// The containers of one chain.

@@ -119,7 +119,7 @@ impl StandIn {
         self.change(chain, |all| {
             let container = &mut all[index];
             change(container);
-            let id = Outer::parse(&container.bytes).map(|outer| outer.id);
+            let id = Outer::parse(chain, &container.bytes).map(|outer| outer.id);
             container.id = id.unwrap_or_else(|_| Id::sha256(&container.bytes)).to_string();
         });
     }

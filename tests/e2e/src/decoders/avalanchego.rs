@@ -1,6 +1,6 @@
 //! What AvalancheGo serves: containers of its index, and blocks and transactions of P.
 
-use esker_avalanchego::Outer;
+use esker_avalanchego::{Chain, Outer};
 use esker_platform::{Block, Exchange, Tx};
 use esker_primitives::Id;
 
@@ -9,10 +9,15 @@ use super::primitives::value_of;
 
 /// A block of the proposer VM.
 pub(super) fn container(bytes: &[u8]) -> bool {
-    let Some(outer) = value_of(Outer::parse(bytes)) else { return false };
-    assert_eq!(outer.to_bytes(), bytes);
-    value_of(Block::parse(&outer.inner));
-    true
+    let parsed = Chain::ALL.map(|chain| value_of(Outer::parse(chain, bytes)));
+    for outer in parsed.iter().flatten() {
+        assert_eq!(outer.to_bytes(), bytes);
+        value_of(Block::parse(&outer.inner));
+    }
+    // What is an outer block is one on each chain.
+    let is_outer = parsed.iter().any(Option::is_some);
+    assert!(!is_outer || parsed.iter().all(Option::is_some));
+    is_outer
 }
 
 /// A block of P.

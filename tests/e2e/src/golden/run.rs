@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use super::matching::{self, Bound, difference, excerpt, fill};
 use super::scenario::{Expected, Receive, Request, Scenario, Step};
-use crate::Socket;
+use crate::socket::Socket;
 
 /// How long a `>?` request is repeated.
 const POLL: Duration = Duration::from_secs(20);

@@ -6,9 +6,9 @@ use std::sync::mpsc::{RecvTimeoutError, Sender};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
+use esker_testing::Node;
 
 use super::Wire;
-use crate::Node;
 
 const MIB: u64 = 1024 * 1024;
 /// How often memory is looked at.

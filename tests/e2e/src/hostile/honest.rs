@@ -21,14 +21,19 @@ use super::wire::RPC;
 /// What is waited for until a transaction is accepted.
 const PATIENCE: Duration = Duration::from_secs(60);
 
+/// Counts down from 20,000: PUSH2, JUMPDEST, PUSH1 1, SWAP1, SUB, DUP1, PUSH1 3, JUMPI.
+const LOOP: &str = "0x614e205b6001900380600357";
+
 /// A call of its own, over and over, by name.
-const CALLS: [&str; 9] = [
+const CALLS: [&str; 11] = [
     "sendTransaction",
     "sendTransaction without gas",
     "estimateGas",
     "call",
     "blockNumber",
     "getBlockByNumber",
+    "getBlockReceipts",
+    "call of code",
     "xvm.getHeight",
     "xvm.getBalance",
     "xvm.issueTx",
@@ -149,6 +154,9 @@ impl Client {
         let transfer = json!([{ "from": self.account, "to": to, "value": "0x1" }]);
         let mut with_gas = transfer.clone();
         with_gas[0]["gas"] = json!("0x5208");
+        // A million gas in a loop.
+        let call_of_code =
+            json!([{ "to": to, "gas": "0xf4240" }, "latest", { to: { "code": LOOP } }]);
         let owner = self.wallet.address();
         for name in CALLS {
             let begun = Instant::now();
@@ -159,6 +167,8 @@ impl Client {
                 "call" => self.evm(name, &json!([{ "to": to }, "latest"]))?,
                 "blockNumber" => self.evm(name, &json!([]))?,
                 "getBlockByNumber" => self.evm(name, &json!(["latest", true]))?,
+                "getBlockReceipts" => self.evm(name, &json!(["latest"]))?,
+                "call of code" => self.evm("call", &call_of_code)?,
                 "xvm.getHeight" => {
                     self.x.get_height()?;
                     begun.elapsed()

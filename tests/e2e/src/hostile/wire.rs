@@ -1,11 +1,12 @@
 //! A raw connection of a hostile client.
 
 use std::io::{Read, Write};
-use std::net::{Shutdown, SocketAddr, TcpStream};
+use std::net::{IpAddr, Shutdown, SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
 use serde_json::Value;
+use socket2::{Domain, Socket, Type};
 
 /// What is waited for, for a byte or for room to send one.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -39,24 +40,39 @@ pub struct Wire {
 impl Wire {
     /// Opens a connection.
     pub fn open(address: SocketAddr) -> Result<Self> {
-        let stream = TcpStream::connect(address)?;
+        Self::over(TcpStream::connect(address)?)
+    }
+
+    fn over(stream: TcpStream) -> Result<Self> {
         stream.set_nodelay(true)?;
         stream.set_read_timeout(Some(PATIENCE))?;
         stream.set_write_timeout(Some(PATIENCE))?;
         Ok(Self { stream, rest: Vec::new() })
     }
 
+    /// Opens a connection from an address of this machine, such as 127.0.0.2: for the node another client.
+    pub fn open_from(from: IpAddr, address: SocketAddr) -> Result<Self> {
+        let socket = Socket::new(Domain::for_address(address), Type::STREAM, None)?;
+        socket.bind(&SocketAddr::new(from, 0).into())?;
+        socket.connect(&address.into())?;
+        Self::over(socket.into())
+    }
+
     /// Opens a websocket. What is sent over it then are frames: see [`frame`].
     pub fn open_socket(address: SocketAddr, path: &str) -> Result<Self> {
-        let mut wire = Self::open(address)?;
+        Self::open(address)?.into_socket(path)
+    }
+
+    /// Makes the connection a websocket.
+    pub fn into_socket(mut self, path: &str) -> Result<Self> {
         let request = format!(
             "GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\
              Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n"
         );
-        wire.send(request.as_bytes())?;
-        let head = wire.head()?;
+        self.send(request.as_bytes())?;
+        let head = self.head()?;
         ensure!(head.starts_with("http/1.1 101"), "{head}");
-        Ok(wire)
+        Ok(self)
     }
 
     /// Sends bytes.

@@ -12,6 +12,7 @@ use esker_evm::chain::ChainView;
 use esker_keystore::Keystore;
 use esker_node::chains::Chain;
 use esker_node::config::{Flags, Mode};
+use esker_node::networks::Network;
 use esker_node::wiring::{OpenChains, open_offline};
 use esker_node::{Config, Environment};
 use esker_primitives::clock::ManualClock;
@@ -28,7 +29,12 @@ pub(crate) const UNDO_DEPTH: u64 = 200;
 
 /// The configuration of a folder of the local network with the observed P-Chain.
 pub(crate) fn config(folder: &Path) -> Config {
-    let flags = [("network", "local"), ("data-dir", folder.to_str().unwrap())];
+    config_of("local", folder)
+}
+
+/// As [`config`], of a network by its name or its file.
+pub(crate) fn config_of(network: &str, folder: &Path) -> Config {
+    let flags = [("network", network), ("data-dir", folder.to_str().unwrap())];
     let flags: Flags = flags.map(|(name, text)| (name, text.to_owned())).into();
     let mut config = Config::load(Mode::Node, flags, []).unwrap();
     config.observes_p = true;
@@ -37,6 +43,7 @@ pub(crate) fn config(folder: &Path) -> Config {
 
 /// Open chains.
 pub(crate) struct Ledger {
+    pub(crate) network: Network,
     pub(crate) store: Store,
     pub(crate) open: OpenChains,
 }
@@ -49,12 +56,12 @@ impl Ledger {
         let machine = MachineConfig { undo, decides_alone: true, ..MachineConfig::default() };
         let (store, open) =
             open_offline(config, &Keystore::disabled(), environment, machine).unwrap();
-        Self { store, open }
+        Self { network: config.network.clone(), store, open }
     }
 
     /// Closes the store, and unlocks its folder.
     pub(crate) fn close(self) {
-        let Self { store, open } = self;
+        let Self { store, open, .. } = self;
         drop(open);
         store.writer.close_blocking().unwrap();
     }

@@ -13,7 +13,7 @@ use esker_node::{Config, Environment, Node};
 use esker_storage::meta::{self, OpenOptions};
 use esker_storage::{KvStore as _, WriteSet};
 
-use crate::ledger::{Ledger, config};
+use crate::ledger::{Ledger, config, config_of};
 use crate::stand_in::post;
 
 #[tokio::test(flavor = "multi_thread")]
@@ -21,7 +21,7 @@ async fn blocks_in_the_recorded_order_give_the_recorded_state() {
     for recording in Recording::all() {
         let folder = tempfile::tempdir().unwrap();
         let place = folder.path().join("node");
-        let ledger = Ledger::open(&config(&place));
+        let ledger = Ledger::open(&config_of(&recording.network, &place));
         accept(&ledger, &recording.containers).await;
         ledger.assert_is_end_of(&recording);
         let check = move || after(ledger, folder.path(), &recording);
@@ -32,7 +32,7 @@ async fn blocks_in_the_recorded_order_give_the_recorded_state() {
 async fn accept(ledger: &Ledger, containers: &[Container]) {
     for Container { chain, index, bytes, .. } in containers {
         let id = ledger.chain_id(chain.alias());
-        let block = Outer::parse(bytes).unwrap().inner;
+        let block = Outer::parse(*chain, bytes).unwrap().inner;
         let accepted = ledger.accept(id, block).await;
         accepted.unwrap_or_else(|error| panic!("{chain}, container {index}: {error}"));
     }
@@ -42,13 +42,14 @@ async fn accept(ledger: &Ledger, containers: &[Container]) {
 fn after(ledger: Ledger, folder: &Path, recording: &Recording) {
     let path = |name: &str| folder.join(name);
     ledger.close();
-    let mut stopped = config(&path("node"));
+    let config = |name: &str| config_of(&recording.network, &path(name));
+    let mut stopped = config("node");
     // The folder knows that P is observed.
     stopped.observes_p = false;
     assert_verified(&stopped);
     let file = path("blocks.jsonl");
     replay::run(&ReplayCommand::Export { file: file.clone(), from: None }, &stopped).unwrap();
-    let imported = config(&path("imported"));
+    let imported = config("imported");
     replay::run(&ReplayCommand::Import(file), &imported).unwrap();
     Ledger::open(&imported).assert_is_end_of(recording);
 }

@@ -1,7 +1,6 @@
 //! The source over the stand-in, with the chains behind it.
 
 use std::collections::BTreeMap;
-use std::path::Path;
 use std::time::Duration;
 
 use esker_avalanchego::{
@@ -14,7 +13,7 @@ use esker_outbound::Dialer;
 use rand::rngs::StdRng;
 use rand::{Rng as _, SeedableRng as _};
 
-use crate::ledger::{Ledger, config};
+use crate::ledger::{Ledger, config, config_of};
 
 /// A node that follows the stand-in.
 struct Follower {
@@ -59,11 +58,10 @@ async fn connect(
     ledger: &Ledger,
     stand_in: &StandIn,
 ) -> Result<Source<FollowedBlocks>, SourceError> {
-    let network = config(Path::new("unused")).network;
-    let chains = &ledger.open.chains;
-    let blocks = FollowedBlocks::new(chains, &network).unwrap();
+    let (network, chains) = (&ledger.network, &ledger.open.chains);
+    let blocks = FollowedBlocks::new(chains, network).unwrap();
     let p = ledger.open.observed_p.as_ref().unwrap();
-    let start = followed::start(&network, chains, p, &blocks, &ledger.store).unwrap();
+    let start = followed::start(network, chains, p, &blocks, &ledger.store).unwrap();
     let client = IndexClient::new(stand_in.url().parse().unwrap(), Dialer::plain());
     Source::open(client, blocks, start).await
 }
@@ -82,16 +80,17 @@ async fn chains_that_come_one_after_the_other_give_the_recorded_state() {
     let orders = [
         [Chain::P, Chain::X, Chain::C],
         [Chain::C, Chain::X, Chain::P],
+        [Chain::X, Chain::C, Chain::P],
         [Chain::X, Chain::P, Chain::C],
     ];
     for (recording, order) in Recording::all().iter().cycle().zip(orders) {
         let folder = tempfile::tempdir().unwrap();
         let stand_in = StandIn::start(recording);
-        let ledger = Ledger::open(&config(folder.path()));
+        let ledger = Ledger::open(&config_of(&recording.network, folder.path()));
         let mut follower = Follower::open(ledger, &stand_in, 7).await.unwrap();
         for (shown, chain) in order.into_iter().enumerate() {
             let waiting = follower.follow().await.unwrap();
-            // The recorded chains all import from each other.
+            // Without the last chain, blocks of the others miss what they import.
             assert_eq!(waiting.blocked.is_empty(), shown == 0, "{waiting:?}");
             stand_in.show(chain, usize::MAX);
         }
@@ -103,11 +102,11 @@ async fn chains_that_come_one_after_the_other_give_the_recorded_state() {
 /// Indexes that grow in lumps, a slow node, chains that bootstrap, restarts of either side.
 #[tokio::test(flavor = "multi_thread")]
 async fn indexes_that_grow_anyhow_give_the_recorded_state() {
-    for (recording, seed) in Recording::all().iter().cycle().zip(1..=4) {
+    for (recording, seed) in Recording::all().iter().cycle().zip(1..=5) {
         let mut random = StdRng::seed_from_u64(seed);
         let folder = tempfile::tempdir().unwrap();
         let mut stand_in = StandIn::start(recording);
-        let ledger = Ledger::open(&config(folder.path()));
+        let ledger = Ledger::open(&config_of(&recording.network, folder.path()));
         let mut follower = Follower::open(ledger, &stand_in, 3).await.unwrap();
         let mut shown: BTreeMap<Chain, usize> = BTreeMap::new();
         let total = |chain| recording.of(chain).len();
@@ -134,7 +133,7 @@ async fn indexes_that_grow_anyhow_give_the_recorded_state() {
                 let Follower { ledger, source, .. } = follower;
                 drop(source);
                 ledger.close();
-                let ledger = Ledger::open(&config(folder.path()));
+                let ledger = Ledger::open(&config_of(&recording.network, folder.path()));
                 follower = Follower::open(ledger, &stand_in, 3).await.unwrap();
             }
             let waiting = follower.follow().await.unwrap();
@@ -203,6 +202,13 @@ async fn contradictions_are_refused_by_chain_and_index() {
         bare.starts_with("X-Chain, container 0: a block of the X-Chain that is not wrapped"),
         "{bare}"
     );
+    // An outer block from Granite on, in each index.
+    for chain in Chain::ALL {
+        let later = refusal(|s| s.alter(chain, 0, |container| container.bytes[5] = 2)).await;
+        let text =
+            format!("{chain}, container 0: a block of the proposer VM from Granite on (type 2)");
+        assert!(later.starts_with(&text), "{later}");
+    }
     // An X block in the index of C.
     let other = refusal(|s| {
         let x = Recording::load("follow-1").of(Chain::X).remove(0);
@@ -210,6 +216,37 @@ async fn contradictions_are_refused_by_chain_and_index() {
     });
     let other = other.await;
     assert!(other.starts_with("C-Chain, container 0: its block can't be read"), "{other}");
+}
+
+/// What was fetched before a bad container is executed, and what the other chains have.
+#[tokio::test(flavor = "multi_thread")]
+async fn blocks_before_a_refused_container_are_accepted() {
+    let (_folder, stand_in, mut follower) = first_run().await;
+    stand_in.show_all();
+    stand_in.alter(Chain::X, 4, |container| container.bytes[75] ^= 1);
+    let error = follower.follow().await.unwrap_err().to_string();
+    assert!(error.starts_with("X-Chain, container 4: "), "{error}");
+    assert_eq!(follower.ledger.height("X"), 4);
+    let of_others = ["P", "C"].map(|alias| follower.ledger.height(alias));
+    assert!(of_others.iter().all(|height| *height > 0), "{of_others:?}");
+    // It stays refused.
+    let again = follower.follow().await.unwrap_err().to_string();
+    assert_eq!(again, error);
+}
+
+/// A request that fails takes nothing from what came before it.
+#[tokio::test(flavor = "multi_thread")]
+async fn blocks_before_a_chain_without_an_answer_are_accepted() {
+    let (_folder, stand_in, mut follower) = first_run().await;
+    stand_in.show(Chain::P, 1);
+    stand_in.set_status(Chain::X, Some(503));
+    let error = follower.follow().await.unwrap_err();
+    assert!(error.is_temporary(), "{error}");
+    assert_eq!(follower.ledger.height("P"), 1);
+    stand_in.set_status(Chain::X, None);
+    stand_in.show_all();
+    assert_eq!(follower.follow().await.unwrap(), Waiting::default());
+    follower.ledger.assert_is_end_of(&Recording::load("follow-1"));
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -144,9 +144,11 @@ fn of_evm(method: &str, stock: &Stock) -> Option<Vec<Value>> {
         "anvil_setNextBlockBaseFeePerGas" | "hardhat_setNextBlockBaseFeePerGas" => {
             vec![json!([format!("0x{}", "f".repeat(64))])]
         }
-        "anvil_setBlockGasLimit" | "evm_setBlockGasLimit" | "anvil_rollback" | "anvil_reorg" => {
-            vec![json!(["0xffffffffffffffff"])]
-        }
+        "anvil_setBlockGasLimit"
+        | "evm_setBlockGasLimit"
+        | "anvil_rollback"
+        | "anvil_reorg"
+        | "debug_setHead" => vec![json!(["0xffffffffffffffff"])],
         "anvil_setPrevRandao" | "hardhat_setPrevRandao" => {
             vec![json!([format!("0x{}", "5a".repeat(32))])]
         }
@@ -374,9 +376,10 @@ fn of_x(method: &str, stock: &Stock) -> Option<Vec<Value>> {
         "xvm.getBlockByHeight" => {
             ["json", "hex"].map(|encoding| json!({ "height": "2", "encoding": encoding })).into()
         }
-        // A reset is refused: what was there before the attacks can't be taken back.
         "xvm.getHeight" | "xvm.getTxFee" | "nat.version" | "keystore.listUsers"
-        | "dev.snapshot" | "dev.getTime" | "dev.reset" => vec![json!({})],
+        | "dev.snapshot" | "dev.getTime" => vec![json!({})],
+        // Refused: the stock stays for the other methods.
+        "dev.reset" => vec![json!(7)],
         "dev.revert" => vec![json!({ "id": "0" })],
         "dev.mine" => vec![json!({ "blocks": "16", "interval": "1" })],
         "dev.increaseTime" => vec![json!({ "seconds": "2" })],

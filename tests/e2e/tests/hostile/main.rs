@@ -6,11 +6,14 @@
 #![expect(clippy::unwrap_used, reason = "in tests a panic is the message")]
 #![expect(clippy::print_stdout, reason = "what was measured is printed")]
 
+mod arguments;
 mod bodies;
+mod bombs;
 mod demands;
 mod endless;
 mod methods;
 mod sockets;
+mod states;
 mod stock;
 mod support;
 mod tracing;

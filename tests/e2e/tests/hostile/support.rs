@@ -11,7 +11,7 @@ use esker_primitives::sync::{Mutex, MutexGuard};
 
 /// The longest that a call of an honest client may take here: on machines under load, in a build that is not
 /// optimized. What it takes otherwise is in docs/security.md.
-pub(crate) const LONGEST: Duration = Duration::from_secs(10);
+pub(crate) const LONGEST: Duration = Duration::from_secs(20);
 
 static TURN: Mutex<()> = Mutex::new(());
 

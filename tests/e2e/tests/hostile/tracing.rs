@@ -1,6 +1,6 @@
 //! A thousand clients that ask for traces: time, memory and files have limits, and others are served meanwhile.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::time::{Duration, Instant};
 
 use esker_e2e::hostile::figures::{metric, mib, peak, resident};
@@ -14,6 +14,8 @@ use crate::support::{alone, assert_served, dev, measured};
 const MIB: u64 = 1024 * 1024;
 /// What the node may take besides, bytes: its threads, and a thousand connections.
 const REST: u64 = 64 * MIB;
+/// Where the clients that trace come from. Of an address that fills the queue its own further calls are refused.
+const ATTACKER: IpAddr = IpAddr::V4(Ipv4Addr::new(127, 0, 0, 2));
 /// Where code of overrides lies.
 const CONTRACT: &str = "0x00000000000000000000000000000000000000aa";
 
@@ -60,17 +62,18 @@ fn costly() -> Vec<Value> {
     ]
 }
 
-/// Connections of which each sends one of the requests and reads nothing.
+/// Connections from another address of which each sends one of the requests and reads nothing.
 fn deaf(node: SocketAddr, connections: usize, sockets: usize) -> Vec<Wire> {
     let bodies: Vec<String> = costly().iter().map(Value::to_string).collect();
     let http = (0..connections).map(|at| {
-        let mut wire = Wire::open(node).unwrap();
+        let mut wire = Wire::open_from(ATTACKER, node).unwrap();
         wire.post(RPC, &bodies[at % bodies.len()]).unwrap();
         wire
     });
     let mut clients: Vec<_> = http.collect();
     clients.extend((0..sockets).map(|_| {
-        let mut wire = Wire::open_socket(node, "/ext/bc/C/ws").unwrap();
+        let wire = Wire::open_from(ATTACKER, node).unwrap();
+        let mut wire = wire.into_socket("/ext/bc/C/ws").unwrap();
         bodies.iter().for_each(|body| wire.send(&frame(body)).unwrap());
         wire
     }));

@@ -266,8 +266,14 @@ fn targets_that_can_not_be_written_are_refused() {
     assert_eq!(written["size"], size.to_string());
     assert_verifies(&data.join("copy"));
 
-    let (code, text) = esker(&["backup", "--url", "https://127.0.0.1:1"], &[&other]);
+    // As without --url.
+    let (code, text) = esker(&["backup", "--url", &node.url()], &[&mine]);
     assert_eq!(code, Some(2), "{text}");
+    assert!(text.contains(" already exists; choose another folder"), "{text}");
+    let ca_file = ["backup", "--ca-file", "/nowhere", "--url", "https://127.0.0.1:1"];
+    let (code, text) = esker(&ca_file, &[&other]);
+    assert_eq!(code, Some(2), "{text}");
+    assert!(text.contains("--ca-file: can't read /nowhere"), "{text}");
     let closed = local().dev().start().unwrap();
     let (code, text) = esker(&["backup", "--url", &closed.url()], &[&other]);
     assert_eq!(code, Some(1), "{text}");

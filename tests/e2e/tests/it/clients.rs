@@ -108,11 +108,57 @@ fn controls_here_and_on_anvil() {
     run_on_dev("controls.mjs");
 }
 
+/// As above. States go from here to anvil and back.
+#[test]
+#[cfg_attr(not(all(target_os = "linux", target_arch = "x86_64")), ignore = "no anvil")]
+fn state_files_of_anvil() {
+    run_on_dev("state-files.mjs");
+}
+
 /// As above. An ERC-20, a vault and an auction with deadlines, tested by Hardhat and by Foundry, on anvil, too.
 #[test]
 #[cfg_attr(not(all(target_os = "linux", target_arch = "x86_64")), ignore = "no anvil, no forge")]
 fn projects_of_hardhat_and_foundry() {
     run_on_dev("market.mjs");
+}
+
+/// As above: what `npx hardhat init` of Hardhat 2 writes, with nothing but the URL set; on anvil, too.
+#[test]
+#[cfg_attr(not(all(target_os = "linux", target_arch = "x86_64")), ignore = "no anvil")]
+fn sample_of_hardhat_2() {
+    run_sample("hardhat2");
+}
+
+/// As above, of Hardhat 3: its tests with Mocha and ethers.
+#[test]
+#[cfg_attr(not(all(target_os = "linux", target_arch = "x86_64")), ignore = "no anvil")]
+fn sample_of_hardhat_3_with_ethers() {
+    run_sample("hardhat3-ethers");
+}
+
+/// As above: its tests with Node.js and viem.
+#[test]
+#[cfg_attr(not(all(target_os = "linux", target_arch = "x86_64")), ignore = "no anvil")]
+fn sample_of_hardhat_3_with_viem() {
+    run_sample("hardhat3-viem");
+}
+
+/// As above, of `forge init`: its tests on a fork of the node, and its script.
+#[test]
+#[cfg_attr(not(all(target_os = "linux", target_arch = "x86_64")), ignore = "no anvil, no forge")]
+fn sample_of_forge() {
+    run_sample("forge");
+}
+
+/// As above: a user's first tests with Ape.
+#[test]
+#[cfg_attr(not(all(target_os = "linux", target_arch = "x86_64")), ignore = "no anvil")]
+fn first_tests_with_ape() {
+    if std::env::var_os("CLIENT_TESTS_APE").is_none() {
+        skip("Ape is not installed: `cargo xtask test` installs it");
+        return;
+    }
+    run_on_dev("ape.mjs");
 }
 
 #[test]
@@ -337,6 +383,11 @@ fn run_on_dev(script: &str) {
 
 /// Runs a script against a fresh node; it ends with status 0 where everything holds.
 fn run_against(script: &str, node: NodeBuilder) {
+    run_with(script, node, &[]);
+}
+
+/// As [`run_against`], with arguments after the URL.
+fn run_with(script: &str, node: NodeBuilder, arguments: &[&str]) {
     let folder = tests_path("clients");
     if let Some(why) = missing(&folder) {
         skip(&why);
@@ -344,7 +395,17 @@ fn run_against(script: &str, node: NodeBuilder) {
     }
     let node = node.start().unwrap();
     let mut program = Command::new(node_program());
-    run_to_success(script, program.arg(script).arg(node.url()).current_dir(folder));
+    program.arg(script).arg(node.url()).args(arguments).current_dir(folder);
+    run_to_success(script, &mut program);
+}
+
+/// Runs what a tool's first command writes, on `esker dev` without a flag.
+fn run_sample(name: &str) {
+    if !tests_path("clients/hardhat3/node_modules").is_dir() {
+        skip("the libraries of Hardhat 3 are not installed: `cargo xtask test` installs them");
+        return;
+    }
+    run_with("samples.mjs", local().dev(), &[name]);
 }
 
 /// Runs a script on a file, without a node.

@@ -153,6 +153,11 @@ fn transactions_blocks_and_refused_calls_are_shown() {
         "the screen comes first, and nothing of the network's funding:\n{screen}"
     );
     assert_eq!(screen.matches("Contract created: ").count(), 1, "{screen}");
+    // The screen ends with where it listens, also where no terminal shows it.
+    let (shown, _) = screen.split_at(first);
+    let address = node.ready()["evm"].as_str().unwrap();
+    let end = format!("\n\nListening on {address}\n");
+    assert!(shown.trim_end().ends_with(end.trim_end()), "{shown}");
     assert!(node.stop().unwrap().success());
 }
 
@@ -253,7 +258,7 @@ fn a_terminal_that_is_closed_or_never_read_stops_nothing() {
         let mut ours = ours;
         ours.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
         let mut screen = String::new();
-        while !screen.contains("evm_chainId") {
+        while !screen.contains("\nListening on ") {
             let mut part = [0; 4096];
             let read = ours.read(&mut part).unwrap();
             screen.push_str(&String::from_utf8_lossy(&part[..read]));

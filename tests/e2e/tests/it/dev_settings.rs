@@ -53,17 +53,19 @@ fn x_balance(node: &Node, address: &str) -> String {
     reply["balance"].as_str().unwrap().to_owned()
 }
 
-/// Addresses on X and on C, and the key, of the account with this number, as the screen shows them.
+/// Addresses on X and on C, and the key, of the account with this number, the latter two as the screen shows them.
 fn shown(node: &Node, number: usize) -> (String, String, String) {
-    let number = number.to_string();
-    let words = |line: &str| line.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
     // The screen comes after the ready file.
-    let line = until("the screen shows the account", || {
-        let screen = node.output();
-        screen.lines().map(words).find(|line| line.len() == 4 && line[0] == number)
+    let screen = until("the screen is complete", || {
+        Some(node.output()).filter(|screen| screen.contains("\nListening on "))
     });
-    let [_, x, c, key] = line.try_into().unwrap();
-    (x, c.to_lowercase(), key)
+    let of = |heading: &str| {
+        let (_, section) = screen.split_once(&format!("\n{heading}")).unwrap();
+        let line = section.lines().find_map(|line| line.strip_prefix(&format!("({number}) ")));
+        line.unwrap_or_else(|| panic!("{heading}: no {number}: {screen}")).to_owned()
+    };
+    let x = node.ready()["accounts"][number]["xAddress"].as_str().unwrap().to_owned();
+    (x, of("Available Accounts").to_lowercase(), of("Private Keys"))
 }
 
 /// Sends a transaction that the node signs; the receipt.
@@ -94,8 +96,7 @@ fn more_accounts_with_a_balance_on_both_chains() {
     // More than one transaction can fund on the X-Chain.
     let node = dev(&["-a", "501", "--balance", "7"]).start().unwrap();
     let accounts = accounts(&node);
-    // The last one is the well-known one.
-    assert_eq!(accounts.len(), 502);
+    assert_eq!(accounts.len(), 501);
     assert_eq!(accounts[0], FIRST);
     for number in [0, 10, 500] {
         let (x, c, _) = shown(&node, number);
@@ -112,7 +113,7 @@ fn more_accounts_with_a_balance_on_both_chains() {
 #[test]
 fn fewer_accounts_and_accounts_without_a_balance() {
     let node = dev(&["--accounts", "1", "--balance", "0"]).start().unwrap();
-    assert_eq!(accounts(&node).len(), 2);
+    assert_eq!(accounts(&node).len(), 1);
     let (x, c, _) = shown(&node, 0);
     assert_eq!((c_balance(&node, &c), x_balance(&node, &x)), (0, "0".to_owned()));
     let second = "0x70997970c51812dc3a010c7d01b50e0d17dc79c8";
@@ -152,13 +153,17 @@ fn accounts_of_another_mnemonic_and_path() {
     assert_eq!(key, "0x1ab42cc412b618bdea3a599e3c9bae199ebf030895b039e9db1e30dafb12b727");
     assert_eq!(c_balance(&node, FIRST), 0);
     assert_eq!(send(&node, json!({"from": first, "to": FIRST, "value": "0x1"}))["status"], "0x1");
-    assert!(node.output().contains(&format!("Accounts, 10,000 each: {ABANDON}\n")));
+    let screen = node.output();
+    assert!(screen.contains("\nAvailable Accounts, 10,000 each\n"), "{screen}");
+    let (_, words) = screen.split_once("\nMnemonic:").unwrap();
+    let (words, _) = words.split_once("\nDerivation path:").unwrap();
+    assert_eq!(words.split_whitespace().collect::<Vec<_>>().join(" "), ABANDON);
 
     let path = "m/44'/60'/0'/1/";
     let node = dev(&["--derivation-path", path]).start().unwrap();
     assert_ne!(accounts(&node)[0], FIRST);
     shown(&node, 0);
-    assert!(node.output().contains("m/44'/60'/0'/1/N: on X, on C, private key"));
+    assert!(node.output().contains("\nDerivation path:   m/44'/60'/0'/1/N\n"));
     // The usual path, written with its slash, is the usual one.
     let node = dev(&["--derivation-path", "m/44'/60'/0'/0/"]).start().unwrap();
     assert_eq!(accounts(&node)[0], FIRST);
@@ -430,7 +435,7 @@ fn a_folder_wants_the_settings_that_it_was_made_with() {
     // The suggested price is no parameter.
     let again = [&own[..], &["--gas-price", "20"]].concat();
     let node = kept(folder.path(), &again).start().unwrap();
-    assert_eq!(accounts(&node).len(), 502);
+    assert_eq!(accounts(&node).len(), 501);
     // Funded once, by both transactions.
     for number in [0, 499, 500] {
         assert_eq!(x_balance(&node, &shown(&node, number).0), "5000000000", "{number}");
@@ -449,6 +454,6 @@ fn settings_of_a_file_and_of_the_environment() {
     let file = folder.path().join("esker.toml");
     std::fs::write(&file, "accounts = 2\nbalance = 3\n").unwrap();
     let node = dev(&[]).config(&file).env("ESKER_BALANCE", "4").start().unwrap();
-    assert_eq!(accounts(&node).len(), 3);
+    assert_eq!(accounts(&node).len(), 2);
     assert_eq!(c_balance(&node, FIRST), 4 * UNIT);
 }

@@ -317,6 +317,7 @@ fn cases() -> BTreeMap<&'static str, Case> {
         ("anvil_dumpState", case(json!([]), json!([1]))),
         ("anvil_loadState", case(Value::Null, json!(["0x12"]))),
         ("anvil_rollback", case(json!([0]), json!(["a"]))),
+        ("debug_setHead", case(Value::Null, json!([1]))),
         ("anvil_reorg", case(json!([0, []]), json!(["a"]))),
         ("anvil_dealERC20", case(Value::Null, json!([OTHER]))),
         ("anvil_setERC20Allowance", case(Value::Null, json!([OTHER]))),

@@ -64,7 +64,7 @@ fn the_example_has_what_it_says_and_the_same_blocks_at_every_start() {
     let folders = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
     let node = start(&example(), folders[0].path());
     let accounts = evm(&node, "eth_accounts", json!([]));
-    assert_eq!(accounts.as_array().unwrap().len(), 5, "with the well-known one");
+    assert_eq!(accounts.as_array().unwrap().len(), 4);
     let second = "X-local1cjzphr67dug28rw9ueewrqllmxlqe5f0unaxss";
     let held = x(&node, "xvm.getUTXOs", json!({"addresses": [second]}));
     // Its balance, the locked coins, its part of the asset's second holder, and two rights to mint.

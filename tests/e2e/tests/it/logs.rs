@@ -1,13 +1,14 @@
 //! Log lines of what a node does, as a collector reads them.
 
 use std::path::Path;
+use std::process::Command;
 
 use alloy_primitives::{hex, keccak256};
 use esker_client::CallError;
 use esker_e2e::disk::{FailingDisk, Fault};
 use esker_e2e::funds::FUNDED;
 use esker_e2e::socket::Socket;
-use esker_e2e::until;
+use esker_e2e::{Node, until};
 use serde_json::{Value, json};
 
 use crate::support::{json_lines, local};
@@ -25,21 +26,68 @@ fn with_message(folder: &Path, chain: &str, message: &str) -> Vec<Value> {
     lines.into_iter().filter(|line| line["message"] == message).collect()
 }
 
+/// A development node that writes its log into a folder, as JSON.
+fn logging(logs: &Path, level: &str) -> Node {
+    let node = local().dev().arg("--log-dir").arg(logs).arg("--log-level").arg(level);
+    node.arg("--log-format").arg("json").start().unwrap()
+}
+
+/// An account of a node, and the parameters of a send from it.
+fn payment(node: &Node) -> [Value; 2] {
+    let accounts: Vec<String> = node.rpc().call(EVM, "eth_accounts", json!([])).unwrap();
+    let send = json!([{ "from": accounts[0], "to": accounts[1], "value": "0x1" }]);
+    [json!(accounts[0]), send]
+}
+
+/// As logrotate does it: rename, then SIGHUP.
+#[test]
+fn renamed_files_are_left_at_sighup() {
+    let folder = tempfile::tempdir().unwrap();
+    let logs = folder.path();
+    let node = logging(logs, "info");
+    let mut rpc = node.rpc();
+    let [_, send] = payment(&node);
+    let mut mine = |blocks: usize, log: &Path| {
+        let _hash: Value = rpc.call(EVM, "eth_sendTransaction", &send).unwrap();
+        until("the block is in the log", || {
+            let text = std::fs::read_to_string(log).unwrap_or_default();
+            (text.matches("\"block accepted\"").count() == blocks).then_some(())
+        });
+    };
+    let [main, c] = ["main", "C"].map(|name| logs.join(format!("{name}.log")));
+    let [old_main, old_c] = ["main", "C"].map(|name| logs.join(format!("{name}.log-20261124")));
+    mine(1, &c);
+    std::fs::rename(&main, &old_main).unwrap();
+    std::fs::rename(&c, &old_c).unwrap();
+    mine(2, &old_c);
+    let hangup = Command::new("kill").args(["-HUP", &node.pid().to_string()]).status().unwrap();
+    assert!(hangup.success());
+    until("the main log is there again", || {
+        let text = std::fs::read_to_string(&main).unwrap_or_default();
+        text.contains("reloaded the log levels").then_some(())
+    });
+    mine(1, &c);
+    assert_eq!(with_message(logs, "C", "block accepted").len(), 1);
+    assert!(node.stop().unwrap().success());
+    let stopped = json_lines(&main);
+    assert!(stopped.iter().any(|line| line["message"] == "stopped"), "{stopped:?}");
+    let old = std::fs::read_to_string(&old_main).unwrap();
+    assert!(!old.contains("reloaded") && !old.contains("stopped"), "{old}");
+}
+
 #[test]
 fn each_block_is_logged_alone_or_in_a_summary() {
     let folder = tempfile::tempdir().unwrap();
     let logs = folder.path();
-    let node = local().dev().arg("--log-dir").arg(logs).arg("--log-format").arg("json");
-    let node = node.start().unwrap();
+    let node = logging(logs, "info");
     let mut rpc = node.rpc();
-    let accounts: Vec<String> = rpc.call(EVM, "eth_accounts", json!([])).unwrap();
-    let send = json!([{ "from": accounts[0], "to": accounts[1], "value": "0x1" }]);
+    let [sender, send] = payment(&node);
     for _ in 0..TRANSFERS {
         let _hash: Value = rpc.call(EVM, "eth_sendTransaction", &send).unwrap();
     }
     let last: String = until("all transfers are mined", || {
         let count: String =
-            rpc.call(EVM, "eth_getTransactionCount", json!([accounts[0], "latest"])).unwrap();
+            rpc.call(EVM, "eth_getTransactionCount", json!([sender, "latest"])).unwrap();
         let is_done = count == format!("{TRANSFERS:#x}");
         is_done.then(|| rpc.call(EVM, "eth_blockNumber", json!([])).unwrap())
     });
@@ -92,8 +140,7 @@ fn requests_and_refusals_are_logged_at_level_debug_alone() {
     let folder = tempfile::tempdir().unwrap();
     let [quiet, talkative] = ["info", "debug"].map(|level| {
         let logs = folder.path().join(level);
-        let node = local().dev().arg("--log-dir").arg(&logs).arg("--log-level").arg(level);
-        let node = node.arg("--log-format").arg("json").start().unwrap();
+        let node = logging(&logs, level);
         let mut rpc = node.rpc();
         let _number: String = rpc.call(EVM, "eth_blockNumber", json!([])).unwrap();
         let unknown = rpc.call::<Value>(EVM, "eth_noSuchMethod", json!([]));

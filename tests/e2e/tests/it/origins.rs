@@ -1,6 +1,9 @@
 //! Web pages of other sites against a whole node: what they may read and send, and what they never reach.
 
 use std::collections::BTreeSet;
+use std::io::{Read as _, Write as _};
+use std::net::TcpStream;
+use std::time::Duration;
 
 use esker_client::HttpReply;
 use esker_e2e::Node;
@@ -126,6 +129,46 @@ fn local_pages_are_trusted_and_all_may_read() {
     let (from, to) = (&accounts["result"][0], &accounts["result"][1]);
     let send = body("eth_sendTransaction", &json!([{ "from": from, "to": to, "value": "0x1" }]));
     assert_eq!(error(&post(&node, "/ext/bc/C/rpc", FOREIGN[0], &send)), None);
+}
+
+/// The status of a call whose `Host` is this name, from a page of this origin or from a program.
+fn status_for_host(node: &Node, host: &str, origin: Option<&str>) -> u16 {
+    let body = body("eth_chainId", &json!([]));
+    let origin = origin.map_or(String::new(), |origin| format!("Origin: {origin}\r\n"));
+    let request = format!(
+        "POST /ext/bc/C/rpc HTTP/1.1\r\nHost: {host}\r\n{origin}Content-Type: application/json\r\n\
+         Connection: close\r\nContent-Length: {}\r\n\r\n{body}",
+        body.len()
+    );
+    let mut stream = TcpStream::connect(node.address()).unwrap();
+    stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+    stream.write_all(request.as_bytes()).unwrap();
+    let mut reply = String::new();
+    stream.read_to_string(&mut reply).unwrap();
+    reply.split(' ').nth(1).unwrap().parse().unwrap()
+}
+
+#[test]
+fn a_development_node_is_called_by_the_names_of_containers_and_by_no_public_one() {
+    const PRIVATE: [&str; 4] =
+        ["host.docker.internal:8545", "esker:8545", "my_project-esker-1:9650", "laptop.local:8545"];
+    let dev = local().dev().start().unwrap();
+    let node = local().start().unwrap();
+    let private = local().arg("--http-allowed-hosts=private").start().unwrap();
+    for host in PRIVATE {
+        assert_eq!(status_for_host(&dev, host, None), 200, "{host}");
+        assert_eq!(status_for_host(&dev, host, Some("http://app:3000")), 200, "{host}");
+        assert_eq!(status_for_host(&dev, host, Some(&format!("http://{host}"))), 403, "{host}");
+        assert_eq!(status_for_host(&node, host, None), 403, "as the reference: {host}");
+        assert_eq!(status_for_host(&private, host, None), 200, "{host}");
+    }
+    for host in ["rebind.example.com:8545", "127.0.0.1.nip.io:8545", "localtest.me", "esker."] {
+        for origin in [None, Some("https://evil.example"), Some(&*format!("http://{host}"))] {
+            assert_eq!(status_for_host(&dev, host, origin), 403, "{host} {origin:?}");
+        }
+    }
+    let output = dev.output();
+    assert_eq!(output.matches("list its name in http-allowed-hosts").count(), 1, "{output}");
 }
 
 #[test]

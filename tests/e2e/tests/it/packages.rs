@@ -53,7 +53,7 @@ fn tests_of_the_package_for_node_js() {
 
 #[test]
 fn example_of_the_package_for_node_js() {
-    run_node("examples/payment.test.js");
+    run_node("examples/payment.test.mjs");
 }
 
 #[test]

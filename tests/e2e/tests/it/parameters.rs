@@ -59,13 +59,13 @@ fn another_chain_id_or_gas_limit_or_fee_rule_is_refused_by_name() {
              (--chain-id), or choose another --data-dir",
         ),
         (
-            &["--gas-limit", "30000000"],
-            "gas-limit of chain C: the data folder was made with default, this start has 30000000",
+            &["--gas-limit", "15000000"],
+            "gas-limit of chain C: the data folder was made with 30000000, this start has 15000000",
         ),
         (
             &["--real-fees"],
-            "target-gas of chain C: the data folder was made with 18446744073709551615, this start has default: \
-             start with 18446744073709551615 (--real-fees, or the network's file)",
+            "gas-limit of chain C: the data folder was made with 30000000, this start has default: \
+             start with 30000000 (--gas-limit, --real-fees), or choose another --data-dir",
         ),
     ] {
         let error = refused(folder.path(), dev(folder.path(), args));

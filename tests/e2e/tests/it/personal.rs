@@ -1,13 +1,15 @@
 //! Accounts with passwords of a whole node: guesses under load, kills while an account is made, what is on disk, and
 //! where there are none.
 
+use std::net::SocketAddr;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use esker_client::RpcClient;
+use esker_client::{HttpClient, RpcClient};
 use esker_e2e::files::profile;
 use esker_e2e::{Node, NodeBuilder};
 use serde_json::{Value, json};
@@ -145,6 +147,58 @@ fn guesses_are_slowed_and_delay_nobody() {
     let refused = call(&mut rpc, "personal_sign", &right(&guessed)).unwrap_err();
     assert!(refused.starts_with("too many wrong passwords"), "{refused}");
     call(&mut rpc, "personal_sign", &right(&unlocked)).unwrap();
+}
+
+/// What no test waits longer for: a hash takes long in a build that is not optimized, on a machine under load.
+const PATIENCE: Duration = Duration::from_secs(600);
+
+/// A call of one of the clients behind a proxy; `None`: the node has gone.
+fn call_of(node: SocketAddr, client: &str, method: &str, params: &Value) -> Option<Value> {
+    let body = json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params });
+    let headers = [("Content-Type", "application/json"), ("X-Real-IP", client)];
+    let mut http = HttpClient::new(node).with_timeout(PATIENCE);
+    let reply = http.request("POST", RPC, &headers, body.to_string().as_bytes()).ok()?;
+    serde_json::from_slice(&reply.body).ok()
+}
+
+#[test]
+fn an_account_is_unlocked_beside_any_number_of_new_ones() {
+    const CALLS: usize = 40;
+    let (many, owner) = ("192.0.2.1", "192.0.2.2");
+    let node = with_personal().arg("--http-client-address-header=X-Real-IP");
+    let node = node.arg("--http-trusted-proxies=127.0.0.1").arg("--keystore-hash-wait=10m");
+    let node = node.start().unwrap();
+    let waiting = || {
+        let page = node.rpc().http().request("GET", "/ext/metrics", &[], &[]).unwrap().text();
+        let name = "esker_password_hashes_waiting{keys=\"accounts\"} ";
+        let line = page.lines().find_map(|line| line.strip_prefix(name)).unwrap_or("0");
+        line.parse::<usize>().unwrap()
+    };
+    let address = node.address();
+    let account = call_of(address, owner, "personal_newAccount", &json!([PASSWORD])).unwrap();
+    let answered = Arc::new(AtomicUsize::new(0));
+    let make = || {
+        let answered = Arc::clone(&answered);
+        thread::spawn(move || {
+            let _reply = call_of(address, many, "personal_newAccount", &json!([PASSWORD]));
+            answered.fetch_add(1, Ordering::Relaxed);
+        })
+    };
+    let makers: Vec<_> = (0..CALLS).map(|_| make()).collect();
+    let begun = Instant::now();
+    while waiting() + answered.load(Ordering::Relaxed) < CALLS - 1 {
+        assert!(begun.elapsed() < PATIENCE, "the calls do not wait: {}", waiting());
+    }
+    let before = answered.load(Ordering::Relaxed);
+    let params = json!([account["result"], PASSWORD]);
+    let unlocked = call_of(address, owner, "personal_unlockAccount", &params).unwrap();
+    let meanwhile = answered.load(Ordering::Relaxed) - before;
+    assert_eq!(unlocked["result"], true, "{unlocked}");
+    // The one that ran, and one whose answer was on its way.
+    assert!(meanwhile <= 2, "{meanwhile} of {CALLS} calls of another client came first");
+    // The others' end is not waited for.
+    node.kill().unwrap();
+    makers.into_iter().for_each(|maker| maker.join().unwrap());
 }
 
 #[test]

@@ -6,6 +6,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use esker_client::RpcClient;
+use esker_e2e::hostile::Wire;
 use esker_e2e::{Node, until};
 use serde_json::{Value, json};
 
@@ -122,7 +123,7 @@ fn a_crowd_of_endless_scripts_leaves_the_node_answering() {
         "step",
         "var a=[];for(var i=0;i<9;i++)a.push(new Array(1000000).fill(i));while(true){}",
     );
-    let most = thread::available_parallelism().unwrap().get();
+    let most = thread::available_parallelism().unwrap().get().max(2);
     thread::scope(|scope| {
         for _ in 0..50 {
             let mut rpc = node.rpc();
@@ -166,13 +167,41 @@ fn a_crowd_of_endless_scripts_leaves_the_node_answering() {
     assert_no_children(&node);
 }
 
+/// A trace by a script that takes a minute.
+fn endless_trace() -> Value {
+    let script = with("step", "while(true){}");
+    json!({ "jsonrpc": "2.0", "id": 1, "method": "debug_traceCall",
+        "params": [{ "to": TO }, "latest", { "tracer": script, "timeout": "60s",
+            "stateOverrides": { TO: { "code": CALLER } } }] })
+}
+
+#[test]
+fn long_scripts_of_one_client_leave_a_place_for_others() {
+    let node = local().dev().start().unwrap();
+    let places = thread::available_parallelism().unwrap().get().max(2);
+    let body = endless_trace().to_string();
+    let send = || {
+        let mut wire = Wire::open_from([127, 0, 0, 2].into(), node.address()).unwrap();
+        wire.post(PATH, &body).unwrap();
+        wire
+    };
+    let others: Vec<Wire> = (0..2 * places).map(|_| send()).collect();
+    until("all places are taken", || (children(&node).len() == places).then_some(()));
+    let mut rpc = node.rpc();
+    for _ in 0..3 {
+        let begun = Instant::now();
+        // Less than the others have.
+        assert_eq!(trace(&mut rpc, "opcountTracer", "20s"), Ok(json!(12)));
+        println!("a script of another client took {:?}", begun.elapsed());
+    }
+    drop(others);
+    assert_no_children(&node);
+}
+
 #[test]
 fn a_process_ends_with_its_client_and_with_its_node() {
     let node = local().dev().start().unwrap();
-    let script = with("step", "while(true){}");
-    let body = json!({ "jsonrpc": "2.0", "id": 1, "method": "debug_traceCall",
-        "params": [{ "to": TO }, "latest", { "tracer": script, "timeout": "60s",
-            "stateOverrides": { TO: { "code": CALLER } } }] });
+    let body = endless_trace();
     let send = || {
         use std::io::Write as _;
         let mut stream = std::net::TcpStream::connect(node.address()).unwrap();

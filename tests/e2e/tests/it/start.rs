@@ -63,13 +63,15 @@ fn a_block_time_in_seconds_and_the_keys_on_the_screen() {
     let mut rpc = node.rpc();
     let accounts: Vec<String> = rpc.call("/ext/bc/C/rpc", "eth_accounts", json!([])).unwrap();
     let output = node.output();
-    for (account, key) in [
+    for (number, account, key) in [
         // Of the mnemonic that all development nodes share.
-        (&accounts[0], "0xac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80"),
-        (&accounts[9], "0x2a871d0798f97d79848a013d4936a73bf4cc922c825d33c1cf7073dff6d409c6"),
+        (0, &accounts[0], "0xac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80"),
+        (9, &accounts[9], "0x2a871d0798f97d79848a013d4936a73bf4cc922c825d33c1cf7073dff6d409c6"),
     ] {
-        let line = output.lines().find(|line| line.to_lowercase().contains(account.as_str()));
-        assert!(line.is_some_and(|line| line.ends_with(key)), "{account}: {output}");
+        for shown in [account.as_str(), key] {
+            let line = format!("({number}) {shown}");
+            assert!(output.lines().any(|shown| shown.to_lowercase() == line), "{line}: {output}");
+        }
     }
     let mut mined_at = |value: &str| -> u64 {
         let tx = json!([{ "from": accounts[0], "to": accounts[1], "value": value }]);

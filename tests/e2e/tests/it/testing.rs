@@ -296,7 +296,7 @@ fn a_fixture_a_folder_and_a_log_outlive_the_node() {
 fn errors_have_the_last_lines_of_a_node_that_is_gone() {
     let node = dev().start().unwrap();
     let pid = node.pid().to_string();
-    until("the screen is complete", || node.output().contains("Try").then_some(()));
+    until("the screen is complete", || node.output().contains("Listening on").then_some(()));
     assert!(Command::new("kill").args(["-9", &pid]).status().unwrap().success());
     let gone = until("calls fail", || node.snapshot().err()).to_string();
     assert!(gone.starts_with("taking a snapshot: "), "{gone}");

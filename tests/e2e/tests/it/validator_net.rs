@@ -123,11 +123,19 @@ impl Net {
         let mut supplies = Vec::new();
         for (number, node) in nodes {
             assert!(node.stop().unwrap().success());
+            assert_stopped_quietly(&self.validator(number).join("data"));
             supplies.push(verify(&self.path(), number + 1));
         }
         assert!(supplies.iter().all(|supply| *supply == supplies[0]), "{supplies:?}");
         eprintln!("{} transactions are on all; {}", sent.len(), supplies[0]);
     }
+}
+
+/// A stop is logged without errors, which operators are alerted by.
+fn assert_stopped_quietly(data: &Path) {
+    let log = std::fs::read_to_string(data.join("logs/main.log")).unwrap();
+    let (_, end) = log.rsplit_once(" stopping").unwrap_or_else(|| panic!("{log}"));
+    assert!(end.contains(" stopped") && !end.contains("ERROR"), "{end}");
 }
 
 /// All nodes have the blocks of the first, of both chains at every height.

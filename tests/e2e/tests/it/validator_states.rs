@@ -120,6 +120,7 @@ fn a_validator_with_a_full_disk_goes_on_when_there_is_room() {
     wait_for_heights(&full, heights(&nodes[0]));
     assert!(heights(&full) > known, "it goes on");
     assert_eq!(lines_with(&full, "the disk takes writes again").len(), 1, "{}", full.output());
+    assert_eq!(lines_with(&full, "panic"), [] as [&str; 0]);
     nodes.push(full);
     net.finish(nodes.into_iter().enumerate().collect(), traffic);
 }

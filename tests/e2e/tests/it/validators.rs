@@ -1,12 +1,14 @@
 //! Several validators as processes, on the network that `esker network new` makes.
 
+use std::fs::Permissions;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU16, Ordering};
 
 use esker_client::{RpcClient, Wallet, XvmClient};
-use esker_e2e::files::tests_path;
+use esker_e2e::files::{tests_path, write_secret};
 use esker_e2e::funds::funded;
 use esker_e2e::{Node, NodeBuilder, until};
 use esker_node::wiring::exit_code::PORT_IN_USE;
@@ -267,6 +269,13 @@ fn the_commands_of_the_readme_run_four_validators_and_a_follower_and_stop_them()
     let folder = tempfile::tempdir().unwrap();
     let network = folder.path().join("net");
     let base = free_ports(9);
+    let (new, documented) = match new.split_once(" --base-port ") {
+        Some((before, rest)) => {
+            let (port, after) = rest.split_once(' ').unwrap();
+            (format!("{before} {after}"), port.parse::<u16>().unwrap())
+        }
+        None => panic!("esker dev, which runs already, has the usual ports: {new}"),
+    };
     let made = Command::new(PROGRAM)
         .args(["network", "new"])
         .args(new.split_whitespace())
@@ -287,16 +296,21 @@ fn the_commands_of_the_readme_run_four_validators_and_a_follower_and_stop_them()
     let mut running = run_network();
     let address = |offset: u16| SocketAddr::from((Ipv4Addr::LOCALHOST, base + offset));
     let chain = |offset| XvmClient::new(address(offset), "X");
+    // When it says so, all answer.
+    let log = || std::fs::read_to_string(folder.path().join("log")).unwrap();
+    until("the network is ready", || log().contains("\nThe network is ready. ").then_some(()));
     for offset in [0, 2, 4, 6, 8] {
-        until("a node answers", || chain(offset).get_height().ok());
+        chain(offset).get_height().unwrap();
+        let shown = format!(" http://{}\n", address(offset));
+        until("where it answers is shown", || log().contains(&shown).then_some(()));
     }
 
     // The node that the README sends to, and the one that it reads from.
     let (before, rest) = readme.split_once(r#""evm_sendRawTransaction","params":[""#).unwrap();
     let (raw, rest) = rest.split_once('"').unwrap();
     let port_of = |text: &str| -> u16 { text.split('/').next().unwrap().parse().unwrap() };
-    let to = port_of(before.rsplit_once("http://127.0.0.1:").unwrap().1) - 9650;
-    let from = port_of(rest.split_once("http://127.0.0.1:").unwrap().1) - 9650;
+    let to = port_of(before.rsplit_once("http://127.0.0.1:").unwrap().1) - documented;
+    let from = port_of(rest.split_once("http://127.0.0.1:").unwrap().1) - documented;
     assert_eq!((to, from), (0, 8), "the first validator, and the follower");
     let _hash: Value =
         RpcClient::new(address(to)).call(EVM, "evm_sendRawTransaction", json!([raw])).unwrap();
@@ -316,7 +330,7 @@ fn the_commands_of_the_readme_run_four_validators_and_a_follower_and_stop_them()
     assert!(Command::new("kill").arg(&pid).status().unwrap().success());
     let ended = until("all have stopped", || running.0.try_wait().unwrap());
     assert!(ended.success(), "{ended}");
-    let log = std::fs::read_to_string(folder.path().join("log")).unwrap();
+    let log = log();
     for number in 1..=4 {
         assert!(log.contains(&format!("{number} | validator ended: exit status: 0\n")), "{log}");
     }
@@ -341,6 +355,23 @@ fn the_commands_of_the_readme_run_four_validators_and_a_follower_and_stop_them()
 }
 
 #[test]
+fn a_network_does_not_run_while_another_program_has_a_port_of_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let network = folder.path().join("net");
+    let base = new_network(&network, 4);
+    for (offset, setting) in
+        [(0, "http-port of validator 1"), (5, "validator-listen of validator 3")]
+    {
+        let taken = TcpListener::bind((Ipv4Addr::LOCALHOST, base + offset)).unwrap();
+        let (code, text) = esker(&["network", "run"], &[&network]);
+        assert_eq!(code, Some(i32::from(PORT_IN_USE)), "{text}");
+        let expected = format!("port in use: {}, the {setting}: ", taken.local_addr().unwrap());
+        assert!(text.contains(&expected) && text.contains("--base-port"), "{text}");
+        assert!(!text.contains(" | "), "no node was started: {text}");
+    }
+}
+
+#[test]
 fn a_network_of_validators_needs_the_key_of_one_and_its_port() {
     let folder = tempfile::tempdir().unwrap();
     let network = folder.path().join("net");
@@ -351,7 +382,11 @@ fn a_network_of_validators_needs_the_key_of_one_and_its_port() {
     let expected = format!("port in use: {}: ", other.local_addr().unwrap());
     assert!(text.contains(&expected) && text.contains("--validator-listen"), "{text}");
     let stranger = folder.path().join("stranger");
-    std::fs::write(&stranger, "00".repeat(32)).unwrap();
+    write_secret(&stranger, &"00".repeat(32)).unwrap();
+    let exposed = folder.path().join("exposed");
+    std::fs::copy(network.join("validator-1").join("key"), &exposed).unwrap();
+    std::fs::set_permissions(&exposed, Permissions::from_mode(0o644)).unwrap();
+    let exposed = exposed.to_str().unwrap().to_owned();
     let stranger = stranger.to_str().unwrap().to_owned();
     let run_as = |args: &[&str]| {
         let output = Command::new(PROGRAM)
@@ -372,6 +407,8 @@ fn a_network_of_validators_needs_the_key_of_one_and_its_port() {
             "has validators: give the key of one (--validator-key), or follow one (--follow)",
         ),
         (&["--validator-key", &stranger], "is not the key of a validator of this network"),
+        (&["--validator-key", &exposed], "(mode 0644): give it mode 0600 (chmod 600)"),
+        (&["--peer-key", &exposed], "(mode 0644): give it mode 0600 (chmod 600)"),
         (
             &["--validator-key", &stranger, "--follow", "http://127.0.0.1:1"],
             "not with follow: a follower decides nothing",

@@ -141,7 +141,7 @@ fn replay(
     writer: &mut ResultWriter,
 ) -> Result<(), RpcError> {
     let scripts = begin_scripts(transact, config, context)?;
-    output::write(writer, |out| {
+    output::write(writer, context, |out| {
         replay_block(transact, target, config.reexec(), context, out, |replay, deadline| {
             if which == Which::All {
                 replay.out().buffer().push(b'[');

@@ -20,6 +20,7 @@ pub(super) fn trace_call(
     context: &CallContext,
     writer: &mut ResultWriter,
 ) -> Result<(), RpcError> {
+    let at = transact.reads.block_id(at);
     let header = match at {
         BlockNumberOrHash::Number(BlockNumber::Pending) if !transact.reads.is_pending(at) => {
             return Err(RpcError::new("tracing on top of pending is not supported"));
@@ -31,7 +32,7 @@ pub(super) fn trace_call(
             .reads
             .header_by_hash(hash)?
             .ok_or_else(|| RpcError::new(format!("block {hash:#x} not found")))?,
-        BlockNumberOrHash::Neither => {
+        BlockNumberOrHash::Neither | BlockNumberOrHash::Null => {
             return Err(RpcError::new("invalid arguments; neither block nor hash specified"));
         }
     };
@@ -56,7 +57,7 @@ pub(super) fn trace_call(
         bounds: Bounds { memory, stop: Some(&stop), ..Bounds::default() },
         timeout: transact.config.max_duration,
     };
-    output::write(writer, |out| {
+    output::write(writer, context, |out| {
         let tracer = config.tracer(&*scripts)?;
         deadline.begin(config.timeout()?);
         let (state, block) = (&state_changes, &block_changes);

@@ -106,7 +106,7 @@ fn trace(
     } else {
         Target::accepted(transact, Arc::clone(block)).and_then(|target| {
             let scripts = begin_scripts(transact, config, context)?;
-            output::write(&mut writer, |out| {
+            output::write(&mut writer, context, |out| {
                 replay_block(
                     transact,
                     &target,

@@ -68,7 +68,7 @@ impl TraceConfig {
         scripts: &dyn Scripts,
         deadline: &Deadline<'_>,
     ) -> Result<Rc<dyn ScriptSession>, Refusal> {
-        let session = scripts.session();
+        let session = scripts.session(deadline.script_client());
         if self.is_script() {
             deadline.begin(self.timeout()?);
             session.reserve(&|| deadline.stop())?;

@@ -27,7 +27,7 @@ use super::config::{
 use super::output::{MAX_HELD, Refusal, refusal};
 use super::schema::TxTrace;
 use crate::evm::TransactApi;
-use crate::files::{Folder, Unfinished, open_error, system_text};
+use crate::files::{Folder, Unfinished, open_error, open_file, system_text};
 use crate::wire::{Data, Hash};
 
 /// Most bytes of a file with a block: a bundle has no more.
@@ -118,7 +118,7 @@ fn trace_block_from_file(
 
 fn read(folder: &Folder, name: &str) -> Result<Vec<u8>, RpcError> {
     let path = folder.existing_file(name)?;
-    let file = File::open(&path).map_err(|error| open_error(name, &error))?;
+    let file = open_file(&path).map_err(|error| open_error(name, &error))?;
     let shown = excerpt(name);
     let failed = |error: &io::Error| RpcError::new(format!("read {shown}: {}", system_text(error)));
     if !file.metadata().map_err(|error| failed(&error))?.is_file() {

@@ -1,8 +1,8 @@
 //! The reply as tracers write it.
 
-use esker_evm::executor::TxError;
+use esker_evm::executor::{Stop, TxError};
 use esker_evm::trace::{TraceError, TraceOutput, TraceStop};
-use esker_rpc::{ResultWriter, RpcError};
+use esker_rpc::{CallContext, ResultWriter, RpcError};
 
 use crate::error::read_error;
 
@@ -13,6 +13,7 @@ pub(super) const MAX_HELD: usize = 64 << 20;
 /// A reply that tracers write to.
 pub(super) struct ReplyOutput<'w> {
     writer: &'w mut ResultWriter,
+    context: &'w CallContext,
     held: usize,
     refused: Option<RpcError>,
 }
@@ -26,7 +27,11 @@ impl TraceOutput for ReplyOutput<'_> {
         self.writer.checkpoint().map_err(|error| {
             self.refused = Some(error);
             TraceStop::TooLarge
-        })
+        })?;
+        match self.context.is_cancelled() {
+            true => Err(TraceStop::Stopped(Stop::Cancelled)),
+            false => Ok(()),
+        }
     }
 
     fn hold(&mut self, bytes: usize) -> Result<(), TraceStop> {
@@ -61,9 +66,10 @@ impl From<RpcError> for Refusal {
 /// Lets tracers write to a reply.
 pub(super) fn write(
     writer: &mut ResultWriter,
+    context: &CallContext,
     work: impl FnOnce(&mut dyn TraceOutput) -> Result<(), Refusal>,
 ) -> Result<(), RpcError> {
-    let mut out = ReplyOutput { writer, held: 0, refused: None };
+    let mut out = ReplyOutput { writer, context, held: 0, refused: None };
     let done = work(&mut out);
     let refused = out.refused;
     done.map_err(|error| refused.unwrap_or_else(|| refusal(error)))

@@ -1,10 +1,12 @@
 //! What the methods share: the state that a block begins with, and the time that a trace may take.
 
 use std::cell::Cell;
+use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
 use esker_evm::executor::Stop;
+use esker_evm::trace::ScriptClient;
 use esker_evm::view::{StateSnapshot, ViewError};
 use esker_evm_state::types::{SealedBlock, SealedHeader};
 use esker_rpc::{CallContext, RpcError};
@@ -29,6 +31,13 @@ impl<'c> Deadline<'c> {
     pub(super) fn begin(&self, timeout: Duration) {
         let ms = u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX);
         self.at_ms.set(self.transact.limit_clock.now_ms().saturating_add(ms));
+    }
+
+    /// The client, as far as scripts go.
+    pub(super) fn script_client(&self) -> ScriptClient {
+        let context = self.context.clone();
+        let restart = Rc::new(move || context.restart_later());
+        ScriptClient { address: self.context.address(), restart }
     }
 
     /// Must it stop?

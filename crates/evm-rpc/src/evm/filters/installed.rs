@@ -6,8 +6,8 @@ use std::sync::Arc;
 use esker_evm::pool::PooledTx;
 use esker_evm::view::ChainPosition;
 use esker_primitives::sync::Mutex;
-use esker_rpc::RpcError;
 use esker_rpc::positional::RpcId;
+use esker_rpc::{ClientAddress, RpcError};
 use tokio::sync::broadcast;
 
 use super::FilterConfig;
@@ -82,6 +82,7 @@ impl Kind {
 #[derive(Debug)]
 struct Filter {
     kind: Kind,
+    client: ClientAddress,
     used_ms: u64,
 }
 
@@ -98,15 +99,49 @@ pub(super) struct InstalledFilters(Mutex<Table>);
 #[derive(Debug, Default)]
 struct Table {
     filters: HashMap<RpcId, Filter>,
-    /// Addresses and topics of all of them.
-    bytes: usize,
+    all: Held,
+    /// Of each client that has any.
+    of_clients: HashMap<ClientAddress, Held>,
     swept_ms: u64,
+}
+
+/// How many filters there are, and the bytes of their addresses and topics.
+#[derive(Clone, Copy, Debug, Default)]
+struct Held {
+    filters: usize,
+    bytes: usize,
+}
+
+impl Held {
+    fn with(self, kind: &Kind) -> Self {
+        Self { filters: self.filters + 1, bytes: self.bytes.saturating_add(kind.bytes()) }
+    }
+
+    fn without(self, kind: &Kind) -> Self {
+        Self { filters: self.filters - 1, bytes: self.bytes - kind.bytes() }
+    }
+
+    /// What there is too much of, if there is.
+    fn excess(self, most: Self) -> Option<String> {
+        if self.filters > most.filters {
+            Some(format!("{} filters", most.filters))
+        } else if self.bytes > most.bytes {
+            Some(format!("filters with {} bytes of addresses and topics", most.bytes))
+        } else {
+            None
+        }
+    }
 }
 
 impl Table {
     fn remove(&mut self, id: &RpcId) -> Option<Filter> {
         let filter = self.filters.remove(id)?;
-        self.bytes -= filter.kind.bytes();
+        self.all = self.all.without(&filter.kind);
+        let of_client = self.of_clients.get(&filter.client).copied().unwrap_or_default();
+        match of_client.without(&filter.kind) {
+            Held { filters: 0, .. } => self.of_clients.remove(&filter.client),
+            left => self.of_clients.insert(filter.client, left),
+        };
         Some(filter)
     }
 
@@ -115,14 +150,9 @@ impl Table {
             return;
         }
         self.swept_ms = now_ms;
-        let bytes = &mut self.bytes;
-        self.filters.retain(|_, filter| {
-            let is_idle = filter.is_idle(now_ms, config);
-            if is_idle {
-                *bytes -= filter.kind.bytes();
-            }
-            !is_idle
-        });
+        let idle = self.filters.iter().filter(|(_, filter)| filter.is_idle(now_ms, config));
+        let idle: Vec<_> = idle.map(|(id, _)| id.clone()).collect();
+        idle.iter().for_each(|id| drop(self.remove(id)));
     }
 
     /// The filter of a request; renews its time.
@@ -138,36 +168,38 @@ impl Table {
 }
 
 impl InstalledFilters {
-    /// Adds a filter, if there is room.
+    /// Adds a filter, if there is room, also for its client. Programs in the process have no share.
     pub(super) fn add(
         &self,
         id: RpcId,
         kind: Kind,
+        client: ClientAddress,
         now_ms: u64,
         config: &FilterConfig,
     ) -> Result<(), RpcError> {
         let mut table = self.0.lock();
         table.sweep(now_ms, config);
-        let bytes = table.bytes.saturating_add(kind.bytes());
-        let full = if table.filters.len() >= config.max_filters {
-            Some(format!("{} filters", config.max_filters))
-        } else if bytes > config.max_criteria_bytes {
-            Some(format!(
-                "filters with {} bytes of addresses and topics",
-                config.max_criteria_bytes
-            ))
-        } else {
-            None
+        let all = table.all.with(&kind);
+        let of_client = table.of_clients.get(&client).copied().unwrap_or_default().with(&kind);
+        let most = Held { filters: config.max_filters, bytes: config.max_criteria_bytes };
+        let most_of_client =
+            Held { filters: config.max_client_filters, bytes: config.max_client_criteria_bytes };
+        let excess = match of_client.excess(most_of_client) {
+            Some(excess) if client != ClientAddress::IN_PROCESS => {
+                Some(format!("{excess} of one client"))
+            }
+            Some(_) | None => all.excess(most),
         };
-        if let Some(full) = full {
+        if let Some(excess) = excess {
             let text = format!(
-                "too many filters: the node keeps {full}, each until it is uninstalled or not asked for {} s",
+                "too many filters: the node keeps {excess}, each until it is uninstalled or not asked for {} s",
                 config.idle_ms / 1000
             );
             return Err(RpcError::with_code(LIMIT_EXCEEDED, text));
         }
-        table.bytes = bytes;
-        table.filters.insert(id, Filter { kind, used_ms: now_ms });
+        table.all = all;
+        table.of_clients.insert(client, of_client);
+        table.filters.insert(id, Filter { kind, client, used_ms: now_ms });
         Ok(())
     }
 

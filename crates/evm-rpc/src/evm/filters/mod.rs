@@ -19,15 +19,16 @@ use esker_evm::view::{ChainEvents, ChainPosition};
 use esker_primitives::Randomness;
 use esker_primitives::clock::Clock;
 use esker_rpc::positional::RpcId;
-use esker_rpc::{CallContext, RpcError, Service, cost};
+use esker_rpc::{CallContext, ClientAddress, RpcError, Service, cost};
 
 use self::changes::Changes;
 use self::found::FoundLogs;
 use self::installed::{InstalledFilters, Kind};
 use self::search::Bounds;
 use super::table::table;
+use crate::apis::{Api, Apis};
+use crate::reads::ReadApi;
 use crate::wire::LogFilter;
-use crate::{Api, Apis, ReadApi};
 
 /// Bounds of filters and of answers with logs.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -42,8 +43,12 @@ pub struct FilterConfig {
     pub max_search_ms: u64,
     /// Filters at once.
     pub max_filters: usize,
+    /// Filters of one client at once.
+    pub max_client_filters: usize,
     /// Addresses and topics of all filters together, bytes.
     pub max_criteria_bytes: usize,
+    /// Addresses and topics of the filters of one client, bytes.
+    pub max_client_criteria_bytes: usize,
     /// How long an unused filter lives, ms.
     pub idle_ms: u64,
 }
@@ -56,7 +61,9 @@ impl Default for FilterConfig {
             max_bytes: 25_000_000,
             max_search_ms: 10_000,
             max_filters: 10_000,
+            max_client_filters: 2_500,
             max_criteria_bytes: 32 * 1024 * 1024,
+            max_client_criteria_bytes: 8 * 1024 * 1024,
             idle_ms: 5 * 60 * 1000,
         }
     }
@@ -115,9 +122,9 @@ impl Filters {
         lowest.map_or(last_returned.height, |lowest| last_returned.height.min(lowest))
     }
 
-    fn install(&self, kind: Kind) -> Result<RpcId, RpcError> {
+    fn install(&self, kind: Kind, client: ClientAddress) -> Result<RpcId, RpcError> {
         let id = RpcId::random(&self.randomness);
-        self.installed.add(id.clone(), kind, self.clock.now_ms(), &self.config)?;
+        self.installed.add(id.clone(), kind, client, self.clock.now_ms(), &self.config)?;
         Ok(id)
     }
 }
@@ -128,12 +135,12 @@ pub fn filter_methods(filters: &Arc<Filters>, apis: &Apis) -> Service {
         return Service::default();
     }
     table::<Filters>()
-        .on_list("newPendingTransactionFilter", new_pending_transaction_filter)
+        .on_list_async_from("newPendingTransactionFilter", new_pending_transaction_filter)
         .params(&["full"])
         .cost(cost::LARGE_READ)
-        .on_list("newBlockFilter", new_block_filter)
+        .on_list_async_from("newBlockFilter", new_block_filter)
         .cost(cost::LARGE_READ)
-        .on_list("newFilter", new_filter)
+        .on_list_async_from("newFilter", new_filter)
         .params(&["filter"])
         .cost(cost::LARGE_READ)
         .on_list("uninstallFilter", uninstall_filter)
@@ -150,21 +157,30 @@ pub fn filter_methods(filters: &Arc<Filters>, apis: &Apis) -> Service {
         .bind(Arc::clone(filters))
 }
 
-fn new_pending_transaction_filter(
-    filters: &Filters,
+async fn new_pending_transaction_filter(
+    filters: Arc<Filters>,
     (full,): (Option<bool>,),
+    client: ClientAddress,
 ) -> Result<RpcId, RpcError> {
     let kind = Kind::transactions(full.unwrap_or(false), filters.events.pending_transactions());
-    filters.install(kind)
+    filters.install(kind, client)
 }
 
-fn new_block_filter(filters: &Filters, (): ()) -> Result<RpcId, RpcError> {
-    filters.install(Kind::blocks(filters.position()))
+async fn new_block_filter(
+    filters: Arc<Filters>,
+    (): (),
+    client: ClientAddress,
+) -> Result<RpcId, RpcError> {
+    filters.install(Kind::blocks(filters.position()), client)
 }
 
-fn new_filter(filters: &Filters, (filter,): (LogFilter,)) -> Result<RpcId, RpcError> {
+async fn new_filter(
+    filters: Arc<Filters>,
+    (filter,): (LogFilter,),
+    client: ClientAddress,
+) -> Result<RpcId, RpcError> {
     filter.check_watch()?;
-    filters.install(Kind::logs(filter, filters.position()))
+    filters.install(Kind::logs(filter, filters.position()), client)
 }
 
 fn uninstall_filter(filters: &Filters, (id,): (RpcId,)) -> Result<bool, RpcError> {

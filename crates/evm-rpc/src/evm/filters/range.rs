@@ -4,8 +4,8 @@ use std::ops::RangeInclusive;
 
 use esker_rpc::RpcError;
 
-use crate::ReadApi;
 use crate::error::read_error;
+use crate::reads::ReadApi;
 use crate::wire::{BlockNumber, LogBlocks};
 
 fn refused(text: impl Into<String>) -> RpcError {

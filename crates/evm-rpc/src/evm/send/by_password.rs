@@ -62,6 +62,7 @@ async fn with_defaults(
     let transact = Arc::clone(transact);
     let fill = off_thread_long(move |context| {
         transact.must_hold(&sender(&args))?;
+        transact.set_replacement_defaults(&mut args)?;
         transact.set_defaults(&mut args, GasDefault::Estimate, context)?;
         Ok(args)
     });

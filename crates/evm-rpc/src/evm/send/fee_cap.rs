@@ -1,5 +1,7 @@
 //! How much a transaction may pay for gas.
 
+use std::fmt;
+
 use alloy_primitives::{U256, U512};
 
 /// Wei of a coin.
@@ -13,21 +15,46 @@ const SCALE: i32 = 128;
 
 /// The fee is above the node's cap. The text is the reference's.
 #[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
-#[error("tx fee ({fee:.2} ether) exceeds the configured cap ({cap:.2} ether)")]
+#[error("tx fee ({fee} ether) exceeds the configured cap ({cap} ether)")]
 pub(super) struct FeeAboveCap {
-    fee: f64,
-    cap: f64,
+    fee: Coins,
+    cap: Coins,
+}
+
+/// An amount as Go writes it with two decimal places.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Coins(f64);
+
+impl fmt::Display for Coins {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0.is_infinite() {
+            true => f.write_str("+Inf"),
+            false => write!(f, "{:.2}", self.0),
+        }
+    }
 }
 
 /// Checks the most that a transaction pays for gas: `price` wei a gas, `cap` coins (0: no cap).
 ///
 /// As in the reference, coins are floating-point numbers, so an excess below their precision passes.
 pub(super) fn check_fee(price: U256, gas: u64, cap: f64) -> Result<(), FeeAboveCap> {
+    check_wide_fee(&price.to_be_bytes::<32>(), gas, cap)
+}
+
+/// As [`check_fee`], of a price of any width, big-endian: the cap is looked at before the width.
+pub(super) fn check_wide_fee(price: &[u8], gas: u64, cap: f64) -> Result<(), FeeAboveCap> {
     if cap == 0.0 {
         return Ok(());
     }
-    let fee = coins(U512::from(price) * U512::from(gas));
-    if fee > cap { Err(FeeAboveCap { fee, cap }) } else { Ok(()) }
+    let (first, rest) = price.split_at(price.len().min(32));
+    let fee = coins(U512::from(U256::from_be_slice(first)) * U512::from(gas));
+    // What is left out is far below a float's digits. 2^1024 is more than any float.
+    let fee = match i32::try_from(rest.len()) {
+        _ if fee == 0.0 => fee,
+        Ok(bytes @ ..128) => fee * 2f64.powi(8 * bytes),
+        Ok(_) | Err(_) => f64::INFINITY,
+    };
+    if fee > cap { Err(FeeAboveCap { fee: Coins(fee), cap: Coins(cap) }) } else { Ok(()) }
 }
 
 /// Coins as the nearest floating-point number.
@@ -70,6 +97,26 @@ mod tests {
         check(u64::MAX, u64::MAX, 0.0, "");
         let fee = "2431633873983639973142590050580682732348104564503710242781003776.00";
         assert_eq!(text(U256::MAX, 21_000, 100.0), above(fee, "100.00"));
+    }
+
+    #[test]
+    fn prices_of_any_width_are_held_against_the_cap() {
+        let check = |price: &[u8], gas, expected: Option<&str>| {
+            let text = check_wide_fee(price, gas, 100.0).err().map(|error| error.to_string());
+            let above =
+                |fee| format!("tx fee ({fee} ether) exceeds the configured cap (100.00 ether)");
+            assert_eq!(text, expected.map(above), "{} bytes", price.len());
+        };
+        let power = |bytes: usize| [&[1][..], &vec![0; bytes]].concat();
+        let fee = "115792089237316203707617735395386539918674240093853421928448.00";
+        check(&power(32), 1, Some(fee));
+        check(&[0; 40], 21_000, None);
+        check(&power(32), 0, None);
+        check(&power(2000), 0, None);
+        check(&[], 21_000, None);
+        check(&power(136), 1, Some("+Inf"));
+        check(&power(100_000), 21_000, Some("+Inf"));
+        assert_eq!(check_wide_fee(&power(2000), 21_000, 0.0), Ok(()));
     }
 
     #[test]

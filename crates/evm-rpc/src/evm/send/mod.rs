@@ -14,6 +14,8 @@ mod unsigned;
 #[cfg(test)]
 mod raw_tests;
 
+use std::sync::Arc;
+
 use alloy_consensus::{SignableTransaction, TypedTransaction};
 use alloy_primitives::{Address, B256, U256};
 use esker_evm::accounts::{
@@ -84,30 +86,37 @@ const SENDING: [&str; 4] =
     ["sendRawTransaction", "sendRawTransactionSync", "sendTransaction", "resend"];
 
 fn send_raw_transaction(
-    transact: &TransactApi,
+    transact: &Arc<TransactApi>,
     (Data(bytes),): (Data,),
+    context: &CallContext,
 ) -> Result<ReplyAfter<Hash>, RpcError> {
-    send_raw(transact, &bytes).map(|sent| sent.map(Hash))
+    let sent = send_raw(transact, &bytes)?.map(Hash);
+    Ok(transact.or_failure(sent.with_shared_delay(), context))
 }
 
 fn send_transaction(
-    transact: &TransactApi,
+    transact: &Arc<TransactApi>,
     (mut args,): (TransactionArgs,),
     context: &CallContext,
 ) -> Result<ReplyAfter<Hash>, RpcError> {
+    transact.set_sender_default(&mut args);
     let from = sender(&args);
     transact.must_hold_for(&from, context)?;
     refuse_blobs(&args)?;
-    let has_nonce = args.nonce.is_some();
+    let (has_nonce, is_estimated) = (args.nonce.is_some(), args.gas.is_none());
+    transact.set_replacement_defaults(&mut args)?;
     transact.set_defaults(&mut args, GasDefault::Estimate, context)?;
-    if has_nonce {
-        return transact.sign_and_submit(&args);
-    }
-    // Others wait meanwhile, so the estimate has been made before.
-    transact.senders.with_lock(from, || {
-        args.nonce = Some(Uint64(transact.next_nonce(from)?));
-        transact.sign_and_submit(&args)
-    })
+    let sent = match has_nonce {
+        true => transact.sign_and_submit(&args)?,
+        // Others wait meanwhile, so the estimate has been made before.
+        false => transact.senders.with_lock(from, || {
+            args.nonce = Some(Uint64(transact.next_nonce(from)?));
+            transact.sign_and_submit(&args)
+        })?,
+    };
+    // An estimate is made on the state after what was sent before.
+    let sent = if is_estimated { sent } else { sent.with_shared_delay() };
+    Ok(transact.or_failure(sent, context))
 }
 
 fn fill_transaction(
@@ -115,6 +124,10 @@ fn fill_transaction(
     (mut args,): (TransactionArgs,),
     context: &CallContext,
 ) -> Result<RawReply, RpcError> {
+    transact.set_sender_default(&mut args);
+    if transact.accounts.holds(&sender(&args)) {
+        transact.set_replacement_defaults(&mut args)?;
+    }
     transact.set_defaults(&mut args, GasDefault::Estimate, context)?;
     refuse_blobs(&args)?;
     Ok(RawReply::unsigned(&args))
@@ -126,6 +139,7 @@ fn sign_transaction_method(
     context: &CallContext,
 ) -> Result<RawReply, RpcError> {
     must_be_complete(&args)?;
+    transact.set_sender_default(&mut args);
     transact.set_defaults(&mut args, GasDefault::Estimate, context)?;
     transact.check_fee_of(&args)?;
     transact.must_hold_for(&sender(&args), context)?;
@@ -177,7 +191,7 @@ fn pending_transactions(transact: &TransactApi, (): ()) -> Result<Vec<Transactio
 
 /// Sends a pending transaction of an account again, at another price or with another gas limit.
 fn resend(
-    transact: &TransactApi,
+    transact: &Arc<TransactApi>,
     (mut args, price, gas): (TransactionArgs, Option<Big>, Option<Uint64>),
     context: &CallContext,
 ) -> Result<ReplyAfter<Hash>, RpcError> {
@@ -202,7 +216,7 @@ fn resend(
     }
     transact.must_hold_for(&from, context)?;
     let tx = transact.sign_args(&args)?;
-    transact.submitter.submit(tx).map(|sent| sent.map(Hash))
+    Ok(transact.or_failure(transact.submitter.submit(tx)?.map(Hash), context))
 }
 
 /// No block holds blob transactions, so none are made.
@@ -249,11 +263,12 @@ impl TransactApi {
         &self,
         mut args: TransactionArgs,
         context: &CallContext,
-        submit: impl FnOnce(Address, TypedTransaction) -> Result<B256, RpcError>,
-    ) -> Result<B256, RpcError> {
+        submit: impl FnOnce(Address, TypedTransaction) -> Result<ReplyAfter<B256>, RpcError>,
+    ) -> Result<ReplyAfter<B256>, RpcError> {
         let from = sender(&args);
         refuse_blobs(&args)?;
         let has_nonce = args.nonce.is_some();
+        self.set_replacement_defaults(&mut args)?;
         self.set_defaults(&mut args, GasDefault::Estimate, context)?;
         self.senders.with_lock(from, || {
             if !has_nonce {

@@ -50,9 +50,9 @@ pub(super) struct RawTx {
     tx_type: u8,
     chain_id: Option<u64>,
     nonce: u64,
-    tip_cap: U256,
+    tip_cap: WidePrice,
     /// Most wei a gas.
-    pub(super) fee_cap: U256,
+    pub(super) fee_cap: WidePrice,
     /// Gas that may be used.
     pub(super) gas: u64,
     to: Option<Address>,
@@ -65,6 +65,33 @@ pub(super) struct RawTx {
     pub(super) is_protected: bool,
     /// `None`: numbers that no signature has.
     signature: Option<Signature>,
+}
+
+/// Wei a gas, of any width, big-endian: a fee above the cap is refused before one that is too wide.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct WidePrice(Box<[u8]>);
+
+impl WidePrice {
+    pub(super) fn bytes(&self) -> &[u8] {
+        &self.0
+    }
+
+    fn to_u128(&self, too_wide: RawTxError) -> Result<u128, RawTxError> {
+        let narrow = U256::try_from_be_slice(&self.0).and_then(|wei| u128::try_from(wei).ok());
+        narrow.ok_or(too_wide)
+    }
+}
+
+impl From<&[u8]> for WidePrice {
+    fn from(bytes: &[u8]) -> Self {
+        Self(bytes.into())
+    }
+}
+
+impl From<U256> for WidePrice {
+    fn from(wei: U256) -> Self {
+        Self(wei.to_be_bytes_trimmed_vec().into())
+    }
 }
 
 /// A value that no balance has.
@@ -116,8 +143,8 @@ impl RawTx {
         if self.tx_type == BLOB_TYPE {
             return Err(RawTxError::Type);
         }
-        let fee_cap = u128::try_from(self.fee_cap).map_err(|_| RawTxError::Fee)?;
-        let tip_cap = u128::try_from(self.tip_cap).map_err(|_| RawTxError::Tip)?;
+        let fee_cap = self.fee_cap.to_u128(RawTxError::Fee)?;
+        let tip_cap = self.tip_cap.to_u128(RawTxError::Tip)?;
         let unrecoverable = Signature::new(U256::ZERO, U256::ZERO, false);
         let signature = self.signature.unwrap_or(unrecoverable);
         let (nonce, gas_limit, value, input) = (self.nonce, self.gas, self.value, self.data);
@@ -172,11 +199,6 @@ impl RawTx {
     }
 }
 
-/// A number of at most 256 bits.
-fn wide(bytes: &[u8], error: RawTxError) -> Result<U256, RawTxError> {
-    U256::try_from_be_slice(bytes).ok_or(error)
-}
-
 fn legacy(bytes: &[u8]) -> Result<RawTx, RawTxError> {
     let mut fields = rlp::root_fields(bytes, "types.LegacyTx")?;
     let nonce = fields.uint(".Nonce")?;
@@ -200,7 +222,7 @@ fn legacy(bytes: &[u8]) -> Result<RawTx, RawTxError> {
         }
         Some(_) | None => (None, None),
     };
-    let price = wide(price, RawTxError::Fee)?;
+    let price = WidePrice::from(price);
     if let Some(chain_id) = chain_id {
         chain_id.encode(&mut signed);
         signed.extend_from_slice(&[alloy_rlp::EMPTY_STRING_CODE; 2]);
@@ -209,7 +231,7 @@ fn legacy(bytes: &[u8]) -> Result<RawTx, RawTxError> {
         tx_type: 0,
         chain_id,
         nonce,
-        tip_cap: price,
+        tip_cap: price.clone(),
         fee_cap: price,
         gas,
         to: to.map(Address::new),
@@ -230,7 +252,6 @@ fn access_list_tx(bytes: &[u8]) -> Result<RawTx, RawTxError> {
     let rest = typed_rest(&mut fields)?;
     fields.end()?;
     rlp::alone(bytes)?;
-    let price = wide(price, RawTxError::Fee)?;
     rest.into_tx(1, chain_id, nonce, [price, price])
 }
 
@@ -243,8 +264,7 @@ fn dynamic_fee_tx(bytes: &[u8]) -> Result<RawTx, RawTxError> {
     let rest = typed_rest(&mut fields)?;
     fields.end()?;
     rlp::alone(bytes)?;
-    let fee_cap = wide(fee_cap, RawTxError::Fee)?;
-    rest.into_tx(2, chain_id, nonce, [wide(tip_cap, RawTxError::Tip)?, fee_cap])
+    rest.into_tx(2, chain_id, nonce, [tip_cap, fee_cap])
 }
 
 /// A blob transaction, alone or with its blobs. It is refused, but not before it is known to be one.
@@ -300,8 +320,8 @@ fn blob_fields(fields: &mut Fields<'_>) -> Result<RawTx, RlpError> {
         tx_type: BLOB_TYPE,
         chain_id,
         nonce,
-        tip_cap,
-        fee_cap,
+        tip_cap: tip_cap.into(),
+        fee_cap: fee_cap.into(),
         gas,
         to,
         value,
@@ -343,7 +363,7 @@ impl TypedRest<'_> {
         tx_type: u8,
         chain_id: &[u8],
         nonce: u64,
-        [tip_cap, fee_cap]: [U256; 2],
+        [tip_cap, fee_cap]: [&[u8]; 2],
     ) -> Result<RawTx, RawTxError> {
         let chain_id = U256::try_from_be_slice(chain_id).and_then(|id| u64::try_from(id).ok());
         let [v, r, s] = self.signature;
@@ -356,8 +376,8 @@ impl TypedRest<'_> {
             tx_type,
             chain_id,
             nonce,
-            tip_cap,
-            fee_cap,
+            tip_cap: tip_cap.into(),
+            fee_cap: fee_cap.into(),
             gas: self.gas,
             to: self.to.map(Address::new),
             value: U256::try_from_be_slice(self.value).unwrap_or(U256::MAX),

@@ -4,7 +4,7 @@ use alloy_primitives::B256;
 use esker_evm_state::types::Transaction;
 use esker_rpc::{ReplyAfter, RpcError};
 
-use super::fee_cap::check_fee;
+use super::fee_cap::check_wide_fee;
 use super::raw::{LargeValue, RawTx, RawTxError};
 use super::refused::refused;
 use crate::evm::transact::TransactApi;
@@ -23,7 +23,7 @@ pub fn decode_transaction(bytes: &[u8]) -> Result<Transaction, RawTxError> {
 /// Takes a signed transaction in; gives its hash.
 pub(super) fn send_raw(transact: &TransactApi, bytes: &[u8]) -> Result<ReplyAfter<B256>, RpcError> {
     let tx = RawTx::parse(bytes).map_err(refused)?;
-    check_fee(tx.fee_cap, tx.gas, transact.config.tx_fee_cap).map_err(refused)?;
+    check_wide_fee(tx.fee_cap.bytes(), tx.gas, transact.config.tx_fee_cap).map_err(refused)?;
     let config = &transact.config;
     if !tx.is_protected
         && !config.allow_unprotected_txs

@@ -35,7 +35,8 @@ pub(super) async fn send_raw_transaction_sync(
     let hash = {
         let transact = Arc::clone(&transact);
         let sent = off_thread(move || send_raw(&transact, &bytes)).await.map_err(refused)??;
-        sent.settled().await?
+        // The receipt is waited for, in its own time.
+        sent.decided().await?
     };
     match timeout(wait, receipt_of(&transact, hash, blocks)).await {
         Ok(receipt) => receipt,

@@ -1,9 +1,10 @@
 //! Transactions as arguments.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 
 use alloy_primitives::Bytes;
-use esker_go_json::Document;
+use esker_go_json::{Document, Kind};
 use esker_rpc::args::{Argument, ArgumentError, decode_struct};
 
 use super::AccessListArg;
@@ -56,6 +57,23 @@ pub struct TransactionArgs {
     /// Proofs of blobs.
     #[schemars(with = "Option<Vec<Data>>")]
     pub proofs: Vec<Data>,
+    /// Authorizations to set code (EIP-7702); no method takes any, so only whether they are given matters.
+    #[schemars(with = "Option<Vec<BTreeMap<String, String>>>")]
+    pub authorization_list: IsGiven,
+}
+
+/// Whether a member is there and not null, whatever it is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, JsonSchema)]
+pub struct IsGiven(pub bool);
+
+impl Argument for IsGiven {
+    fn go_type() -> Cow<'static, str> {
+        Cow::Borrowed("[]types.SetCodeAuthorization")
+    }
+
+    fn decode(value: Document<'_>) -> Result<Self, ArgumentError> {
+        Ok(Self(value.kind() != Kind::Null))
+    }
 }
 
 impl TransactionArgs {
@@ -94,6 +112,7 @@ impl Argument for TransactionArgs {
                 ("blobs", &mut args.blobs),
                 ("commitments", &mut args.commitments),
                 ("proofs", &mut args.proofs),
+                ("authorizationList", &mut args.authorization_list),
             ],
         )?;
         Ok(args)

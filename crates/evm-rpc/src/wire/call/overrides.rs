@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use alloy_primitives::{Address, B256};
 use esker_go_json::{Document, Kind, Name};
-use esker_rpc::args::{Argument, ArgumentError, decode_struct};
+use esker_rpc::args::{Argument, ArgumentError, check_memory, decode_struct};
 use esker_rpc::schema;
 
 use crate::wire::data::fixed_text;
@@ -62,24 +62,28 @@ pub struct BlockOverrides {
     pub blob_base_fee: Option<Big>,
 }
 
-/// Decodes an object of any members as a Go map whose keys are data of `N` bytes. `null` is an empty one; of
-/// equal keys the last counts.
+/// Decodes an object of any members as a Go map whose keys are data of `N` bytes; `insert` gets its entries. `null` is
+/// an empty one; of equal keys the last counts.
 ///
 /// The value is read before the key; but Go reads on after a value of the wrong kind, and then reports the key.
 pub(super) fn decode_map<const N: usize, V: Argument>(
     value: Document<'_>,
     go_type: &'static str,
     key_type: &'static str,
-) -> Result<BTreeMap<[u8; N], V>, ArgumentError> {
+    mut insert: impl FnMut([u8; N], V),
+) -> Result<(), ArgumentError> {
     match value.kind() {
-        Kind::Null => return Ok(BTreeMap::new()),
+        Kind::Null => return Ok(()),
         Kind::Object => {}
         kind => return Err(ArgumentError::kind(kind, go_type)),
     }
-    let mut map = BTreeMap::new();
     let (mut deferred, mut refused) = (None, None);
     let member = |name: Name<'_>, value: Document<'_>| {
         if refused.is_some() {
+            return;
+        }
+        if let Err(error) = check_memory(0) {
+            refused = Some(error);
             return;
         }
         let value = match V::decode(value) {
@@ -91,9 +95,7 @@ pub(super) fn decode_map<const N: usize, V: Argument>(
         };
         match (fixed_text(name.literal().unwrap_or_default(), key_type), value) {
             (Err(error), _) => refused = Some(error),
-            (Ok(key), Ok(value)) => {
-                map.insert(key, value);
-            }
+            (Ok(key), Ok(value)) => insert(key, value),
             (Ok(_), Err(error)) => {
                 deferred.get_or_insert(error);
             }
@@ -101,7 +103,7 @@ pub(super) fn decode_map<const N: usize, V: Argument>(
     };
     let scanned = Document::first_with_members(value.as_bytes(), member);
     debug_assert!(scanned.is_ok(), "a document is valid JSON");
-    refused.or(deferred).map_or(Ok(map), Err)
+    refused.or(deferred).map_or(Ok(()), Err)
 }
 
 /// Slots by their keys.
@@ -127,8 +129,12 @@ impl Argument for Slots {
     }
 
     fn decode(value: Document<'_>) -> Result<Self, ArgumentError> {
-        let slots = decode_map::<32, Hash>(value, "map[common.Hash]common.Hash", "common.Hash")?;
-        Ok(Self(slots.into_iter().map(|(key, Hash(value))| (key.into(), value)).collect()))
+        let mut slots = BTreeMap::new();
+        let insert = |key: [u8; 32], Hash(value)| {
+            slots.insert(key.into(), value);
+        };
+        decode_map(value, "map[common.Hash]common.Hash", "common.Hash", insert)?;
+        Ok(Self(slots))
     }
 }
 
@@ -163,8 +169,12 @@ impl Argument for StateOverrides {
     }
 
     fn decode(value: Document<'_>) -> Result<Self, ArgumentError> {
-        let accounts = decode_map::<20, _>(value, "ethapi.StateOverride", "common.Address")?;
-        Ok(Self(accounts.into_iter().map(|(address, account)| (address.into(), account)).collect()))
+        let mut accounts = BTreeMap::new();
+        let insert = |address: [u8; 20], account| {
+            accounts.insert(address.into(), account);
+        };
+        decode_map(value, "ethapi.StateOverride", "common.Address", insert)?;
+        Ok(Self(accounts))
     }
 }
 

@@ -114,12 +114,8 @@ impl Argument for SimulatedBlockArgs {
                 ("Calls", &mut calls),
             ],
         )?;
-        let mut block = Self { header, calls, ..Self::default() };
-        for (address, Account { changes, moved_to }) in accounts.0 {
-            block.accounts.0.insert(address, changes);
-            block.moves.extend(moved_to.map(|Addr(to)| (address, to)));
-        }
-        Ok(block)
+        let Accounts { changes, moves } = accounts;
+        Ok(Self { header, accounts: changes, moves, calls })
     }
 }
 
@@ -195,7 +191,10 @@ impl Argument for Account {
 }
 
 #[derive(Default)]
-struct Accounts(BTreeMap<Address, Account>);
+struct Accounts {
+    changes: StateOverrides,
+    moves: BTreeMap<Address, Address>,
+}
 
 schema!(Accounts, "SimulatedStateOverrides", |generator| {
     "title": "state overrides",
@@ -209,7 +208,17 @@ impl Argument for Accounts {
     }
 
     fn decode(value: Document<'_>) -> Result<Self, ArgumentError> {
-        let accounts = decode_map::<20, _>(value, "ethapi.StateOverride", "common.Address")?;
-        Ok(Self(accounts.into_iter().map(|(address, account)| (address.into(), account)).collect()))
+        let mut accounts = Self::default();
+        let insert = |address: [u8; 20], Account { changes, moved_to }| {
+            let address = address.into();
+            accounts.changes.0.insert(address, changes);
+            // Of equal keys the last counts.
+            match moved_to {
+                Some(Addr(to)) => accounts.moves.insert(address, to),
+                None => accounts.moves.remove(&address),
+            };
+        };
+        decode_map(value, "ethapi.StateOverride", "common.Address", insert)?;
+        Ok(accounts)
     }
 }

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::Path;
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 use alloy_primitives::{Address, Bytes, TxKind};
@@ -203,6 +204,40 @@ async fn wrong_requests_leave_no_file() {
         assert_eq!(world.error(method, params.clone()).await, (code, text), "{method}{params}");
     }
     assert_eq!(names(folder.path()), ["there"]);
+}
+
+#[tokio::test]
+async fn pipes_and_devices_are_not_opened() {
+    const LIMIT: Duration = Duration::from_secs(60);
+    let folder = tempfile::tempdir().unwrap();
+    let pipe = folder.path().join("pipe");
+    assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let world = with_blocks(folder.path(), 1).await;
+    for (method, name, text) in [
+        (IMPORT, "pipe", "open pipe: it is not a regular file"),
+        (
+            "debug_traceBlockFromFile",
+            "pipe",
+            "could not read file: open pipe: it is not a regular file",
+        ),
+        (EXPORT, "pipe", "location would overwrite an existing file"),
+    ] {
+        match tokio::time::timeout(LIMIT, world.error(method, json!([name]))).await {
+            Ok(error) => assert_eq!(error, (-32000, text.to_owned()), "{method}"),
+            Err(_) => {
+                // Whoever waits for a writer goes on, and the test can end.
+                let _both = fs::OpenOptions::new().read(true).write(true).open(&pipe).unwrap();
+                panic!("{method} opened a pipe");
+            }
+        }
+    }
+    let anywhere = with_blocks(Path::new("/"), 1).await;
+    for device in ["/dev/zero", "/dev/full"] {
+        let error = anywhere.error(IMPORT, json!([device])).await;
+        assert_eq!(error.1, format!("open {device}: it is not a regular file"));
+    }
+    assert_eq!(world.call(EXPORT, json!(["after"])).await, true);
+    assert_eq!(world.call(IMPORT, json!(["after"])).await, true);
 }
 
 #[tokio::test]

@@ -133,6 +133,53 @@ async fn the_bytes_of_all_criteria_are_limited() {
 }
 
 #[tokio::test]
+async fn one_client_cannot_take_all_filters() {
+    let world = World::new(FilterConfig {
+        max_filters: 5,
+        max_client_filters: 2,
+        max_criteria_bytes: 200,
+        max_client_criteria_bytes: 64,
+        ..FilterConfig::default()
+    });
+    let topics = format!("[{{\"topics\":[[\"0x{:064x}\",\"0x{:064x}\"]]}}]", 1, 2);
+    let text = |what: &str| {
+        format!(
+            "too many filters: the node keeps {what}, each until it is uninstalled or not asked for 300 s"
+        )
+    };
+    let message = |reply: &Value| reply["error"]["message"].as_str().unwrap_or_default().to_owned();
+    let first = world.reply_to(1, "eth_newFilter", &topics).await["result"].clone();
+    let more = world.reply_to(1, "eth_newFilter", &topics).await;
+    assert_eq!(message(&more), text("filters with 64 bytes of addresses and topics of one client"));
+    world.reply_to(1, "eth_newPendingTransactionFilter", "[]").await;
+    for method in ["eth_newBlockFilter", "eth_newPendingTransactionFilter", "eth_newFilter"] {
+        let params = if method == "eth_newFilter" { "[{}]" } else { "[]" };
+        let refused = world.reply_to(1, method, params).await;
+        assert_eq!(message(&refused), text("2 filters of one client"), "{method}");
+        assert_eq!(refused["error"]["code"], -32005);
+    }
+    // Others have theirs, up to what there is for all.
+    for last in [2, 2, 3] {
+        let reply = world.reply_to(last, "eth_newBlockFilter", "[]").await;
+        assert!(reply["result"].is_string(), "{reply}");
+    }
+    let full = world.reply_to(4, "eth_newBlockFilter", "[]").await;
+    assert_eq!(message(&full), text("5 filters"));
+    // Whoever uninstalls it, it is its client's that is free.
+    assert_eq!(
+        world.reply_to(2, "eth_uninstallFilter", &format!("[{first}]")).await["result"],
+        true
+    );
+    let again = world.reply_to(1, "eth_newFilter", &topics).await;
+    assert!(again["result"].is_string(), "{again}");
+    world.clock.advance(5 * MINUTES);
+    for _ in 0..2 {
+        let reply = world.reply_to(1, "eth_newBlockFilter", "[]").await;
+        assert!(reply["result"].is_string(), "idle ones do not count: {reply}");
+    }
+}
+
+#[tokio::test]
 async fn ids_are_random_and_short() {
     let world = World::new(FilterConfig::default());
     let id = world.call("eth_newBlockFilter", "[]").await;

@@ -14,7 +14,9 @@ use esker_evm_rpc::evm::{FilterConfig, Filters, filter_methods};
 use esker_evm_state::types::Transaction;
 use esker_primitives::Randomness;
 use esker_primitives::clock::ManualClock;
+use esker_rpc::Caller;
 use esker_rpc::positional::{Limits, Server};
+use esker_rpc::work::{Work, WorkConfig};
 use serde_json::Value;
 
 use crate::golden;
@@ -71,6 +73,16 @@ impl World {
     pub(super) async fn reply(&self, method: &str, params: &str) -> Value {
         let body = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"{method}","params":{params}}}"#);
         serde_json::from_str(&answer(&self.server, &body).await).unwrap()
+    }
+
+    /// The reply to a client at this address, 192.0.2.x.
+    pub(super) async fn reply_to(&self, last: u8, method: &str, params: &str) -> Value {
+        let body = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"{method}","params":{params}}}"#);
+        let work = Work::new(WorkConfig::default());
+        let client = work.client(Some([192, 0, 2, last].into()));
+        let caller = Caller { client: Some(client), ..Caller::default() };
+        let answer = self.server.answer(body.as_bytes(), None, &caller).await;
+        serde_json::from_slice(&answer.into_bytes()).unwrap()
     }
 
     /// The result of a call.

@@ -8,7 +8,7 @@ use alloy_consensus::{SignableTransaction, TxEip1559};
 use alloy_eips::eip2930::{AccessList, AccessListItem};
 use alloy_primitives::{Address, B256, Signature, TxKind, U256, address};
 use esker_chain::Dropped;
-use esker_evm::pool::{AccountContent, Content, PooledTx};
+use esker_evm::pool::{AccountContent, Content, PooledTx, ReplacementPrice};
 use esker_evm::view::{PoolReader, ViewError};
 use esker_evm_rpc::evm::TransactConfig;
 use esker_evm_state::types::Transaction;
@@ -45,6 +45,10 @@ impl PoolReader for Crowd {
 
     fn transaction_of(&self, _: Address, nonce: u64) -> Option<PooledTx> {
         self.0.get(&nonce).cloned()
+    }
+
+    fn replacement_price(&self, _: Address, _: u64) -> Option<ReplacementPrice> {
+        None
     }
 
     fn next_nonce(&self, _: Address) -> Option<u64> {

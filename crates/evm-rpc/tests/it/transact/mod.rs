@@ -1,12 +1,16 @@
 //! Methods that run code or send transactions, against the reference's recorded answers.
 
 mod bad_input;
+mod block_waits;
 mod crowd;
+mod development;
+mod failed_sends;
 mod follow;
 mod large_values;
 mod matching;
 mod next_block;
 mod pool;
+mod replacement;
 mod replay;
 mod running;
 mod signing;

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use esker_chain::Machine;
 use esker_chain::forward::{ForwardLimits, TxForwarder};
+use esker_chain::{BundleId, ChainMachine, Machine, ProposeCtx};
 use esker_evm::accounts::{KeyRing, WELL_KNOWN_KEY};
 use esker_evm::chain::Evm;
 use esker_evm::extension::NoExtension;
@@ -13,6 +13,7 @@ use esker_evm::view::PoolReader;
 use esker_evm_rpc::evm::{self, ReceiptWaits, TransactApi, TransactConfig};
 use esker_evm_rpc::{Apis, ReadApi};
 use esker_primitives::clock::{Clock, ManualClock};
+use esker_rpc::Caller;
 use esker_rpc::positional::{Limits, Server};
 use esker_rpc::work::Client;
 
@@ -47,6 +48,24 @@ impl World {
         Self::over(config, Chain::open(setup, Arc::new(NoExtension)), pool)
     }
 
+    /// A world of a development network.
+    pub(super) fn development() -> Self {
+        let setup = Setup { is_development: true, ..Setup::ARCHIVE };
+        let chain = Chain::open(setup, Arc::new(NoExtension));
+        Self::over(TransactConfig::default(), chain, None)
+    }
+
+    /// A world whose sends wait for their block.
+    pub(super) fn waiting() -> Self {
+        Self::waiting_with(TransactConfig::default())
+    }
+
+    /// As [`Self::waiting`], with other settings.
+    pub(super) fn waiting_with(config: TransactConfig) -> Self {
+        let chain = Chain::open(Setup { waits: true, ..Setup::ARCHIVE }, Arc::new(NoExtension));
+        Self::over(config, chain, None)
+    }
+
     /// A world where another node decides.
     pub(super) fn following(forwarder: Arc<dyn TxForwarder>, limits: ForwardLimits) -> Self {
         let (extension, forwarder) = (Arc::new(NoExtension), Some((forwarder, limits)));
@@ -59,6 +78,7 @@ impl World {
         let reads = match pool {
             None => reads,
             Some(pool) => Arc::new(ReadApi {
+                loaded: esker_evm_rpc::LoadedBlocks::default(),
                 chain: Arc::clone(&reads.chain),
                 pool,
                 ext_data: None,
@@ -112,6 +132,12 @@ impl World {
         serde_json::from_str(&answer_client(&self.server, client, &body).await).unwrap()
     }
 
+    /// The reply to a message of a caller.
+    pub(super) async fn reply_to(&self, caller: &Caller, body: &str) -> serde_json::Value {
+        let answer = self.server.answer(body.as_bytes(), None, caller).await;
+        serde_json::from_slice(&answer.into_bytes()).unwrap()
+    }
+
     /// The reply to a call.
     pub(super) async fn call(&self, method: &str, params: &str) -> serde_json::Value {
         let body = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"{method}","params":{params}}}"#);
@@ -155,6 +181,19 @@ impl World {
         while self.has_work() {
             make_block(&self.machine, &self.clock, BLOCK_MS).await;
         }
+    }
+
+    /// The last final bundle.
+    pub(super) fn last_final(&self) -> (u64, BundleId) {
+        self.machine.last_final()
+    }
+
+    /// Builds a bundle, if there is anything to build, without waiting for it.
+    pub(super) async fn propose_at(&self, height: u64, parent: BundleId) {
+        let now_ms = self.clock.now_ms();
+        let at = ProposeCtx { height, parent, ancestry: &[], wait_until_ms: now_ms };
+        let _none = self.machine.propose(at).await.unwrap();
+        tokio::task::yield_now().await;
     }
 
     fn has_work(&self) -> bool {

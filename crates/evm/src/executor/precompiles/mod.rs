@@ -4,6 +4,7 @@ mod modexp;
 mod moved;
 mod named;
 mod outcome;
+mod pieces;
 mod texts;
 mod warp;
 
@@ -13,7 +14,7 @@ use revm::database_interface::Database;
 use revm::handler::PrecompileProvider;
 use revm::interpreter::{CallInputs, Gas, InstructionResult, InterpreterResult};
 use revm::precompile::{
-    PrecompileHalt, PrecompileOutput, PrecompileStatus, Precompiles as Standard,
+    Precompile, PrecompileHalt, PrecompileOutput, PrecompileStatus, Precompiles as Standard,
 };
 use revm::primitives::hardfork::SpecId;
 use revm::primitives::{Address, AddressSet};
@@ -22,7 +23,7 @@ use super::check::WARP;
 use super::database::DatabaseError;
 use super::env::EvmContext;
 use super::native_asset::{NATIVE_ASSET_BALANCE, NATIVE_ASSET_CALL};
-use super::{Stop, VmError};
+use super::{Bounds, Stop, VmError};
 use crate::rules::{BLACKHOLE, NativeAsset, PhaseRules};
 
 use modexp::LengthError;
@@ -33,6 +34,9 @@ pub use named::named_precompiles;
 
 /// Gas of asking for a balance of another asset.
 const ASSET_BALANCE_GAS: u64 = 2_100;
+
+/// What revm is told when the execution must end; [`super::ChainEnv::stopped`] holds the reason.
+const STOPPED: &str = "stopped";
 
 /// The precompiled contracts of a phase.
 #[derive(Debug)]
@@ -119,6 +123,45 @@ fn asset_balance(
     Ok(PrecompileOutcome::Done(gas, Bytes::copy_from_slice(&balance.to_be_bytes::<32>())))
 }
 
+/// Runs one of Ethereum's, in pieces if it is long and may be stopped.
+fn run_standard(
+    precompile: &Precompile,
+    context: &mut EvmContext<'_>,
+    inputs: &CallInputs,
+) -> Result<PrecompileOutcome, String> {
+    let (gas_limit, reservoir) = (inputs.gas_limit, inputs.reservoir);
+    let Bounds { memory, stop, .. } = context.chain.bounds;
+    let memory = memory.unwrap_or(u64::MAX);
+    let input = inputs.input.as_bytes(&*context);
+    let in_pieces = |stop| pieces::run(precompile, &input, gas_limit, reservoir, stop);
+    let ran = match modexp::check(precompile, &input, gas_limit, memory) {
+        Ok(()) => stop.and_then(in_pieces),
+        Err(LengthError::OutOfGas) => {
+            Some(Ok(PrecompileOutput::halt(PrecompileHalt::OutOfGas, reservoir)))
+        }
+        Err(LengthError::Limit) => Some(Err(Stop::MemoryLimit(memory))),
+    };
+    let output = match ran {
+        None => {
+            precompile.execute(&input, gas_limit, reservoir).map_err(|error| error.to_string())?
+        }
+        Some(Ok(output)) => output,
+        Some(Err(stop)) => {
+            drop(input);
+            context.chain.stopped = Some(stop);
+            return Err(STOPPED.into());
+        }
+    };
+    Ok(match output.status {
+        _ if output.gas_used > gas_limit => PrecompileOutcome::Failed(VmError::OutOfGas),
+        PrecompileStatus::Success => {
+            PrecompileOutcome::Done(gas_limit - output.gas_used, output.bytes)
+        }
+        PrecompileStatus::Revert => PrecompileOutcome::Reverted(gas_limit - output.gas_used),
+        PrecompileStatus::Halt(halt) => PrecompileOutcome::Failed(texts::of(&halt, &input)),
+    })
+}
+
 impl<'a> PrecompileProvider<EvmContext<'a>> for Precompiles {
     type Output = InterpreterResult;
 
@@ -135,39 +178,7 @@ impl<'a> PrecompileProvider<EvmContext<'a>> for Precompiles {
         let ran = match self.own(context, inputs) {
             Ok(Some(ran)) => ran,
             Ok(None) => match self.standard.get(&self.moved.resolve(inputs.bytecode_address)) {
-                Some(precompile) => {
-                    let input = inputs.input.as_bytes(&*context);
-                    let limit = context.chain.bounds.memory.unwrap_or(u64::MAX);
-                    let checked = modexp::check(precompile, &input, inputs.gas_limit, limit);
-                    let output = match checked {
-                        Ok(()) => precompile
-                            .execute(&input, inputs.gas_limit, inputs.reservoir)
-                            .map_err(|error| error.to_string())?,
-                        Err(LengthError::OutOfGas) => {
-                            PrecompileOutput::halt(PrecompileHalt::OutOfGas, inputs.reservoir)
-                        }
-                        Err(LengthError::Limit) => {
-                            drop(input);
-                            context.chain.stopped = Some(Stop::MemoryLimit(limit));
-                            return Err("stopped".into());
-                        }
-                    };
-                    match output.status {
-                        _ if output.gas_used > inputs.gas_limit => {
-                            PrecompileOutcome::Failed(VmError::OutOfGas)
-                        }
-                        PrecompileStatus::Success => PrecompileOutcome::Done(
-                            inputs.gas_limit - output.gas_used,
-                            output.bytes,
-                        ),
-                        PrecompileStatus::Revert => {
-                            PrecompileOutcome::Reverted(inputs.gas_limit - output.gas_used)
-                        }
-                        PrecompileStatus::Halt(halt) => {
-                            PrecompileOutcome::Failed(texts::of(&halt, &input))
-                        }
-                    }
-                }
+                Some(precompile) => run_standard(precompile, context, inputs)?,
                 None => return Ok(None),
             },
             Err(error) => {
@@ -192,6 +203,9 @@ impl<'a> PrecompileProvider<EvmContext<'a>> for Precompiles {
                 (InstructionResult::PrecompileError, Bytes::new())
             }
         };
+        if context.chain.spend(gas.total_gas_spent()) {
+            return Err(STOPPED.into());
+        }
         Ok(Some(InterpreterResult { result, output, gas }))
     }
 

@@ -155,6 +155,11 @@ fn refusals_have_the_references_texts() {
     );
     check(&cheap, rich(0), &text);
     check(&pooled(1, 0, 10, 5), rich(0), "already known");
+    let last = u64::MAX;
+    let text = format!("nonce has max value: address {}, nonce: {last}", account(1));
+    check(&pooled(1, last, 10, 1), rich(0), &text);
+    check(&pooled(1, last, 10, 1), rich(last), &text);
+    check(&pooled(1, last - 1, 10, 1), rich(last - 1), "ok");
 }
 
 #[test]
@@ -167,6 +172,17 @@ fn a_replacement_pays_a_tenth_more_in_both_prices() {
     assert_eq!(add(&pool, &tx(110 * GWEI - 1, 110), rich(0)), underpriced);
     assert_eq!(add(&pool, &tx(110 * GWEI, 110), rich(0)), "ok");
     assert_eq!(pool.counts(), (1, 0));
+    // What is needed is enough, and nothing less is.
+    for _ in 0..3 {
+        let price = pool.replacement_price(&account(1), 0).unwrap();
+        let (fee, tip) = (price.fee_cap, price.tip_cap);
+        assert_eq!(add(&pool, &tx(fee - 1, tip), rich(0)), underpriced);
+        assert_eq!(add(&pool, &tx(fee, tip - 1), rich(0)), underpriced);
+        assert_eq!(add(&pool, &tx(fee, tip), rich(0)), "ok");
+    }
+    let least = PooledTx::new(priced(9, GWEI, 1), account(1), 0, 0).least_replacement(10);
+    assert_eq!((least.fee_cap, least.tip_cap), (GWEI * 11 / 10, 2));
+    assert_eq!(pool.replacement_price(&account(1), 1), None);
     let gapped = |fee: u128| PooledTx::new(priced(7, fee, fee), account(1), 0, 0);
     assert_eq!(add(&pool, &gapped(100 * GWEI), rich(0)), "ok");
     assert_eq!(add(&pool, &gapped(105 * GWEI), rich(0)), underpriced);

@@ -1,8 +1,10 @@
 //! A server with a certificate, and clients that trust it.
 
+use std::fs::Permissions;
 use std::io;
 use std::net::SocketAddr;
 use std::ops::Deref;
+use std::os::unix::fs::PermissionsExt as _;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -123,6 +125,7 @@ fn write_certificate(files: &CertificateFiles) {
     let CertifiedKey { cert, signing_key } = rcgen::generate_simple_self_signed(names).unwrap();
     std::fs::write(&files.certificate, cert.pem()).unwrap();
     std::fs::write(&files.key, signing_key.serialize_pem()).unwrap();
+    std::fs::set_permissions(&files.key, Permissions::from_mode(0o600)).unwrap();
 }
 
 /// A client of HTTP/2 that keeps the rules.

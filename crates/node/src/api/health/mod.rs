@@ -159,24 +159,10 @@ impl Health {
     where
         F: Fn() -> Outcome + Send + Sync + 'static,
     {
-        let run = Arc::new(run);
-        // A hanging check keeps its permit, so that at most one thread runs it.
-        let turn = Arc::new(Semaphore::new(1));
+        let (run, turn) = (Arc::new(run), Turn::default());
         self.check(name, tags, move || {
-            let (run, turn) = (Arc::clone(&run), Arc::clone(&turn));
-            async move {
-                let Ok(place) = turn.try_acquire_owned() else {
-                    return Err("an earlier run of the check has not ended".into());
-                };
-                let work = move || {
-                    let _place = place;
-                    run()
-                };
-                match tokio::task::spawn_blocking(work).await {
-                    Ok(outcome) => outcome,
-                    Err(error) => Err(error.to_string().into()),
-                }
-            }
+            let (run, turn) = (Arc::clone(&run), turn.clone());
+            async move { turn.run(move || run()).await? }
         })
     }
 
@@ -269,6 +255,34 @@ impl Health {
         last.at = Some(Instant::now());
         let failing = last.results.values().filter(|result| result.error.is_some()).count();
         self.metrics.checks_failing(failing);
+    }
+}
+
+/// The turn of a check that may block its thread. A hanging run keeps it, so that at most one thread runs the check.
+#[derive(Clone, Debug)]
+struct Turn(Arc<Semaphore>);
+
+impl Default for Turn {
+    fn default() -> Self {
+        Self(Arc::new(Semaphore::new(1)))
+    }
+}
+
+impl Turn {
+    /// Runs work on a thread that may block.
+    async fn run<T: Send + 'static>(
+        &self,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<T, Failure> {
+        let Ok(place) = Arc::clone(&self.0).try_acquire_owned() else {
+            return Err("an earlier run of the check has not ended".into());
+        };
+        let work = move || {
+            let _place = place;
+            work()
+        };
+        let done = tokio::task::spawn_blocking(work).await;
+        done.map_err(|error| error.to_string().into())
     }
 }
 

@@ -10,7 +10,7 @@ use esker_primitives::SubnetId;
 use esker_storage::{StorageError, Store, WriteSet};
 use serde_json::{Value, json};
 
-use super::{APPLICATION, Failure, Health, Outcome};
+use super::{APPLICATION, Failure, Health, Outcome, Turn};
 use crate::api::{ApiDeps, FollowerDeps, RunningChain};
 
 /// Minimum free space on the data folder's disk, in bytes.
@@ -151,12 +151,13 @@ fn router(health: Health, deps: &ApiDeps, routes: &Arc<Routes>) -> Health {
 
 /// The store can be read, and its writer accepts writes.
 pub(in crate::api) fn database(health: Health, store: Store) -> Health {
+    let turn = Turn::default();
     health.check("database", &[APPLICATION], move || {
-        let store = store.clone();
+        let (store, turn) = (store.clone(), turn.clone());
         async move {
             let (reader, failed) = (store.clone(), |error: StorageError| error.to_string());
             let read = move || reader.snapshot()?.seek(&[0]).map(|_| ());
-            tokio::task::spawn_blocking(read).await.map_err(|e| e.to_string())?.map_err(failed)?;
+            turn.run(read).await?.map_err(failed)?;
             // An empty set passes through the writer and changes nothing. A suspended writer refuses it.
             store.ensure_writable().map_err(failed)?;
             store.commit(WriteSet::default()).await.map_err(failed)?;

@@ -47,7 +47,13 @@ fn proxies_and_their_header_are_set_together() {
         (
             &[(header, "X-Real-IP"), (proxies, "10.0.0.1,::/0")],
             expect![
-                "--http-trusted-proxies: http-trusted-proxies: a range of all addresses would let every client invent its own"
+                "--http-trusted-proxies: http-trusted-proxies: these ranges together have half of all IPv4 or IPv6 addresses or more, and clients there could invent their own: name the proxies alone"
+            ],
+        ),
+        (
+            &[(header, "X-Real-IP"), (proxies, "0.0.0.0/1,128.0.0.0/1")],
+            expect![
+                "--http-trusted-proxies: http-trusted-proxies: these ranges together have half of all IPv4 or IPv6 addresses or more, and clients there could invent their own: name the proxies alone"
             ],
         ),
         (

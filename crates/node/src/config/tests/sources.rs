@@ -163,3 +163,20 @@ fn a_networks_number_alone_chooses_it() {
         assert_eq!(value(&config, "network"), shown);
     }
 }
+
+/// What Kubernetes sets in the pods beside a service `esker-http`.
+#[test]
+fn a_variable_of_a_kubernetes_service_is_named_as_such() {
+    let error = |name: &str, text: &str| {
+        let env = [(name, text), ("HOME", "/home/me")];
+        load(&Given { env: &env, ..NOTHING }).unwrap_err().to_string()
+    };
+    expect![[r#"ESKER_HTTP_PORT: http-port: "tcp://10.96.0.7:9650": expected a whole number from 0 to 65535; Kubernetes sets this variable for its service "esker-http": give the service another name, or set enableServiceLinks: false in the pod"#]]
+        .assert_eq(&error("ESKER_HTTP_PORT", "tcp://10.96.0.7:9650"));
+    let evm = error("ESKER_EVM_PORT", "udp://[fd00::1]:53");
+    assert!(evm.contains("service \"esker-evm\""), "{evm}");
+    for (name, text) in [("ESKER_HTTP_PORT", "http"), ("ESKER_HTTP_MAX_CONNECTIONS", "tcp://1")] {
+        let other = error(name, text);
+        assert!(!other.contains("Kubernetes"), "{other}");
+    }
+}

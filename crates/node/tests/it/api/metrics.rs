@@ -11,6 +11,7 @@ use esker_chain::{ChainStats, GasFigures, PoolFigures};
 use esker_http::{CloseReason, HttpMetrics as _, Outcome};
 use esker_keystore::{HashLimits, Hasher};
 use esker_node::metrics::{MeteredStore, Metrics, families};
+use esker_rpc::ClientAddress;
 use esker_rpc::work::{RateLimitConfig, Work, WorkConfig};
 use esker_storage::{
     CopyProgress, FailPoint, KvRead, KvStore, StorageError, StorageResult, StoreSpace, WriteSet,
@@ -147,13 +148,16 @@ async fn password_checks() {
     let (release, hold) = std::sync::mpsc::channel::<()>();
     let rest = async {
         assert_eq!(all(), [Some(1.0), Some(1.0), Some(0.0)]);
-        hasher.run(|| ()).await.unwrap_err();
+        hasher.run(ClientAddress::IN_PROCESS, || ()).await.unwrap_err();
         assert_eq!(all(), [Some(1.0), Some(1.0), Some(1.0)]);
-        other.run(|| ()).await.unwrap();
+        other.run(ClientAddress::IN_PROCESS, || ()).await.unwrap();
         release.send(()).unwrap();
     };
-    let (first, second, ()) =
-        tokio::join!(hasher.run(move || hold.recv().is_ok()), hasher.run(|| ()), rest);
+    let (first, second, ()) = tokio::join!(
+        hasher.run(ClientAddress::IN_PROCESS, move || hold.recv().is_ok()),
+        hasher.run(ClientAddress::IN_PROCESS, || ()),
+        rest
+    );
     first.unwrap();
     second.unwrap();
     assert_eq!(all(), [Some(0.0), Some(0.0), Some(1.0)]);

@@ -86,6 +86,21 @@ struct Node {
     _trigger: ShutdownTrigger,
 }
 
+/// Serves the paths on a free port.
+async fn serve_routes(
+    routes: &Arc<Routes>,
+    identity: &Identity,
+    metrics: &Arc<Metrics>,
+) -> (std::net::SocketAddr, ShutdownTrigger) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let (config, node_id) = (HttpConfig::default(), identity.node_id());
+    let state = HttpState::new(config, Arc::clone(routes), &node_id, metrics.clone());
+    let (trigger, mut stop) = Shutdown::new();
+    tokio::spawn(serve(vec![listener], None, Arc::new(state), async move { stop.wait().await }));
+    (address, trigger)
+}
+
 impl Node {
     async fn start() -> Self {
         Self::with_utxos(Vec::new()).await
@@ -166,21 +181,7 @@ impl Node {
         let endpoints = endpoints("X", vm.routes(), true);
         routes.chain(&x, &["X", "avm"], endpoints, &ready).unwrap();
         let health = api::install(deps, &routes).unwrap();
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let address = listener.local_addr().unwrap();
-        let state = HttpState::new(
-            HttpConfig::default(),
-            Arc::clone(&routes),
-            &identity.node_id(),
-            metrics.clone(),
-        );
-        let (trigger, mut stop) = Shutdown::new();
-        tokio::spawn(serve(
-            vec![listener],
-            None,
-            Arc::new(state),
-            async move { stop.wait().await },
-        ));
+        let (address, trigger) = serve_routes(&routes, &identity, &metrics).await;
         Self {
             network,
             address,

@@ -54,6 +54,7 @@ impl ToyVm {
             work: Arc::new(Notify::new()),
             forwarding: None,
             exchange: None,
+            block_waits: None,
         };
         Self { context, state: Mutex::new_named("toy", ToyState::default()) }
     }

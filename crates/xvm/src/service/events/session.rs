@@ -11,6 +11,7 @@ use esker_primitives::sync::Mutex;
 use esker_rpc::object::ObjectSocket;
 use esker_rpc::socket::{Overrun, SocketAnswer, SocketSession};
 use esker_rpc::wire::JsonU64;
+use esker_rpc::work::CallMemoryError;
 use esker_rpc::{CallContext, Caller, RpcError, Service, WorkRefused, off_thread_restartable};
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
@@ -390,8 +391,10 @@ async fn read(
         let work = move |context: &CallContext| read_blocks(&vm, height, context);
         match off_thread_restartable(&caller, work).await {
             Ok(blocks) => return Ok(blocks?),
-            Err(WorkRefused::Busy) => tokio::time::sleep(BUSY_DELAY).await,
-            Err(refused @ WorkRefused::ShuttingDown) => return Err(refused.into()),
+            Err(WorkRefused::Busy | WorkRefused::Memory(CallMemoryError::Full { .. })) => {
+                tokio::time::sleep(BUSY_DELAY).await;
+            }
+            Err(refused) => return Err(refused.into()),
         }
     }
 }

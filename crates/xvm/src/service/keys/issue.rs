@@ -2,8 +2,8 @@
 
 use super::super::Reply;
 use super::KeysError;
-use crate::Issued;
 use crate::built::BuiltError;
+use crate::forward::Issued;
 use crate::spend::{Coins, PendingCoins, PoolCoins};
 use crate::state::View;
 use crate::txs::Tx;

@@ -15,7 +15,7 @@ use super::super::{Reply, ServiceError, format_address, now_s, off_thread, parse
 use super::KeysError;
 use super::arguments::{ChangeReply, Header};
 use super::issue::{issue_on_pool, issue_on_wallet};
-use crate::Issued;
+use crate::forward::Issued;
 use crate::spend::{Coins, Payer};
 use crate::txs::Tx;
 use crate::vm::Xvm;

@@ -173,18 +173,7 @@ fn make(vm: &Xvm, other: ChainId, action: &Action) -> Option<(Tx, bool)> {
         }
         Action::Create { by, amount } => {
             payer(*by)?;
-            let (inputs, change) = fund(vm, *by, &[(native, 2 * FEE)]);
-            let holding =
-                TransferOutput { amount: *amount, owners: OutputOwners::single(address(*by)) };
-            let outputs = vec![Output::SecpTransfer(holding)];
-            let unsigned = UnsignedTx::CreateAsset(CreateAssetTx {
-                base: base(vm, inputs, change),
-                name: b"thing".to_vec(),
-                symbol: b"THG".to_vec(),
-                denomination: 0,
-                states: vec![InitialState { fx_index: 0, outputs }],
-            });
-            Some((sign(unsigned, *by), false))
+            Some((create(vm, *by, *amount), false))
         }
         Action::MintAmount { by, amount } => {
             let utxo = find(vm, named("VAR"), |out| matches!(out, Output::SecpMint(_)))?;
@@ -253,6 +242,21 @@ fn make(vm: &Xvm, other: ChainId, action: &Action) -> Option<(Tx, bool)> {
             (amount > FEE).then(|| (import(vm, other, &utxos, *by, *by), false))
         }
     }
+}
+
+/// A new asset, of which its maker has all.
+fn create(vm: &Xvm, by: u8, amount: u64) -> Tx {
+    let (inputs, change) = fund(vm, by, &[(native_id(vm), 2 * FEE)]);
+    let holding = TransferOutput { amount, owners: OutputOwners::single(address(by)) };
+    let outputs = vec![Output::SecpTransfer(holding)];
+    let unsigned = UnsignedTx::CreateAsset(CreateAssetTx {
+        base: base(vm, inputs, change),
+        name: b"thing".to_vec(),
+        symbol: b"THG".to_vec(),
+        denomination: 0,
+        states: vec![InitialState { fx_index: 0, outputs }],
+    });
+    sign(unsigned, by)
 }
 
 /// What exists of each kind of thing.

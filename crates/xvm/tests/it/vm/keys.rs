@@ -8,7 +8,7 @@ use esker_keystore::{HashLimits, Keystore};
 use esker_primitives::address::format;
 use esker_primitives::clock::ManualClock;
 use esker_primitives::{AssetId, Randomness, TxId, hexfmt};
-use esker_rpc::{CallContext, Lookup, Params, Service};
+use esker_rpc::{CallContext, ClientAddress, Lookup, Params, Service};
 use esker_storage::{MemoryStore, Store};
 use esker_utxo::Output;
 use esker_xvm::txs::UnsignedTx;
@@ -50,7 +50,10 @@ pub(super) async fn world_over(setup: Setup) -> (World, Api, Arc<Keystore>) {
     let store = Store::new(Arc::new(MemoryStore::new())).unwrap();
     let clock = Arc::new(ManualClock::default());
     let keystore = Keystore::new(store, randomness, clock, HashLimits::default());
-    keystore.create_user("alice", &PASSWORD.to_owned().into()).await.unwrap();
+    keystore
+        .create_user("alice", &PASSWORD.to_owned().into(), ClientAddress::IN_PROCESS)
+        .await
+        .unwrap();
     let config = XvmConfig { keystore: Arc::clone(&keystore), ..setup.config };
     let world = World::with(Setup { config, ..setup });
     let api = api(&world.x);

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use esker_primitives::{AssetId, TxId};
+use esker_rpc::ClientAddress;
 use esker_xvm::txs::Tx;
 use esker_xvm::{TxStatus, Xvm};
 use serde_json::{Value, json};
@@ -141,7 +142,10 @@ async fn users_who_share_a_key_and_what_they_sign_themselves() {
     let vm = world.x.clone();
     let import = json!({ "privateKey": key(1).to_text() });
     for name in ["bob", "carol"] {
-        keystore.create_user(name, &PASSWORD.to_owned().into()).await.unwrap();
+        keystore
+            .create_user(name, &PASSWORD.to_owned().into(), ClientAddress::IN_PROCESS)
+            .await
+            .unwrap();
         let user = json!({ "username": name, "password": PASSWORD });
         api.call("importKey", &with(user, import.clone())).await.unwrap();
     }
@@ -309,7 +313,10 @@ async fn vm_keystore(_: &Api) -> std::sync::Arc<esker_keystore::Keystore> {
     let limits = esker_keystore::HashLimits::default();
     let clock = std::sync::Arc::new(esker_primitives::clock::ManualClock::default());
     let keystore = esker_keystore::Keystore::new(store, randomness, clock, limits);
-    keystore.create_user("alice", &PASSWORD.to_owned().into()).await.unwrap();
+    keystore
+        .create_user("alice", &PASSWORD.to_owned().into(), ClientAddress::IN_PROCESS)
+        .await
+        .unwrap();
     keystore
 }
 
@@ -334,7 +341,10 @@ async fn free_world() -> (World, Api) {
     let limits = esker_keystore::HashLimits::default();
     let clock = std::sync::Arc::new(esker_primitives::clock::ManualClock::default());
     let keystore = esker_keystore::Keystore::new(store, randomness, clock, limits);
-    keystore.create_user("alice", &PASSWORD.to_owned().into()).await.unwrap();
+    keystore
+        .create_user("alice", &PASSWORD.to_owned().into(), ClientAddress::IN_PROCESS)
+        .await
+        .unwrap();
     let config = esker_xvm::XvmConfig {
         keystore,
         tx_fee: 0,

@@ -131,6 +131,7 @@ impl World {
                 work: work.clone(),
                 forwarding: forwarding.clone(),
                 exchange: None,
+                block_waits: None,
             };
             Xvm::new(context, config.clone(), genesis, fresh_genesis_block(chain_id)).unwrap()
         };

@@ -9,7 +9,9 @@ use esker_e2e::funds::funded;
 use serde_json::{Value, json};
 
 use super::snapshots::{see, send_x};
-use super::{OTHER, RPC, error, height, imported, receipt, result, send, start, verify};
+use super::{
+    FIRST, OTHER, RPC, error, height, imported, number, receipt, result, send, start, verify,
+};
 use crate::support::{esker, local, wallet};
 
 /// The IDs of the snapshots.
@@ -102,9 +104,36 @@ fn snapshots_that_cannot_be_reached_are_gone() {
     assert_eq!((revert(&node, "0x1"), height(&node)), (json!(true), 2));
     assert!(node.stop().unwrap().success());
     verify(folder.path());
-    // Without a snapshot a start without the setting keeps nothing.
+    // The setting makes no difference.
     let node = start(folder.path());
-    assert!(error(&node, "anvil_rollback", json!([1])).contains("can't be taken back"));
+    result(&node, "anvil_rollback", json!([1]));
+    assert_eq!(height(&node), 1);
+}
+
+/// At the start they get blocks, which are no beginning of the network.
+#[test]
+fn transactions_that_wait_over_a_restart_leave_the_snapshots() {
+    let folder = tempfile::tempdir().unwrap();
+    // Many accounts: their funding check at the start takes its time, during which the blocks are made.
+    let accounts = |folder| {
+        let dev = local().dev().data_dir(folder);
+        dev.arg("--accounts=900").arg("--balance=10").start().unwrap()
+    };
+    let node = accounts(folder.path());
+    receipt(&node, &send(&node));
+    let seen = see(&node)["block"].clone();
+    assert_eq!(result(&node, "evm_snapshot", json!([])), "0x1");
+    receipt(&node, &send(&node));
+    result(&node, "evm_setAutomine", json!([false]));
+    let waiting: Vec<Value> = (0..30).map(|_| send(&node)).collect();
+    assert!(node.stop().unwrap().success());
+
+    let node = accounts(folder.path());
+    for hash in &waiting {
+        receipt(&node, hash);
+    }
+    assert_eq!(revert(&node, "0x1"), true);
+    assert_eq!(see(&node)["block"], seen);
 }
 
 /// What a kill leaves of blocks, pools and settings apart.
@@ -161,14 +190,108 @@ fn kill_in_reverts(folder: &Path, rounds: u32) -> (u32, u32) {
     (before, after)
 }
 
+/// Kills a node in the middle of reorgs: afterwards it has the old blocks, or the new ones. Returns how often each.
+fn kill_in_reorgs(folder: &Path, rounds: u32) -> (u32, u32) {
+    let mut node = start(folder);
+    result(&node, "anvil_mine", json!([30]));
+    send_x(&node, &wallet(&node, "X", funded()));
+    let mut takes = Duration::from_millis(20);
+    let (mut old, mut new) = (0, 0);
+    for round in 0..rounds {
+        receipt(&node, &send(&node));
+        let id = result(&node, "evm_snapshot", json!([]));
+        let begun = blocks(&see(&node));
+        let depth = 20 + u64::from(round);
+        if round == 0 {
+            let now = Instant::now();
+            result(&node, "anvil_reorg", json!([depth]));
+            takes = now.elapsed();
+            assert_ne!(blocks(&see(&node)), begun);
+            continue;
+        }
+        let mut rpc = node.rpc();
+        let body = json!({"jsonrpc": "2.0", "id": 1, "method": "anvil_reorg", "params": [depth]});
+        let call = thread::spawn(move || drop(rpc.post(RPC, body.to_string().as_bytes())));
+        thread::sleep(takes * (round % 10) / 3);
+        node.kill().unwrap();
+        call.join().unwrap();
+        verify(folder);
+        node = start(folder);
+        let now = blocks(&see(&node));
+        let has_snapshot = snapshots(&node).iter().any(|kept| *kept == id.as_str().unwrap());
+        assert_eq!(number(&now.0["number"]), number(&begun.0["number"]), "round {round}");
+        if now == begun {
+            old += 1;
+            assert!(has_snapshot, "round {round}");
+            // What was put back can be taken back again.
+            assert_eq!(revert(&node, id.as_str().unwrap()), true);
+            assert_eq!(blocks(&see(&node)), begun);
+            result(&node, "anvil_rollback", json!([1]));
+            receipt(&node, &send(&node));
+        } else {
+            new += 1;
+            assert!(!has_snapshot, "round {round}");
+            assert_eq!(now.0["transactions"], json!([]));
+        }
+    }
+    receipt(&node, &send(&node));
+    assert!(node.stop().unwrap().success());
+    verify(folder);
+    (old, new)
+}
+
+/// Kills a node in each of so many rounds but the first. Many kills come before the write, and after it.
+fn check_kills(kill_in: fn(&Path, u32) -> (u32, u32), rounds: u32) {
+    let (before, after) = kill_in(tempfile::tempdir().unwrap().path(), rounds);
+    assert_eq!(before + after, rounds - 1);
+    assert!(rounds < MANY_ROUNDS || (before > 0 && after > 0), "{before} {after}");
+}
+
+/// Rounds of kills that meet both sides of a write.
+const MANY_ROUNDS: u32 = 51;
+
+#[test]
+fn kills_in_reorgs_leave_the_old_blocks_or_the_new_ones() {
+    check_kills(kill_in_reorgs, 6);
+}
+
+#[test]
+fn slow_kills_in_reorgs_leave_the_old_blocks_or_the_new_ones() {
+    check_kills(kill_in_reorgs, MANY_ROUNDS);
+}
+
 #[test]
 fn kills_in_reverts_leave_all_or_nothing() {
-    let (before, after) = kill_in_reverts(tempfile::tempdir().unwrap().path(), 6);
-    assert_eq!(before + after, 5);
+    check_kills(kill_in_reverts, 6);
 }
 
 #[test]
 fn slow_kills_in_reverts_leave_all_or_nothing() {
-    let (before, after) = kill_in_reverts(tempfile::tempdir().unwrap().path(), 51);
-    assert!(before > 0 && after > 0, "{before} {after}");
+    check_kills(kill_in_reverts, MANY_ROUNDS);
+}
+
+/// Contracts with all that an account can have, which go in one block: the coins of the audit add up.
+#[test]
+fn contracts_may_take_more_with_them_than_an_account_holds() {
+    let folder = tempfile::tempdir().unwrap();
+    let node = start(folder.path());
+    let most = format!("0x{}", "ff".repeat(32));
+    let [full, first, second] = ["31", "32", "33"].map(|byte| byte.repeat(20));
+    result(&node, "anvil_setBalance", json!([format!("0x{full}"), most]));
+    result(&node, "evm_setAutomine", json!([false]));
+    let mut sent = Vec::new();
+    for contract in [first, second].map(|address| format!("0x{address}")) {
+        result(&node, "anvil_setBalance", json!([contract, most]));
+        // PUSH20, SELFDESTRUCT: to one that can get nothing more.
+        result(&node, "anvil_setCode", json!([contract, format!("0x73{full}ff")]));
+        let tx = json!([{"from": FIRST, "to": contract, "gas": "0x186a0"}]);
+        sent.push((result(&node, "eth_sendTransaction", tx), contract));
+    }
+    result(&node, "evm_mine", json!([]));
+    for (hash, contract) in sent {
+        assert_eq!(receipt(&node, &hash)["status"], "0x1");
+        assert_eq!(result(&node, "eth_getBalance", json!([contract, "latest"])), "0x0");
+    }
+    assert!(node.stop().unwrap().success());
+    verify(folder.path());
 }

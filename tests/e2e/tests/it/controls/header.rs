@@ -95,6 +95,25 @@ fn headers_are_as_controls_say() {
 }
 
 #[test]
+fn after_a_block_without_a_base_fee_suggested_prices_do_for_the_next_second() {
+    let node = local().dev().start().unwrap();
+    result(&node, "hardhat_setNextBlockBaseFeePerGas", json!(["0x0"]));
+    pay(&node, "0x0");
+    // The next block in the same second has no base fee either; a later one has the least of the rules.
+    result(&node, "evm_setAutomine", json!([false]));
+    let price = result(&node, "eth_gasPrice", json!([]));
+    let tx = json!([{"from": FIRST, "to": OTHER, "gas": "0x5208", "gasPrice": price}]);
+    let hashes = [send(&node), result(&node, "eth_sendTransaction", tx)];
+    result(&node, "evm_increaseTime", json!([5]));
+    result(&node, "evm_mine", json!([]));
+    let block = block(&node, "latest");
+    assert_eq!(
+        (&block["transactions"], &block["baseFeePerGas"]),
+        (&json!(hashes), &json!("0x3b9aca00"))
+    );
+}
+
+#[test]
 fn a_gas_limit_bounds_blocks() {
     let node = local().dev().start().unwrap();
     result(&node, "evm_setBlockGasLimit", json!([100_000]));

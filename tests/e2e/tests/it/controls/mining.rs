@@ -1,9 +1,11 @@
 //! Blocks on request, and transactions that wait for them.
 
+use std::thread;
+
 use esker_e2e::until;
 use serde_json::{Value, json};
 
-use super::{OTHER, call, error, height, last_time, receipt, result, send};
+use super::{OTHER, call, error, height, last_time, receipt, result, send, waiting_client};
 use crate::support::local;
 
 #[test]
@@ -76,6 +78,28 @@ fn hostile_requests_for_blocks_change_nothing() {
     assert_eq!(receipt(&node, &send(&node))["status"], "0x1");
 }
 
+/// A client that leaves takes its request with it, and what others asked for meanwhile follows.
+#[test]
+fn blocks_end_when_their_client_leaves() {
+    let node = local().dev().start().unwrap();
+    let client = waiting_client(&node, "anvil_mine", json!([100_000]));
+    until("blocks are made", || (height(&node) > 20).then_some(()));
+    let later = last_time(&node) + 100_000;
+    let moved = thread::scope(|scope| {
+        let moved = scope.spawn(|| result(&node, "evm_setNextBlockTimestamp", json!([later])));
+        let seen = height(&node);
+        until("more blocks are made", || (height(&node) > seen + 20).then_some(()));
+        assert!(last_time(&node) < later, "the time is not that of a block in the middle");
+        drop(client);
+        moved.join().unwrap()
+    });
+    assert_eq!(moved, Value::Null);
+    let ended = height(&node);
+    assert!(ended < 100_000 && last_time(&node) < later);
+    result(&node, "evm_mine", json!([]));
+    assert_eq!((height(&node), last_time(&node)), (ended + 1, later));
+}
+
 #[test]
 fn transactions_wait_for_a_request() {
     let node = local().dev().start().unwrap();
@@ -128,14 +152,22 @@ fn blocks_come_at_intervals() {
 #[test]
 fn the_screen_is_silent_without_logging() {
     let node = local().dev().start().unwrap();
+    let sent = || {
+        let hash = receipt(&node, &send(&node))["transactionHash"].clone();
+        format!("Transaction: {}", hash.as_str().unwrap())
+    };
     assert_eq!(result(&node, "anvil_setLoggingEnabled", json!([false])), Value::Null);
-    let silent = receipt(&node, &send(&node))["transactionHash"].clone();
+    let silent = sent();
     call(&node, "eth_sendRawTransaction", json!(["0x00"]));
+    // The setting decides when the screen comes to a block. A revert is always shown, after what came before it.
+    let snapshot = result(&node, "evm_snapshot", json!([]));
+    result(&node, "evm_mine", json!([]));
+    assert_eq!(result(&node, "evm_revert", json!([snapshot])), json!(true));
+    until("the screen shows the revert", || node.output().contains("Rewound: 1 ").then_some(()));
     assert_eq!(result(&node, "hardhat_setLoggingEnabled", json!([true])), Value::Null);
-    let shown = receipt(&node, &send(&node))["transactionHash"].clone();
-    let shown = format!("Transaction: {}", shown.as_str().unwrap());
+    let shown = sent();
     until("the screen shows the second transaction", || {
         node.output().contains(&shown).then_some(())
     });
-    assert!(!node.output().contains(silent.as_str().unwrap()), "{}", node.output());
+    assert!(!node.output().contains(&silent), "{}", node.output());
 }

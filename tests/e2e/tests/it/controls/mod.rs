@@ -17,6 +17,8 @@ mod time;
 mod tokens;
 mod x_names;
 
+use std::io::Write as _;
+use std::net::TcpStream;
 use std::path::Path;
 
 use esker_e2e::{Node, until};
@@ -34,6 +36,18 @@ fn call(node: &Node, method: &str, params: Value) -> Value {
     let body = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params});
     let reply = node.rpc().post(RPC, body.to_string().as_bytes()).unwrap();
     serde_json::from_slice(&reply.body).unwrap()
+}
+
+/// A client that has sent a request and has read nothing of its answer.
+fn waiting_client(node: &Node, method: &str, params: Value) -> TcpStream {
+    let body = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}).to_string();
+    let mut client = TcpStream::connect(node.address()).unwrap();
+    let head = format!(
+        "POST {RPC} HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n",
+        body.len()
+    );
+    client.write_all((head + &body).as_bytes()).unwrap();
+    client
 }
 
 pub(crate) fn result(node: &Node, method: &str, params: Value) -> Value {

@@ -142,15 +142,15 @@ fn pending_follows_the_pool_and_the_clock() {
 fn a_pending_block_is_full_at_the_gas_limit() {
     let node = local().dev().start().unwrap();
     result(&node, "evm_setAutomine", json!([false]));
-    // Two loops that use all of their gas: 15,000,000 is all that a block has.
+    // Two loops that use all of their gas: 30,000,000 is all that a block has.
     result(&node, "anvil_setCode", json!([CONTRACT, "0x5b600056"]));
     for _ in 0..2 {
-        let tx = json!([{"from": FIRST, "to": CONTRACT, "gas": "0x895440"}]);
+        let tx = json!([{"from": FIRST, "to": CONTRACT, "gas": "0x1312d00"}]);
         result(&node, "eth_sendTransaction", tx);
     }
     let block = result(&node, "eth_getBlockByNumber", json!(["pending", false]));
     assert_eq!(block["transactions"].as_array().map(Vec::len), Some(1));
-    assert_eq!(block["gasUsed"], "0x895440");
+    assert_eq!(block["gasUsed"], "0x1312d00");
     let receipts = result(&node, "eth_getBlockReceipts", json!(["pending"]));
     assert_eq!(receipts[0]["status"], "0x0");
     // The nonce after all that waits.

@@ -2,7 +2,7 @@
 
 use alloy_primitives::hex;
 use esker_client::Wallet;
-use esker_e2e::files::tests_path;
+use esker_e2e::files::{tests_path, write_secret};
 use esker_e2e::funds::{funded, key};
 use esker_e2e::tables::every_chain_api;
 use esker_e2e::{Node, until};
@@ -47,6 +47,15 @@ fn methods_are_called() {
     assert_eq!(found["balance"], "10000000000000");
     let params = format!(r#"["{NOBODY}","latest"]"#);
     assert_eq!(text(&node, &["call", "evm_getBalance", &params]), "\"0x0\"\n");
+    // As words, which `cast rpc` takes too.
+    assert_eq!(text(&node, &["call", "evm_getBalance", NOBODY, "latest"]), "\"0x0\"\n");
+    let transfer = format!(r#"{{"to":"{NOBODY}"}}"#);
+    assert_eq!(text(&node, &["call", "eth_estimateGas", &transfer]), "\"0x5208\"\n");
+    let address = format!("address={FIRST_X}");
+    let found = document(&node, &["call", "xvm.getBalance", &address, "assetID=NAT"]);
+    assert_eq!(found["balance"], "10000000000000");
+    let found = document(&node, &["call", "xvm.getBlockByHeight", "height=1", "encoding=json"]);
+    assert_eq!(found["block"]["height"], 1);
     assert_eq!(text(&node, &["call", "xvm.getHeight"]), "{\n  \"height\": \"1\"\n}\n");
     let found = document(&node, &["call", "rpc.discover", "--path", "/ext/info"]);
     assert!(found["openrpc"].is_string(), "{found}");
@@ -64,6 +73,7 @@ fn methods_are_called() {
                 &format!("{url} does not serve /ext/bc/Y"),
             ),
             (&["call", "xvm.getHeight", "{"], 2, "PARAMS {: not JSON"),
+            (&["call", "xvm.getHeight", "1"], 2, "words such as height=7"),
             (&["call", "getHeight"], 2, "give --path"),
             (&["call", "info.uptime", "--path", "ext/info"], 2, "expected a path"),
             (&["call"], 2, "<METHOD>"),
@@ -89,7 +99,7 @@ fn transactions_of_each_kind_are_shown() {
     assert!(
         lines.starts_with(&format!("transaction  {id}\nchain        X\nstatus       Accepted\n"))
     );
-    assert!(lines.contains(&format!("to           1.5 AVAX  {to}\n")), "{lines}");
+    assert!(lines.contains(&format!("to           1.5 NAT  {to}\n")), "{lines}");
 
     let paid = document(&node, &["transfer", "3", NOBODY]);
     let id = paid["id"].as_str().unwrap();
@@ -150,7 +160,7 @@ fn transactions_between_the_chains_are_shown() {
     let outputs = shown["outputs"].as_array().unwrap();
     let output = outputs.iter().find(|output| output["kind"] == "exported").unwrap();
     assert_eq!(output["amount"], "2.5");
-    let line = format!("to           2.5 AVAX  {WELL_KNOWN_X} (exported)\n");
+    let line = format!("to           2.5 NAT  {WELL_KNOWN_X} (exported)\n");
     assert!(text(&node, &["tx", &exported]).contains(&line), "{shown}");
 
     let import = with_user(json!({"sourceChain": "X", "to": NOBODY}));
@@ -198,7 +208,7 @@ fn addresses_are_converted() {
     let all = json!({"x": WELL_KNOWN_X, "c": WELL_KNOWN_C, "bytes": bytes, "evm": WELL_KNOWN_EVM});
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("key");
-    std::fs::write(&file, WELL_KNOWN_KEY).unwrap();
+    write_secret(&file, WELL_KNOWN_KEY).unwrap();
     assert_eq!(forms(&["--private-key-file", file.to_str().unwrap()]), all);
     let public_key = hex::encode(funded().public_key().as_bytes());
     assert_eq!(forms(&["--public-key", &public_key]), all);
@@ -234,7 +244,10 @@ fn addresses_are_converted() {
 #[test]
 fn coins_of_further_evm_chains_are_paid() {
     let node = local().network(tests_path("networks/evm-chains.json")).start().unwrap();
-    let args = ["transfer", "1.5", NOBODY, "--chain", "G", "--json"];
+    // Only the user knows the chain of a network of their own.
+    let file = tests_path("networks/evm-chains.json");
+    let file = file.to_str().unwrap();
+    let args = ["transfer", "1.5", NOBODY, "--chain", "G", "--network", file, "--json"];
     let (code, out, errors) =
         run_with(&node.url(), &[("ESKER_PRIVATE_KEY", WELL_KNOWN_KEY)], &args);
     assert_eq!((code, &*errors), (Some(0), ""));

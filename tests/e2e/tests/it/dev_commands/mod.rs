@@ -1,12 +1,13 @@
 //! The commands of users of a running node, against a development node.
 
 mod calls;
+mod lies;
 
 use std::process::{Command, Stdio};
 
 use esker_client::Wallet;
 use esker_e2e::Node;
-use esker_e2e::files::tests_path;
+use esker_e2e::files::{tests_path, write_secret};
 use esker_e2e::funds::{funded, key};
 use esker_primitives::address;
 use esker_utxo::{Output, OutputOwners, TransferOutput};
@@ -31,7 +32,14 @@ type Ran = (Option<i32>, String, String);
 fn run(variables: &[(&str, &str)], args: &[&str]) -> Ran {
     let mut command = Command::new(PROGRAM);
     command.args(args).stdin(Stdio::null());
-    for name in ["ESKER_PRIVATE_KEY", "ESKER_MNEMONIC", "ESKER_DERIVATION_PATH"] {
+    for name in [
+        "ESKER_PRIVATE_KEY",
+        "ESKER_MNEMONIC",
+        "ESKER_DERIVATION_PATH",
+        "ESKER_NETWORK",
+        "ESKER_CHAIN_ID",
+        "HOME",
+    ] {
         command.env_remove(name);
     }
     let output = command.envs(variables.iter().copied()).output().unwrap();
@@ -115,6 +123,7 @@ fn payments_on_both_chains() {
     assert_eq!(paid["assetID"], document(&node, &["balance", &to])["balances"][0]["assetID"]);
     assert_eq!(balance(&node, &to), "1.5");
     assert_eq!(balance(&node, FIRST_X), "9998.499");
+    assert_eq!((&paid["fee"], &paid["feeUnits"]), (&json!("0.001"), &json!("1000000")));
     let mut chain = node.x();
     let block = chain.get_block(&paid["block"]["id"].as_str().unwrap().parse().unwrap()).unwrap();
     assert_eq!(paid["block"]["height"], block.height().to_string());
@@ -125,18 +134,36 @@ fn payments_on_both_chains() {
     assert_eq!(paid["amount"], "0.000000000000000012");
     let receipt = result(&node, "evm_getTransactionReceipt", json!([paid["id"]]));
     assert_eq!(receipt["blockHash"], paid["block"]["id"]);
+    let quantity = |name: &str| -> u128 {
+        let digits = receipt[name].as_str().unwrap().trim_start_matches("0x");
+        u128::from_str_radix(digits, 16).unwrap()
+    };
+    let fee = quantity("gasUsed") * quantity("effectiveGasPrice");
+    assert_eq!(paid["feeUnits"], fee.to_string());
     assert_eq!(paid["from"], document(&node, &["accounts"])["accounts"][3]["address"]);
     assert_eq!(result(&node, "evm_getBalance", json!([NOBODY, "latest"])), "0xc");
 
     let out = text(&node, &["transfer", "2", NOBODY]);
     lines(
         &out,
-        &["2 AVAX to 0x00", "from         0xf39Fd6", "transaction  0x", "block        2 0x"],
+        &[
+            "2 NAT to 0x00",
+            "fee          0.0000",
+            "from         0xf39Fd6",
+            "transaction  0x",
+            "block        2 0x",
+        ],
     );
     let out = text(&node, &["transfer", "0.25", &to, "--from", "1", "--chain", "X"]);
     lines(
         &out,
-        &["0.25 AVAX to X-local1", "from         X-local1cj", "transaction  ", "block        3 "],
+        &[
+            "0.25 NAT to X-local1",
+            "fee          0.001 NAT",
+            "from         X-local1cj",
+            "transaction  ",
+            "block        3 ",
+        ],
     );
     assert_eq!(balance(&node, &to), "1.75");
 }
@@ -146,7 +173,7 @@ fn payments_with_a_private_key() {
     let node = local().start().unwrap();
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("key");
-    std::fs::write(&file, format!("0x{WELL_KNOWN_KEY}\n")).unwrap();
+    write_secret(&file, &format!("0x{WELL_KNOWN_KEY}\n")).unwrap();
     let file = file.to_str().unwrap();
     // A node that is not for development has no accounts, but takes payments.
     let paid = document(&node, &["transfer", "1", NOBODY, "--private-key-file", file]);
@@ -197,8 +224,8 @@ fn payments_that_cannot_be_made() {
             (&["transfer", "1", NOBODY, "--asset", "NAT"], 2, "only the chain's coin"),
             (&["transfer", "1", FIRST_X, "--from", "10"], 2, "accounts 0 to 9"),
             (&["transfer", "1", FIRST_X, "--asset", "nothing"], 1, "nothing"),
-            (&["transfer", "10000", FIRST_X], 1, "has 10000 AVAX that can be spent, and 10000.001"),
-            (&["transfer", "10001", NOBODY], 1, "has 10000 AVAX, and 10001 are needed"),
+            (&["transfer", "10000", FIRST_X], 1, "has 10000 NAT that can be spent, and 10000.001"),
+            (&["transfer", "10001", NOBODY], 1, "has 10000 NAT, and 10001 are needed"),
             (&["transfer", "10000", NOBODY], 1, "the greatest fee included"),
             (&["transfer", "1", NOBODY, "--chain", "D"], 1, "does not serve /ext/bc/D/rpc"),
             (&["transfer", "1"], 2, "<TO>"),
@@ -241,7 +268,7 @@ fn balances_of_all_assets() {
     // The asset can be paid, in its own decimal places.
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("key");
-    std::fs::write(&file, WELL_KNOWN_KEY).unwrap();
+    write_secret(&file, WELL_KNOWN_KEY).unwrap();
     let signed = ["--asset", &id, "--private-key-file", file.to_str().unwrap()];
     let paid = document(&node, &[&["transfer", "2.3", FIRST_X][..], &signed].concat());
     assert_eq!((&paid["symbol"], &paid["units"]), (&json!("PTS"), &json!("230")));
@@ -254,10 +281,30 @@ fn balances_of_all_assets() {
 
     assert_eq!(text(&node, &["balance", NOBODY]).split(' ').next(), Some("0"));
     assert_eq!(balance(&node, FIRST), "10000");
+    // A development account by its number, on both chains.
+    let found = document(&node, &["balance", "3"]);
+    assert_eq!((&found["chain"], &found["xChain"]["chain"]), (&json!("C"), &json!("X")));
+    assert_eq!(found["address"], document(&node, &["accounts"])["accounts"][3]["address"]);
+    assert_eq!(found["balances"][0]["amount"], "10000");
+    assert_eq!(found["xChain"]["balances"][0]["amount"], "10000");
+    let out = text(&node, &["balance", "0"]);
+    lines(
+        &out,
+        &[
+            "0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266",
+            "10000 NAT",
+            FIRST_X,
+            "2.3 PTS",
+            "10000 NAT",
+        ],
+    );
+    assert_eq!(document(&node, &["balance", "0", "--asset", &id])["chain"], "X");
     assert_failures(
         &node,
         &[
             (&["balance", "nobody"], 2, "not an address"),
+            (&["balance", "10"], 2, "accounts 0 to 9"),
+            (&["balance", "99999999999999999999999"], 2, "accounts 0 to 9"),
             (&["balance", NOBODY, "--asset", &id], 2, "only the native asset"),
             (&["balance", FIRST_X, "--asset", "nothing"], 1, "nothing"),
             (&["balance", "D-local18jma8ppw3nhx5r4ap8clazz0dps7rv5u00z96u"], 1, "does not serve"),
@@ -282,7 +329,7 @@ fn balances_that_wait_for_their_import() {
     assert_eq!(found["balances"][0]["amount"], "2.5");
     assert_eq!(balance(&node, WELL_KNOWN_C), "2.5");
     let out = text(&node, &["balance", WELL_KNOWN_C]);
-    assert!(out.starts_with("exported to the C-Chain") && out.contains("\n2.5 AVAX"), "{out}");
+    assert!(out.starts_with("exported to the C-Chain") && out.contains("\n2.5 NAT"), "{out}");
 }
 
 #[test]
@@ -309,7 +356,7 @@ fn accounts_of_the_node() {
     assert_eq!(with_keys["accounts"][0]["privateKey"], first_key);
     assert_eq!(with_keys["wellKnown"]["privateKey"], format!("0x{WELL_KNOWN_KEY}"));
     let out = text(&node, &["accounts"]);
-    assert!(out.contains("0  0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266  10000 AVAX\n"), "{out}");
+    assert!(out.contains("0  0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266  10000 NAT\n"), "{out}");
     assert!(!out.contains(&first_key[2..]) && !out.contains("PrivateKey-"), "{out}");
     let out = text(&node, &["accounts", "--private-keys"]);
     assert!(out.contains(first_key) && out.contains("PrivateKey-"), "{out}");
@@ -387,14 +434,21 @@ fn the_clock_is_shown_and_moved() {
     assert!(seconds(&["time", "increase", "3600"]) >= now + 3600);
     assert_eq!(seconds(&["time", "set", "4000000000"]), 4_000_000_000);
     assert!(seconds(&["time", "get"]) >= 4_000_000_000);
-    assert!(text(&node, &["time"]).contains("  2096-10-02T07:"));
+    assert!(seconds(&["time", "increase", "1h30m"]) >= 4_000_005_400);
+    assert!(seconds(&["time", "+1h"]) >= 4_000_009_000);
+    assert_eq!(seconds(&["time", "2096-10-03"]), 4_000_060_800);
+    assert_eq!(seconds(&["time", "set", "2096-10-03T00:00:01Z"]), 4_000_060_801);
+    assert!(text(&node, &["time"]).contains("  2096-10-03T00:"));
     text(&node, &["mine"]);
     assert_failures(
         &node,
         &[
             (&["time", "set", "5"], 1, "timestamp 5 is lower than previous block's timestamp"),
             (&["time", "set", "soon"], 2, "soon"),
-            (&["time", "increase"], 2, "<SECONDS>"),
+            (&["time", "soon"], 2, "TIME soon: expected +1h"),
+            (&["time", "-1h"], 2, "forward only"),
+            (&["time", "increase"], 2, "<DURATION>"),
+            (&["time", "2030-01-01"], 1, "lower than previous block's timestamp"),
         ],
     );
 }

@@ -116,8 +116,10 @@ fn a_follower_takes_the_next_source_where_one_is_gone() {
     let [first, second, third] = folders.each_ref().map(|folder| folder.path());
     let source = writer(first).start().unwrap();
     let mover = Mover::new(&source);
-    let near = follower(second, &source.url()).arg("--api-sync-enabled").start().unwrap();
-    let sources = format!("{},{}", near.url(), source.url());
+    let nearer = || follower(second, &source.url()).arg("--api-sync-enabled").start().unwrap();
+    let near = nearer();
+    let proxy = Proxy::start(near.address()).unwrap();
+    let sources = format!("{},{}", proxy.url(), source.url());
     let node = follower(third, &sources).start().unwrap();
     under_load(&source, &mover, 1, || ());
     wait_for(&node, &source);
@@ -128,6 +130,18 @@ fn a_follower_takes_the_next_source_where_one_is_gone() {
         (follower_health(&node).0["source"] == source.url().as_str()).then_some(())
     });
     assert_same(&source, &node);
+    // It returns to the first one when that is back, and stays.
+    let near = nearer();
+    proxy.set_target(near.address());
+    until("the follower returns to its first source", || {
+        (follower_health(&node).0["source"] == proxy.url().as_str()).then_some(())
+    });
+    under_load(&source, &mover, 1, || ());
+    wait_for(&node, &source);
+    assert_same(&source, &node);
+    assert_eq!(follower_health(&node).0["source"], proxy.url().as_str());
+    let output = node.output();
+    assert_eq!(output.matches("a preferred one is back").count(), 1, "{output}");
 }
 
 #[test]

@@ -2,26 +2,32 @@
 //! an honest source answers.
 
 use std::io::{Read as _, Write as _};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpListener};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, mpsc};
 use std::thread;
+use std::time::Duration;
 
 use bytes::Bytes;
 use esker_chain::Bundle;
-use esker_e2e::until::PATIENCE;
 use esker_e2e::{Node, Proxy, until};
+use esker_follow::snapshot::SnapshotRecord;
 use esker_follow::{Hello, Record, RecordReader};
 use esker_primitives::Id;
 use serde_json::json;
 
 use super::load::under_load;
-use super::support::{assert_same, follower, follower_health, heights, wait_for, writer};
+use super::support::{
+    assert_same, follower, follower_health, heights, requested, snapshot_records, wait_for, writer,
+};
 use crate::load::Mover;
 use crate::support::json_lines;
 
 /// Bundles of the honest source that liars know.
 pub(crate) const KNOWN: usize = 4;
+
+/// When the network of source and follower begins: a source that lies can't be asked.
+const BEGINNING: [&str; 2] = ["--timestamp", "1700000000"];
 
 /// A source that answers each request with the same bytes, and then either closes or stays silent. It has no changes of
 /// validators.
@@ -65,6 +71,29 @@ impl Liar {
         Self { address, requests }
     }
 
+    /// It goes on after its answer: with this again and again, each time after a pause.
+    fn with_drip(answer: Vec<u8>, pause: Duration, drip: Vec<u8>) -> Self {
+        let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
+        let address = listener.local_addr().unwrap();
+        let requests = Arc::new(AtomicUsize::new(0));
+        let answered = Arc::clone(&requests);
+        thread::spawn(move || {
+            for mut client in listener.incoming().map_while(Result::ok) {
+                let (answer, drip) = (answer.clone(), drip.clone());
+                answered.fetch_add(1, Ordering::Relaxed);
+                thread::spawn(move || {
+                    let _head = client.read(&mut [0; 4096]);
+                    let mut open = client.write_all(&answer).is_ok();
+                    while open {
+                        thread::sleep(pause);
+                        open = client.write_all(&drip).is_ok();
+                    }
+                });
+            }
+        });
+        Self { address, requests }
+    }
+
     fn with_body(body: &[u8]) -> Self {
         Self::start(reply(body), true)
     }
@@ -86,10 +115,7 @@ fn body(records: &[Record]) -> Vec<u8> {
 
 /// The first records of an honest source.
 pub(crate) fn honest_records(source: &Node) -> (Hello, Vec<(Bundle, Option<Bytes>)>) {
-    let mut stream = TcpStream::connect(source.address()).unwrap();
-    stream.set_read_timeout(Some(PATIENCE)).unwrap();
-    let request = "GET /ext/sync/bundles?from=1 HTTP/1.0\r\nHost: localhost\r\n\r\n";
-    stream.write_all(request.as_bytes()).unwrap();
+    let mut stream = requested(source, "/ext/sync/bundles?from=1");
     let mut head = Vec::new();
     while !head.ends_with(b"\r\n\r\n") {
         let mut byte = [0];
@@ -134,7 +160,7 @@ pub(crate) fn tampered((bundle, proof): &(Bundle, Option<Bytes>)) -> Record {
 #[test]
 fn nothing_of_a_source_that_lies_becomes_final() {
     let first = tempfile::tempdir().unwrap();
-    let source = writer(first.path()).start().unwrap();
+    let source = writer(first.path()).args(&BEGINNING).start().unwrap();
     under_load(&source, &Mover::new(&source), 1, || ());
     let (hello, bundles) = honest_records(&source);
     let other = Id::sha256(b"another");
@@ -193,7 +219,9 @@ fn nothing_of_a_source_that_lies_becomes_final() {
             scope.spawn(move || {
                 let folder = tempfile::tempdir().unwrap();
                 let proxy = Proxy::start(liar.address).unwrap();
-                let node = follower(folder.path(), &proxy.url()).args(&["--follow-max-lag", "1s"]);
+                let node = follower(folder.path(), &proxy.url())
+                    .args(&BEGINNING)
+                    .args(&["--follow-max-lag", "1s"]);
                 let node = node.start().unwrap();
                 until(&format!("{what}: the health check says {text:?}"), || {
                     follower_health(&node).1.filter(|error| error.contains(text))
@@ -211,10 +239,63 @@ fn nothing_of_a_source_that_lies_becomes_final() {
     });
 }
 
+/// A source that sends something, but not the bundles that it says it has, or no snapshot, is left for the next one.
+#[test]
+fn a_source_that_withholds_is_left_for_the_next_one() {
+    let first = tempfile::tempdir().unwrap();
+    let source = writer(first.path()).start().unwrap();
+    under_load(&source, &Mover::new(&source), 1, || ());
+    let (hello, bundles) = honest_records(&source);
+    let greeting = Record::Hello(hello);
+    let tip = Record::Tip(hello.tip).to_bytes().to_vec();
+    let (tips, bytes) = (Duration::from_millis(500), Duration::from_secs(1));
+    let some: Vec<Record> =
+        std::iter::once(greeting.clone()).chain(bundles.iter().map(record)).collect();
+    // The length of a record, and then its bytes one by one.
+    let begun = [reply(&body(std::slice::from_ref(&greeting))), vec![0, 0, 1, 0, 1]].concat();
+    let alive = SnapshotRecord::Alive.to_bytes().to_vec();
+    let liars = [
+        ("tips", Liar::with_drip(reply(&body(&[greeting])), tips, tip.clone()), false),
+        ("a byte now and then", Liar::with_drip(begun, bytes, vec![0]), false),
+        ("some bundles and tips", Liar::with_drip(reply(&body(&some)), tips, tip), false),
+        ("a snapshot without records", Liar::with_drip(reply(b""), bytes, vec![0]), true),
+        ("a snapshot without rows", Liar::with_drip(snapshot_head(&source), tips, alive), true),
+    ];
+    thread::scope(|scope| {
+        for (what, liar, joins) in &liars {
+            let source = &source;
+            scope.spawn(move || {
+                let folder = tempfile::tempdir().unwrap();
+                let sources = format!("http://{},{}", liar.address, source.url());
+                let mut node = follower(folder.path(), &sources);
+                if *joins {
+                    node = node.arg("--snapshot");
+                }
+                let node = node.start().unwrap();
+                wait_for(&node, source);
+                until(&format!("{what}: the honest source is followed"), || {
+                    (follower_health(&node).0["source"] == source.url().as_str()).then_some(())
+                });
+                assert!(liar.requests.load(Ordering::Relaxed) > 0, "{what}");
+                let output = node.output();
+                let joined = output.contains("joined from a snapshot");
+                assert_eq!(joined, *joins, "{what}: {output}");
+            });
+        }
+    });
+}
+
+/// An answer with a snapshot's first records.
+fn snapshot_head(source: &Node) -> Vec<u8> {
+    let records = snapshot_records(source);
+    let first: Vec<u8> = records[..3].iter().flat_map(SnapshotRecord::to_bytes).collect();
+    reply(&first)
+}
+
 #[test]
 fn good_bundles_before_an_invalid_one_are_final() {
     let (first, second) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-    let source = writer(first.path()).start().unwrap();
+    let source = writer(first.path()).args(&BEGINNING).start().unwrap();
     under_load(&source, &Mover::new(&source), 1, || ());
     let (hello, bundles) = honest_records(&source);
     let records =
@@ -223,7 +304,7 @@ fn good_bundles_before_an_invalid_one_are_final() {
     let liar = Liar::with_gate(reply(&body(&records)), true, opened);
     gate.send(()).unwrap();
     let proxy = Proxy::start(liar.address).unwrap();
-    let node = follower(second.path(), &proxy.url()).start().unwrap();
+    let node = follower(second.path(), &proxy.url()).args(&BEGINNING).start().unwrap();
     let error = until("the health check names the bundle", || follower_health(&node).1);
     assert!(error.contains("bundle 3 is invalid"), "{error}");
     drop(gate);
@@ -245,7 +326,7 @@ fn sources_that_fail_for_different_reasons_are_logged_once() {
     let refused = b"HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\n\r\n".to_vec();
     let (refuses, lies) = (Liar::start(refused, false), Liar::with_body(b"<html>hello</html>"));
     let sources = format!("http://{},http://{}", refuses.address, lies.address);
-    let node = follower(folder.path(), &sources).arg("--log-format").arg("json");
+    let node = follower(folder.path(), &sources).args(&BEGINNING).args(&["--log-format", "json"]);
     let node = node.arg("--log-dir").arg(logs.path()).start().unwrap();
     until("both sources were asked some times", || {
         let asked = |liar: &Liar| liar.requests.load(Ordering::Relaxed);

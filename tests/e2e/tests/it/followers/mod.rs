@@ -2,6 +2,7 @@
 
 mod access;
 mod avalanchego;
+mod beginning;
 mod crowd;
 mod faults;
 mod forward;

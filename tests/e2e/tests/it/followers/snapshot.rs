@@ -1,22 +1,19 @@
 //! Followers that join from a snapshot of their source's state.
 
-use std::io::{Read as _, Write as _};
-use std::net::TcpStream;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::thread;
 
 use esker_chain::snapshot::{Page, PageBuilder, SnapshotItem};
 use esker_e2e::funds::key;
-use esker_e2e::until::PATIENCE;
 use esker_e2e::{Node, NodeBuilder, Proxy, until};
-use esker_follow::snapshot::{SnapshotRecord, SnapshotRecordReader, SnapshotTotals};
+use esker_follow::snapshot::{SnapshotRecord, SnapshotTotals};
 use esker_primitives::Id;
 use esker_utxo::UtxoId;
 use serde_json::json;
 
 use super::load::under_load;
-use super::support::{call, follower, heights, verify, wait_for, writer};
+use super::support::{call, follower, heights, snapshot_records, verify, wait_for, writer};
 use crate::load::Mover;
 use crate::support::{PROGRAM, liar, local, wallet};
 
@@ -148,21 +145,6 @@ fn an_unfinished_snapshot_is_no_state() {
     verify(second.path());
 }
 
-/// The records of an honest snapshot.
-fn honest_records(source: &Node) -> Vec<SnapshotRecord> {
-    let mut stream = TcpStream::connect(source.address()).unwrap();
-    stream.set_read_timeout(Some(PATIENCE)).unwrap();
-    let request = "GET /ext/sync/snapshot HTTP/1.0\r\nHost: localhost\r\n\r\n";
-    stream.write_all(request.as_bytes()).unwrap();
-    let mut answer = Vec::new();
-    stream.read_to_end(&mut answer).unwrap();
-    let body = answer.windows(4).position(|end| end == b"\r\n\r\n").unwrap() + 4;
-    assert!(answer.starts_with(b"HTTP/1.0 200"), "{}", String::from_utf8_lossy(&answer[..body]));
-    let mut reader = SnapshotRecordReader::default();
-    reader.push(&answer[body..]);
-    std::iter::from_fn(|| reader.next().unwrap()).collect()
-}
-
 /// Records as a source sends them, with an end of the right length.
 fn body(records: &[SnapshotRecord]) -> Vec<u8> {
     let mut body = Vec::new();
@@ -203,8 +185,12 @@ fn with_rows(
     }
     *page = changed.finish();
     for record in &mut records {
-        if let SnapshotRecord::End(totals) = record {
-            totals.rows = totals.rows.checked_add_signed(added).unwrap();
+        match record {
+            SnapshotRecord::Total(rows) => *rows = rows.checked_add_signed(added).unwrap(),
+            SnapshotRecord::End(totals) => {
+                totals.rows = totals.rows.checked_add_signed(added).unwrap();
+            }
+            _ => {}
         }
     }
     // No page is empty.
@@ -236,7 +222,7 @@ fn a_snapshot_that_is_altered_is_refused() {
     let first = tempfile::tempdir().unwrap();
     let source = writer(first.path()).start().unwrap();
     under_load(&source, &Mover::new(&source), 3, || ());
-    let honest = honest_records(&source);
+    let honest = snapshot_records(&source);
     let mut lies: Vec<(String, Vec<SnapshotRecord>)> = Vec::new();
     for tag in [0x20, 0x09, 0x06, 0x42, 0x40, 0x41] {
         let mut lie = |what: &str, change: &dyn Fn(&mut Rows)| {
@@ -301,6 +287,23 @@ fn a_snapshot_that_is_altered_is_refused() {
             totals.bytes = 0;
         }
     });
+    for (what, change) in [("a total that is too small", -1i64), ("a total that is too great", 1)] {
+        lie(what, &|record| {
+            if let SnapshotRecord::Total(rows) = record {
+                *rows = rows.checked_add_signed(change).unwrap();
+            }
+        });
+    }
+    let total =
+        honest.iter().position(|record| matches!(record, SnapshotRecord::Total(_))).unwrap();
+    let with = |place: usize, record: SnapshotRecord| {
+        let mut records = honest.clone();
+        records.insert(place, record);
+        records
+    };
+    lies.push(("a second total".to_owned(), with(total, honest[total].clone())));
+    lies.push(("a late total".to_owned(), with(total + 2, honest[total].clone())));
+    lies.push(("bytes after its end".to_owned(), with(honest.len(), SnapshotRecord::Alive)));
     let mut without_blocks = honest.clone();
     for record in &mut without_blocks {
         if let SnapshotRecord::Summary(summary) = record {
@@ -325,8 +328,11 @@ fn a_snapshot_that_is_altered_is_refused() {
                     let sources = format!("{},{}", liar(&body(records)), source.url());
                     let node = joiner(folder.path(), &sources).start().unwrap();
                     let output = node.output();
-                    let is_refused = output.contains("the source's snapshot is refused")
-                        || what == "a cut" && output.contains("no snapshot from the source");
+                    let is_left = ["a cut", "no content"].contains(&what.as_str());
+                    let is_refused = match is_left {
+                        true => output.contains("no snapshot from the source"),
+                        false => output.contains("the source's snapshot is refused"),
+                    };
                     assert!(is_refused, "{what}: {output}");
                     assert_same_state(source, &node);
                 }

@@ -1,10 +1,14 @@
 //! A writer, its followers, and what must be the same on all of them.
 
+use std::io::{Read as _, Write as _};
+use std::net::TcpStream;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
 use esker_client::RpcClient;
+use esker_e2e::until::PATIENCE;
 use esker_e2e::{Node, NodeBuilder, until};
+use esker_follow::snapshot::{SnapshotRecord, SnapshotRecordReader};
 use serde_json::{Value, json};
 
 use crate::load::EVM;
@@ -19,6 +23,26 @@ pub(crate) fn writer(folder: &Path) -> NodeBuilder {
 pub(crate) fn follower(folder: &Path, sources: &str) -> NodeBuilder {
     let limits = ["--follow-idle-timeout", "3s"];
     local().network("dev").data_dir(folder).args(&["--follow", sources]).args(&limits)
+}
+
+/// A connection on which a source was asked for a path over HTTP/1.0. Its reads have a deadline.
+pub(super) fn requested(source: &Node, path: &str) -> TcpStream {
+    let mut stream = TcpStream::connect(source.address()).unwrap();
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    let request = format!("GET {path} HTTP/1.0\r\nHost: localhost\r\n\r\n");
+    stream.write_all(request.as_bytes()).unwrap();
+    stream
+}
+
+/// The records of an honest snapshot.
+pub(super) fn snapshot_records(source: &Node) -> Vec<SnapshotRecord> {
+    let mut answer = Vec::new();
+    requested(source, "/ext/sync/snapshot").read_to_end(&mut answer).unwrap();
+    let body = answer.windows(4).position(|end| end == b"\r\n\r\n").unwrap() + 4;
+    assert!(answer.starts_with(b"HTTP/1.0 200"), "{}", String::from_utf8_lossy(&answer[..body]));
+    let mut reader = SnapshotRecordReader::default();
+    reader.push(&answer[body..]);
+    std::iter::from_fn(|| reader.next().unwrap()).collect()
 }
 
 /// The heights of both chains.

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use esker_e2e::files::write_secret;
 use esker_e2e::{Node, NodeBuilder};
 use rcgen::CertifiedKey;
 use rustls::crypto::ring::default_provider;
@@ -45,7 +46,7 @@ impl Certificate {
         let names = vec!["localhost".to_owned()];
         let CertifiedKey { cert, signing_key } = rcgen::generate_simple_self_signed(names).unwrap();
         std::fs::write(&self.certificate, cert.pem()).unwrap();
-        std::fs::write(&self.key, signing_key.serialize_pem()).unwrap();
+        write_secret(&self.key, &signing_key.serialize_pem()).unwrap();
     }
 
     pub(super) fn der(&self) -> CertificateDer<'static> {

@@ -3,12 +3,15 @@
 mod client;
 mod follow;
 
+use std::fs::Permissions;
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
+use std::os::unix::fs::PermissionsExt as _;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
+use esker_e2e::files::write_secret;
 use esker_e2e::{Node, until};
 use h2::client::{ResponseFuture, SendRequest};
 use serde_json::{Value, json};
@@ -17,7 +20,7 @@ use tungstenite::client::IntoClientRequest as _;
 use tungstenite::{Message, WebSocket};
 
 use self::client::{Certificate, HTTP1, HTTP2, Stream, call, evm_address, name, ready};
-use super::support::local;
+use super::support::{PROGRAM, esker, local};
 
 const RPC: &str = "/ext/bc/C/rpc";
 
@@ -127,6 +130,64 @@ async fn requests_share_a_connection_of_http2() {
     assert_eq!(at_once(&certificate, evm_address(&node), &at_root).await[0]["result"], "0x0");
 }
 
+/// The commands of users, over HTTPS.
+#[test]
+fn commands_check_the_certificate() {
+    let certificate = Certificate::new();
+    let data = tempfile::tempdir().unwrap();
+    let node = certificate.give(local().dev().data_dir(data.path())).arg("--api-admin-enabled");
+    let node = node.start().unwrap();
+    let url = format!("https://localhost:{}", node.address().port());
+    let ca_file = certificate.certificate.to_str().unwrap();
+    let backup = certificate.folder.path().join("copy");
+    let backup = backup.to_str().unwrap();
+    let nobody = "0x00000000000000000000000000000000000000a1";
+    let run = |machine: Option<&str>, args: &[&str]| {
+        let mut command = Command::new(PROGRAM);
+        command.args(args).args(["--url", &url]).env_remove("SSL_CERT_FILE").env_remove("HOME");
+        // The variable that names the machine's authorities, for most programs.
+        let output = command.envs(machine.map(|file| ("SSL_CERT_FILE", file))).output().unwrap();
+        let text = |bytes| String::from_utf8(bytes).unwrap();
+        (output.status.code(), text(output.stdout) + &text(output.stderr))
+    };
+    for args in [
+        &["status"][..],
+        &["transfer", "1", nobody],
+        &["balance", "0"],
+        &["accounts"],
+        &["faucet", nobody],
+        &["time", "+1h"],
+        &["mine"],
+        &["snapshot"],
+        &["call", "xvm.getHeight"],
+        &["backup", backup],
+    ] {
+        let (code, text) = run(None, &[args, &["--ca-file", ca_file]].concat());
+        assert_eq!(code, Some(0), "{args:?}: {text}");
+    }
+    assert_eq!(run(Some(ca_file), &["status"]).0, Some(0));
+    // Another certificate is not trusted, nor another name.
+    let other = Certificate::new();
+    let other = other.certificate.to_str().unwrap();
+    for args in [&["status"][..], &["transfer", "1", nobody], &["backup", "/nowhere/copy"]] {
+        for (code, text) in
+            [run(Some(other), args), run(None, &[args, &["--ca-file", other]].concat())]
+        {
+            assert_eq!(code, Some(1), "{args:?}: {text}");
+            assert!(text.contains("TLS: ") && text.contains("(trusted: "), "{args:?}: {text}");
+        }
+    }
+    let by_address = format!("https://{}", node.address());
+    let (code, text) = esker(&["status", "--ca-file", ca_file, "--url", &by_address], &[]);
+    assert!(code == Some(1) && text.contains("not valid for name"), "{text}");
+    let (code, text) = esker(&["status", "--ca-file", ca_file, "--url", "http://localhost:1"], &[]);
+    assert!(code == Some(2) && text.contains("is for https:// only"), "{text}");
+    let plain = local().dev().start().unwrap();
+    let without = format!("https://localhost:{}", plain.address().port());
+    let (code, text) = esker(&["status", "--ca-file", ca_file, "--url", &without], &[]);
+    assert!(code == Some(1) && text.contains("with http:// as its address?"), "{text}");
+}
+
 /// Starts a node that must refuse its settings, and returns the reason.
 fn refused(settings: &[(&str, &str)]) -> String {
     let mut node = local().dev();
@@ -145,7 +206,13 @@ fn settings_and_files_that_can_not_be_used_are_refused_at_the_start() {
     let key = right.key.to_str().unwrap();
     let other_key = other.key.to_str().unwrap();
     let empty = right.folder.path().join("empty.pem");
-    std::fs::write(&empty, "").unwrap();
+    write_secret(&empty, "").unwrap();
+    let [exposed, no_key] =
+        ["exposed.pem", "no-key.pem"].map(|name| right.folder.path().join(name));
+    std::fs::copy(key, &exposed).unwrap();
+    std::fs::set_permissions(&exposed, Permissions::from_mode(0o644)).unwrap();
+    write_secret(&no_key, &std::fs::read_to_string(cert).unwrap()).unwrap();
+    let [exposed, no_key] = [&exposed, &no_key].map(|path| path.to_str().unwrap());
     let empty = empty.to_str().unwrap();
     let missing = "/nowhere/file.pem";
     let files = |cert, key| [("http-tls-cert-file", cert), ("http-tls-key-file", key)];
@@ -162,7 +229,14 @@ fn settings_and_files_that_can_not_be_used_are_refused_at_the_start() {
         (&files(empty, key)[..], format!("{empty} holds no certificate")),
         (&files(cert, empty)[..], format!("{empty} holds no private key")),
         (&files(key, key)[..], format!("{key} holds no certificate")),
-        (&files(cert, cert)[..], format!("{cert} holds no private key")),
+        (&files(cert, no_key)[..], format!("{no_key} holds no private key")),
+        (
+            &files(cert, exposed)[..],
+            format!(
+                "can't read the private key {exposed}: every user of this machine can read or change it \
+                 (mode 0644): give it mode 0600 (chmod 600)"
+            ),
+        ),
         (
             &files(cert, other_key)[..],
             format!("the private key in {other_key} is not the key of the certificate in {cert}"),
@@ -314,6 +388,11 @@ async fn hostile_clients_of_http2_do_not_keep_others_waiting() {
         longest = longest.max(tokio::task::block_in_place(honest));
     }
     println!("20 clients that read nothing, 5 that reset all: an honest one waited {longest:?}");
+    let output = node.output();
+    assert!(
+        !output.contains("WARN") && !output.contains("ERROR"),
+        "clients fill the log: {output}"
+    );
     // The build is not optimized, and the machine may be under load.
     assert!(longest < Duration::from_secs(10), "{longest:?}");
     drop(unread);

@@ -1,4 +1,5 @@
-//! What a node answers while it joins from a state snapshot: `/ext/health` and `/ext/status`.
+//! What a node answers while it has no chains yet: `/ext/health` and `/ext/status`. It joins from a state snapshot, or waits
+//! for what its sources say.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -16,15 +17,40 @@ use super::health::{self, APPLICATION, Failure, Health};
 use super::status;
 use crate::metrics::Metrics;
 
+/// What the node does meanwhile.
+#[derive(Clone, Debug)]
+pub struct EarlyReport {
+    /// The error of the health check.
+    pub error: String,
+    /// The member of the status, and its value, which the health check has too.
+    pub member: &'static str,
+    /// See there.
+    pub figures: Value,
+}
+
+/// Says what the node does meanwhile.
+pub trait EarlyStatus: std::fmt::Debug + Send + Sync {
+    /// As of now.
+    fn report(&self) -> EarlyReport;
+}
+
+impl EarlyStatus for JoinStatusCell {
+    fn report(&self) -> EarlyReport {
+        let status = self.get();
+        let error = status.fault.clone().unwrap_or_else(|| text(&status));
+        EarlyReport { error, member: "joining", figures: figures(&status) }
+    }
+}
+
 /// What the two need.
 #[derive(Clone, Debug)]
-pub struct JoiningDeps {
+pub struct EarlyDeps {
     /// Name and ID of the network.
     pub network: (String, u32),
     /// The node's ID.
     pub node_id: String,
-    /// How far the join is.
-    pub status: JoinStatusCell,
+    /// What the node does.
+    pub status: Arc<dyn EarlyStatus>,
     /// The store, and the folder that has it.
     pub store: (Store, PathBuf),
     /// The time.
@@ -34,24 +60,18 @@ pub struct JoiningDeps {
 }
 
 /// Adds the paths.
-pub fn install_joining(deps: JoiningDeps, routes: &Arc<Routes>) -> Result<(), RouteError> {
+pub fn install_early(deps: EarlyDeps, routes: &Arc<Routes>) -> Result<(), RouteError> {
     let health = Health::new(Arc::clone(&deps.clock), Arc::clone(&deps.metrics));
-    let status = deps.status.clone();
+    let status = Arc::clone(&deps.status);
     let health = health.check("follower", &[APPLICATION], move || {
-        let status = status.get();
-        async move {
-            let error = match &status.fault {
-                Some(fault) => fault.clone(),
-                None => text(&status),
-            };
-            Err(Failure { error, message: figures(&status) })
-        }
+        let EarlyReport { error, figures, .. } = status.report();
+        async move { Err(Failure { error, message: figures }) }
     });
     let (store, folder) = deps.store.clone();
     let health = health::diskspace(health::database(health, store), folder);
     health::install(&Arc::new(health), routes)?;
     routes.node("metrics", Endpoint::Page(deps.metrics.clone()))?;
-    routes.node(status::PATH, Endpoint::Page(Arc::new(JoiningPage(deps))))
+    routes.node(status::PATH, Endpoint::Page(Arc::new(EarlyPage(deps))))
 }
 
 fn figures(status: &JoinStatus) -> Value {
@@ -76,15 +96,16 @@ fn text(status: &JoinStatus) -> String {
 
 /// `/ext/status`.
 #[derive(Debug)]
-struct JoiningPage(JoiningDeps);
+struct EarlyPage(EarlyDeps);
 
-impl Page for JoiningPage {
+impl Page for EarlyPage {
     fn answer<'a>(
         &'a self,
         method: &'a Method,
         _: Option<&'a str>,
     ) -> BoxFuture<'a, Option<PageReply>> {
-        let Self(JoiningDeps { network, node_id, status, .. }) = self;
+        let Self(EarlyDeps { network, node_id, status, .. }) = self;
+        let EarlyReport { member, figures, .. } = status.report();
         let report = json!({
             "network": network.0,
             "networkID": network.1,
@@ -93,7 +114,7 @@ impl Page for JoiningPage {
             "bundle": 0,
             "peers": 0,
             "followers": 0,
-            "joining": figures(&status.get()),
+            member: figures,
             "chains": [],
         });
         std::future::ready(Some(status::reply(method, &report))).boxed()

@@ -1,0 +1,340 @@
+//! Reading a state: JSON, which may be compressed with gzip, in one pass. Its size, its accounts and its slots are bounded while
+//! it is read, and the reading ends when the client leaves.
+
+use std::cell::Cell;
+use std::collections::BTreeMap;
+use std::fmt;
+use std::io::{self, BufReader, Read};
+use std::marker::PhantomData;
+
+use alloy_primitives::{Address, B256, Bytes, U256};
+use esker_rpc::CallContext;
+use flate2::read::MultiGzDecoder;
+use serde::Deserialize;
+use serde::de::{
+    DeserializeSeed, Deserializer, Error as _, IgnoredAny, MapAccess, SeqAccess, Visitor,
+};
+
+use super::form::{BlockEnv, Quantity, RawBlock, RawMined, Text};
+use crate::loaded_blocks::LoadedBlock;
+
+/// What gzip begins with.
+const GZIP: [u8; 2] = [0x1f, 0x8b];
+
+/// Most accounts, slots, blocks and transactions of a state together.
+const MAX_ENTRIES: usize = 500_000;
+
+/// A state that was read.
+#[derive(Debug, Default)]
+pub(super) struct ReadState {
+    /// Number of the last block.
+    pub(super) number: Option<u64>,
+    /// Time of the last block, Unix s.
+    pub(super) time_s: Option<u64>,
+    pub(super) accounts: Vec<(Address, ReadAccount)>,
+    /// In no order.
+    pub(super) blocks: Vec<LoadedBlock>,
+}
+
+/// An account of it.
+#[derive(Debug, Default)]
+pub(super) struct ReadAccount {
+    pub(super) nonce: u64,
+    pub(super) balance: U256,
+    pub(super) code: Bytes,
+    pub(super) storage: Vec<(U256, U256)>,
+}
+
+impl ReadState {
+    /// Reads a state of at most so many bytes as JSON.
+    pub(super) fn of(from: impl Read, most: u64, context: &CallContext) -> Result<Self, String> {
+        let mut from = BufReader::new(from);
+        let begin = io::BufRead::fill_buf(&mut from).map_err(|error| error.to_string())?;
+        let json: Box<dyn Read + '_> = match begin.starts_with(&GZIP) {
+            true => Box::new(MultiGzDecoder::new(from)),
+            false => Box::new(from),
+        };
+        let fault = Cell::new(None);
+        let bounded = Bounded { json, left: most, most, fault: &fault, context };
+        let mut json = serde_json::Deserializer::from_reader(BufReader::new(bounded));
+        let room = Room(Cell::new(MAX_ENTRIES));
+        let read = json.deserialize_map(StateVisitor(&room)).and_then(|state| {
+            json.end()?;
+            Ok(state)
+        });
+        read.map_err(|error| match fault.take() {
+            Some(fault) => fault,
+            None => format!("no state of anvil's form: {error}"),
+        })
+    }
+}
+
+/// Bytes of JSON, of which there are not too many, for as long as somebody waits.
+struct Bounded<'a> {
+    json: Box<dyn Read + 'a>,
+    left: u64,
+    most: u64,
+    /// Why the reading ended.
+    fault: &'a Cell<Option<String>>,
+    context: &'a CallContext,
+}
+
+impl Read for Bounded<'_> {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        let ended = |text: String| {
+            self.fault.set(Some(text));
+            Err(io::Error::other("the reading ends"))
+        };
+        if self.context.is_cancelled() {
+            return ended("the client has gone".to_owned());
+        }
+        let read = self.json.read(out)?;
+        match self.left.checked_sub(read as u64) {
+            Some(left) => self.left = left,
+            None => return ended(format!("the state has more than {} bytes", self.most)),
+        }
+        Ok(read)
+    }
+}
+
+/// How many further entries a state may have.
+struct Room(Cell<usize>);
+
+impl Room {
+    fn take<E: serde::de::Error>(&self) -> Result<(), E> {
+        let left = self.0.get().checked_sub(1);
+        let too_many =
+            || E::custom(format!("more than {MAX_ENTRIES} accounts, slots, blocks and receipts"));
+        self.0.set(left.ok_or_else(too_many)?);
+        Ok(())
+    }
+}
+
+struct StateVisitor<'a>(&'a Room);
+
+impl<'de> Visitor<'de> for StateVisitor<'_> {
+    type Value = ReadState;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<ReadState, A::Error> {
+        let (mut state, mut blocks) = (ReadState::default(), Vec::new());
+        let mut mined = BTreeMap::<B256, Vec<RawMined>>::new();
+        let (mut best, mut found) = (None, None);
+        while let Some(name) = map.next_key::<String>()? {
+            match name.as_str() {
+                "block" => {
+                    if let Some(BlockEnv { number, timestamp }) = map.next_value()? {
+                        state.number = number.and_then(Quantity::to_u64);
+                        state.time_s = timestamp.and_then(Quantity::to_u64);
+                    }
+                }
+                "best_block_number" => {
+                    best = map.next_value::<Option<Quantity>>()?.and_then(Quantity::to_u64);
+                }
+                "accounts" => found = Some(map.next_value_seed(accounts(self.0))?),
+                "blocks" => blocks = map.next_value_seed(List::<RawBlock>::new(self.0))?,
+                "transactions" => {
+                    for one in map.next_value_seed(List::<RawMined>::new(self.0))? {
+                        mined.entry(one.block_hash.0).or_default().push(one);
+                    }
+                }
+                // States of other blocks: this chain has none before what is loaded.
+                _ => drop(map.next_value::<IgnoredAny>()?),
+            }
+        }
+        state.number = best.or(state.number);
+        let found = found.ok_or_else(|| A::Error::missing_field("accounts"))?;
+        state.accounts =
+            found.into_iter().map(|(Text(address), account)| (address, account)).collect();
+        for raw in blocks {
+            let block = LoadedBlock::of_raw(raw, |hash| mined.remove(hash).unwrap_or_default());
+            state.blocks.push(block.map_err(A::Error::custom)?);
+        }
+        Ok(state)
+    }
+}
+
+/// A list whose items are counted; `null` is an empty one.
+struct List<'a, T>(&'a Room, PhantomData<T>);
+
+impl<'a, T> List<'a, T> {
+    fn new(room: &'a Room) -> Self {
+        Self(room, PhantomData)
+    }
+}
+
+impl<'de, T: Deserialize<'de>> DeserializeSeed<'de> for List<'_, T> {
+    type Value = Vec<T>;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Vec<T>, D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de, T: Deserialize<'de>> Visitor<'de> for List<'_, T> {
+    type Value = Vec<T>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a list")
+    }
+
+    fn visit_unit<E>(self) -> Result<Vec<T>, E> {
+        Ok(Vec::new())
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Vec<T>, A::Error> {
+        let mut items = Vec::new();
+        while let Some(item) = list.next_element()? {
+            self.0.take()?;
+            items.push(item);
+        }
+        Ok(items)
+    }
+}
+
+/// An object whose members are counted, in its order. The seed reads a member's value.
+struct Members<'a, K, S> {
+    room: &'a Room,
+    expected: &'static str,
+    seed: S,
+    key: PhantomData<K>,
+}
+
+impl<'a, K, S> Members<'a, K, S> {
+    fn new(room: &'a Room, expected: &'static str, seed: S) -> Self {
+        Self { room, expected, seed, key: PhantomData }
+    }
+}
+
+impl<'de, K: Deserialize<'de>, S: DeserializeSeed<'de> + Copy> DeserializeSeed<'de>
+    for Members<'_, K, S>
+{
+    type Value = Vec<(K, S::Value)>;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
+        deserializer.deserialize_map(self)
+    }
+}
+
+impl<'de, K: Deserialize<'de>, S: DeserializeSeed<'de> + Copy> Visitor<'de> for Members<'_, K, S> {
+    type Value = Vec<(K, S::Value)>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.expected)
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+        let mut members = Vec::new();
+        while let Some(key) = map.next_key()? {
+            self.room.take()?;
+            members.push((key, map.next_value_seed(self.seed)?));
+        }
+        Ok(members)
+    }
+}
+
+/// The member `accounts` of a state.
+fn accounts(room: &Room) -> Members<'_, Text<Address>, AccountSeed<'_>> {
+    Members::new(room, "accounts by their addresses", AccountSeed(room))
+}
+
+/// The member `storage` of an account.
+fn slots(room: &Room) -> Members<'_, Quantity, PhantomData<Quantity>> {
+    Members::new(room, "values by their slots", PhantomData)
+}
+
+#[derive(Clone, Copy)]
+struct AccountSeed<'a>(&'a Room);
+
+impl<'de> DeserializeSeed<'de> for AccountSeed<'_> {
+    type Value = ReadAccount;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
+        deserializer.deserialize_map(self)
+    }
+}
+
+impl<'de> Visitor<'de> for AccountSeed<'_> {
+    type Value = ReadAccount;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an account")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<ReadAccount, A::Error> {
+        let (mut nonce, mut balance, mut code, mut storage) = (None, None, None, Vec::new());
+        while let Some(name) = map.next_key::<String>()? {
+            match name.as_str() {
+                "nonce" => nonce = map.next_value::<Quantity>()?.to_u64(),
+                "balance" => balance = Some(map.next_value::<Quantity>()?.0),
+                "code" => code = Some(map.next_value::<Text<Bytes>>()?.0),
+                "storage" => storage = map.next_value_seed(slots(self.0))?,
+                _ => drop(map.next_value::<IgnoredAny>()?),
+            }
+        }
+        let missing = |name| A::Error::missing_field(name);
+        Ok(ReadAccount {
+            nonce: nonce.ok_or_else(|| missing("nonce"))?,
+            balance: balance.ok_or_else(|| missing("balance"))?,
+            code: code.ok_or_else(|| missing("code"))?,
+            storage: storage.into_iter().map(|(slot, value)| (slot.0, value.0)).collect(),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write as _;
+
+    use flate2::Compression;
+    use flate2::write::GzEncoder;
+
+    use super::*;
+
+    fn read(bytes: &[u8], most: u64) -> Result<ReadState, String> {
+        ReadState::of(bytes, most, &CallContext::new())
+    }
+
+    fn gzip(json: &[u8]) -> Vec<u8> {
+        let mut gzip = GzEncoder::new(Vec::new(), Compression::fast());
+        gzip.write_all(json).unwrap();
+        gzip.finish().unwrap()
+    }
+
+    #[test]
+    fn states_are_read_with_and_without_compression() {
+        let json = br#"{"block":null,"accounts":{"0x00000000000000000000000000000000000000a1":
+            {"nonce":1,"balance":"0x2","code":"0x","storage":{"0x1":"0x2","3":"4"}}},
+            "best_block_number":"0x7","blocks":[],"transactions":[],"historical_states":[[1]]}"#;
+        for bytes in [json.to_vec(), gzip(json)] {
+            let state = read(&bytes, 1000).unwrap();
+            assert_eq!((state.number, state.accounts.len()), (Some(7), 1));
+            assert_eq!(state.accounts[0].1.storage.len(), 2);
+        }
+        for bad in [&b""[..], b"{}", b"[]", &GZIP, &[0x1f, 0x8b, 8, 0, 0], b"{\"accounts\":{}} 1"] {
+            let error = read(bad, 1000).unwrap_err();
+            assert!(error.starts_with("no state of anvil's form"), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_state_is_bounded_while_it_is_read() {
+        let spaces = gzip(&vec![b' '; 10_000]);
+        assert_eq!(read(&spaces, 9_999).unwrap_err(), "the state has more than 9999 bytes");
+        let mut slots = String::from(
+            r#"{"accounts":{"0x00000000000000000000000000000000000000a1":{"storage":{"0":"1""#,
+        );
+        for slot in 1..=MAX_ENTRIES {
+            slots.push_str(&format!(",\"{slot}\":\"1\""));
+        }
+        let error = read(slots.as_bytes(), 1 << 30).unwrap_err();
+        assert!(error.contains("more than 500000 accounts, slots"), "{error}");
+        let context = CallContext::new();
+        context.cancel();
+        let error = ReadState::of(&b"{\"accounts\":{}}"[..], 100, &context).unwrap_err();
+        assert_eq!(error, "the client has gone");
+    }
+}

@@ -1,0 +1,164 @@
+//! Sends whose transaction is in a block and failed there: Hardhat expects an error, as its own node gives it
+//! (docs/decisions.md, "Answers of development networks").
+
+use std::sync::Arc;
+
+use alloy_primitives::{B256, hex};
+use esker_evm::call::{RevertReason, panic_reason};
+use esker_evm::executor::{ExecutionEnd, VmError};
+use esker_rpc::{CallContext, Caller, ReplyAfter, ReplyWait, RpcError, off_thread_restartable};
+
+use super::outcome::failed_end;
+use super::running::REVERTED;
+use super::transact::TransactApi;
+use crate::wire::{Data, Hash};
+
+/// Most bytes of a revert's data that the text repeats.
+const MAX_SHOWN_DATA: usize = 1024;
+
+impl TransactApi {
+    /// The answer to a send: its hash, or the error of a transaction that is in a block once `sent` has waited for it, and
+    /// failed there.
+    pub(crate) fn or_failure(
+        self: &Arc<Self>,
+        sent: ReplyAfter<Hash>,
+        context: &CallContext,
+    ) -> ReplyAfter<Hash> {
+        if !self.config.failed_sends.is_error_to(context.caller()) {
+            return sent;
+        }
+        let ReplyAfter { reply: Hash(hash), wait } = sent;
+        let caller = Caller { request: None, ..context.caller().clone() };
+        let transact = Arc::clone(self);
+        let verdict = async move {
+            if let Some(wait) = wait {
+                wait.over().await?;
+            }
+            let look = move |context: &CallContext| transact.failure_of(hash, context);
+            match off_thread_restartable(&caller, look).await {
+                Ok(Some(failure)) => Err(failure),
+                // The transaction is in the pool or in a block: whoever has its hash finds it.
+                Ok(None) | Err(_) => Ok(()),
+            }
+        };
+        ReplyAfter { reply: Hash(hash), wait: Some(ReplyWait::Verdict(Box::pin(verdict))) }
+    }
+
+    /// The error of a transaction that is in a block and failed; `None` also if its end can't be found out.
+    fn failure_of(&self, hash: B256, context: &CallContext) -> Option<RpcError> {
+        match failed_end(self, hash, context) {
+            Ok(ended) => failure(&ended?),
+            Err(error) => {
+                tracing::debug!(%hash, %error, "cannot find out how a transaction ended");
+                None
+            }
+        }
+    }
+}
+
+/// The error of a transaction that ended so; `None`: it did not fail. `data` is there in any case, since tools take an error
+/// without it for one of the connection.
+fn failure(ended: &ExecutionEnd) -> Option<RpcError> {
+    let (code, text, data) = match ended.error.as_ref()? {
+        VmError::Reverted => (REVERTED, revert_text(&ended.output), ended.output.clone()),
+        error => (RpcError::SERVER, in_transaction(&error.to_string()), Default::default()),
+    };
+    Some(RpcError::with_code(code, text).with_data(&Data(data)))
+}
+
+/// The texts of Hardhat's node, which tools for it search for reasons.
+fn revert_text(data: &[u8]) -> String {
+    match RevertReason::of(data) {
+        Some(RevertReason::Text(reason)) => {
+            in_transaction(&format!("reverted with reason string '{reason}'"))
+        }
+        Some(RevertReason::Panic(code)) => {
+            let meaning = panic_reason(code).unwrap_or("unknown");
+            in_transaction(&format!("reverted with panic code {code:#x} ({meaning})"))
+        }
+        None if data.is_empty() => "Transaction reverted without a reason string".to_owned(),
+        None => {
+            let shown = hex::encode(&data[..data.len().min(MAX_SHOWN_DATA)]);
+            let rest = if data.len() > MAX_SHOWN_DATA { "..." } else { "" };
+            in_transaction(&format!(
+                "reverted with an unrecognized custom error (return data: 0x{shown}{rest})"
+            ))
+        }
+    }
+}
+
+fn in_transaction(what: &str) -> String {
+    format!("VM Exception while processing transaction: {what}")
+}
+
+#[cfg(test)]
+mod tests {
+    use alloy_primitives::Bytes;
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    /// An `Error(string)` or a `Panic(uint256)` of these words.
+    fn words(selector: &str, words: &[&str]) -> Vec<u8> {
+        let padded = words.iter().map(|word| format!("{word:0>64}")).collect::<String>();
+        hex::decode(format!("{selector}{padded}")).unwrap()
+    }
+
+    fn error_of(error: VmError, output: Vec<u8>) -> (i64, String, Value) {
+        let output = Bytes::from(output);
+        let ended = ExecutionEnd { error: Some(error), gas_used: 1, output, logs: vec![] };
+        let RpcError { code, message, data } = failure(&ended).unwrap();
+        (code, message, serde_json::from_str(data.unwrap().get()).unwrap())
+    }
+
+    #[test]
+    fn failures_have_the_texts_of_hardhats_node() {
+        let closed = format!("{:0<64}", hex::encode("closed"));
+        for (output, expected) in [
+            (
+                words("08c379a0", &["20", "6", &closed]),
+                "VM Exception while processing transaction: reverted with reason string 'closed'",
+            ),
+            (
+                words("4e487b71", &["11"]),
+                "VM Exception while processing transaction: reverted with panic code 0x11 \
+                 (arithmetic underflow or overflow)",
+            ),
+            (
+                words("4e487b71", &["ff"]),
+                "VM Exception while processing transaction: reverted with panic code 0xff (unknown)",
+            ),
+            (
+                vec![0xde, 0xad, 0xbe, 0xef],
+                "VM Exception while processing transaction: reverted with an unrecognized custom error \
+                 (return data: 0xdeadbeef)",
+            ),
+            // An `Error(string)` that breaks off.
+            (
+                words("08c379a0", &["20"]),
+                "VM Exception while processing transaction: reverted with an unrecognized custom error \
+                 (return data: 0x08c379a00000000000000000000000000000000000000000000000000000000000000020)",
+            ),
+            (vec![], "Transaction reverted without a reason string"),
+        ] {
+            let data = json!(hex::encode_prefixed(&output));
+            assert_eq!(error_of(VmError::Reverted, output), (3, expected.to_owned(), data));
+        }
+        let (_, text, data) = error_of(VmError::Reverted, vec![7; 5000]);
+        assert!(text.ends_with("07...)") && text.len() < 2200, "{text}");
+        assert_eq!(data.as_str().unwrap().len(), 2 + 2 * 5000);
+    }
+
+    #[test]
+    fn other_failures_have_data_too() {
+        let text = |what| format!("VM Exception while processing transaction: {what}");
+        for (error, expected) in [
+            (VmError::OutOfGas, "out of gas"),
+            (VmError::InvalidOpcode(0xfe), "invalid opcode: INVALID"),
+        ] {
+            assert_eq!(error_of(error, vec![]), (-32000, text(expected), json!("0x")));
+        }
+        let well = ExecutionEnd { error: None, gas_used: 1, output: Bytes::new(), logs: vec![] };
+        assert_eq!(failure(&well), None);
+    }
+}

@@ -1,0 +1,96 @@
+//! The clock of the chains under the controls. What moves it waits for its turn ([`Controls::turn`]): it does not come into the
+//! middle of blocks that were asked for before.
+
+use esker_primitives::Clock as _;
+
+use super::{ControlError, Controls, MAX_TIME_S};
+
+impl Controls {
+    /// Moves the clock forward. Returns how far it is ahead of the node's, s.
+    ///
+    /// # Errors
+    /// The time is too late.
+    pub fn increase_time(&self, seconds: u64) -> Result<i64, ControlError> {
+        self.check_time(u128::from(self.clock.now_s()) + u128::from(seconds))?;
+        self.clock.advance(seconds.saturating_mul(1000));
+        Ok(self.offset_s())
+    }
+
+    /// Sets the clock, which runs on from there. `last_s` is the time of the last block of any chain of the node.
+    ///
+    /// # Errors
+    /// The time is too late, or before `last_s`.
+    pub fn set_time(&self, time_s: u64, last_s: u64) -> Result<(), ControlError> {
+        self.check_between(time_s, last_s)?;
+        self.clock.set(time_s.saturating_mul(1000));
+        self.work.notify_one();
+        Ok(())
+    }
+
+    /// Stops the clock at the time of the next block, after which it runs on from there.
+    ///
+    /// # Errors
+    /// As [`Self::set_time`].
+    pub fn set_next_time(&self, time_s: u64, last_s: u64) -> Result<(), ControlError> {
+        self.check_between(time_s, last_s)?;
+        self.clock.stop_at(time_s.saturating_mul(1000));
+        self.work.notify_one();
+        Ok(())
+    }
+
+    /// From the next block on, whose parent has the time `parent_s`, each block is this much later than its parent.
+    ///
+    /// # Errors
+    /// The next block's time would be too late or before `last_s`.
+    pub fn set_timestamp_interval(
+        &self,
+        interval_s: u64,
+        parent_s: u64,
+        last_s: u64,
+    ) -> Result<(), ControlError> {
+        let next_s = u128::from(parent_s) + u128::from(interval_s);
+        self.check_time(next_s)?;
+        let mut state = self.state.lock();
+        state.settings.timestamp_interval_s = Some(interval_s);
+        let next_s = parent_s.saturating_add(interval_s).max(last_s);
+        self.clock.stop_at(next_s.saturating_mul(1000));
+        Ok(())
+    }
+
+    /// Ends [`Self::set_timestamp_interval`]; false if there was no interval.
+    pub fn remove_timestamp_interval(&self, last_s: u64) -> bool {
+        let mut state = self.state.lock();
+        let had = state.settings.timestamp_interval_s.take().is_some();
+        if had {
+            self.clock.run();
+            self.clock.advance_to(last_s.saturating_mul(1000));
+            self.work.notify_one();
+        }
+        had
+    }
+
+    /// Replaces the distance of [`Self::set_timestamp_interval`]; without one, accepted blocks do not set the clock back. The
+    /// clock stays. Returns the previous one.
+    pub(super) fn replace_timestamp_interval(&self, interval_s: Option<u64>) -> Option<u64> {
+        std::mem::replace(&mut self.state.lock().settings.timestamp_interval_s, interval_s)
+    }
+
+    fn offset_s(&self) -> i64 {
+        i64::try_from(self.clock.offset_ms() / 1000).unwrap_or(i64::MAX)
+    }
+
+    pub(super) fn check_time(&self, time_s: u128) -> Result<(), ControlError> {
+        match time_s > u128::from(MAX_TIME_S) {
+            true => Err(ControlError::TimeTooLate(time_s)),
+            false => Ok(()),
+        }
+    }
+
+    fn check_between(&self, time_s: u64, last_s: u64) -> Result<(), ControlError> {
+        self.check_time(time_s.into())?;
+        match time_s < last_s {
+            true => Err(ControlError::TimeBefore { time: time_s, last: last_s }),
+            false => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,66 @@
+//! Long runs of precompiled contracts in pieces, between which is asked whether to stop.
+//!
+//! revm runs each precompiled contract at once: with the gas of a call MODEXP takes seconds. Where an execution may be
+//! stopped (never in a block), those whose work grows with their price run here instead, with the same results. All
+//! others are over in a few milliseconds, whatever memory the gas pays for.
+
+mod blake2f;
+mod modexp;
+mod pairing;
+
+use alloy_primitives::Bytes;
+use revm::precompile::{Precompile, PrecompileHalt, PrecompileId, PrecompileOutput};
+
+use crate::executor::{Stop, StopCheck};
+
+/// Why there is no result.
+pub(super) enum Ended {
+    /// It was stopped from outside.
+    Stopped(Stop),
+    /// The input is not valid.
+    Halted(PrecompileHalt),
+}
+
+impl From<Stop> for Ended {
+    fn from(stop: Stop) -> Self {
+        Self::Stopped(stop)
+    }
+}
+
+/// Fails if the call has to stop.
+fn check_stop(stop: StopCheck<'_>) -> Result<(), Stop> {
+    stop().map_or(Ok(()), Err)
+}
+
+/// Runs a long call of a precompiled contract; `None`: it is not long, or has no result, or is of another contract.
+pub(super) fn run(
+    precompile: &Precompile,
+    input: &[u8],
+    gas_limit: u64,
+    reservoir: u64,
+    stop: StopCheck<'_>,
+) -> Option<Result<PrecompileOutput, Stop>> {
+    let (gas, ended): (u64, Result<Bytes, Ended>) = match precompile.id() {
+        PrecompileId::Blake2F => {
+            let call = blake2f::LongCall::parse(input)?;
+            (call.gas(), (call.gas() <= gas_limit).then(|| call.run(stop))?)
+        }
+        PrecompileId::ModExp => {
+            let call = modexp::LongCall::parse(input)?;
+            (call.gas(), (call.gas() <= gas_limit).then(|| call.run(stop))?)
+        }
+        PrecompileId::Bn254Pairing => {
+            let call = pairing::LongCall::parse(input)?;
+            (call.gas(), (call.gas() <= gas_limit).then(|| call.run(stop))?)
+        }
+        _ => return None,
+    };
+    Some(match ended {
+        Ok(output) => Ok(PrecompileOutput::new(gas, output, reservoir)),
+        Err(Ended::Halted(halt)) => Ok(PrecompileOutput::halt(halt, reservoir)),
+        Err(Ended::Stopped(stop)) => Err(stop),
+    })
+}
+
+#[cfg(test)]
+mod tests;

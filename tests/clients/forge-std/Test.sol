@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+pragma solidity ^0.8.13;
+
+import {Script} from "./Script.sol";
+
+/// What the sample of `forge init` takes from forge-std, which no package registry has.
+abstract contract Test is Script {
+    bool public constant IS_TEST = true;
+
+    function assertEq(uint256 left, uint256 right) internal pure {
+        vm.assertEq(left, right);
+    }
+}

@@ -1,0 +1,98 @@
+// States go from a development node to anvil and back, as arguments and as files: `node state-files.mjs URL`.
+import assert from 'node:assert/strict';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { gunzipSync } from 'node:zlib';
+import { until } from './check.mjs';
+import { startAnvil } from './control.mjs';
+import { FIRST, NOBODY, STORE_CODE, rpcOf } from './evm.mjs';
+
+const esker = rpcOf(process.argv[2]);
+const folder = mkdtempSync(join(tmpdir(), 'esker-state-'));
+process.on('exit', () => rmSync(folder, { recursive: true, force: true }));
+
+async function rpc(url, method, ...params) {
+  const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method, params });
+  const reply = await fetch(url, { method: 'POST', headers: { 'content-type': 'application/json' }, body });
+  const { result, error } = await reply.json();
+  if (error) throw new Error(`${method}: ${error.message}`);
+  return result;
+}
+
+/** A creation, a transfer, and state that no transaction made; what readers see then. */
+async function makeState(url) {
+  const hashes = [];
+  for (const tx of [{ data: STORE_CODE }, { to: NOBODY, value: '0x7' }]) {
+    const hash = await rpc(url, 'eth_sendTransaction', { from: FIRST, gas: '0x200000', ...tx });
+    await until('the transaction is in a block', () => rpc(url, 'eth_getTransactionReceipt', hash));
+    hashes.push(hash);
+  }
+  const contract = (await rpc(url, 'eth_getTransactionReceipt', hashes[0])).contractAddress;
+  await rpc(url, 'anvil_setStorageAt', contract, `0x${'0'.repeat(63)}5`, `0x${'0'.repeat(62)}ff`);
+  await rpc(url, 'evm_mine');
+  return { hashes, contract };
+}
+
+async function see(url, { hashes, contract }) {
+  const seen = { height: await rpc(url, 'eth_blockNumber') };
+  for (const address of [FIRST, NOBODY, contract]) {
+    seen[address] = [
+      await rpc(url, 'eth_getBalance', address, 'latest'),
+      await rpc(url, 'eth_getTransactionCount', address, 'latest'),
+      await rpc(url, 'eth_getCode', address, 'latest'),
+    ];
+  }
+  seen.slot = await rpc(url, 'eth_getStorageAt', contract, '0x5', 'latest');
+  const logs = (logs) => logs.map(({ address, topics, data }) => ({ address, topics, data }));
+  for (const hash of hashes) {
+    const receipt = await rpc(url, 'eth_getTransactionReceipt', hash);
+    const tx = await rpc(url, 'eth_getTransactionByHash', hash);
+    const block = await rpc(url, 'eth_getBlockByNumber', receipt.blockNumber, false);
+    assert.equal(receipt.blockHash, block.hash, 'the receipt is of the block');
+    assert.equal((await rpc(url, 'eth_getBlockByHash', block.hash, false)).number, block.number);
+    assert.ok(block.transactions.includes(hash), 'the block has the transaction');
+    seen[hash] = [
+      receipt.from, receipt.to, receipt.status, receipt.gasUsed, receipt.contractAddress, receipt.blockNumber,
+      logs(receipt.logs), tx.from, tx.nonce, tx.value, tx.input, block.timestamp,
+    ];
+  }
+  return seen;
+}
+
+async function moves(name, from, to, load) {
+  const made = await makeState(from);
+  const seen = await see(from, made);
+  const state = await rpc(from, 'anvil_dumpState');
+  const target = await to(state);
+  if (load) assert.equal(await rpc(target, 'anvil_loadState', state), true);
+  assert.deepEqual(await see(target, made), seen, name);
+  // Both go on from there.
+  const hash = await rpc(target, 'eth_sendTransaction', { from: FIRST, to: NOBODY, value: '0x1', gas: '0x5208' });
+  await until('the next transaction is in a block', () => rpc(target, 'eth_getTransactionReceipt', hash));
+  const receipt = await rpc(target, 'eth_getTransactionReceipt', hash);
+  assert.equal(BigInt(receipt.blockNumber), BigInt(seen.height) + 1n, name);
+  console.log(`ok   ${name}`);
+}
+
+const beginning = await rpc(esker, 'evm_snapshot');
+const anvil = await startAnvil();
+await moves('a state of esker in anvil', esker, () => anvil.url, true);
+anvil.stop();
+
+assert.equal(await rpc(esker, 'evm_revert', beginning), true);
+let other;
+await moves('a file of esker in anvil', esker, async (state) => {
+  const file = join(folder, 'state.json');
+  writeFileSync(file, gunzipSync(Buffer.from(state.slice(2), 'hex')));
+  assert.ok(JSON.parse(readFileSync(file, 'utf8')).blocks.length > 0);
+  other = await startAnvil('--load-state', file);
+  return other.url;
+}, false);
+other.stop();
+
+await rpc(esker, 'anvil_reset');
+const source = await startAnvil();
+await moves('a state of anvil in esker', source.url, () => esker, true);
+source.stop();
+process.exit(0);

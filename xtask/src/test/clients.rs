@@ -1,0 +1,42 @@
+//! Installs what the tests with public client libraries need.
+
+use std::path::Path;
+
+use anyhow::{Context, Result};
+
+use super::programs::Environment;
+use crate::node::{Node, must};
+use crate::{python, workspace};
+
+/// Node.js and npm where they are missing, and the client libraries of JavaScript and Python. The tests find their
+/// programs by the variables returned, and may not skip.
+pub(super) fn install() -> Result<Environment> {
+    let node = Node::find_or_install()?;
+    install_javascript(&node)?;
+    let mut environment = Environment::default();
+    environment.add("CLIENT_TESTS_NODE", &node.node);
+    environment.add("CLIENT_TESTS_PYTHON", python::find_or_install("web3py")?);
+    environment.add("CLIENT_TESTS_APE", python::find_or_install("ape")?);
+    environment.add("CLIENT_TESTS", "require");
+    Ok(environment)
+}
+
+/// The packages of Hardhat 3 are apart, since they have the names of Hardhat 2's.
+fn install_javascript(node: &Node) -> Result<()> {
+    let clients = workspace::root().join("tests").join("clients");
+    install_packages(node, &clients)?;
+    install_packages(node, &clients.join("hardhat3"))
+}
+
+/// `npm ci`, unless what is installed comes from this very lock file.
+fn install_packages(node: &Node, folder: &Path) -> Result<()> {
+    let lock = std::fs::read(folder.join("package-lock.json"))
+        .with_context(|| folder.display().to_string())?;
+    let stamp = folder.join("node_modules").join(".installed-lock.json");
+    if std::fs::read(&stamp).is_ok_and(|installed| installed == lock) {
+        return Ok(());
+    }
+    must(node.npm(folder).args(["ci", "--ignore-scripts", "--no-audit", "--no-fund"]))
+        .context("installing the client libraries")?;
+    std::fs::write(&stamp, lock).with_context(|| stamp.display().to_string())
+}

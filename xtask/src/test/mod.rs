@@ -1,0 +1,52 @@
+//! `cargo xtask test`: the documented test command.
+//!
+//! Builds all test programs, then runs them side by side: the end-to-end tests mostly wait, and what they leave of the
+//! machine is for the programs of the crates. Programs whose tests bound times come last and alone.
+
+mod clients;
+mod programs;
+mod report;
+mod schedule;
+
+use std::io::{BufRead, BufReader};
+use std::process::Stdio;
+use std::time::Instant;
+
+use anyhow::{Context, Result, bail};
+
+use self::programs::Environment;
+use self::report::Summary;
+
+/// Runs every test. With `args`, runs `cargo test --workspace` with them.
+pub fn run(args: &[String]) -> Result<()> {
+    let start = Instant::now();
+    let environment = clients::install()?;
+    let summary = if args.is_empty() {
+        schedule::run_all(&environment)?
+    } else {
+        run_cargo_test(args, &environment)?
+    };
+    eprintln!("\n{summary}; {} s", start.elapsed().as_secs());
+    if !summary.success {
+        bail!("tests failed");
+    }
+    Ok(())
+}
+
+/// `cargo test --workspace` with these arguments, shown and counted.
+#[expect(clippy::print_stdout, reason = "the tests' own output is passed on")]
+fn run_cargo_test(args: &[String], environment: &Environment) -> Result<Summary> {
+    let mut command = programs::cargo();
+    command.args(["test", "--workspace", "--no-fail-fast"]).args(args);
+    environment.set(&mut command);
+    let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn()?;
+    let output = child.stdout.take().context("its output is a pipe")?;
+    let mut summary = Summary::default();
+    for line in BufReader::new(output).split(b'\n') {
+        let line = String::from_utf8_lossy(&line?).into_owned();
+        println!("{line}");
+        summary.add(&line);
+    }
+    summary.success = child.wait()?.success();
+    Ok(summary)
+}

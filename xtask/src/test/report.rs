@@ -1,0 +1,116 @@
+//! What the test programs reported together.
+
+use std::fmt;
+use std::time::Duration;
+
+/// How many of the slowest are shown.
+const SHOWN: usize = 20;
+
+/// Counts over test programs.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Summary {
+    pub(super) passed: u64,
+    pub(super) failed: u64,
+    pub(super) ignored: u64,
+    pub(super) programs: u64,
+    pub(super) success: bool,
+}
+
+impl Summary {
+    /// Takes a line such as `test result: ok. 3 passed; 0 failed; 1 ignored; ...`.
+    pub(super) fn add(&mut self, line: &str) {
+        let Some(counts) = line.strip_prefix("test result: ") else { return };
+        let counts = counts.split_once(". ").map_or("", |(_, counts)| counts);
+        self.programs = self.programs.saturating_add(1);
+        for part in counts.split("; ") {
+            let mut words = part.split(' ');
+            let number = words.next().and_then(|n| n.parse::<u64>().ok()).unwrap_or_default();
+            let total = match words.next() {
+                Some("passed") => &mut self.passed,
+                Some("failed") => &mut self.failed,
+                Some("ignored") => &mut self.ignored,
+                _ => continue,
+            };
+            *total = total.saturating_add(number);
+        }
+    }
+}
+
+impl fmt::Display for Summary {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { passed, failed, ignored, programs, success: _ } = self;
+        write!(f, "{passed} passed, {failed} failed, {ignored} ignored in {programs} test programs")
+    }
+}
+
+/// How long tests and programs took.
+#[derive(Debug, Default)]
+pub(super) struct Times {
+    tests: Vec<(Duration, String)>,
+    programs: Vec<(Duration, String)>,
+}
+
+impl Times {
+    pub(super) fn add_program(&mut self, name: &str, took: Duration) {
+        self.programs.push((took, name.to_owned()));
+    }
+
+    /// Takes a line such as `test paging::walks ... ok <1.234s>`.
+    pub(super) fn add_line(&mut self, program: &str, line: &str) {
+        let Some((name, took)) = time_of_test(line) else { return };
+        self.tests.push((took, format!("{program} {name}")));
+    }
+}
+
+impl fmt::Display for Times {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (what, times) in [("tests", &self.tests), ("programs", &self.programs)] {
+            let mut slowest = times.clone();
+            slowest.sort_by_key(|(took, _)| std::cmp::Reverse(*took));
+            writeln!(f, "\nslowest {what}:")?;
+            for (took, name) in slowest.iter().take(SHOWN) {
+                writeln!(f, "{:8.1} s  {name}", took.as_secs_f64())?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn time_of_test(line: &str) -> Option<(&str, Duration)> {
+    let (name, rest) = line.strip_prefix("test ")?.split_once(" ... ")?;
+    let (_, seconds) = rest.strip_suffix("s>")?.rsplit_once('<')?;
+    Some((name, Duration::try_from_secs_f64(seconds.parse().ok()?).ok()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn result_lines_add_up() {
+        let mut summary = Summary::default();
+        for line in [
+            "running 3 tests",
+            "test result: ok. 3 passed; 0 failed; 1 ignored; 0 measured; 0 filtered out; finished in 0.00s",
+            "test result: FAILED. 1 passed; 2 failed; 0 ignored; 0 measured; 0 filtered out",
+        ] {
+            summary.add(line);
+        }
+        let want = Summary { passed: 4, failed: 2, ignored: 1, programs: 2, success: false };
+        assert_eq!(summary, want);
+    }
+
+    #[test]
+    fn the_slowest_come_first() {
+        let mut times = Times::default();
+        times.add_line("esker-e2e it", "test a::quick ... ok <0.250s>");
+        times.add_line("esker-e2e it", "test b::slow ... FAILED <12.500s>");
+        times.add_line("esker-e2e it", "test c::left_out ... ignored");
+        times.add_program("esker-e2e it", Duration::from_secs(13));
+        let text = times.to_string();
+        let lines: Vec<&str> = text.lines().filter(|line| line.starts_with(' ')).collect();
+        let expected = ["    12.5 s  esker-e2e it b::slow", "     0.2 s  esker-e2e it a::quick"];
+        assert_eq!(lines[..2], expected);
+        assert_eq!(lines[2], "    13.0 s  esker-e2e it");
+    }
+}

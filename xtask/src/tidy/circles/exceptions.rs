@@ -1,0 +1,243 @@
+//! The circles that there are.
+
+use super::Exception;
+
+/// The list may only shrink: a circle gets no further file, and a file that is in none is taken off.
+pub(super) const EXCEPTIONS: &[Exception] = &[
+    (
+        "a connection reports the errors of its client",
+        &["crates/avalanchego/src/client.rs", "crates/avalanchego/src/connection.rs"],
+    ),
+    (
+        "a chain names its tables, and their commitment asks the chain for them",
+        &["crates/chain/src/commitment/mod.rs", "crates/chain/src/vm.rs"],
+    ),
+    (
+        "the stored commitment is a table, and counts tables",
+        &[
+            "crates/chain/src/commitment/part.rs",
+            "crates/chain/src/commitment/summary.rs",
+            "crates/chain/src/tables.rs",
+        ],
+    ),
+    (
+        "errors of a proposal have the verdict of the engine",
+        &["crates/chain/src/engine.rs", "crates/chain/src/error.rs"],
+    ),
+    (
+        "the machine opens snapshots, which read its bundles",
+        &["crates/chain/src/machine/mod.rs", "crates/chain/src/snapshot/reader.rs"],
+    ),
+    (
+        "a rewind reads the version that a start checks",
+        &[
+            "crates/chain/src/machine/rewind.rs",
+            "crates/chain/src/machine/start.rs",
+            "crates/chain/src/machine/thread.rs",
+        ],
+    ),
+    (
+        "a member and the command that starts it agree on an argument and a time",
+        &["crates/commands/src/network/member.rs", "crates/commands/src/network/run.rs"],
+    ),
+    (
+        "certificates are found by final bundles, which have them",
+        &["crates/engine-bft/src/store/certificates.rs", "crates/engine-bft/src/store/finals.rs"],
+    ),
+    (
+        "the controls of a development chain change the chain that has them",
+        &[
+            "crates/evm/src/chain/builder.rs",
+            "crates/evm/src/chain/pending.rs",
+            "crates/evm/src/chain/removed.rs",
+            "crates/evm/src/chain/vm.rs",
+            "crates/evm/src/control/error.rs",
+            "crates/evm/src/control/intervals.rs",
+            "crates/evm/src/control/queue.rs",
+            "crates/evm/src/control/saved.rs",
+        ],
+    ),
+    (
+        "a snapshot refuses what was replaced since, in the same words",
+        &["crates/evm/src/control/replaced.rs", "crates/evm/src/control/snapshots.rs"],
+    ),
+    (
+        "the rules end with the terms of the next header, which follow from them",
+        &["crates/evm/src/rules/c_chain.rs", "crates/evm/src/rules/header_terms.rs"],
+    ),
+    (
+        "the client fetches changes of validators over its own requests",
+        &["crates/follow/src/client.rs", "crates/follow/src/validators.rs"],
+    ),
+    (
+        "a document decodes its members, and decoding reads a document",
+        &["crates/go-json/src/de.rs", "crates/go-json/src/document.rs"],
+    ),
+    (
+        "a key file has its cost, whose errors are those of the file",
+        &["crates/key-directory/src/cost.rs", "crates/key-directory/src/key_file.rs"],
+    ),
+    (
+        "the pool counts what the chain refuses, and the extension has the pool",
+        &[
+            "crates/nat/src/accounts.rs",
+            "crates/nat/src/chain.rs",
+            "crates/nat/src/extension/build.rs",
+            "crates/nat/src/extension.rs",
+            "crates/nat/src/forward.rs",
+            "crates/nat/src/pool/figures.rs",
+            "crates/nat/src/pool/mod.rs",
+            "crates/nat/src/restore.rs",
+        ],
+    ),
+    (
+        "a transaction says which nonces it uses",
+        &["crates/nat/src/pool/nonces.rs", "crates/nat/src/txs/unsigned.rs"],
+    ),
+    (
+        "facts of the network answer the methods of P",
+        &["crates/node/src/api/facts.rs", "crates/node/src/api/platform/mod.rs"],
+    ),
+    (
+        "chains are built with what the node has for them",
+        &[
+            "crates/node/src/chains/evm.rs",
+            "crates/node/src/chains/factory.rs",
+            "crates/node/src/chains/followed.rs",
+            "crates/node/src/config/follow.rs",
+            "crates/node/src/config/mod.rs",
+            "crates/node/src/diagnostics.rs",
+        ],
+    ),
+    (
+        "a fixture is part of a network, and names its chains",
+        &[
+            "crates/node/src/fixture/c.rs",
+            "crates/node/src/fixture/contracts.rs",
+            "crates/node/src/fixture/exports.rs",
+            "crates/node/src/fixture/file.rs",
+            "crates/node/src/fixture/mod.rs",
+            "crates/node/src/fixture/senders.rs",
+            "crates/node/src/fixture/x.rs",
+            "crates/node/src/networks/coin.rs",
+            "crates/node/src/networks/dev.rs",
+            "crates/node/src/networks/file.rs",
+            "crates/node/src/networks/funding.rs",
+            "crates/node/src/networks/parameters.rs",
+            "crates/node/src/networks/presets.rs",
+            "crates/node/src/networks/spec.rs",
+        ],
+    ),
+    (
+        "rules of modules have levels, and levels have rules",
+        &["crates/node/src/logging/levels.rs", "crates/node/src/logging/modules.rs"],
+    ),
+    (
+        "the error of a start has those of its parameters",
+        &["crates/node/src/wiring/error.rs", "crates/node/src/wiring/parameters.rs"],
+    ),
+    (
+        "a list of arguments describes itself",
+        &["crates/rpc/src/args/list.rs", "crates/rpc/src/discover/signature.rs"],
+    ),
+    (
+        "a client has its memory and its jobs, which have their client",
+        &[
+            "crates/rpc/src/context.rs",
+            "crates/rpc/src/work/call_memory.rs",
+            "crates/rpc/src/work/client.rs",
+            "crates/rpc/src/work/memory.rs",
+            "crates/rpc/src/work/queue.rs",
+            "crates/rpc/src/work/request_share.rs",
+            "crates/rpc/src/work/run_memory.rs",
+            "crates/rpc/src/work/run_state.rs",
+            "crates/rpc/src/work/spool.rs",
+            "crates/rpc/src/work/workers.rs",
+        ],
+    ),
+    (
+        "a service describes itself",
+        &[
+            "crates/rpc/src/discover/document.rs",
+            "crates/rpc/src/discover/mod.rs",
+            "crates/rpc/src/discover/subscriptions.rs",
+            "crates/rpc/src/off_thread.rs",
+            "crates/rpc/src/service.rs",
+            "crates/rpc/src/table.rs",
+            "crates/rpc/src/work/failed_calls.rs",
+            "crates/rpc/src/work/mod.rs",
+        ],
+    ),
+    (
+        "arguments are read by the rows that take them",
+        &["crates/rpc/src/table/arguments.rs", "crates/rpc/src/table/rows.rs"],
+    ),
+    (
+        "a refused write is an error, and has one",
+        &["crates/storage/src/error.rs", "crates/storage/src/refusal.rs"],
+    ),
+    (
+        "a table reads a store, whose longest key follows from a table",
+        &[
+            "crates/storage/src/kv.rs",
+            "crates/storage/src/table.rs",
+            "crates/storage/src/write_set.rs",
+        ],
+    ),
+    (
+        "the options of a store open it",
+        &[
+            "crates/storage/src/lmdb/env.rs",
+            "crates/storage/src/lmdb/mod.rs",
+            "crates/storage/src/lmdb/snapshot.rs",
+            "crates/storage/src/meta.rs",
+        ],
+    ),
+    (
+        "a guard: the node makes it, and it borrows the node",
+        &["crates/testing/src/dev.rs", "crates/testing/src/snapshot.rs"],
+    ),
+    (
+        "the chain hands out the routes of its service, which reads the chain",
+        &[
+            "crates/xvm/src/builder.rs",
+            "crates/xvm/src/built.rs",
+            "crates/xvm/src/events/block.rs",
+            "crates/xvm/src/events/hub.rs",
+            "crates/xvm/src/figures.rs",
+            "crates/xvm/src/forward.rs",
+            "crates/xvm/src/issue.rs",
+            "crates/xvm/src/rewind.rs",
+            "crates/xvm/src/service/address_txs.rs",
+            "crates/xvm/src/service/assets.rs",
+            "crates/xvm/src/service/balances.rs",
+            "crates/xvm/src/service/blocks.rs",
+            "crates/xvm/src/service/encoded_reply.rs",
+            "crates/xvm/src/service/error.rs",
+            "crates/xvm/src/service/events/kind.rs",
+            "crates/xvm/src/service/events/mod.rs",
+            "crates/xvm/src/service/events/session.rs",
+            "crates/xvm/src/service/events/text.rs",
+            "crates/xvm/src/service/keys/addresses.rs",
+            "crates/xvm/src/service/keys/arguments.rs",
+            "crates/xvm/src/service/keys/assets.rs",
+            "crates/xvm/src/service/keys/atomic.rs",
+            "crates/xvm/src/service/keys/error.rs",
+            "crates/xvm/src/service/keys/issue.rs",
+            "crates/xvm/src/service/keys/mint.rs",
+            "crates/xvm/src/service/keys/mod.rs",
+            "crates/xvm/src/service/keys/send.rs",
+            "crates/xvm/src/service/keys/session.rs",
+            "crates/xvm/src/service/mod.rs",
+            "crates/xvm/src/service/txs.rs",
+            "crates/xvm/src/service/utxos.rs",
+            "crates/xvm/src/service/wallet.rs",
+            "crates/xvm/src/spend/build.rs",
+            "crates/xvm/src/spend/choose.rs",
+            "crates/xvm/src/spend/coins.rs",
+            "crates/xvm/src/spend/operations.rs",
+            "crates/xvm/src/state/view.rs",
+            "crates/xvm/src/vm.rs",
+        ],
+    ),
+];
