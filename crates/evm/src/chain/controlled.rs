@@ -56,6 +56,11 @@ impl Evm {
         self.controls().map_or(Plan::Pool, |controls| controls.plan())
     }
 
+    /// The time of the next block, Unix s, where a request for blocks says it.
+    pub(super) fn planned_time_s(&self, plan: Plan) -> Option<u64> {
+        self.controls().filter(|_| matches!(plan, Plan::Mine | Plan::Only))?.planned_time_s()
+    }
+
     /// The transactions of a block that holds no others.
     pub(super) fn only(&self) -> Option<Arc<HashSet<B256>>> {
         self.controls()?.only()

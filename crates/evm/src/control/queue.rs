@@ -80,6 +80,8 @@ struct Mining {
     blocks: u64,
     made: u64,
     interval_s: u64,
+    /// The time of the next block, Unix s, where it is not the clock's.
+    next_s: Option<u64>,
     /// They hold these transactions and no others.
     only: Option<Arc<HashSet<B256>>>,
     /// The last block that was built for it.
@@ -174,8 +176,10 @@ pub struct Turn {
 }
 
 impl Turn {
-    /// Makes blocks with what waits in the pool, also empty ones, each `interval_s` seconds later than it would be. Returns
-    /// when they are accepted. After `patience` no further block is begun. Dropping the future has the same effect.
+    /// Makes blocks with what waits in the pool, also empty ones. The first one is `interval_s` seconds later than it would
+    /// be, and each further one `interval_s` seconds later than the one before, however long it takes to make them. An
+    /// interval of 0 leaves the clock alone. Returns when they are accepted. After `patience` no further block is begun.
+    /// Dropping the future has the same effect.
     ///
     /// # Errors
     /// Too many blocks, a time that is too late, the time is over, or the node stops.
@@ -222,9 +226,9 @@ impl Turn {
     ) -> impl Future<Output = Result<(), ControlError>> + use<> {
         let (done, outcome) = oneshot::channel();
         if blocks > 0 {
-            let (made, built, is_over) = (0, None, false);
+            let (made, next_s, built, is_over) = (0, None, None, false);
             self.controls.clock.advance(interval_s.saturating_mul(1000));
-            let mining = Mining { blocks, made, interval_s, only, built, is_over, done };
+            let mining = Mining { blocks, made, interval_s, next_s, only, built, is_over, done };
             self.ask(Work::Mine(mining));
         } else {
             let _received = done.send(Ok(()));
@@ -504,6 +508,14 @@ impl Controls {
         }
     }
 
+    /// The time of the block under construction, Unix s, where it is not the clock's.
+    pub(crate) fn planned_time_s(&self) -> Option<u64> {
+        match self.state.lock().planned() {
+            Some(Work::Mine(mining)) => mining.next_s,
+            Some(Work::Change { .. } | Work::Idle) | None => None,
+        }
+    }
+
     /// What the block under construction sets of its header.
     pub(crate) fn built_header(&self) -> HeaderTerms {
         self.state.lock().header.set
@@ -560,6 +572,7 @@ impl Controls {
     /// A block was accepted, with this time (Unix s).
     pub(crate) fn accepted(&self, hash: B256, time_s: u64) {
         let mut state = self.state.lock();
+        let keeps_distance = state.settings.timestamp_interval_s.is_some();
         match state.settings.timestamp_interval_s {
             Some(interval_s) => {
                 let next_s = time_s.saturating_add(interval_s).min(MAX_TIME_S);
@@ -577,7 +590,16 @@ impl Controls {
                 if mining.made == mining.blocks {
                     state.end_work(Ok(()));
                 } else {
-                    self.clock.advance(mining.interval_s.saturating_mul(1000));
+                    match mining.interval_s {
+                        0 => {}
+                        // The clock stands, and has moved so far when it runs on.
+                        seconds if keeps_distance => self.clock.advance(seconds * 1000),
+                        seconds => {
+                            let next_s = time_s.saturating_add(seconds).min(MAX_TIME_S);
+                            mining.next_s = Some(next_s);
+                            self.clock.set(next_s * 1000);
+                        }
+                    }
                     state.end_stopped();
                 }
             }

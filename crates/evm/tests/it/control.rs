@@ -85,6 +85,15 @@ async fn fulfil(
     node: &Node,
     request: impl Future<Output = Result<(), ControlError>>,
 ) -> Result<(), ControlError> {
+    fulfil_slowly(node, 0, request).await
+}
+
+/// Fulfils a request with blocks that take this long each, ms.
+async fn fulfil_slowly(
+    node: &Node,
+    block_ms: u64,
+    request: impl Future<Output = Result<(), ControlError>>,
+) -> Result<(), ControlError> {
     let engine = async {
         loop {
             let (height, parent) = node.machine.last_final();
@@ -92,6 +101,7 @@ async fn fulfil(
                 ProposeCtx { height: height + 1, parent, ancestry: &[], wait_until_ms: u64::MAX };
             let bundle = node.machine.propose(at).await.unwrap().unwrap();
             node.machine.finalize(&bundle, None).await.unwrap();
+            node.clock.advance(block_ms);
         }
     };
     tokio::select! {
@@ -149,6 +159,22 @@ async fn a_time_that_is_set_meanwhile_comes_after_the_blocks() {
     fulfil(&node, both).await.unwrap();
     let head = node.evm.head();
     assert_eq!((head.header.number, head.header.time), (41, begun_s + 5_000));
+}
+
+#[tokio::test]
+async fn blocks_have_their_distance_however_long_they_take() {
+    let node = node(true);
+    let time = |height: u64| {
+        let reader = node.evm.context().store.snapshot().unwrap();
+        node.evm.view(reader.as_ref()).header(height).unwrap().unwrap().time
+    };
+    fulfil_slowly(&node, 1_700, node.controls.mine(4, 60)).await.unwrap();
+    assert_eq!([time(2) - time(1), time(3) - time(2), time(4) - time(3)], [60; 3]);
+    // The clock runs on from the last block.
+    node.clock.advance(5_000);
+    fulfil_slowly(&node, 1_700, node.controls.mine(2, 0)).await.unwrap();
+    assert!((5..=8).contains(&(time(5) - time(4))), "{} {}", time(5), time(4));
+    assert!((1..=2).contains(&(time(6) - time(5))), "{} {}", time(6), time(5));
 }
 
 #[tokio::test]

@@ -161,9 +161,10 @@ fn followers_check_each_change_and_refuse_false_ones() {
     let of_second = with_signatures(second.trim(), |_| {});
     assert_eq!(of_second, second);
     let refused = "its changes of the validators are refused";
-    let unknown = format!("bundle {} has a certificate of epoch 1", heights[0]);
+    // A source has no certificate of its own for each bundle, so it may be a later one than the first of the epoch.
+    let unknown = "has a certificate of epoch 1, but the validators are known up to epoch 0 only";
     let cases = [
-        (body(""), format!("its certificates are refused: {unknown}"), true),
+        (body(""), unknown.to_owned(), true),
         (body(&none), format!("{refused}: 0 of the current validators have signed"), true),
         (body(&wrong), format!("{refused}: the signature of "), true),
         (body(second), format!("{refused}: the change begins epoch 2, but epoch 1"), true),
