@@ -8,7 +8,7 @@ use esker_client::RpcClient;
 use esker_e2e::{Node, NodeBuilder, until};
 use serde_json::{Value, json};
 
-use crate::support::{PROGRAM, local};
+use crate::support::{PROGRAM, local, screen};
 
 const RPC: &str = "/ext/bc/C/rpc";
 /// The first account of the usual mnemonic.
@@ -55,10 +55,7 @@ fn x_balance(node: &Node, address: &str) -> String {
 
 /// Addresses on X and on C, and the key, of the account with this number, the latter two as the screen shows them.
 fn shown(node: &Node, number: usize) -> (String, String, String) {
-    // The screen comes after the ready file.
-    let screen = until("the screen is complete", || {
-        Some(node.output()).filter(|screen| screen.contains("\nListening on "))
-    });
+    let screen = screen(node);
     let of = |heading: &str| {
         let (_, section) = screen.split_once(&format!("\n{heading}")).unwrap();
         let line = section.lines().find_map(|line| line.strip_prefix(&format!("({number}) ")));
@@ -153,7 +150,7 @@ fn accounts_of_another_mnemonic_and_path() {
     assert_eq!(key, "0x1ab42cc412b618bdea3a599e3c9bae199ebf030895b039e9db1e30dafb12b727");
     assert_eq!(c_balance(&node, FIRST), 0);
     assert_eq!(send(&node, json!({"from": first, "to": FIRST, "value": "0x1"}))["status"], "0x1");
-    let screen = node.output();
+    let screen = screen(&node);
     assert!(screen.contains("\nAvailable Accounts, 10,000 each\n"), "{screen}");
     let (_, words) = screen.split_once("\nMnemonic:").unwrap();
     let (words, _) = words.split_once("\nDerivation path:").unwrap();

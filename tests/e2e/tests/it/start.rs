@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use esker_e2e::until;
 use serde_json::{Value, json};
 
-use crate::support::local;
+use crate::support::{local, screen};
 
 #[test]
 fn few_descriptors_and_many_idle_connections() {
@@ -62,7 +62,7 @@ fn a_block_time_in_seconds_and_the_keys_on_the_screen() {
     let node = local().dev().arg("--block-time").arg("1").start().unwrap();
     let mut rpc = node.rpc();
     let accounts: Vec<String> = rpc.call("/ext/bc/C/rpc", "eth_accounts", json!([])).unwrap();
-    let output = node.output();
+    let output = screen(&node);
     for (number, account, key) in [
         // Of the mnemonic that all development nodes share.
         (0, &accounts[0], "0xac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80"),

@@ -134,3 +134,10 @@ pub(crate) fn assert_state_is_replay(chain: &mut XvmClient, genesis: &[AssetId])
     }
     assert_eq!(listed, replayed);
 }
+
+/// The screen of a development node, which comes after the ready file.
+pub(crate) fn screen(node: &Node) -> String {
+    until("the screen is complete", || {
+        Some(node.output()).filter(|screen| screen.contains("\nListening on "))
+    })
+}

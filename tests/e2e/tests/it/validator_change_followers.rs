@@ -133,6 +133,45 @@ fn changed(folder: &Path) -> Changed {
     Changed { network, heights, nodes, near }
 }
 
+/// A node that lies about the changes of the validators.
+struct FalseSource {
+    url: String,
+    /// What a follower says about it.
+    expected: String,
+    is_fault: bool,
+}
+
+impl FalseSource {
+    /// A follower of this node alone comes to the bundle `last` and says why it goes no further.
+    fn is_refused(&self, network: &Path, data: &Path, last: u64) {
+        let Self { url, expected, .. } = self;
+        let alone = follower(network, data, url).args(&["--follow-max-lag", "1s"]);
+        let node = alone.start().unwrap();
+        until(&format!("the health check says {expected:?}"), || {
+            follower_health(&node).1.filter(|error| error.contains(expected))
+        });
+        assert_eq!(status(&node)["bundle"], last, "{expected}");
+        assert!(node.stop().unwrap().success());
+    }
+
+    /// A follower of this node and an honest one follows the honest one, and logs why it left this one.
+    fn gives_way_to(&self, honest: &Node, network: &Path, (data, logs): (&Path, &Path)) {
+        let Self { url, expected, is_fault } = self;
+        let both = format!("{url},{}", honest.url());
+        let node = follower(network, data, &both).args(&["--log-format", "json"]);
+        let node = node.arg("--log-dir").arg(logs).start().unwrap();
+        wait_for(&node, honest);
+        assert_same_blocks(honest, &node);
+        assert!(node.stop().unwrap().success());
+        let lines = json_lines(&logs.join("main.log"));
+        let of_source = lines.iter().filter(|line| line["source"] == *url);
+        let named: Vec<_> = of_source.filter(|line| !line["error"].is_null()).collect();
+        assert_eq!(named.len(), 1, "{named:?}");
+        assert_eq!(named[0]["level"], if *is_fault { "ERROR" } else { "WARN" });
+        assert!(named[0]["error"].as_str().unwrap().contains(expected), "{named:?}");
+    }
+}
+
 #[test]
 fn followers_check_each_change_and_refuse_false_ones() {
     let folder = tempfile::tempdir().unwrap();
@@ -175,44 +214,31 @@ fn followers_check_each_change_and_refuse_false_ones() {
         (Answer::Endless, format!("{refused}: more than 8388608 bytes"), true),
         (Answer::Nothing, "did not arrive within 3 s".to_owned(), false),
     ];
-    let sources = cases.map(|(answer, text, is_fault)| (source(answer), text, is_fault));
+    let sources = cases.map(|(answer, expected, is_fault)| FalseSource {
+        url: source(answer),
+        expected,
+        is_fault,
+    });
     thread::scope(|scope| {
-        for (number, (url, text, is_fault)) in sources.iter().enumerate() {
-            let (network, folder, heights) = (&network, folder.path(), &heights);
+        for (number, source) in sources.iter().enumerate() {
+            let (network, folder) = (&network, folder.path());
+            let last = if number == 0 { heights[0] - 1 } else { 0 };
             scope.spawn(move || {
                 let data = folder.join(format!("false-{number}"));
-                let alone = follower(network, &data, url).args(&["--follow-max-lag", "1s"]);
-                let node = alone.start().unwrap();
-                until(&format!("the health check says {text:?}"), || {
-                    follower_health(&node).1.filter(|error| error.contains(text))
-                });
-                let last = if number == 0 { heights[0] - 1 } else { 0 };
-                assert_eq!(status(&node)["bundle"], last, "{text}");
-                assert!(node.stop().unwrap().success());
                 let logs = folder.join(format!("logs-{number}"));
-                let both = format!("{url},{}", honest.url());
-                let node = follower(network, &data, &both).args(&["--log-format", "json"]);
-                let node = node.arg("--log-dir").arg(&logs).start().unwrap();
-                wait_for(&node, honest);
-                assert_same_blocks(honest, &node);
-                assert!(node.stop().unwrap().success());
-                let lines = json_lines(&logs.join("main.log"));
-                let of_source = lines.iter().filter(|line| line["source"] == *url);
-                let named: Vec<_> = of_source.filter(|line| !line["error"].is_null()).collect();
-                assert_eq!(named.len(), 1, "{named:?}");
-                assert_eq!(named[0]["level"], if *is_fault { "ERROR" } else { "WARN" });
-                assert!(named[0]["error"].as_str().unwrap().contains(text), "{named:?}");
+                source.is_refused(network, &data, last);
+                source.gives_way_to(honest, network, (&data, &logs));
             });
         }
     });
 
     // A snapshot beyond both changes, with the first network file.
-    for (number, (url, text, _)) in sources.iter().enumerate().take(3) {
+    for (number, FalseSource { url, expected, .. }) in sources.iter().enumerate().take(3) {
         let data = folder.path().join(format!("join-{number}"));
         let node = follower(&network, &data, url).arg("--snapshot").spawn().unwrap();
         let text = match number {
             0 => "has a certificate of epoch 2, but the validators are known up to epoch 0 only",
-            _ => text,
+            _ => expected,
         };
         join_says(&node, &[text]);
         node.kill().unwrap();
