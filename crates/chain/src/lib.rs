@@ -27,7 +27,6 @@ mod error;
 mod figures;
 mod finality;
 pub mod forward;
-pub mod listing;
 mod machine;
 mod maintenance;
 mod report;
@@ -59,6 +58,5 @@ pub use maintenance::{Maintenance, Wakeup};
 pub use report::{BlockReport, TxReport};
 pub use transfer_log::{Transfer, TransferKind};
 pub use vm::{
-    AfterRewind, Backfill, BlockFigures, BuildContext, Built, ChainVm, Dialect, ExecutedBlock,
-    Rewinding, Route,
+    AfterRewind, Backfill, BlockFigures, BuildContext, Built, ChainVm, ExecutedBlock, Rewinding,
 };

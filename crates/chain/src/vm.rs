@@ -6,9 +6,6 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use esker_primitives::BlockId;
-use esker_rpc::Service;
-use esker_rpc::positional::Server;
-use esker_rpc::socket::SocketDialect;
 use esker_storage::{KvRead, PendingWrites, WriteSet};
 use tokio::time::Instant;
 
@@ -90,46 +87,6 @@ impl fmt::Debug for Rewinding<'_> {
 
 /// Updates a chain's memory after a rewind.
 pub type AfterRewind<'a> = Box<dyn FnOnce() + 'a>;
-
-/// One HTTP endpoint of a chain, below `/ext/bc/<alias or ID>`.
-#[derive(Clone, Debug)]
-pub struct Route {
-    /// The path after the chain's name: empty, or for example `/wallet`.
-    pub suffix: &'static str,
-    /// The methods of the endpoint.
-    pub dialect: Dialect,
-    /// The chain's websockets: their path after the chain's name, and their dialect.
-    pub socket: Option<(&'static str, Arc<dyn SocketDialect>)>,
-}
-
-/// The methods of a [`Route`], in one of the two dialects.
-#[derive(Clone, Debug)]
-pub enum Dialect {
-    /// `service.method` with an object of named arguments.
-    Object(Service),
-    /// `namespace_method` with a list of arguments.
-    Positional(Server),
-}
-
-impl Route {
-    /// An endpoint of the object dialect.
-    #[must_use]
-    pub fn object(suffix: &'static str, service: Service) -> Self {
-        Self { suffix, dialect: Dialect::Object(service), socket: None }
-    }
-
-    /// An endpoint of the positional dialect.
-    #[must_use]
-    pub fn positional(suffix: &'static str, server: Server) -> Self {
-        Self { suffix, dialect: Dialect::Positional(server), socket: None }
-    }
-
-    /// Adds websockets at another suffix, in the same or another dialect.
-    #[must_use]
-    pub fn with_socket(self, suffix: &'static str, socket: Arc<dyn SocketDialect>) -> Self {
-        Self { socket: Some((suffix, socket)), ..self }
-    }
-}
 
 /// Figures of an accepted block, for logs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -257,9 +214,6 @@ pub trait ChainVm: Send + Sync + fmt::Debug + 'static {
     fn snapshot(&self) -> Option<&dyn ChainSnapshot> {
         None
     }
-
-    /// The chain's endpoints.
-    fn routes(&self) -> Vec<Route>;
 
     /// The message of the health report, or the fault.
     fn health(&self) -> Result<String, String>;

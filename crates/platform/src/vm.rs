@@ -11,7 +11,7 @@ use esker_chain::snapshot::ChainSnapshot;
 use esker_chain::tables::HistoryStart;
 use esker_chain::{
     AfterRewind, BlockError, BlockFigures, BuildContext, Built, ChainContext, ChainError,
-    ChainStats, ChainVm, ExecutedBlock, Rewinding, Route,
+    ChainStats, ChainVm, ExecutedBlock, Rewinding,
 };
 use esker_primitives::codec::Encode as _;
 use esker_primitives::{BlockId, ChainId, Id};
@@ -218,10 +218,6 @@ impl ChainVm for Platform {
 
     fn snapshot(&self) -> Option<&dyn ChainSnapshot> {
         Some(self)
-    }
-
-    fn routes(&self) -> Vec<Route> {
-        Vec::new()
     }
 
     fn health(&self) -> Result<String, String> {

@@ -39,6 +39,7 @@ mod params;
 pub mod positional;
 mod reply_after;
 mod result_writer;
+mod route;
 mod schema;
 mod service;
 pub mod socket;
@@ -56,5 +57,6 @@ pub use off_thread::{WorkRefused, off_thread, off_thread_long, off_thread_restar
 pub use params::{NoArgs, Params, ParamsError};
 pub use reply_after::{ReplyAfter, ReplyWait};
 pub use result_writer::ResultWriter;
+pub use route::{Dialect, Route};
 pub use service::{CallError, Lookup, Method, MethodInfo, Service, UNTRUSTED_ORIGIN};
 pub use table::{Check, MethodTable};

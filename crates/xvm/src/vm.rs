@@ -1,7 +1,7 @@
 //! A chain of the asset VM: identity, what it holds in memory, and its side of the machine's contract.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Weak};
 
 use bytes::Bytes;
 use esker_chain::commitment::StateTable;
@@ -9,8 +9,8 @@ use esker_chain::snapshot::ChainSnapshot;
 use esker_chain::tables::HistoryStart;
 use esker_chain::{
     AfterRewind, BlockError, BlockFigures, BlockReport, BuildContext, Built, ChainContext,
-    ChainError, ChainStats, ChainVm, DropLog, ExecutedBlock, PoolFigures, Rewinding, Route,
-    TxReport, Wakeup,
+    ChainError, ChainStats, ChainVm, DropLog, ExecutedBlock, PoolFigures, Rewinding, TxReport,
+    Wakeup,
 };
 use esker_keystore::{Keystore, UserQueues};
 use esker_primitives::{BlockId, Id, TxId};
@@ -33,7 +33,7 @@ use crate::status::Undecided;
 use crate::txs::Tx;
 use crate::verify::syntactic::Params;
 use crate::wallet::WalletQueue;
-use crate::{builder, log, rewind, service};
+use crate::{builder, log, rewind};
 
 /// Settings of one chain.
 #[derive(Clone, Debug)]
@@ -67,7 +67,6 @@ impl Default for XvmConfig {
 /// One chain of the asset VM. Any number of them may run over one store.
 #[derive(Debug)]
 pub struct Xvm {
-    me: Weak<Self>,
     context: ChainContext,
     params: Params,
     genesis: Genesis,
@@ -121,8 +120,7 @@ impl Xvm {
             create_asset_tx_fee: config.create_asset_tx_fee,
             fx_count: u32::try_from(FxKind::ALL.len()).unwrap_or(u32::MAX),
         };
-        let vm = Arc::new_cyclic(|me| Self {
-            me: Weak::clone(me),
+        let vm = Arc::new(Self {
             context,
             params,
             genesis,
@@ -448,10 +446,6 @@ impl ChainVm for Xvm {
 
     fn snapshot(&self) -> Option<&dyn ChainSnapshot> {
         Some(self)
-    }
-
-    fn routes(&self) -> Vec<Route> {
-        self.me.upgrade().map(service::routes).unwrap_or_default()
     }
 
     fn health(&self) -> Result<String, String> {

@@ -18,12 +18,6 @@ const LONGER: &[(&str, &str, usize, &str)] = &[
         "puts the parts of the engine together: to be split by stage",
     ),
     (
-        "crates/node/src/wiring.rs",
-        "start_unless_stopped",
-        248,
-        "starts the node: to be split by stage",
-    ),
-    (
         "crates/xvm/tests/it/vm/keys.rs",
         "arguments_are_checked_in_the_order_of_the_reference",
         173,
@@ -35,12 +29,6 @@ const LONGER: &[(&str, &str, usize, &str)] = &[
         "tests/e2e/tests/it/followers/snapshot.rs",
         "a_snapshot_that_is_altered_is_refused",
         122,
-        "the steps of one story",
-    ),
-    (
-        "tests/e2e/tests/it/validator_change_followers.rs",
-        "followers_check_each_change_and_refuse_false_ones",
-        112,
         "the steps of one story",
     ),
     (

@@ -16,13 +16,12 @@ use std::ops::ControlFlow;
 use async_trait::async_trait;
 use bytes::Bytes;
 use esker_primitives::{ChainId, Id};
-use esker_rpc::RpcError;
 use thiserror::Error;
 
 pub use exchange::{ExchangePool, ExchangePools, PoolNews};
 pub use resubmit::{ResubmitRound, ResubmitTask};
 pub use scripted::ScriptedForwarder;
-pub use service::{ForwardLimits, ForwardPermit, Forwarding, SendAnswer, Submission};
+pub use service::{ForwardLimits, ForwardPermit, Forwarding, SendAnswer, SourceAnswer, Submission};
 
 /// The method by which a transaction is submitted to a source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -154,20 +153,6 @@ impl ForwardError {
             | Self::Lost(_)
             | Self::DependenciesPending
             | Self::Busy(_) => false,
-        }
-    }
-}
-
-impl From<ForwardError> for RpcError {
-    fn from(error: ForwardError) -> Self {
-        match error {
-            ForwardError::Refused { code, message } => Self::with_code(code, message),
-            ForwardError::ReadOnly
-            | ForwardError::Unreachable(_)
-            | ForwardError::TimedOut(_)
-            | ForwardError::Lost(_)
-            | ForwardError::DependenciesPending
-            | ForwardError::Busy(_) => Self::new(error.to_string()),
         }
     }
 }

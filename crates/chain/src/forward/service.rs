@@ -7,7 +7,6 @@ use std::time::Duration;
 use esker_primitives::clock::Clock;
 use esker_primitives::sync::Mutex;
 use esker_primitives::{ChainId, Id};
-use esker_rpc::{ReplyWait, RpcError};
 use tokio::runtime::Handle;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 
@@ -356,21 +355,14 @@ impl SendAnswer {
             }
         }
     }
-
-    /// What a reply waits for, if anything.
-    pub fn into_reply_wait(self) -> Option<ReplyWait> {
-        match self {
-            Self::Now => None,
-            Self::Source(answer) => Some(ReplyWait::Verdict(Box::pin(async move {
-                answer.outcome().await.map_err(RpcError::from)
-            }))),
-            Self::Block(wait) => Some(ReplyWait::Delay(Box::pin(wait.over()))),
-        }
-    }
 }
 
 impl SourceAnswer {
-    async fn outcome(mut self) -> Outcome {
+    /// Waits for it.
+    ///
+    /// # Errors
+    /// The source does not have the transaction, and neither does the pool any more.
+    pub async fn outcome(mut self) -> Result<(), ForwardError> {
         let lost = || ForwardError::Unreachable("the call was lost".to_owned());
         let answered = self.0.wait_for(Option::is_some).await;
         let outcome = answered.ok().and_then(|outcome| outcome.clone());

@@ -12,7 +12,7 @@ use esker_chain::snapshot::{
 };
 use esker_chain::{
     AfterRewind, BlockError, BuildContext, Built, ChainContext, ChainError, ChainStats, ChainVm,
-    ExecutedBlock, FixedAliases, Rewinding, Route,
+    ExecutedBlock, FixedAliases, Rewinding,
 };
 use esker_primitives::clock::{Clock, ManualClock};
 use esker_primitives::codec::{Reader, Writer};
@@ -357,10 +357,6 @@ impl ChainVm for Toy {
 
     fn snapshot(&self) -> Option<&dyn ChainSnapshot> {
         Some(self)
-    }
-
-    fn routes(&self) -> Vec<Route> {
-        Vec::new()
     }
 
     fn health(&self) -> Result<String, String> {

@@ -6,6 +6,7 @@ use alloy_consensus::TypedTransaction;
 use esker_evm::chain::Submitted;
 use esker_evm::executor::impersonating_signature;
 use esker_rpc::{CallContext, ReplyAfter, RpcError};
+use esker_services::sending::reply_wait;
 
 use super::{DevelopmentNode, refused};
 use crate::wire::call::TransactionArgs;
@@ -57,7 +58,7 @@ pub(super) fn send_unsigned(
     let submit = |from, tx: TypedTransaction| {
         let tx = tx.into_envelope(impersonating_signature(&from));
         let Submitted { hash, answer } = node.chain.submit_impersonated(tx).map_err(refused)?;
-        Ok(ReplyAfter { reply: hash, wait: answer.into_reply_wait() })
+        Ok(ReplyAfter { reply: hash, wait: reply_wait(answer) })
     };
     let sent = node.transact.send_unsigned(args, context, submit)?.map(Hash);
     Ok(node.transact.or_failure(sent, context))

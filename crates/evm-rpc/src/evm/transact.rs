@@ -14,6 +14,7 @@ use esker_evm::view::ChainEvents;
 use esker_evm_state::types::Transaction;
 use esker_primitives::clock::Clock;
 use esker_rpc::{ReplyAfter, RpcError};
+use esker_services::sending::{forward_error, reply_wait};
 
 use super::failed_sends::FailedSends;
 use super::receipt_waits::ReceiptWaits;
@@ -46,11 +47,11 @@ impl TxSubmitter for Evm {
         let submitted = self.submit_and_forward(tx);
         let Submitted { hash, answer } =
             submitted.map_err(|error| RpcError::new(error.to_string()))?;
-        Ok(ReplyAfter { reply: hash, wait: answer.into_reply_wait() })
+        Ok(ReplyAfter { reply: hash, wait: reply_wait(answer) })
     }
 
     fn check_sending(&self) -> Result<(), RpcError> {
-        Ok(Self::check_sending(self)?)
+        Self::check_sending(self).map_err(forward_error)
     }
 
     fn refuse_value(

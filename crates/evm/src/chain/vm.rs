@@ -12,7 +12,7 @@ use esker_chain::tables::HistoryStart;
 use esker_chain::{
     AfterRewind, Backfill, BlockError, BlockFigures, BlockReport, BuildContext, Built,
     ChainContext, ChainError, ChainStats, ChainVm, DropLog, ExecutedBlock, GasFigures, PoolFigures,
-    Rewinding, Route,
+    Rewinding,
 };
 use esker_evm_state::blocks::{History, write_block};
 use esker_evm_state::logs::LogIndex;
@@ -70,7 +70,6 @@ pub struct Evm {
     accepted_txs: AtomicU64,
     accepted_gas: AtomicU64,
     events: broadcast::Sender<ChainEvent>,
-    routes: Mutex<Vec<Route>>,
     bad_blocks: Mutex<VecDeque<BadBlock>>,
     pub(super) blocks: BlockCache,
     prepared: PreparedBlocks,
@@ -123,7 +122,6 @@ impl Evm {
             accepted_txs: AtomicU64::new(0),
             accepted_gas: AtomicU64::new(0),
             events: broadcast::channel(EVENT_BACKLOG).0,
-            routes: Mutex::new_named("evm.routes", Vec::new()),
             bad_blocks: Mutex::new_named("evm.refused", VecDeque::new()),
             blocks: BlockCache::default(),
             prepared: PreparedBlocks::default(),
@@ -138,12 +136,6 @@ impl Evm {
         });
         evm.register_pool();
         Ok(evm)
-    }
-
-    /// Sets the chain's endpoints, which the services over it create. These own the chain: where nothing serves them they
-    /// must be removed, or the store stays open.
-    pub fn set_routes(&self, routes: Vec<Route>) {
-        *self.routes.lock() = routes;
     }
 
     /// Rules and chain ID, for executing code on this chain.
@@ -526,10 +518,6 @@ impl ChainVm for Evm {
 
     fn snapshot(&self) -> Option<&dyn ChainSnapshot> {
         Some(self)
-    }
-
-    fn routes(&self) -> Vec<Route> {
-        self.routes.lock().clone()
     }
 
     fn health(&self) -> Result<String, String> {

@@ -2,7 +2,6 @@
 
 use esker_chain::address::{DestinationError, ServiceAddressCause};
 use esker_chain::forward::ForwardError;
-use esker_chain::listing::ListingError;
 use esker_evm::rules::FeeRuleError;
 use esker_evm::view::ViewError;
 use esker_keystore::KeystoreError;
@@ -11,6 +10,8 @@ use esker_primitives::ids::{ChainId, IdError, TxId};
 use esker_primitives::{excerpt, go};
 use esker_rpc::wire::EncodingError;
 use esker_rpc::{RpcError, WorkRefused};
+use esker_services::listing::ListingError;
+use esker_services::sending::forward_error;
 use esker_storage::StorageError;
 
 use crate::chain::SubmitError;
@@ -131,7 +132,7 @@ impl From<ServiceError> for RpcError {
             tracing::error!(%error, "a method failed because of the store");
         }
         if let ServiceError::Forward(error) = error {
-            return error.into();
+            return forward_error(error);
         }
         Self::new(error.to_string())
     }

@@ -14,12 +14,13 @@ mod utxos;
 
 use std::sync::Arc;
 
-use esker_chain::{ChainContext, Route};
+use esker_chain::ChainContext;
 use esker_evm::oracle::{FeeOracle, OracleConfig};
 use esker_keystore::{Keystore, UserQueues};
 use esker_primitives::address;
 use esker_primitives::ids::ShortId;
-use esker_rpc::{MethodTable, NoArgs, RpcError, cost};
+use esker_rpc::{MethodTable, NoArgs, Route, RpcError, cost};
+use esker_services::sending::forward_error;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -127,7 +128,7 @@ const SENDING: [&str; 5] = ["export", "exportNative", "import", "importNative", 
 
 /// Whether the node takes transactions at all.
 fn check_sending(nat: &NatService) -> Result<(), RpcError> {
-    Ok(nat.context().check_sending()?)
+    nat.context().check_sending().map_err(forward_error)
 }
 
 /// A handler as the method table takes it.

@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use alloy_primitives::{Address, U256};
 use esker_chain::address::parse_destination;
-use esker_chain::listing::MAX_UTXO_PAGE;
 use esker_evm::rules::window::INITIAL_BASE_FEE;
 use esker_keystore::{Credentials, Password, User};
 use esker_primitives::codec::{Decode as _, MAX_SIZE};
@@ -13,6 +12,7 @@ use esker_primitives::ids::{AssetId, ChainId, Id, ShortId};
 use esker_primitives::keys::PrivateKey;
 use esker_rpc::wire::JsonU64;
 use esker_rpc::{ClientAddress, RpcError, off_thread};
+use esker_services::listing::MAX_UTXO_PAGE;
 use esker_shared_memory::PageStart;
 use esker_utxo::{Keychain, Utxo};
 use schemars::JsonSchema;

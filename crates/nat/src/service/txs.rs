@@ -3,6 +3,7 @@
 use esker_primitives::ids::TxId;
 use esker_rpc::ReplyAfter;
 use esker_rpc::wire::{Encoding, JsonU64};
+use esker_services::sending::reply_wait;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -68,7 +69,7 @@ pub(super) fn issue_tx(nat: &NatService, args: IssueArgs) -> Reply<ReplyAfter<Tx
     let bytes = args.encoding.decode(&args.tx).map_err(ServiceError::DecodeTx)?;
     let tx = AtomicTx::parse(&bytes).map_err(ServiceError::ParseTx)?;
     let Submitted { id: tx_id, answer } = nat.nat.submit_and_forward(&tx)?;
-    Ok(ReplyAfter { reply: TxIdReply { tx_id }, wait: answer.into_reply_wait() })
+    Ok(ReplyAfter { reply: TxIdReply { tx_id }, wait: reply_wait(answer) })
 }
 
 /// A transaction that was accepted, waits, or was dropped not long ago.

@@ -3,9 +3,9 @@
 use std::collections::BTreeSet;
 
 use esker_chain::address::parse_any_chain;
-use esker_chain::listing::{MAX_UTXO_PAGE, PageTexts, UtxoIndex, check_number, source_chain};
 use esker_primitives::ids::{ChainId, Id, ShortId};
 use esker_rpc::wire::{CappedLimit, Encoding, JsonU64};
+use esker_services::listing::{MAX_UTXO_PAGE, PageTexts, UtxoIndex, check_number, source_chain};
 use esker_shared_memory::{PageEnd, PageStart, visit_page};
 use esker_storage::StorageResult;
 use schemars::JsonSchema;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use alloy_primitives::U256;
-use esker_chain::{ChainMachine, Dialect};
+use esker_chain::ChainMachine;
 use esker_evm::rules::{Phase, UNSCHEDULED};
 use esker_keystore::{HashLimits, Keystore};
 use esker_nat::service::NatService;
@@ -11,7 +11,7 @@ use esker_nat::txs::AtomicTx;
 use esker_primitives::clock::ManualClock;
 use esker_primitives::keys::PrivateKey;
 use esker_primitives::{Id, address, hexfmt};
-use esker_rpc::{CallError, ClientAddress, Service};
+use esker_rpc::{CallError, ClientAddress, Dialect, Service};
 use esker_storage::Store;
 use esker_utxo::OutputOwners;
 use proptest::prelude::*;

@@ -52,6 +52,8 @@ const P_CHAIN: &str = "P";
 pub struct RunningChain {
     /// The chain.
     pub vm: Arc<dyn ChainVm>,
+    /// The paths of its endpoints after the chain's name: empty, or for example `/wallet`.
+    pub suffixes: Vec<&'static str>,
     /// The subnet that validates it.
     pub subnet_id: SubnetId,
     /// Whether it is bootstrapped.

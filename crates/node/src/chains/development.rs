@@ -4,12 +4,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use esker_chain::{Dialect, Route};
 use esker_evm::chain::Evm;
 use esker_evm::control::{ControlError, Snapshots};
 use esker_primitives::clock::Clock as _;
 use esker_rpc::wire::JsonU64;
-use esker_rpc::{MethodTable, NoArgs, RpcError};
+use esker_rpc::{Dialect, MethodTable, NoArgs, Route, RpcError};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -52,7 +51,7 @@ struct MineArgs {
     /// How many blocks.
     #[serde(default = "one")]
     blocks: JsonU64,
-    /// By how much each is later than it would be, s.
+    /// By how much the first is later than it would be, and each further one than the one before, s.
     #[serde(default)]
     interval: JsonU64,
 }

@@ -1,9 +1,8 @@
 //! HTTP endpoints of a chain's routes.
 
 use crate::discovery::chain_endpoint;
-use esker_chain::{Dialect, Route};
 use esker_http::Endpoint;
-use esker_rpc::MethodInfo;
+use esker_rpc::{Dialect, MethodInfo, Route};
 
 /// Namespaces whose methods for trusted callers are those that take a user's password.
 const WITH_USERS: [&str; 3] = ["xvm", "wallet", "nat"];

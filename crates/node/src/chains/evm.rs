@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use alloy_primitives::{B256, U256};
 use esker_chain::forward::TxKind;
-use esker_chain::{ChainContext, ChainError, Route};
+use esker_chain::{ChainContext, ChainError};
 use esker_evm::accounts::{AccountManager, AccountManagers, KeyRing, NoAccounts};
 use esker_evm::chain::{BuildMode, Evm, EvmConfig, GenesisSource, PRUNED_WINDOW};
 use esker_evm::control::{ControlExtension, Controls, ImpersonatedAccounts, Snapshots};
@@ -33,8 +33,8 @@ use esker_nat::service::NatService;
 use esker_nat::{AtomicExtension, Nat};
 use esker_primitives::network::{MAIN_ID, TEST_ID};
 use esker_primitives::{Clock, Randomness};
-use esker_rpc::Service;
 use esker_rpc::positional::{Limits, Server};
+use esker_rpc::{Route, Service};
 
 use super::NodeParts;
 use super::import::Importer;
@@ -90,7 +90,7 @@ pub(super) fn build(
     config: &Config,
     (parts, randomness): (NodeParts<'_>, &Randomness),
     is_known: bool,
-) -> Result<Nat, ChainError> {
+) -> Result<(Nat, Vec<Route>), ChainError> {
     let settings = config.chain(&spec.id);
     let inputs = Inputs { spec, parameters, config, settings, parts, randomness };
     let opened = inputs.open(context, is_known)?;
@@ -112,8 +112,7 @@ pub(super) fn build(
     if settings.admin_api_enabled {
         routes.push(inputs.admin(&apis, is_archive));
     }
-    evm.set_routes(routes);
-    Ok(nat)
+    Ok((nat, routes))
 }
 
 impl Inputs<'_> {

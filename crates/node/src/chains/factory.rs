@@ -15,6 +15,7 @@ use esker_nat::Nat;
 use esker_nat::txs::{ExtDataForm, decode_ext_data};
 use esker_primitives::Randomness;
 use esker_primitives::network::{MAIN_ID, TEST_ID};
+use esker_rpc::Route;
 use esker_xvm::block::Block;
 use esker_xvm::genesis::{Genesis, primary};
 use esker_xvm::{Xvm, XvmConfig};
@@ -49,14 +50,6 @@ impl Chain {
         match self {
             Self::Xvm(_) => None,
             Self::Evm(nat) => nat.evm().controls(),
-        }
-    }
-
-    /// Removes the endpoints, where nothing serves them: those of an EVM chain own it, and with it the open store.
-    pub(crate) fn remove_routes(&self) {
-        match self {
-            Self::Xvm(_) => {}
-            Self::Evm(nat) => nat.evm().set_routes(Vec::new()),
         }
     }
 
@@ -149,14 +142,14 @@ pub struct NodeParts<'a> {
     pub metrics: &'a Metrics,
 }
 
-/// Builds the chain of a specification. `is_known`: its stored rows were made with the same parameters.
+/// Builds the chain of a specification, and the endpoints of the services over it. `is_known`: its stored rows were made with the same parameters.
 pub fn build(
     spec: &ChainSpec,
     context: ChainContext,
     config: &Config,
     (parts, randomness): (NodeParts<'_>, &Randomness),
     is_known: bool,
-) -> Result<Chain, ChainError> {
+) -> Result<(Chain, Vec<Route>), ChainError> {
     match &spec.parameters {
         ChainParameters::Xvm(fees) => {
             let xvm = xvm(spec, fees, context, config, parts.keystore)?;
@@ -167,11 +160,12 @@ pub fn build(
             if let Some(pools) = parts.exchange {
                 pools.register(spec.id, TxKind::Asset, xvm.exchange_pool());
             }
-            Ok(Chain::Xvm(xvm))
+            let routes = esker_xvm::service::routes(Arc::clone(&xvm));
+            Ok((Chain::Xvm(xvm), routes))
         }
         ChainParameters::Evm(parameters) => {
             evm::build((spec, parameters), context, config, (parts, randomness), is_known)
-                .map(Chain::Evm)
+                .map(|(nat, routes)| (Chain::Evm(nat), routes))
         }
     }
 }

@@ -1,16 +1,18 @@
 //! The chains of the network over a store, and the machine that commits their blocks.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use esker_chain::tables::{CHAINS, POSITION};
 use esker_chain::{
     AdjustableClock, Aliases, BlockWaits, ChainContext, ChainVm, MAX_BLOCK_WAITS, Machine,
-    MachineConfig,
+    MachineConfig, Undo, UndoLimits,
 };
 use esker_evm::control::Snapshots;
 use esker_keystore::Keystore;
 use esker_platform::Platform;
 use esker_primitives::{AssetId, ChainId, Clock};
+use esker_rpc::Route;
 use esker_storage::{Scope, Store, meta};
 use tokio::sync::{Notify, Semaphore};
 
@@ -19,11 +21,14 @@ use super::parameters::{self, UnrecordedParameters};
 use super::{StartError, beginning, first_start};
 use crate::aliases::AliasTable;
 use crate::chains::{Chain, Development, NodeParts, factory};
-use crate::config::Config;
+use crate::config::{Config, Mode};
 use crate::diagnostics::Diagnostics;
 use crate::environment::Environment;
 use crate::metrics::Metrics;
 use crate::networks::{ChainSpec, P_ALIASES, P_CHAIN_ID};
+
+/// The endpoints of the services over each chain.
+pub type ChainRoutes = BTreeMap<ChainId, Vec<Route>>;
 
 /// The chains and their machine, before anything runs.
 #[derive(Debug)]
@@ -78,7 +83,7 @@ impl PreparedChains {
     }
 }
 
-/// Opens the chains. New chains start from their genesis.
+/// Opens the chains. New chains start from their genesis. The endpoints own their chains, and with them the open store.
 ///
 /// Blocks the calling thread on the store.
 pub(super) fn open(
@@ -88,7 +93,7 @@ pub(super) fn open(
     parts: NodeParts<'_>,
     environment: &Environment,
     machine: MachineConfig,
-) -> Result<OpenChains, StartError> {
+) -> Result<(OpenChains, ChainRoutes), StartError> {
     let vms = prepared.vms();
     let PreparedChains { built, unrecorded, development } = prepared;
     let node_clock = Arc::clone(&environment.clock);
@@ -103,7 +108,7 @@ pub(super) fn open(
             shared.clock.advance_to(last.timestamp_ms);
         }
     }
-    let BuiltChains { aliases, chains, observed_p, work } = built;
+    let BuiltChains { aliases, chains, routes, observed_p, work } = built;
     first_start::write_exports(&config.network, &vms, store)?;
     let genesis = parameters::genesis_bundle(&config.network);
     let mut machine_config = MachineConfig { genesis, ..machine };
@@ -118,7 +123,19 @@ pub(super) fn open(
         }
     }
     unrecorded.record(store)?;
-    Ok(OpenChains { aliases, chains, observed_p, machine, clock: node_clock, development })
+    let opened =
+        OpenChains { aliases, chains, observed_p, machine, clock: node_clock, development };
+    Ok((opened, routes))
+}
+
+/// Settings of the machine.
+pub(super) fn machine_config(config: &Config) -> MachineConfig {
+    let undo = match config.settings.rewind_depth {
+        _ if config.mode == Mode::Dev && config.decides_alone() => Snapshots::UNDO,
+        0 => Undo::Off,
+        bundles => Undo::Keep(UndoLimits::bundles(bundles)),
+    };
+    MachineConfig { undo, decides_alone: config.decides_alone(), ..MachineConfig::default() }
 }
 
 /// The clock of the chains of a development network.
@@ -131,6 +148,7 @@ fn clock(config: &Config, environment: &Environment) -> Option<AdjustableClock> 
 struct BuiltChains {
     aliases: Arc<AliasTable>,
     chains: Vec<(ChainSpec, Chain)>,
+    routes: ChainRoutes,
     observed_p: Option<Arc<Platform>>,
     /// Notified of new work.
     work: Arc<Notify>,
@@ -160,8 +178,9 @@ fn build(
         unrecorded,
         wait_places,
     };
-    let (chains, observed_p) = (builder.build()?, builder.observed_p()?);
-    Ok(BuiltChains { aliases, chains, observed_p, work })
+    let (chains, routes) = builder.build()?;
+    let observed_p = builder.observed_p()?;
+    Ok(BuiltChains { aliases, chains, routes, observed_p, work })
 }
 
 /// The store, its chains, and P if it is an observed chain.
@@ -188,7 +207,6 @@ pub fn open_unchecked(
         metrics: &Metrics::new(),
     };
     let built = build(config, &store, parts, environment, &unrecorded)?;
-    remove_routes(&built.chains);
     Ok((store, built.chains, built.observed_p))
 }
 
@@ -215,14 +233,9 @@ pub fn open_offline(
         metrics: &Metrics::new(),
     };
     let prepared = prepare(config, &store, parts, &environment)?;
-    let chains = open(config, &store, prepared, parts, &environment, machine)?;
-    remove_routes(&chains.chains);
+    // Nothing serves the endpoints, which would keep the store open.
+    let (chains, _routes) = open(config, &store, prepared, parts, &environment, machine)?;
     Ok((store, chains))
-}
-
-/// Lets a command close the store: nothing serves the endpoints, which own their chains.
-fn remove_routes(chains: &[(ChainSpec, Chain)]) {
-    chains.iter().for_each(|(_, chain)| chain.remove_routes());
 }
 
 /// Aliases of all chains of the network, run or not: addresses and `/ext/info` contain them.
@@ -250,15 +263,16 @@ struct Builder<'a> {
 
 impl Builder<'_> {
     /// The chains of the network that this version runs.
-    fn build(&self) -> Result<Vec<(ChainSpec, Chain)>, StartError> {
+    fn build(&self) -> Result<(Vec<(ChainSpec, Chain)>, ChainRoutes), StartError> {
         let network = &self.config.network;
         let mut chains = Vec::with_capacity(network.chains.len());
+        let mut endpoints = ChainRoutes::new();
         for spec in &network.chains {
             let coin = network.coin_of(spec);
             let aliases = network.coin_aliases(spec, &self.config.settings.native_aliases.0);
             let context = self.context(spec.id, (coin, aliases), network.peers_of(spec))?;
             let is_known = !self.unrecorded.contains(spec);
-            let chain = factory::build(
+            let (chain, routes) = factory::build(
                 spec,
                 context,
                 self.config,
@@ -266,8 +280,9 @@ impl Builder<'_> {
                 is_known,
             )?;
             chains.push((spec.clone(), chain));
+            endpoints.insert(spec.id, routes);
         }
-        Ok(chains)
+        Ok((chains, endpoints))
     }
 
     /// The P-Chain, if the configuration or the store has it as an observed chain.

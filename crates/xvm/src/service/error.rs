@@ -2,11 +2,12 @@
 
 use esker_chain::address::ServiceAddressError;
 use esker_chain::forward::ForwardError;
-use esker_chain::listing::ListingError;
 use esker_primitives::codec::CodecError;
 use esker_primitives::{BlockId, Id, excerpt, go};
 use esker_rpc::wire::EncodingError;
 use esker_rpc::{RpcError, WorkRefused};
+use esker_services::listing::ListingError;
+use esker_services::sending::forward_error;
 use esker_storage::StorageError;
 
 use super::genesis::BuildGenesisError;
@@ -105,7 +106,7 @@ impl From<ServiceError> for RpcError {
             tracing::error!(%cause, "a method failed because of the store");
         }
         if let ServiceError::Forward(error) = error {
-            return error.into();
+            return forward_error(error);
         }
         Self::new(error.to_string())
     }

@@ -22,10 +22,10 @@ pub mod wallet;
 
 use std::sync::Arc;
 
-use esker_chain::Route;
 use esker_chain::address::{ServiceAddressError, parse_service_address};
 use esker_primitives::{AssetId, ShortId, address};
-use esker_rpc::{MethodTable, RpcError, cost};
+use esker_rpc::{MethodTable, Route, RpcError, cost};
+use esker_services::sending::forward_error;
 
 use crate::vm::Xvm;
 pub(crate) use error::ServiceError;
@@ -83,7 +83,7 @@ pub fn methods() -> MethodTable<Xvm> {
 
 /// Whether the node takes transactions at all.
 fn check_sending(vm: &Xvm) -> Result<(), RpcError> {
-    Ok(vm.context().check_sending()?)
+    vm.context().check_sending().map_err(forward_error)
 }
 
 /// A handler as the method table takes it.

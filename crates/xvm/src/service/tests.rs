@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use esker_chain::{ChainContext, ChainVm, Dialect, FixedAliases};
+use esker_chain::{ChainContext, ChainVm, FixedAliases};
 use esker_go_json::Document;
 use esker_primitives::clock::ManualClock;
 use esker_primitives::{ChainId, ShortId};
-use esker_rpc::{CallContext, CallError, Lookup, Params, Service};
+use esker_rpc::{CallContext, CallError, Dialect, Lookup, Params, Service};
 use esker_storage::{KvStore, MemoryStore, Scope, Store, WriteSet};
 use proptest::prelude::*;
 use serde_json::{Value, json};

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use esker_primitives::TxId;
 use esker_rpc::RpcError;
 use esker_rpc::wire::Encoding;
+use esker_services::sending::forward_error;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -105,7 +106,7 @@ pub(super) async fn by_size(
         issue(&vm, &bytes)
     };
     let Issued { id, answer } = if inline { work()? } else { off_thread(work).await? };
-    answer.wait().await?;
+    answer.wait().await.map_err(forward_error)?;
     Ok(TxIdReply { tx_id: id })
 }
 

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use esker_chain::listing::{PageTexts, UtxoIndex, check_number, source_chain};
 use esker_primitives::{ChainId, Id, ShortId};
 use esker_rpc::wire::{CappedLimit, Encoding, JsonU64};
+use esker_services::listing::{PageTexts, UtxoIndex, check_number, source_chain};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

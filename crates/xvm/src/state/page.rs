@@ -5,8 +5,8 @@
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
-pub use esker_chain::listing::MAX_UTXO_PAGE;
 use esker_primitives::{AssetId, Id, ShortId};
+pub use esker_services::listing::MAX_UTXO_PAGE;
 pub use esker_shared_memory::{PageEnd, PageStart};
 use esker_storage::{StorageError, StorageResult};
 

@@ -5,14 +5,14 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use esker_chain::{
-    BlockError, BuildContext, ChainContext, ChainMachine, ChainVm, Dialect, FixedAliases, Machine,
+    BlockError, BuildContext, ChainContext, ChainMachine, ChainVm, FixedAliases, Machine,
     MachineConfig,
 };
 use esker_primitives::clock::ManualClock;
 use esker_primitives::codec::{Decode, Encode, Reader};
 use esker_primitives::network::LOCAL_ID;
 use esker_primitives::{ChainId, Id};
-use esker_rpc::{Caller, Service, object};
+use esker_rpc::{Caller, Dialect, Service, object};
 use esker_shared_memory::Requests;
 use esker_storage::{KvStore, MemoryStore, PendingWrites, Scope, Store};
 use esker_utxo::{CredentialSlot, Output, TransferableOutput, Utxo, UtxoId};
@@ -95,7 +95,8 @@ impl Local {
     }
 
     fn service(&self) -> Service {
-        let route = self.vm.routes().into_iter().find(|route| route.suffix.is_empty()).unwrap();
+        let mut routes = esker_xvm::service::routes(Arc::clone(&self.vm)).into_iter();
+        let route = routes.find(|route| route.suffix.is_empty()).unwrap();
         let Dialect::Object(service) = route.dialect else { panic!("another dialect") };
         service
     }

@@ -5,11 +5,11 @@ use std::ops::Bound;
 
 use esker_chain::Aliases;
 use esker_chain::address::parse_service_address;
-use esker_chain::listing::{MAX_UTXO_PAGE, PageTexts, UtxoIndex, check_number, source_chain};
 use esker_primitives::codec::Encode as _;
 use esker_primitives::{AssetId, ChainId, Id, ShortId, TxId, address, go};
 use esker_rpc::RpcError;
 use esker_rpc::wire::{CappedLimit, Encoding, JsonU64};
+use esker_services::listing::{MAX_UTXO_PAGE, PageTexts, UtxoIndex, check_number, source_chain};
 use esker_shared_memory::{PageEnd, PageStart, visit_page};
 use esker_utxo::Utxo;
 use schemars::JsonSchema;

@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use esker_chain::{
-    ChainMachine, ChainVm, Engine, EngineError, EngineStatus, Role, Shutdown, ShutdownTrigger,
+    ChainMachine, Engine, EngineError, EngineStatus, Role, Shutdown, ShutdownTrigger,
 };
 use esker_http::{HttpConfig, HttpState, Readiness, Routes, serve};
 use esker_node::aliases::AliasTable;
@@ -152,6 +152,7 @@ impl Node {
             aliases,
             chains: vec![RunningChain {
                 vm: vm.clone(),
+                suffixes: vec!["", "/wallet"],
                 subnet_id: SubnetId::ZERO,
                 ready: ready.clone(),
                 index: Some(vm.clone()),
@@ -178,7 +179,7 @@ impl Node {
             }),
         };
         let routes = Arc::new(Routes::new(metrics.clone()));
-        let endpoints = endpoints("X", vm.routes(), true);
+        let endpoints = endpoints("X", toy::routes(), true);
         routes.chain(&x, &["X", "avm"], endpoints, &ready).unwrap();
         let health = api::install(deps, &routes).unwrap();
         let (address, trigger) = serve_routes(&routes, &identity, &metrics).await;

@@ -6,13 +6,13 @@ use bytes::Bytes;
 use esker_chain::commitment::StateTable;
 use esker_chain::{
     AfterRewind, Aliases, BlockError, BuildContext, Built, ChainContext, ChainError, ChainStats,
-    ChainVm, ExecutedBlock, PoolFigures, Rewinding, Route,
+    ChainVm, ExecutedBlock, PoolFigures, Rewinding,
 };
 use esker_node::api::{Container, IndexSource};
 use esker_primitives::clock::Clock;
 use esker_primitives::sync::Mutex;
 use esker_primitives::{AssetId, BlockId, ChainId, Id};
-use esker_rpc::{MethodTable, NoArgs, RpcError};
+use esker_rpc::{MethodTable, NoArgs, Route, RpcError};
 use esker_storage::{KvRead, PendingWrites, Scope, Store, WriteSet};
 use tokio::sync::Notify;
 
@@ -66,6 +66,15 @@ impl ToyVm {
         self.state.lock().containers.push(Container { id, bytes, accepted_ms });
         id
     }
+}
+
+/// The chain's endpoints.
+pub(crate) fn routes() -> Vec<Route> {
+    let service = MethodTable::new("xvm")
+        .alias("avm")
+        .on("getHeight", |_: &(), _: NoArgs| Ok::<_, RpcError>(7))
+        .bind(Arc::new(()));
+    ["", "/wallet"].map(|suffix| Route::object(suffix, service.clone())).to_vec()
 }
 
 impl IndexSource for ToyVm {
@@ -132,14 +141,6 @@ impl ChainVm for ToyVm {
 
     fn block_at(&self, _: &dyn KvRead, _: u64) -> Result<Option<Bytes>, ChainError> {
         Ok(None)
-    }
-
-    fn routes(&self) -> Vec<Route> {
-        let service = MethodTable::new("xvm")
-            .alias("avm")
-            .on("getHeight", |_: &(), _: NoArgs| Ok::<_, RpcError>(7))
-            .bind(Arc::new(()));
-        ["", "/wallet"].map(|suffix| Route::object(suffix, service.clone())).to_vec()
     }
 
     fn health(&self) -> Result<String, String> {

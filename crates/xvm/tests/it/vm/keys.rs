@@ -2,13 +2,12 @@
 
 use std::sync::Arc;
 
-use esker_chain::{ChainVm, Dialect};
 use esker_go_json::Document;
 use esker_keystore::{HashLimits, Keystore};
 use esker_primitives::address::format;
 use esker_primitives::clock::ManualClock;
 use esker_primitives::{AssetId, Randomness, TxId, hexfmt};
-use esker_rpc::{CallContext, ClientAddress, Lookup, Params, Service};
+use esker_rpc::{CallContext, ClientAddress, Dialect, Lookup, Params, Service};
 use esker_storage::{MemoryStore, Store};
 use esker_utxo::Output;
 use esker_xvm::txs::UnsignedTx;
@@ -65,11 +64,12 @@ pub(super) async fn world_over(setup: Setup) -> (World, Api, Arc<Keystore>) {
     (world, api, keystore)
 }
 
-pub(super) fn api(vm: &Xvm) -> Api {
-    let mut routes = vm.routes().into_iter().map(|route| match route.dialect {
-        Dialect::Object(service) => service,
-        Dialect::Positional(_) => panic!("{} is no endpoint of the X-Chain", route.suffix),
-    });
+pub(super) fn api(vm: &Arc<Xvm>) -> Api {
+    let mut routes =
+        esker_xvm::service::routes(Arc::clone(vm)).into_iter().map(|route| match route.dialect {
+            Dialect::Object(service) => service,
+            Dialect::Positional(_) => panic!("{} is no endpoint of the X-Chain", route.suffix),
+        });
     Api { xvm: routes.next().unwrap(), wallet: routes.next().unwrap() }
 }
 

@@ -1,6 +1,7 @@
 //! Shared code of the chains' getUTXOs: limits on addresses, the source chain, page positions, and the texts of a
 //! page.
 
+use esker_chain::Aliases;
 use esker_primitives::ids::IdError;
 use esker_primitives::{ChainId, Id, ShortId, excerpt, go};
 use esker_rpc::RpcError;
@@ -8,8 +9,6 @@ use esker_rpc::wire::{Encoding, EncodingError};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
-
-use crate::context::Aliases;
 
 /// Most addresses of one call, duplicates included.
 pub const MAX_ADDRESSES: usize = 1024;
@@ -115,6 +114,9 @@ pub fn check_number(given: usize) -> Result<(), ListingError> {
 }
 
 /// The exporting chain, by alias or ID.
+///
+/// # Errors
+/// There is no such chain.
 pub fn source_chain(aliases: &dyn Aliases, text: &str) -> Result<ChainId, ListingError> {
     aliases.lookup(text).ok_or_else(|| ListingError::SourceChain(text.to_owned()))
 }

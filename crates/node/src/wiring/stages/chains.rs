@@ -1,0 +1,118 @@
+//! The second stage: the chains, and the machine that commits all of them in one write.
+
+use std::sync::Arc;
+
+use esker_chain::forward::Forwarding;
+use esker_chain::{ChainMachine as _, Machine, Maintenance};
+use esker_follow::PreferredSource;
+use esker_keystore::Keystore;
+use esker_platform::Platform;
+
+use super::StoreStage;
+use crate::aliases::AliasTable;
+use crate::block_log::BlockLogTask;
+use crate::chains::{Chain, Development, NodeParts};
+use crate::diagnostics::Diagnostics;
+use crate::journal;
+use crate::networks::ChainSpec;
+use crate::wiring::chains::{self, ChainRoutes, OpenChains, machine_config};
+use crate::wiring::error::StartError;
+use crate::wiring::{engine, keystore, snapshot};
+
+/// Chains whose next blocks nobody decides yet.
+pub(in crate::wiring) struct ChainStage {
+    pub(super) block_log: BlockLogTask,
+    pub(super) maintenance: Vec<Maintenance>,
+    pub(super) routes: ChainRoutes,
+    pub(super) chains: Vec<(ChainSpec, Chain)>,
+    pub(super) observed_p: Option<Arc<Platform>>,
+    pub(super) machine: Arc<Machine>,
+    pub(super) development: Option<Development>,
+    pub(super) aliases: Arc<AliasTable>,
+    /// The first bundle with a history, 0 unless the node joined from a snapshot.
+    pub(super) first_bundle: u64,
+    pub(super) keystore: Arc<Keystore>,
+    pub(super) diagnostics: Diagnostics,
+    /// How a follower passes transactions on.
+    pub(super) forwarding: Option<Arc<Forwarding>>,
+    pub(super) preferred: PreferredSource,
+    pub(super) base: StoreStage,
+}
+
+impl ChainStage {
+    /// Opens the chains, of a snapshot where the node is to join from one.
+    pub(in crate::wiring) async fn open(mut base: StoreStage) -> Result<Self, StartError> {
+        let StoreStage {
+            config,
+            store,
+            folder,
+            environment,
+            metrics,
+            validator,
+            early,
+            logs,
+            stop_start,
+            ..
+        } = &mut base;
+        let keystore = keystore::open(config, store, environment);
+        metrics.watch_hasher("users", keystore.hasher());
+        let diagnostics = Diagnostics::new(config, folder.path(), logs.clone());
+        let preferred = PreferredSource::default();
+        let forwarding = engine::forwarding(config, &environment.clock, &preferred);
+        let parts = NodeParts {
+            keystore: &keystore,
+            data_folder: Some(folder.path()),
+            diagnostics: &diagnostics,
+            machine: &Arc::default(),
+            script_slots: &Arc::default(),
+            forwarding: forwarding.as_ref(),
+            exchange: validator.as_ref().map(|validator| &validator.pools),
+            development: None,
+            metrics,
+        };
+        let prepared = chains::prepare(config, store, parts, environment)?;
+        if snapshot::is_wanted(config, store)? {
+            let (of_store, stop) = ((&prepared, &*store), stop_start.clone());
+            snapshot::join(config, of_store, environment, early, stop).await?;
+        }
+        let machine = machine_config(config);
+        let (opened, routes) = chains::open(config, store, prepared, parts, environment, machine)?;
+        let OpenChains { aliases, chains, observed_p, machine, clock: _, development } = opened;
+        let first_bundle = machine.history_start()?;
+        if first_bundle > 0 {
+            tracing::info!(
+                bundle = first_bundle,
+                "this node joined from a snapshot: its history begins there"
+            );
+        }
+        let threads = chains.iter().map(|(_, chain)| chain.start_maintenance());
+        let maintenance = threads.collect::<Result<_, _>>().map_err(StartError::Thread)?;
+        if let Some(path) = folder.persistent_path() {
+            let vms: Vec<_> = chains.iter().map(|(_, chain)| chain.vm()).collect();
+            journal::restore(path, &vms);
+        }
+        let (events, clock) = (machine.subscribe(), environment.clock.clone());
+        let block_log = BlockLogTask::spawn(events, machine.chains(), clock);
+        Ok(Self {
+            block_log,
+            maintenance,
+            routes,
+            chains,
+            observed_p,
+            machine,
+            development,
+            aliases,
+            first_bundle,
+            keystore,
+            diagnostics,
+            forwarding,
+            preferred,
+            base,
+        })
+    }
+
+    /// The chain with this ID.
+    pub(super) fn chain(&self, id: esker_primitives::ChainId) -> Option<&Chain> {
+        self.chains.iter().find(|(spec, _)| spec.id == id).map(|(_, chain)| chain)
+    }
+}

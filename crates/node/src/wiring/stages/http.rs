@@ -1,0 +1,122 @@
+//! The HTTP servers and the other tasks of a node that answers.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use esker_chain::forward::ResubmitTask;
+use esker_chain::{Shutdown, ShutdownTrigger};
+use esker_http::{HttpConfig, HttpState, Routes, serve};
+use esker_primitives::NodeId;
+use esker_rpc::work::FailedCalls;
+use tokio::net::TcpListener;
+use tokio::task::JoinHandle;
+
+use super::{ChainStage, OrderStage, StoreStage};
+use crate::api::Health;
+use crate::backup::Backups;
+use crate::wiring::listen::{self, EvmPort};
+use crate::wiring::running::RunningNode;
+
+/// The tasks of a node that answers.
+pub(super) struct Served {
+    tasks: Vec<JoinHandle<()>>,
+    http_addr: SocketAddr,
+    evm_addr: Option<SocketAddr>,
+    evm_in_use: Option<String>,
+    node_id: NodeId,
+    failed_calls: FailedCalls,
+    ready_after: Duration,
+}
+
+impl Served {
+    /// Starts the tasks, which end with `stopped`.
+    pub(super) fn start(
+        chains: &mut ChainStage,
+        (listener, evm): ((TcpListener, SocketAddr), EvmPort),
+        routes: &Arc<Routes>,
+        (health, stopped): (Arc<Health>, Shutdown),
+    ) -> Self {
+        let StoreStage { config, folder, identity, metrics, tls, begun, .. } = &chains.base;
+        let (node_id, (listener, http_addr)) = (identity.node_id(), listener);
+        let http = HttpConfig { spool: config.reply_spool(folder.path()), ..config.http() };
+        let state = HttpState::new(http, Arc::clone(routes), &node_id, metrics.clone());
+        let failed_calls = state.failed_calls().clone();
+        let mut tasks = Vec::new();
+        let mut start = |listener, state| {
+            let stop = wait_for_shutdown(stopped.clone());
+            tasks.push(tokio::spawn(serve(vec![listener], tls.clone(), state, stop)));
+        };
+        let (evm, evm_in_use) = match evm {
+            EvmPort::Off => (None, None),
+            EvmPort::Bound(evm) => (Some(*evm), None),
+            EvmPort::InUse(address) => (None, Some(address)),
+        };
+        let evm_addr = evm.map(|evm| {
+            start(evm.listener, Arc::new(state.with_routes(Arc::new(evm.routes))));
+            tracing::info!(address = %evm.addr, "the C-Chain's JSON-RPC at /");
+            evm.addr
+        });
+        start(listener, Arc::new(state));
+        if let Some(tls) = tls {
+            tasks.push(tokio::spawn(listen::follow_certificate(tls.clone(), stopped.clone())));
+        }
+        let forwarding = chains.forwarding.take();
+        if let Some(forwarding) = forwarding.filter(|forwarding| !forwarding.is_read_only()) {
+            tasks.push(tokio::spawn(ResubmitTask::new(forwarding).run(stopped.clone())));
+        }
+        tasks.push(tokio::spawn(health.run(stopped)));
+        let ready_after = begun.elapsed();
+        tracing::info!(
+            http = %http_addr,
+            network = config.network.name,
+            node_id = %node_id,
+            ms = u64::try_from(ready_after.as_millis()).unwrap_or(u64::MAX),
+            "ready"
+        );
+        Self { tasks, http_addr, evm_addr, evm_in_use, node_id, failed_calls, ready_after }
+    }
+}
+
+impl OrderStage {
+    /// The node that all stages have made.
+    pub(super) fn running(
+        self,
+        served: Served,
+        routes: Arc<Routes>,
+        (stop, backups): (ShutdownTrigger, Arc<Backups>),
+    ) -> RunningNode {
+        let Self { engine_thread, chains, .. } = self;
+        let ChainStage { block_log, maintenance, chains, machine, development, base, .. } = chains;
+        RunningNode {
+            http_addr: served.http_addr,
+            evm_addr: served.evm_addr,
+            evm_in_use: served.evm_in_use,
+            tls: base.tls,
+            node_id: served.node_id,
+            ready_after: served.ready_after,
+            logs: base.logs,
+            log_files: base.log_files,
+            routes,
+            failed_calls: served.failed_calls,
+            clock: base.environment.clock,
+            chains: chains.into_iter().map(|(_, chain)| chain).collect(),
+            machine,
+            development,
+            stop,
+            tasks: served.tasks,
+            engine: engine_thread,
+            block_log,
+            maintenance,
+            backups,
+            store: base.store,
+            folder: base.folder,
+            config: base.config,
+        }
+    }
+}
+
+/// Resolves when the node stops.
+async fn wait_for_shutdown(mut stop: Shutdown) {
+    stop.wait().await;
+}

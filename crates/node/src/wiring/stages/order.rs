@@ -1,0 +1,134 @@
+//! The third stage: the engine, which orders blocks on a separate thread, and the first blocks of a development network.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use esker_chain::Engine;
+use esker_engine_bft::BftEngine;
+use esker_evm_rpc::{DevelopmentNode, StateFileError};
+use esker_follow::Follower;
+
+use super::ChainStage;
+use crate::chains::{Chain, Development};
+use crate::config::Mode;
+use crate::wiring::avalanchego::FollowedNode;
+use crate::wiring::chains::machine_config;
+use crate::wiring::engine::{self, ChosenEngine, EngineThread};
+use crate::wiring::error::StartError;
+use crate::wiring::{first_start, fixture};
+
+/// Chains whose blocks are decided.
+pub(in crate::wiring) struct OrderStage {
+    pub(super) engine_thread: EngineThread,
+    pub(super) engine: Arc<dyn Engine>,
+    pub(super) follower: Option<Arc<Follower>>,
+    pub(super) validator: Option<Arc<BftEngine>>,
+    pub(super) chains: ChainStage,
+}
+
+impl OrderStage {
+    /// Starts the engine. A new development network has its accounts, fixture and state when this returns.
+    pub(in crate::wiring) async fn begin(mut chains: ChainStage) -> Result<Self, StartError> {
+        let applying = chains.fixture_to_apply();
+        let ChosenEngine { engine, follower, validator } = chains.choose_engine()?;
+        let engine_thread = EngineThread::spawn(Arc::clone(&engine), chains.machine.clone())?;
+        let mut stage = Self { engine_thread, engine, follower, validator, chains };
+        stage.begin_development(applying).await?;
+        Ok(stage)
+    }
+
+    /// Prepares a development network, and loads its snapshots.
+    async fn begin_development(
+        &mut self,
+        applying: Option<fixture::Applying>,
+    ) -> Result<(), StartError> {
+        let config = &self.chains.base.config;
+        let (mode, decides_alone) = (config.mode, config.decides_alone());
+        let has_accounts = config.network.dev_accounts.is_some();
+        let has_prepared = match has_accounts && self.follower.is_none() {
+            true => self.prepare(applying).await?,
+            false => false,
+        };
+        let shared = self.chains.development.as_ref().filter(|_| decides_alone);
+        if let Some(Development { snapshots, .. }) = shared {
+            snapshots.load().await.map_err(StartError::Snapshots)?;
+            if mode == Mode::Dev {
+                let marked = snapshots.mark_beginning(has_prepared).await;
+                marked.map_err(StartError::Snapshots)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Funds the accounts, applies the fixture and loads the state, unless the engine fails meanwhile. Whether there was
+    /// anything to do: blocks of transactions that waited over a restart do not count.
+    async fn prepare(&mut self, applying: Option<fixture::Applying>) -> Result<bool, StartError> {
+        let Self { chains, engine_thread, .. } = self;
+        tokio::select! {
+            prepared = chains.prepare(applying) => prepared,
+            () = engine_thread.ended() => {
+                engine_thread.stop().await?;
+                Err(StartError::Funding("the engine stopped".to_owned()))
+            }
+        }
+    }
+}
+
+impl ChainStage {
+    /// The fixture of a development network, whose transactions are signed from now on.
+    fn fixture_to_apply(&mut self) -> Option<fixture::Applying> {
+        let (fixture, shared) = self.base.fixture.take().zip(self.development.as_ref())?;
+        let clock = shared.clock.clone();
+        Some(fixture::Applying::begin(fixture, &self.base.config.network, clock))
+    }
+
+    fn choose_engine(&mut self) -> Result<ChosenEngine, StartError> {
+        let base = &mut self.base;
+        let validator = base.validator.take();
+        let followed = self.observed_p.clone().filter(|_| base.config.observes_p);
+        let followed = followed.map(|p| FollowedNode {
+            network: base.config.network.clone(),
+            chains: self.chains.clone(),
+            p,
+            store: base.store.clone(),
+        });
+        let chain_clock = self.development.as_ref().map(|shared| shared.clock.clone());
+        let outside = (&base.environment, chain_clock, &base.store);
+        let sources = (followed, self.preferred.clone());
+        engine::choose(&base.config, validator, &self.machine, outside, sources)
+    }
+
+    async fn prepare(&self, applying: Option<fixture::Applying>) -> Result<bool, StartError> {
+        let config = &self.base.config;
+        let network = &config.network;
+        let (x, c) = (self.chain(network.x_chain().id), self.chain(network.c_chain().id));
+        let (Some(Chain::Xvm(xvm)), Some(Chain::Evm(nat))) = (x, c) else { return Ok(false) };
+        let mut has_prepared = first_start::fund_dev_accounts(network, xvm, &self.machine).await?;
+        if let Some(applying) = applying {
+            let machine = (&self.machine, machine_config(config).undo);
+            applying.finish((xvm, nat), machine, network).await?;
+            has_prepared = true;
+        }
+        let node = self.development.as_ref().and_then(Development::node);
+        if let Some(((path, may_be_missing), node)) = config.state_to_load().zip(node) {
+            has_prepared |= load_state(&node, path, may_be_missing).await?;
+        }
+        Ok(has_prepared)
+    }
+}
+
+/// Brings the C-Chain to the state of a file. Whether that took blocks.
+async fn load_state(
+    node: &Arc<DevelopmentNode>,
+    path: &Path,
+    may_be_missing: bool,
+) -> Result<bool, StartError> {
+    match node.load_file(path).await {
+        Err(StateFileError::Io { error, .. })
+            if may_be_missing && error.kind() == std::io::ErrorKind::NotFound =>
+        {
+            Ok(false)
+        }
+        loaded => loaded.map_err(|error| StartError::State { doing: "load", error }),
+    }
+}

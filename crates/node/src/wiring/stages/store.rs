@@ -1,0 +1,104 @@
+//! The first stage: the log, the folder with its store, and what the node begins with.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use esker_chain::Shutdown;
+use esker_engine_bft::BftConfig;
+use esker_http::Tls;
+use esker_storage::Store;
+
+use crate::config::Config;
+use crate::environment::Environment;
+use crate::fixture::Fixture;
+use crate::identity::Identity;
+use crate::logging::{self, LogLevels, OpenLogFiles};
+use crate::metrics::Metrics;
+use crate::validator_changes::StoreChangeLog;
+use crate::wiring::data::DataFolder;
+use crate::wiring::early::EarlyServer;
+use crate::wiring::error::StartError;
+use crate::wiring::{beginning, first_start, fixture, listen, running};
+
+/// An open store, locked by this process and bound to this network.
+pub(in crate::wiring) struct StoreStage {
+    pub(super) begun: Instant,
+    /// Ends a start that takes long.
+    pub(super) stop_start: Shutdown,
+    pub(super) logs: LogLevels,
+    pub(super) log_files: OpenLogFiles,
+    pub(super) tls: Option<Tls>,
+    pub(super) metrics: Arc<Metrics>,
+    /// Until the engine takes it; `None`: this node is no validator.
+    pub(super) validator: Option<BftConfig>,
+    pub(super) identity: Arc<Identity>,
+    pub(super) early: EarlyServer,
+    pub(super) environment: Environment,
+    /// What a new development network is to hold.
+    pub(super) fixture: Option<Arc<Fixture>>,
+    pub(super) config: Config,
+    pub(super) store: Store,
+    /// Last: a temporary folder is removed when all else is gone.
+    pub(super) folder: DataFolder,
+}
+
+impl StoreStage {
+    /// Opens the store, and completes the configuration with what the store or the sources of a follower say.
+    pub(in crate::wiring) async fn open(
+        config: Config,
+        environment: Environment,
+        mut stop_start: Shutdown,
+    ) -> Result<Self, StartError> {
+        let begun = Instant::now();
+        let (logs, log_files) = logging::install(&config.log());
+        for warning in &config.warnings {
+            tracing::warn!("{warning}");
+        }
+        let tls = listen::tls(&config)?;
+        let metrics = Arc::new(Metrics::of_build(environment.commit));
+        metrics.watch_log(logs.clone());
+        let folder = DataFolder::of(&config)?;
+        let mut validator = config.validator(folder.path())?;
+        if let Some(validator) = &validator {
+            listen::check_validator(validator.listen)?;
+        }
+        let store = folder.open_store(&config, &metrics)?;
+        if let Some(validator) = &mut validator {
+            validator.changes = Arc::new(StoreChangeLog::new(store.clone()));
+        }
+        let identity = Arc::new(folder.identity(&environment.randomness)?);
+        let of_node = (identity.node_id(), tls.clone(), &environment.clock, &metrics);
+        let mut early = EarlyServer::new(&config, of_node, (&store, folder.path()));
+        let beginning =
+            beginning::of_node(config, &store, &environment, &mut early, &mut stop_start);
+        let config = Box::pin(beginning).await?;
+        let environment = first_start::with_clock(environment, &config, &store)?;
+        let fixture = fixture::wanted(&config, &store)?;
+        logging::check_files(&config.log())
+            .map_err(|(path, error)| StartError::Logs { path, error })?;
+        running::check_dump_file(&config)?;
+        tracing::info!(
+            version = env!("CARGO_PKG_VERSION"),
+            commit = Some(environment.commit).filter(|commit| !commit.is_empty()),
+            network = config.network.name,
+            process = std::process::id(),
+            "starting"
+        );
+        Ok(Self {
+            begun,
+            stop_start,
+            logs,
+            log_files,
+            tls,
+            metrics,
+            validator,
+            identity,
+            early,
+            environment,
+            fixture,
+            config,
+            store,
+            folder,
+        })
+    }
+}
