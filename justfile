@@ -11,6 +11,10 @@ dev *args:
 test *args:
     cargo xtask test {{args}}
 
+# Runs chosen tests many times on a busy machine: `just flaky 20 crash:: disk::`.
+flaky *args:
+    cargo xtask flaky {{args}}
+
 # What must hold before a change is taken.
 ci: && spelling licences
     .ci/run

@@ -5,6 +5,7 @@ use std::process::ExitCode;
 const USAGE: &str = "\
 cargo xtask test [ARGS]      every test: gets node and npm where they are missing, installs the client libraries of
                              JavaScript and Python, then `cargo test --workspace ARGS`
+cargo xtask flaky TIMES FILTER...  runs the tests with these names that often on a busy machine, and counts failures
 cargo xtask tidy             rules of the repository that no compiler checks
 cargo xtask docs             writes anew what documents hold of the code: settings, metrics, methods, answers
 cargo xtask goldens FOLDER   compares tests/golden with a folder of newer recordings; --update copies them
@@ -17,6 +18,7 @@ fn main() -> ExitCode {
     let rest = args.get(1..).unwrap_or_default();
     let done = match args.first().map(String::as_str) {
         Some("test") => xtask::test::run(rest),
+        Some("flaky") => xtask::test::run_flaky(rest),
         Some("tidy") => xtask::tidy::run(),
         Some("docs") => xtask::docs::run(),
         Some("goldens") => xtask::goldens::run(rest),

@@ -4,6 +4,7 @@
 //! machine is for the programs of the crates. Programs whose tests bound times come last and alone.
 
 mod clients;
+mod flaky;
 mod programs;
 mod report;
 mod schedule;
@@ -14,6 +15,7 @@ use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
 
+pub use self::flaky::run as run_flaky;
 use self::programs::Environment;
 use self::report::Summary;
 

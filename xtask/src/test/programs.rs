@@ -34,6 +34,17 @@ pub(super) struct Program {
     pub(super) folder: PathBuf,
 }
 
+impl Program {
+    /// As cargo starts it. The variable lets a stable compiler's test programs say how long each test took.
+    pub(super) fn command(&self, environment: &Environment) -> Command {
+        let mut command = Command::new(&self.file);
+        command.args(["-Zunstable-options", "--report-time"]).env("RUSTC_BOOTSTRAP", "1");
+        command.current_dir(&self.folder).env("CARGO_MANIFEST_DIR", &self.folder);
+        environment.set(&mut command);
+        command
+    }
+}
+
 /// The cargo that runs this program, in the workspace's root.
 pub(super) fn cargo() -> Command {
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));

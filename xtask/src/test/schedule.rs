@@ -82,17 +82,6 @@ impl Groups {
     }
 }
 
-impl Program {
-    /// As cargo starts it. The variable lets a stable compiler's test programs say how long each test took.
-    fn command(&self, environment: &Environment) -> Command {
-        let mut command = Command::new(&self.file);
-        command.args(["-Zunstable-options", "--report-time"]).env("RUSTC_BOOTSTRAP", "1");
-        command.current_dir(&self.folder).env("CARGO_MANIFEST_DIR", &self.folder);
-        environment.set(&mut command);
-        command
-    }
-}
-
 /// The same command below `nice`, where that exists.
 fn with_priority(nice: &str, command: &Command) -> Command {
     let mut low =
