@@ -49,7 +49,8 @@ impl DevClient {
         self.on_x("reset", json!({})).map(drop)
     }
 
-    /// Makes blocks on the C-Chain, also empty ones, each `interval_s` seconds later than it would be.
+    /// Makes blocks on the C-Chain, also empty ones: the first `interval_s` seconds later than it would be,
+    /// each further one `interval_s` seconds later than the one before.
     pub fn mine(&mut self, blocks: u64, interval_s: u64) -> Result<(), CallError> {
         let params = json!({ "blocks": blocks.to_string(), "interval": interval_s.to_string() });
         self.on_x("mine", params).map(drop)

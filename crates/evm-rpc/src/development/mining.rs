@@ -72,7 +72,7 @@ pub(super) async fn evm_mine(
     Ok("0x0")
 }
 
-/// Makes blocks, each so many seconds later than it would be.
+/// Makes blocks, the first one so many seconds later than it would be, each further one so many later than the one before.
 pub(super) async fn mine(
     node: Arc<DevelopmentNode>,
     (blocks, interval): (Option<Number>, Option<Number>),
