@@ -198,7 +198,7 @@ pub(super) const EXCEPTIONS: &[Exception] = &[
         &["crates/testing/src/dev.rs", "crates/testing/src/snapshot.rs"],
     ),
     (
-        "the chain hands out the routes of its service, which reads the chain",
+        "what builds, issues, takes back and shows blocks uses the chain that has it",
         &[
             "crates/xvm/src/builder.rs",
             "crates/xvm/src/events/block.rs",
