@@ -9,10 +9,10 @@ use esker_evm_state::state::StateError;
 use esker_primitives::NanoNative;
 use esker_primitives::ids::AssetId;
 use esker_storage::KvRead;
+use esker_transactions::money::Wei;
+use esker_transactions::nat::{AccountNonce, UnsignedAtomicTx};
 
-use crate::money::Wei;
-use crate::pool::{AccountNonce, AtomicPool};
-use crate::txs::UnsignedAtomicTx;
+use crate::pool::AtomicPool;
 use crate::wallet::AccountFunds;
 
 /// One state of the chain, and the pools as they are when an account is looked up.

@@ -10,10 +10,10 @@ use esker_primitives::ids::{ChainId, Id};
 use esker_shared_memory::Requests;
 use esker_storage::StorageError;
 use esker_storage::audit::{AuditError, Finding, compare_rows};
+use esker_transactions::nat::{AtomicTx, ExtDataForm, UnsignedAtomicTx, decode_ext_data};
 
 use crate::tables::{AcceptedTx, DROPPED, TXS};
 use crate::transfer::add_requests;
-use crate::txs::{AtomicTx, ExtDataForm, UnsignedAtomicTx, decode_ext_data};
 
 /// Goes along with the blocks.
 #[derive(Debug)]

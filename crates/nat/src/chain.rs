@@ -11,14 +11,14 @@ use esker_evm::rules::{FeeRuleError, MAX_ATOMIC_GAS, PhaseRules};
 use esker_evm_state::state::StateError;
 use esker_primitives::ids::TxId;
 use esker_storage::{KvRead, StorageError, StorageResult};
+use esker_transactions::nat::{AccountNonce, AtomicTx};
 
 use crate::accounts::PendingAccounts;
 use crate::extension::{AtomicExtension, MAX_BUILT_BYTES};
 use crate::forward::Submitted;
-use crate::pool::{AccountNonce, AtomicPool, JoinError, PoolError, PoolStatus};
+use crate::pool::{AtomicPool, JoinError, PoolError, PoolStatus};
 use crate::tables::AcceptedTx;
 use crate::transfer::{TransferError, transfer};
-use crate::txs::AtomicTx;
 use crate::verify::VerifyError;
 use crate::verify::semantic::{CheckError, VerifyContext};
 

@@ -21,6 +21,9 @@ use esker_evm_state::state::StateError;
 use esker_primitives::ids::{ChainId, Id};
 use esker_shared_memory::{ELEMENTS_TAG, Requests, SharedMemoryError};
 use esker_storage::{KvRead, PendingWrites, WriteSet};
+use esker_transactions::nat::{
+    AtomicTx, ExtDataForm, UnsignedAtomicTx, decode_ext_data, encode_ext_data,
+};
 use serde_json::value::{RawValue, to_raw_value};
 
 use crate::audit::AtomicAudit;
@@ -30,7 +33,6 @@ use crate::pool::AtomicPool;
 use crate::restore::restore_tx;
 use crate::tables::AcceptedTx;
 use crate::transfer::{add_requests, transfer};
-use crate::txs::{AtomicTx, ExtDataForm, UnsignedAtomicTx, decode_ext_data, encode_ext_data};
 use crate::verify::VerifyError;
 use crate::verify::semantic::CheckError;
 

@@ -9,12 +9,12 @@ use esker_chain::forward::{
 };
 use esker_evm::chain::Evm;
 use esker_primitives::ids::{Id, TxId};
+use esker_transactions::nat::{AccountNonce, AtomicTx};
 
 use crate::chain::Nat;
 use crate::extension::AtomicExtension;
-use crate::pool::{AccountNonce, PoolStatus};
+use crate::pool::PoolStatus;
 use crate::tables::AcceptedTx;
-use crate::txs::AtomicTx;
 
 /// A transaction that waits for a block.
 #[derive(Debug)]

@@ -1,12 +1,10 @@
 //! Moving assets between the C-Chain and the other chains: atomic transactions, which EVM blocks carry beside
 //! their own (docs/protocol/atomic-transactions.md, "Atomic transactions").
 //!
-//! - [`txs`]: imports and exports, their bytes, IDs and gas; how a block carries them.
-//! - [`money`]: the two units of the native asset, which are converted nowhere else.
 //! - [`verify`], [`transfer`]: whether one is valid, and what it changes.
 //! - [`pool`]: those that wait for a block, and those given up lately.
 //! - [`tables`]: accepted ones by ID.
-//! - [`wallet`]: building them from keys; [`service`]: the `nat` namespace; [`json`]: how they are shown.
+//! - [`wallet`]: building them from keys; [`service`]: the `nat` namespace; [`json`]: how a node shows them.
 //! - [`AtomicExtension`]: all that as the extension of the chain's blocks.
 //! - [`Nat`]: the chain and its extension as services see them: [`Nat::submit`], [`Nat::verify`], [`Nat::find`],
 //!   [`Nat::status`], [`Nat::next_base_fee`]; names, clock and store (balances, shared memory) through [`Nat::context`] and
@@ -14,7 +12,7 @@
 //!
 //! Nothing here runs EVM code, and `evm` knows nothing of UTXOs: the two meet in `evm`'s port for extensions.
 //!
-//! Start with [`txs::AtomicTx`], then [`AtomicExtension`].
+//! Start with [`AtomicTx`](esker_transactions::nat::AtomicTx), then [`AtomicExtension`].
 
 #![warn(
     clippy::wildcard_enum_match_arm,
@@ -23,12 +21,10 @@
 )]
 
 pub mod json;
-pub mod money;
 pub mod pool;
 pub mod service;
 pub mod tables;
 pub mod transfer;
-pub mod txs;
 pub mod verify;
 pub mod wallet;
 

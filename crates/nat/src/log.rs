@@ -2,8 +2,7 @@
 
 use esker_chain::{ChainContext, Transfer, TransferKind};
 use esker_primitives::ids::AssetId;
-
-use crate::txs::{AtomicTx, UnsignedAtomicTx};
+use esker_transactions::nat::{AtomicTx, UnsignedAtomicTx};
 
 /// Logs what an accepted transaction moved, on both chains.
 pub(crate) fn accepted(tx: &AtomicTx, height: u64, context: &ChainContext) {

@@ -1,10 +1,10 @@
 //! Taking in again what waited when the node stopped.
 
 use esker_chain::ChainContext;
+use esker_transactions::nat::AtomicTx;
 
 use crate::pool::{AtomicPool, DropKind};
 use crate::tables::AcceptedTx;
-use crate::txs::AtomicTx;
 
 /// Takes a transaction in; true if it waits again. As with one whose block was abandoned, the builder verifies it
 /// when it comes to it, and gives it up with the reason where it is not valid any more.

@@ -4,8 +4,7 @@
 use esker_chain::DropTables;
 use esker_primitives::ids::TxId;
 use esker_storage::{KvRead, KvWrite, Scope, StorageError, StorageResult, Table, ValueCodec};
-
-use crate::txs::AtomicTx;
+use esker_transactions::nat::AtomicTx;
 
 /// Accepted atomic transactions by ID.
 pub const TXS: Table<TxId, AcceptedTx> = Table::new(0x60, "atomic transaction");

@@ -9,9 +9,9 @@ use esker_primitives::NanoNative;
 use esker_primitives::codec::Encode;
 use esker_primitives::ids::{AssetId, ChainId};
 use esker_shared_memory::{Element, Requests};
+use esker_transactions::money::Wei;
+use esker_transactions::nat::{AtomicTx, EvmInput, EvmOutput, UnsignedAtomicTx, UnsignedExport};
 
-use crate::money::Wei;
-use crate::txs::{AtomicTx, EvmInput, EvmOutput, UnsignedAtomicTx, UnsignedExport};
 use crate::verify::VerifyError;
 
 /// A rule is broken, or state can't be read.

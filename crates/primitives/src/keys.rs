@@ -154,6 +154,12 @@ impl PublicKey {
         &self.0
     }
 
+    /// The number 4, then both coordinates.
+    pub fn to_uncompressed(&self) -> [u8; 65] {
+        let point = secp256k1::PublicKey::from_slice(&self.0);
+        point.expect("a public key is a point").serialize_uncompressed()
+    }
+
     /// `ripemd160(sha256(key))`.
     pub fn address(&self) -> ShortId {
         address_of(&self.0)

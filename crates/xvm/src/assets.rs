@@ -3,10 +3,10 @@
 use std::collections::HashMap;
 
 use esker_primitives::AssetId;
+use esker_transactions::xvm::Tx;
 
 use crate::execute::asset_record;
 use crate::genesis::Genesis;
-use crate::txs::Tx;
 use crate::verify::semantic::FxBits;
 
 /// What a chain's genesis says of its assets, kept in memory.

@@ -13,9 +13,9 @@ use esker_chain::tables::HistoryStart;
 use esker_primitives::{AssetId, Id};
 use esker_storage::audit::{AuditError, Finding, compare_rows, shown};
 use esker_storage::{KvRead, KvWrite, PendingWrites, Scope, StorageError, WriteSet};
+use esker_transactions::xvm::{Block, Operation, Tx, UnsignedTx};
 use esker_utxo::{FxOperation, Utxo};
 
-use crate::block::Block;
 use crate::execute::{
     add_holdings, add_utxo, asset_record, exported_element, remove_utxo, write_block,
 };
@@ -26,7 +26,6 @@ use crate::state::tables::{
     ACCEPTED_AT, ADDRESS_TXS, ADDRESS_UTXOS, ASSETS, BLOCK_HEIGHTS, BLOCKS, GENESIS, INDEXED,
     REJECTED, TIP, TXS, visit_utxos,
 };
-use crate::txs::{Operation, Tx, UnsignedTx};
 use crate::verify::semantic::EXEMPT;
 use crate::vm::Xvm;
 

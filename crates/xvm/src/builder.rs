@@ -5,12 +5,11 @@ use std::collections::HashSet;
 use esker_chain::{BlockError, BuildContext, Built, ChainError, ExecutedBlock};
 use esker_primitives::TxId;
 use esker_storage::KvRead;
+use esker_transactions::xvm::{Block, Tx};
 
-use crate::block::Block;
 use crate::execute::{ApplyError, BlockExecution, BlockPayload};
 use crate::mempool::Pooled;
 use crate::state::ChainState;
-use crate::txs::Tx;
 use crate::verify::syntactic;
 use crate::vm::Xvm;
 

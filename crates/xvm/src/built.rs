@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use esker_chain::forward::Submission;
 use esker_primitives::TxId;
 use esker_storage::{KvRead, PendingWrites, StorageResult};
+use esker_transactions::xvm::{Tx, UnsignedTx};
 
 use crate::execute::{add_utxo, asset_record};
 use crate::forward::Issued;
@@ -12,7 +13,6 @@ use crate::issue::IssueError;
 use crate::mempool::{Added, JoinError, MempoolError, Pooled};
 use crate::state::tables::ASSETS;
 use crate::state::{ChainState, View};
-use crate::txs::{Tx, UnsignedTx};
 use crate::verify::{VerifyError, syntactic};
 use crate::vm::Xvm;
 

@@ -12,15 +12,14 @@ use esker_primitives::codec::{Encode, VERSION_LEN};
 use esker_primitives::{AssetId, ChainId, Id, ShortId, TxId};
 use esker_shared_memory::{Element, Requests, SharedMemoryError};
 use esker_storage::{KvRead, KvWrite, PendingWrites, Scope, StorageError, StorageResult};
+use esker_transactions::xvm::{Block, CreateAssetTx, Tx, UnsignedTx};
 use esker_utxo::Utxo;
 
-use crate::block::Block;
 use crate::state::tables::{
     ADDRESS_UTXOS, ASSETS, AssetRecord, BLOCK_HEIGHTS, BLOCKS, TIP, TXS, Tip, TxRecord, UTXOS,
     utxo_key,
 };
 use crate::state::{ChainState, index_row};
-use crate::txs::{CreateAssetTx, Tx, UnsignedTx};
 use crate::verify::VerifyError;
 use crate::verify::semantic::{
     AssetCache, CheckError, Consumed, FxBits, Semantic, VerifyContext, fx_bit,

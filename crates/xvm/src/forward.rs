@@ -8,9 +8,9 @@ use esker_chain::forward::{
     ExchangePool, ForwardError, ForwardPool, ForwardedTx, SendAnswer, TxKind,
 };
 use esker_primitives::{Id, TxId};
+use esker_transactions::xvm::Tx;
 
 use crate::figures::RejectKind;
-use crate::txs::Tx;
 use crate::vm::Xvm;
 
 /// Bytes of waiting transactions that are looked at together.

@@ -12,14 +12,13 @@ use esker_chain::{ChainContext, ChainError, ExecutedBlock, Rewinding};
 use esker_primitives::sync::Mutex;
 use esker_primitives::{AssetId, ShortId, TxId};
 use esker_storage::{KvRead, KvWrite, PendingWrites, Scope, StorageResult, WriteSet};
+use esker_transactions::xvm::{Block, Tx};
 use esker_utxo::Utxo;
 use lru::LruCache;
 
-use crate::block::Block;
 use crate::execute::{BlockPayload, add_holdings};
 use crate::state::ChainState;
 use crate::state::tables::{ADDRESS_TXS, INDEXED};
-use crate::txs::Tx;
 
 /// Rows of one step of the backfill: a few milliseconds of work.
 const STEP_ROWS: usize = 512;

@@ -7,13 +7,13 @@ use esker_chain::forward::{ForwardError, ForwardPermit, SendAnswer, Submission, 
 use esker_primitives::TxId;
 use esker_primitives::codec::CodecError;
 use esker_storage::{KvRead, StorageError};
+use esker_transactions::xvm::Tx;
 use thiserror::Error;
 
 use crate::figures::RejectKind;
 use crate::forward::Issued;
 use crate::mempool::{Added, JoinError, MempoolError, Pooled, RefusalValidity};
 use crate::state::ChainState;
-use crate::txs::Tx;
 use crate::verify::semantic::{AssetCache, CheckError, Semantic, may_pass_on_same_tip};
 use crate::verify::{VerifyError, syntactic};
 use crate::vm::Xvm;

@@ -5,11 +5,11 @@ use std::collections::HashSet;
 use bytes::Bytes;
 use esker_chain::ChainVm as _;
 use esker_primitives::TxId;
+use esker_transactions::xvm::Tx;
 
 use crate::built::BuiltError;
 use crate::figures::RejectKind;
 use crate::issue::IssueError;
-use crate::txs::Tx;
 use crate::vm::Xvm;
 
 /// What an entry begins with: a transaction follows that was verified, or one of the wallet's queue.

@@ -1,9 +1,8 @@
 //! The asset VM: a chain of UTXO transactions over any number of assets, the X-Chain among others.
 //!
-//! Consensus data ([`txs`], [`block`], [`genesis`]) is immutable and carries what is derived from it; its rules
-//! that need no state are plain functions ([`verify::syntactic`]), those that do read it through
-//! [`state::ChainState`] ([`verify::semantic`]); its rendering ([`json`]) knows of the outside no more than an
-//! address format.
+//! Consensus data ([`esker_transactions::xvm`], [`genesis`]) is immutable and carries what is derived from it. Its
+//! rules that need no state are plain functions ([`verify::syntactic`]); those that do read it through
+//! [`state::ChainState`] ([`verify::semantic`]).
 //!
 //! [`Xvm`] is one chain: [`Xvm::issue`] takes transactions in, the machine builds, verifies and accepts blocks of
 //! them through [`esker_chain::ChainVm`], and [`Xvm::view`] is what services read. Everything that a block changes
@@ -12,7 +11,7 @@
 //!
 //! Where the node signs for users of its keystore, [`spend`] builds the transactions.
 //!
-//! Start with [`txs::Tx`] for the data, [`state::tables`] for what is stored, `vm.rs` for the chain.
+//! Start with [`Tx`](esker_transactions::xvm::Tx) for the data, [`state::tables`] for what is stored, `vm.rs` for the chain.
 
 #![warn(
     clippy::wildcard_enum_match_arm,
@@ -20,13 +19,10 @@
     clippy::arithmetic_side_effects
 )]
 
-pub mod block;
 pub mod genesis;
-pub mod json;
 pub mod service;
 pub mod spend;
 pub mod state;
-pub mod txs;
 pub mod verify;
 
 mod assets;

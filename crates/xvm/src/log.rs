@@ -1,8 +1,7 @@
 //! Log lines about accepted transactions.
 
 use esker_chain::{ChainContext, Transfer, TransferKind};
-
-use crate::txs::{Tx, UnsignedTx};
+use esker_transactions::xvm::{Tx, UnsignedTx};
 
 /// Logs what an accepted import or export moved, on both chains.
 pub(crate) fn accepted(tx: &Tx, height: u64, context: &ChainContext) {

@@ -6,9 +6,9 @@ use esker_chain::snapshot::{
 use esker_primitives::codec::{Decode as _, Encode as _};
 use esker_primitives::{AssetId, BlockId};
 use esker_storage::{KeyCodec as _, KvRead, Scope, ValueCodec as _, WriteSet};
+use esker_transactions::xvm::Block;
 use esker_utxo::Utxo;
 
-use crate::block::Block;
 use crate::execute::{list_utxo, write_block};
 use crate::state::tables::{
     ASSETS, AssetRecord, BLOCK_HEIGHTS, BLOCKS, GENESIS, INDEXED, TXS, UTXOS, utxo_key,

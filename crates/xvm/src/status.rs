@@ -7,9 +7,9 @@ use std::sync::Arc;
 use esker_chain::ExecutedBlock;
 use esker_primitives::sync::Mutex;
 use esker_primitives::{BlockId, TxId};
+use esker_transactions::xvm::Tx;
 
 use crate::execute::BlockPayload;
-use crate::txs::Tx;
 
 /// The status of a transaction.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -15,10 +15,10 @@ use esker_chain::{
 use esker_keystore::{Keystore, UserQueues};
 use esker_primitives::{BlockId, Id, TxId};
 use esker_storage::{KvRead, PendingWrites, Scope, StorageError, StorageResult, WriteSet};
+use esker_transactions::xvm::{Block, Tx};
 use esker_utxo::{FxKind, Utxo};
 
 use crate::assets::GenesisAssets;
-use crate::block::Block;
 use crate::events::{BlockEvent, EventHub};
 use crate::execute::{BlockPayload, Rules, add_utxo, asset_record, write_block};
 use crate::figures::{PoolCounters, RejectKind};
@@ -30,7 +30,6 @@ use crate::state::tables::{
 };
 use crate::state::{ChainState, View, tables};
 use crate::status::Undecided;
-use crate::txs::Tx;
 use crate::verify::syntactic::Params;
 use crate::wallet::WalletQueue;
 use crate::{builder, log, rewind};

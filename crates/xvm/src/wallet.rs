@@ -7,10 +7,9 @@ use std::collections::{HashSet, VecDeque};
 
 use esker_primitives::TxId;
 use esker_primitives::sync::Mutex;
+use esker_transactions::xvm::Tx;
 use esker_utxo::UtxoId;
 use thiserror::Error;
-
-use crate::txs::Tx;
 
 /// Most transactions that may wait.
 pub const MAX_WALLET_TXS: usize = 4096;

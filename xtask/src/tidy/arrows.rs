@@ -15,7 +15,8 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("esker-go-json", &["esker-primitives"]),
     ("esker-rpc", &["esker-go-json"]),
     ("esker-http", &["esker-rpc"]),
-    ("esker-utxo", &["esker-storage"]),
+    ("esker-utxo", &["esker-primitives"]),
+    ("esker-transactions", &["esker-utxo"]),
     ("esker-shared-memory", &["esker-storage"]),
     ("esker-chain", &["esker-storage", "esker-set-hash"]),
     ("esker-services", &["esker-chain", "esker-rpc"]),
@@ -25,13 +26,22 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("esker-follow", &["esker-chain", "esker-outbound"]),
     ("esker-avalanchego", &["esker-utxo", "esker-outbound"]),
     ("esker-platform", &["esker-chain", "esker-utxo", "esker-shared-memory"]),
-    ("esker-xvm", &["esker-services", "esker-utxo", "esker-shared-memory", "esker-keystore"]),
+    (
+        "esker-xvm",
+        &["esker-services", "esker-transactions", "esker-shared-memory", "esker-keystore"],
+    ),
     ("esker-evm-state", &["esker-storage"]),
     ("esker-evm", &["esker-chain", "esker-evm-state", "esker-rpc"]),
     ("esker-keystore", &["esker-storage", "esker-rpc"]),
     (
         "esker-nat",
-        &["esker-evm", "esker-services", "esker-utxo", "esker-shared-memory", "esker-keystore"],
+        &[
+            "esker-evm",
+            "esker-services",
+            "esker-transactions",
+            "esker-shared-memory",
+            "esker-keystore",
+        ],
     ),
     ("esker-key-directory", &["esker-evm", "esker-keystore"]),
     ("esker-evm-rpc", &["esker-evm", "esker-services"]),
@@ -54,7 +64,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "esker-js-tracer",
         ],
     ),
-    ("esker-client", &["esker-xvm", "esker-nat"]),
+    ("esker-client", &["esker-transactions"]),
     ("esker-testing", &["esker-client"]),
     ("esker-commands", &["esker-node", "esker-client"]),
     ("esker", &["esker-commands", "esker-profiling"]),
@@ -72,11 +82,14 @@ const IN_TESTS: &[(&str, &str)] = &[
     // Both chains under one machine.
     ("esker-nat", "esker-engine"),
     ("esker-nat", "esker-xvm"),
+    // Wallets against the rules of the chain.
+    ("esker-client", "esker-xvm"),
     // Both chains under validators, in virtual time.
     ("esker-engine-bft", "esker-evm"),
     ("esker-engine-bft", "esker-evm-state"),
     ("esker-engine-bft", "esker-nat"),
     ("esker-engine-bft", "esker-shared-memory"),
+    ("esker-engine-bft", "esker-transactions"),
     ("esker-engine-bft", "esker-utxo"),
     ("esker-engine-bft", "esker-xvm"),
 ];

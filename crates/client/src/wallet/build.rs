@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 
 use esker_primitives::keys::PrivateKey;
 use esker_primitives::{AssetId, ChainId, ShortId};
+use esker_transactions::xvm::{
+    BaseTx, CreateAssetTx, ExportTx, ImportTx, InitialState, Operation, OperationTx, Tx, UnsignedTx,
+};
 use esker_utxo::{
     FxKind, FxOperation, Keychain, NftMintOperation, NftTransferOperation, NftTransferOutput,
     Output, OutputOwners, PropertyMintOperation, SecpMintOperation, SigningOwners, TransferOutput,
     TransferableInput, TransferableOutput, Utxo, UtxoId,
-};
-use esker_xvm::txs::{
-    BaseTx, CreateAssetTx, ExportTx, ImportTx, InitialState, Operation, OperationTx, Tx, UnsignedTx,
 };
 
 use super::coins::{Chosen, Coins, Signed, transfer_input};

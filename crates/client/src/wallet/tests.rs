@@ -2,8 +2,8 @@
 
 use esker_primitives::keys::PrivateKey;
 use esker_primitives::{AssetId, ChainId, Id, ShortId};
+use esker_transactions::xvm::{InitialState, Tx, UnsignedTx};
 use esker_utxo::{Output, OutputOwners, TransferOutput, Utxo, UtxoId};
-use esker_xvm::txs::{InitialState, Tx, UnsignedTx};
 use esker_xvm::verify::syntactic::{self, Params};
 
 use super::{ChainParams, MAX_FEE, Wallet, WalletError};

@@ -4,9 +4,8 @@ use std::net::SocketAddr;
 
 use esker_primitives::codec::Decode;
 use esker_primitives::{AssetId, BlockId, Id, ShortId, TxId, hexfmt};
+use esker_transactions::xvm::{Block, Tx};
 use esker_utxo::Utxo;
-use esker_xvm::block::Block;
-use esker_xvm::txs::Tx;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 

@@ -1,24 +1,27 @@
 //! Replies of the methods.
 
+use std::fmt::Display;
+use std::str::FromStr;
+
 use esker_primitives::{AssetId, ChainId, TxId};
-use esker_rpc::wire::{JsonU32, JsonU64};
 use esker_utxo::Utxo;
+use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
 
-/// A 64-bit number that travels as a decimal string.
-fn number<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
-    Ok(JsonU64::deserialize(deserializer)?.into())
-}
-
-fn number32<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u32, D::Error> {
-    Ok(JsonU32::deserialize(deserializer)?.into())
+/// A number that travels as decimal text.
+fn number<'de, T, D>(deserializer: D) -> Result<T, D::Error>
+where
+    T: FromStr<Err: Display>,
+    D: Deserializer<'de>,
+{
+    String::deserialize(deserializer)?.parse().map_err(D::Error::custom)
 }
 
 /// Of `info.getNetworkID`.
 #[derive(Clone, Debug, Deserialize)]
 pub struct NetworkId {
     /// Number of the network.
-    #[serde(rename = "networkID", deserialize_with = "number32")]
+    #[serde(rename = "networkID", deserialize_with = "number")]
     pub network_id: u32,
 }
 
@@ -99,7 +102,7 @@ pub struct AssetDescription {
     /// Its symbol.
     pub symbol: String,
     /// Decimal places.
-    #[serde(deserialize_with = "number32")]
+    #[serde(deserialize_with = "number")]
     pub denomination: u32,
 }
 

@@ -12,7 +12,7 @@ use esker_evm::accounts::{AccountKey, sign_transaction_with};
 use esker_node::clock::SystemClock;
 use esker_primitives::hash::sha256_parts;
 use esker_primitives::{AssetId, Clock as _, ShortId, TxId};
-use esker_xvm::txs::UnsignedTx;
+use esker_transactions::xvm::UnsignedTx;
 use serde_json::{Value, json};
 
 use super::connection::{Asset, Connection, NANO_DECIMALS, NATIVE, unexpected};

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use alloy_primitives::{B256, U64, U256};
 use esker_primitives::TxId;
-use esker_xvm::txs::UnsignedTx;
+use esker_transactions::xvm::UnsignedTx;
 use serde_json::{Value, json};
 
 use super::connection::{Asset, Connection, unexpected};

@@ -44,9 +44,7 @@ impl AccountKey {
 
 /// The account of a key: the end of the keccak hash of the uncompressed public key.
 pub fn address_of_key(key: &PublicKey) -> Address {
-    let point = secp256k1::PublicKey::from_slice(key.as_bytes());
-    let point = point.expect("a public key is a point").serialize_uncompressed();
-    Address::from_raw_public_key(&point[1..])
+    Address::from_raw_public_key(&key.to_uncompressed()[1..])
 }
 
 impl fmt::Debug for AccountKey {

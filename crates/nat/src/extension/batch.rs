@@ -7,9 +7,8 @@ use esker_chain::ChainContext;
 use esker_evm::extension::ExtOutcome;
 use esker_primitives::NanoNative;
 use esker_primitives::ids::Id;
-
-use crate::money::Wei;
-use crate::txs::AtomicTx;
+use esker_transactions::money::Wei;
+use esker_transactions::nat::AtomicTx;
 
 /// What a block's transactions come to.
 #[derive(Debug, Default)]

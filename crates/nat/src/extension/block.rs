@@ -5,10 +5,9 @@ use esker_chain::ChainContext;
 use esker_evm::extension::{ChangedAccount, ExtBlock, ExtError};
 use esker_evm_state::state::StateError;
 use esker_storage::{KvRead, StorageError};
+use esker_transactions::nat::{AccountNonce, AtomicTx, ExtDataForm, decode_ext_data};
 
-use crate::pool::AccountNonce;
 use crate::transfer::TransferError;
-use crate::txs::{AtomicTx, ExtDataForm, decode_ext_data};
 use crate::verify::semantic::VerifyContext;
 
 /// Where the transactions of a block are verified; `shared` shows what was exported to the chain.

@@ -10,12 +10,12 @@ use esker_evm::extension::{ExtBlock, ExtError, ExtOutcome};
 use esker_evm_state::state::StateError;
 use esker_primitives::ids::Id;
 use esker_storage::KvRead;
+use esker_transactions::nat::{AccountNonce, AtomicTx};
 
 use super::batch::{Batch, Payment};
 use super::block::{decode_executed, internal, verify_context};
-use crate::pool::{AccountNonce, AtomicPool, used_nonce};
+use crate::pool::{AtomicPool, used_nonce};
 use crate::transfer::{TransferError, transfer};
-use crate::txs::AtomicTx;
 use crate::verify::VerifyError;
 use crate::verify::semantic::{CheckError, VerifyContext};
 

@@ -20,18 +20,17 @@ use esker_chain::{DropLog, PoolFigures};
 use esker_primitives::clock::Clock;
 use esker_primitives::ids::{AssetId, Id, TxId};
 use esker_primitives::sync::Mutex;
+use esker_transactions::money::Wei;
+use esker_transactions::nat::{AccountNonce, AmountError, AtomicTx, nonce_key};
 use lru::LruCache;
 
 use crate::chain::SubmitError;
-use crate::money::Wei;
 use crate::tables::DROPPED;
-use crate::txs::{AmountError, AtomicTx, nonce_key};
 use crate::verify::VerifyError;
 use figures::PoolCounters;
 use nonces::WaitingNonces;
 
 pub(crate) use figures::DropKind;
-pub use nonces::AccountNonce;
 
 /// Transactions that wait or are in undecided blocks.
 pub const MAX_POOLED: usize = 4096;
@@ -516,7 +515,7 @@ impl Inner {
         let rivals = self.rivals(tx);
         let entries = || rivals.iter().filter_map(|id| self.entries.get(id));
         if entries().any(|entry| self.is_in_block(entry)) {
-            return Err(PoolError::Undecided(tx.unsigned().consumed_undecided()));
+            return Err(PoolError::Undecided(VerifyError::consumed_undecided(tx.unsigned())));
         }
         // Of equal prices the first: the order of a set.
         let best = entries().min_by_key(|entry| Reverse(entry.price()));

@@ -3,24 +3,7 @@
 use std::collections::BTreeMap;
 
 use alloy_primitives::Address;
-
-use crate::txs::UnsignedAtomicTx;
-
-/// A nonce of an account.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct AccountNonce {
-    /// The account.
-    pub account: Address,
-    /// The nonce.
-    pub nonce: u64,
-}
-
-impl AccountNonce {
-    /// The nonce before this one; none before the first.
-    pub fn previous(self) -> Option<Self> {
-        Some(Self { nonce: self.nonce.checked_sub(1)?, ..self })
-    }
-}
+use esker_transactions::nat::{AccountNonce, UnsignedAtomicTx};
 
 /// Nonces by account, with the number of inputs that use each: of two exports in undecided blocks both may wait.
 #[derive(Debug, Default)]

@@ -2,12 +2,12 @@
 
 use esker_chain::ChainContext;
 use esker_rpc::wire::{Encoding, EncodingError};
+use esker_transactions::nat::AtomicTx;
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::value::RawValue;
 
 use crate::json;
-use crate::txs::AtomicTx;
 
 /// What a reply shows of a transaction.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -16,7 +16,7 @@ pub(super) enum EncodedTx {
     /// Its bytes in one of the hex encodings.
     Text(String),
     /// The transaction itself.
-    #[schemars(with = "json::TxSchema")]
+    #[schemars(with = "esker_transactions::nat::json::TxSchema")]
     Object(Box<RawValue>),
 }
 

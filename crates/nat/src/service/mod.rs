@@ -21,12 +21,12 @@ use esker_primitives::address;
 use esker_primitives::ids::ShortId;
 use esker_rpc::{MethodTable, NoArgs, Route, RpcError, cost};
 use esker_services::sending::forward_error;
+use esker_transactions::nat::AtomicTx;
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use self::error::ServiceError;
 use crate::chain::Nat;
-use crate::txs::AtomicTx;
 use crate::verify::{VerifyError, syntactic};
 
 /// A handler's outcome.

@@ -14,6 +14,7 @@ use esker_rpc::wire::JsonU64;
 use esker_rpc::{ClientAddress, RpcError, off_thread};
 use esker_services::listing::MAX_UTXO_PAGE;
 use esker_shared_memory::PageStart;
+use esker_transactions::nat::AtomicTx;
 use esker_utxo::{Keychain, Utxo};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -26,7 +27,6 @@ use super::{NatService, Reply, ServiceError, utxos};
 use crate::accounts::PendingAccounts;
 use crate::chain::{BuiltError, SubmitError};
 use crate::forward::Submitted;
-use crate::txs::AtomicTx;
 use crate::wallet::{self, Import, Payer, TxParams};
 
 #[derive(Debug, Default, Deserialize, JsonSchema)]

@@ -4,6 +4,7 @@ use esker_primitives::ids::TxId;
 use esker_rpc::ReplyAfter;
 use esker_rpc::wire::{Encoding, JsonU64};
 use esker_services::sending::reply_wait;
+use esker_transactions::nat::AtomicTx;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -11,7 +12,6 @@ use super::encoded_tx::EncodedTx;
 use super::{NatService, Reply, ServiceError};
 use crate::chain::AtomicStatus;
 use crate::forward::Submitted;
-use crate::txs::AtomicTx;
 
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(default)]

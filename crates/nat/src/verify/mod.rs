@@ -8,9 +8,8 @@ pub mod syntactic;
 use esker_primitives::codec::CodecError;
 use esker_primitives::ids::ChainId;
 use esker_primitives::keys::SignatureError;
+use esker_transactions::nat::{AmountError, FeeError, UnsignedAtomicTx};
 use esker_utxo::{FlowError, FxError};
-
-use crate::txs::{AmountError, FeeError};
 
 /// Why a transaction is invalid. What `Display` shows is what clients of the reference see.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -128,6 +127,16 @@ pub enum VerifyError {
     /// The account's nonce is another.
     #[error("invalid nonce")]
     InvalidNonce,
+}
+
+impl VerifyError {
+    /// How a transaction is refused when an undecided block consumes what it does: the UTXO, or the nonce.
+    pub(crate) const fn consumed_undecided(tx: &UnsignedAtomicTx) -> Self {
+        match tx {
+            UnsignedAtomicTx::Import(_) => Self::ConflictingInputs,
+            UnsignedAtomicTx::Export(_) => Self::InvalidNonce,
+        }
+    }
 }
 
 /// What is wrong with one input or output by itself.

@@ -8,14 +8,14 @@ use esker_evm::rules::PhaseRules;
 use esker_primitives::codec::{Decode, MAX_SIZE};
 use esker_shared_memory::SharedMemoryError;
 use esker_storage::{KvRead, StorageError};
+use esker_transactions::nat::{
+    AtomicTx, ExtDataForm, UnsignedAtomicTx, UnsignedExport, UnsignedImport, decode_ext_data,
+    type_id,
+};
 use esker_utxo::fx::secp256k1;
 use esker_utxo::{FlowChecker, FxError, Utxo};
 
 use super::{VerifyError, syntactic};
-use crate::txs::{
-    AtomicTx, ExtDataForm, UnsignedAtomicTx, UnsignedExport, UnsignedImport, decode_ext_data,
-    type_id,
-};
 
 /// A rule is broken, or the store failed.
 #[derive(Debug, thiserror::Error)]

@@ -3,10 +3,12 @@
 use esker_chain::ChainContext;
 use esker_evm::rules::{Phase, PhaseRules};
 use esker_primitives::ids::{AssetId, ChainId};
+use esker_transactions::nat::{
+    EvmInput, EvmOutput, UnsignedAtomicTx, UnsignedExport, UnsignedImport,
+};
 use esker_utxo::{TransferableInput, TransferableOutput};
 
 use super::{ItemError, VerifyError};
-use crate::txs::{EvmInput, EvmOutput, UnsignedAtomicTx, UnsignedExport, UnsignedImport};
 
 /// Whether a transaction meets the rules of a phase that need no state.
 pub fn verify(

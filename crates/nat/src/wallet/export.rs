@@ -5,12 +5,12 @@ use esker_evm::accounts::address_of_key;
 use esker_evm_state::state::StateError;
 use esker_primitives::ids::{AssetId, ChainId, ShortId};
 use esker_primitives::keys::PrivateKey;
+use esker_transactions::nat::{
+    AtomicTx, EvmInput, GAS_PER_EVM_INPUT, UnsignedAtomicTx, UnsignedExport, dynamic_fee,
+};
 use esker_utxo::{OutputOwners, TransferOutput, TransferableOutput};
 
 use super::{InputsError, TxParams, WalletError};
-use crate::txs::{
-    AtomicTx, EvmInput, GAS_PER_EVM_INPUT, UnsignedAtomicTx, UnsignedExport, dynamic_fee,
-};
 
 /// What an account holds of an asset.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

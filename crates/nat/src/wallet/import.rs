@@ -7,13 +7,13 @@ use alloy_primitives::Address;
 use esker_evm::rules::MAX_ATOMIC_GAS;
 use esker_primitives::ids::{AssetId, ChainId, ShortId};
 use esker_primitives::keys::PrivateKey;
-use esker_utxo::{Keychain, TransferInput, TransferableInput, Utxo};
-
-use super::{TxParams, WalletError};
-use crate::txs::{
+use esker_transactions::nat::{
     AtomicTx, EvmOutput, GAS_PER_BYTE, GAS_PER_EVM_OUTPUT, GAS_PER_SIGNATURE, UnsignedAtomicTx,
     UnsignedImport, dynamic_fee,
 };
+use esker_utxo::{Keychain, TransferInput, TransferableInput, Utxo};
+
+use super::{TxParams, WalletError};
 
 /// Bytes of an input without its signature indices.
 const INPUT_BYTES: u64 = 84;

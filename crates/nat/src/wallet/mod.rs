@@ -10,11 +10,10 @@ use alloy_primitives::U256;
 use esker_chain::ChainContext;
 use esker_evm_state::state::StateError;
 use esker_primitives::ids::{AssetId, ChainId};
+use esker_transactions::nat::FeeError;
 
 pub use export::{AccountFunds, Payer, export};
 pub use import::Import;
-
-use crate::txs::FeeError;
 
 /// The network, chain and asset that every transaction names, and the price of gas.
 #[derive(Clone, Copy, Debug)]

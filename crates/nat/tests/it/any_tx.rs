@@ -6,12 +6,12 @@ use alloy_primitives::Address;
 use esker_chain::Bundle;
 use esker_evm_state::types::{Block as EvmBlock, Transaction};
 use esker_nat::AtomicStatus;
-use esker_nat::txs::{AtomicTx, ExtDataForm, UnsignedAtomicTx, decode_ext_data};
 use esker_primitives::ids::Id;
+use esker_transactions::nat::{AtomicTx, ExtDataForm, UnsignedAtomicTx, decode_ext_data};
+use esker_transactions::xvm::Block as XBlock;
+use esker_transactions::xvm::Tx;
 use esker_utxo::Utxo;
 use esker_xvm::TxStatus;
-use esker_xvm::block::Block as XBlock;
-use esker_xvm::txs::Tx;
 
 use crate::funded::{OWNERS, exported_to_x, x_export, x_import, x_transfer};
 use crate::world::{ONE, World, account, evm_transfer, key};

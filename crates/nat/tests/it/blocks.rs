@@ -5,15 +5,15 @@ use esker_chain::{BuildContext, Built, Bundle, ChainMachine, ChainVm as _, Verdi
 use esker_evm::rules::fortuna::GasState;
 use esker_evm::rules::{INITIALLY_ACTIVE, Phase};
 use esker_evm_state::types::{Block, ext_data_hash};
-use esker_nat::money::Wei;
 use esker_nat::pool::PoolStatus;
-use esker_nat::txs::{
-    AtomicTx, EvmInput, ExtDataForm, UnsignedAtomicTx, decode_ext_data, encode_ext_data,
-};
 use esker_nat::{AtomicStatus, MAX_BUILT_BYTES};
 use esker_primitives::clock::Clock as _;
 use esker_primitives::keys::PrivateKey;
 use esker_primitives::{Id, NanoNative};
+use esker_transactions::money::Wei;
+use esker_transactions::nat::{
+    AtomicTx, EvmInput, ExtDataForm, UnsignedAtomicTx, decode_ext_data, encode_ext_data,
+};
 use esker_utxo::{OutputOwners, Utxo};
 
 use crate::rules::before;

@@ -8,8 +8,8 @@ use esker_chain::audit::Ledger;
 use esker_evm_state::types::Transaction;
 use esker_primitives::keys::PrivateKey;
 use esker_primitives::network::LOCAL_ID;
+use esker_transactions::xvm::{BaseTx, ImportTx, Tx, UnsignedTx};
 use esker_utxo::{FxKind, OutputOwners};
-use esker_xvm::txs::{BaseTx, ImportTx, Tx, UnsignedTx};
 use proptest::prelude::*;
 
 use crate::audit::audit;

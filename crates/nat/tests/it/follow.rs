@@ -8,9 +8,9 @@ use esker_chain::forward::{
     ForwardError, ForwardLimits, ReadOnlyForwarder, ResubmitTask, ScriptedForwarder, TxKind,
 };
 use esker_evm::view::PoolReader as _;
-use esker_nat::txs::AtomicTx;
 use esker_nat::{AtomicStatus, Submitted};
 use esker_primitives::{Id, TxId, address, hexfmt};
+use esker_transactions::nat::AtomicTx;
 use serde_json::{Value, json};
 use tokio::time::timeout;
 

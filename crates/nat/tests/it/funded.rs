@@ -6,8 +6,8 @@ use esker_primitives::clock::ManualClock;
 use esker_primitives::keys::PrivateKey;
 use esker_primitives::network::LOCAL_ID;
 use esker_storage::{KvStore, MemoryStore, WriteSet};
+use esker_transactions::xvm::{BaseTx, ExportTx, ImportTx, Tx, UnsignedTx};
 use esker_utxo::{FxKind, OutputOwners, TransferableOutput, Utxo};
-use esker_xvm::txs::{BaseTx, ExportTx, ImportTx, Tx, UnsignedTx};
 
 use crate::world::{NOW_MS, ONE, World, X_FEE, account, input, key, output, well_known};
 

@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use alloy_primitives::{Address, U256};
 use esker_nat::pool::{AtomicPool, MAX_DROPPED, MAX_POOLED, PoolError, PoolStatus};
-use esker_nat::txs::{AtomicTx, EvmOutput, UnsignedAtomicTx, UnsignedImport};
 use esker_primitives::clock::ManualClock;
 use esker_primitives::{AssetId, Id, TxId};
+use esker_transactions::nat::{AtomicTx, EvmOutput, UnsignedAtomicTx, UnsignedImport};
 use esker_utxo::{TransferInput, TransferableInput, UtxoId};
 use proptest::prelude::*;
 

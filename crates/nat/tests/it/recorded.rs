@@ -4,7 +4,7 @@
 use esker_chain::ChainVm;
 use esker_evm_state::types::Block;
 use esker_nat::AtomicStatus;
-use esker_nat::txs::{AtomicTx, ExtDataForm, UnsignedAtomicTx, decode_ext_data};
+use esker_transactions::nat::{AtomicTx, ExtDataForm, UnsignedAtomicTx, decode_ext_data};
 use serde_json::Value;
 
 use crate::world::{World, test_file};

@@ -5,16 +5,16 @@ use std::sync::Arc;
 
 use alloy_primitives::{Address, U256};
 use esker_evm::rules::{FeeOverrides, ForkSchedule, Phase, UNSCHEDULED};
-use esker_nat::txs::{
-    AtomicCredential, AtomicTx, EvmInput, EvmOutput, UnsignedAtomicTx, UnsignedExport,
-    UnsignedImport,
-};
 use esker_nat::{AtomicStatus, MAX_BUILT_BYTES};
 use esker_primitives::Id;
 use esker_primitives::codec::Encode;
 use esker_primitives::keys::Signature;
 use esker_shared_memory::{Element, Requests};
 use esker_storage::{MemoryStore, PendingWrites};
+use esker_transactions::nat::{
+    AtomicCredential, AtomicTx, EvmInput, EvmOutput, UnsignedAtomicTx, UnsignedExport,
+    UnsignedImport,
+};
 use esker_utxo::{CredentialSlot, FxKind, Output, OutputOwners, Utxo, UtxoId};
 
 use crate::world::{NOW_MS, ONE, World, account, evm_transfer, key, output, well_known};

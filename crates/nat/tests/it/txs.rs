@@ -1,14 +1,14 @@
 //! The codec of atomic transactions: what it takes, what it refuses and in which words.
 
 use alloy_primitives::{Address, U256};
-use esker_nat::money::Wei;
-use esker_nat::txs::{
+use esker_primitives::keys::Signature;
+use esker_primitives::{Id, NanoNative, ShortId};
+use esker_transactions::money::Wei;
+use esker_transactions::nat::{
     AmountError, AtomicCredential, AtomicTx, EvmInput, EvmOutput, ExtDataForm, FeeError,
     UnsignedAtomicTx, UnsignedExport, UnsignedImport, decode_ext_data, dynamic_fee,
     encode_ext_data,
 };
-use esker_primitives::keys::Signature;
-use esker_primitives::{Id, NanoNative, ShortId};
 use esker_utxo::{
     CredentialSlot, FxKind, OutputOwners, TransferInput, TransferOutput, TransferableInput,
     TransferableOutput, UtxoId,

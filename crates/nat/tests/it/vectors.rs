@@ -1,13 +1,13 @@
 //! The reference's atomic transactions, their gas and their fees: `tests/vectors/c-chain.json`.
 
 use alloy_primitives::U256;
-use esker_nat::txs::{
-    AtomicTx, EvmInput, EvmOutput, ExtDataError, ExtDataForm, UnsignedAtomicTx, UnsignedExport,
-    UnsignedImport, decode_ext_data, dynamic_fee, encode_ext_data,
-};
 use esker_primitives::codec::{self, Decode, Encode};
 use esker_primitives::keys::PrivateKey;
 use esker_primitives::{AssetId, Id};
+use esker_transactions::nat::{
+    AtomicTx, EvmInput, EvmOutput, ExtDataError, ExtDataForm, UnsignedAtomicTx, UnsignedExport,
+    UnsignedImport, decode_ext_data, dynamic_fee, encode_ext_data,
+};
 use esker_utxo::{
     OutputOwners, Signers, TransferInput, TransferOutput, TransferableInput, TransferableOutput,
     Utxo,

@@ -16,9 +16,6 @@ use esker_evm::executor::{ChainParams, CodeCache};
 use esker_evm::genesis::Genesis as EvmGenesis;
 use esker_evm::rules::{CChainRules, FeeOverrides, ForkSchedule};
 use esker_evm_state::types::Transaction;
-use esker_nat::txs::{
-    AtomicTx, EvmInput, EvmOutput, UnsignedAtomicTx, UnsignedExport, UnsignedImport,
-};
 use esker_nat::{AtomicExtension, Nat};
 use esker_primitives::clock::{Clock, ManualClock};
 use esker_primitives::codec::Decode;
@@ -27,12 +24,15 @@ use esker_primitives::network::LOCAL_ID;
 use esker_primitives::{AssetId, ChainId, ShortId};
 use esker_shared_memory::indexed;
 use esker_storage::{KvStore, MemoryStore, Scope, Store};
+use esker_transactions::nat::{
+    AtomicTx, EvmInput, EvmOutput, UnsignedAtomicTx, UnsignedExport, UnsignedImport,
+};
+use esker_transactions::xvm::{BaseTx, ExportTx, Tx, UnsignedTx};
 use esker_utxo::{
     FxKind, OutputOwners, TransferInput, TransferOutput, TransferableInput, TransferableOutput,
     Utxo,
 };
 use esker_xvm::genesis::{Genesis, primary};
-use esker_xvm::txs::{BaseTx, ExportTx, Tx, UnsignedTx};
 use esker_xvm::{Xvm, XvmConfig};
 use tokio::runtime::Handle;
 use tokio::sync::Notify;

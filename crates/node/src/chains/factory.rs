@@ -12,11 +12,11 @@ use esker_evm_rpc::DevelopmentNode;
 use esker_js_tracer::ScriptSlots;
 use esker_keystore::Keystore;
 use esker_nat::Nat;
-use esker_nat::txs::{ExtDataForm, decode_ext_data};
 use esker_primitives::Randomness;
 use esker_primitives::network::{MAIN_ID, TEST_ID};
 use esker_rpc::Route;
-use esker_xvm::block::Block;
+use esker_transactions::nat::{ExtDataForm, decode_ext_data};
+use esker_transactions::xvm::Block;
 use esker_xvm::genesis::{Genesis, primary};
 use esker_xvm::{Xvm, XvmConfig};
 

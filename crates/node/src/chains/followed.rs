@@ -11,14 +11,14 @@ use esker_avalanchego::{
 use esker_chain::{ChainError, ChainVm};
 use esker_evm::chain::Evm;
 use esker_evm::rules::{INITIALLY_ACTIVE, Phase};
-use esker_nat::txs::{ExtDataForm, UnsignedAtomicTx, decode_ext_data};
 use esker_platform::{Block as PBlock, Exchange, Platform};
 use esker_primitives::{ChainId, Id};
 use esker_shared_memory::{SharedMemoryError, get};
 use esker_storage::Store;
+use esker_transactions::nat::{ExtDataForm, UnsignedAtomicTx, decode_ext_data};
+use esker_transactions::xvm::Block as XBlock;
+use esker_transactions::xvm::UnsignedTx;
 use esker_utxo::{TransferableInput, Utxo};
-use esker_xvm::block::Block as XBlock;
-use esker_xvm::txs::UnsignedTx;
 
 use super::Chain;
 use crate::networks::{ChainSpec, Network};

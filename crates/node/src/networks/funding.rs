@@ -2,11 +2,11 @@
 //! (docs/decisions.md, "Development network").
 
 use esker_primitives::ShortId;
+use esker_transactions::xvm::{BaseTx, Tx, UnsignedTx};
 use esker_utxo::{
     FxKind, OutputOwners, TransferInput, TransferOutput, TransferableInput, TransferableOutput,
     UtxoId,
 };
-use esker_xvm::txs::{BaseTx, Tx, UnsignedTx};
 
 use super::Network;
 use super::accounts::{Account, well_known};

@@ -9,7 +9,7 @@ use esker_chain::{ChainError, ChainVm, Machine, write_initial_rows};
 use esker_primitives::ChainId;
 use esker_shared_memory::{Requests, apply};
 use esker_storage::{KvStore, MemoryStore, PendingWrites, Scope, StorageResult, Store};
-use esker_xvm::txs::Tx;
+use esker_transactions::xvm::Tx;
 use esker_xvm::{TxStatus, Xvm, exported_element};
 use tokio::sync::broadcast::error::RecvError;
 

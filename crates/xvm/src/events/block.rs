@@ -5,6 +5,7 @@ use std::sync::{Arc, OnceLock};
 use bytes::Bytes;
 use esker_chain::{ChainError, ExecutedBlock};
 use esker_primitives::{AssetId, BlockId, ShortId, TxId};
+use esker_transactions::xvm::{Tx, UnsignedTx};
 use esker_utxo::fx::Signers;
 use esker_utxo::{Output, Utxo, UtxoId};
 use lru::LruCache;
@@ -12,7 +13,6 @@ use lru::LruCache;
 use crate::execute::BlockPayload;
 use crate::index::{TX_CACHE, read_block, spent_by};
 use crate::state::ChainState;
-use crate::txs::{Tx, UnsignedTx};
 use crate::vm::Xvm;
 
 /// Memory of an event with all its texts, in units of the block's own bytes.

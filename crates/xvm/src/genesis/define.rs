@@ -1,10 +1,10 @@
 //! Descriptions of a genesis' assets, as `buildGenesis` and network files give them.
 
 use esker_primitives::ids::{ChainId, ShortId};
+use esker_transactions::xvm::{BaseTx, CreateAssetTx, InitialState};
 use esker_utxo::{FxKind, NftMintOutput, Output, OutputOwners, TransferOutput};
 
 use super::{Genesis, GenesisAsset};
-use crate::txs::{BaseTx, CreateAssetTx, InitialState};
 
 /// Greatest length of a genesis asset's symbol, in characters; it may also be empty.
 pub const MAX_SYMBOL_LEN: usize = 4;

@@ -5,8 +5,7 @@
 
 use esker_primitives::codec::{CodecError, Decode, Encode, MAX_GENESIS_SIZE, Reader, Writer};
 use esker_primitives::ids::AssetId;
-
-use crate::txs::{CreateAssetTx, Tx, UnsignedTx};
+use esker_transactions::xvm::{CreateAssetTx, Tx, UnsignedTx};
 
 pub mod define;
 pub mod primary;

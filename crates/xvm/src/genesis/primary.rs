@@ -4,11 +4,11 @@
 use esker_primitives::codec::{VERSION, Writer};
 use esker_primitives::ids::{BlockId, ChainId, Id, ShortId, SubnetId};
 use esker_primitives::network::{MAIN_ID, TEST_ID};
+use esker_transactions::xvm::Block;
 use esker_utxo::FxKind;
 
 use super::Genesis;
 use super::define::{AssetDefinition, DefinitionError, Holder, genesis};
-use crate::block::Block;
 
 /// The asset VM. The ID is the name, padded with zeros.
 pub const XVM_ID: Id = Id::from_ascii_name("avm");

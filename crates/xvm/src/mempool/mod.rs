@@ -16,11 +16,11 @@ use std::sync::Arc;
 
 use esker_primitives::sync::Mutex;
 use esker_primitives::{Id, ShortId, TxId};
+use esker_transactions::xvm::Tx;
 use esker_utxo::{Utxo, UtxoId};
 use lru::LruCache;
 use thiserror::Error;
 
-use crate::txs::Tx;
 use outputs::{PooledOutputs, output_at};
 use recent::RecentBlocks;
 

@@ -3,9 +3,8 @@
 use std::collections::BTreeSet;
 
 use esker_primitives::ShortId;
+use esker_transactions::xvm::{Tx, UnsignedTx};
 use esker_utxo::{Output, Utxo, UtxoId};
-
-use crate::txs::{Tx, UnsignedTx};
 
 /// Most entries: an output has one for each owner. An output beyond this can be spent once it is accepted.
 const MAX_ENTRIES: usize = 1 << 20;

@@ -1,9 +1,9 @@
 //! Tests of the pool.
 
+use esker_transactions::xvm::{BaseTx, UnsignedTx};
 use esker_utxo::{OutputOwners, TransferOutput, TransferableInput, TransferableOutput};
 
 use super::*;
-use crate::txs::{BaseTx, UnsignedTx};
 
 /// A transaction that consumes the outputs of those numbers; `salt` makes it unique.
 fn tx(outputs: &[u8], salt: u8) -> Tx {

@@ -4,12 +4,12 @@ use bytes::Bytes;
 use esker_primitives::BlockId;
 use esker_rpc::NoArgs;
 use esker_rpc::wire::{Encoding, JsonU64};
+use esker_transactions::xvm::Block;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::encoded_reply::EncodedReply;
 use super::{Reply, ServiceError};
-use crate::block::Block;
 use crate::vm::Xvm;
 
 #[derive(Debug, Serialize, JsonSchema)]

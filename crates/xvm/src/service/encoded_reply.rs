@@ -3,14 +3,13 @@
 use std::borrow::Cow;
 
 use esker_rpc::wire::{Encoding, EncodingError};
+use esker_transactions::xvm::{Block, Tx};
+use esker_utxo::json::{AddressFormat, Json};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Serialize, Serializer};
 
-use crate::block::Block;
-use crate::json::schema::{BlockSchema, TxSchema};
-use crate::json::{AddressFormat, Json};
-use crate::txs::Tx;
 use crate::vm::Xvm;
+use esker_transactions::xvm::json::schema::{BlockSchema, TxSchema};
 
 /// What a reply shows of a `T`: a text, or the value itself for `json`.
 #[derive(Debug)]

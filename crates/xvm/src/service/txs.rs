@@ -6,6 +6,7 @@ use esker_primitives::TxId;
 use esker_rpc::RpcError;
 use esker_rpc::wire::Encoding;
 use esker_services::sending::forward_error;
+use esker_transactions::xvm::Tx;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -13,7 +14,6 @@ use super::encoded_reply::EncodedReply;
 use super::{Reply, ServiceError, off_thread};
 use crate::forward::Issued;
 use crate::status::TxStatus;
-use crate::txs::Tx;
 use crate::vm::Xvm;
 
 /// Longest transaction text that is verified in place: some inputs, so some signatures of 50 us each.

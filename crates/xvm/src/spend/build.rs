@@ -2,6 +2,9 @@
 
 use esker_primitives::keys::PrivateKey;
 use esker_primitives::{AssetId, ChainId, ShortId};
+use esker_transactions::xvm::{
+    BaseTx, CreateAssetTx, ExportTx, ImportTx, InitialState, OperationTx, Tx, UnsignedTx,
+};
 use esker_utxo::{
     FxKind, Keychain, Output, OutputOwners, TransferOutput, TransferableInput, TransferableOutput,
 };
@@ -9,9 +12,6 @@ use esker_utxo::{
 use super::choose::{Amounts, Chosen, ImportLimits, choose, choose_imports};
 use super::operations::AuthorisedOperation;
 use super::{Coins, SpendError};
-use crate::txs::{
-    BaseTx, CreateAssetTx, ExportTx, ImportTx, InitialState, OperationTx, Tx, UnsignedTx,
-};
 use crate::verify::syntactic::Params;
 
 /// Pays for transactions from coins and keys.

@@ -6,12 +6,12 @@ use std::ops::ControlFlow;
 use esker_primitives::codec::{Decode, Encode};
 use esker_primitives::{ChainId, Id, ShortId};
 use esker_storage::{StorageError, StorageResult};
+use esker_transactions::xvm::Tx;
 use esker_utxo::{Utxo, UtxoId};
 
 use super::SpendError;
 use crate::state::raw::RawUtxo;
 use crate::state::{MAX_UTXO_PAGE, PageStart, View};
-use crate::txs::Tx;
 
 /// Gets UTXOs until it breaks.
 pub type Visit<'a> = dyn FnMut(RawUtxo<'_>) -> ControlFlow<()> + 'a;

@@ -4,6 +4,7 @@ use std::ops::ControlFlow;
 
 use esker_primitives::{AssetId, ShortId};
 use esker_storage::StorageResult;
+use esker_transactions::xvm::Operation;
 use esker_utxo::{
     FxKind, FxOperation, Keychain, NftMintOperation, NftTransferOperation, NftTransferOutput,
     Output, OutputOwners, SecpMintOperation, SigningOwners, TransferOutput, Utxo,
@@ -11,7 +12,6 @@ use esker_utxo::{
 
 use super::coins::decode;
 use super::{Coins, SpendError};
-use crate::txs::Operation;
 
 /// An operation with the owners that sign it.
 #[derive(Clone, Debug, PartialEq, Eq)]

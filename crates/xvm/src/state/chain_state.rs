@@ -4,12 +4,12 @@ use bytes::Bytes;
 use esker_primitives::codec::Decode;
 use esker_primitives::{AssetId, BlockId, TxId};
 use esker_storage::{KvRead, Scope, StorageError, StorageResult};
+use esker_transactions::xvm::Tx;
 use esker_utxo::{Utxo, UtxoId};
 
 use super::tables::{
     ASSETS, AssetRecord, BLOCK_HEIGHTS, BLOCKS, TIP, TXS, Tip, TxRecord, UTXOS, utxo_key,
 };
-use crate::txs::Tx;
 
 /// The state that a reader shows.
 #[derive(Clone, Copy)]

@@ -6,6 +6,7 @@ use std::ops::ControlFlow;
 use bytes::Bytes;
 use esker_primitives::{AssetId, BlockId, ChainId, Id, ShortId, TxId};
 use esker_storage::{KvRead, StorageResult};
+use esker_transactions::xvm::Tx;
 use esker_utxo::{Utxo, UtxoId};
 use thiserror::Error;
 
@@ -17,7 +18,6 @@ use super::tables::{ACCEPTED_AT, AssetRecord, Tip};
 use crate::index::IndexProgress;
 use crate::mempool::Mempool;
 use crate::status::TxStatus;
-use crate::txs::Tx;
 use crate::vm::Xvm;
 
 /// The chain at one moment. Keep it short-lived: while it lives, the store keeps what is overwritten.

@@ -53,8 +53,8 @@ pub enum VerifyError {
     /// For another chain.
     #[error("tx has wrong chain ID")]
     WrongChainId,
-    /// Memo above [`crate::txs::MAX_MEMO_LEN`] bytes; its length.
-    #[error("memo exceeds maximum length: {0} > {max}", max = crate::txs::MAX_MEMO_LEN)]
+    /// Memo above [`esker_transactions::xvm::MAX_MEMO_LEN`] bytes; its length.
+    #[error("memo exceeds maximum length: {0} > {max}", max = esker_transactions::xvm::MAX_MEMO_LEN)]
     MemoTooLarge(usize),
     /// An asset ID of zeros.
     #[error("empty asset ID is not valid")]

@@ -10,13 +10,13 @@ use esker_primitives::codec::{Decode, MAX_SIZE};
 use esker_primitives::{AssetId, ChainId, Id, TxId};
 use esker_shared_memory::SharedMemoryError;
 use esker_storage::StorageError;
+use esker_transactions::xvm::{ImportTx, Operation, Tx, UnsignedTx};
 use esker_utxo::fx::{nft, property, secp256k1};
 use esker_utxo::{FxError, FxKind, TransferableInput, Utxo, UtxoId};
 use thiserror::Error;
 
 use super::VerifyError;
 use crate::state::ChainState;
-use crate::txs::{ImportTx, Operation, Tx, UnsignedTx};
 
 /// A transaction of the main network, accepted before operations were checked as they are now; the reference
 /// exempts it (`MkvpJS13eCnEYeYi9B5zuWrU9goG9RBj7nr83U7BjrFV22a12`).

@@ -4,10 +4,12 @@
 use std::collections::HashSet;
 
 use esker_primitives::ids::{AssetId, ChainId};
+use esker_transactions::xvm::{
+    BaseTx, CreateAssetTx, InitialState, MAX_MEMO_LEN, Operation, Tx, UnsignedTx,
+};
 use esker_utxo::{FlowChecker, Output, TransferableInput, TransferableOutput, UtxoId};
 
 use super::VerifyError;
-use crate::txs::{BaseTx, CreateAssetTx, InitialState, MAX_MEMO_LEN, Operation, Tx, UnsignedTx};
 
 /// Greatest length of an asset's name, in bytes.
 pub const MAX_NAME_LEN: usize = 128;

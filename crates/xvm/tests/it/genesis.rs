@@ -4,9 +4,9 @@ use esker_primitives::bech32;
 use esker_primitives::hash::sha256;
 use esker_primitives::ids::{ChainId, ShortId};
 use esker_primitives::network::{LOCAL_ID, MAIN_ID, TEST_ID};
+use esker_transactions::xvm::Tx;
 use esker_xvm::genesis::define::{AssetDefinition, Holder, Minters, genesis};
 use esker_xvm::genesis::{Genesis, GenesisError, primary};
-use esker_xvm::txs::Tx;
 use serde_json::Value;
 
 use crate::goldens::Exchange;

@@ -6,10 +6,10 @@ use std::collections::HashMap;
 use esker_primitives::hexfmt;
 use esker_primitives::ids::{AssetId, Id, TxId};
 use esker_primitives::network::LOCAL_ID;
+use esker_transactions::xvm::{Tx, UnsignedTx};
 use esker_utxo::fx::secp256k1;
 use esker_utxo::{Utxo, UtxoId};
 use esker_xvm::genesis::{Genesis, primary};
-use esker_xvm::txs::{Tx, UnsignedTx};
 use esker_xvm::verify::syntactic::{self, Params};
 use serde_json::Value;
 

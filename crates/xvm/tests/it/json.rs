@@ -2,12 +2,12 @@
 
 use esker_primitives::ids::ShortId;
 use esker_primitives::keys::Signature;
+use esker_transactions::xvm::InitialState;
+use esker_transactions::xvm::json::go_text;
 use esker_utxo::{
     CredentialSlot, FxKind, FxOperation, NftMintOutput, NftTransferOperation, NftTransferOutput,
     NonCredential, Output, OutputOwners, TransferInput,
 };
-use esker_xvm::json::go_text;
-use esker_xvm::txs::InitialState;
 use expect_test::{Expect, expect};
 
 use crate::vectors::rendered;
@@ -15,7 +15,7 @@ use crate::vectors::rendered;
 #[expect(clippy::needless_pass_by_value, reason = "an Expect is made for one comparison")]
 fn check<T>(value: &T, expected: Expect)
 where
-    for<'a> esker_xvm::json::Json<'a, T>: serde::Serialize,
+    for<'a> esker_utxo::json::Json<'a, T>: serde::Serialize,
 {
     expected.assert_eq(&rendered(value, "local"));
 }

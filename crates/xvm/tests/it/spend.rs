@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use esker_primitives::codec::Encode;
 use esker_primitives::ids::{AssetId, Id, ShortId};
 use esker_primitives::keys::PrivateKey;
+use esker_transactions::xvm::{Tx, UnsignedTx};
 use esker_utxo::fx::secp256k1;
 use esker_utxo::{
     Keychain, NftMintOutput, NftTransferOutput, Output, OutputOwners, TransferOutput, Utxo, UtxoId,
@@ -13,7 +14,6 @@ use esker_utxo::{
 use esker_xvm::spend::{
     Amounts, Coins, ImportLimits, NewAsset, Payer, SpendError, choose, mint, mint_nft, send_nft,
 };
-use esker_xvm::txs::{Tx, UnsignedTx};
 use esker_xvm::verify::syntactic::{self, Params};
 use proptest::prelude::*;
 
@@ -246,7 +246,7 @@ proptest! {
                 let base = tx.unsigned().base();
                 prop_assert!(base.outputs.iter().all(|o| o.output.owners == OutputOwners::single(address(5))));
                 let alone = Tx::new(
-                    UnsignedTx::Import(esker_xvm::txs::ImportTx::default()), Vec::new(),
+                    UnsignedTx::Import(esker_transactions::xvm::ImportTx::default()), Vec::new(),
                 );
                 let of_inputs = base.inputs.iter().map(|i| i.to_versioned_bytes().len() + 8 + 65 * 3);
                 let bytes = tx.bytes().len() - alone.bytes().len();

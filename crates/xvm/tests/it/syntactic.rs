@@ -1,13 +1,13 @@
 //! Rules that need no state: each refusal has its text, and earlier rules win over later ones.
 
 use esker_primitives::ids::{Id, ShortId};
+use esker_transactions::xvm::{
+    BaseTx, CreateAssetTx, ExportTx, ImportTx, InitialState, Operation, OperationTx, Tx, UnsignedTx,
+};
 use esker_utxo::{
     CredentialSlot, FxKind, FxOperation, NftMintOperation, NftMintOutput, NftTransferOutput,
     NonCredential, Output, OutputOwners, SecpMintOperation, TransferInput, TransferOutput,
     TransferableInput, TransferableOutput, UtxoId,
-};
-use esker_xvm::txs::{
-    BaseTx, CreateAssetTx, ExportTx, ImportTx, InitialState, Operation, OperationTx, Tx, UnsignedTx,
 };
 use esker_xvm::verify::syntactic::{self, Params};
 

@@ -9,12 +9,12 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use esker_primitives::codec::MAX_SIZE;
 use esker_primitives::ids::Id;
 use esker_primitives::keys::PrivateKey;
-use esker_utxo::{FxKind, Output, Signers, TransferableOutput};
-use esker_xvm::block::Block;
-use esker_xvm::genesis::{Genesis, GenesisAsset};
-use esker_xvm::txs::{
-    BaseTx, CreateAssetTx, ExportTx, ImportTx, InitialState, Operation, OperationTx, Tx, UnsignedTx,
+use esker_transactions::xvm::{
+    BaseTx, Block, CreateAssetTx, ExportTx, ImportTx, InitialState, Operation, OperationTx, Tx,
+    UnsignedTx,
 };
+use esker_utxo::{FxKind, Output, Signers, TransferableOutput};
+use esker_xvm::genesis::{Genesis, GenesisAsset};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::Index;

@@ -2,10 +2,9 @@
 
 use esker_primitives::address;
 use esker_primitives::keys::PrivateKey;
+use esker_transactions::xvm::{Block, Tx, UnsignedTx};
+use esker_utxo::json::{AddressFormat, Json};
 use esker_utxo::{FxKind, Signers};
-use esker_xvm::block::Block;
-use esker_xvm::json::{AddressFormat, Json};
-use esker_xvm::txs::{Tx, UnsignedTx};
 use serde::Serialize;
 use serde_json::Value;
 

@@ -1,8 +1,10 @@
 //! Atomic transactions of the C-Chain, and the ext data that carries them.
 
-use esker_nat::txs::{AtomicTx, ExtDataForm, UnsignedAtomicTx, decode_ext_data, encode_ext_data};
 use esker_primitives::Id;
 use esker_primitives::codec::Encode;
+use esker_transactions::nat::{
+    AtomicTx, ExtDataForm, UnsignedAtomicTx, decode_ext_data, encode_ext_data,
+};
 use esker_utxo::Signers;
 use esker_utxo::json::AddressFormat;
 

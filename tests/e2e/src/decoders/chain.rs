@@ -8,11 +8,10 @@ use esker_follow::RecordReader;
 use esker_follow::snapshot::{SnapshotRecord, SnapshotRecordReader};
 use esker_primitives::codec::{Decode, Encode, MAX_SIZE};
 use esker_primitives::{Id, hash};
+use esker_transactions::xvm::{Block, Tx};
+use esker_utxo::json::{AddressFormat, Json};
 use esker_utxo::{Signers, Utxo};
-use esker_xvm::block::Block;
 use esker_xvm::genesis::Genesis;
-use esker_xvm::json::{AddressFormat, Json};
-use esker_xvm::txs::Tx;
 use esker_xvm::verify::syntactic;
 
 use super::primitives::value_of;

@@ -6,8 +6,8 @@ use esker_e2e::hostile::requests::request;
 use esker_e2e::hostile::{RPC, Wire};
 use esker_e2e::{Node, until};
 use esker_primitives::ShortId;
+use esker_transactions::xvm::{InitialState, Tx};
 use esker_utxo::{FxKind, Output, OutputOwners, TransferOutput};
-use esker_xvm::txs::{InitialState, Tx};
 use serde_json::{Value, json};
 
 use crate::support::now_s;

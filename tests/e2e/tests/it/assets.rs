@@ -4,8 +4,8 @@ use esker_client::WalletError;
 use esker_e2e::Node;
 use esker_e2e::funds::{funded, key};
 use esker_primitives::AssetId;
+use esker_transactions::xvm::InitialState;
 use esker_utxo::{FxKind, NftMintOutput, Output, OutputOwners, TransferOutput};
-use esker_xvm::txs::InitialState;
 use serde_json::{Value, json};
 
 use crate::support::{accept, assert_state_is_replay, local, wallet};

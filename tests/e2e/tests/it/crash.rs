@@ -106,7 +106,7 @@ fn send(chain: &mut XvmClient, mut wallet: Wallet, stop: &AtomicBool, report: &m
 }
 
 /// A transaction to oneself that makes one output more: the UTXO set grows with the load.
-fn self_transfer(wallet: &Wallet) -> esker_xvm::txs::Tx {
+fn self_transfer(wallet: &Wallet) -> esker_transactions::xvm::Tx {
     let output = Wallet::output(wallet.params().fee_asset_id, 5, wallet.owner());
     wallet.base_tx(vec![output], b"load").unwrap()
 }

@@ -6,8 +6,8 @@ use esker_client::Wallet;
 use esker_e2e::funds::{FUNDED, funded, key};
 use esker_e2e::hostile::figures::metric;
 use esker_e2e::{Node, Socket, until};
+use esker_transactions::xvm::InitialState;
 use esker_utxo::{FxKind, NftMintOutput, Output, OutputOwners, TransferOutput};
-use esker_xvm::txs::InitialState;
 use serde_json::{Value, json};
 
 use crate::controls::result as evm;
@@ -165,7 +165,7 @@ fn assets(node: &Node) {
     ];
     let making = own.create_asset("Kinds", "KND", 2, states).unwrap();
     let asset = accept(&mut node.x(), &making);
-    let issue = |build: &dyn Fn(&Wallet) -> esker_xvm::txs::Tx| {
+    let issue = |build: &dyn Fn(&Wallet) -> esker_transactions::xvm::Tx| {
         accept(&mut node.x(), &build(&wallet(node, "X", funded())))
     };
     issue(&|own| own.mint(asset, 7, key(5).address()).unwrap());

@@ -9,13 +9,13 @@ use esker_client::{CallError, RpcClient, Wallet, XvmClient};
 use esker_e2e::funds::{funded, key};
 use esker_e2e::{Node, until};
 use esker_evm::accounts::address_of_key;
-use esker_nat::txs::{
-    AtomicTx, EvmInput, EvmOutput, UnsignedAtomicTx, UnsignedExport, UnsignedImport,
-};
 use esker_primitives::codec::Decode as _;
 use esker_primitives::keys::PrivateKey;
 use esker_primitives::network::LOCAL_ID;
 use esker_primitives::{ChainId, TxId, hexfmt};
+use esker_transactions::nat::{
+    AtomicTx, EvmInput, EvmOutput, UnsignedAtomicTx, UnsignedExport, UnsignedImport,
+};
 use esker_utxo::{TransferInput, TransferableInput, Utxo};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};

@@ -6,10 +6,10 @@ use esker_client::{RpcClient, Wallet};
 use esker_e2e::funds::{FUNDED, funded, key};
 use esker_e2e::{Node, until};
 use esker_evm::accounts::address_of_key;
-use esker_nat::txs::{AtomicTx, EvmOutput, UnsignedAtomicTx, UnsignedImport};
 use esker_primitives::codec::Decode;
 use esker_primitives::keys::PrivateKey;
 use esker_primitives::{AssetId, ChainId, ShortId, address, hexfmt};
+use esker_transactions::nat::{AtomicTx, EvmOutput, UnsignedAtomicTx, UnsignedImport};
 use esker_utxo::{
     OutputOwners, TransferInput, TransferOutput, TransferableInput, TransferableOutput, Utxo,
 };

@@ -8,8 +8,8 @@ use esker_client::{Wallet, XvmClient};
 use esker_e2e::Node;
 use esker_e2e::funds::{funded, key};
 use esker_primitives::ShortId;
+use esker_transactions::xvm::Tx;
 use esker_utxo::{OutputOwners, TransferableOutput, UtxoId};
-use esker_xvm::txs::Tx;
 
 use crate::support::{accept, local, wait_accepted, wallet};
 

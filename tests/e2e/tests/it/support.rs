@@ -12,8 +12,8 @@ use esker_client::{ChainParams, HttpClient, Wallet, XvmClient};
 use esker_e2e::{Node, NodeBuilder, until};
 use esker_primitives::keys::PrivateKey;
 use esker_primitives::{AssetId, ShortId, TxId};
+use esker_transactions::xvm::Tx;
 use esker_utxo::{Utxo, UtxoId};
-use esker_xvm::txs::Tx;
 
 /// The binary under test: the node's main.rs.
 pub(crate) const PROGRAM: &str = env!("CARGO_BIN_EXE_esker-e2e-node");

@@ -11,8 +11,8 @@ use esker_e2e::files::tests_path;
 use esker_e2e::funds::{funded, key};
 use esker_e2e::{Node, until};
 use esker_primitives::{AssetId, ChainId};
+use esker_transactions::xvm::UnsignedTx;
 use esker_utxo::Utxo;
-use esker_xvm::txs::UnsignedTx;
 
 use crate::support::{accept, assert_state_is_replay, esker, local, wallet};
 

@@ -11,12 +11,12 @@ use esker_client::{CallError, RpcClient, Wallet, XvmClient};
 use esker_e2e::funds::{funded, key};
 use esker_e2e::{Node, until};
 use esker_evm::accounts::address_of_key;
-use esker_nat::txs::{AtomicTx, EvmInput, UnsignedAtomicTx, UnsignedExport};
 use esker_primitives::network::LOCAL_ID;
 use esker_primitives::sync::Mutex;
 use esker_primitives::{AssetId, ChainId, TxId, hexfmt};
+use esker_transactions::nat::{AtomicTx, EvmInput, UnsignedAtomicTx, UnsignedExport};
+use esker_transactions::xvm::Tx;
 use esker_utxo::Utxo;
-use esker_xvm::txs::Tx;
 use serde_json::{Value, json};
 
 use crate::load::{EVM, NAT};

@@ -6,10 +6,10 @@ use esker_client::Wallet;
 use esker_e2e::funds::{funded, key};
 use esker_e2e::{Node, until};
 use esker_evm::accounts::{AccountManager as _, KeyRing, address_of_key};
-use esker_nat::txs::{AtomicTx, EvmOutput, UnsignedAtomicTx, UnsignedImport};
 use esker_primitives::keys::PrivateKey;
 use esker_primitives::network::LOCAL_ID;
 use esker_primitives::{ChainId, TxId, hexfmt};
+use esker_transactions::nat::{AtomicTx, EvmOutput, UnsignedAtomicTx, UnsignedImport};
 use esker_utxo::{TransferInput, TransferableInput, Utxo};
 use serde_json::{Value, json};
 

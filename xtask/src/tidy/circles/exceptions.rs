@@ -91,10 +91,6 @@ pub(super) const EXCEPTIONS: &[Exception] = &[
         ],
     ),
     (
-        "a transaction says which nonces it uses",
-        &["crates/nat/src/pool/nonces.rs", "crates/nat/src/txs/unsigned.rs"],
-    ),
-    (
         "facts of the network answer the methods of P",
         &["crates/node/src/api/facts.rs", "crates/node/src/api/platform/mod.rs"],
     ),

@@ -5,14 +5,13 @@ use std::sync::OnceLock;
 use bytes::Bytes;
 use esker_primitives::{ChainId, Id};
 use esker_rpc::wire::{Encoding, JsonU64};
+use esker_transactions::xvm::{Block, Tx};
+use esker_utxo::json::{AddressFormat, Hex};
 use esker_utxo::{Output, OutputOwners};
 use serde::Serialize;
 
-use crate::block::Block;
 use crate::events::{BlockEvent, ChangeKind, Holding, TxEvent, UtxoChange, peer};
-use crate::json::{AddressFormat, Hex};
 use crate::service::encoded_reply::EncodedReply;
-use crate::txs::Tx;
 use crate::vm::Xvm;
 
 /// The first part of a notification.

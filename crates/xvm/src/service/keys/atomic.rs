@@ -7,6 +7,7 @@ use esker_keystore::{Credentials, Password};
 use esker_primitives::{ChainId, ShortId};
 use esker_rpc::wire::JsonU64;
 use esker_rpc::{ClientAddress, RpcError};
+use esker_transactions::xvm::Tx;
 use esker_utxo::{FxKind, Keychain};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -19,7 +20,6 @@ use super::issue::issue_on_pool;
 use super::session::{keychain, run_exclusively, spend};
 use crate::spend::{ExportedCoins, ImportLimits, Payer, PoolCoins};
 use crate::state::View;
-use crate::txs::Tx;
 use crate::verify::semantic::fx_bit;
 use crate::vm::Xvm;
 

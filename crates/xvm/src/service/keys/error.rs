@@ -4,9 +4,9 @@ use esker_chain::address::{DestinationError, ServiceAddressError};
 use esker_keystore::KeystoreError;
 use esker_primitives::{excerpt, go};
 use esker_rpc::wire::EncodingError;
+use esker_transactions::xvm::MAX_MEMO_LEN;
 
 use crate::issue::IssueError;
-use crate::txs::MAX_MEMO_LEN;
 
 /// Why a method that uses keys has no result. None of the texts holds a password or a key.
 #[derive(Debug, thiserror::Error)]

@@ -1,12 +1,13 @@
 //! Builds a transaction on the present coins and issues it, again if others take the coins first.
 
+use esker_transactions::xvm::Tx;
+
 use super::super::Reply;
 use super::KeysError;
 use crate::built::BuiltError;
 use crate::forward::Issued;
 use crate::spend::{Coins, PendingCoins, PoolCoins};
 use crate::state::View;
-use crate::txs::Tx;
 use crate::vm::Xvm;
 
 /// How often a transaction is built if others take its coins each time.

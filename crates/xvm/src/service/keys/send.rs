@@ -5,6 +5,7 @@ use std::sync::Arc;
 use esker_primitives::{AssetId, ShortId};
 use esker_rpc::wire::JsonU64;
 use esker_rpc::{ClientAddress, RpcError};
+use esker_transactions::xvm::{MAX_MEMO_LEN, Tx};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -13,7 +14,6 @@ use super::KeysError;
 use super::arguments::{ChangeReply, Header, parse_to, spending_arguments};
 use super::session::{Session, spend, spend_pending};
 use crate::spend::{Amounts, SpendError};
-use crate::txs::{MAX_MEMO_LEN, Tx};
 use crate::vm::Xvm;
 
 spending_arguments! {

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use esker_keystore::{Credentials, Keyring, KeystoreError, User};
 use esker_primitives::ShortId;
 use esker_rpc::ClientAddress;
+use esker_transactions::xvm::Tx;
 use esker_utxo::Keychain;
 
 use super::super::{Reply, ServiceError, format_address, now_s, off_thread, parse_address};
@@ -17,7 +18,6 @@ use super::arguments::{ChangeReply, Header};
 use super::issue::{issue_on_pool, issue_on_wallet};
 use crate::forward::Issued;
 use crate::spend::{Coins, Payer};
-use crate::txs::Tx;
 use crate::vm::Xvm;
 
 /// A user who spends: its keys, and where change goes.

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use esker_chain::{ChainMachine as _, Undo, UndoLimits};
 use esker_primitives::{AssetId, TxId};
 use esker_storage::{KvStore, MemoryStore};
+use esker_transactions::xvm::{Tx, UnsignedTx};
 use esker_xvm::state::AddressTxsError;
-use esker_xvm::txs::{Tx, UnsignedTx};
 use esker_xvm::{IndexProgress, Xvm, XvmConfig};
 
 use super::world::{

@@ -2,8 +2,7 @@
 
 use esker_chain::{BlockError, BuildContext, Bundle, ChainMachine, ChainVm, Verdict};
 use esker_primitives::Id;
-use esker_xvm::block::Block;
-use esker_xvm::txs::{Tx, UnsignedTx};
+use esker_transactions::xvm::{Block, Tx, UnsignedTx};
 use esker_xvm::{TxStatus, Xvm};
 
 use super::world::{

@@ -7,14 +7,15 @@ use std::ops::ControlFlow;
 use esker_primitives::codec::Decode;
 use esker_primitives::keys::PrivateKey;
 use esker_primitives::{AssetId, ChainId};
+use esker_transactions::xvm::{
+    Block, CreateAssetTx, InitialState, Operation, OperationTx, Tx, UnsignedTx,
+};
 use esker_utxo::{
     FxKind, FxOperation, NftMintOperation, NftTransferOperation, NftTransferOutput, Output,
     OutputOwners, PropertyMintOperation, SecpMintOperation, TransferOutput, Utxo,
 };
 use esker_xvm::Xvm;
-use esker_xvm::block::Block;
 use esker_xvm::state::tables::visit_utxos;
-use esker_xvm::txs::{CreateAssetTx, InitialState, Operation, OperationTx, Tx, UnsignedTx};
 use proptest::prelude::*;
 
 use super::shared::{export, exported_to, import};

@@ -8,7 +8,7 @@ use esker_chain::forward::{
 };
 use esker_chain::{ChainMachine, ChainVm};
 use esker_primitives::{Id, TxId};
-use esker_xvm::txs::Tx;
+use esker_transactions::xvm::Tx;
 use esker_xvm::{IssueError, Issued, TxStatus, Xvm};
 use tokio::time::timeout;
 

@@ -2,9 +2,8 @@
 //! accepted before.
 
 use esker_chain::{BlockError, BuildContext, ChainVm};
+use esker_transactions::xvm::{Block, CreateAssetTx, InitialState, Tx, UnsignedTx};
 use esker_utxo::{Output, OutputOwners, TransferOutput};
-use esker_xvm::block::Block;
-use esker_xvm::txs::{CreateAssetTx, InitialState, Tx, UnsignedTx};
 use esker_xvm::{TxStatus, XvmConfig};
 
 use super::world::{FEE, START_MS, Setup, World, address, balance, base, sign, spend, status};

@@ -1,8 +1,7 @@
 //! Taking transactions in: order of checks, remembered refusals, the pool's limits.
 
 use esker_chain::ChainVm as _;
-use esker_xvm::block::Block;
-use esker_xvm::txs::{Tx, UnsignedTx};
+use esker_transactions::xvm::{Block, Tx, UnsignedTx};
 use esker_xvm::{MempoolLimits, TARGET_BLOCK_BYTES, TxStatus, XvmConfig};
 
 use super::world::{

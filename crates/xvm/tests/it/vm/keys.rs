@@ -9,8 +9,8 @@ use esker_primitives::clock::ManualClock;
 use esker_primitives::{AssetId, Randomness, TxId, hexfmt};
 use esker_rpc::{CallContext, ClientAddress, Dialect, Lookup, Params, Service};
 use esker_storage::{MemoryStore, Store};
+use esker_transactions::xvm::UnsignedTx;
 use esker_utxo::Output;
-use esker_xvm::txs::UnsignedTx;
 use esker_xvm::{TxStatus, Xvm, XvmConfig};
 use serde_json::{Value, json};
 

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use esker_primitives::{AssetId, TxId};
 use esker_rpc::ClientAddress;
-use esker_xvm::txs::Tx;
+use esker_transactions::xvm::Tx;
 use esker_xvm::{TxStatus, Xvm};
 use serde_json::{Value, json};
 

@@ -115,7 +115,7 @@ async fn the_queue_may_spend_what_a_send_produces() {
     let send = as_alice(json!({ "amount": 90_000, "assetID": "AVAX", "to": text(&vm, 9) }));
     let parent = id_of(&api.wallet("send", &send).await.unwrap());
     let block = world.propose_on(&world.last()).await.unwrap();
-    let parent = esker_xvm::block::Block::parse(&block.blocks[0].1)
+    let parent = esker_transactions::xvm::Block::parse(&block.blocks[0].1)
         .unwrap()
         .txs()
         .iter()

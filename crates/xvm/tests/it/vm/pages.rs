@@ -4,10 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use esker_primitives::codec::Decode;
 use esker_primitives::{Id, ShortId};
+use esker_transactions::xvm::UnsignedTx;
 use esker_utxo::{Output, OutputOwners, Utxo};
 use esker_xvm::Xvm;
 use esker_xvm::state::{PageEnd, PageStart};
-use esker_xvm::txs::UnsignedTx;
 use proptest::prelude::*;
 
 use super::world::{

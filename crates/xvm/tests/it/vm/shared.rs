@@ -7,10 +7,9 @@ use esker_chain::{BlockError, BuildContext, ChainMachine, ChainVm, ExecutedBlock
 use esker_primitives::{AssetId, ChainId, Id, ShortId};
 use esker_shared_memory::Requests;
 use esker_storage::{Overlay, PendingWrites};
+use esker_transactions::xvm::{Block, ExportTx, ImportTx, Tx, UnsignedTx};
 use esker_utxo::{TransferableInput, Utxo, UtxoId};
-use esker_xvm::block::Block;
 use esker_xvm::state::{PageEnd, PageStart};
-use esker_xvm::txs::{ExportTx, ImportTx, Tx, UnsignedTx};
 use esker_xvm::{TxStatus, Xvm, exported_element};
 
 use super::world::{

@@ -1,7 +1,7 @@
 //! The wallet's way in: no checks, chains of transactions that nobody has accepted.
 
+use esker_transactions::xvm::{Tx, UnsignedTx};
 use esker_xvm::TxStatus;
-use esker_xvm::txs::{Tx, UnsignedTx};
 
 use super::world::{
     World, address, balance, base, native_id, output, output_of, rejected, sign, spend, status,

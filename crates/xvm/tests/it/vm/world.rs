@@ -12,13 +12,13 @@ use esker_primitives::codec::Decode;
 use esker_primitives::keys::PrivateKey;
 use esker_primitives::{AssetId, ChainId, Id, ShortId, TxId};
 use esker_storage::{KvStore, MemoryStore, Scope, Store};
+use esker_transactions::xvm::{BaseTx, Tx, UnsignedTx};
 use esker_utxo::{
     FxKind, Output, OutputOwners, TransferInput, TransferOutput, TransferableInput,
     TransferableOutput, Utxo,
 };
 use esker_xvm::genesis::define::{self, AssetDefinition, Holder, Minters};
 use esker_xvm::genesis::primary::{fresh_genesis_block, xvm_chain_id};
-use esker_xvm::txs::{BaseTx, Tx, UnsignedTx};
 use esker_xvm::{TxStatus, Xvm, XvmConfig};
 use tokio::runtime::Handle;
 use tokio::sync::Notify;

@@ -325,7 +325,7 @@ fn assets_are_those_that_were_meant() {
     let owners = esker_utxo::OutputOwners::single(wallet.owner());
     let output = esker_utxo::TransferOutput { amount: 1_000_000, owners };
     let output = esker_utxo::Output::SecpTransfer(output);
-    let state = esker_xvm::txs::InitialState { fx_index: 0, outputs: vec![output] };
+    let state = esker_transactions::xvm::InitialState { fx_index: 0, outputs: vec![output] };
     let asset = wallet.create_asset("Points", "PTS", 2, vec![state]).unwrap();
     crate::support::accept(&mut node.x(), &asset);
     wallet.apply(&asset);

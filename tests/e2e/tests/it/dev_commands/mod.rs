@@ -10,8 +10,8 @@ use esker_e2e::Node;
 use esker_e2e::files::{tests_path, write_secret};
 use esker_e2e::funds::{funded, key};
 use esker_primitives::address;
+use esker_transactions::xvm::InitialState;
 use esker_utxo::{Output, OutputOwners, TransferOutput};
-use esker_xvm::txs::InitialState;
 use serde_json::{Value, json};
 
 use crate::controls::{FIRST, height, result};

@@ -10,8 +10,8 @@ use esker_e2e::funds::{funded, key};
 use esker_e2e::{Node, until};
 use esker_evm::accounts::address_of_key;
 use esker_primitives::keys::PrivateKey;
+use esker_transactions::xvm::{BaseTx, Tx, UnsignedTx};
 use esker_utxo::{FxKind, TransferInput, TransferableInput, UtxoId};
-use esker_xvm::txs::{BaseTx, Tx, UnsignedTx};
 use serde_json::{Value, json};
 
 use crate::load::EVM;

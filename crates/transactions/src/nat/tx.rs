@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use alloy_primitives::{Address, U256};
 use bytes::Bytes;
-use esker_evm::accounts::address_of_key;
 use esker_primitives::amount::NanoNative;
 use esker_primitives::codec::{CodecError, Decode, Encode, Reader, Writer};
 use esker_primitives::ids::{AssetId, Id, TxId};
@@ -112,7 +111,8 @@ impl AtomicTx {
 
     /// The account whose key made a signature.
     pub fn evm_signer(&self, slot: usize, index: usize) -> Result<Address, SignatureError> {
-        Ok(address_of_key(&self.signed.signing_key(slot, index)?))
+        let key = self.signed.signing_key(slot, index)?;
+        Ok(Address::from_raw_public_key(&key.to_uncompressed()[1..]))
     }
 }
 

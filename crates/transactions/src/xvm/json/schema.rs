@@ -7,13 +7,13 @@ use esker_utxo::json::schema::{
 use schemars::JsonSchema;
 
 /// A transaction with its credentials.
-pub(crate) type TxSchema = SignedSchema<UnsignedSchema>;
+pub type TxSchema = SignedSchema<UnsignedSchema>;
 
 /// What is signed of a transaction; its kind decides which of the last members are there.
 #[derive(Debug, JsonSchema)]
 #[schemars(rename = "UnsignedTx", rename_all = "camelCase")]
 #[expect(dead_code, reason = "for documents")]
-pub(crate) struct UnsignedSchema {
+pub struct UnsignedSchema {
     #[schemars(rename = "networkID")]
     network_id: u32,
     #[schemars(rename = "blockchainID")]
@@ -57,7 +57,7 @@ struct StateSchema {
 #[derive(Debug, JsonSchema)]
 #[schemars(rename = "Block", rename_all = "camelCase")]
 #[expect(dead_code, reason = "for documents")]
-pub(crate) struct BlockSchema {
+pub struct BlockSchema {
     #[schemars(rename = "parentID")]
     parent_id: Id,
     height: u64,

@@ -1,11 +1,12 @@
 //! Transactions, operations, initial states.
 
 use esker_utxo::FxKind;
+use esker_utxo::json::{AddressFormat, Hex, Render};
 use serde::Serializer;
 use serde::ser::SerializeMap;
 
-use super::{AddressFormat, Hex, Render, go_text};
-use crate::txs::{InitialState, Operation, UnsignedTx};
+use super::super::{InitialState, Operation, UnsignedTx};
+use super::go_text;
 
 impl Render for UnsignedTx {
     fn render<S: Serializer>(&self, format: AddressFormat<'_>, to: S) -> Result<S::Ok, S::Error> {

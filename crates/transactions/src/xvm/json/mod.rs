@@ -3,13 +3,13 @@
 
 use std::borrow::Cow;
 
-pub use esker_utxo::json::{AddressFormat, Hex, Json, Render};
+use esker_utxo::json::{AddressFormat, Render};
 use serde::Serializer;
 use serde::ser::SerializeMap;
 
-use crate::block::Block;
+use super::Block;
 
-pub(crate) mod schema;
+pub mod schema;
 mod tx;
 
 impl Render for Block {

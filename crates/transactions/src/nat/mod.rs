@@ -1,5 +1,6 @@
 //! Atomic transactions: their fields, their bytes, their gas, and how blocks carry them.
 
+mod account_nonce;
 mod amounts;
 mod credential;
 mod evm_side;
@@ -7,10 +8,12 @@ mod export;
 mod ext_data;
 mod fee;
 mod import;
+pub mod json;
 mod tx;
 pub mod type_id;
 mod unsigned;
 
+pub use account_nonce::AccountNonce;
 pub use amounts::AmountError;
 pub use credential::AtomicCredential;
 pub use evm_side::{EvmInput, EvmOutput};
@@ -22,5 +25,4 @@ pub use fee::{
 };
 pub use import::UnsignedImport;
 pub use tx::AtomicTx;
-pub use unsigned::UnsignedAtomicTx;
-pub(crate) use unsigned::nonce_key;
+pub use unsigned::{UnsignedAtomicTx, nonce_key};

@@ -6,10 +6,9 @@ use alloy_primitives::Address;
 use esker_primitives::codec::{CodecError, Decode, Encode, Reader, Writer};
 use esker_primitives::ids::{AssetId, ChainId, Id};
 
+use super::account_nonce::AccountNonce;
 use super::amounts::{AmountError, sum};
 use super::{GAS_PER_SIGNATURE, UnsignedExport, UnsignedImport, type_id};
-use crate::pool::AccountNonce;
-use crate::verify::VerifyError;
 
 /// An unsigned transaction of either kind.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -75,14 +74,6 @@ impl UnsignedAtomicTx {
         inputs.iter().map(|input| AccountNonce { account: input.address, nonce: input.nonce })
     }
 
-    /// How it is refused when an undecided block consumes what it does: the UTXO, or the nonce.
-    pub(crate) const fn consumed_undecided(&self) -> VerifyError {
-        match self {
-            Self::Import(_) => VerifyError::ConflictingInputs,
-            Self::Export(_) => VerifyError::InvalidNonce,
-        }
-    }
-
     /// What is consumed of an asset and not produced again: the fee, and a tip.
     ///
     /// # Errors
@@ -127,7 +118,7 @@ impl UnsignedAtomicTx {
 }
 
 /// An account's nonce as a name that no UTXO has: nonce (u64), length of the address (u32), address.
-pub(crate) fn nonce_key(account: &Address, nonce: u64) -> Id {
+pub fn nonce_key(account: &Address, nonce: u64) -> Id {
     let mut w = Writer::with_capacity(Id::LEN);
     w.u64(nonce);
     w.bytes(account.as_slice());

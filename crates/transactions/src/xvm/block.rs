@@ -7,7 +7,7 @@ use esker_primitives::codec::{self, CodecError, Reader, Writer};
 use esker_primitives::ids::{BlockId, Id};
 use esker_utxo::type_id::{self, interface};
 
-use crate::txs::Tx;
+use super::Tx;
 
 /// A standard block, the only kind there is.
 #[derive(Clone, PartialEq, Eq)]

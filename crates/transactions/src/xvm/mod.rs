@@ -1,14 +1,18 @@
-//! Transactions: one file per type, the [`UnsignedTx`] that is any of them, the signed [`Tx`].
+//! The asset VM's: one file per type of transaction, the [`UnsignedTx`] that is any of them, the signed [`Tx`], and
+//! [`Block`].
 
 mod base;
+mod block;
 mod create_asset;
 mod export;
 mod import;
+pub mod json;
 mod operation;
 mod tx;
 mod unsigned;
 
 pub use base::{BaseTx, MAX_MEMO_LEN};
+pub use block::Block;
 pub use create_asset::{CreateAssetTx, InitialState};
 pub use export::ExportTx;
 pub use import::ImportTx;

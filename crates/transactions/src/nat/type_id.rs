@@ -37,7 +37,7 @@ pub(super) fn wrong_type_id(type_id: u32, interface: &'static str) -> CodecError
 }
 
 /// A fault of decoding what both codecs share, in the terms of this one.
-pub(crate) fn translated(fault: CodecError) -> CodecError {
+pub fn translated(fault: CodecError) -> CodecError {
     if let CodecError::WrongInterface { go_type, interface } = fault
         && let Some(type_id) = shared::of_go_type(go_type)
     {
