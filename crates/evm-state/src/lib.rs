@@ -6,7 +6,7 @@
 //! - [`blocks`]: accepted blocks and their receipts in the store.
 //! - [`logs`]: which blocks may hold a log.
 //!
-//! Nothing here runs code, and nothing asks which fork a block belongs to: that is `esker-evm`, which stands above.
+//! Nothing here runs code, and nothing asks which fork a block belongs to: that is `esker-evm-execution`, which stands above.
 //! What a set of rules decides about the state comes in through [`types::AccountCodec`].
 
 pub mod blocks;

@@ -6,15 +6,15 @@ use alloy_primitives::{Address, B256, Bytes, U256, U512};
 use esker_chain::audit::AuditContext;
 use esker_chain::commitment::StateTable;
 use esker_chain::{DropLog, PoolFigures, TxReport};
+use esker_evm_execution::executor::{ExtOutcome, StateOverlay};
+use esker_evm_execution::rules::{HeaderTerms, PhaseRules};
 use esker_evm_state::state::StateError;
 use esker_storage::audit::{AuditError, Finding, shown};
 use esker_storage::{KvRead, PendingWrites, WriteSet};
 use serde_json::value::RawValue;
 use thiserror::Error;
 
-use crate::executor::StateOverlay;
 use crate::pool::AccountState;
-use crate::rules::{HeaderTerms, PhaseRules};
 
 /// A block as an extension sees it.
 #[derive(Clone, Copy, Debug)]
@@ -47,15 +47,6 @@ pub struct ExtSummary {
     pub transactions: usize,
     /// Their gas, as in the header.
     pub gas_used: u64,
-}
-
-/// What ext data did.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct ExtOutcome {
-    /// Gas of its transactions.
-    pub gas_used: u64,
-    /// What they paid above their fee, in wei: it counts toward the block gas cost.
-    pub contribution: U256,
 }
 
 /// Why ext data can't be part of a block.

@@ -8,6 +8,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use alloy_primitives::{Address, B256, Log};
+use esker_evm_execution::rules::Rules;
 use esker_evm_state::logs::{LogCandidates, LogQuery};
 use esker_evm_state::state::{At, StateError, StateView};
 use esker_evm_state::types::{Receipt, SealedBlock, SealedHeader};
@@ -17,7 +18,6 @@ use tokio::sync::broadcast;
 
 use crate::chain::AcceptedBlock;
 use crate::pool::{AccountContent, Content, Dropped, DroppedTx, PooledTx, ReplacementPrice};
-use crate::rules::Rules;
 
 /// How far the chain is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -8,7 +8,7 @@ use std::ptr::NonNull;
 
 use alloy_primitives::map::AddressSet;
 use alloy_primitives::{Address, Bytes, U256};
-use esker_evm::trace::{Step, TraceContext};
+use esker_evm_execution::trace::{Step, TraceContext};
 
 /// Numbers that scripts ask for by their place in this list.
 #[derive(Clone, Copy, Debug, Default)]

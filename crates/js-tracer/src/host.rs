@@ -10,8 +10,8 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-use esker_evm::executor::{ChainParams, StateOverlay, Stop, StopCheck};
-use esker_evm::trace::{
+use esker_evm_execution::executor::{ChainParams, StateOverlay, Stop, StopCheck};
+use esker_evm_execution::trace::{
     RemoteTracer, RemoteTx, ScriptClient, ScriptSession, Scripts, TraceError, TraceOutput,
     TraceResult, Tracer, tracers,
 };
@@ -229,7 +229,7 @@ impl From<io::Error> for JobFailure {
 
 impl From<StateError> for JobFailure {
     fn from(error: StateError) -> Self {
-        Self::Trace(TraceError::Refused(esker_evm::executor::TxError::State(error)))
+        Self::Trace(TraceError::Refused(esker_evm_execution::executor::TxError::State(error)))
     }
 }
 

@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use alloy_primitives::{Address, B256, U256, hex, keccak256};
-use esker_evm::trace::{TraceContext, TraceError};
+use esker_evm_execution::trace::{TraceContext, TraceError};
 use rquickjs::function::IntoJsFunc;
 use rquickjs::{
     BigInt, Ctx, Exception, Function, IntoJs, Object, String as JsString, TypedArray, Value,
@@ -76,7 +76,7 @@ impl<'js> Natives<'_, 'js> {
         let shared = Rc::clone(current);
         self.add("error", move || shared.error.borrow().clone())?;
         self.add("opName", |op: u32| {
-            esker_evm::trace::op_name(u8::try_from(op).unwrap_or_default()).into_owned()
+            esker_evm_execution::trace::op_name(u8::try_from(op).unwrap_or_default()).into_owned()
         })?;
         let shared = Rc::clone(current);
         self.add("peek", move |ctx: Ctx<'js>, place: f64| -> Js<Value<'js>> {

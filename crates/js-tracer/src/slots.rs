@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use esker_evm::executor::{Stop, StopCheck};
-use esker_evm::trace::ScriptClient;
+use esker_evm_execution::executor::{Stop, StopCheck};
+use esker_evm_execution::trace::ScriptClient;
 use esker_primitives::sync::{Condvar, Mutex, MutexGuard};
 use esker_rpc::ClientAddress;
 

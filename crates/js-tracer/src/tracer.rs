@@ -4,8 +4,8 @@ use std::fmt;
 use std::rc::Rc;
 
 use alloy_primitives::{Bytes, U256};
-use esker_evm::executor::{ExecutionEnd, VmError};
-use esker_evm::trace::{
+use esker_evm_execution::executor::{ExecutionEnd, VmError};
+use esker_evm_execution::trace::{
     FrameEnd, FrameStart, Step, StepFilter, TraceContext, TraceError, TraceOutput, TraceResult,
     Tracer, TxPlace, TxStart,
 };

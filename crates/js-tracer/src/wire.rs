@@ -8,9 +8,9 @@ use std::io::{self, Read, Write};
 
 use alloy_eips::eip2930::AccessListItem;
 use alloy_primitives::{Address, B256, Bytes, U256};
-use esker_evm::executor::{BlockContext, Message, Origin};
-use esker_evm::rules::{ForkSchedule, Instructions, NativeAsset, Phase, PhaseRules};
-use esker_evm::trace::TxPlace;
+use esker_evm_execution::executor::{BlockContext, Message, Origin};
+use esker_evm_execution::rules::{ForkSchedule, Instructions, NativeAsset, Phase, PhaseRules};
+use esker_evm_execution::trace::TxPlace;
 use esker_evm_state::state::AccountParts;
 
 /// Longest frame from a process, bytes.

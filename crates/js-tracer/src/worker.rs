@@ -12,11 +12,11 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use alloy_primitives::{Address, B256, Bytes, U256};
-use esker_evm::executor::{
+use esker_evm_execution::executor::{
     BlockHashes, Bounds, ChainParams, CodeCache, RemoteState, Runner, StateOverlay,
 };
-use esker_evm::rules::{CChainRules, FeeOverrides};
-use esker_evm::trace::{Observer, TraceError, TraceOutput, TraceStop};
+use esker_evm_execution::rules::{CChainRules, FeeOverrides};
+use esker_evm_execution::trace::{Observer, TraceError, TraceOutput, TraceStop};
 use esker_evm_state::state::{AccountParts, StateError};
 use rustix::process::{Resource, Rlimit, Signal, setrlimit};
 

@@ -12,11 +12,10 @@ use esker_chain::commitment::StateTable;
 use esker_chain::{ChainContext, DropLog, PoolFigures, TxReport};
 use esker_evm::chain::Evm;
 use esker_evm::control::split_record;
-use esker_evm::executor::StateOverlay;
 use esker_evm::extension::{
-    BlockExtension, ChangedAccount, ExtBlock, ExtDataView, ExtError, ExtOutcome, ExtSummary,
-    ExtensionAudit,
+    BlockExtension, ChangedAccount, ExtBlock, ExtDataView, ExtError, ExtSummary, ExtensionAudit,
 };
+use esker_evm_execution::executor::{ExtOutcome, StateOverlay};
 use esker_evm_state::state::StateError;
 use esker_primitives::ids::{ChainId, Id};
 use esker_shared_memory::{ELEMENTS_TAG, Requests, SharedMemoryError};

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use alloy_primitives::{B256, U256};
-use esker_evm::executor::StateOverlay;
+use esker_evm_execution::executor::StateOverlay;
 use esker_evm_state::state::StateError;
 use esker_primitives::NanoNative;
 use esker_primitives::codec::Encode;

@@ -31,7 +31,8 @@ const ARROWS: &[(&str, &[&str])] = &[
         &["esker-services", "esker-transactions", "esker-shared-memory", "esker-keystore"],
     ),
     ("esker-evm-state", &["esker-storage"]),
-    ("esker-evm", &["esker-chain", "esker-evm-state", "esker-rpc"]),
+    ("esker-evm-execution", &["esker-evm-state", "esker-rpc"]),
+    ("esker-evm", &["esker-chain", "esker-evm-execution"]),
     ("esker-keystore", &["esker-storage", "esker-rpc"]),
     (
         "esker-nat",
@@ -46,7 +47,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("esker-key-directory", &["esker-evm", "esker-keystore"]),
     ("esker-evm-rpc", &["esker-evm", "esker-services"]),
     ("esker-profiling", &["esker-primitives"]),
-    ("esker-js-tracer", &["esker-evm"]),
+    ("esker-js-tracer", &["esker-evm-execution"]),
     (
         "esker-node",
         &[
@@ -86,6 +87,7 @@ const IN_TESTS: &[(&str, &str)] = &[
     ("esker-client", "esker-xvm"),
     // Both chains under validators, in virtual time.
     ("esker-engine-bft", "esker-evm"),
+    ("esker-engine-bft", "esker-evm-execution"),
     ("esker-engine-bft", "esker-evm-state"),
     ("esker-engine-bft", "esker-nat"),
     ("esker-engine-bft", "esker-shared-memory"),

@@ -6,7 +6,7 @@ use std::sync::{Arc, LazyLock};
 use bytes::Bytes;
 use esker_chain::forward::{ExchangePools, TxKind};
 use esker_chain::{Bundle, ChainVm, MachineConfig};
-use esker_evm::rules::ForkSchedule;
+use esker_evm_execution::rules::ForkSchedule;
 use esker_primitives::Id;
 use esker_primitives::clock::ManualClock;
 use esker_primitives::network::LOCAL_ID;

@@ -6,8 +6,8 @@ use std::ops::Bound;
 use std::sync::Arc;
 
 use alloy_primitives::{Address, B256, U256, keccak256};
-use esker_evm::executor::{BlockContext, BlockExecutor};
 use esker_evm::view::ViewError;
+use esker_evm_execution::executor::{BlockContext, BlockExecutor};
 use esker_evm_state::state::{AccountChange, StateError};
 use esker_evm_state::types::{SealedBlock, SealedHeader};
 use esker_rpc::{CallContext, RpcError};

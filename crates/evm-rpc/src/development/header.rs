@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use alloy_primitives::B256;
-use esker_evm::rules::HeaderTerms;
+use esker_evm_execution::rules::HeaderTerms;
 use esker_rpc::RpcError;
 
 use super::numbers::Number;

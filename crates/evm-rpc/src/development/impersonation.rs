@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use alloy_consensus::TypedTransaction;
 use esker_evm::chain::Submitted;
-use esker_evm::executor::impersonating_signature;
+use esker_evm_execution::executor::impersonating_signature;
 use esker_rpc::{CallContext, ReplyAfter, RpcError};
 use esker_services::sending::reply_wait;
 

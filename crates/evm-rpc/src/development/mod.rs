@@ -21,7 +21,7 @@ use std::time::Duration;
 use alloy_primitives::B256;
 use esker_evm::chain::Evm;
 use esker_evm::control::{ControlError, Controls, Snapshots};
-use esker_evm::rules::Instructions;
+use esker_evm_execution::rules::Instructions;
 use esker_rpc::{MethodTable, RpcError, Service, cost};
 use schemars::JsonSchema;
 use serde::Serialize;

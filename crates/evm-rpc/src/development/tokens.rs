@@ -4,8 +4,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use alloy_primitives::{Address, B256, Bytes, U256};
-use esker_evm::call::{self, AccountOverride, BlockOverrides, CallRequest, StateOverrides};
 use esker_evm::control::WantedChange;
+use esker_evm_execution::call::{
+    self, AccountOverride, BlockOverrides, CallRequest, StateOverrides,
+};
 use esker_rpc::{CallContext, RpcError, off_thread_long};
 
 use super::numbers::Number;

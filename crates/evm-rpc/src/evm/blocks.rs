@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use esker_evm::executor::sender_of;
-use esker_evm::genesis::ChainConfig;
-use esker_evm::rules::Rules;
 use esker_evm::view::BadBlock;
+use esker_evm_execution::executor::sender_of;
+use esker_evm_execution::genesis::ChainConfig;
+use esker_evm_execution::rules::Rules;
 use esker_evm_state::types::{SealedBlock, SealedHeader};
 use esker_rpc::{CallContext, RpcError};
 use schemars::JsonSchema;

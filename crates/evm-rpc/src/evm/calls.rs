@@ -1,8 +1,8 @@
 //! Running unsigned calls (docs/protocol/c-chain-execution.md, "Calls").
 
 use alloy_eips::eip2930::AccessListItem;
-use esker_evm::call::{self, CallOutcome, failure_text};
-use esker_evm::executor::VmError;
+use esker_evm_execution::call::{self, CallOutcome, failure_text};
+use esker_evm_execution::executor::VmError;
 use esker_rpc::{CallContext, MethodTable, RpcError, cost};
 use schemars::JsonSchema;
 use serde::{Serialize, Serializer};

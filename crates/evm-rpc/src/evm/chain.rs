@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use alloy_primitives::U256;
-use esker_evm::genesis::ChainConfig;
-use esker_evm::rules::{BLACKHOLE, Rules};
+use esker_evm_execution::genesis::ChainConfig;
+use esker_evm_execution::rules::{BLACKHOLE, Rules};
 use esker_rpc::{RpcError, Service};
 
 use super::table::table;

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use alloy_eips::eip2124::ForkHash;
 use alloy_primitives::{U256, hex};
-use esker_evm::executor::named_precompiles;
-use esker_evm::rules::Rules;
+use esker_evm_execution::executor::named_precompiles;
+use esker_evm_execution::rules::Rules;
 use esker_evm_state::types::SealedHeader;
 use esker_rpc::RpcError;
 use schemars::JsonSchema;
@@ -92,7 +92,7 @@ fn fork(rules: &dyn Rules, genesis: &SealedHeader, passed: &[u64]) -> ForkReply 
 #[cfg(test)]
 mod tests {
     use alloy_primitives::{B256, b256};
-    use esker_evm::rules::{CChainRules, FeeOverrides, ForkSchedule};
+    use esker_evm_execution::rules::{CChainRules, FeeOverrides, ForkSchedule};
     use esker_evm_state::types::Header;
     use serde_json::{Value, json};
 

@@ -2,8 +2,8 @@
 //! (docs/protocol/c-chain-pool.md, "Defaults of node-built transactions").
 
 use alloy_primitives::{Address, U256};
-use esker_evm::call::CallRequest;
 use esker_evm::oracle::next_base_fee;
+use esker_evm_execution::call::CallRequest;
 use esker_rpc::{CallContext, RpcError};
 
 use super::transact::TransactApi;

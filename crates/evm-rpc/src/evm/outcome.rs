@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use alloy_primitives::B256;
-use esker_evm::executor::{Bounds, ExecutionEnd, Stop};
-use esker_evm::trace::{BlockReplay, BufferOutput, ReplayEnv, TraceError};
+use esker_evm_execution::executor::{Bounds, ExecutionEnd, Stop};
+use esker_evm_execution::trace::{BlockReplay, BufferOutput, ReplayEnv, TraceError};
 use esker_rpc::{CallContext, RpcError};
 
 use super::running::Hashes;

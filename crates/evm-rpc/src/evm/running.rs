@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use alloy_primitives::{B256, Bytes, KECCAK256_EMPTY, U256};
-use esker_evm::call::{
+use esker_evm::oracle::next_base_fee;
+use esker_evm::view::{StateSnapshot, ViewError};
+use esker_evm_execution::call::{
     self, AccountOverride, BlockOverrides, CallEnv, CallError, CallLimits, CallOutcome,
     CallRequest, StateOverrides,
 };
-use esker_evm::executor::{BlockContext, BlockHashes, Bounds, Stop};
-use esker_evm::oracle::next_base_fee;
-use esker_evm::view::{StateSnapshot, ViewError};
+use esker_evm_execution::executor::{BlockContext, BlockHashes, Bounds, Stop};
 use esker_evm_state::state::StateError;
 use esker_evm_state::types::SealedHeader;
 use esker_rpc::{CallContext, RpcError};

@@ -4,8 +4,8 @@
 use std::sync::Arc;
 
 use alloy_primitives::{B256, hex};
-use esker_evm::call::{RevertReason, panic_reason};
-use esker_evm::executor::{ExecutionEnd, VmError};
+use esker_evm_execution::call::{RevertReason, panic_reason};
+use esker_evm_execution::executor::{ExecutionEnd, VmError};
 use esker_rpc::{CallContext, Caller, ReplyAfter, ReplyWait, RpcError, off_thread_restartable};
 
 use super::outcome::failed_end;

@@ -1,7 +1,7 @@
 //! `simulateV1`: calls in blocks that are not made (docs/decisions.md, "Further standard methods").
 
-use esker_evm::call::CallRequest;
-use esker_evm::simulate::{
+use esker_evm_execution::call::CallRequest;
+use esker_evm_execution::simulate::{
     BlockRequest, HeaderOverrides, SimulateError, SimulatedState, SimulationEnv, SimulationOptions,
     simulate,
 };

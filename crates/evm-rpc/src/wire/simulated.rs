@@ -1,8 +1,8 @@
 //! Blocks that were simulated: blocks with what their calls came to.
 
 use alloy_primitives::Bytes;
-use esker_evm::call::CallOutcome;
-use esker_evm::simulate::SimulatedBlock;
+use esker_evm_execution::call::CallOutcome;
+use esker_evm_execution::simulate::SimulatedBlock;
 use esker_rpc::schema_as;
 use schemars::JsonSchema;
 use serde::{Serialize, Serializer};

@@ -9,12 +9,12 @@ use esker_chain::{
     ProposeCtx,
 };
 use esker_evm::chain::{Evm, EvmConfig};
-use esker_evm::executor::{ChainParams, CodeCache};
 use esker_evm::extension::{BlockExtension, NoExtension};
-use esker_evm::genesis::Genesis;
 use esker_evm::pool::PoolConfig;
-use esker_evm::rules::{CChainRules, FeeOverrides, ForkSchedule};
 use esker_evm::view::ChainReader;
+use esker_evm_execution::executor::{ChainParams, CodeCache};
+use esker_evm_execution::genesis::Genesis;
+use esker_evm_execution::rules::{CChainRules, FeeOverrides, ForkSchedule};
 use esker_evm_rpc::{Apis, ProofWindow, ReadApi, ReadConfig, evm};
 use esker_evm_state::blocks::History;
 use esker_evm_state::types::{SealedHeader, Transaction};

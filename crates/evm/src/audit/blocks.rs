@@ -6,6 +6,7 @@ use alloy_primitives::{B256, Bloom};
 use esker_chain::ChainVm as _;
 use esker_chain::audit::AuditContext;
 use esker_chain::tables::HistoryStart;
+use esker_evm_execution::executor::sender_of;
 use esker_evm_state::blocks::tables::{
     BLOCKS, DESTROYED, HEIGHTS, LOCATIONS, Location, RECEIPTS, TIP,
 };
@@ -18,7 +19,6 @@ use esker_storage::{PendingWrites, StorageError};
 
 use super::Auditing;
 use crate::chain::{ChainReadError, ChainView};
-use crate::executor::sender_of;
 use crate::extension::{ExtBlock, ExtensionAudit};
 
 /// Blocks between two reports of progress.

@@ -3,9 +3,9 @@
 use alloy_primitives::{Address, B256};
 use bytes::Bytes;
 use esker_chain::ExecutedBlock;
+use esker_evm_execution::executor::TxFailure;
 use esker_evm_state::types::{Block, Receipt};
 
-use crate::executor::TxFailure;
 use crate::pool::AccountState;
 
 /// An executed block, with data that would be expensive to read again.

@@ -4,15 +4,17 @@ use std::collections::HashSet;
 
 use alloy_primitives::{B256, Bytes, U256};
 use esker_chain::ChainError;
+use esker_evm_execution::executor::{BlockExecutionOutput, BlockExecutor, ExtOutcome, TxError};
+use esker_evm_execution::rules::{
+    ChildTerms, FeeRuleError, HeaderTerms, MAX_ATOMIC_GAS, block_gas_cost,
+};
 use esker_evm_state::types::{Block, Header, Transaction};
 use esker_storage::{PendingWrites, WriteSet};
 
 use super::error::state_failed;
 use crate::control::Plan;
-use crate::executor::{BlockExecutionOutput, BlockExecutor, TxError};
-use crate::extension::{ExtBlock, ExtError, ExtOutcome};
+use crate::extension::{ExtBlock, ExtError};
 use crate::pool::Pool;
-use crate::rules::{ChildTerms, FeeRuleError, HeaderTerms, MAX_ATOMIC_GAS, block_gas_cost};
 use crate::verify::{ParentContext, VerifyError, assemble, child_executor};
 
 /// Most bytes of a block's transactions.

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use alloy_primitives::B256;
 use esker_chain::tables::POSITION;
 use esker_chain::{ChainError, ChainVm as _, ExecutedBlock};
+use esker_evm_execution::executor::{impersonated, sender_of};
 use esker_evm_state::types::{Header, Transaction};
 use esker_storage::{Scope, StorageResult};
 
@@ -14,7 +15,6 @@ use super::config::BuildMode;
 use super::vm::Evm;
 use super::{SubmitError, Submitted};
 use crate::control::{Controls, Plan};
-use crate::executor::{impersonated, sender_of};
 use crate::extension::ExtError;
 use crate::pool::{DropReason, PoolError};
 use crate::view::ViewError;
@@ -111,7 +111,7 @@ impl Evm {
         if is_allowed { Ok(()) } else { Err(PoolError::InvalidSender) }
     }
 
-    /// Pools a transaction with an [`crate::executor::impersonating_signature`], whoever the sender is.
+    /// Pools a transaction with an [`esker_evm_execution::executor::impersonating_signature`], whoever the sender is.
     ///
     /// # Errors
     /// The pool refuses it.

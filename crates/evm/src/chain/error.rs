@@ -2,13 +2,13 @@
 
 use esker_chain::ChainError;
 use esker_chain::forward::ForwardError;
+use esker_evm_execution::rules::FeeRuleError;
 use esker_evm_state::state::StateError;
 use esker_evm_state::trie::TrieError;
 use esker_storage::StorageError;
 use thiserror::Error;
 
 use crate::pool::PoolError;
-use crate::rules::FeeRuleError;
 
 /// Why the chain can't be read.
 #[derive(Debug, Error)]

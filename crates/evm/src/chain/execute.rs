@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use esker_chain::{BuildContext, ChainError, ExecutedBlock};
+use esker_evm_execution::executor::BlockExecutionOutput;
 use esker_evm_state::blocks::tables::DESTROYED;
 use esker_evm_state::blocks::write_block;
 use esker_evm_state::state::{AccountChange, ApplyOptions, StoredSum};
@@ -13,7 +14,6 @@ use esker_storage::{KvRead, WriteSet};
 
 use super::vm::Evm;
 use super::{AcceptedBlock, Ancestors, ChainReadError};
-use crate::executor::BlockExecutionOutput;
 use crate::pool::AccountState;
 use crate::verify::ParentContext;
 

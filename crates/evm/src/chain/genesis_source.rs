@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use esker_chain::{ChainContext, ChainError};
+use esker_evm_execution::genesis::Genesis;
+use esker_evm_execution::rules::Rules;
 use esker_evm_state::types::SealedHeader;
 use esker_primitives::sync::Mutex;
 
 use super::{ChainReadError, ChainView};
-use crate::genesis::Genesis;
-use crate::rules::Rules;
 
 /// The genesis of a chain: its JSON, which is parsed on demand, or its definition.
 ///

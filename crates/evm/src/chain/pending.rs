@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use alloy_primitives::B256;
 use esker_chain::{BuildContext, ChainError};
+use esker_evm_execution::rules::HeaderTerms;
 use esker_evm_state::state::At;
 use esker_evm_state::types::{Receipt, SealedBlock};
 use esker_primitives::sync::Mutex;
@@ -12,7 +13,6 @@ use esker_storage::{KvRead, Overlay, WriteSet};
 
 use super::builder::preview;
 use super::vm::Evm;
-use crate::rules::HeaderTerms;
 use crate::view::{StateSnapshot, ViewError};
 
 /// Blocks that are kept for requests that have begun.

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use alloy_primitives::{Address, B256};
 use esker_chain::ChainVm;
+use esker_evm_execution::rules::Rules;
 use esker_evm_state::logs::{LogCandidates, LogQuery};
 use esker_evm_state::state::At;
 use esker_evm_state::types::{Receipt, SealedBlock, SealedHeader};
@@ -13,7 +14,6 @@ use tokio::sync::broadcast;
 use super::vm::Evm;
 use super::{ChainReadError, ChainView};
 use crate::pool::{AccountContent, Content, Dropped, DroppedTx, PooledTx, ReplacementPrice};
-use crate::rules::Rules;
 use crate::view::{
     BadBlock, BlocksRemoved, ChainEvent, ChainEvents, ChainPosition, ChainReader, EncodedBlock,
     NonceUse, PoolReader, StateSnapshot, TxLocation, ViewError,

@@ -2,11 +2,11 @@
 
 use alloy_primitives::hex;
 use esker_chain::{BlockReport, TxReport};
+use esker_evm_execution::call::revert_reason;
+use esker_evm_execution::executor::{TxFailure, VmError};
 
 use super::AcceptedBlock;
 use super::vm::Evm;
-use crate::call::revert_reason;
-use crate::executor::{TxFailure, VmError};
 
 /// Bytes of unknown data that a reason shows.
 const MAX_SHOWN: usize = 64;
@@ -60,7 +60,7 @@ fn reason(failure: &TxFailure) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::executor::ExecutionEnd;
+    use esker_evm_execution::executor::ExecutionEnd;
 
     fn reason(error: VmError, output: Vec<u8>) -> String {
         let output = output.into();

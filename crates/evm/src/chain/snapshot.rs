@@ -10,6 +10,8 @@ use esker_chain::snapshot::{
     ChainSnapshot, MAX_BLOCKS, PartRestore, PartSnapshot, RestoreError, SnapshotBlock,
     SnapshotTable,
 };
+use esker_evm_execution::executor::sender_of;
+use esker_evm_execution::rules::Rules;
 use esker_evm_state::blocks::tables::{BLOCKS, HEIGHTS, LOCATIONS, Location, RECEIPTS, TIP, Tip};
 use esker_evm_state::state::tables::{ACCOUNTS, CODE, PREIMAGES, SLOTS, STATE_START};
 use esker_evm_state::state::{RestoreError as StateFault, StateRestore};
@@ -20,9 +22,7 @@ use esker_primitives::BlockId;
 use esker_storage::{KvRead, Scope, ValueCodec as _, WriteSet};
 
 use super::vm::Evm;
-use crate::executor::sender_of;
 use crate::extension::{BlockExtension, ExtBlock};
-use crate::rules::Rules;
 
 /// Bytes of a hash.
 const HASH: usize = 32;

@@ -6,13 +6,13 @@ use alloy_consensus::Transaction as _;
 use alloy_eips::eip2718::Encodable2718;
 use alloy_primitives::{Address, B256, U512};
 use esker_chain::forward::TxKind;
+use esker_evm_execution::executor::{SenderError, recover_signer, sender_of};
 use esker_evm_state::state::StateError;
 use esker_evm_state::types::Transaction;
 use esker_primitives::Id;
 
 use super::vm::Evm;
 use super::{ChainView, SubmitError};
-use crate::executor::{SenderError, recover_signer, sender_of};
 use crate::pool::{
     AccountRead, AccountState, NextBlock, PoolError, PooledTx, before_recovery, refuse_value,
 };
@@ -25,7 +25,7 @@ impl Evm {
     ///
     /// # Errors
     /// The head is from before Apricot 5.
-    pub fn next_block(&self) -> Result<NextBlock, crate::rules::FeeRuleError> {
+    pub fn next_block(&self) -> Result<NextBlock, esker_evm_execution::rules::FeeRuleError> {
         let head = self.head();
         let time = self.context.clock.now_s().max(head.header.time);
         let terms = self.params.rules.next_terms(&head.header, time)?;

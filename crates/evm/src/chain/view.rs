@@ -2,14 +2,14 @@
 
 use alloy_primitives::B256;
 use alloy_rlp::{Decodable, Header as RlpHeader};
+use esker_evm_execution::executor::BlockHashes;
+use esker_evm_execution::rules::Rules;
 use esker_evm_state::blocks::tables::{BLOCKS, HEIGHTS, LOCATIONS, Location, RECEIPTS, TIP, Tip};
 use esker_evm_state::state::{At, StateError, StateView};
 use esker_evm_state::types::{Block, Header, Receipt};
 use esker_storage::{KvRead, Scope, StorageError};
 
 use super::ChainReadError;
-use crate::executor::BlockHashes;
-use crate::rules::Rules;
 
 /// Most blocks that BLOCKHASH reaches back.
 const MAX_LOOK_BACK: u64 = 256;

@@ -14,6 +14,8 @@ use esker_chain::{
     ChainContext, ChainError, ChainStats, ChainVm, DropLog, ExecutedBlock, GasFigures, PoolFigures,
     Rewinding,
 };
+use esker_evm_execution::executor::ChainParams;
+use esker_evm_execution::genesis::Genesis;
 use esker_evm_state::blocks::{History, write_block};
 use esker_evm_state::logs::LogIndex;
 use esker_evm_state::state::ApplyOptions;
@@ -38,9 +40,7 @@ use super::view::ChainView;
 use super::{AcceptedBlock, ChainReadError};
 use crate::accounts::SenderLocks;
 use crate::control::{Controls, Plan};
-use crate::executor::ChainParams;
 use crate::extension::BlockExtension;
-use crate::genesis::Genesis;
 use crate::pool::Pool;
 use crate::verify::{PreparedBlock, VerifyError, verify_block};
 use crate::view::{BadBlock, BlockAccepted, ChainEvent, ChainPosition};

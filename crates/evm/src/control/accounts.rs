@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use alloy_primitives::{Address, B256, Signature};
 use async_trait::async_trait;
+use esker_evm_execution::executor::impersonating_signature;
 
 use super::Controls;
 use crate::accounts::{AccountError, AccountManager, Wallet};
-use crate::executor::impersonating_signature;
 
 /// The accounts that controls impersonate. They sign transactions only.
 #[derive(Debug)]

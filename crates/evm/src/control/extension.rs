@@ -6,17 +6,16 @@ use alloy_primitives::{Address, Bytes, U256};
 use esker_chain::audit::AuditContext;
 use esker_chain::commitment::StateTable;
 use esker_chain::{DropLog, PoolFigures, TxReport};
+use esker_evm_execution::executor::{ExtOutcome, StateOverlay};
+use esker_evm_execution::rules::{HeaderTerms, Rules};
 use esker_primitives::Id;
 use esker_storage::audit::{AuditError, Finding};
 use esker_storage::{KvRead, PendingWrites, WriteSet};
 
 use super::{ControlRecord, Controls, RecordError, Wanted, split_record};
-use crate::executor::StateOverlay;
 use crate::extension::{
-    BlockExtension, ChangedAccount, ExtBlock, ExtError, ExtOutcome, ExtSummary, ExtTransfers,
-    ExtensionAudit,
+    BlockExtension, ChangedAccount, ExtBlock, ExtError, ExtSummary, ExtTransfers, ExtensionAudit,
 };
-use crate::rules::{HeaderTerms, Rules};
 
 /// Another extension, with control records before its ext data.
 #[derive(Debug)]

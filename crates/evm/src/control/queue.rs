@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use alloy_primitives::{Address, B256};
 use esker_chain::AdjustableClock;
+use esker_evm_execution::rules::{HeaderTerms, NextHeader};
 use esker_primitives::Clock as _;
 use esker_primitives::sync::Mutex;
 use tokio::sync::{Notify, oneshot};
@@ -17,7 +18,6 @@ use super::error::ControlError;
 use super::intervals::IntervalTask;
 use super::record::{MAX_BASE_FEE, MAX_GAS_LIMIT};
 use super::saved::ControlSettings;
-use crate::rules::{HeaderTerms, NextHeader};
 
 /// Most blocks of one request.
 pub const MAX_BLOCKS: u64 = 100_000;

@@ -2,11 +2,11 @@
 
 use alloy_primitives::{Address, Bytes, U256};
 use alloy_rlp::{Decodable as _, RlpDecodable, RlpEncodable};
+use esker_evm_execution::executor::StateOverlay;
+use esker_evm_execution::rules::{HeaderTerms, Rules};
 use thiserror::Error;
 
-use crate::executor::StateOverlay;
 use crate::extension::{ExtError, SupplyChange};
-use crate::rules::{HeaderTerms, Rules};
 
 /// Marks ext data with a record: codec versions of atomic transactions begin at 0.
 const MARK: [u8; 2] = [0xff, 0xff];

@@ -6,11 +6,11 @@ use std::sync::Arc;
 use alloy_primitives::{Address, B256, U256};
 use bytes::Bytes;
 use esker_chain::{BundleId, ChainVm, ClockSetting};
+use esker_evm_execution::rules::HeaderTerms;
 use esker_primitives::ChainId;
 use esker_primitives::codec::{CodecError, Decode, Encode, Reader, Writer};
 
 use crate::chain::Evm;
-use crate::rules::HeaderTerms;
 
 /// The form of a stored snapshot.
 const FORM: u8 = 1;

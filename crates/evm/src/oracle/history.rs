@@ -2,11 +2,11 @@
 
 use alloy_consensus::Transaction as _;
 use alloy_primitives::U256;
+use esker_evm_execution::rules::Rules;
 use esker_evm_state::types::Transaction;
 use thiserror::Error;
 
 use super::{HeaderSource, next_base_fee};
-use crate::rules::Rules;
 
 /// How far back and how much at once, with the reference's figures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

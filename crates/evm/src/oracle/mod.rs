@@ -13,10 +13,10 @@ mod options;
 use std::sync::Arc;
 
 use alloy_primitives::{B256, U256};
+use esker_evm_execution::rules::Rules;
 use esker_evm_state::types::{Header, SealedHeader};
 use esker_primitives::sync::Mutex;
 
-use crate::rules::Rules;
 use crate::view::{ChainReader, ViewError};
 
 pub use history::{

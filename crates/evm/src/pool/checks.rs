@@ -2,11 +2,11 @@
 
 use alloy_consensus::Transaction as _;
 use alloy_primitives::{U256, U512};
+use esker_evm_execution::executor::{MAX_INIT_CODE, has_warp_predicate, intrinsic_gas};
+use esker_evm_execution::rules::PhaseRules;
 use esker_evm_state::types::Transaction;
 
 use super::{MAX_TX_SIZE, PoolConfig, PoolError, PooledTx};
-use crate::executor::{MAX_INIT_CODE, has_warp_predicate, intrinsic_gas};
-use crate::rules::PhaseRules;
 
 /// What the next block brings.
 #[derive(Clone, Copy, Debug)]

@@ -1,13 +1,13 @@
 //! The final form of a block that this node makes.
 
 use alloy_primitives::{B64, B256, Bytes, U256};
+use esker_evm_execution::executor::{BlockContext, BlockExecutionOutput, BlockExecutor, TxError};
+use esker_evm_execution::rules::{ChildTerms, Instructions};
 use esker_evm_state::state::{At, StateView};
 use esker_evm_state::types::{Block, EMPTY_OMMERS_HASH, Header, Transaction, ext_data_hash};
 use esker_storage::WriteSet;
 
 use super::{ParentContext, VerifyError, check_block_fee};
-use crate::executor::{BlockContext, BlockExecutionOutput, BlockExecutor, TxError};
-use crate::rules::{ChildTerms, Instructions};
 
 /// Begins a block at `time` (Unix s) on a parent; the caller adds the transactions. `terms` are those of the
 /// same time.

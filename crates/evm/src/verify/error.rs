@@ -1,12 +1,12 @@
 //! Why a block is refused.
 
 use alloy_primitives::{Address, B64, B256, Bloom, Bytes, U256, hex};
+use esker_evm_execution::executor::TxError;
+use esker_evm_execution::rules::{BlockGasCost, FeeRuleError};
 use esker_evm_state::state::StateError;
 use thiserror::Error;
 
-use crate::executor::TxError;
 use crate::extension::ExtError;
-use crate::rules::{BlockGasCost, FeeRuleError};
 
 /// Why a block is refused, in the reference's words.
 #[derive(Debug, Error)]

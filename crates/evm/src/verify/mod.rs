@@ -10,15 +10,15 @@ mod prepared;
 mod syntactic;
 
 use alloy_primitives::{Address, B256, Bytes};
+use esker_evm_execution::executor::{
+    BlockContext, BlockExecutionOutput, BlockExecutor, BlockHashes, ChainParams, has_warp_predicate,
+};
+use esker_evm_execution::rules::{ChildTerms, FeeRuleError};
 use esker_evm_state::state::{ApplyOptions, At, BlockState, StateView};
 use esker_evm_state::types::{Block, Header};
 use esker_storage::{KvRead, PendingWrites, Scope, WriteSet};
 
-use crate::executor::{
-    BlockContext, BlockExecutionOutput, BlockExecutor, BlockHashes, ChainParams, has_warp_predicate,
-};
 use crate::extension::{BlockExtension, ExtBlock, ExtSummary};
-use crate::rules::{ChildTerms, FeeRuleError};
 
 pub use assemble::{assemble, child_executor};
 pub use error::{SyntacticError, VerifyError};

@@ -3,10 +3,9 @@
 use std::sync::{Arc, OnceLock};
 
 use alloy_primitives::{Address, B256};
+use esker_evm_execution::executor::sender_of;
+use esker_evm_execution::rules::Rules;
 use esker_evm_state::types::Block;
-
-use crate::executor::sender_of;
-use crate::rules::Rules;
 
 /// A block with what follows from its bytes and costs much: the senders of its transactions and their root. Each part is
 /// computed once, by the first thread that asks for it.

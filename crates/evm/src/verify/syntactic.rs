@@ -2,11 +2,11 @@
 //! reference's order.
 
 use alloy_primitives::{B64, B256, U256, keccak256};
+use esker_evm_execution::rules::{HeaderTerms, Instructions, Phase, PhaseRules, Rules};
 use esker_evm_state::types::{Header, ext_data_hash};
 
 use super::{PreparedBlock, SyntacticError};
 use crate::extension::ExtSummary;
-use crate::rules::{HeaderTerms, Instructions, Phase, PhaseRules, Rules};
 
 /// How far ahead of the clock a block may be, s.
 pub const MAX_FUTURE_S: u64 = 10;

@@ -5,9 +5,8 @@
 use std::collections::BTreeMap;
 
 use alloy_primitives::{Address, B256, Bytes, Signature, U256};
-use esker_evm::executor::StateOverlay;
-use esker_evm::executor::recover_signer;
-use esker_evm::extension::{BlockExtension, ExtBlock, ExtError, ExtOutcome, ExtSummary};
+use esker_evm::extension::{BlockExtension, ExtBlock, ExtError, ExtSummary};
+use esker_evm_execution::executor::{ExtOutcome, StateOverlay, recover_signer};
 use esker_primitives::codec::{CodecError, Reader};
 use esker_primitives::hash::sha256;
 use esker_storage::{KvRead, PendingWrites};

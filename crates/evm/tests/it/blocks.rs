@@ -4,15 +4,16 @@
 use alloy_consensus::{SignableTransaction, TxEip4844, TxLegacy};
 use alloy_primitives::{Address, Bytes, Signature, TxKind, U256, address, b256};
 use esker_evm::accounts::{AccountManager as _, KeyRing};
-use esker_evm::executor::BlockExecutionOutput;
-use esker_evm::extension::{ExtOutcome, NoExtension};
-use esker_evm::genesis::Genesis;
-use esker_evm::rules::{ForkSchedule, Phase, UNSCHEDULED};
+use esker_evm::extension::NoExtension;
 use esker_evm::verify::{VerifyError, assemble, child_executor};
+use esker_evm_execution::executor::{BlockExecutionOutput, ExtOutcome};
+use esker_evm_execution::genesis::Genesis;
+use esker_evm_execution::rules::{ForkSchedule, Phase, UNSCHEDULED};
 use esker_evm_state::types::{Block, Transaction};
 use esker_storage::WriteSet;
 
-use crate::ledger::{Ledger, params};
+use crate::first_block::params;
+use crate::ledger::Ledger;
 
 const SENDER: Address = address!("0x8db97C7cEcE249c2b98bDC0226Cc4C2A57BF52FC");
 
@@ -113,9 +114,11 @@ fn a_block_in_the_same_second_must_pay_for_it() {
     );
     assert_eq!(error.to_string(), text);
     // Somebody makes it all the same.
-    let free =
-        esker_evm::rules::FeeOverrides { block_gas_cost_step: Some(0), ..Default::default() };
-    let rules = esker_evm::rules::CChainRules::new(43112, ForkSchedule::LOCAL, free);
+    let free = esker_evm_execution::rules::FeeOverrides {
+        block_gas_cost_step: Some(0),
+        ..Default::default()
+    };
+    let rules = esker_evm_execution::rules::CChainRules::new(43112, ForkSchedule::LOCAL, free);
     let honest = std::mem::replace(&mut chain.params.rules, std::sync::Arc::new(rules));
     let (mut block, ..) = make(&chain, time, vec![transfer(1, price)]).unwrap();
     chain.params.rules = honest;
@@ -132,8 +135,9 @@ fn a_block_in_the_same_second_must_pay_for_it() {
 #[test]
 fn where_the_base_fee_is_0_a_block_in_the_same_second_has_nothing_to_pay() {
     let mut chain = ledger(ForkSchedule::LOCAL);
-    let none = esker_evm::rules::FeeOverrides { min_base_fee: Some(0), ..Default::default() };
-    let rules = esker_evm::rules::CChainRules::new(43112, ForkSchedule::LOCAL, none);
+    let none =
+        esker_evm_execution::rules::FeeOverrides { min_base_fee: Some(0), ..Default::default() };
+    let rules = esker_evm_execution::rules::CChainRules::new(43112, ForkSchedule::LOCAL, none);
     chain.params.rules = std::sync::Arc::new(rules);
     let time = 1_700_000_000;
     let (first, _, out) = make(&chain, time, vec![transfer(0, PRICE)]).unwrap();

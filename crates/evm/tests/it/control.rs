@@ -12,10 +12,10 @@ use esker_evm::chain::{Evm, EvmConfig};
 use esker_evm::control::{
     ControlError, ControlExtension, ControlRecord, Controls, MAX_TIME_S, StateChange, WantedChange,
 };
-use esker_evm::executor::{ChainParams, CodeCache};
 use esker_evm::extension::{BlockExtension, NoExtension};
-use esker_evm::genesis::Genesis;
-use esker_evm::rules::{CChainRules, FeeOverrides, ForkSchedule, Rules};
+use esker_evm_execution::executor::{ChainParams, CodeCache};
+use esker_evm_execution::genesis::Genesis;
+use esker_evm_execution::rules::{CChainRules, FeeOverrides, ForkSchedule, Rules};
 use esker_evm_state::types::ext_data_hash;
 use esker_primitives::Id;
 use esker_primitives::clock::ManualClock;

@@ -7,20 +7,21 @@ use std::time::Duration;
 use alloy_eips::eip2718::Decodable2718;
 use alloy_eips::eip2930::{AccessList, AccessListItem};
 use alloy_primitives::{Address, B256, Bytes, U256};
-use esker_evm::call::{
+use esker_evm::extension::NoExtension;
+use esker_evm::verify::{assemble, child_executor};
+use esker_evm_execution::call::{
     AccountOverride, BlockOverrides, CallEnv, CallError, CallLimits, CallRequest, StateOverrides,
     call, create_access_list, estimate_gas,
 };
-use esker_evm::executor::BlockContext;
-use esker_evm::extension::{ExtOutcome, NoExtension};
-use esker_evm::verify::{assemble, child_executor};
+use esker_evm_execution::executor::{BlockContext, ExtOutcome};
 use esker_evm_state::state::{At, StateView};
 use esker_evm_state::types::{Receipt, Transaction};
 use esker_storage::WriteSet;
 use regex_lite::Regex;
 use serde_json::{Value, json};
 
-use crate::ledger::{Ledger, SCOPE};
+use crate::first_block::SCOPE;
+use crate::ledger::Ledger;
 
 const GAS_CAP: u64 = 50_000_000;
 

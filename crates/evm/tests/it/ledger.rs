@@ -3,26 +3,16 @@
 use std::sync::Arc;
 
 use alloy_primitives::B256;
-use esker_evm::executor::{BlockExecutionOutput, BlockHashes, ChainParams, CodeCache};
 use esker_evm::extension::BlockExtension;
-use esker_evm::genesis::Genesis;
-use esker_evm::rules::{CChainRules, FeeOverrides, ForkSchedule};
 use esker_evm::verify::{ParentContext, PreparedBlock, VerifyError, verify_block};
+use esker_evm_execution::executor::{BlockExecutionOutput, BlockHashes, ChainParams};
+use esker_evm_execution::genesis::Genesis;
+use esker_evm_execution::rules::ForkSchedule;
 use esker_evm_state::state::{ApplyOptions, At, StateError, StateView};
 use esker_evm_state::types::{Block, Header};
-use esker_storage::{KvRead, KvStore, MemoryStore, Scope, WriteSet};
+use esker_storage::{KvRead, KvStore, MemoryStore, WriteSet};
 
-pub(crate) const SCOPE: Scope = Scope(3);
-
-pub(crate) fn params(chain_id: u64, schedule: ForkSchedule) -> ChainParams {
-    let id = "2owdGqyG6FFzTHy5qhenDXQcEghvr571KZE3gSfRJERSJinuwC".parse().unwrap();
-    ChainParams {
-        rules: Arc::new(CChainRules::new(chain_id, schedule, FeeOverrides::default())),
-        network_id: 12345,
-        blockchain_id: id,
-        codes: Arc::new(CodeCache::default()),
-    }
-}
+use crate::first_block::{SCOPE, first_block, local_genesis, params};
 
 /// Hashes of the blocks so far, by height.
 #[derive(Debug, Default)]
@@ -48,21 +38,15 @@ pub(crate) struct Ledger {
 
 impl Ledger {
     pub(crate) fn new(params: ChainParams, genesis: &Genesis) -> Self {
-        let store = MemoryStore::new();
-        let mut out = WriteSet::default();
-        let options = ApplyOptions::default();
-        let block = genesis.build(&*params.rules, SCOPE, options, &mut out).unwrap();
-        store.write(&out).unwrap();
+        let (store, block) = first_block(&params, genesis);
         let hashes = Hashes(vec![block.hash()]);
         let headers = vec![block.header.clone()];
         Self { params, store, tip: block.header, headers, hashes, now_s: 1_900_000_000 }
     }
 
-    /// The local network's genesis.
+    /// The local network's chain.
     pub(crate) fn local() -> Self {
-        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/vectors/genesis/local-c.json");
-        let genesis = Genesis::parse(&std::fs::read(path).unwrap()).unwrap();
-        Self::new(params(43112, ForkSchedule::LOCAL), &genesis)
+        Self::new(params(43112, ForkSchedule::LOCAL), &local_genesis())
     }
 
     pub(crate) fn reader(&self) -> Box<dyn KvRead> {

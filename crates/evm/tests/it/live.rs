@@ -10,11 +10,11 @@ use esker_chain::{
     Machine, MachineConfig, ProposeCtx, Undo, UndoLimits, Verdict,
 };
 use esker_evm::chain::{BuildMode, Evm, EvmConfig};
-use esker_evm::executor::{ChainParams, CodeCache};
 use esker_evm::extension::NoExtension;
-use esker_evm::genesis::Genesis;
-use esker_evm::rules::{CChainRules, FeeOverrides, ForkSchedule};
 use esker_evm::view::{ChainEvents, ChainReader};
+use esker_evm_execution::executor::{ChainParams, CodeCache};
+use esker_evm_execution::genesis::Genesis;
+use esker_evm_execution::rules::{CChainRules, FeeOverrides, ForkSchedule};
 use esker_evm_state::blocks::History;
 use esker_evm_state::logs::{LogQuery, SECTION};
 use esker_evm_state::types::{SealedBlock, Transaction};

@@ -8,16 +8,12 @@ mod backfill;
 mod blocks;
 mod control;
 mod exchanges;
-mod fees;
-mod genesis;
+#[path = "../../../evm-execution/tests/it/first_block.rs"]
+mod first_block;
 mod ledger;
 mod live;
-mod machine;
 mod oracle;
-mod overlay;
 mod pool;
 mod replay;
-mod simulation;
-mod trace;
 #[path = "../../../evm-state/tests/it/vectors.rs"]
 mod vectors;

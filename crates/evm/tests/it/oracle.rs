@@ -8,7 +8,9 @@ use esker_evm::oracle::{
     FeeHistory, FeeOracle, HeaderSource, HistoryError, HistoryLimits, MAX_REWARDS, NewestBlock,
     OracleConfig, PaidFee, PriceOption, PriceOptionsConfig, fee_history, price_options,
 };
-use esker_evm::rules::{CChainRules, FeeOverrides, ForkSchedule, INITIALLY_ACTIVE, Rules};
+use esker_evm_execution::rules::{
+    CChainRules, FeeOverrides, ForkSchedule, INITIALLY_ACTIVE, Rules,
+};
 use esker_evm_state::types::{Header, SealedHeader};
 use proptest::prelude::*;
 use serde_json::Value;

@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use alloy_primitives::{Address, Bytes, U256, address};
-use esker_evm::call::CallRequest;
-use esker_evm::executor::{
+use esker_evm_execution::call::CallRequest;
+use esker_evm_execution::executor::{
     BlockContext, Bounds, ChainParams, CodeCache, NoHashes, Runner, StateOverlay,
 };
-use esker_evm::genesis::{Genesis, GenesisAccount};
-use esker_evm::rules::{CChainRules, FeeOverrides, ForkSchedule};
-use esker_evm::trace::{BufferOutput, Observer, Tracer, TxPlace};
+use esker_evm_execution::genesis::{Genesis, GenesisAccount};
+use esker_evm_execution::rules::{CChainRules, FeeOverrides, ForkSchedule};
+use esker_evm_execution::trace::{BufferOutput, Observer, Tracer, TxPlace};
 use esker_evm_state::state::{At, StateView};
 use esker_evm_state::types::Header;
 use esker_js_tracer::JsTracer;

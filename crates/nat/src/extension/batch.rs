@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use alloy_primitives::U256;
 use esker_chain::ChainContext;
-use esker_evm::extension::ExtOutcome;
+use esker_evm_execution::executor::ExtOutcome;
 use esker_primitives::NanoNative;
 use esker_primitives::ids::Id;
 use esker_transactions::money::Wei;

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use esker_chain::ChainContext;
 use esker_evm::chain::Evm;
-use esker_evm::executor::{NoHashes, StateOverlay};
-use esker_evm::extension::{ExtBlock, ExtError, ExtOutcome};
+use esker_evm::extension::{ExtBlock, ExtError};
+use esker_evm_execution::executor::{ExtOutcome, NoHashes, StateOverlay};
 use esker_evm_state::state::StateError;
 use esker_primitives::ids::Id;
 use esker_storage::KvRead;

@@ -2,8 +2,8 @@
 
 use esker_chain::address::{DestinationError, ServiceAddressCause};
 use esker_chain::forward::ForwardError;
-use esker_evm::rules::FeeRuleError;
 use esker_evm::view::ViewError;
+use esker_evm_execution::rules::FeeRuleError;
 use esker_keystore::KeystoreError;
 use esker_primitives::codec::CodecError;
 use esker_primitives::ids::{ChainId, IdError, TxId};

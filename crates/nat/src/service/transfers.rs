@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use alloy_primitives::{Address, U256};
 use esker_chain::address::parse_destination;
-use esker_evm::rules::window::INITIAL_BASE_FEE;
+use esker_evm_execution::rules::window::INITIAL_BASE_FEE;
 use esker_keystore::{Credentials, Password, User};
 use esker_primitives::codec::{Decode as _, MAX_SIZE};
 use esker_primitives::ids::{AssetId, ChainId, Id, ShortId};

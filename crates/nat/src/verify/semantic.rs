@@ -4,7 +4,7 @@
 
 use alloy_primitives::{Bytes, U256};
 use esker_chain::ChainContext;
-use esker_evm::rules::PhaseRules;
+use esker_evm_execution::rules::PhaseRules;
 use esker_primitives::codec::{Decode, MAX_SIZE};
 use esker_shared_memory::SharedMemoryError;
 use esker_storage::{KvRead, StorageError};

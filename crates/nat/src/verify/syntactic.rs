@@ -1,7 +1,7 @@
 //! Rules that a transaction must meet by itself, in the reference's order.
 
 use esker_chain::ChainContext;
-use esker_evm::rules::{Phase, PhaseRules};
+use esker_evm_execution::rules::{Phase, PhaseRules};
 use esker_primitives::ids::{AssetId, ChainId};
 use esker_transactions::nat::{
     EvmInput, EvmOutput, UnsignedAtomicTx, UnsignedExport, UnsignedImport,

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
 use alloy_primitives::Address;
-use esker_evm::rules::MAX_ATOMIC_GAS;
+use esker_evm_execution::rules::MAX_ATOMIC_GAS;
 use esker_primitives::ids::{AssetId, ChainId, ShortId};
 use esker_primitives::keys::PrivateKey;
 use esker_transactions::nat::{

@@ -2,8 +2,8 @@
 
 use alloy_primitives::{Address, U256};
 use esker_chain::{BuildContext, Built, Bundle, ChainMachine, ChainVm as _, Verdict};
-use esker_evm::rules::fortuna::GasState;
-use esker_evm::rules::{INITIALLY_ACTIVE, Phase};
+use esker_evm_execution::rules::fortuna::GasState;
+use esker_evm_execution::rules::{INITIALLY_ACTIVE, Phase};
 use esker_evm_state::types::{Block, ext_data_hash};
 use esker_nat::pool::PoolStatus;
 use esker_nat::{AtomicStatus, MAX_BUILT_BYTES};

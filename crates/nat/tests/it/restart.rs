@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use alloy_primitives::{Address, U256};
 use esker_chain::{ChainMachine, ChainVm};
-use esker_evm::rules::{FeeOverrides, ForkSchedule};
+use esker_evm_execution::rules::{FeeOverrides, ForkSchedule};
 use esker_nat::AtomicStatus;
 use esker_storage::{KvStore, MemoryStore};
 use esker_utxo::OutputOwners;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use alloy_primitives::{Address, U256};
-use esker_evm::rules::{FeeOverrides, ForkSchedule, Phase, UNSCHEDULED};
+use esker_evm_execution::rules::{FeeOverrides, ForkSchedule, Phase, UNSCHEDULED};
 use esker_nat::{AtomicStatus, MAX_BUILT_BYTES};
 use esker_primitives::Id;
 use esker_primitives::codec::Encode;
@@ -326,7 +326,7 @@ pub(crate) async fn leave(world: &World, asset_id: Id, amount: u64, owner: Outpu
 }
 
 pub(crate) fn asset_balance(world: &World, address: Address, asset: Id) -> U256 {
-    use esker_evm::executor::{NoHashes, StateOverlay};
+    use esker_evm_execution::executor::{NoHashes, StateOverlay};
     let reader = world.store.snapshot().unwrap();
     let view = world.evm().view(&*reader).latest_state();
     let codes = world.evm().params().codes.clone();

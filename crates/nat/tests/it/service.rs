@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use alloy_primitives::U256;
 use esker_chain::ChainMachine;
-use esker_evm::rules::{Phase, UNSCHEDULED};
+use esker_evm_execution::rules::{Phase, UNSCHEDULED};
 use esker_keystore::{HashLimits, Keystore};
 use esker_nat::service::NatService;
 use esker_primitives::clock::ManualClock;

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use alloy_primitives::{Address, U256};
-use esker_evm::rules::{FeeOverrides, ForkSchedule};
 use esker_evm::view::PoolReader as _;
+use esker_evm_execution::rules::{FeeOverrides, ForkSchedule};
 use esker_nat::AtomicStatus;
 use esker_nat::pool::MAX_DROPPED;
 use esker_primitives::keys::PrivateKey;

@@ -12,9 +12,9 @@ use esker_chain::{
 };
 use esker_evm::accounts::address_of_key;
 use esker_evm::chain::{Evm, EvmConfig};
-use esker_evm::executor::{ChainParams, CodeCache};
-use esker_evm::genesis::Genesis as EvmGenesis;
-use esker_evm::rules::{CChainRules, FeeOverrides, ForkSchedule};
+use esker_evm_execution::executor::{ChainParams, CodeCache};
+use esker_evm_execution::genesis::Genesis as EvmGenesis;
+use esker_evm_execution::rules::{CChainRules, FeeOverrides, ForkSchedule};
 use esker_evm_state::types::Transaction;
 use esker_nat::{AtomicExtension, Nat};
 use esker_primitives::clock::{Clock, ManualClock};

@@ -45,7 +45,7 @@ impl NativeSupply {
             let utxos =
                 assets.iter().flat_map(|asset| asset.to_tx().produced_utxos().collect::<Vec<_>>());
             let on_x = sum_of(self.native, utxos);
-            let c = esker_evm::genesis::Genesis::parse(&self.c_genesis);
+            let c = esker_evm_execution::genesis::Genesis::parse(&self.c_genesis);
             let alloc = c.map(|genesis| genesis.alloc).unwrap_or_default();
             let wei = alloc.values().fold(U256::ZERO, |sum, one| sum.saturating_add(one.balance));
             let on_c: u64 = (wei / U256::from(WEI_IN_NANO)).saturating_to();

@@ -10,11 +10,11 @@ use esker_chain::{ChainContext, ChainError};
 use esker_evm::accounts::{AccountManager, AccountManagers, KeyRing, NoAccounts};
 use esker_evm::chain::{BuildMode, Evm, EvmConfig, GenesisSource, PRUNED_WINDOW};
 use esker_evm::control::{ControlExtension, Controls, ImpersonatedAccounts, Snapshots};
-use esker_evm::executor::{ChainParams, CodeCache};
 use esker_evm::extension::{BlockExtension, ExtDataView};
 use esker_evm::oracle::{FeeOracle, OracleConfig, PriceOptionsConfig};
 use esker_evm::pool::PoolConfig;
-use esker_evm::rules::{CChainRules, Rules};
+use esker_evm_execution::executor::{ChainParams, CodeCache};
+use esker_evm_execution::rules::{CChainRules, Rules};
 use esker_evm_rpc::debug::runtime_methods;
 use esker_evm_rpc::evm::{
     FilterConfig, Filters, ReceiptWaits, TransactApi, TransactConfig, filter_methods,

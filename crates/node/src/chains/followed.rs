@@ -10,7 +10,7 @@ use esker_avalanchego::{
 };
 use esker_chain::{ChainError, ChainVm};
 use esker_evm::chain::Evm;
-use esker_evm::rules::{INITIALLY_ACTIVE, Phase};
+use esker_evm_execution::rules::{INITIALLY_ACTIVE, Phase};
 use esker_platform::{Block as PBlock, Exchange, Platform};
 use esker_primitives::{ChainId, Id};
 use esker_shared_memory::{SharedMemoryError, get};

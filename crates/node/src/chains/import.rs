@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use esker_chain::{AdjustableClock, ChainMachine as _, FinalizeError, Machine};
 use esker_evm::control::MAX_TIME_S;
-use esker_evm::rules::Rules;
+use esker_evm_execution::rules::Rules;
 use esker_evm_rpc::{BlockImporter, ImportError};
 use esker_primitives::{ChainId, Clock as _};
 

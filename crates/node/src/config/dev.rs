@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use esker_evm::rules::FeeOverrides;
+use esker_evm_execution::rules::FeeOverrides;
 
 use super::value::Switch;
 use super::{Config, Mode, Settings};

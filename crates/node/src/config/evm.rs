@@ -1,6 +1,6 @@
 //! Settings of the C-Chain: checks and derived values.
 
-use esker_evm::rules::FeeOverrides;
+use esker_evm_execution::rules::FeeOverrides;
 use esker_primitives::network::{MAIN_ID, TEST_ID};
 
 use super::{Config, Mode, Origin, Settings, dev};

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use esker_evm::rules::FeeOverrides;
+use esker_evm_execution::rules::FeeOverrides;
 use esker_primitives::{ChainId, excerpt, network, read_input};
 
 use super::error::{ConfigError, Origin};

@@ -1,8 +1,8 @@
 //! What the coin of an EVM chain is to other chains, and with which of them it is exchanged
 //! (docs/decisions.md, "Coins of further EVM chains").
 
-use esker_evm::genesis::Genesis as EvmGenesis;
-use esker_evm::rules::{ForkSchedule, Phase};
+use esker_evm_execution::genesis::Genesis as EvmGenesis;
+use esker_evm_execution::rules::{ForkSchedule, Phase};
 use esker_primitives::{AssetId, ChainId};
 use esker_xvm::genesis::Genesis as XvmGenesis;
 

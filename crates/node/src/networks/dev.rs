@@ -4,7 +4,7 @@ use std::ops::RangeInclusive;
 use std::sync::LazyLock;
 
 use alloy_primitives::hex;
-use esker_evm::rules::{CChainRules, Rules as _};
+use esker_evm_execution::rules::{CChainRules, Rules as _};
 use thiserror::Error;
 
 use super::Preset;
@@ -360,7 +360,7 @@ mod tests {
     #[test]
     fn a_beginning_changes_time_gas_limit_and_extra_data_of_block_0_and_no_id() {
         let genesis = |network: &Network| {
-            esker_evm::genesis::Genesis::parse(&network.c_chain().genesis).unwrap()
+            esker_evm_execution::genesis::Genesis::parse(&network.c_chain().genesis).unwrap()
         };
         for start_time_s in [None, Some(1_900_000_000)] {
             let options = DevOptions { start_time_s, ..DevOptions::default() };
@@ -373,7 +373,7 @@ mod tests {
                 assert_eq!((after.timestamp, after.gas_limit), (2_000_000_000, 30_000_000));
                 let extra = if has_fee_window { &[0; 80][..] } else { &[0] };
                 assert_eq!(&after.extra_data[..], extra);
-                let changed = esker_evm::genesis::Genesis {
+                let changed = esker_evm_execution::genesis::Genesis {
                     timestamp: after.timestamp,
                     gas_limit: after.gas_limit,
                     extra_data: after.extra_data.clone(),

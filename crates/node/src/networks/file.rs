@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use esker_evm::rules::FeeOverrides;
+use esker_evm_execution::rules::FeeOverrides;
 use esker_primitives::{AssetId, ChainId, Id, ShortId, TxId, address, bech32, network};
 use esker_rpc::wire::{JsonU32, JsonU64};
 use esker_utxo::{Output, OutputOwners, TransferOutput, Utxo, UtxoId};
@@ -596,7 +596,8 @@ mod tests {
         let (example, _) = example.split_once("```").unwrap();
         let network = parse(example.as_bytes()).unwrap();
         assert_eq!(network.c_parameters().fees.gas_limit, Some(3_000_000_000));
-        let genesis = esker_evm::genesis::Genesis::parse(&network.c_chain().genesis).unwrap();
+        let genesis =
+            esker_evm_execution::genesis::Genesis::parse(&network.c_chain().genesis).unwrap();
         assert_eq!(genesis.config.chain_id, 1337);
     }
 

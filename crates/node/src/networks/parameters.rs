@@ -1,7 +1,7 @@
 //! Chain parameters: all nodes of a network have the same, because validity depends on them.
 
-use esker_evm::genesis::{FORK_NAMES, GenesisConfig, GenesisError};
-use esker_evm::rules::{FeeOverrides, ForkSchedule};
+use esker_evm_execution::genesis::{FORK_NAMES, GenesisConfig, GenesisError};
+use esker_evm_execution::rules::{FeeOverrides, ForkSchedule};
 
 use super::{Coin, Fees, Vm};
 

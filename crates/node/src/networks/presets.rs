@@ -2,7 +2,7 @@
 //! `dev-c.json` is ours.
 
 use bytes::Bytes;
-use esker_evm::rules::{FeeOverrides, ForkSchedule};
+use esker_evm_execution::rules::{FeeOverrides, ForkSchedule};
 use esker_primitives::network::{self, LOCAL_ID, MAIN_ID, TEST_ID};
 use esker_xvm::genesis::{Genesis, primary};
 

@@ -6,7 +6,7 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use esker_evm::rules::FeeOverrides;
+use esker_evm_execution::rules::FeeOverrides;
 use esker_primitives::{AssetId, ChainId, Id, network};
 use esker_utxo::Utxo;
 use esker_xvm::genesis::{Genesis, primary};

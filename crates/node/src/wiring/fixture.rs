@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use esker_chain::tables::CHAINS;
 use esker_chain::{AdjustableClock, BuildPause, ChainMachine as _, Machine, Undo, UndoLimits};
-use esker_evm::rules::TARGET_BLOCK_RATE_S;
 use esker_evm::view::ChainReader as _;
+use esker_evm_execution::rules::TARGET_BLOCK_RATE_S;
 use esker_nat::{AtomicStatus, Nat};
 use esker_primitives::clock::Clock as _;
 use esker_storage::meta::{self, Parameters};

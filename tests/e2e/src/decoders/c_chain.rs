@@ -3,8 +3,8 @@
 use alloy_eips::eip2718::Encodable2718;
 use alloy_rlp::Decodable;
 use esker_evm::accounts::TypedData;
-use esker_evm::genesis::Genesis;
-use esker_evm::rules::{CChainRules, FeeOverrides};
+use esker_evm_execution::genesis::Genesis;
+use esker_evm_execution::rules::{CChainRules, FeeOverrides};
 use esker_evm_rpc::evm::decode_transaction;
 use esker_evm_state::state::ApplyOptions;
 use esker_evm_state::types::{Block, Header};

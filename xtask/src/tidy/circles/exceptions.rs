@@ -63,7 +63,10 @@ pub(super) const EXCEPTIONS: &[Exception] = &[
     ),
     (
         "the rules end with the terms of the next header, which follow from them",
-        &["crates/evm/src/rules/c_chain.rs", "crates/evm/src/rules/header_terms.rs"],
+        &[
+            "crates/evm-execution/src/rules/c_chain.rs",
+            "crates/evm-execution/src/rules/header_terms.rs",
+        ],
     ),
     (
         "the client fetches changes of validators over its own requests",

@@ -4,8 +4,8 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use alloy_primitives::{Address, B256};
-use esker_evm::executor::Bounds;
-use esker_evm::trace::{BlockReplay, ReplayEnv, ScriptSession, TraceOutput, json};
+use esker_evm_execution::executor::Bounds;
+use esker_evm_execution::trace::{BlockReplay, ReplayEnv, ScriptSession, TraceOutput, json};
 use esker_evm_state::types::{SealedBlock, SealedHeader};
 use esker_rpc::{CallContext, ResultWriter, RpcError};
 
@@ -239,7 +239,7 @@ pub(super) fn trace_tx(
 pub(super) fn end_member(out: &mut dyn TraceOutput) -> Result<(), Refusal> {
     out.buffer().push(b'}');
     out.release();
-    out.checkpoint().map_err(esker_evm::trace::TraceError::from)?;
+    out.checkpoint().map_err(esker_evm_execution::trace::TraceError::from)?;
     Ok(())
 }
 

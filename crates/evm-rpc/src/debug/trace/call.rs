@@ -1,8 +1,8 @@
 //! Traces of calls that are not made.
 
-use esker_evm::call::{CallEnv, CallLimits};
-use esker_evm::executor::Bounds;
-use esker_evm::trace;
+use esker_evm_execution::call::{CallEnv, CallLimits};
+use esker_evm_execution::executor::Bounds;
+use esker_evm_execution::trace;
 use esker_rpc::{CallContext, ResultWriter, RpcError};
 
 use super::config::TraceCallConfig;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use alloy_primitives::B256;
 use bytes::Bytes;
-use esker_evm::trace::json;
+use esker_evm_execution::trace::json;
 use esker_evm_state::types::SealedBlock;
 use esker_rpc::{CallContext, ResultWriter, RpcError};
 

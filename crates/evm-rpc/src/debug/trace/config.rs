@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::rc::Rc;
 use std::time::Duration;
 
-use esker_evm::trace::{
+use esker_evm_execution::trace::{
     ScriptSession, Scripts, StructLogConfig, StructLogger, TraceError, Tracer, tracers,
 };
 use esker_go_json::{Document, Kind};

@@ -11,7 +11,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use alloy_primitives::{B256, hex};
-use esker_evm::trace::{JsonLogger, StructLogConfig, TraceOutput, TraceStop};
+use esker_evm_execution::trace::{JsonLogger, StructLogConfig, TraceOutput, TraceStop};
 use esker_go_json::Document;
 use esker_primitives::{Randomness, excerpt};
 use esker_rpc::args::{Argument, ArgumentError, decode_struct};

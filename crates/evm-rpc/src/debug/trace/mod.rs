@@ -1,7 +1,7 @@
 //! Transactions run again while a tracer watches: the service `debug-tracer`.
 //!
 //! A handler finds the block, takes the state after its parent for as long as it runs, and lets
-//! [`esker_evm::trace`] write the JSON straight into the reply.
+//! [`esker_evm_execution::trace`] write the JSON straight into the reply.
 
 mod block;
 mod call;

@@ -1,7 +1,7 @@
 //! The reply as tracers write it.
 
-use esker_evm::executor::{Stop, TxError};
-use esker_evm::trace::{TraceError, TraceOutput, TraceStop};
+use esker_evm_execution::executor::{Stop, TxError};
+use esker_evm_execution::trace::{TraceError, TraceOutput, TraceStop};
 use esker_rpc::{CallContext, ResultWriter, RpcError};
 
 use crate::error::read_error;

@@ -1,6 +1,6 @@
 //! The state's root after each transaction of a block.
 
-use esker_evm::trace::{BlockReplay, BufferOutput, TraceError};
+use esker_evm_execution::trace::{BlockReplay, BufferOutput, TraceError};
 use esker_evm_state::state::StateTries;
 use esker_rpc::{CallContext, RpcError};
 

@@ -5,9 +5,9 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-use esker_evm::executor::Stop;
-use esker_evm::trace::ScriptClient;
 use esker_evm::view::{StateSnapshot, ViewError};
+use esker_evm_execution::executor::Stop;
+use esker_evm_execution::trace::ScriptClient;
 use esker_evm_state::types::{SealedBlock, SealedHeader};
 use esker_rpc::{CallContext, RpcError};
 

@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use alloy_primitives::B256;
-use esker_evm::call::go_duration;
 use esker_evm::view::ChainEvent;
+use esker_evm_execution::call::go_duration;
 use esker_rpc::{RpcError, off_thread};
 use tokio::sync::broadcast::Receiver;
 use tokio::sync::broadcast::error::RecvError;

@@ -93,7 +93,7 @@ impl World {
             limit_clock: clock.clone(),
             config: TransactConfig::default(),
             senders: Arc::default(),
-            scripts: Arc::new(esker_evm::trace::NoScripts),
+            scripts: Arc::new(esker_evm_execution::trace::NoScripts),
             receipt_waits: ReceiptWaits::default(),
         });
         let apis =

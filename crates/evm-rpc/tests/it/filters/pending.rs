@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use esker_evm::executor::recover_sender;
 use esker_evm::pool::{DroppedTx, PooledTx};
 use esker_evm::view::{ChainEvent, ChainEvents};
+use esker_evm_execution::executor::recover_sender;
 use esker_evm_rpc::evm::FilterConfig;
 use serde_json::{Value, json};
 use tokio::sync::broadcast;

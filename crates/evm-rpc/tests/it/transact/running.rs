@@ -1,7 +1,7 @@
 //! Calls within their limits, and what the recorded exchanges leave open.
 
 use alloy_primitives::{Address, U256, address};
-use esker_evm::call::CallRequest;
+use esker_evm_execution::call::CallRequest;
 use esker_evm_rpc::evm::TransactConfig;
 use serde_json::{Value, json};
 

@@ -96,7 +96,7 @@ impl World {
             limit_clock: clock.clone(),
             config,
             senders: Arc::default(),
-            scripts: Arc::new(esker_evm::trace::NoScripts),
+            scripts: Arc::new(esker_evm_execution::trace::NoScripts),
             receipt_waits: ReceiptWaits::default(),
         });
         let apis = Apis::parse([

@@ -10,7 +10,7 @@ use alloy_primitives::{Address, Signature, TxKind, U256};
 use esker_evm::pool::{
     AccountRead, AccountState, NewHead, NextBlock, Pool, PoolConfig, PooledTx, before_recovery,
 };
-use esker_evm::rules::Phase;
+use esker_evm_execution::rules::Phase;
 use esker_evm_state::types::Transaction;
 
 const GWEI: u128 = 1_000_000_000;

@@ -1,7 +1,7 @@
 //! The configuration of a chain of the EVM as `getVMConfig` shows it: the flags of the reference in its order, with this
 //! node's values. A flag without a meaning here shows the reference's default.
 
-use esker_evm::call::go_duration;
+use esker_evm_execution::call::go_duration;
 use esker_evm_rpc::{Api, Apis};
 use serde::{Serialize, Serializer};
 use serde_json::{Value, json};

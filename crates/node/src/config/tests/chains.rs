@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use esker_evm::rules::FeeOverrides;
+use esker_evm_execution::rules::FeeOverrides;
 use expect_test::expect;
 
 use super::*;

@@ -1,0 +1,66 @@
+//! Running transactions: revm under the chain's own rules, over [`esker_evm_state::state`].
+//!
+//! - [`ChainParams`] and [`BlockContext`] say where code runs, [`StateOverlay`] on what.
+//! - [`BlockExecutor`] runs the transactions of a block one after the other, for who builds one and for who
+//!   verifies one.
+//! - [`Runner`] runs unsigned messages ([`crate::call`]), and shows every step to an inspector.
+//! - [`TxError`] is why a transaction can't be part of a block, [`VmError`] how code ended; their texts are
+//!   those of the reference.
+//!
+//! revm stays in here: outside, only an inspector (a tracer) names its types, through [`EvmContext`].
+
+pub(crate) mod abi;
+mod block;
+mod block_context;
+mod block_hashes;
+mod bounds;
+mod cached_account;
+mod check;
+mod code_cache;
+mod database;
+mod ends;
+mod env;
+mod errors;
+mod ext_outcome;
+mod failure;
+mod handler;
+mod instructions;
+mod message;
+mod native_asset;
+mod opcodes;
+mod operands;
+mod overlay;
+mod params;
+mod precompiles;
+mod price;
+mod recover;
+mod runner;
+mod stop_meter;
+mod storage;
+
+pub(crate) use block::{WARP_CODE, activate, begin_block};
+pub(crate) use check::blob_fee;
+pub(crate) use ends::halt_error;
+pub(crate) use env::{nonce_of, stop_execution};
+pub(crate) use opcodes::opcode_name;
+pub(crate) use precompiles::MovedPrecompiles;
+pub(crate) use price::price;
+
+pub use block::{BlockExecutionOutput, BlockExecutor};
+pub use block_context::BlockContext;
+pub use block_hashes::{BlockHashes, NoHashes};
+pub use bounds::{Bounds, Stop, StopCheck};
+pub use check::{MAX_INIT_CODE, WARP, has_warp_predicate, intrinsic_gas};
+pub use code_cache::CodeCache;
+pub use env::{ChainEnv, EvmContext};
+pub use errors::{TxError, VmError};
+pub use ext_outcome::ExtOutcome;
+pub use failure::TxFailure;
+pub use message::{Message, Origin};
+pub use overlay::{Checkpoint, RemoteState, StateOverlay};
+pub use params::{ChainParams, is_prohibited};
+pub use precompiles::named_precompiles;
+pub use recover::{
+    SenderError, impersonated, impersonating_signature, recover_sender, recover_signer, sender_of,
+};
+pub use runner::{ExecutionEnd, Inspector, Runner, inspector, interpreter, opcode};

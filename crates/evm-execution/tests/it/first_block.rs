@@ -1,0 +1,36 @@
+//! The parameters and the first block of chains in memory.
+
+use std::sync::Arc;
+
+use esker_evm_execution::executor::{ChainParams, CodeCache};
+use esker_evm_execution::genesis::Genesis;
+use esker_evm_execution::rules::{CChainRules, FeeOverrides, ForkSchedule};
+use esker_evm_state::state::ApplyOptions;
+use esker_evm_state::types::Block;
+use esker_storage::{KvStore, MemoryStore, Scope, WriteSet};
+
+pub(crate) const SCOPE: Scope = Scope(3);
+
+pub(crate) fn params(chain_id: u64, schedule: ForkSchedule) -> ChainParams {
+    let id = "2owdGqyG6FFzTHy5qhenDXQcEghvr571KZE3gSfRJERSJinuwC".parse().unwrap();
+    ChainParams {
+        rules: Arc::new(CChainRules::new(chain_id, schedule, FeeOverrides::default())),
+        network_id: 12345,
+        blockchain_id: id,
+        codes: Arc::new(CodeCache::default()),
+    }
+}
+
+/// The local network's genesis.
+pub(crate) fn local_genesis() -> Genesis {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/vectors/genesis/local-c.json");
+    Genesis::parse(&std::fs::read(path).unwrap()).unwrap()
+}
+
+/// The block of a genesis, and a store that holds the state after it.
+pub(crate) fn first_block(params: &ChainParams, genesis: &Genesis) -> (MemoryStore, Block) {
+    let (store, mut out) = (MemoryStore::new(), WriteSet::default());
+    let block = genesis.build(&*params.rules, SCOPE, ApplyOptions::default(), &mut out).unwrap();
+    store.write(&out).unwrap();
+    (store, block)
+}
