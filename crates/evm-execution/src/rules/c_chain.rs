@@ -10,7 +10,7 @@ use thiserror::Error;
 use super::fortuna::{CapacityError, GasState, STATE_BYTES};
 use super::phase::{Instructions, Phase, PhaseRules};
 use super::window::{INITIAL_BASE_FEE, Parent, WINDOW_BYTES, Window, child_fee};
-use super::{BlockGasCost, ForkSchedule, NextHeader, block_gas_cost};
+use super::{BlockGasCost, ForkSchedule, HeaderTerms, NextHeader, block_gas_cost};
 
 /// The recipient of all fees: an address without a key.
 pub const BLACKHOLE: Address = address!("0x0100000000000000000000000000000000000000");
@@ -125,8 +125,20 @@ enum FeeState {
 }
 
 impl ChildTerms {
+    /// These terms with the members of a control record.
+    #[must_use]
+    pub fn with(mut self, set: &HeaderTerms) -> Self {
+        if let Some(gas_limit) = set.gas_limit {
+            self.set_gas_limit(gas_limit);
+        }
+        self.base_fee = set.base_fee.unwrap_or(self.base_fee);
+        self.coinbase = set.coinbase.unwrap_or(self.coinbase);
+        self.random = set.random.unwrap_or(self.random);
+        self
+    }
+
     /// Another gas limit. Under Fortuna no more can be used than there is capacity.
-    pub(super) fn set_gas_limit(&mut self, gas_limit: u64) {
+    fn set_gas_limit(&mut self, gas_limit: u64) {
         self.gas_limit = gas_limit;
         if matches!(self.fee_state, FeeState::Window(_)) {
             self.gas_available = gas_limit;

@@ -3,8 +3,6 @@
 use alloy_primitives::{Address, B256, U256};
 use esker_primitives::sync::RwLock;
 
-use super::ChildTerms;
-
 /// Members of a header in place of those that follow from the parent; a control record has them
 /// (docs/protocol/c-chain-blocks.md, "Control records").
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -24,20 +22,6 @@ impl HeaderTerms {
     #[must_use]
     pub fn lasting(self) -> Self {
         Self { base_fee: None, random: None, ..self }
-    }
-}
-
-impl ChildTerms {
-    /// These terms with the members of a control record.
-    #[must_use]
-    pub fn with(mut self, set: &HeaderTerms) -> Self {
-        if let Some(gas_limit) = set.gas_limit {
-            self.set_gas_limit(gas_limit);
-        }
-        self.base_fee = set.base_fee.unwrap_or(self.base_fee);
-        self.coinbase = set.coinbase.unwrap_or(self.coinbase);
-        self.random = set.random.unwrap_or(self.random);
-        self
     }
 }
 

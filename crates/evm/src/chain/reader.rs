@@ -217,7 +217,7 @@ impl ChainReader for Evm {
         };
         let pending = (height == tip.height + 1).then(|| self.pending.find(&block.hash)).flatten();
         if let Some(pending) = pending {
-            let state = pending.state(reader, self, tip.hash);
+            let state = pending.state(reader, self.context.scope, tip.hash);
             return state.ok_or_else(|| ViewError::TakenBack("the pending block".to_owned()));
         }
         if !is_there {

@@ -3,21 +3,12 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use alloy_primitives::Bloom;
-use esker_chain::ChainError;
-use esker_evm_state::types::SealedBlock;
 use esker_primitives::sync::Mutex;
-use esker_storage::KvRead;
 
-use super::ChainReadError;
-use super::vm::Evm;
 use crate::view::{BlocksRemoved, PlacedLog};
 
-/// Blocks whose logs one rewind collects. If it removes more, they count as too many.
-const MAX_BLOCKS: u64 = 10_000;
-
 /// Bytes of the logs of one rewind, and of all that are kept.
-const MAX_BYTES: usize = 16 << 20;
+pub(super) const MAX_BYTES: usize = 16 << 20;
 
 /// Rewinds that are kept.
 const MAX_REWINDS: usize = 1024;
@@ -57,41 +48,8 @@ fn bytes_of(removed: &BlocksRemoved) -> usize {
     removed.logs.iter().flatten().map(log_bytes).sum()
 }
 
-fn log_bytes(placed: &PlacedLog) -> usize {
+pub(super) fn log_bytes(placed: &PlacedLog) -> usize {
     LOG_BYTES + 32 * placed.log.topics().len() + placed.log.data.data.len()
-}
-
-impl Evm {
-    /// The logs of the blocks above a height, oldest first; `None` if they are too many.
-    pub(super) fn logs_above(
-        &self,
-        reader: &dyn KvRead,
-        height: u64,
-    ) -> Result<Option<Vec<PlacedLog>>, ChainError> {
-        let view = self.view(reader);
-        let last = view.tip()?.height;
-        if last.saturating_sub(height) > MAX_BLOCKS {
-            return Ok(None);
-        }
-        let (mut logs, mut bytes) = (Vec::new(), 0);
-        for height in height.saturating_add(1)..=last {
-            let missing = || ChainReadError::NoTip;
-            if view.header(height)?.ok_or_else(missing)?.bloom == Bloom::ZERO {
-                continue;
-            }
-            let block = view.block(height)?.ok_or_else(missing)?;
-            let hash = self.params().rules.block_hash(&block.header);
-            let block = SealedBlock { block, hash, size: 0 };
-            for placed in PlacedLog::of(&block, &view.receipts(height)?, |_| true) {
-                bytes += log_bytes(&placed);
-                logs.push(placed);
-            }
-            if bytes > MAX_BYTES {
-                return Ok(None);
-            }
-        }
-        Ok(Some(logs))
-    }
 }
 
 #[cfg(test)]

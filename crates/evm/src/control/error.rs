@@ -1,9 +1,11 @@
 //! Why a control is refused.
 
+use std::fmt;
+
 use alloy_primitives::U256;
 use thiserror::Error;
 
-use super::queue::{MAX_BLOCKS, MAX_IMPERSONATED, MAX_INTERVAL_S, MAX_REQUESTS, MAX_TIME_S};
+use super::limits::{MAX_BLOCKS, MAX_IMPERSONATED, MAX_INTERVAL_S, MAX_REQUESTS, MAX_TIME_S};
 use super::record::{MAX_BASE_FEE, MAX_GAS_LIMIT};
 
 /// Why a control was refused.
@@ -60,4 +62,9 @@ pub enum ControlError {
     /// The node stops.
     #[error("the node stops")]
     Stopped,
+}
+
+/// A refusal with the text of another error.
+pub(super) fn refused(error: impl fmt::Display) -> ControlError {
+    ControlError::Refused(error.to_string())
 }

@@ -1,12 +1,12 @@
 //! Blocks at regular times.
 
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
 
 use esker_primitives::clock::Clock;
 use esker_primitives::sync::Mutex;
 use tokio::task::AbortHandle;
 
-use super::Controls;
+use super::error::ControlError;
 
 /// The task that makes them, if there is one.
 #[derive(Debug)]
@@ -19,15 +19,17 @@ impl Default for IntervalTask {
 }
 
 impl IntervalTask {
-    /// Makes a block every so many seconds of the node's clock, which controls do not move; `None` ends it.
-    pub(super) fn set(&self, interval_s: Option<u64>, controls: &Arc<Controls>) {
-        let new = interval_s.map(|seconds| {
-            let interval_ms = seconds.saturating_mul(1000);
-            let clock = controls.clock().base();
-            let task =
-                tokio::spawn(mine_at_intervals(clock, interval_ms, Arc::downgrade(controls)));
-            task.abort_handle()
-        });
+    /// Begins a task, in place of the one before.
+    pub(super) fn begin(&self, task: impl Future<Output = ()> + Send + 'static) {
+        self.replace(Some(tokio::spawn(task).abort_handle()));
+    }
+
+    /// Ends the task.
+    pub(super) fn end(&self) {
+        self.replace(None);
+    }
+
+    fn replace(&self, new: Option<AbortHandle>) {
         let old = std::mem::replace(&mut *self.0.lock(), new);
         if let Some(old) = old {
             old.abort();
@@ -43,14 +45,21 @@ impl Drop for IntervalTask {
     }
 }
 
-async fn mine_at_intervals(clock: Arc<dyn Clock>, interval_ms: u64, controls: Weak<Controls>) {
+/// Makes a block at regular times, until `mine` gives nothing more to wait for.
+pub(super) async fn mine_at_intervals<F>(
+    clock: Arc<dyn Clock>,
+    interval_ms: u64,
+    mine: impl Fn() -> Option<F>,
+) where
+    F: Future<Output = Result<(), ControlError>>,
+{
     let mut next_ms = clock.now_ms();
     loop {
         // Ticks that were missed are not made up for.
         next_ms = next_ms.max(clock.now_ms()).saturating_add(interval_ms);
         clock.sleep_until(next_ms).await;
-        let Some(controls) = controls.upgrade() else { return };
-        if let Err(error) = controls.mine(1, 0).await {
+        let Some(mined) = mine() else { return };
+        if let Err(error) = mined.await {
             tracing::warn!(%error, "no block was made at its time");
         }
     }

@@ -9,18 +9,21 @@ mod accounts;
 mod error;
 mod extension;
 mod intervals;
+mod limits;
 mod queue;
 mod record;
 mod reorg;
 mod replaced;
 mod saved;
+mod settings;
 mod snapshots;
 mod time;
 
 pub use accounts::ImpersonatedAccounts;
 pub use error::ControlError;
 pub use extension::ControlExtension;
-pub use queue::{Controls, MAX_BLOCKS, MAX_INTERVAL_S, MAX_TIME_S, Turn};
+pub use limits::{MAX_BLOCKS, MAX_INTERVAL_S, MAX_TIME_S};
+pub use queue::{Controls, Turn};
 pub(crate) use queue::{Plan, Wanted};
 pub use record::{
     ControlRecord, MAX_BASE_FEE, MAX_CODE, MAX_GAS_LIMIT, RecordError, StateChange, WantedChange,

@@ -15,24 +15,10 @@ use tokio::sync::{Notify, oneshot};
 
 use super::WantedChange;
 use super::error::ControlError;
-use super::intervals::IntervalTask;
+use super::intervals::{IntervalTask, mine_at_intervals};
+use super::limits::{MAX_BLOCKS, MAX_IMPERSONATED, MAX_INTERVAL_S, MAX_REQUESTS, MAX_TIME_S};
 use super::record::{MAX_BASE_FEE, MAX_GAS_LIMIT};
-use super::saved::ControlSettings;
-
-/// Most blocks of one request.
-pub const MAX_BLOCKS: u64 = 100_000;
-
-/// Latest time that the clock can be set to, Unix s: a year before the last time of a bundle.
-pub const MAX_TIME_S: u64 = 253_370_764_800;
-
-/// Longest interval of blocks at regular times, s: a year.
-pub const MAX_INTERVAL_S: u64 = 366 * 24 * 3600;
-
-/// Requests that may wait.
-pub(super) const MAX_REQUESTS: usize = 1024;
-
-/// Accounts that are impersonated one by one.
-pub(super) const MAX_IMPERSONATED: usize = 10_000;
+use super::settings::ControlSettings;
 
 /// What the next block holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -350,7 +336,7 @@ impl Controls {
         state.settings.automine = automine;
         if automine {
             state.settings.interval_s = None;
-            self.interval.set(None, self);
+            self.interval.end();
         }
         drop(state);
         self.work.notify_one();
@@ -372,8 +358,20 @@ impl Controls {
         let mut state = self.state.lock();
         state.settings.interval_s = interval_s;
         state.settings.automine &= interval_s.is_none();
-        self.interval.set(interval_s, self);
+        self.set_interval_task(interval_s);
         Ok(())
+    }
+
+    /// Makes a block every so many seconds of the node's clock, which controls do not move; `None` ends it.
+    fn set_interval_task(self: &Arc<Self>, interval_s: Option<u64>) {
+        let Some(seconds) = interval_s else { return self.interval.end() };
+        let controls = Arc::downgrade(self);
+        let mine = move || {
+            let controls = controls.upgrade()?;
+            Some(async move { controls.mine(1, 0).await })
+        };
+        let interval_ms = seconds.saturating_mul(1000);
+        self.interval.begin(mine_at_intervals(self.clock.base(), interval_ms, mine));
     }
 
     /// Lets the node send transactions of an account without its key.
@@ -418,7 +416,7 @@ impl Controls {
         self.next_header.change(|header| *header = settings.header);
         let mut state = self.state.lock();
         if state.settings.interval_s != settings.interval_s {
-            self.interval.set(settings.interval_s, self);
+            self.set_interval_task(settings.interval_s);
         }
         state.settings = settings;
     }

@@ -9,9 +9,10 @@ use esker_primitives::ChainId;
 use esker_primitives::clock::Clock as _;
 use esker_storage::WriteSet;
 
+use super::error::refused;
 use super::replaced::{self, Replaced};
 use super::saved::Snapshot;
-use super::snapshots::{bundle_before, delete, not_kept, refused, without};
+use super::snapshots::{bundle_before, delete, not_kept, without};
 use super::{ControlError, Snapshots, Turn};
 use crate::chain::Evm;
 use crate::view::{ChainReader as _, PoolReader as _};

@@ -8,7 +8,7 @@ use esker_primitives::codec::Encode as _;
 use esker_storage::{Scope, Store, WriteSet};
 
 use super::ControlError;
-use super::snapshots::refused;
+use super::error::refused;
 
 /// Bytes of the bundles that are replaced at once.
 const MAX_BYTES: usize = 256 << 20;

@@ -10,23 +10,11 @@ use esker_evm_execution::rules::HeaderTerms;
 use esker_primitives::ChainId;
 use esker_primitives::codec::{CodecError, Decode, Encode, Reader, Writer};
 
+use super::settings::ControlSettings;
 use crate::chain::Evm;
 
 /// The form of a stored snapshot.
 const FORM: u8 = 1;
-
-/// Settings of the controls of a chain.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct ControlSettings {
-    pub(super) automine: bool,
-    /// Blocks at regular times, s.
-    pub(super) interval_s: Option<u64>,
-    pub(super) timestamp_interval_s: Option<u64>,
-    pub(super) impersonated: HashSet<Address>,
-    pub(super) impersonates_all: bool,
-    /// As [`super::Controls::next_header`] has it.
-    pub(super) header: HeaderTerms,
-}
 
 /// An EVM chain in a snapshot.
 #[derive(Clone, Debug, PartialEq, Eq)]

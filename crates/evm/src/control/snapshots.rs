@@ -15,6 +15,7 @@ use esker_primitives::sync::Mutex;
 use esker_storage::{KvRead, Scope, StorageResult, Store, ValueCodec as _, WriteSet};
 use tokio::sync::{Semaphore, SemaphorePermit};
 
+use super::error::refused;
 use super::replaced::Replaced;
 use super::saved::Snapshot;
 use super::{ControlError, Turn};
@@ -448,8 +449,4 @@ pub(super) fn not_kept(error: RewindError) -> ControlError {
         RewindError::NoUndoRows { .. } | RewindError::BelowUndoRows { .. } => ControlError::NotKept,
         error => refused(error),
     }
-}
-
-pub(super) fn refused(error: impl std::fmt::Display) -> ControlError {
-    ControlError::Refused(error.to_string())
 }

@@ -45,30 +45,6 @@ pub(super) const EXCEPTIONS: &[Exception] = &[
         &["crates/engine-bft/src/store/certificates.rs", "crates/engine-bft/src/store/finals.rs"],
     ),
     (
-        "the controls of a development chain change the chain that has them",
-        &[
-            "crates/evm/src/chain/builder.rs",
-            "crates/evm/src/chain/pending.rs",
-            "crates/evm/src/chain/removed.rs",
-            "crates/evm/src/chain/vm.rs",
-            "crates/evm/src/control/error.rs",
-            "crates/evm/src/control/intervals.rs",
-            "crates/evm/src/control/queue.rs",
-            "crates/evm/src/control/saved.rs",
-        ],
-    ),
-    (
-        "a snapshot refuses what was replaced since, in the same words",
-        &["crates/evm/src/control/replaced.rs", "crates/evm/src/control/snapshots.rs"],
-    ),
-    (
-        "the rules end with the terms of the next header, which follow from them",
-        &[
-            "crates/evm-execution/src/rules/c_chain.rs",
-            "crates/evm-execution/src/rules/header_terms.rs",
-        ],
-    ),
-    (
         "the client fetches changes of validators over its own requests",
         &["crates/follow/src/client.rs", "crates/follow/src/validators.rs"],
     ),
