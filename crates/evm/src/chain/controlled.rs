@@ -57,8 +57,8 @@ impl Evm {
     }
 
     /// The time of the next block, Unix s, where a request for blocks says it.
-    pub(super) fn planned_time_s(&self, plan: Plan) -> Option<u64> {
-        self.controls().filter(|_| matches!(plan, Plan::Mine | Plan::Only))?.planned_time_s()
+    pub(super) fn planned_time_s(&self) -> Option<u64> {
+        self.controls()?.planned_time_s()
     }
 
     /// The transactions of a block that holds no others.

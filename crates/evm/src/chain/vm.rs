@@ -251,7 +251,7 @@ impl Evm {
         if let Some(next_ms) = self.next_due_ms(plan, &head.header).filter(|ms| at.now_ms < *ms) {
             return Ok(Built::Later(next_ms));
         }
-        let time = self.planned_time_s(plan).unwrap_or(at.now_ms / 1000).max(head.header.time);
+        let time = self.planned_time_s().unwrap_or(at.now_ms / 1000).max(head.header.time);
         let only = self.only().filter(|_| plan == Plan::Only);
         let filled = self.with_parent_context(parent, &head, at, |ctx| {
             fill(ctx, &self.pool, time, (plan, only.as_deref()))
