@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 
 use esker_evm_execution::executor::{Stop, StopCheck};
 use esker_evm_execution::trace::ScriptClient;
+use esker_primitives::ClientAddress;
 use esker_primitives::sync::{Condvar, Mutex, MutexGuard};
-use esker_rpc::ClientAddress;
 
 /// Between two questions whether to go on waiting.
 const PATIENCE: Duration = Duration::from_millis(10);

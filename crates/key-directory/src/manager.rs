@@ -9,8 +9,9 @@ use alloy_primitives::{Address, B256, Signature};
 use async_trait::async_trait;
 use esker_evm::accounts::{AccountError, AccountKey, AccountManager, Wallet};
 use esker_keystore::{Attempts, HashLimits, Hasher, KeystoreError};
+use esker_primitives::ClientAddress;
 use esker_primitives::{Clock, Password, PrivateKey, Randomness};
-use esker_rpc::{ClientAddress, off_thread};
+use esker_rpc::off_thread;
 
 use crate::cost::ScryptCost;
 use crate::files::{Found, KeyFiles, MAX_FILES_FOR_NEW, WriteError};

@@ -8,9 +8,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use esker_primitives::ClientAddress;
 use esker_primitives::sync::Mutex;
 use esker_primitives::{Clock, hash::sha256};
-use esker_rpc::ClientAddress;
 use tokio::sync::Notify;
 use tokio::sync::futures::OwnedNotified;
 

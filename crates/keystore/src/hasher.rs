@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use esker_primitives::ClientAddress;
 use esker_primitives::sync::Mutex;
-use esker_rpc::ClientAddress;
 use tokio::sync::oneshot;
 
 use crate::error::KeystoreError;

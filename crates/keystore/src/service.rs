@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
+use esker_primitives::ClientAddress;
 use esker_primitives::Password;
 use esker_rpc::wire::Encoding;
-use esker_rpc::{ClientAddress, MethodTable, NoArgs, RpcError, cost};
+use esker_rpc::{MethodTable, NoArgs, RpcError, cost};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

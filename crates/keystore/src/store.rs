@@ -4,11 +4,11 @@ use std::fmt;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
+use esker_primitives::ClientAddress;
 use esker_primitives::clock::ManualClock;
 use esker_primitives::hash::sha256;
 use esker_primitives::keys::PrivateKey;
 use esker_primitives::{Clock, Password, Randomness};
-use esker_rpc::ClientAddress;
 use esker_storage::{KvRead, Scope, Store, WriteSet};
 use tokio::sync::Semaphore;
 use zeroize::Zeroizing;

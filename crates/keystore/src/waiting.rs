@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use esker_primitives::ClientAddress;
 use esker_primitives::sync::Mutex;
-use esker_rpc::ClientAddress;
 
 /// Calls that wait for something.
 #[derive(Debug)]

@@ -15,6 +15,7 @@ pub mod amount;
 mod base58;
 pub mod bech32;
 pub mod cb58;
+mod client_address;
 pub mod clock;
 pub mod codec;
 mod excerpt;
@@ -31,6 +32,7 @@ pub mod sync;
 pub mod thread_memory;
 
 pub use amount::NanoNative;
+pub use client_address::ClientAddress;
 pub use clock::Clock;
 pub use codec::{CodecError, Decode, Encode, Reader, Writer};
 pub use excerpt::{MAX_QUOTED_CHARS, excerpt};

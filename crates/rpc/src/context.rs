@@ -6,8 +6,8 @@ use std::sync::{
 };
 
 use bytes::Bytes;
+use esker_primitives::ClientAddress;
 
-use crate::address::ClientAddress;
 use crate::reply_after::SharedDelays;
 use crate::work::{Client, RateExceeded, RunMemory, RunState};
 

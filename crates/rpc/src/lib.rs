@@ -27,7 +27,6 @@
 //! scan (on [`esker_go_json::Document`]), chooses the variant of [`Params`] for its calls, and has its texts for
 //! each variant of [`ParamsError`]; it changes nothing of the core.
 
-mod address;
 pub mod args;
 mod context;
 pub mod cost;
@@ -50,7 +49,6 @@ pub mod work;
 /// How types describe their JSON, for [`schema!`] and its like.
 pub use schemars;
 
-pub use address::ClientAddress;
 pub use context::{CallContext, Caller};
 pub use error::RpcError;
 pub use off_thread::{WorkRefused, off_thread, off_thread_long, off_thread_restartable};

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::rc::Rc;
 
-use esker_rpc::ClientAddress;
+use esker_primitives::ClientAddress;
 
 use super::{TraceError, TraceOutput, TraceResult, Tracer, TxPlace};
 use crate::executor::{BlockContext, Bounds, ChainParams, Message, StateOverlay, StopCheck};

@@ -11,7 +11,8 @@ use std::time::Duration;
 
 use alloy_primitives::Address;
 use esker_evm::accounts::{recover_signer, text_hash};
-use esker_rpc::{ClientAddress, MethodTable, RpcError, cost, off_thread};
+use esker_primitives::ClientAddress;
+use esker_rpc::{MethodTable, RpcError, cost, off_thread};
 
 use self::password_arg::{GivenPassword, PasswordArg};
 use crate::evm::{RawReply, TransactApi, send_by_password, sign_by_password};

@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use alloy_primitives::{Address, B256, Signature, b256};
 use async_trait::async_trait;
+use esker_primitives::ClientAddress;
 use esker_primitives::Password;
 use esker_primitives::keys::{PrivateKey, PrivateKeyError};
-use esker_rpc::ClientAddress;
 
 use super::account_key::{AccountKey, address_of_key};
 use super::{AccountError, AccountManager, Wallet};

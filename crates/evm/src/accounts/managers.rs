@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use alloy_primitives::{Address, B256, Signature};
 use async_trait::async_trait;
+use esker_primitives::ClientAddress;
 use esker_primitives::{Password, PrivateKey};
-use esker_rpc::ClientAddress;
 
 use super::{AccountError, AccountKey, AccountManager, Wallet, address_of_key};
 

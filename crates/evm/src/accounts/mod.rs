@@ -19,8 +19,8 @@ use std::time::Duration;
 use alloy_consensus::{SignableTransaction, TxEnvelope, TypedTransaction};
 use alloy_primitives::{Address, B256, Signature, eip191_hash_message};
 use async_trait::async_trait;
+use esker_primitives::ClientAddress;
 use esker_primitives::{Password, PrivateKey};
-use esker_rpc::ClientAddress;
 use thiserror::Error;
 
 pub use account_key::{AccountKey, address_of_key, recover_signer};

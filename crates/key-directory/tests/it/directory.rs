@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use alloy_primitives::{Address, B256};
 use esker_evm::accounts::{AccountError, AccountManager as _, recover_signer};
-use esker_rpc::ClientAddress;
+use esker_primitives::ClientAddress;
 
 use crate::support::{Opened, key, open, password, private_key};
 

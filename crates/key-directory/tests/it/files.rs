@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use esker_evm::accounts::{AccountError, AccountManager as _};
 use esker_key_directory::{KeyFile, MAX_FILE_BYTES, MAX_FILES, MAX_FILES_FOR_NEW};
-use esker_rpc::ClientAddress;
+use esker_primitives::ClientAddress;
 
 use crate::support::{Opened, cheap, key, open, password, private_key, randomness, reopen};
 

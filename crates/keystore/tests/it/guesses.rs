@@ -4,8 +4,8 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 
 use esker_keystore::{HashLimits, Keystore};
+use esker_primitives::ClientAddress;
 use esker_primitives::clock::ManualClock;
-use esker_rpc::ClientAddress;
 use esker_storage::Store;
 use futures_util::FutureExt as _;
 use futures_util::future::join_all;

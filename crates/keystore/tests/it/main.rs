@@ -11,10 +11,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use esker_keystore::{HashLimits, Keystore, Password};
+use esker_primitives::ClientAddress;
 use esker_primitives::Randomness;
 use esker_primitives::clock::ManualClock;
 use esker_primitives::hash::sha256;
-use esker_rpc::ClientAddress;
 use esker_storage::Store;
 
 pub(crate) const STRONG: &str = "Str0ng-Pass-W0rd!";

@@ -4,9 +4,10 @@ use std::sync::Arc;
 
 use esker_evm::accounts::address_of_key;
 use esker_keystore::{Credentials, KeyArgument, KeyText, Keyring, Password, User};
+use esker_primitives::ClientAddress;
 use esker_primitives::ids::{ChainId, ShortId};
 use esker_primitives::keys::PrivateKey;
-use esker_rpc::{ClientAddress, RpcError};
+use esker_rpc::RpcError;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

@@ -8,9 +8,9 @@ use esker_evm::view::PoolReader as _;
 use esker_evm_execution::rules::{FeeOverrides, ForkSchedule};
 use esker_nat::AtomicStatus;
 use esker_nat::pool::MAX_DROPPED;
+use esker_primitives::ClientAddress;
 use esker_primitives::keys::PrivateKey;
 use esker_primitives::{TxId, address};
-use esker_rpc::ClientAddress;
 use esker_storage::{KvStore, MemoryStore};
 use serde_json::{Value, json};
 

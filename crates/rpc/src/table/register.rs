@@ -2,13 +2,13 @@
 
 use std::{future::Future, sync::Arc};
 
+use esker_primitives::ClientAddress;
 use schemars::JsonSchema;
 use serde::{Serialize, de::DeserializeOwned};
 
 use super::MethodTable;
 use super::arguments::Arguments;
 use super::rows::{at_once, at_once_with, listed, named, ran_twice, write_list};
-use crate::address::ClientAddress;
 use crate::args::FromParams;
 use crate::context::CallContext;
 use crate::discover::Signature;

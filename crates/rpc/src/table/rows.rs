@@ -2,12 +2,12 @@
 
 use std::{future::Future, sync::Arc};
 
+use esker_primitives::ClientAddress;
 use schemars::JsonSchema;
 use serde::{Serialize, de::DeserializeOwned};
 
 use super::arguments::Arguments;
 use super::{MethodTable, Row};
-use crate::address::ClientAddress;
 use crate::args::FromParams;
 use crate::context::CallContext;
 use crate::cost;

@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
+use esker_primitives::ClientAddress;
 use esker_primitives::sync::Mutex;
 use lru::LruCache;
 use tokio::sync::Notify;
@@ -18,7 +19,6 @@ use super::request_share::AddressRequests;
 use super::usage::{Usage, micros};
 use super::workers::LEVELS;
 use super::{Lane, RateExceeded, Work};
-use crate::address::ClientAddress;
 
 /// A job is put off by this multiple of its expected time.
 const EXPECTED_FACTOR: u32 = 20;

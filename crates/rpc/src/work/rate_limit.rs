@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use esker_primitives::ClientAddress;
 use esker_primitives::sync::Mutex;
 use governor::clock::{Clock, MonotonicClock};
 use governor::middleware::NoOpMiddleware;
@@ -16,7 +17,6 @@ use governor::state::StateStore;
 use governor::{Quota, RateLimiter};
 use lru::LruCache;
 
-use crate::address::ClientAddress;
 use crate::error::RpcError;
 
 /// Most addresses whose use is known, some 6 MB of them.

@@ -12,9 +12,10 @@ use std::{
     task::Poll,
 };
 
+use esker_primitives::ClientAddress;
 use esker_rpc::{
-    CallContext, CallError, Caller, ClientAddress, Lookup, MethodTable, NoArgs, Params,
-    ParamsError, RpcError, Service,
+    CallContext, CallError, Caller, Lookup, MethodTable, NoArgs, Params, ParamsError, RpcError,
+    Service,
     object::{self, DeprecationNote, INVALID_ARGUMENT},
     work::{Work, WorkConfig},
 };

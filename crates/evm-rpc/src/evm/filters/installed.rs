@@ -5,9 +5,10 @@ use std::sync::Arc;
 
 use esker_evm::pool::PooledTx;
 use esker_evm::view::ChainPosition;
+use esker_primitives::ClientAddress;
 use esker_primitives::sync::Mutex;
+use esker_rpc::RpcError;
 use esker_rpc::positional::RpcId;
-use esker_rpc::{ClientAddress, RpcError};
 use tokio::sync::broadcast;
 
 use super::FilterConfig;

@@ -16,10 +16,11 @@ use std::fmt;
 use std::sync::Arc;
 
 use esker_evm::view::{ChainEvents, ChainPosition};
+use esker_primitives::ClientAddress;
 use esker_primitives::Randomness;
 use esker_primitives::clock::Clock;
 use esker_rpc::positional::RpcId;
-use esker_rpc::{CallContext, ClientAddress, RpcError, Service, cost};
+use esker_rpc::{CallContext, RpcError, Service, cost};
 
 use self::changes::Changes;
 use self::found::FoundLogs;

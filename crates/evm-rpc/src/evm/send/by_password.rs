@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
+use esker_primitives::ClientAddress;
 use esker_primitives::Password;
-use esker_rpc::{ClientAddress, RpcError, off_thread, off_thread_long};
+use esker_rpc::{RpcError, off_thread, off_thread_long};
 
 use super::unsigned::{RawReply, typed_transaction};
 use super::{

@@ -11,7 +11,7 @@ use esker_chain::{ChainStats, GasFigures, PoolFigures};
 use esker_http::{CloseReason, HttpMetrics as _, Outcome};
 use esker_keystore::{HashLimits, Hasher};
 use esker_node::metrics::{MeteredStore, Metrics, families};
-use esker_rpc::ClientAddress;
+use esker_primitives::ClientAddress;
 use esker_rpc::work::{RateLimitConfig, Work, WorkConfig};
 use esker_storage::{
     CopyProgress, FailPoint, KvRead, KvStore, StorageError, StorageResult, StoreSpace, WriteSet,

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use esker_keystore::{Credentials, KeyArgument, KeyText, Keyring, Password};
-use esker_rpc::{ClientAddress, RpcError};
+use esker_primitives::ClientAddress;
+use esker_rpc::RpcError;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

@@ -2,8 +2,8 @@
 
 use esker_chain::address::ServiceAddressError;
 use esker_keystore::Credentials;
+use esker_primitives::ClientAddress;
 use esker_primitives::{ShortId, TxId};
-use esker_rpc::ClientAddress;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -41,7 +41,7 @@ macro_rules! spending_arguments {
         impl $name {
             fn header(
                 &mut self,
-                client: esker_rpc::ClientAddress,
+                client: esker_primitives::ClientAddress,
             ) -> $crate::service::keys::arguments::Header {
                 $crate::service::keys::arguments::Header {
                     credentials: esker_keystore::Credentials {

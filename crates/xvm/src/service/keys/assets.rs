@@ -3,9 +3,10 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use esker_primitives::ClientAddress;
 use esker_primitives::{AssetId, ShortId};
+use esker_rpc::RpcError;
 use esker_rpc::wire::{JsonU32, JsonU64};
-use esker_rpc::{ClientAddress, RpcError};
 use esker_utxo::{FxKind, NftMintOutput, Output, OutputOwners, TransferOutput};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

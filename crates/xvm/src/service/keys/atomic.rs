@@ -4,9 +4,10 @@ use std::sync::Arc;
 
 use esker_chain::address::parse_destination;
 use esker_keystore::{Credentials, Password};
+use esker_primitives::ClientAddress;
 use esker_primitives::{ChainId, ShortId};
+use esker_rpc::RpcError;
 use esker_rpc::wire::JsonU64;
-use esker_rpc::{ClientAddress, RpcError};
 use esker_transactions::xvm::Tx;
 use esker_utxo::{FxKind, Keychain};
 use schemars::JsonSchema;

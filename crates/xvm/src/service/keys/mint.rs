@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
+use esker_primitives::ClientAddress;
+use esker_rpc::RpcError;
 use esker_rpc::wire::{Encoding, JsonU32, JsonU64};
-use esker_rpc::{ClientAddress, RpcError};
 
 use super::super::{Reply, lookup_asset};
 use super::KeysError;

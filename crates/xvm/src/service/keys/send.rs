@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
+use esker_primitives::ClientAddress;
 use esker_primitives::{AssetId, ShortId};
+use esker_rpc::RpcError;
 use esker_rpc::wire::JsonU64;
-use esker_rpc::{ClientAddress, RpcError};
 use esker_transactions::xvm::{MAX_MEMO_LEN, Tx};
 use schemars::JsonSchema;
 use serde::Deserialize;

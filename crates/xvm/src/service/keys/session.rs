@@ -7,8 +7,8 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use esker_keystore::{Credentials, Keyring, KeystoreError, User};
+use esker_primitives::ClientAddress;
 use esker_primitives::ShortId;
-use esker_rpc::ClientAddress;
 use esker_transactions::xvm::Tx;
 use esker_utxo::Keychain;
 

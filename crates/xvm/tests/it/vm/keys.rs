@@ -4,10 +4,11 @@ use std::sync::Arc;
 
 use esker_go_json::Document;
 use esker_keystore::{HashLimits, Keystore};
+use esker_primitives::ClientAddress;
 use esker_primitives::address::format;
 use esker_primitives::clock::ManualClock;
 use esker_primitives::{AssetId, Randomness, TxId, hexfmt};
-use esker_rpc::{CallContext, ClientAddress, Dialect, Lookup, Params, Service};
+use esker_rpc::{CallContext, Dialect, Lookup, Params, Service};
 use esker_storage::{MemoryStore, Store};
 use esker_transactions::xvm::UnsignedTx;
 use esker_utxo::Output;

@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use esker_primitives::ClientAddress;
 use esker_primitives::{AssetId, TxId};
-use esker_rpc::ClientAddress;
 use esker_transactions::xvm::Tx;
 use esker_xvm::{TxStatus, Xvm};
 use serde_json::{Value, json};

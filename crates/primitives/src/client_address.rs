@@ -3,8 +3,7 @@
 use std::net::{IpAddr, Ipv6Addr};
 
 /// The address that limits count a call for: a whole IPv4 address, or the first half of an IPv6 address, since one
-/// client has any number of second halves. It is the connection's own address, or the one that a trusted proxy names
-/// ([`crate::work::Client::behind_proxy`]).
+/// client has any number of second halves. It is the connection's own address, or the one that a trusted proxy names.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ClientAddress(Option<IpAddr>);
 
