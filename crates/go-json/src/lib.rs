@@ -9,6 +9,7 @@
 //!   field at its default (so fields carry `#[serde(default)]`) and, as an element of an array, is
 //!   the zero value. An array is no struct.
 //! - **Numbers** keep their literal: an integer is digits, so `1.0` and `1e0` are none.
+//! - **Arguments** ([`args`]): values that name the Go type that they do not fit.
 //! - **Writing** ([`to_go_vec`]): HTML characters and line separators are escaped.
 //!
 //! Where it differs from Go, on purpose: decoding (not scanning) stops at [`MAX_DECODE_NESTING`]
@@ -16,6 +17,7 @@
 //! decoded, so its type is not checked, and two objects are not merged. Field names are ASCII.
 //! `#[serde(flatten)]` gives up the rules for names; list the fields instead.
 
+pub mod args;
 mod de;
 mod document;
 mod raw;

@@ -31,7 +31,7 @@ const ARROWS: &[(&str, &[&str])] = &[
         &["esker-services", "esker-transactions", "esker-shared-memory", "esker-keystore"],
     ),
     ("esker-evm-state", &["esker-storage"]),
-    ("esker-evm-execution", &["esker-evm-state", "esker-rpc"]),
+    ("esker-evm-execution", &["esker-evm-state", "esker-go-json"]),
     ("esker-evm", &["esker-chain", "esker-evm-execution"]),
     ("esker-keystore", &["esker-storage", "esker-rpc"]),
     (

@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use alloy_primitives::B256;
 use esker_evm::control::{ControlError, MAX_BLOCKS};
+use esker_go_json::args::{Argument, ArgumentError, decode_struct};
 use esker_go_json::{Document, Kind};
 use esker_rpc::RpcError;
-use esker_rpc::args::{Argument, ArgumentError, decode_struct};
 
 use super::numbers::Number;
 use super::{DevelopmentNode, refused};

@@ -4,8 +4,8 @@ use std::borrow::Cow;
 
 use alloy_primitives::U256;
 use esker_go_json::Document;
+use esker_go_json::args::{Argument, ArgumentError};
 use esker_rpc::RpcError;
-use esker_rpc::args::{Argument, ArgumentError};
 
 /// A number of at most 256 bits: an integer, or a text of decimal digits or of `0x` and hex digits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

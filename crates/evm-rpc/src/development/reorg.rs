@@ -7,8 +7,8 @@ use std::sync::Arc;
 use alloy_primitives::{Address, Bytes};
 use esker_evm::view::ChainReader as _;
 use esker_evm_state::types::Transaction;
+use esker_go_json::args::{Argument, ArgumentError, decode_struct};
 use esker_go_json::{Document, Kind};
-use esker_rpc::args::{Argument, ArgumentError, decode_struct};
 use esker_rpc::{CallContext, RpcError, off_thread_long};
 
 use super::numbers::Number;

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use esker_go_json::Document;
+use esker_go_json::args::{Argument, ArgumentError};
 use esker_rpc::RpcError;
-use esker_rpc::args::{Argument, ArgumentError};
 
 use super::numbers::Number;
 use super::{DevelopmentNode, refused};

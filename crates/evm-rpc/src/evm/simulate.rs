@@ -5,7 +5,7 @@ use esker_evm_execution::simulate::{
     BlockRequest, HeaderOverrides, SimulateError, SimulatedState, SimulationEnv, SimulationOptions,
     simulate,
 };
-use esker_rpc::args::check_memory;
+use esker_go_json::args::check_memory;
 use esker_rpc::{CallContext, MethodTable, RpcError, cost};
 
 use super::defaults::request;

@@ -3,8 +3,8 @@
 use std::borrow::Cow;
 
 use esker_go_json::Document;
+use esker_go_json::args::{Argument, ArgumentError};
 use esker_primitives::Password;
-use esker_rpc::args::{Argument, ArgumentError};
 
 /// A text that is never shown and is wiped after use.
 #[derive(Clone, Debug)]

@@ -3,8 +3,8 @@
 use std::borrow::Cow;
 
 use alloy_primitives::B256;
+use esker_go_json::args::{Argument, ArgumentError, decode_struct};
 use esker_go_json::{Document, Kind};
-use esker_rpc::args::{Argument, ArgumentError, decode_struct};
 
 use super::Hash;
 use super::data::between_quotes;

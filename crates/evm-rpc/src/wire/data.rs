@@ -3,9 +3,9 @@
 use std::borrow::Cow;
 
 use alloy_primitives::{Address, B256, Bytes, hex};
+use esker_go_json::args::{Argument, ArgumentError};
 use esker_go_json::{Document, Kind};
 use esker_primitives::Id;
-use esker_rpc::args::{Argument, ArgumentError};
 use esker_rpc::text_schema;
 use serde::{Serialize, Serializer};
 

@@ -3,8 +3,8 @@
 use std::borrow::Cow;
 
 use esker_go_json::Document;
+use esker_go_json::args::{Argument, ArgumentError};
 use esker_primitives::go;
-use esker_rpc::args::{Argument, ArgumentError};
 
 /// Go's `math.HexOrDecimal64`: with quotes or without.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,9 +3,9 @@
 use std::borrow::Cow;
 
 use alloy_primitives::{Address, B256, Log};
+use esker_go_json::args::{Argument, ArgumentError, decode_struct};
 use esker_go_json::{Document, Kind};
 use esker_rpc::RpcError;
-use esker_rpc::args::{Argument, ArgumentError, decode_struct};
 
 use super::hexutil;
 use super::{Addr, BlockNumber, Hash};

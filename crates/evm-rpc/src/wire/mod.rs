@@ -2,7 +2,7 @@
 //! (docs/protocol/c-chain-rpc.md, "C-Chain JSON-RPC").
 //!
 //! The scalars have the reference's names ([`Uint64`], [`Big`], [`Data`], [`struct@Hash`], [`Addr`]) and both
-//! directions: they are [`esker_rpc::args::Argument`]s with Go's texts, and serialise as hex. Replies are
+//! directions: they are [`esker_go_json::args::Argument`]s with Go's texts, and serialise as hex. Replies are
 //! structs whose members stand in the reference's order.
 
 mod block;

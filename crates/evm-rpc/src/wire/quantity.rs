@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use alloy_primitives::U256;
 use esker_go_json::Document;
-use esker_rpc::args::{Argument, ArgumentError};
+use esker_go_json::args::{Argument, ArgumentError};
 use esker_rpc::{schema_as, text_schema};
 use serde::{Serialize, Serializer};
 

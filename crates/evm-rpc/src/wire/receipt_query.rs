@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use alloy_primitives::B256;
 use esker_go_json::Document;
-use esker_rpc::args::{Argument, ArgumentError, decode_struct};
+use esker_go_json::args::{Argument, ArgumentError, decode_struct};
 
 use super::Hash;
 

@@ -6,8 +6,8 @@ use esker_evm_rpc::wire::{
     Addr, AssetId, Big, BlockNumber, BlockNumberOrHash, Data, Hash, LogFilter, StorageKey, Uint,
     Uint64,
 };
+use esker_go_json::args::Argument;
 use esker_go_json::{Document, to_go_vec};
-use esker_rpc::args::Argument;
 use proptest::prelude::*;
 use serde_json::Value;
 

@@ -2,7 +2,7 @@
 
 use esker_evm_rpc::wire::call::{AccountOverride, BlockOverrides, SimulateArgs, TransactionArgs};
 use esker_evm_rpc::wire::{LogFilter, ReceiptQuery};
-use esker_rpc::args::Argument;
+use esker_go_json::args::Argument;
 use serde_json::{Value, json};
 
 use crate::decoders::decode;

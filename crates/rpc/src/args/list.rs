@@ -1,7 +1,7 @@
 //! Lists of arguments.
 
-use super::Argument;
 use esker_go_json::Document;
+use esker_go_json::args::Argument;
 
 use crate::discover::{Positional, Schemas};
 use crate::params::{Params, ParamsError};

@@ -1,9 +1,7 @@
-//! Arguments by position, decoded as a Go server decodes them: the reference's dialect hands each one to
-//! the parameter type of a Go function, and its error texts show that.
+//! Arguments by position.
 //!
-//! [`FromParams`] makes a tuple of [`Argument`]s from [`crate::Params::List`]. Errors name the position of the
-//! argument that is wrong, missing or one too many. Types of a service implement [`Argument`]; a type that is a
-//! Go struct in the reference lists its members in [`decode_struct`].
+//! [`FromParams`] makes a tuple of [`Argument`](esker_go_json::args::Argument)s from [`crate::Params::List`]. Errors name
+//! the position of the argument that is wrong, missing or one too many.
 //!
 //! ```
 //! use esker_go_json::Document;
@@ -20,12 +18,6 @@
 //! # Ok::<(), esker_go_json::SyntaxError>(())
 //! ```
 
-mod argument;
-mod error;
-mod fields;
 mod list;
 
-pub use argument::Argument;
-pub use error::{ArgumentError, FieldPath, check_memory};
-pub use fields::{Slot, decode_struct};
 pub use list::FromParams;

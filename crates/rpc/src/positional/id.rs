@@ -2,10 +2,10 @@
 
 use std::borrow::Cow;
 
+use esker_go_json::args::{Argument, ArgumentError};
 use esker_primitives::Randomness;
 use serde::Serialize;
 
-use crate::args::{Argument, ArgumentError};
 use esker_go_json::{Document, Kind};
 
 /// Go's `rpc.ID`.

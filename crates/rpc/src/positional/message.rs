@@ -1,9 +1,9 @@
 //! Messages: what a body holds, and what each message is.
 
+use esker_go_json::args::ArgumentError;
 use esker_go_json::{Document, Kind, Name, SyntaxError};
 use std::borrow::Cow;
 
-use crate::args::ArgumentError;
 use crate::params::Params;
 
 /// What a body holds.

@@ -91,7 +91,7 @@ impl<S: Send + Sync + 'static> MethodTable<S> {
     }
 
     /// A quick method that takes its arguments by position: `P` is `()` or a tuple of
-    /// [`crate::args::Argument`]s.
+    /// [`esker_go_json::args::Argument`]s.
     #[must_use]
     pub fn on_list<P, R, F>(self, name: &'static str, handler: F) -> Self
     where

@@ -6,8 +6,8 @@ use esker_evm_rpc::wire::call::{AccessListArg, BlockOverrides, StateOverrides, T
 use esker_evm_rpc::wire::{
     Addr, AssetId, Big, BlockNumber, BlockNumberOrHash, Data, Hash, StorageKey, Uint, Uint64,
 };
+use esker_go_json::args::Argument;
 use esker_go_json::{Document, Kind, to_go_vec};
-use esker_rpc::args::Argument;
 use esker_rpc::positional::{Answer, Limits, Server};
 use esker_rpc::{Caller, MethodTable, RpcError};
 use serde::Serialize;

@@ -8,15 +8,15 @@ mod noop;
 mod prestate;
 
 use esker_go_json::Document;
+use esker_go_json::args::{Slot, decode_struct};
 use esker_primitives::excerpt;
-use esker_rpc::args::{Slot, decode_struct};
 
 use super::{TraceError, TraceOutput, TraceResult, Tracer};
 
 pub use call::CallTracer;
 
 /// Makes a tracer from the JSON of its `tracerConfig`; `null` where there is none. Decode it with
-/// [`esker_rpc::args::decode_struct`], which has Go's texts.
+/// [`esker_go_json::args::decode_struct`], which has Go's texts.
 pub type NewTracer = fn(config: &str) -> Result<Box<dyn Tracer>, TraceError>;
 
 /// Every tracer that has a name. What is none of these is the source of one in JavaScript.

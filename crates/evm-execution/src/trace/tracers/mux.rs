@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use esker_go_json::args::ArgumentError;
 use esker_go_json::{Document, Kind};
-use esker_rpc::args::ArgumentError;
 
 use crate::executor::{ExecutionEnd, VmError};
 use crate::trace::{

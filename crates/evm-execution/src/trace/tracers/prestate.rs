@@ -54,7 +54,7 @@ impl Account {
 /// Makes one of this `tracerConfig`.
 pub(super) fn new(config: &str) -> Result<Box<dyn Tracer>, TraceError> {
     let mut tracer = PrestateTracer::default();
-    let slots: &mut [(_, &mut dyn esker_rpc::args::Slot)] =
+    let slots: &mut [(_, &mut dyn esker_go_json::args::Slot)] =
         &mut [("diffMode", &mut tracer.diff_mode)];
     super::configure(config, "native.prestateTracerConfig", slots)?;
     Ok(Box::new(tracer))

@@ -7,8 +7,8 @@ use std::time::Duration;
 use esker_evm_execution::trace::{
     ScriptSession, Scripts, StructLogConfig, StructLogger, TraceError, Tracer, tracers,
 };
+use esker_go_json::args::{Argument, ArgumentError, Slot, decode_struct};
 use esker_go_json::{Document, Kind};
-use esker_rpc::args::{Argument, ArgumentError, Slot, decode_struct};
 use esker_rpc::{schema, schema_as};
 
 use super::duration::parse_duration;

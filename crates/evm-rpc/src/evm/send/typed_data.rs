@@ -4,8 +4,8 @@ use std::borrow::Cow;
 
 use alloy_primitives::B256;
 use esker_evm::accounts::{TypedData, TypedDataError};
+use esker_go_json::args::{Argument, ArgumentError};
 use esker_go_json::{Document, Kind};
-use esker_rpc::args::{Argument, ArgumentError};
 
 /// Data with its types, as an object or, as wallets send it, as the text of one.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use alloy_eips::eip2930::{AccessList, AccessListItem};
 use esker_go_json::Document;
-use esker_rpc::args::{Argument, ArgumentError, decode_struct};
+use esker_go_json::args::{Argument, ArgumentError, decode_struct};
 use esker_rpc::schema_as;
 
 use crate::wire::{AccessTuple, Addr, Hash};

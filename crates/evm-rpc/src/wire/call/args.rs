@@ -4,8 +4,8 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use alloy_primitives::Bytes;
+use esker_go_json::args::{Argument, ArgumentError, decode_struct};
 use esker_go_json::{Document, Kind};
-use esker_rpc::args::{Argument, ArgumentError, decode_struct};
 
 use super::AccessListArg;
 use crate::wire::{Addr, Big, Data, Hash, Uint64};

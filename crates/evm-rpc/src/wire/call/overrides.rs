@@ -4,8 +4,8 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use alloy_primitives::{Address, B256};
+use esker_go_json::args::{Argument, ArgumentError, check_memory, decode_struct};
 use esker_go_json::{Document, Kind, Name};
-use esker_rpc::args::{Argument, ArgumentError, check_memory, decode_struct};
 use esker_rpc::schema;
 
 use crate::wire::data::fixed_text;

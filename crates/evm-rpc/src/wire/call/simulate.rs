@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use alloy_primitives::Address;
 use esker_go_json::Document;
-use esker_rpc::args::{Argument, ArgumentError, decode_struct};
+use esker_go_json::args::{Argument, ArgumentError, decode_struct};
 use esker_rpc::schema;
 
 use super::overrides::decode_map;

@@ -1,10 +1,8 @@
 //! Arguments by position: how they decode, and what is said of those that do not.
 
 use esker_go_json::Document;
-use esker_rpc::{
-    Params,
-    args::{Argument, ArgumentError, FromParams, decode_struct},
-};
+use esker_go_json::args::{Argument, ArgumentError, decode_struct};
+use esker_rpc::{Params, args::FromParams};
 
 use super::{error, request, said, server};
 

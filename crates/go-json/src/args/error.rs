@@ -4,6 +4,8 @@ use std::{borrow::Cow, fmt};
 
 use esker_primitives::thread_memory;
 
+use crate::document::Kind;
+
 /// Why an argument does not decode; its text is Go's.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ArgumentError {
@@ -36,7 +38,7 @@ pub struct FieldPath {
 
 impl ArgumentError {
     /// A value of the wrong kind.
-    pub fn kind(found: esker_go_json::Kind, wanted: impl Into<Cow<'static, str>>) -> Self {
+    pub fn kind(found: Kind, wanted: impl Into<Cow<'static, str>>) -> Self {
         let found = Cow::Owned(found.to_string());
         Self::Type { found, wanted: wanted.into(), field: None, deferred: true }
     }

@@ -1,7 +1,7 @@
 //! Go structs: members found by the names of their fields.
 
 use super::{Argument, ArgumentError};
-use esker_go_json::{Document, Kind, Name};
+use crate::document::{Document, Kind, Name};
 
 /// Where a member's value goes.
 pub trait Slot {
@@ -24,7 +24,7 @@ impl<T: Argument> Slot for T {
 ///
 /// ```
 /// use esker_go_json::Document;
-/// use esker_rpc::args::{Argument, ArgumentError, decode_struct};
+/// use esker_go_json::args::decode_struct;
 ///
 /// let (mut name, mut deep) = (String::new(), None::<bool>);
 /// let decode = |text: &'static str, name: &mut String, deep: &mut Option<bool>| {

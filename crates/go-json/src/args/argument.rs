@@ -6,7 +6,7 @@ use esker_primitives::excerpt;
 use schemars::JsonSchema;
 
 use super::{ArgumentError, check_memory};
-use esker_go_json::{Document, Kind};
+use crate::document::{Document, Kind};
 
 /// A type that an argument decodes into.
 pub trait Argument: JsonSchema + Sized {
