@@ -13,8 +13,8 @@ mod request;
 use esker_evm_state::state::StateView;
 
 use crate::executor::{
-    BlockContext, BlockHashes, Bounds, ChainParams, EvmContext, Inspector, Message, Runner,
-    StateOverlay, TxError, activate, interpreter,
+    BlockContext, BlockHashes, Bounds, ChainParams, Message, Runner, StateOverlay, TxError,
+    activate,
 };
 
 pub use access_list::{AccessListOutcome, create_access_list};
@@ -93,29 +93,7 @@ pub fn call(
     Ok(CallOutcome::of(ended))
 }
 
-/// As [`call`], while an inspector watches.
-pub fn call_inspected<'a, I>(
-    env: &CallEnv<'a>,
-    request: &CallRequest,
-    state: &StateOverrides,
-    block: &BlockOverrides,
-    limits: &CallLimits<'a>,
-    inspector: I,
-) -> Result<(CallOutcome, I), CallError>
-where
-    I: Inspector<EvmContext<'a>, interpreter::interpreter::EthInterpreter>,
-{
-    let block = block.apply(env);
-    let overlay = overlay(env, state, limits)?;
-    let message = request.message(limits.gas_cap)?;
-    let mut runner = Runner::with_inspector(env.chain, overlay, &block, limits.bounds, inspector);
-    let ended = runner
-        .inspect(&block, &message)
-        .map_err(|error| CallError::of(error, message.gas_limit, limits.timeout))?;
-    Ok((CallOutcome::of(ended), runner.into_parts().1))
-}
-
-/// The state of a env with overrides.
+/// The state of an environment, with overrides.
 pub fn overlay<'a>(
     env: &CallEnv<'a>,
     overrides: &StateOverrides,

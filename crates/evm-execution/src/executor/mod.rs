@@ -7,7 +7,7 @@
 //! - [`TxError`] is why a transaction can't be part of a block, [`VmError`] how code ended; their texts are
 //!   those of the reference.
 //!
-//! revm stays in here: outside, only an inspector (a tracer) names its types, through [`EvmContext`].
+//! revm stays in here: outside of this module, only what watches code run names its types, through [`EvmContext`].
 
 pub(crate) mod abi;
 mod block;
@@ -45,6 +45,7 @@ pub(crate) use env::{nonce_of, stop_execution};
 pub(crate) use opcodes::opcode_name;
 pub(crate) use precompiles::MovedPrecompiles;
 pub(crate) use price::price;
+pub(crate) use runner::{Inspector, interpreter, opcode};
 
 pub use block::{BlockExecutionOutput, BlockExecutor};
 pub use block_context::BlockContext;
@@ -63,4 +64,4 @@ pub use precompiles::named_precompiles;
 pub use recover::{
     SenderError, impersonated, impersonating_signature, recover_sender, recover_signer, sender_of,
 };
-pub use runner::{ExecutionEnd, Inspector, Runner, inspector, interpreter, opcode};
+pub use runner::{ExecutionEnd, Runner};

@@ -26,10 +26,9 @@ use super::{
 };
 use crate::rules::Instructions;
 
-pub use revm::Inspector;
-pub use revm::bytecode::opcode;
-pub use revm::inspector;
-pub use revm::interpreter;
+pub(crate) use revm::Inspector;
+pub(crate) use revm::bytecode::opcode;
+pub(crate) use revm::interpreter;
 
 /// What running a message came to.
 #[derive(Clone, Debug, PartialEq, Eq)]
