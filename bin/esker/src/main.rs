@@ -38,6 +38,9 @@ const COMMIT: &str = match option_env!("ESKER_BUILD_COMMIT") {
     None => "",
 };
 
+/// Why validators can't be run.
+const WITHOUT_VALIDATORS: &str = "this program was built without validators: build it with `cargo build --release --features validators`";
+
 /// Between two times at which free memory goes back to the system.
 const COLLECT_INTERVAL: Duration = Duration::from_secs(1);
 
@@ -177,6 +180,9 @@ fn run_network_command(command: &NetworkCommand) -> ExitCode {
             }
             Err(error) => fail(&error, error.exit_code()),
         },
+        NetworkCommand::Run(_) if !cfg!(feature = "validators") => {
+            fail(&WITHOUT_VALIDATORS, exit_code::CONFIG)
+        }
         NetworkCommand::Run(folder) => match network::run_network(folder) {
             Ok(()) => ExitCode::from(exit_code::OK),
             Err(error) => fail(&error, error.exit_code()),
@@ -213,9 +219,8 @@ fn run(config: Config) -> Result<(), StartError> {
         .map_err(StartError::Thread)?;
     let ended = runtime.block_on(async {
         let mut signals = Signals::listen().map_err(StartError::Thread)?;
-        let environment = Environment { commit: COMMIT, ..Environment::system() };
         let (stop_start, stopped) = Shutdown::new();
-        let starting = Node::start_unless_stopped(config, environment, stopped);
+        let starting = Node::start_unless_stopped(config, environment(), stopped);
         tokio::pin!(starting);
         let mut is_stopping = false;
         let node = loop {
@@ -263,6 +268,17 @@ fn run(config: Config) -> Result<(), StartError> {
             log_fatal(error);
         }
     })
+}
+
+/// What the node gets from outside.
+fn environment() -> Environment {
+    let environment = Environment { commit: COMMIT, ..Environment::system() };
+    #[cfg(feature = "validators")]
+    let environment = Environment {
+        consensus: Some(std::sync::Arc::new(esker_engine_bft::Simplex)),
+        ..environment
+    };
+    environment
 }
 
 /// Announces that the node answers: the ready file, then the line or the screen.

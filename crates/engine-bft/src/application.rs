@@ -10,13 +10,13 @@ use commonware_consensus::{Heightable, Viewable};
 use commonware_cryptography::{Digested, Digestible, ed25519};
 use commonware_runtime::Clock;
 use esker_chain::{Bundle, BundleId, ChainError, ChainMachine, ProposeCtx, ProposeError, Verdict};
+use esker_validators::{Timings, ValidatorPublicKey};
 use futures_util::StreamExt;
 use tracing::{debug, warn};
 
 use crate::block::{BundleBlock, MAX_NETWORK_BUNDLE, id_of};
-use crate::keys::ValidatorPublicKey;
+use crate::library;
 use crate::log_limit::LogLimit;
-use crate::settings::Timings;
 use crate::shared::Shared;
 
 /// Delay before a call that may succeed later is repeated.
@@ -237,7 +237,7 @@ impl<E: Clock> commonware_consensus::Application<E> for Application {
         (clock, context): (E, Self::Context),
         ancestry: impl Ancestry<BundleBlock>,
     ) -> bool {
-        let leader = ValidatorPublicKey::from_library(&context.leader);
+        let leader = library::from_library(&context.leader);
         Self::verify(self, &clock, (context.view().get(), leader), ancestry).await
     }
 }

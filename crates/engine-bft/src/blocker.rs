@@ -5,9 +5,10 @@ use std::sync::Arc;
 use commonware_actor::Feedback;
 use commonware_cryptography::ed25519::PublicKey;
 use commonware_p2p::{BlockedSubscription, Blocker};
+use esker_validators::ValidatorPublicKey;
 use tracing::warn;
 
-use crate::keys::ValidatorPublicKey;
+use crate::library;
 use crate::log_limit::LogLimit;
 
 /// Blocks peers as another blocker does, and logs each at most once a minute.
@@ -27,7 +28,7 @@ impl<B: Blocker<PublicKey = PublicKey>> Blocker for LoggingBlocker<B> {
     type PublicKey = PublicKey;
 
     fn block(&mut self, peer: PublicKey) -> Feedback {
-        let key = ValidatorPublicKey::from_library(&peer);
+        let key = library::from_library(&peer);
         if self.lines.next(&key).is_some() {
             warn!(peer = %key, "a peer broke the protocol: it is disconnected for a while");
         }

@@ -13,13 +13,13 @@ use commonware_parallel::Sequential;
 use esker_chain::{Bundle, BundleId, EngineError, ProofError, ProofVerifier};
 use esker_primitives::Randomness;
 use esker_primitives::sync::RwLock;
+use esker_validators::{MAX_VALIDATORS, ValidatorPublicKey, quorum};
 use rand_core::{TryCryptoRng, TryRng};
 use thiserror::Error;
 
 use crate::block::{Digest, digest_of, id_of};
 use crate::changes::ChangeHistory;
-use crate::keys::ValidatorPublicKey;
-use crate::settings::{Committee, MAX_VALIDATORS, quorum};
+use crate::committee::Committee;
 
 /// Why bytes do not show that a bundle is final.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
@@ -327,9 +327,10 @@ mod tests {
     use commonware_cryptography::Signer;
     use commonware_utils::iter::NonEmpty;
     use esker_primitives::Id;
+    use esker_validators::ValidatorKey;
 
     use super::*;
-    use crate::ValidatorKey;
+    use crate::library::ToLibrary as _;
 
     const NETWORK: u32 = 7;
 
@@ -442,7 +443,8 @@ mod tests {
             if votes.contains(public) {
                 signers |= 1 << index;
                 let namespace = [&namespace[..], b"_FINALIZE"].concat();
-                signatures.extend_from_slice(&key.library().sign(&namespace, &proposal).encode());
+                signatures
+                    .extend_from_slice(&key.to_library().sign(&namespace, &proposal).encode());
             }
         }
         let rest = [&4_u64.to_be_bytes()[..], &[signers, 3], &signatures].concat();

@@ -1,10 +1,9 @@
 //! The engine of a validator on a real network.
 
 use std::collections::BTreeSet;
-use std::fs::File;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::num::NonZeroU32;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
@@ -26,24 +25,24 @@ use commonware_runtime::{
 use commonware_stream::cups::{self, Cups};
 use commonware_stream::sake::{self, Sake};
 use commonware_utils::{NZU32, NZUsize, TryCollect as _};
-use esker_chain::forward::ExchangePools;
 use esker_chain::{ChainMachine, Engine, EngineError, EngineStatus, Role, Shutdown};
 use esker_primitives::sync::Mutex;
+use esker_validators::journal::{self, Journal};
+use esker_validators::{
+    ApprovalError, ChangeStatus, MAX_VALIDATORS, SetChange, ValidatorAddress, ValidatorConfig,
+    ValidatorEngine, ValidatorPublicKey, ValidatorStats, quorum,
+};
 use tokio::sync::{mpsc, oneshot};
 use tracing::{debug, error, info, warn};
 
-use crate::address::ValidatorAddress;
 use crate::block::{BundleBlock, Digest, MAX_NETWORK_BUNDLE};
 use crate::blocker::LoggingBlocker;
-use crate::changes::{
-    ApprovalError, ChangeHistory, ChangeLog, ChangeState, ChangeStatus, SetChange, Track,
-};
+use crate::changes::{ChangeHistory, ChangeState, Track};
+use crate::committee::Committee;
 use crate::disk;
-use crate::journal::{self, Journal, begin_journal};
-use crate::keys::{ValidatorKey, ValidatorPublicKey};
+use crate::library::ToLibrary as _;
 use crate::rejoin::Rejoin;
-use crate::settings::{Committee, MAX_VALIDATORS, Timings, quorum};
-use crate::shared::{Shared, VoteCounts};
+use crate::shared::Shared;
 use crate::stack::{self, Links, Validator};
 
 /// Threads of the engine's runtime.
@@ -93,68 +92,10 @@ const TRANSACTIONS: Quota = Quota::per_second(NZU32!(1024)).allow_burst(NZU32!(1
 const BUNDLES: Quota = Quota::per_second(NZU32!(64)).allow_burst(NZU32!(32));
 const CHANGES: Quota = Quota::per_second(NZU32!(16));
 
-/// The settings of a validator, or of a follower among the validators' peers.
-#[derive(Clone, Debug)]
-pub struct BftConfig {
-    /// Its key, of one of the validators or followers.
-    pub key: ValidatorKey,
-    /// ID of the network. Votes count in this network only.
-    pub network: u32,
-    /// The validators of the network file, with their addresses.
-    pub validators: Vec<(ValidatorPublicKey, ValidatorAddress)>,
-    /// Where agreed changes of the validators are kept.
-    pub changes: Arc<dyn ChangeLog>,
-    /// Agreed changes that the operator gives, in order; those that are known already are no error.
-    pub given_changes: Vec<Bytes>,
-    /// Nodes that validators let connect: they take what is decided, and never vote.
-    pub followers: Vec<ValidatorPublicKey>,
-    /// Where it listens for its peers. Nobody connects to a follower.
-    pub listen: SocketAddr,
-    /// A folder of the engine's own for votes and recent bundles. A validator whose votes are not there waits until
-    /// the others are past the rounds in which it may have voted.
-    pub folder: PathBuf,
-    /// Whether the key has never voted, so that a new folder has nothing to wait for.
-    pub is_new_key: bool,
-    /// The file of the key, locked: no second process of this machine votes with it.
-    pub key_lock: Option<Arc<File>>,
-    /// Timeouts.
-    pub timings: Timings,
-    /// The pools of its chains.
-    pub pools: Arc<ExchangePools>,
-}
-
-/// Counts since the start of the engine.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct BftStats {
-    /// The current epoch: 0, and one more with each change of the validators.
-    pub epoch: u64,
-    /// The current validators.
-    pub validators: usize,
-    /// Whether this one is one of them.
-    pub is_member: bool,
-    /// How many of them decide.
-    pub quorum: usize,
-    /// Whether this one votes. A follower never does, a validator not while it waits because its earlier votes are lost, or
-    /// when it is none of the current ones.
-    pub votes: bool,
-    /// Connected followers of the network file.
-    pub followers: usize,
-    /// The last round with a result.
-    pub round: u64,
-    /// Rounds in which a quorum voted for a bundle.
-    pub notarized: u64,
-    /// Rounds that a quorum voted to skip.
-    pub skipped: u64,
-    /// Rounds whose bundle is final by votes of its own.
-    pub finalized: u64,
-    /// Votes that it has seen.
-    pub votes_seen: VoteCounts,
-}
-
 /// One of several validators that decide together, or a follower among their peers.
 #[derive(Debug)]
 pub struct BftEngine {
-    config: BftConfig,
+    config: ValidatorConfig,
     shared: Mutex<Option<Arc<Shared>>>,
     changes: Mutex<Option<Arc<ChangeState>>>,
     peers: Arc<AtomicUsize>,
@@ -165,7 +106,7 @@ pub struct BftEngine {
 impl BftEngine {
     /// An engine that has not started.
     #[must_use]
-    pub fn new(config: BftConfig) -> Self {
+    pub fn new(config: ValidatorConfig) -> Self {
         let shared = Mutex::new_named("engine_bft.shared", None);
         let changes = Mutex::new_named("engine_bft.change_state", None);
         let (peers, followers, votes) = (Arc::default(), Arc::default(), Arc::default());
@@ -176,75 +117,6 @@ impl BftEngine {
     fn is_follower(&self) -> bool {
         let key = self.config.key.public_key();
         self.config.followers.contains(&key)
-    }
-
-    /// The public key of this node.
-    #[must_use]
-    pub fn public_key(&self) -> ValidatorPublicKey {
-        self.config.key.public_key()
-    }
-
-    /// The current validators and the next change of them.
-    ///
-    /// # Errors
-    /// The engine has not started.
-    pub fn change_status(&self) -> Result<ChangeStatus, ApprovalError> {
-        let state = self.changes.lock().clone();
-        state.map(|state| state.status()).ok_or(ApprovalError::NotRunning)
-    }
-
-    /// The agreed changes of the validators, in order. Anybody can check them ([`ChangeHistory`]).
-    pub fn changes(&self) -> Vec<Bytes> {
-        let state = self.changes.lock().clone();
-        let read =
-            |state: Arc<ChangeState>| state.with_history(|history| history.documents().to_vec());
-        state.map(read).unwrap_or_default()
-    }
-
-    /// The operator's approval of a change: from this height on these validators decide. It is passed on to the others;
-    /// when a quorum has approved the same change, it is agreed. An approval can be repeated, and replaced until then.
-    ///
-    /// # Errors
-    /// The set or the height is wrong, or another change is under way.
-    pub fn approve_change(
-        &self,
-        first_height: u64,
-        members: Vec<(ValidatorPublicKey, ValidatorAddress)>,
-    ) -> Result<ChangeStatus, ApprovalError> {
-        let state = self.changes.lock().clone().ok_or(ApprovalError::NotRunning)?;
-        let tip = self.shared.lock().as_ref().map_or(0, |shared| shared.tip_seen());
-        let change = |epoch| SetChange::new(epoch, first_height, members.clone());
-        // Repeated after it was agreed, or after it came into force.
-        let newest = change(state.with_history(ChangeHistory::newest_epoch))?.to_bytes();
-        if !state.with_history(|history| history.has_change(&newest)) {
-            state.approve(change(state.epoch().saturating_add(1))?, tip)?;
-        }
-        Ok(state.status())
-    }
-
-    /// Counts of rounds.
-    pub fn stats(&self) -> BftStats {
-        let shared = self.shared.lock().clone();
-        let [round, notarized, skipped, finalized] =
-            shared.as_ref().map_or([0; 4], |shared| shared.counts());
-        let votes_seen = shared.map(|shared| shared.vote_counts()).unwrap_or_default();
-        let (epoch, validators, is_member) = self.standing();
-        let quorum = quorum(validators);
-        let votes = self.votes.load(Ordering::Relaxed);
-        let followers = self.followers.load(Ordering::Relaxed);
-        BftStats {
-            epoch,
-            validators,
-            is_member,
-            quorum,
-            votes,
-            followers,
-            round,
-            notarized,
-            skipped,
-            finalized,
-            votes_seen,
-        }
     }
 
     /// The keys of the epoch's validators, in their order, and the epoch.
@@ -271,7 +143,7 @@ impl BftEngine {
             Journal::Missing if self.is_follower() => Ok(false),
             Journal::Kept => Ok(true),
             Journal::Missing if config.is_new_key => {
-                begin_journal(&config.folder, key).map_err(failed)?;
+                journal::begin(&config.folder, key).map_err(failed)?;
                 Ok(true)
             }
             Journal::Missing => {
@@ -293,16 +165,6 @@ impl BftEngine {
     fn standing(&self) -> (u64, usize, bool) {
         let (epoch, keys) = self.members();
         (epoch, keys.len(), keys.contains(&self.config.key.public_key()))
-    }
-
-    /// The votes of each current validator that this one has seen since the start of the epoch, its own included. The order
-    /// is constant.
-    pub fn votes_by_validator(&self) -> Vec<(ValidatorPublicKey, u64)> {
-        let shared = self.shared.lock().clone();
-        // Their numbers in votes follow the order of the keys.
-        let (_, keys) = self.members();
-        let votes = |number| shared.as_ref().map_or(0, |shared| shared.votes_of(number));
-        keys.into_iter().enumerate().map(|(number, key)| (key, votes(number))).collect()
     }
 }
 
@@ -335,7 +197,7 @@ impl Engine for BftEngine {
         }
         let folder = || config.folder.display();
         let failed = |error| EngineError::Protocol(format!("{}: {error}", folder()));
-        let begin = || begin_journal(&config.folder, &public_key).map_err(failed);
+        let begin = || journal::begin(&config.folder, &public_key).map_err(failed);
         let mut may_vote = self.may_vote(&public_key)?;
         let mut is_reset = false;
         loop {
@@ -410,9 +272,75 @@ impl Engine for BftEngine {
     }
 }
 
+impl ValidatorEngine for BftEngine {
+    fn public_key(&self) -> ValidatorPublicKey {
+        self.config.key.public_key()
+    }
+
+    fn change_status(&self) -> Result<ChangeStatus, ApprovalError> {
+        let state = self.changes.lock().clone();
+        state.map(|state| state.status()).ok_or(ApprovalError::NotRunning)
+    }
+
+    fn changes(&self) -> Vec<Bytes> {
+        let state = self.changes.lock().clone();
+        let read =
+            |state: Arc<ChangeState>| state.with_history(|history| history.documents().to_vec());
+        state.map(read).unwrap_or_default()
+    }
+
+    fn approve_change(
+        &self,
+        first_height: u64,
+        members: Vec<(ValidatorPublicKey, ValidatorAddress)>,
+    ) -> Result<ChangeStatus, ApprovalError> {
+        let state = self.changes.lock().clone().ok_or(ApprovalError::NotRunning)?;
+        let tip = self.shared.lock().as_ref().map_or(0, |shared| shared.tip_seen());
+        let change = |epoch| SetChange::new(epoch, first_height, members.clone());
+        // Repeated after it was agreed, or after it came into force.
+        let newest = change(state.with_history(ChangeHistory::newest_epoch))?.to_bytes();
+        if !state.with_history(|history| history.has_change(&newest)) {
+            state.approve(change(state.epoch().saturating_add(1))?, tip)?;
+        }
+        Ok(state.status())
+    }
+
+    fn stats(&self) -> ValidatorStats {
+        let shared = self.shared.lock().clone();
+        let [round, notarized, skipped, finalized] =
+            shared.as_ref().map_or([0; 4], |shared| shared.counts());
+        let votes_seen = shared.map(|shared| shared.vote_counts()).unwrap_or_default();
+        let (epoch, validators, is_member) = self.standing();
+        let quorum = quorum(validators);
+        let votes = self.votes.load(Ordering::Relaxed);
+        let followers = self.followers.load(Ordering::Relaxed);
+        ValidatorStats {
+            epoch,
+            validators,
+            is_member,
+            quorum,
+            votes,
+            followers,
+            round,
+            notarized,
+            skipped,
+            finalized,
+            votes_seen,
+        }
+    }
+
+    fn votes_by_validator(&self) -> Vec<(ValidatorPublicKey, u64)> {
+        let shared = self.shared.lock().clone();
+        // Their numbers in votes follow the order of the keys.
+        let (_, keys) = self.members();
+        let votes = |number| shared.as_ref().map_or(0, |shared| shared.votes_of(number));
+        keys.into_iter().enumerate().map(|(number, key)| (key, votes(number))).collect()
+    }
+}
+
 /// A part of a validator's run: an epoch with votes, or without them, or until it may vote.
 struct Phase {
-    config: BftConfig,
+    config: ValidatorConfig,
     committee: Committee,
     changes: Arc<ChangeState>,
     machine: Arc<dyn ChainMachine>,
@@ -602,7 +530,7 @@ fn peers_of(
                 && let Some(address) = history.address(key)
             {
                 let list = if is_primary { &mut primary } else { &mut secondary };
-                list.push((key.library(), address.library()));
+                list.push((key.to_library(), address.to_library()));
             }
         }
     }
@@ -610,7 +538,7 @@ fn peers_of(
     let nowhere = Address::Symmetric(SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0)));
     for key in followers {
         if seen.len() + 1 < MAX_PEERS && seen.insert(*key) {
-            secondary.push((key.library(), nowhere.clone()));
+            secondary.push((key.to_library(), nowhere.clone()));
         }
     }
     let map = |list: Vec<_>| -> commonware_utils::ordered::Map<_, _> {
@@ -631,7 +559,7 @@ pub(crate) type NetworkLinks = Links<Oracle, LoggingBlocker<Oracle>, Sender, Rec
 /// Starts the network with its channels.
 pub(crate) fn connect(
     context: &runtime::Context,
-    config: &BftConfig,
+    config: &ValidatorConfig,
     committee: &Committee,
     changes: &ChangeState,
 ) -> (NetworkLinks, commonware_runtime::Handle<()>, Oracle) {
@@ -642,7 +570,7 @@ pub(crate) fn connect(
     ]);
     let handshake = Cups::<_, ChaCha20Poly1305>::new(
         Sake {
-            signer: config.key.library(),
+            signer: config.key.to_library(),
             synchrony_bound: MAX_CLOCK_DIFFERENCE,
             max_handshake_age: MAX_CLOCK_DIFFERENCE,
             version: sake::Version::V1,

@@ -6,17 +6,17 @@ use std::sync::Arc;
 
 use esker_chain::{ChainMachine as _, Engine as _, Role};
 use esker_storage::{KvStore, MemoryStore};
+use esker_validators::{ValidatorConfig, ValidatorEngine as _, ValidatorKey, journal};
 
 use crate::loopback::{Node, configs, until};
-use crate::{BftConfig, ValidatorKey, begin_journal};
 
 /// A follower of these validators, with a key of its own, which they know.
-fn follower_config(folder: &Path, validators: &mut [BftConfig]) -> BftConfig {
+fn follower_config(folder: &Path, validators: &mut [ValidatorConfig]) -> ValidatorConfig {
     let key = ValidatorKey::from_bytes(&[77; 32]);
     for config in validators.iter_mut() {
         config.followers = vec![key.public_key()];
     }
-    BftConfig {
+    ValidatorConfig {
         folder: folder.join("follower"),
         key,
         listen: SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),
@@ -89,7 +89,7 @@ async fn a_stranger_is_not_let_in_and_a_folder_with_votes_is_refused() {
     let node = Node::start(configs[0].clone(), store());
     // The stranger thinks that it is named.
     let key = ValidatorKey::from_bytes(&[78; 32]);
-    let stranger = BftConfig {
+    let stranger = ValidatorConfig {
         followers: vec![key.public_key()],
         folder: folder.path().join("stranger"),
         key: key.clone(),
@@ -108,12 +108,12 @@ async fn a_stranger_is_not_let_in_and_a_folder_with_votes_is_refused() {
     follower.stop().await;
 
     // A key that is not named, and the folder of a validator.
-    let unnamed = BftConfig { key, ..config.clone() };
+    let unnamed = ValidatorConfig { key, ..config.clone() };
     let refused = Node::start(unnamed.clone(), store()).running.await.unwrap().unwrap_err();
     let text = format!("{} is not a validator of this network", unnamed.key.public_key());
     assert_eq!(refused.to_string(), text);
-    let voted = BftConfig { folder: folder.path().join("voted"), ..config };
-    begin_journal(&voted.folder, &configs[0].key.public_key()).unwrap();
+    let voted = ValidatorConfig { folder: folder.path().join("voted"), ..config };
+    journal::begin(&voted.folder, &configs[0].key.public_key()).unwrap();
     let refused = Node::start(voted, store()).running.await.unwrap().unwrap_err().to_string();
     let text = format!("has the votes of another validator, {}", configs[0].key.public_key());
     assert!(refused.ends_with(&text), "{refused}");

@@ -15,14 +15,14 @@ use esker_chain::forward::{ForwardedTx, TxKind};
 use esker_chain::{ChainMachine as _, Engine as _};
 use esker_primitives::Id;
 use esker_storage::MemoryStore;
+use esker_validators::{MemoryChangeLog, ValidatorConfig, ValidatorEngine as _, ValidatorKey};
 
 use crate::block::{Digest, digest_of};
-use crate::changes::{ChangeHistory, ChangeState, MemoryChangeLog, harm};
+use crate::changes::{ChangeHistory, ChangeState, harm};
+use crate::committee::Committee;
 use crate::engine::{NetworkLinks, connect};
 use crate::exchange::{MAX_ITEMS, Message, TxKey};
 use crate::loopback::{Node, configs, until};
-use crate::settings::Committee;
-use crate::{BftConfig, ValidatorKey};
 
 /// Between two messages of one that does not flood.
 const PAUSE: Duration = Duration::from_millis(5);
@@ -47,7 +47,7 @@ struct Means {
 
 impl Hostile {
     fn start<F>(
-        config: BftConfig,
+        config: ValidatorConfig,
         genesis: Id,
         behave: impl FnOnce(Means) -> F + Send + 'static,
     ) -> Self
@@ -96,7 +96,7 @@ impl Drop for Hostile {
 /// Three honest validators that decide, and the configuration of the fourth.
 struct Network {
     honest: Vec<Node>,
-    fourth: BftConfig,
+    fourth: ValidatorConfig,
     next: u64,
     _folder: tempfile::TempDir,
 }

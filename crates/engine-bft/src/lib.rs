@@ -5,12 +5,11 @@
 //!   a quorum is final. With `3f + 1` validators, `f` may be down, slow or dishonest.
 //! * Marshal stores no second copy of final bundles: it reads them from the machine. Only bundles that are not final
 //!   at the machine yet, and the votes, are in a folder of their own.
-//! * Types of the library stay inside this crate: keys and addresses come in as bytes and text.
+//! * Types of the library stay inside this crate. The node knows the port that it fills, `esker_validators::Consensus`.
 //!
 //! Chain code knows bundles, parents and state, but no votes; this crate knows no transactions. Start with `stack.rs`,
 //! which puts the parts together, and `application.rs`, which calls the machine.
 
-mod address;
 #[cfg(test)]
 #[path = "../../nat/tests/it/any_tx.rs"]
 #[expect(dead_code, reason = "the chains' tests use more of it")]
@@ -23,6 +22,8 @@ mod block;
 mod blocker;
 mod certificate;
 mod changes;
+mod committee;
+mod consensus;
 mod disk;
 mod engine;
 mod exchange;
@@ -35,8 +36,7 @@ mod followers;
 mod funded;
 #[cfg(test)]
 mod hostile;
-mod journal;
-mod keys;
+mod library;
 mod log_limit;
 #[cfg(test)]
 mod loopback;
@@ -44,7 +44,6 @@ mod observer;
 mod rejoin;
 #[cfg(test)]
 mod rotation;
-mod settings;
 mod shared;
 #[cfg(test)]
 mod simulation;
@@ -56,20 +55,12 @@ mod store;
 mod toy;
 #[cfg(test)]
 mod toy_pool;
-mod whole_file;
 #[cfg(test)]
 #[path = "../../nat/tests/it/world.rs"]
 #[expect(dead_code, reason = "the chains' tests use more of it")]
 mod world;
 
-pub use address::{AddressError, ValidatorAddress};
 pub use certificate::{CertificateError, CertificateVerifier, CommitteeError};
-pub use changes::{
-    ApprovalError, ChangeError, ChangeHistory, ChangeLog, ChangeStatus, MemoryChangeLog, Proposal,
-    SetChange, SignedChange,
-};
-pub use engine::{BftConfig, BftEngine, BftStats};
-pub use journal::begin_journal;
-pub use keys::{KeyError, ValidatorKey, ValidatorPublicKey};
-pub use settings::{MAX_VALIDATORS, Timings};
-pub use shared::VoteCounts;
+pub use changes::ChangeHistory;
+pub use consensus::Simplex;
+pub use engine::BftEngine;

@@ -13,10 +13,14 @@ use esker_chain::{
 };
 use esker_primitives::clock::ManualClock;
 use esker_storage::{FailingStore, KvStore, MemoryStore, StorageError};
+use esker_validators::{
+    MemoryChangeLog, Timings, ValidatorAddress, ValidatorConfig, ValidatorEngine as _,
+    ValidatorKey, ValidatorPublicKey,
+};
 
+use crate::BftEngine;
 use crate::toy::{Toy, World};
 use crate::toy_pool;
-use crate::{BftConfig, BftEngine, Timings, ValidatorAddress, ValidatorKey, ValidatorPublicKey};
 
 pub(crate) const PATIENCE: Duration = Duration::from_secs(90);
 
@@ -61,7 +65,7 @@ pub(crate) struct Node {
 }
 
 impl Node {
-    pub(crate) fn start(config: BftConfig, kv: Arc<dyn KvStore>) -> Self {
+    pub(crate) fn start(config: ValidatorConfig, kv: Arc<dyn KvStore>) -> Self {
         let world = World::on(kv);
         let ticker = Ticker::start(Arc::clone(&world.clock));
         let toy = world.toy(1);
@@ -70,7 +74,7 @@ impl Node {
         let machine =
             Machine::open(chains, world.store, world.clock, world.work, MachineConfig::default())
                 .unwrap();
-        let config = BftConfig { pools: world.pools, ..config };
+        let config = ValidatorConfig { pools: world.pools, ..config };
         let engine = Arc::new(BftEngine::new(config));
         let (stop, stopped) = Shutdown::new();
         let driven = Arc::clone(&machine) as Arc<dyn ChainMachine>;
@@ -104,7 +108,7 @@ pub(crate) fn free_ports(count: usize) -> Vec<u16> {
     std::iter::repeat_with(next).filter(is_free).take(count).collect()
 }
 
-pub(crate) fn configs(folder: &Path, count: u8) -> Vec<BftConfig> {
+pub(crate) fn configs(folder: &Path, count: u8) -> Vec<ValidatorConfig> {
     let keys: Vec<_> = (1..=count).map(|n| ValidatorKey::from_bytes(&[n; 32])).collect();
     let listens: Vec<SocketAddr> = free_ports(keys.len())
         .into_iter()
@@ -115,12 +119,12 @@ pub(crate) fn configs(folder: &Path, count: u8) -> Vec<BftConfig> {
         .zip(&listens)
         .map(|(key, listen)| (key.public_key(), listen.to_string().parse().unwrap()))
         .collect();
-    let config = |(key, listen): (ValidatorKey, SocketAddr)| BftConfig {
+    let config = |(key, listen): (ValidatorKey, SocketAddr)| ValidatorConfig {
         folder: folder.join(key.public_key().to_string()),
         key,
         network: 12345,
         validators: validators.clone(),
-        changes: Arc::new(crate::MemoryChangeLog::default()),
+        changes: Arc::new(MemoryChangeLog::default()),
         given_changes: Vec::new(),
         followers: Vec::new(),
         is_new_key: true,
@@ -194,7 +198,8 @@ async fn a_validator_whose_store_can_not_be_read_for_a_moment_runs_on() {
     let folder = tempfile::tempdir().unwrap();
     let configs = configs(folder.path(), 4);
     let failing = Arc::new(FailingStore::new(Arc::new(MemoryStore::new())));
-    let start = |config: &BftConfig| Node::start(config.clone(), Arc::new(MemoryStore::new()));
+    let start =
+        |config: &ValidatorConfig| Node::start(config.clone(), Arc::new(MemoryStore::new()));
     let mut nodes: Vec<Node> = configs[..3].iter().map(start).collect();
     nodes.push(Node::start(configs[3].clone(), failing.clone()));
     nodes[0].toy.set(1, 1);

@@ -6,8 +6,9 @@ use std::time::Duration;
 use commonware_consensus::{Epochable, Viewable};
 use commonware_runtime::Clock;
 use esker_chain::{ChainMachine, EngineError};
+use esker_validators::quorum;
 
-use crate::settings::{Committee, quorum};
+use crate::committee::Committee;
 use crate::shared::Shared;
 use crate::store::FinalBundles;
 

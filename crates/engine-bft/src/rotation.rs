@@ -9,11 +9,13 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use esker_chain::{ChainMachine, Engine, Role};
 use esker_storage::{KvStore, MemoryStore};
-
-use crate::loopback::{Node, PATIENCE, configs, until};
-use crate::{
-    BftConfig, ChangeHistory, ChangeLog, MemoryChangeLog, ValidatorAddress, ValidatorPublicKey,
+use esker_validators::{
+    ChangeLog, MemoryChangeLog, ValidatorAddress, ValidatorConfig, ValidatorEngine as _,
+    ValidatorPublicKey,
 };
+
+use crate::ChangeHistory;
+use crate::loopback::{Node, PATIENCE, configs, until};
 
 fn store() -> Arc<dyn KvStore> {
     Arc::new(MemoryStore::new())
@@ -30,13 +32,14 @@ async fn drive(nodes: &[&Node], height: u64) {
     .await;
 }
 
-fn members(configs: &[BftConfig]) -> Vec<(ValidatorPublicKey, ValidatorAddress)> {
-    let of =
-        |config: &BftConfig| (config.key.public_key(), config.listen.to_string().parse().unwrap());
+fn members(configs: &[ValidatorConfig]) -> Vec<(ValidatorPublicKey, ValidatorAddress)> {
+    let of = |config: &ValidatorConfig| {
+        (config.key.public_key(), config.listen.to_string().parse().unwrap())
+    };
     configs.iter().map(of).collect()
 }
 
-async fn agree(nodes: &[&Node], height: u64, set: &[BftConfig]) {
+async fn agree(nodes: &[&Node], height: u64, set: &[ValidatorConfig]) {
     for node in nodes {
         node.engine.approve_change(height, members(set)).unwrap();
     }

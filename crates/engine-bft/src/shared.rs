@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use esker_chain::{BundleId, EngineError};
 use esker_primitives::sync::Mutex;
+use esker_validators::VoteCounts;
 use tokio::sync::mpsc;
 
 /// Most rounds above the final one whose bundles are remembered.
@@ -35,19 +36,6 @@ pub(crate) enum VoteKind {
     Notarize,
     Finalize,
     Skip,
-}
-
-/// Votes that a validator has seen since the start, its own included.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct VoteCounts {
-    /// For the bundle of a round.
-    pub notarize: u64,
-    /// For the bundle of a round to be final.
-    pub finalize: u64,
-    /// To skip a round.
-    pub skip: u64,
-    /// Votes that contradict another one of the same validator and round: it is dishonest, or its key runs twice.
-    pub conflicting: u64,
 }
 
 #[derive(Debug, Default)]

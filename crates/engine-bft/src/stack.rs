@@ -22,19 +22,20 @@ use commonware_runtime::{Clock, Handle, Metrics, Spawner, Storage};
 use commonware_utils::{NZU64, NZUsize, NonZeroDuration};
 use esker_chain::forward::ExchangePools;
 use esker_chain::{ChainMachine, EngineError};
+use esker_validators::journal::VOTES;
+use esker_validators::{Timings, ValidatorKey};
 use rand_core::CryptoRng;
 use tokio::sync::mpsc;
 
 use crate::application::Application;
 use crate::block::{BundleBlock, MAX_NETWORK_BUNDLE, digest_of};
 use crate::changes::{self, ChangeState, Epochs, Gossip, Guarded, Schemes, Track, of_epoch};
+use crate::committee::Committee;
 use crate::exchange;
 use crate::finalizer::{Finalizer, MAX_PENDING};
-use crate::journal::VOTES;
-use crate::keys::ValidatorKey;
+use crate::library::ToLibrary as _;
 use crate::log_limit::LogLimit;
 use crate::observer::Observer;
-use crate::settings::{Committee, Timings};
 use crate::shared::Shared;
 use crate::store::{
     BUFFER, BundleStore, Certificate, CertificateStore, FinalBundles, SECTION, StoreError,
@@ -173,7 +174,7 @@ where
     let scheme = if votes { committee.signer(&key)? } else { committee.verifier() };
     let epoch = changes.epoch();
     let schemes = Schemes::new(Arc::clone(&changes), epoch, scheme.clone());
-    let me = key.public_key().library();
+    let me = key.public_key().to_library();
     let cache = page_cache();
     let finals = Arc::new(FinalBundles::new(Arc::clone(&machine), context.child("finals")));
     let origin = origin(&finals).await?;

@@ -1,13 +1,14 @@
-//! What a node gets from outside: time, randomness, and the commit of its program. Tests set their own.
+//! What a node gets from outside: time, randomness, a consensus library, and the commit of its program. Tests set their own.
 
 use std::fmt;
 use std::sync::Arc;
 
 use esker_primitives::{Clock, Randomness};
+use esker_validators::Consensus;
 
 use crate::clock::{ShiftedClock, SystemClock};
 
-/// The clock and the randomness of a node. Tests use a manual clock and fixed bytes.
+/// What a node gets from outside. Tests use a manual clock and fixed bytes.
 #[derive(Clone)]
 pub struct Environment {
     /// The time.
@@ -17,12 +18,15 @@ pub struct Environment {
     pub randomness: Randomness,
     /// The git commit that the program was built from, in full; empty if it is not known. The binary sets it.
     pub commit: &'static str,
+    /// The library with which validators decide; `None`: this build has no validators. The binary sets it.
+    pub consensus: Option<Arc<dyn Consensus>>,
 }
 
 impl Environment {
-    /// The clock and the randomness of the operating system, and no commit.
+    /// The clock and the randomness of the operating system, without a commit or a consensus library.
     pub fn system() -> Self {
-        Self { clock: Arc::new(SystemClock), randomness: system_randomness(), commit: "" }
+        let (clock, randomness) = (Arc::new(SystemClock), system_randomness());
+        Self { clock, randomness, commit: "", consensus: None }
     }
 
     /// With a clock that shows `start_ms` (Unix ms) now and goes on from there.

@@ -3,20 +3,47 @@
 
 use std::fmt;
 use std::ops::ControlFlow;
+use std::sync::Arc;
 
 use async_trait::async_trait;
 use bytes::Bytes;
 use esker_chain::{Bundle, BundleId, ProofError, ProofVerifier};
-use esker_engine_bft::{CertificateVerifier, ChangeHistory, ChangeLog};
 use esker_follow::{ChangeRefusal, FollowedValidators};
-use esker_primitives::Randomness;
-use esker_primitives::sync::Mutex;
 use esker_storage::{Scope, StorageResult, Store, Table, WriteSet};
+use esker_validators::{ChangeError, ChangeLog, Committees, Consensus, NewEpoch};
+use thiserror::Error;
 
+use crate::environment::Environment;
 use crate::networks::Network;
 
 /// Signed changes of the validators by the epoch that they begin.
 pub(crate) const VALIDATOR_CHANGES: Table<u64, Bytes> = Table::new(0x40, "validator-change");
+
+/// Why a node can't take part in a network with validators.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum ValidatorsError {
+    /// The program was built without them.
+    #[error(
+        "network \"{0}\" has validators, and this program was built without them: build it with \
+         `cargo build --release --features validators`"
+    )]
+    NotBuilt(String),
+    /// The changes in the store don't follow the network file.
+    #[error("the folder's changes of the validators are not those of this network file: {0}")]
+    Changes(String),
+}
+
+/// The consensus library that a network with validators needs.
+///
+/// # Errors
+/// The program was built without one.
+pub(crate) fn consensus<'a>(
+    environment: &'a Environment,
+    network: &Network,
+) -> Result<&'a dyn Consensus, ValidatorsError> {
+    let not_built = || ValidatorsError::NotBuilt(network.name.clone());
+    environment.consensus.as_deref().ok_or_else(not_built)
+}
 
 /// The changes in a node's store.
 #[derive(Clone)]
@@ -79,8 +106,7 @@ impl fmt::Debug for StoreChangeLog {
 
 /// The validators of a network as a follower knows them: those of the network file, and those of the changes in its store.
 pub(crate) struct KnownValidators {
-    history: Mutex<ChangeHistory>,
-    verifier: CertificateVerifier,
+    committees: Arc<dyn Committees>,
     log: StoreChangeLog,
 }
 
@@ -88,63 +114,55 @@ impl KnownValidators {
     /// Reads what the store has. `None`: the network has no validators.
     ///
     /// # Errors
-    /// A stored change is not one of this network.
+    /// This build has no validators, or a stored change is not one of this network.
     pub(crate) fn open(
         network: &Network,
         genesis: BundleId,
-        randomness: &Randomness,
+        environment: &Environment,
         store: &Store,
-    ) -> Result<Option<Self>, String> {
+    ) -> Result<Option<Self>, ValidatorsError> {
         if network.validators.is_empty() {
             return Ok(None);
         }
+        let consensus = consensus(environment, network)?;
         let log = StoreChangeLog::new(store.clone());
-        let stored = log.read()?;
+        let stored = log.read().map_err(ValidatorsError::Changes)?;
         let members = network.validators.members.clone();
-        let keys: Vec<_> = members.iter().map(|(key, _)| *key).collect();
-        let history = ChangeHistory::new(network.id, genesis, members);
-        let mut history = history.map_err(|error| error.to_string())?;
-        let verifier = CertificateVerifier::new(network.id, genesis, &keys, randomness.clone());
-        let verifier = verifier.map_err(|error| error.to_string())?;
-        for document in stored {
-            history.append(&document).map_err(|error| error.to_string())?;
-        }
-        verifier.add_committees(&history).map_err(|error| error.to_string())?;
-        let history = Mutex::new_named("node.validators", history);
-        Ok(Some(Self { history, verifier, log }))
+        let randomness = environment.randomness.clone();
+        let committees = consensus.committees((network.id, genesis), members, &stored, randomness);
+        let committees = committees.map_err(|error| ValidatorsError::Changes(error.to_string()))?;
+        Ok(Some(Self { committees, log }))
     }
 }
 
 impl ProofVerifier for KnownValidators {
     fn verify(&self, bundle: &Bundle, proof: &[u8]) -> Result<(), ProofError> {
-        ProofVerifier::verify(&self.verifier, bundle, proof)
+        self.committees.verify(bundle, proof)
     }
 
     fn verify_all(&self, proven: &[(&Bundle, &[u8])]) -> Result<(), (usize, ProofError)> {
-        ProofVerifier::verify_all(&self.verifier, proven)
+        self.committees.verify_all(proven)
     }
 }
 
 #[async_trait]
 impl FollowedValidators for KnownValidators {
     fn next_epoch(&self) -> u64 {
-        self.history.lock().newest_epoch().saturating_add(1)
+        self.committees.newest_epoch().saturating_add(1)
     }
 
     async fn append(&self, changes: &[Bytes]) -> Result<usize, ChangeRefusal> {
-        let mut history = self.history.lock().clone();
         let mut count = 0;
         for document in changes {
-            let invalid = |reason: String| ChangeRefusal::Invalid(reason);
-            if !history.append(document).map_err(|error| invalid(error.to_string()))? {
+            let invalid = |error: ChangeError| ChangeRefusal::Invalid(error.to_string());
+            let Some(NewEpoch { epoch, first_height }) =
+                self.committees.check(document).map_err(invalid)?
+            else {
                 continue;
-            }
-            let (epoch, newest) = (history.newest_epoch(), history.first_height());
+            };
             self.log.append(epoch, document).await.map_err(ChangeRefusal::Storage)?;
-            let added = self.verifier.add_committees(&history);
-            added.map_err(|error| invalid(error.to_string()))?;
-            *self.history.lock() = history.clone();
-            tracing::info!(epoch, first_height = newest, "a change of the validators is known");
+            self.committees.add(document).map_err(invalid)?;
+            tracing::info!(epoch, first_height, "a change of the validators is known");
             count += 1;
         }
         Ok(count)

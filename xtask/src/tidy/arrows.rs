@@ -21,7 +21,8 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("esker-chain", &["esker-storage", "esker-set-hash"]),
     ("esker-services", &["esker-chain", "esker-rpc"]),
     ("esker-engine", &["esker-chain"]),
-    ("esker-engine-bft", &["esker-chain"]),
+    ("esker-validators", &["esker-chain"]),
+    ("esker-engine-bft", &["esker-validators"]),
     ("esker-outbound", &["esker-primitives"]),
     ("esker-follow", &["esker-chain", "esker-outbound"]),
     ("esker-avalanchego", &["esker-utxo", "esker-outbound"]),
@@ -53,7 +54,7 @@ const ARROWS: &[(&str, &[&str])] = &[
         &[
             "esker-http",
             "esker-engine",
-            "esker-engine-bft",
+            "esker-validators",
             "esker-follow",
             "esker-avalanchego",
             "esker-platform",
@@ -68,8 +69,8 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("esker-client", &["esker-transactions"]),
     ("esker-testing", &["esker-client"]),
     ("esker-commands", &["esker-node", "esker-client"]),
-    ("esker", &["esker-commands", "esker-profiling"]),
-    ("esker-e2e", &["esker-testing", "esker-commands", "esker-profiling"]),
+    ("esker", &["esker-commands", "esker-engine-bft", "esker-profiling"]),
+    ("esker-e2e", &["esker-testing", "esker-commands", "esker-engine-bft", "esker-profiling"]),
     ("xtask", &[]),
 ];
 

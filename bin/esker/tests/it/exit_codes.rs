@@ -46,6 +46,25 @@ fn usage_and_configuration_are_2() {
     );
 }
 
+/// The package's own program has no validators; that of `tests/e2e` has.
+#[test]
+fn a_program_without_validators_makes_networks_and_says_how_to_build_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let net = dir.path().join("net");
+    let net = net.to_str().unwrap();
+    let made = run(&["network", "new", "--validators", "1", "--base-port", "40000", "--out", net]);
+    assert_eq!(made.code(), Some(0), "{}", made.stderr);
+    const BUILD: &str =
+        "built without validators: build it with `cargo build --release --features validators`";
+    check(&["network", "run", net], 2, BUILD);
+    let file = format!("{net}/network.json");
+    const REASON: &str = "has validators, and this program was built without them: build it with";
+    check(&["node", "--config", &format!("{net}/validator-1/config.toml")], 2, REASON);
+    let data = dir.path().join("data");
+    let follow = ["--follow", "http://127.0.0.1:1", "--data-dir", data.to_str().unwrap()];
+    check(&[&["node", "--network", &file, "--http-port", "0"], &follow[..]].concat(), 2, REASON);
+}
+
 #[test]
 fn help_and_version_are_0() {
     for args in

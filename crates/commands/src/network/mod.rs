@@ -15,10 +15,10 @@ use std::io::{self, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
-use esker_engine_bft::{AddressError, ValidatorAddress, ValidatorKey, ValidatorPublicKey};
 use esker_node::networks::NetworkError;
 use esker_node::wiring::exit_code;
 use esker_primitives::Randomness;
+use esker_validators::{AddressError, ValidatorAddress, ValidatorKey, ValidatorPublicKey};
 use serde_json::Value;
 use thiserror::Error;
 

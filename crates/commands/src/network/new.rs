@@ -5,11 +5,11 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use esker_engine_bft::{ValidatorAddress, begin_journal};
 use esker_node::Environment;
 use esker_node::config::ENGINE_FOLDER;
 use esker_node::networks::Preset;
 use esker_primitives::Randomness;
+use esker_validators::{ValidatorAddress, journal};
 use serde_json::{Value, json};
 
 use super::{
@@ -80,7 +80,7 @@ fn make(command: &NewNetwork, randomness: &Randomness) -> Result<String, NewNetw
         };
         members.push(json!({ "publicKey": public_key.to_string(), "address": address }));
         let votes = folder.join(DATA_FOLDER).join(ENGINE_FOLDER);
-        begin_journal(&votes, &public_key).map_err(failed(&votes))?;
+        journal::begin(&votes, &public_key).map_err(failed(&votes))?;
     }
     let text = format!("{:#}\n", network(&members, &named));
     write_new(&network_file, 0o644, &text).map_err(failed(&network_file))?;
@@ -203,7 +203,7 @@ mod tests {
     use std::sync::Arc;
     use std::sync::atomic::{AtomicU8, Ordering};
 
-    use esker_engine_bft::ValidatorKey;
+    use esker_validators::ValidatorKey;
 
     use super::*;
 

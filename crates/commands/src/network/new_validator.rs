@@ -4,11 +4,11 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::PathBuf;
 
-use esker_engine_bft::{ValidatorAddress, begin_journal};
 use esker_node::Environment;
 use esker_node::config::ENGINE_FOLDER;
 use esker_node::networks;
 use esker_primitives::Randomness;
+use esker_validators::{ValidatorAddress, journal};
 use serde_json::json;
 
 use super::{
@@ -61,7 +61,7 @@ fn make(command: &NewValidator, randomness: &Randomness) -> Result<String, NewNe
     );
     write_new(&config, 0o644, &text).map_err(failed(&config))?;
     let votes = out.join(DATA_FOLDER).join(ENGINE_FOLDER);
-    begin_journal(&votes, &public_key).map_err(failed(&votes))?;
+    journal::begin(&votes, &public_key).map_err(failed(&votes))?;
     let member = json!({"publicKey": public_key.to_string(), "address": address.to_string()});
     let mut output = format!("{member}\n");
     // A String takes every line.
@@ -81,7 +81,7 @@ mod tests {
     use std::path::Path;
     use std::sync::Arc;
 
-    use esker_engine_bft::ValidatorKey;
+    use esker_validators::ValidatorKey;
     use serde_json::Value;
 
     use super::*;

@@ -7,76 +7,12 @@
 use std::collections::BTreeMap;
 
 use esker_primitives::Id;
-use thiserror::Error;
-
-use super::document::{
-    ChangeError, Domain, SetChange, Signature, Signatures, SignedChange, Statement,
+use esker_validators::{
+    SetChange, Signature, Signatures, SignedChange, ValidatorPublicKey, quorum,
 };
+
 use super::history::ValidatorSet;
-use crate::keys::ValidatorPublicKey;
-use crate::settings::quorum;
-
-/// Why an operator's approval is refused.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
-pub enum ApprovalError {
-    /// The engine has not started, or is between two epochs.
-    #[error("the validator has not started yet; try again")]
-    NotRunning,
-    /// Only current validators decide.
-    #[error("this node is not one of the current validators")]
-    NotValidator,
-    /// The votes of this validator are lost, and it waits.
-    #[error("this validator does not vote yet: its earlier votes are lost")]
-    NoVotes,
-    /// Nothing would change.
-    #[error("these are the current validators already")]
-    SameSet,
-    /// The height is too near or too far.
-    #[error("height {found} is not from {least} to {most}: the network is at {tip}")]
-    Height {
-        /// As asked for.
-        found: u64,
-        /// The least height.
-        least: u64,
-        /// The greatest height.
-        most: u64,
-        /// The last known bundle.
-        tip: u64,
-    },
-    /// A change is agreed and has not come into force.
-    #[error("a change at height {0} is agreed; the next one can be made when it is in force")]
-    Agreed(u64),
-    /// This validator has promised to end the epoch at another change.
-    #[error(
-        "this validator has promised a change at height {height} ({id}); another one is possible only when the network \
-         has passed that height without it"
-    )]
-    Promised {
-        /// The change's height.
-        height: u64,
-        /// The change's ID.
-        id: Id,
-    },
-    /// The set is none.
-    #[error(transparent)]
-    Change(#[from] ChangeError),
-    /// The approval can't be stored.
-    #[error("{0}")]
-    Storage(String),
-}
-
-/// A change that is not agreed yet, and who wants it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Proposal {
-    /// The change.
-    pub change: SetChange,
-    /// Validators whose operators approved it.
-    pub approvals: Vec<ValidatorPublicKey>,
-    /// Validators that promised it.
-    pub promises: Vec<ValidatorPublicKey>,
-    /// Whether this node's operator approved it.
-    pub is_own: bool,
-}
+use super::signing::{Domain, Statement, is_signed};
 
 /// The signatures of a change.
 #[derive(Clone, Debug)]
@@ -150,7 +86,7 @@ impl Agreement {
                 if !keys.contains(&key) || self.has(&id, statement, &key) {
                     continue;
                 }
-                if !change.is_signed(domain, statement, &key, &signature) {
+                if !is_signed(&change, domain, statement, &key, &signature) {
                     return Err(key);
                 }
                 is_new |= self.add(&change, statement, (key, signature));

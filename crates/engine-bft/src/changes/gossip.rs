@@ -19,6 +19,7 @@ use commonware_p2p::{Blocker, Receiver, Recipients, Sender};
 use commonware_runtime::Clock;
 use commonware_utils::vec::NonEmptyVec;
 use esker_chain::ChainMachine;
+use esker_validators::ChangeError;
 use tracing::{debug, warn};
 
 use super::message::{MAX_CHANGES, Message};
@@ -164,7 +165,7 @@ impl Gossip {
         for document in documents {
             match self.state.append(document).await {
                 Ok(_) => {}
-                Err(AppendError::Change(super::ChangeError::Epoch { .. })) => {
+                Err(AppendError::Change(ChangeError::Epoch { .. })) => {
                     debug!("a change of a later epoch is not taken yet");
                     return Ok(());
                 }

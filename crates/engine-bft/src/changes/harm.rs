@@ -1,12 +1,12 @@
 //! What a validator that means harm says about changes.
 
 use bytes::Bytes;
+use esker_validators::{SetChange, Signatures, SignedChange, ValidatorKey};
 
+use super::ChangeHistory;
 use super::agreement::Votes;
-use super::document::{Signatures, Statement};
 use super::message::Message;
-use super::{ChangeHistory, SetChange, SignedChange};
-use crate::ValidatorKey;
+use super::signing::{Statement, sign as sign_change};
 
 /// A change at this height to the validators without the last one, another one for each height.
 fn change(history: &ChangeHistory, height: u64) -> SetChange {
@@ -24,7 +24,7 @@ fn state(epoch: u64, known: u64, votes: Option<Votes>) -> Bytes {
 pub(crate) fn restless(history: &ChangeHistory, key: &ValidatorKey, number: u64) -> Bytes {
     let change = change(history, 1_000 + number);
     let sign = |statement| {
-        let signature = change.sign(&history.domain, statement, key);
+        let signature = sign_change(&change, &history.domain, statement, key);
         Signatures::from([(key.public_key(), signature)])
     };
     let (approvals, promises) = (sign(Statement::Approval), sign(Statement::Promise));
@@ -35,7 +35,7 @@ pub(crate) fn restless(history: &ChangeHistory, key: &ValidatorKey, number: u64)
 /// Messages with signatures that are false: of another validator, and a change that it agrees on alone.
 pub(crate) fn forged(history: &ChangeHistory, key: &ValidatorKey) -> [Bytes; 2] {
     let change = change(history, 1_000);
-    let signature = change.sign(&history.domain, Statement::Promise, key);
+    let signature = sign_change(&change, &history.domain, Statement::Promise, key);
     let others = history.newest().members.iter().map(|(member, _)| *member);
     let other = others.into_iter().find(|member| *member != key.public_key()).unwrap();
     let approvals = Signatures::from([(other, signature)]);

@@ -7,11 +7,12 @@ use bytes::Bytes;
 use commonware_consensus::simplex::scheme::ed25519::Scheme;
 use esker_chain::{BundleId, EngineError};
 use esker_primitives::codec::Reader;
+use esker_validators::{
+    ChangeError, MAX_SIGNED_CHANGE, SignedChange, ValidatorAddress, ValidatorPublicKey,
+};
 
-use super::document::{ChangeError, Domain, MAX_SIGNED_CHANGE, SignedChange};
-use crate::address::ValidatorAddress;
-use crate::keys::ValidatorPublicKey;
-use crate::settings::Committee;
+use super::signing::{self, Domain};
+use crate::committee::Committee;
 
 /// Most changes of a network.
 pub(super) const MAX_CHANGES: usize = 4_096;
@@ -84,7 +85,7 @@ impl ChangeHistory {
         }
         let signed = SignedChange::from_bytes(document)?;
         self.check_place(&signed)?;
-        signed.verify(&self.domain, &self.newest().keys())?;
+        signing::verify(&signed, &self.domain, &self.newest().keys())?;
         let change = signed.change;
         let set = ValidatorSet::new(self.network, change.first_height, change.members().to_vec());
         self.sets.push(Arc::new(set.map_err(|_| ChangeError::Form("its set is none"))?));

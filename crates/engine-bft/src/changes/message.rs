@@ -9,10 +9,9 @@
 
 use bytes::Bytes;
 use esker_primitives::codec::{Reader, Writer};
+use esker_validators::{ChangeError, SetChange, Signatures, put_signatures, read_signatures};
 
-use super::ChangeError;
 use super::agreement::Votes;
-use super::document::{SetChange, Signatures, put_signatures, read_signatures};
 
 /// Most bytes of a message.
 pub(crate) const MAX_MESSAGE: usize = 512 << 10;

@@ -1,6 +1,6 @@
 //! Changes of the validators at a height (docs/protocol/validators.md, "Changes of the validators").
 //!
-//! * `document.rs`: a change, and a change with the signatures of a quorum. It can be checked without any other data.
+//! * `signing.rs`: signatures of changes, whose form `esker-validators` has.
 //! * `history.rs`: the validators of each epoch, from the network file and the changes.
 //! * `agreement.rs`: approvals and promises, until a change is agreed.
 //! * `state.rs`: what a running validator has of all that, and its files.
@@ -10,22 +10,19 @@
 mod adapter;
 mod agreement;
 mod channel;
-mod document;
 mod gossip;
 #[cfg(test)]
 pub(crate) mod harm;
 mod history;
 mod message;
 mod promise;
+mod signing;
 mod state;
 #[cfg(test)]
 mod tests;
 
 pub(crate) use adapter::{Epochs, Guarded, Schemes};
-pub use agreement::{ApprovalError, Proposal};
 pub(crate) use channel::of_epoch;
-pub use document::{ChangeError, SetChange, SignedChange};
 pub(crate) use gossip::{Gossip, Track, run};
 pub use history::ChangeHistory;
 pub(crate) use state::ChangeState;
-pub use state::{ChangeLog, ChangeStatus, MemoryChangeLog};

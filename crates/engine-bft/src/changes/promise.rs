@@ -4,10 +4,8 @@
 use std::path::Path;
 
 use esker_primitives::codec::{Reader, Writer};
-
-use super::document::MAX_CHANGE;
-use super::{ChangeError, SetChange};
-use crate::whole_file::{self, Existing};
+use esker_validators::whole_file::{self, Existing};
+use esker_validators::{ChangeError, MAX_CHANGE, SetChange};
 
 /// The file in the engine's folder.
 const FILE: &str = "change";

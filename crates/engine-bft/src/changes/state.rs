@@ -6,21 +6,21 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use async_trait::async_trait;
 use bytes::Bytes;
 use esker_chain::EngineError;
 use esker_primitives::sync::Mutex;
+use esker_validators::{
+    ApprovalError, ChangeError, ChangeLog, ChangeStatus, Proposal, SetChange, SignedChange,
+    ValidatorKey, ValidatorPublicKey, quorum,
+};
 use thiserror::Error;
 use tracing::{info, warn};
 
-use super::agreement::{Agreement, ApprovalError, Proposal, Votes};
-use super::document::{ChangeError, SetChange, SignedChange, Statement};
+use super::agreement::{Agreement, Votes};
 use super::history::ChangeHistory;
 use super::promise::Commitments;
-use crate::address::ValidatorAddress;
+use super::signing::{self, Statement};
 use crate::block::Digest;
-use crate::keys::{ValidatorKey, ValidatorPublicKey};
-use crate::settings::quorum;
 
 /// An approved change is at least so many heights ahead, so that all learn of it in time.
 const LEAST_AHEAD: u64 = 32;
@@ -30,61 +30,6 @@ const MOST_AHEAD: u64 = 1_000_000;
 
 /// The first promise of a change is given at least so many heights ahead of it.
 const PROMISE_AHEAD: u64 = 8;
-
-/// Where the agreed changes of a network are kept, in order.
-#[async_trait]
-pub trait ChangeLog: fmt::Debug + Send + Sync {
-    /// All of them.
-    ///
-    /// # Errors
-    /// They can't be read.
-    fn read(&self) -> Result<Vec<Bytes>, String>;
-
-    /// Adds the one that begins this epoch. It is durable on return.
-    ///
-    /// # Errors
-    /// It can't be written.
-    async fn append(&self, epoch: u64, document: &[u8]) -> Result<(), String>;
-}
-
-/// Changes in memory, for tests and for nodes that are not validators.
-#[derive(Debug)]
-pub struct MemoryChangeLog(Mutex<Vec<Bytes>>);
-
-impl Default for MemoryChangeLog {
-    fn default() -> Self {
-        Self(Mutex::new_named("engine_bft.change_log", Vec::new()))
-    }
-}
-
-#[async_trait]
-impl ChangeLog for MemoryChangeLog {
-    fn read(&self) -> Result<Vec<Bytes>, String> {
-        Ok(self.0.lock().clone())
-    }
-
-    async fn append(&self, _: u64, document: &[u8]) -> Result<(), String> {
-        self.0.lock().push(Bytes::copy_from_slice(document));
-        Ok(())
-    }
-}
-
-/// What operators see of the next change.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct ChangeStatus {
-    /// The epoch in which this node is.
-    pub epoch: u64,
-    /// Its first height.
-    pub first_height: u64,
-    /// The current validators.
-    pub validators: Vec<(ValidatorPublicKey, ValidatorAddress)>,
-    /// How many of them agree on a change.
-    pub quorum: usize,
-    /// A change that is agreed and not in force at this node.
-    pub agreed: Option<SetChange>,
-    /// Changes that are not agreed.
-    pub proposals: Vec<Proposal>,
-}
 
 /// Why a document is not added.
 #[derive(Debug, Error)]
@@ -433,7 +378,7 @@ impl ChangeState {
         if inner.agreement.has(&change.id(), statement, &key) {
             return;
         }
-        let signature = change.sign(&inner.history.domain, statement, &self.key);
+        let signature = signing::sign(change, &inner.history.domain, statement, &self.key);
         inner.agreement.add(change, statement, (key, signature));
         self.changed();
     }

@@ -4,13 +4,16 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use esker_primitives::Id;
+use esker_validators::{
+    ApprovalError, ChangeError, MemoryChangeLog, SetChange, Signatures, SignedChange,
+    ValidatorAddress, ValidatorKey, ValidatorPublicKey,
+};
 
-use super::agreement::{ApprovalError, Votes};
-use super::document::{Signatures, Statement};
+use super::agreement::Votes;
 use super::message::{MAX_MESSAGE, Message};
-use super::{ChangeError, ChangeHistory, ChangeState, MemoryChangeLog, SetChange, SignedChange};
+use super::signing::{self, Statement};
+use super::{ChangeHistory, ChangeState};
 use crate::block::digest_of;
-use crate::{ValidatorAddress, ValidatorKey, ValidatorPublicKey};
 
 const NETWORK: u32 = 12345;
 
@@ -33,7 +36,7 @@ fn change(epoch: u64, first_height: u64, keys: &[u8]) -> SetChange {
 
 fn signed(history: &ChangeHistory, change: &SetChange, signers: &[u8]) -> SignedChange {
     let sign = |n: &u8| {
-        let signature = change.sign(&history.domain, Statement::Promise, &key(*n));
+        let signature = signing::sign(change, &history.domain, Statement::Promise, &key(*n));
         (key(*n).public_key(), signature)
     };
     SignedChange { change: change.clone(), promises: signers.iter().map(sign).collect() }
@@ -96,7 +99,7 @@ fn a_history_takes_what_a_quorum_of_the_validators_before_signed() {
     // An approval is no promise.
     let domain = self::history(&[1]).domain;
     let mut approved = of(&[1, 2]);
-    let approval = first.sign(&domain, Statement::Approval, &key(3));
+    let approval = signing::sign(&first, &domain, Statement::Approval, &key(3));
     approved.promises.insert(key(3).public_key(), approval);
     assert_eq!(append(&approved).unwrap_err(), ChangeError::Signature(key(3).public_key()));
     // A signature of another network.
@@ -196,8 +199,9 @@ async fn state(n: u8, folder: &std::path::Path) -> ChangeState {
 /// The approvals of these validators.
 fn approvals(change: &SetChange, keys: &[u8]) -> Votes {
     let domain = history(&[1]).domain;
-    let approve =
-        |n: &u8| (key(*n).public_key(), change.sign(&domain, Statement::Approval, &key(*n)));
+    let approve = |n: &u8| {
+        (key(*n).public_key(), signing::sign(change, &domain, Statement::Approval, &key(*n)))
+    };
     let approvals = keys.iter().map(approve).collect();
     Votes { change: change.clone(), approvals, promises: Signatures::new() }
 }

@@ -4,10 +4,11 @@ use std::sync::Arc;
 
 use esker_chain::{Bundle, ChainMachine};
 use esker_primitives::{Id, Randomness};
+use esker_validators::{SetChange, ValidatorAddress, ValidatorKey, ValidatorPublicKey};
 
 use super::scenario::Random;
-use crate::changes::{ChangeHistory, ChangeState, SetChange};
-use crate::{CertificateVerifier, ValidatorAddress, ValidatorKey, ValidatorPublicKey};
+use crate::CertificateVerifier;
+use crate::changes::{ChangeHistory, ChangeState};
 
 /// Heights from the first approval to the change, at least.
 const AHEAD: u64 = 33;

@@ -6,12 +6,11 @@ use commonware_runtime::deterministic::Context;
 use commonware_runtime::{Spawner as _, Supervisor as _};
 use esker_chain::forward::ExchangePools;
 use esker_chain::{ChainMachine, EngineError};
+use esker_validators::{Timings, ValidatorKey};
 
 use super::network::Wires;
-use crate::ValidatorKey;
 use crate::changes::ChangeState;
 use crate::engine::end_of_epoch;
-use crate::settings::Timings;
 use crate::shared::Shared;
 use crate::stack::{self, Validator};
 

@@ -10,15 +10,17 @@ use esker_chain::{BundleId, ChainMachine};
 use esker_primitives::Id;
 use esker_primitives::sync::Mutex;
 use esker_storage::{KvStore, MemoryStore};
+use esker_validators::{
+    MemoryChangeLog, Timings, ValidatorAddress, ValidatorKey, ValidatorPublicKey,
+};
 
 use super::change::{Change, NETWORK};
 use super::machine::VirtualMachine;
 use super::network::{Quality, Wires};
 use super::phases::Phases;
 use super::scenario::{Counts, Opened, Random, Scenario};
-use crate::changes::{ChangeHistory, ChangeState, MemoryChangeLog};
-use crate::settings::Timings;
-use crate::{ValidatorAddress, ValidatorKey, ValidatorPublicKey};
+use crate::changes::{ChangeHistory, ChangeState};
+use crate::library::ToLibrary as _;
 
 const NODES: usize = 4;
 
@@ -148,7 +150,7 @@ impl<S: Scenario> World<S> {
     }
 
     async fn connect(&mut self, context: &Context) -> Wires {
-        let keys = self.keys.iter().map(|key| key.public_key().library()).collect();
+        let keys = self.keys.iter().map(|key| key.public_key().to_library()).collect();
         let wires = Wires::start(context, keys).await;
         self.nodes = self.keys.iter().map(|_| None).collect();
         for node in 0..self.nodes.len() {

@@ -9,10 +9,10 @@ use commonware_consensus::types::Height;
 use commonware_runtime::buffer::paged::CacheRef;
 use commonware_runtime::{Clock, Handle, Metrics, Storage};
 use commonware_storage::archive::{Archive, Identifier};
+use esker_validators::MAX_VALIDATORS;
 
 use super::{FinalBundles, Recent, StoreError, open, pruned_below};
 use crate::block::{Digest, id_of};
-use crate::settings::MAX_VALIDATORS;
 
 /// The proof of finality of a bundle.
 pub(crate) type Certificate = Finalization<Scheme, Digest>;

@@ -8,12 +8,12 @@ use bytes::Bytes;
 use commonware_codec::Decode;
 use commonware_runtime::Clock;
 use esker_chain::{Bundle, BundleId, ChainError, ChainMachine};
+use esker_validators::MAX_VALIDATORS;
 use tracing::warn;
 
 use super::{Certificate, StoreError};
 use crate::block::digest_of;
 use crate::log_limit::LogLimit;
-use crate::settings::MAX_VALIDATORS;
 
 /// Bundles below the last one in which the newest certificate is looked for.
 const MAX_SEARCH: u64 = 1024;

@@ -23,12 +23,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use esker_chain::{ChainVm, Engine};
-use esker_engine_bft::BftEngine;
 use esker_follow::Follower;
 use esker_http::{Endpoint, Readiness, RouteError, Routes};
 use esker_primitives::clock::Clock;
 use esker_primitives::{Id, SubnetId};
 use esker_storage::Store;
+use esker_validators::ValidatorEngine;
 
 pub use admin::{AdminApi, AdminDeps};
 pub use early::{EarlyDeps, EarlyReport, EarlyStatus, install_early};
@@ -98,7 +98,7 @@ pub struct ApiDeps {
     /// Height of the first stored bundle above 0, if the node joined from a snapshot; else 0.
     pub first_bundle: u64,
     /// The engine again, if this node is a validator.
-    pub validator: Option<Arc<BftEngine>>,
+    pub validator: Option<Arc<dyn ValidatorEngine>>,
     /// The stream for followers of this node, if it is enabled.
     pub sync: Option<SyncDeps>,
     /// The store.

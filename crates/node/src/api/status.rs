@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use esker_chain::{Engine, Role};
-use esker_engine_bft::{BftEngine, ChangeStatus, SetChange};
 use esker_follow::{BundleServer, Follower};
 use esker_http::{Endpoint, Page, PageReply, RouteError, Routes};
+use esker_validators::{ChangeStatus, SetChange, ValidatorEngine};
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use http::{Method, StatusCode};
@@ -95,7 +95,7 @@ struct StatusPage {
     engine: Arc<dyn Engine>,
     follower: Option<Arc<Follower>>,
     server: Option<Arc<BundleServer>>,
-    validator: Option<Arc<BftEngine>>,
+    validator: Option<Arc<dyn ValidatorEngine>>,
     chains: Vec<RunningChain>,
 }
 
@@ -140,7 +140,7 @@ impl StatusPage {
 }
 
 /// The agreed change, or the proposed one that most have approved.
-fn next_change(validator: &BftEngine) -> Option<NextChange> {
+fn next_change(validator: &dyn ValidatorEngine) -> Option<NextChange> {
     let ChangeStatus { quorum, agreed, proposals, .. } = validator.change_status().ok()?;
     let shown = |change: &SetChange, approvals| NextChange {
         bundle: change.first_height,

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use bytes::Bytes;
-use esker_engine_bft::{BftConfig, MemoryChangeLog, SignedChange, ValidatorKey};
 use esker_primitives::{hexfmt, open_secret, read_at_most, read_input};
+use esker_validators::{KeyError, MemoryChangeLog, SignedChange, ValidatorConfig, ValidatorKey};
 use zeroize::Zeroizing;
 
 use super::{Config, Mode, Settings};
@@ -67,7 +67,7 @@ impl Config {
     ///
     /// # Errors
     /// The key is missing, unreadable, not one of the network's, or used by another process.
-    pub fn validator(&self, data_dir: &Path) -> Result<Option<BftConfig>, ValidatorError> {
+    pub fn validator(&self, data_dir: &Path) -> Result<Option<ValidatorConfig>, ValidatorError> {
         let validators = &self.network.validators;
         let settings = &self.settings;
         let (setting, path) = match (&settings.validator_key, &settings.peer_key) {
@@ -90,8 +90,7 @@ impl Config {
             Err(TryLockError::Error(error)) => return Err(wrong(format!("can't lock: {error}"))),
         }
         let text = std::str::from_utf8(&bytes).map_err(|error| wrong(error.to_string()))?;
-        let key: ValidatorKey =
-            text.parse().map_err(|error: esker_engine_bft::KeyError| wrong(error.to_string()))?;
+        let key: ValidatorKey = text.parse().map_err(|error: KeyError| wrong(error.to_string()))?;
         let public_key = key.public_key();
         let given_changes = self.validator_changes()?;
         let not_of =
@@ -117,7 +116,7 @@ impl Config {
                 given => given.parse().expect("checked by Config::load"),
             }
         };
-        Ok(Some(BftConfig {
+        Ok(Some(ValidatorConfig {
             key,
             network: self.network.id,
             validators: validators.members.clone(),

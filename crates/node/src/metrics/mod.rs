@@ -15,12 +15,12 @@ mod validators;
 use std::fmt;
 use std::sync::{Arc, Weak};
 
-use esker_engine_bft::BftEngine;
 use esker_follow::{BundleServer, Follower};
 use esker_keystore::Hasher;
 use esker_primitives::sync::Mutex;
 use esker_rpc::work::Work;
 use esker_storage::{KvStore, StoreSpace, WriteRefusal};
+use esker_validators::ValidatorEngine;
 use prometheus::{
     Gauge, Histogram, HistogramVec, IntCounter, IntCounterVec, IntGauge, Registry, TextEncoder,
 };
@@ -92,7 +92,7 @@ struct Sources {
     logs: Option<LogLevels>,
     clients: ClientSources,
     follow: FollowSources,
-    validator: Option<Weak<BftEngine>>,
+    validator: Option<Weak<dyn ValidatorEngine>>,
 }
 
 impl Default for Metrics {
@@ -212,7 +212,7 @@ impl Metrics {
     }
 
     /// Registers the engine of a validator.
-    pub fn watch_validator(&self, validator: Option<&Arc<BftEngine>>) {
+    pub fn watch_validator(&self, validator: Option<&Arc<dyn ValidatorEngine>>) {
         self.sources.lock().validator = validator.map(Arc::downgrade);
     }
 

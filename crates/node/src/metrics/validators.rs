@@ -2,8 +2,7 @@
 
 use std::sync::Weak;
 
-use esker_chain::Engine as _;
-use esker_engine_bft::BftEngine;
+use esker_validators::ValidatorEngine;
 use prometheus::{IntCounter, IntCounterVec, IntGauge, Registry};
 
 use super::{count, families as f, to_i64};
@@ -33,7 +32,7 @@ impl ValidatorMetrics {
     }
 
     /// Weak, so that metrics keep no engine.
-    pub(super) fn collect(&self, validator: Option<&Weak<BftEngine>>) {
+    pub(super) fn collect(&self, validator: Option<&Weak<dyn ValidatorEngine>>) {
         let Some(validator) = validator.and_then(Weak::upgrade) else { return };
         let stats = validator.stats();
         self.peers.set(to_i64(validator.status().peers));

@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use esker_engine_bft::{MAX_VALIDATORS, Timings, ValidatorAddress, ValidatorPublicKey};
+use esker_validators::{
+    AddressError, KeyError, MAX_VALIDATORS, Timings, ValidatorAddress, ValidatorPublicKey,
+};
 use serde::Deserialize;
 
 /// Limits of a timeout, ms.
@@ -74,11 +76,11 @@ pub(super) fn read(
         let key: ValidatorPublicKey = validator
             .public_key
             .parse()
-            .map_err(|error: esker_engine_bft::KeyError| wrong("publicKey", error.to_string()))?;
+            .map_err(|error: KeyError| wrong("publicKey", error.to_string()))?;
         let address: ValidatorAddress = validator
             .address
             .parse()
-            .map_err(|error: esker_engine_bft::AddressError| wrong("address", error.to_string()))?;
+            .map_err(|error: AddressError| wrong("address", error.to_string()))?;
         if members.iter().any(|(other, _)| *other == key) {
             return Err(wrong("publicKey", "another validator has this key".to_owned()));
         }
@@ -107,10 +109,8 @@ fn read_followers(
     let mut keys: Vec<ValidatorPublicKey> = Vec::new();
     for (index, follower) in followers.iter().enumerate() {
         let wrong = |reason: String| (format!("followers[{index}].publicKey"), reason);
-        let key: ValidatorPublicKey = follower
-            .public_key
-            .parse()
-            .map_err(|error: esker_engine_bft::KeyError| wrong(error.to_string()))?;
+        let key: ValidatorPublicKey =
+            follower.public_key.parse().map_err(|error: KeyError| wrong(error.to_string()))?;
         if members.iter().any(|(member, _)| *member == key) {
             return Err(wrong("a validator has this key".to_owned()));
         }

@@ -9,11 +9,11 @@ use esker_chain::{
     AdjustableClock, ChainMachine, Engine, EngineError, Machine, Shutdown, ShutdownTrigger,
 };
 use esker_engine::Solo;
-use esker_engine_bft::{BftConfig, BftEngine};
 use esker_follow::{EskerSource, Follower, PreferredSource, Source, SourceForwarder};
 use esker_outbound::{SourceKind, SourceUrl};
 use esker_primitives::clock::Clock;
 use esker_storage::Store;
+use esker_validators::{ValidatorConfig, ValidatorEngine};
 use tokio::runtime::Handle;
 use tokio::sync::watch;
 
@@ -21,29 +21,29 @@ use super::StartError;
 use super::avalanchego::{AvalancheGoSource, FollowedNode};
 use crate::config::Config;
 use crate::environment::Environment;
-use crate::validator_changes::KnownValidators;
+use crate::validator_changes::{KnownValidators, consensus};
 
 /// The engine of a node, and again what is special of its kind.
 pub(super) struct ChosenEngine {
     pub(super) engine: Arc<dyn Engine>,
     pub(super) follower: Option<Arc<Follower>>,
-    pub(super) validator: Option<Arc<BftEngine>>,
+    pub(super) validator: Option<Arc<dyn ValidatorEngine>>,
 }
 
 /// The engine of a node: one that decides alone, one of several validators, or one that follows other nodes. `chain_clock` is that
 /// of the chains of a development network.
 ///
 /// # Errors
-/// The store has changes of the validators that are not this network's.
+/// The network has validators and this build has none, or the store's changes of them are not this network's.
 pub(super) fn choose(
     config: &Config,
-    validator: Option<BftConfig>,
+    validator: Option<ValidatorConfig>,
     machine: &Machine,
     (environment, chain_clock, store): (&Environment, Option<AdjustableClock>, &Store),
     (node, preferred): (Option<FollowedNode>, PreferredSource),
 ) -> Result<ChosenEngine, StartError> {
     if let Some(validator) = validator {
-        let validator = Arc::new(BftEngine::new(validator));
+        let validator = consensus(environment, &config.network)?.engine(validator);
         let engine = Arc::clone(&validator) as Arc<dyn Engine>;
         return Ok(ChosenEngine { engine, follower: None, validator: Some(validator) });
     }
@@ -68,9 +68,8 @@ pub(super) fn choose(
     let sources = urls.into_iter().map(source).collect();
     let clock = Arc::clone(&environment.clock);
     let mut follower = Follower::new(sources, config.follower(), clock);
-    let randomness = &environment.randomness;
-    let validators = KnownValidators::open(&config.network, genesis, randomness, store);
-    if let Some(validators) = validators.map_err(StartError::ValidatorChanges)? {
+    let validators = KnownValidators::open(&config.network, genesis, environment, store)?;
+    if let Some(validators) = validators {
         follower = follower.with_validators(Arc::new(validators), preferred);
     }
     if let Some(chain_clock) = chain_clock {

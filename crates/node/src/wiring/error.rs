@@ -14,6 +14,7 @@ use super::parameters::ParameterError;
 use crate::aliases::AliasError;
 use crate::config::ValidatorError;
 use crate::identity::IdentityError;
+use crate::validator_changes::ValidatorsError;
 
 /// Exit codes of the process.
 pub mod exit_code {
@@ -118,9 +119,9 @@ pub enum StartError {
     /// The node is not a validator of its network.
     #[error(transparent)]
     Validator(#[from] ValidatorError),
-    /// The changes of the validators in the store don't follow the network file.
-    #[error("the folder's changes of the validators are not those of this network file: {0}")]
-    ValidatorChanges(String),
+    /// The node can't take part in a network with validators.
+    #[error(transparent)]
+    Validators(#[from] ValidatorsError),
     /// The node was asked to stop while it started.
     #[error("stopped while starting")]
     Stopped,
@@ -155,7 +156,7 @@ impl StartError {
             | Self::Listen { .. }
             | Self::Certificate(_)
             | Self::Validator(_)
-            | Self::ValidatorChanges(_)
+            | Self::Validators(_)
             | Self::Logs { .. } => exit_code::CONFIG,
             Self::Chain(error)
             | Self::Engine(

@@ -100,8 +100,7 @@ pub(super) async fn join(
     });
     let target = Arc::new(target.await.map_err(|_| ChainError::Stopped)??);
     let id = target.genesis().id();
-    let validators = KnownValidators::open(network, id, &environment.randomness, store);
-    let validators = validators.map_err(StartError::ValidatorChanges)?;
+    let validators = KnownValidators::open(network, id, environment, store)?;
     let validators = validators.map(|known| Arc::new(known) as Arc<dyn FollowedValidators>);
     let source = |url| {
         let (dialer, timeouts) = (config.dialer.clone(), config.follow_timeouts());

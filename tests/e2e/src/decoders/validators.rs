@@ -3,8 +3,9 @@
 use std::sync::{Arc, LazyLock};
 
 use esker_chain::Bundle;
-use esker_engine_bft::{CertificateVerifier, ValidatorKey};
+use esker_engine_bft::CertificateVerifier;
 use esker_primitives::{Id, Randomness};
+use esker_validators::ValidatorKey;
 
 /// The network of the inputs.
 const NETWORK: u32 = 7;

@@ -14,13 +14,13 @@ use std::path::Path;
 use std::sync::{Arc, Weak};
 
 use esker_chain::Aliases;
-use esker_engine_bft::BftEngine;
 use esker_http::Routes;
 use esker_primitives::{ChainId, excerpt, hexfmt};
 use esker_profiling::Folder;
 use esker_rpc::wire::JsonU64;
 use esker_rpc::{MethodTable, NoArgs, RpcError, Service};
 use esker_storage::{MAX_KEY_LEN, Store};
+use esker_validators::ValidatorEngine;
 use schemars::JsonSchema;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
@@ -50,7 +50,7 @@ pub struct AdminDeps {
     /// Copies of the data folder.
     pub backups: Arc<Backups>,
     /// The engine, if this node is a validator.
-    pub validator: Option<Arc<BftEngine>>,
+    pub validator: Option<Arc<dyn ValidatorEngine>>,
 }
 
 /// The `admin` service.
@@ -63,7 +63,7 @@ pub struct AdminApi {
     profiles: Profiles,
     config: Value,
     backups: Arc<Backups>,
-    validator: Option<Arc<BftEngine>>,
+    validator: Option<Arc<dyn ValidatorEngine>>,
     store: Store,
 }
 

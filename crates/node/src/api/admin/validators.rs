@@ -1,12 +1,12 @@
 //! `admin.getValidators`, `admin.approveValidators`: the validators of the network, and the next change of them
 //! (docs/validators.md, "Changing the validators").
 
-use esker_engine_bft::{
-    BftEngine, ChangeStatus, KeyError, Proposal, ValidatorAddress, ValidatorPublicKey,
-};
 use esker_primitives::{excerpt, hexfmt};
 use esker_rpc::wire::JsonU64;
 use esker_rpc::{NoArgs, RpcError};
+use esker_validators::{
+    ChangeStatus, KeyError, Proposal, ValidatorAddress, ValidatorEngine, ValidatorPublicKey,
+};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -130,12 +130,12 @@ impl AdminApi {
         Ok(reply(validator, &status))
     }
 
-    fn validator(&self) -> Result<&BftEngine, RpcError> {
+    fn validator(&self) -> Result<&dyn ValidatorEngine, RpcError> {
         self.validator.as_deref().ok_or_else(|| RpcError::new("this node is not a validator"))
     }
 }
 
-fn reply(validator: &BftEngine, status: &ChangeStatus) -> ValidatorsReply {
+fn reply(validator: &dyn ValidatorEngine, status: &ChangeStatus) -> ValidatorsReply {
     let changes = validator.changes();
     ValidatorsReply {
         epoch: JsonU64(status.epoch),

@@ -4,10 +4,10 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Weak};
 
 use esker_chain::Engine;
-use esker_engine_bft::BftEngine;
 use esker_http::Routes;
 use esker_primitives::SubnetId;
 use esker_storage::{StorageError, Store, WriteSet};
+use esker_validators::ValidatorEngine;
 use serde_json::{Value, json};
 
 use super::{APPLICATION, Failure, Health, Outcome, Turn};
@@ -60,7 +60,7 @@ fn network(health: Health, engine: Arc<dyn Engine>) -> Health {
 }
 
 /// Enough validators are connected to decide; of a follower among their peers, one.
-fn validators(health: Health, validator: Arc<BftEngine>) -> Health {
+fn validators(health: Health, validator: Arc<dyn ValidatorEngine>) -> Health {
     health.check("validators", &[APPLICATION], move || {
         let (peers, stats) = (validator.status().peers, validator.stats());
         // A follower among the peers, and a validator that left or is still to come.

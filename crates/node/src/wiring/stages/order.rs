@@ -4,9 +4,9 @@ use std::path::Path;
 use std::sync::Arc;
 
 use esker_chain::Engine;
-use esker_engine_bft::BftEngine;
 use esker_evm_rpc::{DevelopmentNode, StateFileError};
 use esker_follow::Follower;
+use esker_validators::ValidatorEngine;
 
 use super::ChainStage;
 use crate::chains::{Chain, Development};
@@ -22,7 +22,7 @@ pub(in crate::wiring) struct OrderStage {
     pub(super) engine_thread: EngineThread,
     pub(super) engine: Arc<dyn Engine>,
     pub(super) follower: Option<Arc<Follower>>,
-    pub(super) validator: Option<Arc<BftEngine>>,
+    pub(super) validator: Option<Arc<dyn ValidatorEngine>>,
     pub(super) chains: ChainStage,
 }
 

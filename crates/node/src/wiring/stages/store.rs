@@ -4,9 +4,9 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use esker_chain::Shutdown;
-use esker_engine_bft::BftConfig;
 use esker_http::Tls;
 use esker_storage::Store;
+use esker_validators::ValidatorConfig;
 
 use crate::config::Config;
 use crate::environment::Environment;
@@ -14,7 +14,7 @@ use crate::fixture::Fixture;
 use crate::identity::Identity;
 use crate::logging::{self, LogLevels, OpenLogFiles};
 use crate::metrics::Metrics;
-use crate::validator_changes::StoreChangeLog;
+use crate::validator_changes::{StoreChangeLog, consensus};
 use crate::wiring::data::DataFolder;
 use crate::wiring::early::EarlyServer;
 use crate::wiring::error::StartError;
@@ -30,7 +30,7 @@ pub(in crate::wiring) struct StoreStage {
     pub(super) tls: Option<Tls>,
     pub(super) metrics: Arc<Metrics>,
     /// Until the engine takes it; `None`: this node is no validator.
-    pub(super) validator: Option<BftConfig>,
+    pub(super) validator: Option<ValidatorConfig>,
     pub(super) identity: Arc<Identity>,
     pub(super) early: EarlyServer,
     pub(super) environment: Environment,
@@ -60,6 +60,7 @@ impl StoreStage {
         let folder = DataFolder::of(&config)?;
         let mut validator = config.validator(folder.path())?;
         if let Some(validator) = &validator {
+            consensus(&environment, &config.network)?;
             listen::check_validator(validator.listen)?;
         }
         let store = folder.open_store(&config, &metrics)?;

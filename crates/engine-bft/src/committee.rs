@@ -1,17 +1,14 @@
-//! What all validators of a network agree on, and the timeouts.
+//! The validators of an epoch, as the library knows them.
 
 use std::collections::BTreeSet;
-use std::time::Duration;
 
 use commonware_consensus::simplex::scheme::ed25519::Scheme;
 use commonware_utils::TryCollect;
 use commonware_utils::ordered::Set;
 use esker_chain::{BundleId, EngineError};
+use esker_validators::{MAX_VALIDATORS, ValidatorKey, ValidatorPublicKey};
 
-use crate::keys::{ValidatorKey, ValidatorPublicKey};
-
-/// Most validators of a network, and most followers among their peers.
-pub const MAX_VALIDATORS: usize = 100;
+use crate::library::ToLibrary as _;
 
 /// The validators of a network, in no particular order.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -56,7 +53,7 @@ impl Committee {
     }
 
     fn keys(&self) -> Set<commonware_cryptography::ed25519::PublicKey> {
-        let keys = self.members.iter().map(ValidatorPublicKey::library);
+        let keys = self.members.iter().map(|key| key.to_library());
         keys.try_collect().expect("the members are distinct")
     }
 
@@ -67,46 +64,10 @@ impl Committee {
 
     /// What signs votes with this key.
     pub(crate) fn signer(&self, key: &ValidatorKey) -> Result<Scheme, EngineError> {
-        Scheme::signer(&self.namespace, self.keys(), key.library()).ok_or_else(|| {
+        Scheme::signer(&self.namespace, self.keys(), key.to_library()).ok_or_else(|| {
             let text = format!("{} is not a validator of this network", key.public_key());
             EngineError::Protocol(text)
         })
-    }
-}
-
-/// The votes of so many validators decide: all but those that may be dishonest.
-pub(crate) fn quorum(validators: usize) -> usize {
-    validators.saturating_sub(validators.saturating_sub(1) / 3)
-}
-
-/// Timeouts of the protocol. The defaults are for validators within some milliseconds of each other.
-#[derive(Clone, Copy, Debug)]
-pub struct Timings {
-    /// How long the validators wait for a proposal of the round's leader. It decides how long users wait when a
-    /// leader is down.
-    pub leader: Duration,
-    /// How long they wait for a quorum in a round; more than `leader`.
-    pub certification: Duration,
-    /// When a vote to skip the round is sent again.
-    pub retry: Duration,
-    /// A leader that was silent for so long is skipped at once; more than `certification` and `retry`.
-    pub skip: Duration,
-    /// How long a peer has to answer a request.
-    pub fetch: Duration,
-    /// Age of the last bundle from which a leader proposes one without blocks. It bounds the rounds without a bundle.
-    pub heartbeat: Duration,
-}
-
-impl Default for Timings {
-    fn default() -> Self {
-        Self {
-            leader: Duration::from_secs(1),
-            certification: Duration::from_secs(2),
-            retry: Duration::from_secs(2),
-            skip: Duration::from_secs(5),
-            fetch: Duration::from_secs(2),
-            heartbeat: Duration::from_secs(10),
-        }
     }
 }
 
@@ -115,11 +76,6 @@ mod tests {
     use esker_primitives::Id;
 
     use super::*;
-
-    #[test]
-    fn a_quorum_leaves_out_less_than_a_third() {
-        assert_eq!([1, 2, 3, 4, 5, 6, 7, 21].map(quorum), [1, 2, 3, 3, 4, 5, 5, 15]);
-    }
 
     #[test]
     fn a_committee_has_each_validator_once_and_signs_for_its_members_only() {

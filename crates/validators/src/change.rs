@@ -1,4 +1,4 @@
-//! A change of the validators, and its signatures.
+//! A change of the validators, and its form with signatures.
 //!
 //! A change is a version (1 byte, 0), the number of the new epoch (u64), its first height (u64), a count (u16), and for each
 //! validator, in the order of their keys, the key (32 bytes), and the address as text with its length (u16). A signed
@@ -7,25 +7,22 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use commonware_codec::{Copying, DecodeExt, Encode};
-use commonware_cryptography::{Signer as _, Verifier as _, ed25519};
-use esker_chain::BundleId;
 use esker_primitives::Id;
 use esker_primitives::codec::{CodecError, Reader, Writer};
 use thiserror::Error;
 
 use crate::address::ValidatorAddress;
-use crate::keys::{ValidatorKey, ValidatorPublicKey};
-use crate::settings::{MAX_VALIDATORS, quorum};
+use crate::keys::ValidatorPublicKey;
+use crate::settings::MAX_VALIDATORS;
 
 /// Version of the encoding.
 const VERSION: u8 = 0;
 
 /// Most bytes of a change: each address is a name of at most 253 letters and a port.
-pub(super) const MAX_CHANGE: usize = 19 + MAX_VALIDATORS * (32 + 2 + 259);
+pub const MAX_CHANGE: usize = 19 + MAX_VALIDATORS * (32 + 2 + 259);
 
 /// Most bytes of a signed change.
-pub(super) const MAX_SIGNED_CHANGE: usize = 4 + MAX_CHANGE + 2 + MAX_VALIDATORS * (32 + 64);
+pub const MAX_SIGNED_CHANGE: usize = 4 + MAX_CHANGE + 2 + MAX_VALIDATORS * (32 + 64);
 
 /// Why bytes are no change, or a change does not count.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
@@ -89,31 +86,10 @@ impl From<CodecError> for ChangeError {
 }
 
 /// A signature of a validator.
-pub(super) type Signature = [u8; 64];
+pub type Signature = [u8; 64];
 
 /// The signatures of a change by key.
-pub(super) type Signatures = BTreeMap<ValidatorPublicKey, Signature>;
-
-/// What a signature says.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Statement {
-    /// The operator wants the change.
-    Approval,
-    /// In the epoch before it the signer votes for no bundle at its height or above.
-    Promise,
-}
-
-/// The network in which signatures count.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Domain(Vec<u8>);
-
-impl Domain {
-    pub(super) fn new(network: u32, genesis: BundleId) -> Self {
-        Self(
-            [b"esker-bft-change-0".as_slice(), &network.to_be_bytes(), genesis.as_bytes()].concat(),
-        )
-    }
-}
+pub type Signatures = BTreeMap<ValidatorPublicKey, Signature>;
 
 /// From a height on other validators decide.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -207,38 +183,6 @@ impl SetChange {
             false => Err(ChangeError::Form("not in the canonical form")),
         }
     }
-
-    fn message(&self, statement: Statement) -> Vec<u8> {
-        let statement = match statement {
-            Statement::Approval => 0,
-            Statement::Promise => 1,
-        };
-        [vec![statement], self.to_bytes()].concat()
-    }
-
-    pub(super) fn sign(
-        &self,
-        domain: &Domain,
-        statement: Statement,
-        key: &ValidatorKey,
-    ) -> Signature {
-        let signature = key.library().sign(&domain.0, &self.message(statement));
-        let mut bytes = [0; 64];
-        bytes.copy_from_slice(&signature.encode());
-        bytes
-    }
-
-    pub(super) fn is_signed(
-        &self,
-        domain: &Domain,
-        statement: Statement,
-        key: &ValidatorPublicKey,
-        signature: &Signature,
-    ) -> bool {
-        ed25519::Signature::decode(Copying(signature.as_slice())).is_ok_and(|signature| {
-            key.library().verify(&domain.0, &self.message(statement), &signature)
-        })
-    }
 }
 
 /// A change with the promises of a quorum of the validators before it. It ends their epoch by itself: any quorum of votes
@@ -247,7 +191,8 @@ impl SetChange {
 pub struct SignedChange {
     /// The change.
     pub change: SetChange,
-    pub(super) promises: Signatures,
+    /// Signatures of validators that promise it.
+    pub promises: Signatures,
 }
 
 impl SignedChange {
@@ -271,34 +216,14 @@ impl SignedChange {
         reader.finish()?;
         Ok(Self { change, promises })
     }
-
-    /// Checks the signatures against the validators before the change.
-    pub(super) fn verify(
-        &self,
-        domain: &Domain,
-        current: &BTreeSet<ValidatorPublicKey>,
-    ) -> Result<(), ChangeError> {
-        let (found, needed) = (self.promises.len(), quorum(current.len()));
-        if let Some(stranger) = self.promises.keys().find(|key| !current.contains(*key)) {
-            return Err(ChangeError::Stranger(*stranger));
-        }
-        if found < needed {
-            return Err(ChangeError::TooFew { found, needed });
-        }
-        for (key, signature) in &self.promises {
-            if !self.change.is_signed(domain, Statement::Promise, key, signature) {
-                return Err(ChangeError::Signature(*key));
-            }
-        }
-        Ok(())
-    }
 }
 
 fn put_count(out: &mut Writer, count: usize) {
     out.u16(u16::try_from(count).expect("a network has at most MAX_VALIDATORS"));
 }
 
-pub(super) fn put_signatures(out: &mut Writer, signatures: &Signatures) {
+/// Writes a count (u16), and each key with its signature.
+pub fn put_signatures(out: &mut Writer, signatures: &Signatures) {
     put_count(out, signatures.len());
     for (key, signature) in signatures {
         out.fixed(key.as_bytes());
@@ -306,7 +231,11 @@ pub(super) fn put_signatures(out: &mut Writer, signatures: &Signatures) {
     }
 }
 
-pub(super) fn read_signatures(reader: &mut Reader<'_>) -> Result<Signatures, ChangeError> {
+/// Reads what [`put_signatures`] writes.
+///
+/// # Errors
+/// There are too many, they are out of order, or a key is none.
+pub fn read_signatures(reader: &mut Reader<'_>) -> Result<Signatures, ChangeError> {
     let count = usize::from(reader.u16()?);
     if count > MAX_VALIDATORS {
         return Err(ChangeError::Form("too many signatures"));

@@ -9,7 +9,7 @@ use esker_primitives::read_bounded;
 
 /// What becomes of a file that is there already.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Existing {
+pub enum Existing {
     /// The new one takes its place.
     Replaced,
     /// It stays, and writing fails.
@@ -18,7 +18,10 @@ pub(crate) enum Existing {
 
 /// Writes a file, and its folder if there is none, and makes both durable. After a crash or an error the file is as it was,
 /// or has all of the bytes.
-pub(crate) fn write(folder: &Path, name: &str, bytes: &[u8], existing: Existing) -> io::Result<()> {
+///
+/// # Errors
+/// The folder or the file can't be written, or the file is there and is to be kept.
+pub fn write(folder: &Path, name: &str, bytes: &[u8], existing: Existing) -> io::Result<()> {
     if !folder.is_dir() {
         fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
         if let Some(parent) = folder.parent().filter(|parent| !parent.as_os_str().is_empty()) {
@@ -55,7 +58,10 @@ pub(crate) fn write(folder: &Path, name: &str, bytes: &[u8], existing: Existing)
 }
 
 /// Reads a file of at most `max` bytes; `None` if there is none.
-pub(crate) fn read(folder: &Path, name: &str, max: u64) -> io::Result<Option<Vec<u8>>> {
+///
+/// # Errors
+/// It can't be read, or is larger.
+pub fn read(folder: &Path, name: &str, max: u64) -> io::Result<Option<Vec<u8>>> {
     match read_bounded(&folder.join(name), max) {
         Ok(bytes) => Ok(Some(bytes)),
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),

@@ -14,14 +14,14 @@ use crate::whole_file::{self, Existing};
 const OWNER_FILE: &str = "validator";
 
 /// Begins the names of the folders with votes, one an epoch.
-pub(crate) const VOTES: &str = "votes";
+pub const VOTES: &str = "votes";
 
 /// Most bytes of it that are read.
 const MAX_OWNER_FILE: u64 = 256;
 
 /// What a folder says about a key's votes.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Journal {
+pub enum Journal {
     /// It has all of them.
     Kept,
     /// It has none: the key may have voted elsewhere.
@@ -31,7 +31,10 @@ pub(crate) enum Journal {
 }
 
 /// Reads whose votes a folder has.
-pub(crate) fn read(folder: &Path, key: &ValidatorPublicKey) -> io::Result<Journal> {
+///
+/// # Errors
+/// The folder can't be read.
+pub fn read(folder: &Path, key: &ValidatorPublicKey) -> io::Result<Journal> {
     let Some(bytes) = whole_file::read(folder, OWNER_FILE, MAX_OWNER_FILE)? else {
         return Ok(Journal::Missing);
     };
@@ -45,12 +48,15 @@ pub(crate) fn read(folder: &Path, key: &ValidatorPublicKey) -> io::Result<Journa
 ///
 /// # Errors
 /// The folder can't be written, or has votes already.
-pub fn begin_journal(folder: &Path, key: &ValidatorPublicKey) -> io::Result<()> {
+pub fn begin(folder: &Path, key: &ValidatorPublicKey) -> io::Result<()> {
     whole_file::write(folder, OWNER_FILE, format!("{key}\n").as_bytes(), Existing::Kept)
 }
 
 /// Removes everything from the engine's folder that a store has too, or gets from peers: the votes and promises stay.
-pub(crate) fn keep_votes_only(folder: &Path) -> io::Result<()> {
+///
+/// # Errors
+/// The folder can't be read or changed.
+pub fn keep_votes_only(folder: &Path) -> io::Result<()> {
     for entry in fs::read_dir(folder)? {
         let entry = entry?;
         let is_votes = entry.file_name().to_string_lossy().starts_with(VOTES);
@@ -64,7 +70,7 @@ pub(crate) fn keep_votes_only(folder: &Path) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ValidatorKey;
+    use crate::keys::ValidatorKey;
 
     #[test]
     fn a_folder_has_the_votes_of_one_key() {
@@ -72,10 +78,10 @@ mod tests {
         let folder = folder.path().join("consensus");
         let [key, other] = [1, 2].map(|n| ValidatorKey::from_bytes(&[n; 32]).public_key());
         assert_eq!(read(&folder, &key).unwrap(), Journal::Missing);
-        begin_journal(&folder, &key).unwrap();
+        begin(&folder, &key).unwrap();
         assert_eq!(read(&folder, &key).unwrap(), Journal::Kept);
         assert_eq!(read(&folder, &other).unwrap(), Journal::Other(key.to_string()));
-        let again = begin_journal(&folder, &other).unwrap_err();
+        let again = begin(&folder, &other).unwrap_err();
         assert_eq!(again.kind(), io::ErrorKind::AlreadyExists);
     }
 
@@ -86,10 +92,10 @@ mod tests {
         let key = ValidatorKey::from_bytes(&[1; 32]).public_key();
         let in_the_way = folder.path().join("validator.new");
         fs::create_dir(&in_the_way).unwrap();
-        begin_journal(folder.path(), &key).unwrap_err();
+        begin(folder.path(), &key).unwrap_err();
         assert_eq!(read(folder.path(), &key).unwrap(), Journal::Missing);
         fs::remove_dir(&in_the_way).unwrap();
-        begin_journal(folder.path(), &key).unwrap();
+        begin(folder.path(), &key).unwrap();
         assert_eq!(read(folder.path(), &key).unwrap(), Journal::Kept);
     }
 }

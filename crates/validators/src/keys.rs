@@ -1,11 +1,13 @@
-//! Keys of validators. The library's types do not leave this crate.
+//! Keys of validators: ed25519 (RFC 8032).
 
 use std::fmt;
 use std::str::FromStr;
 
-use commonware_codec::{Copying, DecodeExt, Encode};
-use commonware_cryptography::{Signer, ed25519};
+use curve25519_dalek::EdwardsPoint;
+use curve25519_dalek::edwards::CompressedEdwardsY;
+use sha2::{Digest as _, Sha512};
 use thiserror::Error;
+use zeroize::Zeroizing;
 
 /// Why bytes or a text are no key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
@@ -21,7 +23,7 @@ pub enum KeyError {
 /// The ed25519 key with which a validator votes and proves its identity to its peers. Its debug form shows only the
 /// public key.
 #[derive(Clone)]
-pub struct ValidatorKey(ed25519::PrivateKey);
+pub struct ValidatorKey(Zeroizing<[u8; 32]>);
 
 impl ValidatorKey {
     /// Bytes of a key.
@@ -30,18 +32,22 @@ impl ValidatorKey {
     /// The key with these secret bytes. Any bytes are a key.
     #[must_use]
     pub fn from_bytes(secret: &[u8; Self::LEN]) -> Self {
-        let key = ed25519::PrivateKey::decode(Copying(secret.as_slice()));
-        Self(key.expect("any 32 bytes are an ed25519 secret key"))
+        Self(Zeroizing::new(*secret))
     }
 
     /// Its public part.
     #[must_use]
     pub fn public_key(&self) -> ValidatorPublicKey {
-        ValidatorPublicKey::from_library(&self.0.public_key())
+        let hash = Zeroizing::new(<[u8; 64]>::from(Sha512::digest(self.0.as_slice())));
+        let mut scalar = Zeroizing::new([0; 32]);
+        scalar.copy_from_slice(&hash[..32]);
+        ValidatorPublicKey(EdwardsPoint::mul_base_clamped(*scalar).compress().to_bytes())
     }
 
-    pub(crate) fn library(&self) -> ed25519::PrivateKey {
-        self.0.clone()
+    /// The secret bytes, for the engine that signs with them.
+    #[must_use]
+    pub fn secret_bytes(&self) -> &[u8; Self::LEN] {
+        &self.0
     }
 }
 
@@ -70,26 +76,14 @@ impl ValidatorPublicKey {
     /// # Errors
     /// They are no point of the curve.
     pub fn from_bytes(bytes: [u8; 32]) -> Result<Self, KeyError> {
-        let _point: ed25519::PublicKey =
-            ed25519::PublicKey::decode(Copying(bytes.as_slice())).map_err(|_| KeyError::Point)?;
-        Ok(Self(bytes))
+        let point = CompressedEdwardsY(bytes).decompress();
+        point.map(|_| Self(bytes)).ok_or(KeyError::Point)
     }
 
     /// The bytes of the key.
     #[must_use]
     pub fn as_bytes(&self) -> &[u8; 32] {
         &self.0
-    }
-
-    pub(crate) fn library(&self) -> ed25519::PublicKey {
-        ed25519::PublicKey::decode(Copying(self.0.as_slice()))
-            .expect("the constructor checked the point")
-    }
-
-    pub(crate) fn from_library(key: &ed25519::PublicKey) -> Self {
-        let mut bytes = [0; 32];
-        bytes.copy_from_slice(&key.encode());
-        Self(bytes)
     }
 }
 
@@ -134,7 +128,6 @@ mod tests {
         assert_eq!(format!("{key:?}"), format!("ValidatorKey(of {PUBLIC})"));
         let public: ValidatorPublicKey = PUBLIC.parse().unwrap();
         assert_eq!(public, key.public_key());
-        assert_eq!(ValidatorPublicKey::from_library(&public.library()), public);
     }
 
     #[test]

@@ -1,0 +1,91 @@
+//! The port of the node to a consensus library, filled with Commonware.
+
+use std::fmt;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use esker_chain::{Bundle, BundleId, ProofError, ProofVerifier};
+use esker_primitives::Randomness;
+use esker_primitives::sync::Mutex;
+use esker_validators::{
+    ChangeError, Committees, CommitteesError, Consensus, NewEpoch, ValidatorAddress,
+    ValidatorConfig, ValidatorEngine, ValidatorPublicKey,
+};
+
+use crate::certificate::CertificateVerifier;
+use crate::changes::ChangeHistory;
+use crate::engine::BftEngine;
+
+/// Commonware simplex.
+#[derive(Clone, Copy, Debug)]
+pub struct Simplex;
+
+impl Consensus for Simplex {
+    fn engine(&self, config: ValidatorConfig) -> Arc<dyn ValidatorEngine> {
+        Arc::new(BftEngine::new(config))
+    }
+
+    fn committees(
+        &self,
+        (network, genesis): (u32, BundleId),
+        members: Vec<(ValidatorPublicKey, ValidatorAddress)>,
+        changes: &[Bytes],
+        randomness: Randomness,
+    ) -> Result<Arc<dyn Committees>, CommitteesError> {
+        let invalid = |reason: &dyn fmt::Display| CommitteesError::Members(reason.to_string());
+        let keys: Vec<_> = members.iter().map(|(key, _)| *key).collect();
+        let history = ChangeHistory::new(network, genesis, members);
+        let mut history = history.map_err(|error| invalid(&error))?;
+        let verifier = CertificateVerifier::new(network, genesis, &keys, randomness);
+        let verifier = verifier.map_err(|error| invalid(&error))?;
+        for document in changes {
+            history.append(document)?;
+        }
+        verifier.add_committees(&history).map_err(|error| invalid(&error))?;
+        let history = Mutex::new_named("engine_bft.committee_history", history);
+        Ok(Arc::new(KnownCommittees { history, verifier }))
+    }
+}
+
+/// The validators since the first bundle, and what checks their certificates.
+struct KnownCommittees {
+    history: Mutex<ChangeHistory>,
+    verifier: CertificateVerifier,
+}
+
+impl ProofVerifier for KnownCommittees {
+    fn verify(&self, bundle: &Bundle, proof: &[u8]) -> Result<(), ProofError> {
+        ProofVerifier::verify(&self.verifier, bundle, proof)
+    }
+
+    fn verify_all(&self, proven: &[(&Bundle, &[u8])]) -> Result<(), (usize, ProofError)> {
+        ProofVerifier::verify_all(&self.verifier, proven)
+    }
+}
+
+impl Committees for KnownCommittees {
+    fn newest_epoch(&self) -> u64 {
+        self.history.lock().newest_epoch()
+    }
+
+    fn check(&self, document: &[u8]) -> Result<Option<NewEpoch>, ChangeError> {
+        let mut history = self.history.lock().clone();
+        let is_new = history.append(document)?;
+        let (epoch, first_height) = (history.newest_epoch(), history.first_height());
+        Ok(is_new.then_some(NewEpoch { epoch, first_height }))
+    }
+
+    fn add(&self, document: &[u8]) -> Result<(), ChangeError> {
+        let mut history = self.history.lock();
+        history.append(document)?;
+        // The history checked the set and its place.
+        let added = self.verifier.add_committees(&history);
+        added.map_err(|_| ChangeError::Form("its set is none"))
+    }
+}
+
+impl fmt::Debug for KnownCommittees {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("KnownCommittees").field("newest_epoch", &self.newest_epoch()).finish()
+    }
+}

@@ -1,0 +1,45 @@
+//! Where agreed changes of the validators are kept.
+
+use std::fmt;
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use esker_primitives::sync::Mutex;
+
+/// Where the agreed changes of a network are kept, in order.
+#[async_trait]
+pub trait ChangeLog: fmt::Debug + Send + Sync {
+    /// All of them.
+    ///
+    /// # Errors
+    /// They can't be read.
+    fn read(&self) -> Result<Vec<Bytes>, String>;
+
+    /// Adds the one that begins this epoch. It is durable on return.
+    ///
+    /// # Errors
+    /// It can't be written.
+    async fn append(&self, epoch: u64, document: &[u8]) -> Result<(), String>;
+}
+
+/// Changes in memory, for tests and for nodes that are not validators.
+#[derive(Debug)]
+pub struct MemoryChangeLog(Mutex<Vec<Bytes>>);
+
+impl Default for MemoryChangeLog {
+    fn default() -> Self {
+        Self(Mutex::new_named("validators.change_log", Vec::new()))
+    }
+}
+
+#[async_trait]
+impl ChangeLog for MemoryChangeLog {
+    fn read(&self) -> Result<Vec<Bytes>, String> {
+        Ok(self.0.lock().clone())
+    }
+
+    async fn append(&self, _: u64, document: &[u8]) -> Result<(), String> {
+        self.0.lock().push(Bytes::copy_from_slice(document));
+        Ok(())
+    }
+}
