@@ -10,6 +10,7 @@ pub mod goldens;
 pub mod node;
 pub mod plots;
 pub mod python;
+pub mod screenshot;
 pub mod shell_files;
 pub mod source;
 pub mod test;

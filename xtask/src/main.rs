@@ -11,7 +11,8 @@ cargo xtask docs             writes anew what documents hold of the code: settin
 cargo xtask goldens FOLDER   compares tests/golden with a folder of newer recordings; --update copies them
 cargo xtask shell-files FOLDER  completions for bash, fish and zsh, and manual pages, into a folder
 cargo xtask data-folder      keeps a data folder of this version in tests/folders, for the tests of later versions
-cargo xtask plots FILE       the table and the plots of validators in docs/performance.md, from measured figures";
+cargo xtask plots FILE       the table and the plots of validators in docs/performance.md, from measured figures
+cargo xtask screenshot LOG COMMAND  the picture in README.md, from what `script` recorded of COMMAND";
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
@@ -24,6 +25,7 @@ fn main() -> ExitCode {
         Some("goldens") => xtask::goldens::run(rest),
         Some("data-folder") => xtask::data_folder::run(rest),
         Some("plots") => xtask::plots::run(rest),
+        Some("screenshot") => xtask::screenshot::run(rest),
         Some("shell-files") => xtask::shell_files::run(rest),
         _ => {
             eprintln!("{USAGE}");
