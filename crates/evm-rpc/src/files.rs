@@ -100,9 +100,9 @@ pub(crate) fn system_text(error: &io::Error) -> String {
 }
 
 /// A file that is not whole; it goes when this does.
-pub(crate) struct Unfinished(PathBuf);
+pub(crate) struct PartialFile(PathBuf);
 
-impl Unfinished {
+impl PartialFile {
     /// A new file beside `path`, under a name of its own. `create` makes it, and must not take one that is there.
     pub(crate) fn create<T>(
         path: &Path,
@@ -139,7 +139,7 @@ fn is_without_links(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::Unsupported | io::ErrorKind::PermissionDenied)
 }
 
-impl Drop for Unfinished {
+impl Drop for PartialFile {
     fn drop(&mut self) {
         let _renamed = std::fs::remove_file(&self.0);
     }

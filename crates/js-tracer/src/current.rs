@@ -1,7 +1,7 @@
-//! What a hook shows, for the functions that a script calls while the hook runs.
+//! The data of the running hook, for the functions that a script calls during the hook.
 //!
-//! A script's functions live as long as its engine, what a hook is given only as long as the hook. So the hook leaves
-//! pointers here, and takes them back when the script has returned.
+//! A script's functions live as long as its engine, but a hook's data only as long as the hook. So the hook stores
+//! pointers here, and removes them when the script has returned.
 
 use std::cell::{Cell, RefCell};
 use std::ptr::NonNull;
@@ -10,7 +10,7 @@ use alloy_primitives::map::AddressSet;
 use alloy_primitives::{Address, Bytes, U256};
 use esker_evm_execution::trace::{Step, TraceContext};
 
-/// Numbers that scripts ask for by their place in this list.
+/// Numbers that scripts read by their index in this list.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Numbers {
     pub(crate) pc: u64,
@@ -53,16 +53,16 @@ pub(crate) struct Current {
     pub(crate) error: RefCell<Option<String>>,
     pub(crate) frame: RefCell<Frame>,
     pub(crate) precompiles: RefCell<AddressSet>,
-    /// Why the script must end, whatever it catches.
+    /// Why the script must end, even if it catches the exception.
     pub(crate) failure: RefCell<Option<String>>,
     step: Cell<Option<NonNull<Step<'static>>>>,
     context: Cell<Option<NonNull<TraceContext<'static, 'static>>>>,
 }
 
-/// Takes the pointers back, also when the hook panics.
-struct Shown<'c>(&'c Current);
+/// Removes the pointers when dropped, also if the hook panics.
+struct PointerGuard<'c>(&'c Current);
 
-impl Drop for Shown<'_> {
+impl Drop for PointerGuard<'_> {
     fn drop(&mut self) {
         self.0.step.set(None);
         self.0.context.set(None);
@@ -70,14 +70,14 @@ impl Drop for Shown<'_> {
 }
 
 impl Current {
-    /// Does `work`, during which [`Self::step`] and [`Self::context`] have these.
+    /// Runs `work`; [`Self::step`] and [`Self::context`] return these values meanwhile.
     pub(crate) fn show<R>(
         &self,
         step: Option<&Step<'_>>,
         context: Option<&mut TraceContext<'_, '_>>,
         work: impl FnOnce() -> R,
     ) -> R {
-        let _shown = Shown(self);
+        let _shown = PointerGuard(self);
         self.step.set(step.map(|step| NonNull::from(step).cast()));
         self.context.set(context.map(|context| NonNull::from(context).cast()));
         work()

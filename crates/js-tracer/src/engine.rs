@@ -46,7 +46,7 @@ type Obj = Persistent<Object<'static>>;
 
 /// A script that is ready to watch a transaction.
 pub(crate) struct Engine {
-    // Before the context, which they are values of.
+    // Dropped before the context that owns them.
     parts: Parts,
     context: Context,
     pub(crate) current: Rc<Current>,
@@ -76,7 +76,7 @@ impl Engine {
         runtime.set_memory_limit(SCRIPT_MEMORY);
         runtime.set_max_stack_size(SCRIPT_STACK);
         let stop = Rc::clone(&current);
-        // A script that failed may catch what was thrown; here it ends nevertheless.
+        // A failed script ends here even if it has caught the exception.
         runtime.set_interrupt_handler(Some(Box::new(move || stop.failure.borrow().is_some())));
         let context = Context::full(&runtime).map_err(broken)?;
         let parts = context.with(|ctx| Parts::new(&ctx, &current, source, config))?;
@@ -119,7 +119,7 @@ impl Engine {
         })
     }
 
-    /// Calls `result` with what `fill` puts into its context object, and encodes what it returns.
+    /// Calls `result` with the context object that `fill` fills, and encodes the returned value.
     pub(crate) fn result(
         &self,
         fill: impl for<'js> FnOnce(&Ctx<'js>, &Object<'js>, &Function<'js>) -> rquickjs::Result<()>,
@@ -146,7 +146,7 @@ impl Engine {
         })
     }
 
-    /// What a call came to: its value, or a text.
+    /// The outcome of a call: its value, or an error text.
     fn ended<'js>(
         &self,
         ctx: &Ctx<'js>,
@@ -239,7 +239,7 @@ fn describe<'js>(ctx: &Ctx<'js>, describer: &Fun, caught: CaughtError<'js>) -> S
         CaughtError::Exception(exception) => exception.into_value(),
         CaughtError::Value(value) => value,
     };
-    // The engine throws this, too, where it has no memory left for an error.
+    // The engine also throws this if it has no memory left for an error.
     if value.is_null() {
         return "null was thrown, or there is no memory for an error".to_owned();
     }

@@ -1,4 +1,4 @@
-//! Processes for scripts, from the node's side.
+//! The node's side of script processes.
 
 use std::cell::RefCell;
 use std::io::{self, Read as _, Write as _};
@@ -21,14 +21,14 @@ use crate::slots::{ScriptSlots, Slot};
 use crate::wire::{Frame, Job, MAX_NODE_MESSAGE, MAX_WORKER_MESSAGE, WorkerMessage};
 use crate::{scripts, worker};
 
-/// How long a read or write waits before it asks whether to go on.
+/// How long a read or write waits before it checks whether to continue.
 const PATIENCE: Duration = Duration::from_millis(10);
-/// Bytes of output between two looks at it.
+/// Bytes of output between two checks of it.
 const CHUNK: usize = 64 << 10;
-/// What is answered to a script where they are off.
+/// The error for scripts of clients if they are switched off.
 const SWITCHED_OFF: &str =
     "tracers in JavaScript are off on this node: the setting tracer-scripts-enabled allows them";
-/// Address space that the allocator of the process takes at once, KiB. By itself it takes more than the process may have.
+/// Address space that the allocator of the process reserves at once, KiB. Its default exceeds the limit of the process.
 const ARENA_KIB: &str = "32768";
 
 /// How scripts run.
@@ -36,20 +36,20 @@ const ARENA_KIB: &str = "32768";
 pub struct ScriptConfig {
     /// The program: this one.
     pub program: PathBuf,
-    /// How many processes there may be at once. Chains of a node share it.
+    /// The limit of concurrent processes, which the chains of a node share.
     pub slots: Arc<ScriptSlots>,
-    /// Are scripts run that clients send? Those with a name always are.
+    /// Whether scripts of clients run. Named scripts always run.
     pub runs_custom: bool,
 }
 
-/// Runs scripts, each request's in a process of its own.
+/// Runs the scripts of each request in a separate process.
 #[derive(Debug)]
 pub struct ScriptHost {
     config: Arc<ScriptConfig>,
 }
 
 impl ScriptHost {
-    /// A host; it starts no process before a script comes.
+    /// A host. It starts a process for the first script.
     pub fn new(config: ScriptConfig) -> Self {
         Self { config: Arc::new(config) }
     }
@@ -87,13 +87,13 @@ impl ScriptSession for Session {
     }
 }
 
-/// The process of a session, started when it is needed.
+/// The process of a session, which starts with the first script.
 struct Starter {
     slots: Arc<ScriptSlots>,
     client: ScriptClient,
-    // Before the place for it: that is free when the process has ended.
+    // Dropped before its slot: the slot is free when the process has ended.
     running: Option<Process>,
-    /// From when the session waited for one.
+    /// When the session began to wait for a process.
     slot: Option<Slot>,
 }
 
@@ -118,12 +118,12 @@ impl Starter {
         Ok(())
     }
 
-    /// Lets the process do a job.
-    fn run(&mut self, work: Work<'_, '_>, stop: Option<StopCheck<'_>>) -> Result<(), JobFailure> {
+    /// Runs a job in the process.
+    fn run(&mut self, work: JobRun<'_, '_>, stop: Option<StopCheck<'_>>) -> Result<(), JobFailure> {
         let Self { client, slot, running, .. } = self;
         let process = running.as_mut().expect("it was started");
         let stop_or_yield = || {
-            // If it ends in favour of another client, then `stop` says so.
+            // If another client gets the slot, `stop` says so.
             if let Some(slot) = slot.as_ref().filter(|slot| slot.must_yield())
                 && !(client.restart)()
             {
@@ -164,7 +164,7 @@ impl RemoteTracer for Remote {
         let job = self.job(tx).frame().finish();
         let ended = match job.len() > MAX_NODE_MESSAGE {
             true => Err(JobFailure::Trace(TraceError::Failed("the script is too long".to_owned()))),
-            false => starter.run(Work { job: &job, state, out }, tx.bounds.stop),
+            false => starter.run(JobRun { job: &job, state, out }, tx.bounds.stop),
         };
         match ended {
             Ok(()) => Ok(()),
@@ -203,9 +203,9 @@ impl Remote {
     }
 }
 
-/// A job, what it reads and where its output goes.
-struct Work<'a, 'state> {
-    /// The frame that begins it.
+/// A job with its state and its output.
+struct JobRun<'a, 'state> {
+    /// The frame that starts the job.
     job: &'a [u8],
     state: &'a mut StateOverlay<'state>,
     out: &'a mut dyn TraceOutput,
@@ -215,9 +215,9 @@ struct Work<'a, 'state> {
 enum JobFailure {
     /// The script failed, with this text.
     Script(String),
-    /// The node wants no more of it.
+    /// The node stopped the job.
     Trace(TraceError),
-    /// The process does not do what it should.
+    /// The process broke the protocol, or died.
     Process(io::Error),
 }
 
@@ -237,7 +237,7 @@ impl From<StateError> for JobFailure {
 struct Process {
     child: Child,
     stream: UnixStream,
-    /// Bytes that came and are not a whole frame yet.
+    /// Received bytes of an incomplete frame.
     pending: Vec<u8>,
 }
 
@@ -260,15 +260,15 @@ impl Process {
 
     /// Kills and reaps it.
     fn end(&mut self) -> Option<std::process::ExitStatus> {
-        // One that has ended is only waited for: the status is its own.
+        // A process that has ended keeps its own status.
         if self.child.try_wait().ok().flatten().is_none() {
             let _already_ended = self.child.kill();
         }
         self.child.wait().ok()
     }
 
-    fn run(&mut self, work: Work<'_, '_>, stop: Option<StopCheck<'_>>) -> Result<(), JobFailure> {
-        let Work { job, state, out } = work;
+    fn run(&mut self, work: JobRun<'_, '_>, stop: Option<StopCheck<'_>>) -> Result<(), JobFailure> {
+        let JobRun { job, state, out } = work;
         self.send(job, stop)?;
         loop {
             let frame = self.receive(stop)?;
@@ -313,7 +313,7 @@ impl Process {
             if let Some((length, rest)) = self.pending.split_first_chunk::<4>() {
                 let length = u32::from_le_bytes(*length) as usize;
                 if length > MAX_WORKER_MESSAGE {
-                    return Err(io::Error::from(crate::wire::Malformed).into());
+                    return Err(io::Error::from(crate::wire::MalformedFrame).into());
                 }
                 if rest.len() >= length {
                     let frame = rest[..length].to_vec();
@@ -321,7 +321,7 @@ impl Process {
                     return Ok(frame);
                 }
             }
-            // A process that never stops talking is stopped here.
+            // A process that sends without end is stopped here.
             if let Some(stop) = stop.and_then(|stop| stop()) {
                 return Err(JobFailure::Trace(TraceError::Stopped(stop)));
             }
@@ -341,7 +341,7 @@ impl Drop for Process {
     }
 }
 
-/// Is an error of the socket only a wait that was long enough to ask whether to go on?
+/// Whether an error of the socket is only its timeout, after which the caller checks whether to continue.
 fn waited(error: io::Error, stop: Option<StopCheck<'_>>) -> Result<(), JobFailure> {
     use io::ErrorKind::{Interrupted, TimedOut, WouldBlock};
     if !matches!(error.kind(), Interrupted | TimedOut | WouldBlock) {

@@ -1,13 +1,13 @@
-//! Tracers in JavaScript: the reference's interface of scripts, in a process of their own.
+//! Tracers in JavaScript with the reference's interface, which run in a separate process.
 //!
 //! - [`JsTracer`] runs a script behind the hooks of [`esker_evm_execution::trace::Tracer`]. It knows no process.
-//! - [`scripts`] has the scripts that have a name.
-//! - [`ScriptHost`] fills the port [`esker_evm_execution::trace::Scripts`]: it starts processes, serves them the state, and ends
-//!   them. [`worker`] is what such a process runs; `wire` is what both say to each other.
+//! - [`scripts`] has the named scripts.
+//! - [`ScriptHost`] implements the port [`esker_evm_execution::trace::Scripts`]: it starts processes, serves the state to
+//!   them, and ends them. [`worker`] is the program of such a process, and `wire` the protocol between the two.
 //!
-//! A script never runs in the node's process: what it does to its engine's memory, or to the engine, ends with its
-//! process, which has a bound on memory and on time, no file and no socket of its own (docs/security.md,
-//! "Scripts of tracers"). The engine is QuickJS; docs/performance.md, "JavaScript tracers", has why.
+//! A script never runs in the node's process. If it damages the engine or its memory, the damage ends with its process,
+//! which has limited memory and time, and neither files nor sockets of its own (docs/security.md, "Scripts of
+//! tracers"). The engine is QuickJS; docs/performance.md, "JavaScript tracers", explains why.
 
 mod current;
 mod engine;

@@ -1,4 +1,4 @@
-//! The functions behind `prelude.js`: what it can't do by itself.
+//! The native functions that `prelude.js` calls.
 
 use std::rc::Rc;
 
@@ -16,7 +16,7 @@ const MAX_PADDING: i64 = 1024 * 1024;
 
 type Js<T> = rquickjs::Result<T>;
 
-/// The object of all of them.
+/// The object with all native functions.
 pub(crate) fn natives<'js>(ctx: &Ctx<'js>, current: &Rc<Current>) -> Js<Object<'js>> {
     let natives = Natives { ctx, object: Object::new(ctx.clone())? };
     natives.conversions(current)?;
@@ -197,7 +197,7 @@ impl<'js> Natives<'_, 'js> {
     }
 }
 
-/// Ends the script: what is thrown here may be caught, but the hook fails with the text all the same.
+/// Ends the script. The script may catch the exception, but the hook fails with the text anyway.
 fn fail(ctx: &Ctx<'_>, current: &Current, text: String) -> rquickjs::Error {
     let error = Exception::throw_message(ctx, &text);
     current.failure.borrow_mut().get_or_insert(text);
@@ -216,7 +216,7 @@ fn read<T>(
     }
 }
 
-/// A range of the memory, as `memory.slice` has it.
+/// A range of the memory, for `memory.slice`.
 fn range(current: &Current, start: i64, end: i64) -> Result<Vec<u8>, String> {
     if start == end {
         return Ok(Vec::new());
@@ -241,7 +241,7 @@ fn range(current: &Current, start: i64, end: i64) -> Result<Vec<u8>, String> {
     Ok(bytes)
 }
 
-/// Bytes of hexadecimal digits, as far as they are some; a digit too few counts as a zero before them.
+/// Decodes leading hexadecimal digits. An odd number of digits gets a zero in front.
 fn from_hex(text: &str) -> Vec<u8> {
     let digits = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")).unwrap_or(text);
     let zero = if digits.len() % 2 == 1 { "0" } else { "" };
@@ -272,11 +272,11 @@ fn word(array: &TypedArray<'_, u8>) -> B256 {
 
 /// A `Uint8Array`.
 pub(crate) fn buffer<'js>(ctx: &Ctx<'js>, bytes: Vec<u8>) -> Js<Value<'js>> {
-    // A copy that counts in the engine's own limit.
+    // A copy that counts against the engine's memory limit.
     Ok(TypedArray::<u8>::new_copy(ctx.clone(), bytes)?.into_value())
 }
 
-/// What the prelude's `big` takes: a bigint where it is small, else hexadecimal digits.
+/// The argument of the prelude's `big`: a bigint if the number is small, otherwise hexadecimal digits.
 pub(crate) fn big<'js>(ctx: &Ctx<'js>, value: U256) -> Js<Value<'js>> {
     match u64::try_from(value) {
         Ok(value) => BigInt::from_u64(ctx.clone(), value)?.into_js(ctx),

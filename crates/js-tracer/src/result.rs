@@ -1,11 +1,11 @@
-//! The JSON of what a script's `result` returns.
+//! The JSON of the value that a script's `result` returns.
 
 use rquickjs::{Ctx, Value};
 
-/// As the reference writes it: objects as JSON.stringify does, other values as Go does. An error without a text is an
-/// exception of the engine.
+/// Writes objects as JSON.stringify and other values as Go, like the reference. An error without a text is an exception of
+/// the engine.
 pub(crate) fn encode<'js>(ctx: &Ctx<'js>, value: Value<'js>) -> Result<String, Option<String>> {
-    // Go has no members to show of the types that stand for these.
+    // Go shows no members of the types that represent these values.
     if value.is_undefined() || value.is_null() || value.is_symbol() {
         return Ok("{}".to_owned());
     }
@@ -25,7 +25,7 @@ pub(crate) fn encode<'js>(ctx: &Ctx<'js>, value: Value<'js>) -> Result<String, O
     Ok(escape(json))
 }
 
-/// Characters that Go escapes wherever they occur; in JSON that is within texts.
+/// Characters that Go escapes everywhere. In JSON they occur in strings only.
 fn escape(json: String) -> String {
     const ESCAPED: [char; 5] = ['<', '>', '&', '\u{2028}', '\u{2029}'];
     if !json.contains(ESCAPED) {

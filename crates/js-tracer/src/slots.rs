@@ -1,4 +1,4 @@
-//! How many processes there may be at once, and who gets one.
+//! Limits the number of script processes, and shares them fairly between clients.
 
 use std::num::NonZeroUsize;
 use std::sync::Arc;
@@ -10,17 +10,17 @@ use esker_evm_execution::trace::ScriptClient;
 use esker_primitives::ClientAddress;
 use esker_primitives::sync::{Condvar, Mutex, MutexGuard};
 
-/// Between two questions whether to go on waiting.
+/// Interval at which a waiting call checks whether to continue.
 const PATIENCE: Duration = Duration::from_millis(10);
-/// Least places, so that no client has all.
+/// Fewest places, so that no client gets all.
 const MIN_PLACES: usize = 2;
-/// How long a script runs, at least, before its place goes to another client.
+/// Shortest time that a script runs before another client gets its place.
 const LEAST_RUN: Duration = Duration::from_secs(1);
 
 /// Places for processes. Each process has at most 512 MiB.
 ///
-/// A free place goes to the client, an address, that has the fewest. If a client waits while another has at least two
-/// places more, the script of that one which began last is ended, and begun again when there is a place.
+/// The client (an address) with the fewest places gets a free place. If a client waits while another client has at
+/// least two places more, the newest script of the other client is stopped, and restarted when there is a place.
 #[derive(Debug)]
 pub struct ScriptSlots {
     places: usize,
@@ -31,21 +31,21 @@ pub struct ScriptSlots {
 #[derive(Debug, Default)]
 struct State {
     next_id: u64,
-    /// In the order in which they began.
-    held: Vec<Held>,
-    /// In the order in which they came.
-    waiting: Vec<Waiting>,
+    /// In the order of their start.
+    held: Vec<RunningScript>,
+    /// In the order of arrival.
+    waiting: Vec<WaitingScript>,
 }
 
 #[derive(Debug)]
-struct Held {
+struct RunningScript {
     id: u64,
     address: ClientAddress,
-    is_asked: Arc<AtomicBool>,
+    is_asked_to_yield: Arc<AtomicBool>,
 }
 
 #[derive(Debug)]
-struct Waiting {
+struct WaitingScript {
     id: u64,
     address: ClientAddress,
 }
@@ -56,11 +56,11 @@ pub(crate) struct Slot {
     slots: Arc<ScriptSlots>,
     id: u64,
     begun: Instant,
-    is_asked: Arc<AtomicBool>,
+    is_asked_to_yield: Arc<AtomicBool>,
 }
 
 impl Default for ScriptSlots {
-    /// One for each processor: a script keeps it busy. At least two.
+    /// One for each processor, because a script keeps a processor busy. At least two.
     fn default() -> Self {
         let processors = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
         Self::new(processors.max(MIN_PLACES))
@@ -72,23 +72,24 @@ impl State {
         self.held.iter().filter(|held| held.address == address).count()
     }
 
-    /// The one that gets the next place.
-    fn first(&self) -> Option<&Waiting> {
+    /// The waiting script that gets the next place.
+    fn first(&self) -> Option<&WaitingScript> {
         self.waiting.iter().min_by_key(|waiting| self.places_of(waiting.address))
     }
 
-    /// Asks a script to end, if a client has at least two places more than the one that waits first. One at a time.
+    /// Asks one script to yield if its client has at least two places more than the client that gets the next place.
     fn ask_to_yield(&self) {
         let Some(first) = self.first() else { return };
         let most = self.places_of(first.address) + 2;
-        let is_asked = |held: &Held| held.is_asked.load(Ordering::Relaxed);
-        if self.held.iter().any(is_asked) {
+        let is_asked_to_yield =
+            |held: &RunningScript| held.is_asked_to_yield.load(Ordering::Relaxed);
+        if self.held.iter().any(is_asked_to_yield) {
             return;
         }
-        let places = |held: &&Held| self.places_of(held.address);
+        let places = |held: &&RunningScript| self.places_of(held.address);
         if let Some(held) = self.held.iter().filter(|held| places(held) >= most).max_by_key(places)
         {
-            held.is_asked.store(true, Ordering::Relaxed);
+            held.is_asked_to_yield.store(true, Ordering::Relaxed);
         }
     }
 }
@@ -99,7 +100,7 @@ impl ScriptSlots {
         Self { places, state, freed: Condvar::new() }
     }
 
-    /// Waits for a place, as long as `stop` lets it.
+    /// Waits for a place until `stop` says to stop.
     pub(crate) fn take(
         self: &Arc<Self>,
         client: &ScriptClient,
@@ -108,17 +109,21 @@ impl ScriptSlots {
         let mut state = self.state.lock();
         let id = state.next_id;
         state.next_id += 1;
-        state.waiting.push(Waiting { id, address: client.address });
+        state.waiting.push(WaitingScript { id, address: client.address });
         let stopped = self.wait(&mut state, id, stop);
         state.waiting.retain(|waiting| waiting.id != id);
         if let Some(stop) = stopped {
             return Err(stop);
         }
-        let is_asked = Arc::<AtomicBool>::default();
-        state.held.push(Held { id, address: client.address, is_asked: Arc::clone(&is_asked) });
-        // There may be places for others.
+        let is_asked_to_yield = Arc::<AtomicBool>::default();
+        state.held.push(RunningScript {
+            id,
+            address: client.address,
+            is_asked_to_yield: Arc::clone(&is_asked_to_yield),
+        });
+        // Other waiting scripts may get a place.
         self.freed.notify_all();
-        Ok(Slot { slots: Arc::clone(self), id, begun: Instant::now(), is_asked })
+        Ok(Slot { slots: Arc::clone(self), id, begun: Instant::now(), is_asked_to_yield })
     }
 
     fn wait(
@@ -128,7 +133,7 @@ impl ScriptSlots {
         stop: Option<StopCheck<'_>>,
     ) -> Option<Stop> {
         while state.held.len() >= self.places || state.first().is_some_and(|first| first.id != id) {
-            // The question takes other locks: those who have a place must be able to give it back meanwhile.
+            // `stop` takes other locks, and scripts must be able to give their places back meanwhile.
             let stop = MutexGuard::unlocked(state, || stop.and_then(|stop| stop()));
             if stop.is_some() {
                 return stop;
@@ -141,14 +146,14 @@ impl ScriptSlots {
 }
 
 impl Slot {
-    /// Whether the script has run for long enough while another client waits that has fewer places.
+    /// Whether the script has to yield: it has run long enough, and a client with fewer places waits.
     pub(crate) fn must_yield(&self) -> bool {
-        self.is_asked.load(Ordering::Relaxed) && self.begun.elapsed() >= LEAST_RUN
+        self.is_asked_to_yield.load(Ordering::Relaxed) && self.begun.elapsed() >= LEAST_RUN
     }
 
-    /// The script can't be begun again, and goes on.
+    /// Lets the script continue, because it can't be restarted.
     pub(crate) fn keep(&self) {
-        self.is_asked.store(false, Ordering::Relaxed);
+        self.is_asked_to_yield.store(false, Ordering::Relaxed);
     }
 }
 
@@ -193,7 +198,7 @@ mod tests {
     fn a_client_with_more_places_yields_the_one_that_began_last() {
         let slots = Arc::new(ScriptSlots::new(2));
         let [first, second] = [(); 2].map(|()| take(&slots, 1));
-        let asked = || [&first, &second].map(|slot| slot.is_asked.load(Ordering::Relaxed));
+        let asked = || [&first, &second].map(|slot| slot.is_asked_to_yield.load(Ordering::Relaxed));
         wait_for(&slots, 1);
         assert_eq!(asked(), [false, false], "not for a client of its own");
         wait_for(&slots, 2);
@@ -206,14 +211,15 @@ mod tests {
         drop(second);
         let _of_other = take(&slots, 2);
         wait_for(&slots, 3);
-        assert!(!first.is_asked.load(Ordering::Relaxed), "each has one");
+        assert!(!first.is_asked_to_yield.load(Ordering::Relaxed), "each has one");
         assert!(slots.state.lock().waiting.is_empty());
     }
 
     #[test]
     fn a_free_place_goes_to_the_client_with_the_fewest() {
-        let held = |n: u8| Held { id: 0, address: address(n), is_asked: Arc::default() };
-        let waiting = |id: u64, n: u8| Waiting { id, address: address(n) };
+        let held =
+            |n: u8| RunningScript { id: 0, address: address(n), is_asked_to_yield: Arc::default() };
+        let waiting = |id: u64, n: u8| WaitingScript { id, address: address(n) };
         let mut state = State {
             next_id: 0,
             held: vec![held(1), held(1), held(2)],
@@ -224,7 +230,7 @@ mod tests {
             let (id, address) = (first.id, first.address);
             order.push(id);
             state.waiting.retain(|waiting| waiting.id != id);
-            state.held.push(Held { id, address, is_asked: Arc::default() });
+            state.held.push(RunningScript { id, address, is_asked_to_yield: Arc::default() });
         }
         assert_eq!(order, [3, 2, 4, 1]);
     }

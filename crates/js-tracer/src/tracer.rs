@@ -1,4 +1,4 @@
-//! A script behind the hooks of a tracer.
+//! Runs a script as a tracer.
 
 use std::fmt;
 use std::rc::Rc;
@@ -16,17 +16,17 @@ use crate::engine::{Engine, Hook};
 use crate::natives::{big, buffer};
 use crate::scripts;
 
-/// Bytes written between two looks at the output.
+/// Bytes written between two checks of the output.
 const CHUNK: usize = 32 * 1024;
 
-/// Runs a script in this process. See [`crate::ScriptHost`] for one that does not.
+/// Runs a script in this process. [`crate::ScriptHost`] uses a separate process.
 pub struct JsTracer {
     engine: Engine,
     tx: Transaction,
     json: String,
 }
 
-/// What the script's `result` is told of the transaction.
+/// The data of the transaction that the script's `result` gets.
 #[derive(Default)]
 struct Transaction {
     place: TxPlace,
@@ -50,11 +50,11 @@ impl fmt::Debug for JsTracer {
 }
 
 impl JsTracer {
-    /// The tracer of a name in [`scripts`], or of a source text. `config` is the JSON that its `setup` is given; `null`
-    /// where there is none.
+    /// The tracer with a name of [`scripts`], or from a source text. `config` is the JSON argument of its `setup`, `null` if
+    /// there is none.
     pub fn new(source: &str, config: &str) -> Result<Self, TraceError> {
         let source = scripts::by_name(source).unwrap_or(source);
-        // The reference says `{}` where there is none.
+        // The reference passes `{}` if there is none.
         let config = if config == "null" { "{}" } else { config };
         let engine = Engine::new(source, config).map_err(TraceError::Failed)?;
         Ok(Self { engine, tx: Transaction::default(), json: String::new() })
@@ -70,7 +70,7 @@ impl JsTracer {
         called.map_err(|text| self.failed(text, context))
     }
 
-    /// The reference asks for the result also of a trace that failed, and where that fails, too, returns its text.
+    /// The reference calls `result` even after a failed trace. If `result` fails too, it returns that error.
     fn failed(&self, text: String, context: &mut TraceContext<'_, '_>) -> TraceError {
         if self.engine.current.failure.borrow().is_some() {
             return TraceError::Failed(text);
@@ -96,7 +96,7 @@ impl JsTracer {
 
 impl Tracer for JsTracer {
     fn steps(&self) -> StepFilter {
-        // Every script has a hook for what fails.
+        // Every script has a hook for failures.
         StepFilter::ALL
     }
 
@@ -177,7 +177,7 @@ impl Tracer for JsTracer {
         error: &VmError,
         context: &mut TraceContext<'_, '_>,
     ) -> TraceResult {
-        // All but the error stands as the step left it; without the hook `step` there is nothing.
+        // Everything except the error is as the last step set it. Without the hook `step` there is no such data.
         *self.current().error.borrow_mut() = Some(error.to_string());
         let shown = self.engine.has_steps().then_some(step);
         if let Some(step) = shown {
@@ -192,7 +192,7 @@ impl Tracer for JsTracer {
     fn end(&mut self, end: &ExecutionEnd, context: &mut TraceContext<'_, '_>) -> TraceResult {
         self.tx.gas_used = end.gas_used;
         self.edit(|numbers| (numbers.stack, numbers.memory) = (0, 0));
-        // The state can be read here, and not any more when the result is written.
+        // The state is readable here, but not when the result is written.
         let result = self.engine.current.show(None, Some(context), || self.result());
         self.json = result.map_err(TraceError::Failed)?;
         Ok(())

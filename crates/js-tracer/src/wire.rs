@@ -1,8 +1,8 @@
-//! What the node and a process for scripts say to each other.
+//! The protocol between the node and a script process.
 //!
-//! A frame is its length (four bytes, the least significant first), a byte that says what it is, and its fields. The
-//! node sends a [`Job`], answers what it is asked, and gets output until [`WorkerMessage::Done`] or [`WorkerMessage::Failed`]. What comes
-//! from the process is checked here: its lengths are bounded, and nothing but the questions below can be asked.
+//! A frame is its length (four bytes, little-endian), its kind (a byte), and its fields. The node sends a [`Job`],
+//! answers the requests of the process, and gets output until [`WorkerMessage::Done`] or [`WorkerMessage::Failed`]. This
+//! module checks the frames of the process: it limits their lengths and accepts only the messages below.
 
 use std::io::{self, Read, Write};
 
@@ -20,7 +20,7 @@ pub(crate) const MAX_NODE_MESSAGE: usize = 64 << 20;
 /// Most output in a frame, bytes.
 pub(crate) const OUTPUT_PART: usize = 32 << 10;
 
-/// What a process has to do.
+/// A job for a process.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Job {
     pub(crate) source: String,
@@ -35,32 +35,32 @@ pub(crate) struct Job {
     pub(crate) place: TxPlace,
 }
 
-/// What a process says.
+/// A message of a process.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum WorkerMessage {
-    /// What is this account?
+    /// Requests an account.
     Account(Address),
-    /// What lies in this slot?
+    /// Requests the value of a storage slot.
     Slot(Address, U256),
-    /// What is the code of this hash?
+    /// Requests the code with this hash.
     Code(B256),
-    /// What is the hash of the ancestor at this height?
+    /// Requests the hash of the ancestor at this height.
     Ancestor(u64),
     /// More of the result.
     Output(Vec<u8>),
     /// The result is complete.
     Done,
-    /// There is none; the reason is the reply's text.
+    /// There is no result; the reason is the reply's text.
     Failed(String),
 }
 
-/// A frame that is not as it must be.
+/// The error of a malformed frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("malformed frame")]
-pub(crate) struct Malformed;
+pub(crate) struct MalformedFrame;
 
-impl From<Malformed> for io::Error {
-    fn from(malformed: Malformed) -> Self {
+impl From<MalformedFrame> for io::Error {
+    fn from(malformed: MalformedFrame) -> Self {
         Self::new(io::ErrorKind::InvalidData, malformed)
     }
 }
@@ -74,7 +74,7 @@ impl Frame {
         Self(vec![0, 0, 0, 0, kind])
     }
 
-    /// One that answers a question: it has no kind.
+    /// A frame that answers a request. It has no kind.
     pub(crate) fn answer() -> Self {
         Self(vec![0, 0, 0, 0])
     }
@@ -146,7 +146,7 @@ pub(crate) fn receive(from: &mut impl Read, most: usize) -> io::Result<Vec<u8>> 
     from.read_exact(&mut length)?;
     let length = u32::from_le_bytes(length) as usize;
     if length > most {
-        return Err(Malformed.into());
+        return Err(MalformedFrame.into());
     }
     let mut frame = vec![0; length];
     from.read_exact(&mut frame)?;
@@ -157,61 +157,64 @@ pub(crate) fn receive(from: &mut impl Read, most: usize) -> io::Result<Vec<u8>> 
 #[derive(Debug)]
 pub(crate) struct Fields<'f>(&'f [u8]);
 
-type Checked<T> = Result<T, Malformed>;
+type FrameResult<T> = Result<T, MalformedFrame>;
 
 impl<'f> Fields<'f> {
     pub(crate) fn new(frame: &'f [u8]) -> Self {
         Self(frame)
     }
 
-    fn raw(&mut self, length: usize) -> Checked<&'f [u8]> {
-        let (bytes, rest) = self.0.split_at_checked(length).ok_or(Malformed)?;
+    fn raw(&mut self, length: usize) -> FrameResult<&'f [u8]> {
+        let (bytes, rest) = self.0.split_at_checked(length).ok_or(MalformedFrame)?;
         self.0 = rest;
         Ok(bytes)
     }
 
-    fn array<const N: usize>(&mut self) -> Checked<[u8; N]> {
-        self.raw(N)?.try_into().map_err(|_| Malformed)
+    fn array<const N: usize>(&mut self) -> FrameResult<[u8; N]> {
+        self.raw(N)?.try_into().map_err(|_| MalformedFrame)
     }
 
-    pub(crate) fn number(&mut self) -> Checked<u64> {
+    pub(crate) fn number(&mut self) -> FrameResult<u64> {
         Ok(u64::from_le_bytes(self.array()?))
     }
 
-    pub(crate) fn word(&mut self) -> Checked<U256> {
+    pub(crate) fn word(&mut self) -> FrameResult<U256> {
         Ok(U256::from_be_bytes::<32>(self.array()?))
     }
 
-    fn hash(&mut self) -> Checked<B256> {
+    fn hash(&mut self) -> FrameResult<B256> {
         Ok(B256::new(self.array()?))
     }
 
-    fn address(&mut self) -> Checked<Address> {
+    fn address(&mut self) -> FrameResult<Address> {
         Ok(Address::new(self.array()?))
     }
 
-    fn flag(&mut self) -> Checked<bool> {
+    fn flag(&mut self) -> FrameResult<bool> {
         match self.array()? {
             [0] => Ok(false),
             [1] => Ok(true),
-            _ => Err(Malformed),
+            _ => Err(MalformedFrame),
         }
     }
 
-    pub(crate) fn bytes(&mut self) -> Checked<&'f [u8]> {
-        let length = usize::try_from(self.number()?).map_err(|_| Malformed)?;
+    pub(crate) fn bytes(&mut self) -> FrameResult<&'f [u8]> {
+        let length = usize::try_from(self.number()?).map_err(|_| MalformedFrame)?;
         self.raw(length)
     }
 
-    fn text(&mut self) -> Checked<String> {
-        String::from_utf8(self.bytes()?.to_vec()).map_err(|_| Malformed)
+    fn text(&mut self) -> FrameResult<String> {
+        String::from_utf8(self.bytes()?.to_vec()).map_err(|_| MalformedFrame)
     }
 
-    fn option<T>(&mut self, read: impl FnOnce(&mut Self) -> Checked<T>) -> Checked<Option<T>> {
+    fn option<T>(
+        &mut self,
+        read: impl FnOnce(&mut Self) -> FrameResult<T>,
+    ) -> FrameResult<Option<T>> {
         if self.flag()? { read(self).map(Some) } else { Ok(None) }
     }
 
-    pub(crate) fn account(&mut self) -> Checked<Option<AccountParts>> {
+    pub(crate) fn account(&mut self) -> FrameResult<Option<AccountParts>> {
         self.option(|fields| {
             Ok(AccountParts {
                 nonce: fields.number()?,
@@ -222,18 +225,18 @@ impl<'f> Fields<'f> {
         })
     }
 
-    pub(crate) fn maybe_hash(&mut self) -> Checked<Option<B256>> {
+    pub(crate) fn maybe_hash(&mut self) -> FrameResult<Option<B256>> {
         self.option(Self::hash)
     }
 
-    /// To be called at the end: nothing may follow.
-    pub(crate) fn end(self) -> Checked<()> {
-        if self.0.is_empty() { Ok(()) } else { Err(Malformed) }
+    /// Checks that no bytes follow the last field.
+    pub(crate) fn end(self) -> FrameResult<()> {
+        if self.0.is_empty() { Ok(()) } else { Err(MalformedFrame) }
     }
 }
 
 impl WorkerMessage {
-    /// The frame that says it.
+    /// Encodes the message as a frame.
     pub(crate) fn frame(&self) -> Frame {
         match self {
             Self::Account(address) => Frame::new(0).address(*address),
@@ -246,8 +249,8 @@ impl WorkerMessage {
         }
     }
 
-    /// What a frame says.
-    pub(crate) fn parse(frame: &[u8]) -> Checked<Self> {
+    /// Decodes a message.
+    pub(crate) fn parse(frame: &[u8]) -> FrameResult<Self> {
         let mut fields = Fields::new(frame);
         let said = match fields.array()? {
             [0] => Self::Account(fields.address()?),
@@ -257,7 +260,7 @@ impl WorkerMessage {
             [4] => Self::Output(fields.bytes()?.to_vec()),
             [5] => Self::Done,
             [6] => Self::Failed(fields.text()?),
-            _ => return Err(Malformed),
+            _ => return Err(MalformedFrame),
         };
         fields.end()?;
         Ok(said)
@@ -265,7 +268,7 @@ impl WorkerMessage {
 }
 
 impl Job {
-    /// The frame that hands it over.
+    /// Encodes the job as a frame.
     pub(crate) fn frame(&self) -> Frame {
         let frame = Frame::answer()
             .bytes(self.source.as_bytes())
@@ -283,14 +286,14 @@ impl Job {
             .maybe_hash(self.place.tx_hash)
     }
 
-    /// The job of a frame.
-    pub(crate) fn parse(frame: &[u8]) -> Checked<Self> {
+    /// Decodes a job.
+    pub(crate) fn parse(frame: &[u8]) -> FrameResult<Self> {
         let mut fields = Fields::new(frame);
         let job = Self {
             source: fields.text()?,
             config: fields.text()?,
             chain_id: fields.number()?,
-            network_id: u32::try_from(fields.number()?).map_err(|_| Malformed)?,
+            network_id: u32::try_from(fields.number()?).map_err(|_| MalformedFrame)?,
             blockchain_id: fields.array()?,
             memory: fields.number()?,
             schedule: ForkSchedule { history: times(&mut fields)?, phases: times(&mut fields)? },
@@ -298,8 +301,9 @@ impl Job {
             message: message(&mut fields)?,
             place: TxPlace {
                 block_hash: fields.maybe_hash()?,
-                tx_index: fields
-                    .option(|fields| usize::try_from(fields.number()?).map_err(|_| Malformed))?,
+                tx_index: fields.option(|fields| {
+                    usize::try_from(fields.number()?).map_err(|_| MalformedFrame)
+                })?,
                 tx_hash: fields.maybe_hash()?,
             },
         };
@@ -308,7 +312,7 @@ impl Job {
     }
 }
 
-fn times<const N: usize>(fields: &mut Fields<'_>) -> Checked<[u64; N]> {
+fn times<const N: usize>(fields: &mut Fields<'_>) -> FrameResult<[u64; N]> {
     let mut times = [0; N];
     for time in &mut times {
         *time = fields.number()?;
@@ -339,7 +343,7 @@ fn put_block(frame: Frame, block: &BlockContext) -> Frame {
         .flag(rules.warp)
 }
 
-fn block(fields: &mut Fields<'_>) -> Checked<BlockContext> {
+fn block(fields: &mut Fields<'_>) -> FrameResult<BlockContext> {
     Ok(BlockContext {
         number: fields.word()?,
         time: fields.number()?,
@@ -369,9 +373,9 @@ fn block(fields: &mut Fields<'_>) -> Checked<BlockContext> {
     })
 }
 
-fn one_of<T: Copy>(all: &[T], fields: &mut Fields<'_>) -> Checked<T> {
-    let place = usize::try_from(fields.number()?).map_err(|_| Malformed)?;
-    all.get(place).copied().ok_or(Malformed)
+fn one_of<T: Copy>(all: &[T], fields: &mut Fields<'_>) -> FrameResult<T> {
+    let place = usize::try_from(fields.number()?).map_err(|_| MalformedFrame)?;
+    all.get(place).copied().ok_or(MalformedFrame)
 }
 
 fn put_message(frame: Frame, message: &Message) -> Frame {
@@ -397,7 +401,7 @@ fn put_message(frame: Frame, message: &Message) -> Frame {
     })
 }
 
-fn message(fields: &mut Fields<'_>) -> Checked<Message> {
+fn message(fields: &mut Fields<'_>) -> FrameResult<Message> {
     Ok(Message {
         from: fields.address()?,
         to: fields.option(Fields::address)?,
@@ -420,10 +424,10 @@ fn message(fields: &mut Fields<'_>) -> Checked<Message> {
 
 fn list<'f, T>(
     fields: &mut Fields<'f>,
-    read: impl Fn(&mut Fields<'f>) -> Checked<T>,
-) -> Checked<Vec<T>> {
+    read: impl Fn(&mut Fields<'f>) -> FrameResult<T>,
+) -> FrameResult<Vec<T>> {
     let count = fields.number()?;
-    // Grows as items are there, whatever the count says.
+    // The vector grows with the items, not by the declared count.
     (0..count).map(|_| read(fields)).collect()
 }
 
@@ -481,9 +485,9 @@ mod tests {
         let bytes = body(job().frame());
         assert_eq!(Job::parse(&bytes), Ok(job()));
         for length in 0..bytes.len() {
-            assert_eq!(Job::parse(&bytes[..length]), Err(Malformed), "{length}");
+            assert_eq!(Job::parse(&bytes[..length]), Err(MalformedFrame), "{length}");
         }
-        assert_eq!(Job::parse(&[&bytes[..], &[0]].concat()), Err(Malformed));
+        assert_eq!(Job::parse(&[&bytes[..], &[0]].concat()), Err(MalformedFrame));
         for phase in Phase::ALL {
             let mut job = job();
             job.block.phase = phase.rules();
@@ -505,12 +509,12 @@ mod tests {
         for said in all {
             let bytes = body(said.frame());
             assert_eq!(WorkerMessage::parse(&bytes), Ok(said));
-            assert_eq!(WorkerMessage::parse(&bytes[..bytes.len() - 1]), Err(Malformed));
-            assert_eq!(WorkerMessage::parse(&[&bytes[..], &[0]].concat()), Err(Malformed));
+            assert_eq!(WorkerMessage::parse(&bytes[..bytes.len() - 1]), Err(MalformedFrame));
+            assert_eq!(WorkerMessage::parse(&[&bytes[..], &[0]].concat()), Err(MalformedFrame));
         }
-        assert_eq!(WorkerMessage::parse(&[]), Err(Malformed));
-        assert_eq!(WorkerMessage::parse(&[9]), Err(Malformed));
-        assert_eq!(WorkerMessage::parse(&body(Frame::new(6).bytes(&[0xff]))), Err(Malformed));
+        assert_eq!(WorkerMessage::parse(&[]), Err(MalformedFrame));
+        assert_eq!(WorkerMessage::parse(&[9]), Err(MalformedFrame));
+        assert_eq!(WorkerMessage::parse(&body(Frame::new(6).bytes(&[0xff]))), Err(MalformedFrame));
         let long = (MAX_WORKER_MESSAGE as u32 + 1).to_le_bytes();
         assert!(receive(&mut &long[..], MAX_WORKER_MESSAGE).is_err());
     }

@@ -1,8 +1,8 @@
-//! The process that runs scripts, from its first act to its end.
+//! The process that runs scripts.
 //!
-//! It is the node's own program, started by [`crate::ScriptHost`] with [`ARGUMENT`]. It reads no configuration, opens
-//! nothing, and speaks through one socket, its standard input. Before it reads a job it bounds itself: memory, time, and
-//! no file beyond what is open.
+//! [`crate::ScriptHost`] starts the node's own program with [`ARGUMENT`]. The process reads no configuration, opens no
+//! file, and communicates over one socket, its standard input. Before it reads a job, it limits its own memory and time,
+//! and its files to the open ones.
 
 use std::cell::RefCell;
 use std::io;
@@ -23,17 +23,17 @@ use rustix::process::{Resource, Rlimit, Signal, setrlimit};
 use crate::tracer::JsTracer;
 use crate::wire::{Fields, Job, MAX_NODE_MESSAGE, OUTPUT_PART, WorkerMessage, receive, send};
 
-/// The argument with which the program becomes such a process.
+/// The argument that makes the program a script process.
 pub const ARGUMENT: &str = "run-scripts";
 
 /// Address space of a process, bytes: the script's heap, the EVM's memory, the program itself and its stack.
 const ADDRESS_SPACE: u64 = 512 << 20;
-/// Memory of the EVM in a process, bytes; several times what the gas cap of calls pays for.
+/// Memory of the EVM in a process, bytes: several times the memory that the gas cap of calls can buy.
 const EVM_MEMORY: u64 = 128 << 20;
-/// Processor time of a process, seconds. The node ends a process long before; this ends one whose node can't.
+/// Processor time of a process, seconds. The node ends a process much earlier; this limit is for a node that can't.
 const CPU_SECONDS: u64 = 300;
 
-/// Runs scripts until the node has no more of them.
+/// Runs scripts until the node sends no more.
 pub fn run() -> ExitCode {
     let stream = match prepare() {
         Ok(stream) => RefCell::new(stream),
@@ -41,7 +41,7 @@ pub fn run() -> ExitCode {
     };
     loop {
         let Ok(frame) = receive(&mut *stream.borrow_mut(), MAX_NODE_MESSAGE) else {
-            // The node is done, or gone.
+            // The node has finished or died.
             return ExitCode::SUCCESS;
         };
         let Ok(job) = Job::parse(&frame) else { return ExitCode::FAILURE };
@@ -56,10 +56,10 @@ pub fn run() -> ExitCode {
     }
 }
 
-/// Bounds this process, and finds its socket.
+/// Limits this process, and returns its socket.
 fn prepare() -> io::Result<UnixStream> {
     let limit = |most: u64| Rlimit { current: Some(most), maximum: Some(most) };
-    // Nothing stays of a node that dies.
+    // The process ends with the node.
     rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
     rustix::thread::set_no_new_privs(true)?;
     let stream = UnixStream::from(io::stdin().as_fd().try_clone_to_owned()?);
@@ -68,18 +68,18 @@ fn prepare() -> io::Result<UnixStream> {
     setrlimit(Resource::Cpu, limit(CPU_SECONDS))?;
     setrlimit(Resource::Core, limit(0))?;
     setrlimit(Resource::Fsize, limit(0))?;
-    // No descriptor can be had beyond those that are there.
+    // The process can't open further descriptors.
     setrlimit(Resource::Nofile, limit(0))?;
     Ok(stream)
 }
 
-/// Closes what the node had open and did not mark to be closed.
+/// Closes the descriptors that the process inherited from the node.
 fn close_inherited(keep: &UnixStream) {
     use std::os::fd::AsRawFd;
     let Ok(open) = std::fs::read_dir("/proc/self/fd") else { return };
     let open = open.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse::<i32>().ok());
     let open: Vec<i32> = open.filter(|fd| *fd > 2 && *fd != keep.as_raw_fd()).collect();
-    // The listing itself had one, which is closed by now.
+    // The descriptor of the listing itself is closed already.
     let is_open = |fd: &i32| std::fs::symlink_metadata(format!("/proc/self/fd/{fd}")).is_ok();
     for fd in open.into_iter().filter(is_open) {
         #[expect(unsafe_code, reason = "a descriptor that nothing in this process owns")]
@@ -112,7 +112,7 @@ fn work(job: &Job, stream: &RefCell<UnixStream>) -> Result<(), TraceError> {
     out.flush().map_err(TraceError::Output)
 }
 
-/// The state, which the node has.
+/// The state, which the process reads from the node.
 struct NodeState<'s> {
     stream: &'s RefCell<UnixStream>,
 }
@@ -128,7 +128,7 @@ impl NodeState<'_> {
             let frame = receive(&mut *stream, MAX_NODE_MESSAGE)?;
             read(&mut Fields::new(&frame))
         });
-        // Without the node there is nothing left to do here.
+        // The process can't work without the node.
         answered.unwrap_or_else(|_| std::process::exit(1))
     }
 }
@@ -154,7 +154,7 @@ impl BlockHashes for NodeState<'_> {
     }
 }
 
-/// Output that goes to the node, which bounds it.
+/// Output to the node, which limits it.
 struct StreamOutput<'s> {
     stream: &'s RefCell<UnixStream>,
     buffer: Vec<u8>,

@@ -80,9 +80,9 @@ impl Hasher {
         hash: impl FnOnce() -> T + Send + 'static,
     ) -> Result<T, KeystoreError> {
         let turn = match self.turns.request(client) {
-            Requested::Granted(turn) => turn,
-            Requested::Refused => return Err(self.busy()),
-            Requested::Waiting(waiter) => {
+            Admission::Granted(turn) => turn,
+            Admission::Refused => return Err(self.busy()),
+            Admission::Waiting(waiter) => {
                 let turn = tokio::time::timeout(self.max_wait, waiter.turn()).await;
                 turn.ok().flatten().ok_or_else(|| self.busy())?
             }
@@ -131,26 +131,26 @@ struct Call {
     granted: oneshot::Sender<()>,
 }
 
-enum Requested {
+enum Admission {
     Granted(Turn),
     Waiting(Waiter),
     Refused,
 }
 
 impl Turns {
-    fn request(self: &Arc<Self>, client: ClientAddress) -> Requested {
+    fn request(self: &Arc<Self>, client: ClientAddress) -> Admission {
         let mut state = self.state.lock();
         // While calls wait, all turns are taken.
         if state.running < self.at_once {
             state.running += 1;
-            return Requested::Granted(Turn(Arc::clone(self)));
+            return Admission::Granted(Turn(Arc::clone(self)));
         }
         if state.waiting >= self.max_waiting && !state.make_room(client) {
-            return Requested::Refused;
+            return Admission::Refused;
         }
         let (granted, turn) = oneshot::channel();
         let number = state.add(client, granted);
-        Requested::Waiting(Waiter { turns: Arc::clone(self), client, number, turn })
+        Admission::Waiting(Waiter { turns: Arc::clone(self), client, number, turn })
     }
 
     /// Gives a turn that ended to the next call.
@@ -283,7 +283,7 @@ mod tests {
         release
     }
 
-    type Running = Pin<Box<dyn Future<Output = Result<(), KeystoreError>>>>;
+    type RunningCall = Pin<Box<dyn Future<Output = Result<(), KeystoreError>>>>;
 
     /// A call that has asked for its turn, and notes its name when it runs.
     fn ask(
@@ -291,10 +291,10 @@ mod tests {
         client: ClientAddress,
         name: String,
         log: &Arc<Mutex<Vec<String>>>,
-    ) -> Running {
+    ) -> RunningCall {
         let (hasher, log) = (Arc::clone(hasher), Arc::clone(log));
         let run = async move { hasher.run(client, move || log.lock().push(name)).await };
-        let mut run: Running = Box::pin(run);
+        let mut run: RunningCall = Box::pin(run);
         if let Some(outcome) = (&mut run).now_or_never() {
             return Box::pin(std::future::ready(outcome));
         }
@@ -370,7 +370,7 @@ mod tests {
     #[tokio::test]
     async fn a_call_that_is_given_up_leaves_the_queue() {
         let hasher = hasher(1, 2);
-        let Requested::Granted(turn) = hasher.turns.request(client(1)) else {
+        let Admission::Granted(turn) = hasher.turns.request(client(1)) else {
             panic!("nothing runs yet");
         };
         let wait = || {

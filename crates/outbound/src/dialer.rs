@@ -1,4 +1,4 @@
-//! Opening connections, for callers that block and for those that do not.
+//! Opens connections, for blocking and asynchronous callers.
 
 use std::error::Error;
 use std::io::{self, Read, Write};
@@ -44,7 +44,7 @@ pub enum RootsError {
     Certificate {
         /// The file.
         path: PathBuf,
-        /// What is wrong with the first one that can't be used.
+        /// The fault of the first unusable certificate.
         reason: Option<String>,
     },
     /// The machine has no certificates.
@@ -52,7 +52,7 @@ pub enum RootsError {
     NoneHere,
 }
 
-/// Opens connections to sources, with TLS where their addresses say so.
+/// Opens connections to sources, with TLS if their addresses have `https`.
 #[derive(Clone, Debug)]
 pub struct Dialer {
     tls: Option<Tls>,
@@ -61,11 +61,11 @@ pub struct Dialer {
 #[derive(Clone)]
 struct Tls {
     connector: TlsConnector,
-    /// Whose certificates are trusted, for error texts.
+    /// The origin of the trusted certificates, for error texts.
     trusted: Arc<str>,
 }
 
-/// A TLS connection over another one, for callers that block.
+/// A TLS connection over another one, for blocking callers.
 pub type BlockingTls<S> = StreamOwned<ClientConnection, S>;
 
 /// An open HTTP/1.1 connection. Dropping it closes it.
@@ -135,7 +135,7 @@ impl Dialer {
     /// Opens a connection. The caller sets the deadline.
     ///
     /// # Errors
-    /// There is no connection, or the certificate is not trusted or of another name.
+    /// The connection failed, or the certificate is not trusted or has another name.
     pub async fn connect<B>(&self, url: &SourceUrl) -> io::Result<HttpConnection<B>>
     where
         B: Body + Send + 'static,
@@ -153,10 +153,10 @@ impl Dialer {
         open(secured.map_err(|error| tls.error(&error))?).await
     }
 
-    /// Opens TLS to that host over a connection, whose deadlines are the caller's.
+    /// Opens TLS to a host over a connection. The caller sets the deadlines of the connection.
     ///
     /// # Errors
-    /// The handshake fails: the certificate is not trusted or of another name, or the peer has no TLS.
+    /// The handshake failed: the certificate is not trusted or has another name, or the peer has no TLS.
     pub fn secure_blocking<S: Read + Write>(
         &self,
         host: &str,
@@ -181,7 +181,7 @@ impl Dialer {
 }
 
 impl Tls {
-    /// The error of a handshake. That of a connection that broke, or took too long, stays as it is.
+    /// The error of a handshake. Timeouts keep their kind and get no text.
     fn error(&self, error: &io::Error) -> io::Error {
         if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut) {
             return error.kind().into();
@@ -191,7 +191,7 @@ impl Tls {
     }
 }
 
-/// Why a handshake failed. For the most common mistakes the library has names of its code instead of a text.
+/// Why a handshake failed. The library has no readable texts for the most common mistakes.
 fn tls_reason(error: &io::Error) -> String {
     let text = error.to_string();
     if text.contains("CaUsedAsEndEntity") {

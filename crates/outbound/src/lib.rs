@@ -1,7 +1,6 @@
-//! Connections to other nodes, those that this one follows and those that commands ask: their addresses, and HTTP/1.1 over
-//! TCP or TLS.
+//! Connections to other nodes, for followers and for commands: addresses, and HTTP/1.1 over TCP or TLS.
 //!
-//! A [`Dialer`] opens connections to a [`SourceUrl`]. It knows no request; deadlines are the caller's.
+//! A [`Dialer`] opens connections to a [`SourceUrl`]. Callers build requests and set deadlines.
 
 mod dialer;
 mod url;

@@ -11,10 +11,10 @@ use thiserror::Error;
 const DEFAULT_PORT: u16 = 9650;
 /// The port of an address with `https` and without a port.
 const DEFAULT_TLS_PORT: u16 = 443;
-/// What the addresses of AvalancheGo nodes begin with.
+/// The prefix of the addresses of AvalancheGo nodes.
 const AVALANCHEGO: &str = "avalanchego+";
 
-/// What a source is.
+/// The kind of a source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SourceKind {
     /// A node of this program, with its stream of bundles.
@@ -26,9 +26,9 @@ pub enum SourceKind {
 /// The address of a source.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SourceUrl {
-    /// What the source is.
+    /// The kind of the source.
     pub kind: SourceKind,
-    /// Whether it is asked over TLS.
+    /// Whether connections use TLS.
     pub is_tls: bool,
     /// A name or an address; an IPv6 address without its brackets.
     pub host: String,
@@ -48,7 +48,7 @@ pub struct UrlError {
 }
 
 impl UrlError {
-    /// What is wrong, without what is expected.
+    /// The fault, without the expected form.
     pub const fn reason(&self) -> &'static str {
         self.reason
     }

@@ -1,8 +1,7 @@
 //! Which functions run: stacks taken some hundred times a second of processor time.
 //!
-//! The sampler is the crate `pprof`. Its signal handler walks the stack with tables that were read before, through
-//! checked reads, and allocates nothing. The tables are read at the first signal: `load_tables` sends it from a thread
-//! that holds nothing.
+//! The sampler is the crate `pprof`. Its signal handler walks the stack with preloaded tables and checked reads, and
+//! allocates nothing. The first signal loads the tables: `load_tables` sends it from a thread that holds no lock.
 
 use std::io;
 use std::sync::Once;
@@ -16,45 +15,45 @@ use pprof::{ProfilerGuard, ProfilerGuardBuilder};
 use crate::encode;
 use crate::error::ProfileError;
 
-/// Samples a second of processor time. Not a divisor of what the node does each second.
+/// Samples per second of processor time. Not a divisor of the node's periodic work.
 const FREQUENCY: i32 = 99;
 
-/// A profile that nobody ends takes no more samples after this time; it is kept for who started it.
+/// A profile that is not stopped takes no more samples after this time, but is kept for its caller.
 pub const MAX_DURATION: Duration = Duration::from_secs(3600);
 
-/// Who has the sampler.
+/// The user of the sampler.
 static OWNER: AtomicU8 = AtomicU8::new(FREE);
 const FREE: u8 = 0;
 const PROFILE: u8 = 1;
 const STACKS: u8 = 2;
 
-/// Longest wait for stacks that somebody else takes.
+/// Longest wait for another caller that takes stacks.
 const MAX_WAIT: Duration = Duration::from_secs(10);
 
 static TABLES: Once = Once::new();
 
-/// The right to the sampler; there is one.
+/// The permit to use the sampler; there is one.
 #[derive(Debug)]
-pub(crate) struct Turn(());
+pub(crate) struct SamplerPermit(());
 
-impl Turn {
-    /// For a profile; `None` if another one is being taken.
+impl SamplerPermit {
+    /// The permit for a profile; `None` if another profile is running.
     pub(crate) fn for_profile() -> Option<Self> {
         Self::take(PROFILE)
     }
 
-    /// For stacks, which take a moment; `None` while a profile is being taken.
+    /// The permit for taking stacks, which is short; `None` while a profile is running.
     pub(crate) fn for_stacks() -> Option<Self> {
         Self::take(STACKS)
     }
 
-    /// Waits for stacks of somebody else, but not for a profile.
+    /// Waits for another caller that takes stacks, but not for a profile.
     fn take(owner: u8) -> Option<Self> {
         let begin = Instant::now();
         loop {
             let taken = OWNER.compare_exchange(FREE, owner, Ordering::AcqRel, Ordering::Acquire);
             match taken {
-                // Made only then: one that is dropped gives the sampler back.
+                // Created only here, because dropping a permit releases the sampler.
                 Ok(_) => return Some(Self(())),
                 Err(STACKS) if begin.elapsed() < MAX_WAIT => {
                     thread::sleep(Duration::from_millis(1));
@@ -65,7 +64,7 @@ impl Turn {
     }
 }
 
-impl Drop for Turn {
+impl Drop for SamplerPermit {
     fn drop(&mut self) {
         OWNER.store(FREE, Ordering::Release);
     }
@@ -78,8 +77,8 @@ pub(crate) fn sampler(frequency: i32) -> Result<ProfilerGuard<'static>, ProfileE
     sampler.build().map_err(|error| ProfileError::Sampler(error.to_string()))
 }
 
-/// Lets the sampler read the tables for walking stacks: at its first signal, which must not come to a thread that is in
-/// the allocator. The timer of this sampler is too slow to send one first.
+/// Makes the sampler load the tables for walking stacks. Its first signal does that, and must not interrupt a thread in
+/// the allocator. The timer of this sampler is too slow to send a signal before.
 fn load_tables() {
     TABLES.call_once(|| {
         let Ok(_sampler) = ProfilerGuardBuilder::default().frequency(1).build() else { return };
@@ -93,19 +92,19 @@ fn load_tables() {
 
 type Reply = Result<Vec<u8>, ProfileError>;
 
-/// A profile that is being taken. Dropping it ends it without a file.
+/// A running profile. Dropping it ends it without a file.
 #[derive(Debug)]
 pub struct CpuProfile {
     finish: Sender<Sender<Reply>>,
 }
 
 impl CpuProfile {
-    /// Begins one, if nobody else takes one.
+    /// Starts a profile if no other one is running.
     pub fn start() -> Result<Self, ProfileError> {
-        let turn = Turn::for_profile().ok_or(ProfileError::AlreadyRunning)?;
+        let turn = SamplerPermit::for_profile().ok_or(ProfileError::AlreadyRunning)?;
         let (finish, finished) = mpsc::channel();
         let (started, has_started) = mpsc::channel();
-        // A thread of its own: it watches the time, and what it computes takes nobody else's.
+        // A separate thread, which limits the duration and computes the result.
         let take = move || take(turn, &finished, &started);
         let thread = thread::Builder::new().name("cpu profile".to_owned()).spawn(take);
         thread.map_err(|error| ProfileError::Sampler(error.to_string()))?;
@@ -113,7 +112,7 @@ impl CpuProfile {
         Ok(Self { finish })
     }
 
-    /// Ends it: the bytes of the file. Takes as long as it takes to find the names of functions, up to seconds.
+    /// Ends the profile and returns the bytes of its file. Resolving the names of functions takes up to seconds.
     pub fn finish(self) -> Result<Vec<u8>, ProfileError> {
         let (reply, replied) = mpsc::channel();
         self.finish.send(reply).map_err(|_| lost())?;
@@ -126,7 +125,7 @@ fn lost() -> ProfileError {
 }
 
 fn take(
-    turn: Turn,
+    turn: SamplerPermit,
     finished: &Receiver<Sender<Reply>>,
     started: &Sender<Result<(), ProfileError>>,
 ) {
@@ -138,7 +137,7 @@ fn take(
             return;
         }
     };
-    // Who waits here holds the other ends.
+    // The waiting caller holds the other ends.
     let _gone = started.send(Ok(()));
     let in_time = finished.recv_timeout(MAX_DURATION);
     let asks = match &in_time {
@@ -149,7 +148,7 @@ fn take(
     drop(sampler);
     let late = || finished.recv().ok();
     let reply = in_time.ok().or_else(|| if asks { late() } else { None });
-    // Before the answer: whoever has it may start the next one.
+    // Before the answer, after which a caller may start the next profile.
     drop(turn);
     if let (Some(reply), Some(bytes)) = (reply, bytes) {
         let _gone = reply.send(bytes);
@@ -162,10 +161,10 @@ fn report(sampler: &ProfilerGuard<'_>) -> Reply {
     Ok(encode::pack(&report.pprof().map_err(fault)?))
 }
 
-/// The number of a thread of this process.
+/// The ID of a thread of this process.
 pub(crate) type ThreadId = i32;
 
-/// Lets a thread of this process take a sample of its own stack.
+/// Makes a thread of this process take a sample of its own stack.
 pub(crate) fn sample_thread(thread: ThreadId) -> io::Result<()> {
     #[expect(unsafe_code, reason = "a signal to one thread; no library has it")]
     // SAFETY: the caller holds a sampler, whose handler is installed. A number that is no thread of ours is an error.

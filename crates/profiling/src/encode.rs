@@ -9,10 +9,10 @@ use pprof::protos::{Function, Label, Line, Location, Message as _, Profile, Samp
 
 use crate::stack;
 
-/// What one of the numbers of a sample is: `inuse_space`, `bytes`.
+/// Type and unit of one number of a sample: `inuse_space`, `bytes`.
 pub(crate) type Kind = (&'static str, &'static str);
 
-/// Builds a profile out of stacks.
+/// Builds a profile from stacks.
 #[derive(Debug)]
 pub(crate) struct Builder {
     profile: Profile,

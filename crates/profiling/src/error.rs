@@ -7,29 +7,29 @@ use esker_primitives::excerpt;
 /// Why there is no profile.
 #[derive(Debug, thiserror::Error)]
 pub enum ProfileError {
-    /// One runs, here or for somebody else.
+    /// A profile is running already, possibly for another caller.
     #[error("cpu profiler already running")]
     AlreadyRunning,
-    /// None runs for who asks.
+    /// The caller has no running profile.
     #[error("cpu profiler doesn't exist")]
     NotRunning,
     /// A file or folder can't be opened. The text is the reference's.
     #[error("open {}: {}", excerpt(path), reason(source))]
     Open {
-        /// As it was named.
+        /// The path as the caller gave it.
         path: String,
-        /// What the system says.
+        /// The system's error.
         source: io::Error,
     },
-    /// A file can't be written to its end.
+    /// A file can't be written completely.
     #[error("write {}: {}", excerpt(path), reason(source))]
     Write {
-        /// As it was named.
+        /// The path as the caller gave it.
         path: String,
-        /// What the system says.
+        /// The system's error.
         source: io::Error,
     },
-    /// The sampler does not start, or loses its samples.
+    /// The sampler did not start, or lost its samples.
     #[error("cpu profiler: {0}")]
     Sampler(String),
 }

@@ -18,8 +18,8 @@ const FILE_MODE: u32 = 0o600;
 /// Longest name of a file.
 const MAX_NAME: usize = 200;
 
-/// A folder for profiles. It is made when the first one is written. A file is written whole or not at all: beside its
-/// place under another name, then renamed. No symbolic link is followed, of a file or of the folder itself.
+/// A folder for profiles. Writing the first profile creates it. A file is written completely or not at all: under a
+/// temporary name, then renamed. Symbolic links are not followed, neither to a file nor to the folder.
 #[derive(Clone, Debug)]
 pub struct Folder {
     path: PathBuf,
@@ -27,16 +27,16 @@ pub struct Folder {
     anywhere: bool,
 }
 
-/// The place of a file that may be written.
+/// The path of a file that may be written.
 #[derive(Debug)]
 pub struct Place {
     folder: OwnedFd,
     name: String,
-    /// As it was asked for.
+    /// The path as the caller gave it.
     shown: String,
 }
 
-/// Tells apart files that are written at the same time.
+/// Distinguishes files that are written at the same time.
 static UNFINISHED: AtomicU64 = AtomicU64::new(0);
 
 impl Folder {
@@ -57,12 +57,12 @@ impl Folder {
         &self.path
     }
 
-    /// Writes a file of the node's own naming.
+    /// Writes a file whose name the node chooses.
     pub fn write(&self, name: &str, bytes: &[u8]) -> Result<(), ProfileError> {
         self.own(name)?.write(bytes)
     }
 
-    /// The place of a file of the node's own naming.
+    /// The path of a file whose name the node chooses.
     pub fn own(&self, name: &str) -> Result<Place, ProfileError> {
         self.place_of(name, self.path.join(name).display().to_string())
     }
@@ -74,8 +74,8 @@ impl Folder {
         Place { folder, name: name.to_owned(), shown }.checked()
     }
 
-    /// The place of a file that a caller names: a name in this folder, or a path that leads into it. What lies elsewhere
-    /// does not exist for callers, unless they may name files anywhere.
+    /// The path of a file whose name the caller chooses: a name in this folder, or a path into it. Other paths do not exist
+    /// for callers, unless they may name files anywhere.
     pub fn place(&self, asked: &str) -> Result<Place, ProfileError> {
         let fault = |kind: io::ErrorKind| ProfileError::Open {
             path: asked.to_owned(),
@@ -89,7 +89,7 @@ impl Folder {
         let name = path.strip_prefix(&self.path).ok().and_then(plain).or_else(|| plain(path));
         match name {
             Some(name) if name.len() > MAX_NAME => Err(fault(io::ErrorKind::InvalidFilename)),
-            // Such names are those of unfinished files.
+            // Unfinished files have such names.
             Some(name) if name.starts_with('.') => Err(fault(io::ErrorKind::PermissionDenied)),
             Some(name) => self.place_of(&name, asked.to_owned()),
             None if self.anywhere => elsewhere(path, asked),
@@ -121,7 +121,7 @@ fn open_folder(path: &Path, flags: OFlags) -> io::Result<OwnedFd> {
 }
 
 impl Place {
-    /// Refuses a place that something other than a file or a link has.
+    /// Refuses a path at which there is something other than a file or a link.
     fn checked(self) -> Result<Self, ProfileError> {
         let found = statat(&self.folder, self.name.as_str(), AtFlags::SYMLINK_NOFOLLOW);
         match found.map(|found| FileType::from_raw_mode(found.st_mode)) {
@@ -136,7 +136,7 @@ impl Place {
         }
     }
 
-    /// Writes the file; one that is there is replaced.
+    /// Writes the file, and replaces an existing one.
     pub fn write(&self, bytes: &[u8]) -> Result<(), ProfileError> {
         let number = UNFINISHED.fetch_add(1, Ordering::Relaxed);
         let unfinished = format!(".{}-{number}", std::process::id());
@@ -145,7 +145,7 @@ impl Place {
             OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let open = || openat(&self.folder, unfinished, flags, Mode::from_raw_mode(FILE_MODE));
         let file = match open() {
-            // Left by a process of the same number that was killed.
+            // A killed process with the same ID left it.
             Err(rustix::io::Errno::EXIST) => {
                 unlinkat(&self.folder, unfinished, AtFlags::empty()).and_then(|()| open())
             }
@@ -156,7 +156,7 @@ impl Place {
             Ok(renameat(&self.folder, unfinished, &self.folder, self.name.as_str())?)
         });
         written.map_err(|source| {
-            // The first fault is the one to report.
+            // Only the first error is reported.
             let _left = unlinkat(&self.folder, unfinished, AtFlags::empty());
             ProfileError::Write { path: self.shown.clone(), source }
         })
@@ -164,7 +164,7 @@ impl Place {
 
     fn fill(&self, mut file: std::fs::File, bytes: &[u8]) -> io::Result<()> {
         file.write_all(bytes)?;
-        // A disk that is full may say so only now.
+        // A full disk may report its error only now.
         file.sync_data()
     }
 

@@ -1,11 +1,11 @@
 //! Which functions hold memory.
 //!
-//! The allocator wrapper counts the bytes that a thread asks for. About each [`RATE`] bytes it takes a *sample*: the
-//! allocation is noted with its stack. Samples are what the heap profile is made of; a large allocation is always one. So
-//! that freeing costs one comparison, samples alone begin at an address that is a multiple of a page (other allocations
-//! may do so by chance, and are looked up in vain).
+//! The allocator wrapper counts the bytes that a thread allocates. After about [`RATE`] bytes it takes a *sample*: it
+//! records the allocation with its stack. The heap profile consists of samples; a large allocation is always one. Samples
+//! start at a multiple of a page, so that freeing other memory costs one comparison (other allocations may start there by
+//! chance, and are looked up in vain).
 //!
-//! It also counts what each thread holds ([`esker_primitives::thread_memory`]), by which calls are limited.
+//! It also counts the memory of each thread ([`esker_primitives::thread_memory`]), which limits calls.
 
 #![expect(
     clippy::disallowed_types,
@@ -21,15 +21,15 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use esker_primitives::thread_memory;
 
 use crate::encode::Builder;
-use crate::stack::{Names, Stack};
+use crate::stack::{FunctionNames, Stack};
 
-/// Mean bytes between two samples. Go has a quarter of it; a sample costs more here (docs/performance.md, "Profiles").
+/// Mean bytes between two samples. Go uses a quarter of this; a sample costs more here (docs/performance.md, "Profiles").
 pub const RATE: usize = 2 * 1024 * 1024;
 
 /// Alignment of samples.
 const PAGE: usize = 4096;
 
-/// Most different stacks; what has another one is counted without a stack.
+/// Most distinct stacks; samples with further stacks are counted without one.
 const MAX_STACKS: usize = 16_384;
 
 thread_local! {
@@ -38,18 +38,18 @@ thread_local! {
     };
 }
 
-/// What the wrapper knows of a thread. It has nothing to drop, so that it is there until the thread's end.
+/// The wrapper's state of a thread. It needs no drop, so it is usable until the thread ends.
 struct Thread {
     /// Bytes until the next sample.
     left: Cell<isize>,
-    /// State of the random numbers; zero before the first.
+    /// State of the random number generator; zero before the first use.
     random: Cell<u64>,
-    /// The thread is taking a sample: what it allocates meanwhile is none.
+    /// The thread is taking a sample; its allocations meanwhile are not sampled.
     is_inside: Cell<bool>,
 }
 
 impl Thread {
-    /// Counts an allocation. True if it is to be a sample.
+    /// Counts an allocation. Returns whether to sample it.
     #[inline]
     fn counts(&self, bytes: usize) -> bool {
         let left = self.left.get().wrapping_sub_unsigned(bytes);
@@ -57,7 +57,7 @@ impl Thread {
         left < 0
     }
 
-    /// Bytes until the next sample: exponentially distributed, so that no rhythm of the program escapes.
+    /// Bytes until the next sample, exponentially distributed, so that periodic allocations are sampled too.
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_precision_loss,
@@ -66,7 +66,7 @@ impl Thread {
     fn next(&self) -> isize {
         let mut random = self.random.get();
         if random == 0 {
-            // No two threads have it at the same address.
+            // Its address differs between threads.
             random = std::ptr::from_ref(self) as u64 ^ 0x9e37_79b9_7f4a_7c15;
         }
         random ^= random << 13;
@@ -79,9 +79,9 @@ impl Thread {
 }
 
 /// A sample that has not been freed.
-struct Live {
+struct LiveSample {
     stack: usize,
-    /// What the program asked for.
+    /// The layout that the program requested.
     layout: Layout,
 }
 
@@ -94,7 +94,7 @@ struct Counts {
 }
 
 struct Samples {
-    live: BTreeMap<usize, Live>,
+    live: BTreeMap<usize, LiveSample>,
     stacks: BTreeMap<Box<[usize]>, usize>,
     counts: Vec<Counts>,
 }
@@ -102,7 +102,7 @@ struct Samples {
 static SAMPLES: Mutex<Samples> =
     Mutex::new(Samples { live: BTreeMap::new(), stacks: BTreeMap::new(), counts: Vec::new() });
 
-/// How many samples there are: none in a process whose allocator is not wrapped.
+/// The number of samples. It is 0 in a process whose allocator is not wrapped.
 static LIVE: AtomicUsize = AtomicUsize::new(0);
 
 fn samples() -> MutexGuard<'static, Samples> {
@@ -117,7 +117,7 @@ impl Samples {
         counts.allocated_bytes += layout.size();
         counts.live += 1;
         counts.live_bytes += layout.size();
-        self.live.insert(address, Live { stack: index, layout });
+        self.live.insert(address, LiveSample { stack: index, layout });
     }
 
     fn index(&mut self, frames: &[usize]) -> usize {
@@ -136,7 +136,7 @@ impl Samples {
     }
 
     fn remove(&mut self, address: usize) -> Option<Layout> {
-        let Live { stack, layout } = self.live.remove(&address)?;
+        let LiveSample { stack, layout } = self.live.remove(&address)?;
         let counts = &mut self.counts[stack];
         counts.live -= 1;
         counts.live_bytes -= layout.size();
@@ -144,24 +144,24 @@ impl Samples {
     }
 }
 
-/// An allocator that notes some of its allocations.
+/// An allocator that records samples of its allocations.
 #[derive(Debug)]
 pub struct SamplingAllocator<A>(A);
 
 impl<A> SamplingAllocator<A> {
-    /// Around this allocator.
+    /// Wraps this allocator.
     pub const fn new(inner: A) -> Self {
         Self(inner)
     }
 }
 
-/// How a sample is asked for from the inner allocator.
+/// The layout with which the inner allocator allocates a sample.
 fn sampled_layout(layout: Layout) -> Option<Layout> {
     layout.align_to(PAGE).ok()
 }
 
 impl<A: GlobalAlloc> SamplingAllocator<A> {
-    /// Allocates a sample; without one if the thread is taking one already.
+    /// Allocates and records a sample. Only allocates if the thread is taking a sample already.
     #[cold]
     #[inline(never)]
     #[expect(unsafe_code, reason = "allocators are")]
@@ -174,7 +174,7 @@ impl<A: GlobalAlloc> SamplingAllocator<A> {
         if is_inside {
             return usual();
         }
-        // The first allocation of a thread only begins its count.
+        // The first allocation of a thread only starts its count.
         let is_first = THREAD.with(|thread| {
             let is_first = thread.random.get() == 0;
             thread.left.set(thread.next());
@@ -195,7 +195,7 @@ impl<A: GlobalAlloc> SamplingAllocator<A> {
         address
     }
 
-    /// Forgets a sample: the layout that the inner allocator gave it.
+    /// Removes a sample. Returns the layout with which the inner allocator allocated it.
     #[cold]
     #[inline(never)]
     fn forget(&self, address: usize) -> Option<Layout> {
@@ -204,7 +204,7 @@ impl<A: GlobalAlloc> SamplingAllocator<A> {
         }
         let is_inside = THREAD.with(|thread| thread.is_inside.replace(true));
         if is_inside {
-            // What is allocated inside is no sample.
+            // Allocations inside it are not sampled.
             return None;
         }
         let found = samples().remove(address);
@@ -305,7 +305,7 @@ unsafe impl<A: GlobalAlloc> GlobalAlloc for SamplingAllocator<A> {
     }
 }
 
-/// What the process holds and has ever allocated, estimated from samples: bytes and number.
+/// The present and the total allocations of the process, estimated from samples: bytes and number.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct HeapFigures {
     /// Bytes that are in use.
@@ -331,7 +331,7 @@ pub fn figures() -> HeapFigures {
     all
 }
 
-/// The heap profile: the bytes of its file. Takes as long as it takes to find the names of functions.
+/// The heap profile, as the bytes of its file. Resolving the names of functions takes most of the time.
 pub fn profile() -> Vec<u8> {
     let kinds = [
         ("alloc_objects", "count"),
@@ -341,16 +341,16 @@ pub fn profile() -> Vec<u8> {
     ];
     let period = (("space", "bytes"), i64::try_from(RATE).unwrap_or_default());
     let mut builder = Builder::new(&kinds, period);
-    let mut names = Names::default();
+    let mut names = FunctionNames::default();
     for (stack, counts) in copy() {
-        builder.add(&names.of(&stack), scaled(counts).to_vec(), None);
+        builder.add(&names.of_stack(&stack), scaled(counts).to_vec(), None);
     }
     builder.finish()
 }
 
-/// What there is now. The samples are locked only while they are copied.
+/// A copy of the samples, which are locked only meanwhile.
 fn copy() -> Vec<(Box<[usize]>, Counts)> {
-    // The copy itself is not sampled: a sample would wait for the lock that this thread has.
+    // The copy is not sampled, because a sample would wait for the lock that this thread holds.
     let was_inside = THREAD.with(|thread| thread.is_inside.replace(true));
     let copy = {
         let samples = samples();
@@ -360,7 +360,7 @@ fn copy() -> Vec<(Box<[usize]>, Counts)> {
     copy
 }
 
-/// What samples stand for, as Go computes it: a small allocation is rarely one, and stands for many.
+/// The estimate from samples, computed like Go's: a small allocation is rarely sampled, and represents many.
 fn scaled(counts: Counts) -> [i64; 4] {
     let [allocated, allocated_bytes] = scale(counts.allocated, counts.allocated_bytes);
     let [live, live_bytes] = scale(counts.live, counts.live_bytes);

@@ -1,15 +1,15 @@
 //! Profiles of the running process, in the form that `go tool pprof` reads.
 //!
 //! - [`cpu`]: which functions run, by the crate `pprof`: a signal some hundred times a second of processor time.
-//! - [`heap`]: which functions hold memory. [`heap::SamplingAllocator`] wraps the allocator of the binary and notes one
-//!   allocation in about two MiB, with its stack.
+//! - [`heap`]: which functions hold memory. [`heap::SamplingAllocator`] wraps the allocator of the binary and records one
+//!   allocation per about two MiB, with its stack.
 //! - [`locks`]: where threads wait for the locks of `esker_primitives::sync`.
-//! - [`threads`]: what each thread does just now, as text.
+//! - [`threads`]: the present stack of each thread, as text.
 //! - [`memory`]: figures of the allocator and of the system.
-//! - [`Folder`]: where profiles are written, and that nothing else is written through it.
+//! - [`Folder`]: the folder of profiles; it prevents writes elsewhere.
 //!
-//! What is profiled is the process, so the state here is the process's: one CPU profile at a time, whoever asks. Nothing
-//! here knows RPC, a chain or a configuration. Not a word of a profile leaves the machine: who asks gets files.
+//! The state of this crate is global, because a profile covers the process: only one CPU profile can run. The crate knows
+//! no RPC, chain or configuration. Profiles never leave the machine: callers get files.
 
 pub mod cpu;
 mod encode;

@@ -1,7 +1,7 @@
 //! Where threads wait for locks.
 //!
-//! The locks of `esker_primitives::sync` report a contended wait to a hook; a lock that is free costs nothing more. Of
-//! short waits one in [`fraction`] is noted and stands for as many; long ones are all noted.
+//! The locks of `esker_primitives::sync` report contended waits to a hook. A free lock has no extra cost. One short wait
+//! in [`fraction`] is recorded and represents as many waits. All long waits are recorded.
 
 #![expect(clippy::disallowed_types, reason = "a lock that does not report its own waits here")]
 
@@ -13,23 +13,23 @@ use std::time::Duration;
 use esker_primitives::sync::set_contention_hook;
 
 use crate::encode::Builder;
-use crate::stack::{Function, Names, Stack};
+use crate::stack::{Function, FunctionNames, Stack};
 
-/// One short wait in so many is noted, unless [`set_fraction`] says otherwise.
+/// The default of [`fraction`]: one short wait in so many is recorded.
 pub const DEFAULT_FRACTION: u32 = 10;
 
-/// A wait of this length is always noted.
+/// A wait of this length is always recorded.
 const LONG: Duration = Duration::from_millis(10);
 
-/// Most different places of waits; further ones are counted without a stack.
+/// Most distinct sites of waits; waits at further sites are counted without a stack.
 const MAX_PLACES: usize = 4096;
 
 static FRACTION: AtomicU32 = AtomicU32::new(DEFAULT_FRACTION);
 static SHORT_WAITS: AtomicU64 = AtomicU64::new(0);
-static WAITS: Mutex<BTreeMap<Place, Waits>> = Mutex::new(BTreeMap::new());
+static WAITS: Mutex<BTreeMap<WaitSite, Waits>> = Mutex::new(BTreeMap::new());
 
-/// A lock and the stack of who waited for it.
-type Place = (&'static str, Box<[usize]>);
+/// A lock, and the stack of the thread that waited for it.
+type WaitSite = (&'static str, Box<[usize]>);
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Waits {
@@ -37,12 +37,12 @@ struct Waits {
     ns: u64,
 }
 
-/// Begins to note waits in this process. Returns false if another hook is set already.
+/// Starts recording waits in this process. Returns false if another hook is set already.
 pub fn watch() -> bool {
     set_contention_hook(note)
 }
 
-/// One short wait in so many is noted; 0: none, long ones neither.
+/// One short wait in so many is recorded. With 0 no wait is recorded, not even a long one.
 pub fn fraction() -> u32 {
     FRACTION.load(Ordering::Relaxed)
 }
@@ -52,7 +52,7 @@ pub fn set_fraction(fraction: u32) -> u32 {
     FRACTION.swap(fraction, Ordering::Relaxed)
 }
 
-fn waits() -> MutexGuard<'static, BTreeMap<Place, Waits>> {
+fn waits() -> MutexGuard<'static, BTreeMap<WaitSite, Waits>> {
     WAITS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -80,14 +80,14 @@ fn note(name: &'static str, waited: Duration) {
     noted.ns = noted.ns.saturating_add(ns.saturating_mul(weight));
 }
 
-/// The profile of waits: the bytes of its file. Takes as long as it takes to find the names of functions.
+/// The profile of waits, as the bytes of its file. Resolving the names of functions takes most of the time.
 ///
 /// The innermost frame of a stack is the lock, by its name.
 pub fn profile() -> Vec<u8> {
     let kinds = [("contentions", "count"), ("delay", "nanoseconds")];
     let period = (("contentions", "count"), i64::from(fraction().max(1)));
     let mut builder = Builder::new(&kinds, period);
-    let mut names = Names::default();
+    let mut names = FunctionNames::default();
     let waits: Vec<_> = waits().iter().map(|(place, waits)| (place.clone(), *waits)).collect();
     for ((lock, stack), Waits { count, ns }) in waits {
         let lock = if lock.is_empty() { "without a name" } else { lock };

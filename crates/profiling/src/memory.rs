@@ -3,15 +3,15 @@
 /// Memory of this process, bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ProcessMemory {
-    /// In memory now.
+    /// Resident memory.
     pub resident: u64,
-    /// What of it is of no file: heap and stacks.
+    /// Resident memory without files: heap and stacks.
     pub anonymous: u64,
-    /// The most that ever was in memory.
+    /// The largest resident memory so far.
     pub peak_resident: u64,
-    /// What the allocator has from the system.
+    /// Memory that the allocator has from the system.
     pub committed: u64,
-    /// The most that it ever had.
+    /// The largest amount so far.
     pub peak_committed: u64,
     /// Pages that had to be read from a disk.
     pub page_faults: u64,
@@ -21,7 +21,7 @@ pub struct ProcessMemory {
     pub address_space: u64,
 }
 
-/// What the allocator and the system say now.
+/// The present figures of the allocator and the system.
 pub fn process() -> ProcessMemory {
     let mut figures = [0_usize; 8];
     let [elapsed, user, system, resident, peak_resident, committed, peak_committed, faults] =
@@ -62,14 +62,14 @@ pub fn process() -> ProcessMemory {
     }
 }
 
-/// From now on threads give memory back to the system after work that took much
+/// Makes threads give memory back to the system after work that used much
 /// ([`esker_primitives::thread_memory::release`]).
 pub fn release_after_work() {
-    // Only the first one counts, and all are the same.
+    // Only the first call has an effect, and all calls set the same.
     esker_primitives::thread_memory::set_release(release);
 }
 
-/// Gives free memory back to the system, of this thread first of all.
+/// Gives free memory back to the system, that of this thread first.
 pub fn release() {
     #[expect(
         unsafe_code,

@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 use std::ffi::c_void;
 
-/// Most frames of a stack that are kept: the innermost ones.
+/// Most frames of a stack that are kept, from the innermost on.
 pub(crate) const MAX_FRAMES: usize = 64;
 
-/// Most functions of a stack that take it.
+/// Most functions at the top of a stack that belong to taking it.
 const MAX_INNER: usize = 16;
 
 /// Return addresses, the innermost first.
@@ -17,7 +17,7 @@ pub(crate) struct Stack {
 }
 
 impl Stack {
-    /// Of the calling thread. Allocates nothing.
+    /// The stack of the calling thread. Allocates nothing.
     #[inline(never)]
     pub(crate) fn capture() -> Self {
         let mut stack = Self { frames: [0; MAX_FRAMES], len: 0 };
@@ -48,22 +48,22 @@ pub(crate) struct Function {
     pub(crate) line: u32,
 }
 
-/// Names of the functions at return addresses, found once each.
+/// Names of the functions at return addresses; each is resolved once.
 #[derive(Debug, Default)]
-pub(crate) struct Names(BTreeMap<usize, Vec<Function>>);
+pub(crate) struct FunctionNames(BTreeMap<usize, Vec<Function>>);
 
-impl Names {
+impl FunctionNames {
     /// The functions at a return address, the innermost inlined one first.
     pub(crate) fn at(&mut self, address: usize) -> &[Function] {
         self.0.entry(address).or_insert_with(|| resolve(address))
     }
 
     /// The functions of a stack, without those of this crate that took it.
-    pub(crate) fn of(&mut self, stack: &[usize]) -> Vec<Function> {
+    pub(crate) fn of_stack(&mut self, stack: &[usize]) -> Vec<Function> {
         self.without(stack, &["esker_profiling::", "backtrace::backtrace::"])
     }
 
-    /// [`Names::of`] of a thread that waited for a lock, without the functions of the lock.
+    /// [`FunctionNames::of_stack`] of a thread that waited for a lock, without the functions of the lock.
     pub(crate) fn of_waiter(&mut self, stack: &[usize]) -> Vec<Function> {
         self.without(
             stack,
@@ -76,7 +76,7 @@ impl Names {
         let all: Vec<Function> =
             stack.iter().flat_map(|address| self.at(*address).to_vec()).collect();
         let ours = |function: &Function| inner.iter().any(|part| function.name.contains(part));
-        // Further out the names would be in the types of somebody else's function.
+        // Frames further out may have these names in the types of other functions.
         let near = all.len().min(MAX_INNER);
         let begin = all[..near].iter().rposition(ours).map_or(0, |last| last + 1);
         let rest = &all[begin..];

@@ -1,14 +1,14 @@
-//! What each thread of the process does just now, as text.
+//! The present stack of each thread of the process, as text.
 //!
-//! Each thread is sent the signal of the CPU sampler, one after the other, and takes a sample of its own stack. While a
-//! CPU profile is being taken there are no stacks, as they would get into it: then names, states and times are all.
+//! Each thread in turn gets the signal of the CPU sampler, and takes a sample of its own stack. During a CPU profile there
+//! are no stacks, because they would get into the profile, but only names, states and times.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs;
 use std::time::{Duration, Instant, SystemTime};
 
-use crate::cpu::{ThreadId, Turn, sample_thread, sampler};
+use crate::cpu::{SamplerPermit, ThreadId, sample_thread, sampler};
 
 /// Most threads whose stacks are taken.
 pub const MAX_THREADS: usize = 512;
@@ -16,21 +16,21 @@ pub const MAX_THREADS: usize = 512;
 /// Longest time of taking stacks.
 const MAX_TIME: Duration = Duration::from_secs(2);
 
-/// Between the signals to two threads; a sample takes some microseconds.
+/// Pause between the signals to two threads; a sample takes some microseconds.
 const STEP: Duration = Duration::from_millis(1);
 
 /// A thread and its stack.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ThreadStack {
-    /// Number in the system.
+    /// The system's ID of the thread.
     pub id: i32,
     /// Its name.
     pub name: String,
-    /// What the system says of it: `running`, `sleeping`, `waiting for the disk`.
+    /// Its state: `running`, `sleeping`, `waiting for the disk`.
     pub state: &'static str,
     /// Processor time, in hundredths of a second.
     pub ticks: u64,
-    /// Names of functions, the innermost first; empty if it had no time to take a sample.
+    /// Names of functions, the innermost first; empty if the thread took no sample in time.
     pub functions: Vec<String>,
 }
 
@@ -48,10 +48,10 @@ impl ThreadStack {
     }
 }
 
-/// All threads, those of the system's lower numbers first.
+/// All threads, ordered by the system's IDs.
 pub fn stacks() -> Vec<ThreadStack> {
     let mut threads = list();
-    if let Some(turn) = Turn::for_stacks() {
+    if let Some(turn) = SamplerPermit::for_stacks() {
         take_stacks(&mut threads);
         drop(turn);
     }
@@ -59,11 +59,11 @@ pub fn stacks() -> Vec<ThreadStack> {
 }
 
 fn take_stacks(threads: &mut [ThreadStack]) {
-    // Its own timer is too slow to be in the way.
+    // Its own timer is too slow to interfere.
     let Ok(sampler) = sampler(1) else { return };
     let begin = Instant::now();
     let mut asked = Vec::new();
-    // A signal that comes to two threads at once gives one sample: whoever has none is asked again.
+    // If two threads get the signal at the same time, there is one sample; the other thread gets another signal.
     for thread in threads.iter().take(MAX_THREADS) {
         if begin.elapsed() > MAX_TIME {
             break;
@@ -102,7 +102,7 @@ fn list() -> Vec<ThreadStack> {
     threads
 }
 
-/// A line of the system about a thread: number, name in parentheses, state, and numbers.
+/// Parses the system's line about a thread: ID, name in parentheses, state, and numbers.
 fn parse_stat(id: ThreadId, stat: &str) -> Option<ThreadStack> {
     let (head, rest) = stat.rsplit_once(')')?;
     let (_, name) = head.split_once('(')?;

@@ -107,7 +107,7 @@ mod tests {
 
     use super::*;
 
-    fn of<'a>(elements: impl IntoIterator<Item = &'a Vec<u8>>) -> SetHash {
+    fn hash_of<'a>(elements: impl IntoIterator<Item = &'a Vec<u8>>) -> SetHash {
         let mut hash = SetHash::EMPTY;
         elements.into_iter().for_each(|element| hash.insert(&[element]));
         hash
@@ -129,13 +129,13 @@ mod tests {
                     }
                 }
             }
-            prop_assert_eq!(&hash, &of(&set));
-            prop_assert_eq!(&hash, &of(set.iter().rev()));
+            prop_assert_eq!(&hash, &hash_of(&set));
+            prop_assert_eq!(&hash, &hash_of(set.iter().rev()));
             prop_assert_eq!(SetHash::from_bytes(&hash.to_bytes()), hash.clone());
             let (left, right): (Vec<_>, Vec<_>) =
                 set.into_iter().partition(|element| element.len() % 2 == 0);
-            let mut both = of(&left);
-            both.union(&of(&right));
+            let mut both = hash_of(&left);
+            both.union(&hash_of(&right));
             prop_assert_eq!(both, hash);
         }
 
@@ -144,7 +144,7 @@ mod tests {
             one in prop::collection::btree_set(prop::collection::vec(0..3u8, 0..3), 0..5),
             other in prop::collection::btree_set(prop::collection::vec(0..3u8, 0..3), 0..5),
         ) {
-            prop_assert_eq!(of(&one).checksum() == of(&other).checksum(), one == other);
+            prop_assert_eq!(hash_of(&one).checksum() == hash_of(&other).checksum(), one == other);
         }
     }
 

@@ -12,7 +12,7 @@ use tokio::sync::OwnedSemaphorePermit;
 use super::stream::{Output, is_compressed};
 use super::{ChainFiles, step};
 use crate::error::read_error;
-use crate::files::{Unfinished, exists, open_error, system_text};
+use crate::files::{PartialFile, exists, open_error, system_text};
 
 /// Blocks that are written in one step.
 const BLOCKS_OF_STEP: usize = 64;
@@ -39,7 +39,7 @@ pub(super) async fn export_chain(
 struct Export {
     chain: Arc<dyn ChainReader>,
     output: Output,
-    file: Unfinished,
+    file: PartialFile,
     name: String,
     path: PathBuf,
     next: u64,
@@ -58,7 +58,7 @@ impl Export {
     ) -> Result<Self, RpcError> {
         let path = files.folder.new_file(name)?;
         let (output, file) =
-            Unfinished::create(&path, |path| Output::create(path, is_compressed(name)))
+            PartialFile::create(&path, |path| Output::create(path, is_compressed(name)))
                 .map_err(|error| open_error(name, &error))?;
         if first > last {
             return Err(RpcError::new(format!(

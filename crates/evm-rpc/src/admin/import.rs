@@ -84,9 +84,9 @@ impl Source {
         let end = self.read_bytes + READ_BYTES;
         while self.read_bytes < end && group.len() < GROUP_LEN && bytes < GROUP_BYTES {
             let block = match self.next_block()? {
-                Next::End => return Ok((self, group, true)),
-                Next::Genesis => continue,
-                Next::Block(block) => block,
+                NextEntry::End => return Ok((self, group, true)),
+                NextEntry::Genesis => continue,
+                NextEntry::Block(block) => block,
             };
             if !is_there(self.chain.as_ref(), &block)? {
                 bytes += block.bytes.len();
@@ -96,29 +96,29 @@ impl Source {
         Ok((self, group, false))
     }
 
-    fn next_block(&mut self) -> Result<Next, RpcError> {
+    fn next_block(&mut self) -> Result<NextEntry, RpcError> {
         let index = self.blocks;
         let failed = |error: &dyn std::fmt::Display| {
             RpcError::new(format!("block {index}: failed to parse: {error}"))
         };
         let Some(bytes) = self.input.next_block().map_err(|error| failed(&error))? else {
-            return Ok(Next::End);
+            return Ok(NextEntry::End);
         };
         self.read_bytes += bytes.len();
         let rules = self.chain.rules();
         let block = rules.decode_block(&bytes).map_err(|error| failed(&error))?;
         let height = block.header.number;
         if height == 0 {
-            return Ok(Next::Genesis);
+            return Ok(NextEntry::Genesis);
         }
         self.blocks += 1;
         let hash = rules.block_hash(&block.header);
-        Ok(Next::Block(Block { index, height, hash, bytes: bytes.into() }))
+        Ok(NextEntry::Block(Block { index, height, hash, bytes: bytes.into() }))
     }
 }
 
 /// What the file holds next.
-enum Next {
+enum NextEntry {
     End,
     /// Every chain has its own already.
     Genesis,

@@ -33,13 +33,13 @@ pub(crate) fn service(reads: &Arc<ReadApi>) -> Service {
 }
 
 fn get_raw_header(reads: &ReadApi, (at,): (BlockNumberOrHash,)) -> Result<Data, RpcError> {
-    let header = header(reads, at)?.map_err(|Unknown(hash)| not_found("header", hash))?;
+    let header = header(reads, at)?.map_err(|UnknownBlock(hash)| not_found("header", hash))?;
     Ok(Data(alloy_rlp::encode(&header.header).into()))
 }
 
 /// The block with its five parts: header, transactions, uncles, version, ext data.
 fn get_raw_block(reads: &ReadApi, (at,): (BlockNumberOrHash,)) -> Result<Data, RpcError> {
-    let block = block(reads, at)?.map_err(|Unknown(hash)| not_found("block", hash))?;
+    let block = block(reads, at)?.map_err(|UnknownBlock(hash)| not_found("block", hash))?;
     Ok(Data(reads.chain.rules().encode_block(&block.block).into()))
 }
 
@@ -64,14 +64,14 @@ fn print_block(reads: &ReadApi, (number,): (u64,)) -> Result<String, RpcError> {
 }
 
 /// No block has this hash.
-struct Unknown(B256);
+struct UnknownBlock(B256);
 
-type Found<T> = Result<Result<Arc<T>, Unknown>, RpcError>;
+type Found<T> = Result<Result<Arc<T>, UnknownBlock>, RpcError>;
 
 fn header(reads: &ReadApi, at: BlockNumberOrHash) -> Found<SealedHeader> {
     match at {
         BlockNumberOrHash::Hash { hash, .. } => {
-            Ok(reads.header_by_hash(hash)?.ok_or(Unknown(hash)))
+            Ok(reads.header_by_hash(hash)?.ok_or(UnknownBlock(hash)))
         }
         at => reads.header_of_state(at).map(Ok),
     }
@@ -86,7 +86,7 @@ fn block(reads: &ReadApi, at: BlockNumberOrHash) -> Found<SealedBlock> {
         Err(unknown) => return Ok(Err(unknown)),
     };
     // It may have been taken back in between.
-    Ok(reads.block_by_hash(header.hash)?.ok_or(Unknown(header.hash)))
+    Ok(reads.block_by_hash(header.hash)?.ok_or(UnknownBlock(header.hash)))
 }
 
 fn not_found(what: &str, hash: B256) -> RpcError {

@@ -228,10 +228,10 @@ fn modified(
 const ADDRESS_BYTES: usize = 90;
 
 /// What a hashed address is: its account, where there is one, and the address, where it is known.
-type MaybeKnown = (Option<Account>, Option<Address>);
+type AccountAndAddress = (Option<Account>, Option<Address>);
 
 /// Accounts of hashed addresses, with the addresses that are known.
-fn accounts(walk: &Walk<'_>, hashes: &[B256]) -> Result<Vec<MaybeKnown>, RpcError> {
+fn accounts(walk: &Walk<'_>, hashes: &[B256]) -> Result<Vec<AccountAndAddress>, RpcError> {
     walk.part(|view| {
         let read = |hash: &B256| -> Result<_, ViewError> {
             Ok((view.account_by_hash(*hash)?, view.address_of(*hash)?))

@@ -110,17 +110,17 @@ fn estimate_gas(
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 struct AccessListReply {
-    access_list: Items,
+    access_list: AccessListItems,
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<String>,
     gas_used: Uint64,
 }
 
-struct Items(Vec<AccessListItem>);
+struct AccessListItems(Vec<AccessListItem>);
 
-esker_rpc::schema_as!(Items, "AccessList", Vec<AccessTuple<'static>>);
+esker_rpc::schema_as!(AccessListItems, "AccessList", Vec<AccessTuple<'static>>);
 
-impl Serialize for Items {
+impl Serialize for AccessListItems {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_seq(self.0.iter().map(AccessTuple))
     }
@@ -143,7 +143,7 @@ fn create_access_list(
         return Err(RpcError::with_code(REVERTED, text).with_data(&Data(found.output)));
     }
     Ok(AccessListReply {
-        access_list: Items(found.access_list.0),
+        access_list: AccessListItems(found.access_list.0),
         error: found.error.map(|error| error.to_string()),
         gas_used: Uint64(found.gas_used),
     })

@@ -62,11 +62,11 @@ fn size_of_receipt(reply: &Option<ReceiptReply>) -> usize {
 }
 
 fn count_by_number(reads: &ReadApi, (number,): (BlockNumber,)) -> Result<Option<Uint>, RpcError> {
-    Ok(reads.block_by_number(number)?.map(|block| Uint::of(block.block.transactions.len())))
+    Ok(reads.block_by_number(number)?.map(|block| Uint::from_count(block.block.transactions.len())))
 }
 
 fn count_by_hash(reads: &ReadApi, (Hash(hash),): (Hash,)) -> Result<Option<Uint>, RpcError> {
-    Ok(reads.block_by_hash(hash)?.map(|block| Uint::of(block.block.transactions.len())))
+    Ok(reads.block_by_hash(hash)?.map(|block| Uint::from_count(block.block.transactions.len())))
 }
 
 fn by_number_and_index(
@@ -178,7 +178,7 @@ pub(crate) fn get_raw_transaction_by_hash(
 ) -> Result<Data, RpcError> {
     let in_chain = || -> Result<Option<Data>, RpcError> {
         let found = find(reads, hash)?;
-        Ok(found.map(|(block, index)| raw_in_block(Some(block), Uint::of(index))))
+        Ok(found.map(|(block, index)| raw_in_block(Some(block), Uint::from_count(index))))
     };
     if let Some(raw) = in_chain()? {
         return Ok(raw);

@@ -22,7 +22,7 @@ use super::{MAX_CRITERIA_BYTES, MAX_KEPT_BYTES, MAX_KEPT_EVENTS, MAX_SUBSCRIPTIO
 const MAX_ITEMS_A_POLL: usize = 16_384;
 
 /// A connection that can be notified.
-struct Connected {
+struct SubscriptionSession {
     hub: Option<Arc<Subscriptions>>,
     number: u64,
     /// Locked before the inbox.
@@ -104,11 +104,11 @@ impl Notifier for Subscriptions {
 
     fn connect(&self) -> Arc<dyn Session> {
         let number = self.numbers.fetch_add(1, Ordering::Relaxed);
-        Connected::new(self.me.upgrade(), number)
+        SubscriptionSession::new(self.me.upgrade(), number)
     }
 }
 
-impl Listener for Connected {
+impl Listener for SubscriptionSession {
     fn push(&self, event: &Arc<Event>, bytes: usize) {
         let mut inbox = self.inbox.lock();
         if *inbox.wanting(event.source()) > 0 && inbox.keep(bytes) {
@@ -125,7 +125,7 @@ impl Listener for Connected {
     }
 }
 
-impl Connected {
+impl SubscriptionSession {
     fn new(hub: Option<Arc<Subscriptions>>, number: u64) -> Arc<Self> {
         Arc::new_cyclic(|me| Self {
             hub,
@@ -270,7 +270,7 @@ impl Delivery {
     }
 }
 
-impl Subscriber for Connected {
+impl Subscriber for SubscriptionSession {
     fn subscribe(
         &self,
         namespace: &str,
@@ -297,7 +297,7 @@ impl Subscriber for Connected {
     }
 }
 
-impl Connected {
+impl SubscriptionSession {
     fn add(&self, namespace: &str, kind: Kind) -> Result<String, RpcError> {
         let gone = || RpcError::new("the node is shutting down");
         let hub = self.hub.as_ref().ok_or_else(gone)?;
@@ -330,7 +330,7 @@ impl Connected {
     }
 }
 
-impl Session for Connected {
+impl Session for SubscriptionSession {
     fn release(&self, id: &str) {
         let mut state = self.state.lock();
         let known = state.subscriptions.iter_mut().find(|subscription| subscription.id == id);
@@ -387,7 +387,7 @@ impl Session for Connected {
     }
 }
 
-impl Drop for Connected {
+impl Drop for SubscriptionSession {
     fn drop(&mut self) {
         if let Some(hub) = &self.hub {
             hub.forget(self.number);
@@ -395,8 +395,8 @@ impl Drop for Connected {
     }
 }
 
-impl fmt::Debug for Connected {
+impl fmt::Debug for SubscriptionSession {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Connected").field("number", &self.number).finish_non_exhaustive()
+        f.debug_struct("SubscriptionSession").field("number", &self.number).finish_non_exhaustive()
     }
 }

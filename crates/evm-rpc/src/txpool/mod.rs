@@ -79,7 +79,7 @@ fn inspect(reads: &ReadApi, (): ()) -> Result<Views<Members<Members<Line>>>, Rpc
 
 fn status(reads: &ReadApi, (): ()) -> Result<Views<Uint>, RpcError> {
     let (pending, queued) = reads.pool.counts();
-    Ok(Views { pending: Uint::of(pending), queued: Uint::of(queued) })
+    Ok(Views { pending: Uint::from_count(pending), queued: Uint::from_count(queued) })
 }
 
 /// Why a transaction left the pool without being mined.

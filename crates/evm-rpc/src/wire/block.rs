@@ -166,7 +166,7 @@ fn serialize<S: Serializer>(
     serializer: S,
 ) -> Result<S::Ok, S::Error> {
     let Members { header, hash, block } = members;
-    let optional = OptionalFields::of(header);
+    let optional = OptionalFields::from_header(header);
     let mut map = serializer.serialize_map(None)?;
     let atomic = block.and_then(|reply| reply.atomic_transactions.as_ref());
     entry(&mut map, "atomicTransactions", atomic)?;
@@ -260,7 +260,7 @@ struct OptionalFields {
 }
 
 impl OptionalFields {
-    fn of(header: &Header) -> Self {
+    fn from_header(header: &Header) -> Self {
         let mut later = header.parent_beacon_root.is_some();
         let excess_blob_gas = shown(header.excess_blob_gas, &mut later);
         let blob_gas_used = shown(header.blob_gas_used, &mut later);

@@ -203,7 +203,7 @@ pub(super) struct Text<const N: usize> {
 
 impl<const N: usize> Text<N> {
     /// What `value` displays; `N` bytes have to be enough.
-    pub(super) fn of(value: fmt::Arguments<'_>) -> Self {
+    pub(super) fn format(value: fmt::Arguments<'_>) -> Self {
         let mut text = Self { bytes: [0; N], len: 0 };
         text.write_fmt(value).expect("the longest value fits");
         text

@@ -39,15 +39,15 @@ pub enum LogBlocks {
 /// Criteria for a log.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LogMatcher {
-    addresses: OneOf<Address>,
+    addresses: AnyOf<Address>,
     /// By place in the log. Of those behind the last that a log can have only their number is known.
-    topics: Vec<OneOf<B256>>,
+    topics: Vec<AnyOf<B256>>,
     positions: usize,
 }
 
 /// Values of which one has to be there; of none, any will do. Kept in order, so that many cost little.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct OneOf<T>(Box<[T]>);
+pub struct AnyOf<T>(Box<[T]>);
 
 impl Default for LogBlocks {
     fn default() -> Self {
@@ -55,15 +55,15 @@ impl Default for LogBlocks {
     }
 }
 
-impl<T> Default for OneOf<T> {
+impl<T> Default for AnyOf<T> {
     fn default() -> Self {
         Self(Box::default())
     }
 }
 
-impl<T: Ord> OneOf<T> {
+impl<T: Ord> AnyOf<T> {
     /// One of these.
-    pub fn of(mut values: Vec<T>) -> Self {
+    pub fn from_values(mut values: Vec<T>) -> Self {
         values.sort_unstable();
         values.dedup();
         Self(values.into_boxed_slice())
@@ -75,7 +75,7 @@ impl<T: Ord> OneOf<T> {
     }
 }
 
-impl<T> OneOf<T> {
+impl<T> AnyOf<T> {
     /// The values; none: any will do.
     pub fn values(&self) -> &[T] {
         &self.0
@@ -84,7 +84,7 @@ impl<T> OneOf<T> {
 
 impl LogMatcher {
     /// Logs of these addresses with these topics, place by place.
-    pub fn new(addresses: OneOf<Address>, mut topics: Vec<OneOf<B256>>) -> Self {
+    pub fn new(addresses: AnyOf<Address>, mut topics: Vec<AnyOf<B256>>) -> Self {
         let positions = topics.len();
         topics.truncate(MAX_TOPICS);
         Self { addresses, topics, positions }
@@ -98,12 +98,12 @@ impl LogMatcher {
     }
 
     /// Whose logs.
-    pub fn addresses(&self) -> &OneOf<Address> {
+    pub fn addresses(&self) -> &AnyOf<Address> {
         &self.addresses
     }
 
     /// What topics, place by place.
-    pub fn topics(&self) -> &[OneOf<B256>] {
+    pub fn topics(&self) -> &[AnyOf<B256>] {
         &self.topics
     }
 
@@ -164,12 +164,12 @@ impl LogFilter {
 }
 
 /// A decoded member, whose error comes only after those of other members.
-struct Later<T>(Result<T, ArgumentError>);
+struct DeferredError<T>(Result<T, ArgumentError>);
 
 /// `address`: text, or a list of texts.
-type Addresses = Later<OneOf<Address>>;
+type Addresses = DeferredError<AnyOf<Address>>;
 /// `topics`: for each place null, a text, or a list of texts. A null in such a list takes any topic.
-type Topics = Later<Vec<OneOf<B256>>>;
+type Topics = DeferredError<Vec<AnyOf<B256>>>;
 
 esker_rpc::schema!(Addresses, "OneOrManyAddresses", |generator| {
     "title": "address or list of addresses",
@@ -243,8 +243,8 @@ impl Argument for LogFilter {
 
     fn decode(value: Document<'_>) -> Result<Self, ArgumentError> {
         let (mut hash, mut from, mut to) = (None::<Hash>, None::<BlockNumber>, None::<BlockNumber>);
-        let mut addresses: Addresses = Later(Ok(OneOf::default()));
-        let mut topics: Topics = Later(Ok(Vec::new()));
+        let mut addresses: Addresses = DeferredError(Ok(AnyOf::default()));
+        let mut topics: Topics = DeferredError(Ok(Vec::new()));
         decode_struct(
             value,
             "filters.input",
@@ -272,14 +272,14 @@ impl Argument for LogFilter {
     }
 }
 
-fn addresses(value: Document<'_>) -> Result<OneOf<Address>, ArgumentError> {
+fn addresses(value: Document<'_>) -> Result<AnyOf<Address>, ArgumentError> {
     let read = |text: &str| data(text, "address").map(Address::from);
     match (value.as_str(), value.kind()) {
-        (_, Kind::Null) => Ok(OneOf::default()),
+        (_, Kind::Null) => Ok(AnyOf::default()),
         (Some(text), _) => {
             let address = read(&text)
                 .map_err(|fault| ArgumentError::text(format!("invalid address: {fault}")))?;
-            Ok(OneOf::of(vec![address]))
+            Ok(AnyOf::from_values(vec![address]))
         }
         (None, Kind::Array) => {
             let element = |(at, element): (usize, Document<'_>)| {
@@ -291,28 +291,28 @@ fn addresses(value: Document<'_>) -> Result<OneOf<Address>, ArgumentError> {
                 })
             };
             let list: Result<Vec<_>, _> = value.elements().enumerate().map(element).collect();
-            list.map(OneOf::of)
+            list.map(AnyOf::from_values)
         }
         (None, _) => Err(ArgumentError::text("invalid addresses in query")),
     }
 }
 
 /// Criteria for the topic at one position.
-fn place(value: Document<'_>) -> Result<OneOf<B256>, ArgumentError> {
+fn place(value: Document<'_>) -> Result<AnyOf<B256>, ArgumentError> {
     let read = |text: &str| data(text, "topic").map(B256::from).map_err(ArgumentError::text);
     match (value.as_str(), value.kind()) {
-        (_, Kind::Null) => Ok(OneOf::default()),
-        (Some(text), _) => Ok(OneOf::of(vec![read(&text)?])),
+        (_, Kind::Null) => Ok(AnyOf::default()),
+        (Some(text), _) => Ok(AnyOf::from_values(vec![read(&text)?])),
         (None, Kind::Array) => {
             let mut topics = Vec::new();
             for element in value.elements() {
                 if element.kind() == Kind::Null {
                     // What follows it is not looked at.
-                    return Ok(OneOf::default());
+                    return Ok(AnyOf::default());
                 }
                 topics.push(read(&element.as_str().ok_or_else(not_a_topic)?)?);
             }
-            Ok(OneOf::of(topics))
+            Ok(AnyOf::from_values(topics))
         }
         (None, _) => Err(not_a_topic()),
     }

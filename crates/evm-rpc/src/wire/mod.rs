@@ -26,7 +26,7 @@ pub use block::{BlockReply, HeaderReply, Transactions};
 pub use block_id::{BlockNumber, BlockNumberOrHash};
 pub use data::{Addr, AssetId, Data, Hash, HexRef};
 pub use hex_or_decimal::HexOrDecimal;
-pub use log_filter::{LogBlocks, LogFilter, LogMatcher, MAX_TOPICS, OneOf};
+pub use log_filter::{AnyOf, LogBlocks, LogFilter, LogMatcher, MAX_TOPICS};
 pub use new_head::NewHead;
 pub(crate) use proof::nodes as proof_nodes;
 pub use proof::{ProofReply, StorageProofReply};

@@ -25,7 +25,7 @@ pub struct Big(pub U256);
 
 impl Uint {
     /// A number of things.
-    pub fn of(count: usize) -> Self {
+    pub fn from_count(count: usize) -> Self {
         Self(u64::try_from(count).unwrap_or(u64::MAX))
     }
 }
@@ -65,7 +65,7 @@ macro_rules! small {
 
         impl Serialize for $name {
             fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-                serializer.serialize_str(Text::<18>::of(format_args!("{:#x}", self.0)).as_str())
+                serializer.serialize_str(Text::<18>::format(format_args!("{:#x}", self.0)).as_str())
             }
         }
     };
@@ -106,6 +106,6 @@ impl Argument for Big {
 
 impl Serialize for Big {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(Text::<66>::of(format_args!("{:#x}", self.0)).as_str())
+        serializer.serialize_str(Text::<66>::format(format_args!("{:#x}", self.0)).as_str())
     }
 }

@@ -44,7 +44,7 @@ struct Client {
 }
 
 impl Client {
-    fn of(server: &Server) -> Self {
+    fn new(server: &Server) -> Self {
         Self { server: server.clone(), session: server.connect() }
     }
 
@@ -127,7 +127,7 @@ pub(crate) fn recorded() -> Vec<Vec<u8>> {
 #[tokio::test]
 async fn a_block_notifies_its_head_then_logs_then_transactions() {
     let world = World::new(Setup::ARCHIVE);
-    let client = Client::of(&live(&world));
+    let client = Client::new(&live(&world));
     let raw = recorded();
     world.submit(&raw[0]).unwrap();
     world.settle().await;
@@ -164,7 +164,7 @@ async fn a_block_notifies_its_head_then_logs_then_transactions() {
 #[tokio::test]
 async fn receipts_of_a_block_come_in_one_notification() {
     let world = World::new(Setup::ARCHIVE);
-    let client = Client::of(&live(&world));
+    let client = Client::new(&live(&world));
     let raw = recorded();
     let first = world.submit(&raw[0]).unwrap();
     world.settle().await;
@@ -206,7 +206,7 @@ async fn receipts_of_a_block_come_in_one_notification() {
 #[tokio::test]
 async fn receipt_criteria_have_limits() {
     let world = World::new(Setup::ARCHIVE);
-    let client = Client::of(&live(&world));
+    let client = Client::new(&live(&world));
     let hashes = |count: usize| -> Value {
         (0..count).map(|at| json!(B256::with_last_byte(at as u8))).collect()
     };
@@ -245,7 +245,7 @@ async fn receipt_criteria_have_limits() {
 #[tokio::test]
 async fn pending_transactions_are_notified_when_executable_and_before_their_block() {
     let world = World::new(Setup::ARCHIVE);
-    let client = Client::of(&live(&world));
+    let client = Client::new(&live(&world));
     let hashes = client.subscribe("eth_subscribe", json!(["newPendingTransactions"])).await;
     let full = client.subscribe("eth_subscribe", json!(["newPendingTransactions", true])).await;
     let heads = client.subscribe("eth_subscribe", json!(["newHeads"])).await;
@@ -272,7 +272,7 @@ async fn pending_transactions_are_notified_when_executable_and_before_their_bloc
 #[tokio::test]
 async fn dropped_transactions_are_reported_after_they_were_pending() {
     let world = World::new(Setup::ARCHIVE);
-    let client = Client::of(&live(&world));
+    let client = Client::new(&live(&world));
     let hashes = client.subscribe("eth_subscribe", json!(["droppedPendingTransactions"])).await;
     let full = client.subscribe("eth_subscribe", json!(["droppedPendingTransactions", true])).await;
     let pending = client.subscribe("eth_subscribe", json!(["newPendingTransactions"])).await;
@@ -309,7 +309,7 @@ async fn dropped_transactions_are_reported_after_they_were_pending() {
 #[tokio::test]
 async fn an_unreleased_subscription_keeps_its_events() {
     let world = World::new(Setup::ARCHIVE);
-    let client = Client::of(&live(&world));
+    let client = Client::new(&live(&world));
     let other = client.subscribe("eth_subscribe", json!(["newHeads"])).await;
     let (reply, made) = client.call("eth_subscribe", &json!(["newHeads"])).await;
     let late = reply["result"].as_str().unwrap();
@@ -338,7 +338,7 @@ async fn an_unreleased_subscription_keeps_its_events() {
 async fn an_ended_subscription_is_silent() {
     let world = World::new(Setup::ARCHIVE);
     let server = live(&world);
-    let (one, two) = (Client::of(&server), Client::of(&server));
+    let (one, two) = (Client::new(&server), Client::new(&server));
     let id = one.subscribe("eth_subscribe", json!(["newHeads"])).await;
     two.subscribe("eth_subscribe", json!(["newHeads"])).await;
     assert_eq!(
@@ -360,7 +360,7 @@ async fn open_subscriptions_are_counted_by_kind() {
     let open =
         || hub.counts().into_iter().filter(|(_, count)| *count > 0).collect::<Vec<(&str, u64)>>();
     assert_eq!((hub.counts().len(), open()), (7, vec![]));
-    let (one, two) = (Client::of(&server), Client::of(&server));
+    let (one, two) = (Client::new(&server), Client::new(&server));
     let logs = one.subscribe("eth_subscribe", json!(["logs", {}])).await;
     two.subscribe("evm_subscribe", json!(["logs", {}])).await;
     // Each kind counts under the name that clients use.
@@ -384,7 +384,7 @@ async fn open_subscriptions_are_counted_by_kind() {
 #[tokio::test]
 async fn subscriptions_are_bounded() {
     let world = World::new(Setup::ARCHIVE);
-    let client = Client::of(&live(&world));
+    let client = Client::new(&live(&world));
     let mut last = String::new();
     for _ in 0..MAX_SUBSCRIPTIONS {
         last = client.subscribe("eth_subscribe", json!(["syncing"])).await;
@@ -394,7 +394,7 @@ async fn subscriptions_are_bounded() {
     assert_eq!(client.call("eth_unsubscribe", &json!([last])).await.0["result"], json!(true));
     client.subscribe("eth_subscribe", json!(["newHeads"])).await;
 
-    let client = Client::of(&live(&world));
+    let client = Client::new(&live(&world));
     let address = |at: usize| format!("{at:#042x}");
     let most = MAX_CRITERIA_BYTES / 20;
     let addresses: Vec<String> = (0..most + 1).map(address).collect();
@@ -410,7 +410,7 @@ async fn subscriptions_go_on_after_blocks_were_taken_back() {
     let world = World::new(Setup::ARCHIVE);
     world.machine.set_undo(Undo::Keep(UndoLimits::bundles(20))).await.unwrap();
     let server = live(&world);
-    let (client, slow) = (Client::of(&server), Client::of(&server));
+    let (client, slow) = (Client::new(&server), Client::new(&server));
     let raw = recorded();
     let block = async |tx: &[u8]| {
         world.submit(tx).unwrap();
@@ -503,7 +503,7 @@ async fn a_stalled_connection_is_closed_and_the_others_miss_nothing() {
     let sent = Arc::new(Sent::new(16));
     let subscriptions = Subscriptions::new(world.evm.clone(), sent.clone(), counting());
     let server = world.server.clone().with_notifier(subscriptions);
-    let (lazy, one, two) = (Client::of(&server), Client::of(&server), Client::of(&server));
+    let (lazy, one, two) = (Client::new(&server), Client::new(&server), Client::new(&server));
     for client in [&lazy, &one, &two] {
         client.subscribe("eth_subscribe", json!(["newHeads"])).await;
     }
@@ -524,7 +524,7 @@ async fn a_connection_that_would_miss_an_event_is_closed() {
     let sent = Arc::new(Sent::new(4));
     let subscriptions = Subscriptions::new(world.evm.clone(), sent.clone(), counting());
     let server = world.server.clone().with_notifier(subscriptions);
-    let (heads, pool) = (Client::of(&server), Client::of(&server));
+    let (heads, pool) = (Client::new(&server), Client::new(&server));
     heads.subscribe("eth_subscribe", json!(["newHeads"])).await;
     pool.subscribe("eth_subscribe", json!(["newPendingTransactions"])).await;
     // More at once than the task is given time for.
@@ -541,7 +541,7 @@ async fn a_connection_that_would_miss_removed_logs_is_closed() {
     let sent = Arc::new(Sent::new(4));
     let subscriptions = Subscriptions::new(world.evm.clone(), sent.clone(), counting());
     let server = world.server.clone().with_notifier(subscriptions);
-    let (logs, heads) = (Client::of(&server), Client::of(&server));
+    let (logs, heads) = (Client::new(&server), Client::new(&server));
     logs.subscribe("eth_subscribe", json!(["logs", {}])).await;
     heads.subscribe("eth_subscribe", json!(["newHeads"])).await;
     let removed = |logs| Arc::new(BlocksRemoved { rewinds: 1, height: 0, logs });

@@ -22,7 +22,7 @@ use tokio::time::{Interval, MissedTickBehavior};
 use tungstenite::protocol::frame::coding::{CloseCode, Data};
 
 use super::SocketContext;
-use super::frames::{Decoder, Fault, Message, Received};
+use super::frames::{DecodedFrame, Decoder, Fault, Message};
 use super::outgoing::Outgoing;
 use crate::body::MAX_COPIED;
 use crate::connections::Connection;
@@ -315,10 +315,10 @@ impl Socket {
         while self.state == State::Open {
             match self.decoder.next(&mut input) {
                 Ok(None) => return,
-                Ok(Some(Received::Message(message))) => self.received.push_back(message),
-                Ok(Some(Received::Ping(payload))) => self.out.pong(&payload),
-                Ok(Some(Received::Pong)) => self.is_pong_due = false,
-                Ok(Some(Received::Close(code))) => self.close(code, ""),
+                Ok(Some(DecodedFrame::Message(message))) => self.received.push_back(message),
+                Ok(Some(DecodedFrame::Ping(payload))) => self.out.pong(&payload),
+                Ok(Some(DecodedFrame::Pong)) => self.is_pong_due = false,
+                Ok(Some(DecodedFrame::Close(code))) => self.close(code, ""),
                 Err(fault) => self.fail(fault),
             }
         }

@@ -17,7 +17,7 @@ const MAX_CONTROL: u64 = 125;
 
 /// The decoder's output.
 #[derive(Debug)]
-pub(super) enum Received {
+pub(super) enum DecodedFrame {
     /// A complete message.
     Message(Message),
     /// A ping; the pong repeats these bytes.
@@ -106,7 +106,7 @@ impl Decoder {
     }
 
     /// Consumes `input` until something is complete, or to its end.
-    pub(super) fn next(&mut self, input: &mut &[u8]) -> Result<Option<Received>, Fault> {
+    pub(super) fn next(&mut self, input: &mut &[u8]) -> Result<Option<DecodedFrame>, Fault> {
         loop {
             let Some(frame) = &mut self.frame else {
                 match self.header(input)? {
@@ -199,7 +199,7 @@ impl Decoder {
     }
 
     /// Handles a complete frame.
-    fn complete(&mut self, frame: Frame) -> Result<Option<Received>, Fault> {
+    fn complete(&mut self, frame: Frame) -> Result<Option<DecodedFrame>, Fault> {
         let control = match frame.code {
             OpCode::Data(_) if !frame.is_final => return Ok(None),
             OpCode::Data(_) => {
@@ -207,15 +207,15 @@ impl Decoder {
                 if message.is_text && std::str::from_utf8(&message.bytes).is_err() {
                     return Err(Fault::NotUtf8);
                 }
-                return Ok(Some(Received::Message(message)));
+                return Ok(Some(DecodedFrame::Message(message)));
             }
             OpCode::Control(control) => control,
         };
         let payload = std::mem::take(&mut self.control);
         Ok(Some(match control {
-            Control::Ping => Received::Ping(payload),
-            Control::Pong => Received::Pong,
-            Control::Close => Received::Close(close_code(&payload)?),
+            Control::Ping => DecodedFrame::Ping(payload),
+            Control::Pong => DecodedFrame::Pong,
+            Control::Close => DecodedFrame::Close(close_code(&payload)?),
             Control::Reserved(_) => return Err(Fault::Protocol("an unknown kind of frame")),
         }))
     }
@@ -285,7 +285,7 @@ mod tests {
             let mut input = &bytes[piece[0]..piece[1]];
             loop {
                 match decoder.next(&mut input) {
-                    Ok(Some(Received::Message(Message { bytes, is_text, .. }))) => {
+                    Ok(Some(DecodedFrame::Message(Message { bytes, is_text, .. }))) => {
                         events.push(format!("{is_text} {bytes:?}"));
                     }
                     Ok(Some(other)) => events.push(format!("{other:?}")),

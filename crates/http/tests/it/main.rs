@@ -54,31 +54,31 @@ struct SizeArgs {
 }
 
 #[derive(Serialize, JsonSchema)]
-struct Said {
+struct TextReply {
     said: String,
 }
 
-fn said(text: impl Into<String>) -> Result<Said, RpcError> {
-    Ok(Said { said: text.into() })
+fn text_reply(text: impl Into<String>) -> Result<TextReply, RpcError> {
+    Ok(TextReply { said: text.into() })
 }
 
 fn methods() -> MethodTable<Toy> {
     MethodTable::new("toy")
         .alias("play")
-        .on("ping", |_: &Toy, _: NoArgs| said("pong"))
-        .on("size", |_: &Toy, args: SizeArgs| said("x".repeat(args.size)))
-        .on("fail", |_: &Toy, _: NoArgs| Err::<Said, _>(RpcError::new("no luck")))
-        .on("panic", |_: &Toy, _: NoArgs| -> Result<Said, RpcError> { panic!("ouch") })
+        .on("ping", |_: &Toy, _: NoArgs| text_reply("pong"))
+        .on("size", |_: &Toy, args: SizeArgs| text_reply("x".repeat(args.size)))
+        .on("fail", |_: &Toy, _: NoArgs| Err::<TextReply, _>(RpcError::new("no luck")))
+        .on("panic", |_: &Toy, _: NoArgs| -> Result<TextReply, RpcError> { panic!("ouch") })
         .on_async("wait", |toy: Arc<Toy>, _: NoArgs| async move {
             toy.waiting.add_permits(1);
             toy.go.acquire().await.unwrap().forget();
-            said("waited")
+            text_reply("waited")
         })
-        .deprecated("old", "v1.9.12", |_: &Toy, _: NoArgs| said("old"))
+        .deprecated("old", "v1.9.12", |_: &Toy, _: NoArgs| text_reply("old"))
         .trusted_callers_only(|table| {
             table.on("secret", |toy: &Toy, _: NoArgs| {
                 toy.secrets.fetch_add(1, Ordering::SeqCst);
-                said("secret")
+                text_reply("secret")
             })
         })
 }

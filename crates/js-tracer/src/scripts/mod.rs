@@ -1,6 +1,6 @@
-//! Scripts that have a name. They are this project's own, written from what the reference's do.
+//! The named scripts. This project wrote them, after the behaviour of the reference's scripts.
 
-/// Every script, by its name.
+/// All scripts with their names.
 const SCRIPTS: &[(&str, &str)] = &[
     ("4byteTracerLegacy", include_str!("four_byte_legacy.js")),
     ("bigramTracer", include_str!("bigram.js")),
@@ -13,7 +13,7 @@ const SCRIPTS: &[(&str, &str)] = &[
     ("unigramTracer", include_str!("unigram.js")),
 ];
 
-/// The source of a name.
+/// The source of the script with this name.
 pub fn by_name(name: &str) -> Option<&'static str> {
     SCRIPTS.iter().find(|(known, _)| *known == name).map(|(_, source)| *source)
 }

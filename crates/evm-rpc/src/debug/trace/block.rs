@@ -20,7 +20,7 @@ use crate::wire::{BlockNumber, Data, Hash};
 
 /// Which transactions of a block are traced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Which {
+enum Selection {
     /// All, as a list.
     All,
     /// One, alone.
@@ -47,7 +47,7 @@ impl Target {
     }
 
     /// A block that need not be accepted.
-    pub(super) fn of(block: Arc<SealedBlock>) -> Self {
+    pub(super) fn all_of(block: Arc<SealedBlock>) -> Self {
         Self { block, senders: Vec::new() }
     }
 
@@ -71,7 +71,14 @@ pub(super) fn trace_transaction(
         return Err(not_found());
     }
     let target = Target::accepted(transact, block)?;
-    replay(transact, &target, Which::One(at.index), &config.unwrap_or_default(), context, writer)
+    replay(
+        transact,
+        &target,
+        Selection::One(at.index),
+        &config.unwrap_or_default(),
+        context,
+        writer,
+    )
 }
 
 pub(super) fn trace_block_by_number(
@@ -81,7 +88,7 @@ pub(super) fn trace_block_by_number(
     writer: &mut ResultWriter,
 ) -> Result<(), RpcError> {
     let target = Target::accepted(transact, block_of_number(transact, number)?)?;
-    replay(transact, &target, Which::All, &config.unwrap_or_default(), context, writer)
+    replay(transact, &target, Selection::All, &config.unwrap_or_default(), context, writer)
 }
 
 pub(super) fn trace_block_by_hash(
@@ -93,7 +100,7 @@ pub(super) fn trace_block_by_hash(
     let found = transact.reads.block_by_hash(hash)?;
     let block = found.ok_or_else(|| RpcError::new(format!("block {hash:#x} not found")))?;
     let target = Target::accepted(transact, block)?;
-    replay(transact, &target, Which::All, &config.unwrap_or_default(), context, writer)
+    replay(transact, &target, Selection::All, &config.unwrap_or_default(), context, writer)
 }
 
 /// A block that need not be known; its parent must be.
@@ -105,8 +112,8 @@ pub(super) fn trace_block(
 ) -> Result<(), RpcError> {
     let block = decode_block(transact, &bytes)
         .map_err(|error| RpcError::new(format!("could not decode block: {error}")))?;
-    let target = Target::of(Arc::new(block));
-    replay(transact, &target, Which::All, &config.unwrap_or_default(), context, writer)
+    let target = Target::all_of(Arc::new(block));
+    replay(transact, &target, Selection::All, &config.unwrap_or_default(), context, writer)
 }
 
 pub(super) fn trace_bad_block(
@@ -117,8 +124,8 @@ pub(super) fn trace_bad_block(
 ) -> Result<(), RpcError> {
     let bad = transact.reads.chain.bad_blocks().into_iter().find(|bad| bad.block.hash == hash);
     let bad = bad.ok_or_else(|| RpcError::new(format!("bad block {hash:#x} not found")))?;
-    let target = Target::of(bad.block);
-    replay(transact, &target, Which::All, &config.unwrap_or_default(), context, writer)
+    let target = Target::all_of(bad.block);
+    replay(transact, &target, Selection::All, &config.unwrap_or_default(), context, writer)
 }
 
 fn decode_block(transact: &TransactApi, bytes: &[u8]) -> Result<SealedBlock, String> {
@@ -135,7 +142,7 @@ fn decode_block(transact: &TransactApi, bytes: &[u8]) -> Result<SealedBlock, Str
 fn replay(
     transact: &TransactApi,
     target: &Target,
-    which: Which,
+    selection: Selection,
     config: &TraceConfig,
     context: &CallContext,
     writer: &mut ResultWriter,
@@ -143,22 +150,22 @@ fn replay(
     let scripts = begin_scripts(transact, config, context)?;
     output::write(writer, context, |out| {
         replay_block(transact, target, config.reexec(), context, out, |replay, deadline| {
-            if which == Which::All {
+            if selection == Selection::All {
                 replay.out().buffer().push(b'[');
             }
             for (at, tx) in target.block.block.transactions.iter().enumerate() {
                 if context.is_cancelled() {
                     return Err(Refusal::Rpc(RpcError::new("execution aborted")));
                 }
-                match which {
-                    Which::One(wanted) if at < wanted => {
+                match selection {
+                    Selection::One(wanted) if at < wanted => {
                         deadline.begin(super::config::MAX_TIMEOUT);
                         replay.run(tx, target.sender(at))?;
                     }
-                    Which::One(_) => {
+                    Selection::One(_) => {
                         return trace_tx(replay, deadline, target, at, (config, &*scripts));
                     }
-                    Which::All => {
+                    Selection::All => {
                         write_member(at, tx.tx_hash(), replay.out());
                         trace_tx(replay, deadline, target, at, (config, &*scripts))?;
                         end_member(replay.out())?;

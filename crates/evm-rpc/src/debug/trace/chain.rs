@@ -31,7 +31,7 @@ pub(super) struct Blocks {
 
 /// What one job comes to.
 #[derive(Debug)]
-pub(super) struct Traced {
+pub(super) struct TraceStep {
     /// The block after those that are done.
     pub(super) next: u64,
     /// What the client is told, unless the blocks have no transactions.
@@ -47,7 +47,7 @@ impl Blocks {
         &self,
         transact: &TransactApi,
         context: &CallContext,
-    ) -> Result<Traced, Bytes> {
+    ) -> Result<TraceStep, Bytes> {
         let end = self.last.min(self.next.saturating_add(BLOCKS_A_JOB - 1));
         for height in self.next..=end {
             let ended = |error: &RpcError| ended(height, &error.message);
@@ -59,10 +59,10 @@ impl Blocks {
                 let result = trace(transact, &block, &self.config, context);
                 // What ran meanwhile may have been taken back.
                 self.check(transact).map_err(|error| ended(&error))?;
-                return Ok(Traced { next: height + 1, result: Some(result) });
+                return Ok(TraceStep { next: height + 1, result: Some(result) });
             }
         }
-        Ok(Traced { next: end + 1, result: None })
+        Ok(TraceStep { next: end + 1, result: None })
     }
 
     fn block(&self, transact: &TransactApi, height: u64) -> Result<Arc<SealedBlock>, RpcError> {

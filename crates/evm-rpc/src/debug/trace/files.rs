@@ -27,7 +27,7 @@ use super::config::{
 use super::output::{MAX_HELD, Refusal, refusal};
 use super::schema::TxTrace;
 use crate::evm::TransactApi;
-use crate::files::{Folder, Unfinished, open_error, open_file, system_text};
+use crate::files::{Folder, PartialFile, open_error, open_file, system_text};
 use crate::wire::{Data, Hash};
 
 /// Most bytes of a file with a block: a bundle has no more.
@@ -153,7 +153,7 @@ fn bad_block_to_file(
     let bad = files.transact.reads.chain.bad_blocks();
     let bad = bad.into_iter().find(|bad| bad.block.hash == hash);
     let bad = bad.ok_or_else(|| RpcError::new(format!("bad block {hash:#x} not found")))?;
-    write(files, &Target::of(bad.block), config.unwrap_or_default(), context)
+    write(files, &Target::all_of(bad.block), config.unwrap_or_default(), context)
 }
 
 /// Runs a block replay_block, and writes a file for each transaction, or for one. Gives their names; null of a block without
@@ -173,7 +173,8 @@ fn write(
         return Err(RpcError::new(format!("transaction {wanted:#x} not found in block")));
     }
     let _turn = files.turn()?;
-    let written = RefCell::new(Written { whole: Vec::new(), open: None, left: files.max_bytes });
+    let written =
+        RefCell::new(TraceOutputFiles { whole: Vec::new(), open: None, left: files.max_bytes });
     let mut out = FileOutput { buffer: Vec::new(), held: 0, written: &written };
     let reexec = config.reexec.unwrap_or(DEFAULT_REEXEC);
     let ran =
@@ -203,7 +204,7 @@ fn write(
             Ok(())
         });
     drop(out);
-    let Written { whole, open, left } = written.into_inner();
+    let TraceOutputFiles { whole, open, left } = written.into_inner();
     if let Err(error) = ran {
         let is_full = matches!(&error, Refusal::Trace(_)) && left == 0;
         drop((whole, open));
@@ -231,19 +232,19 @@ fn write_error(path: &std::path::Path, error: &io::Error) -> RpcError {
 }
 
 /// The files of a call.
-struct Written {
+struct TraceOutputFiles {
     /// Those that are whole, with the names that they get.
-    whole: Vec<(Unfinished, PathBuf)>,
-    open: Option<(File, Unfinished, PathBuf)>,
+    whole: Vec<(PartialFile, PathBuf)>,
+    open: Option<(File, PartialFile, PathBuf)>,
     /// Bytes that may still be written.
     left: u64,
 }
 
-impl Written {
+impl TraceOutputFiles {
     fn begin(&mut self, path: PathBuf) -> Result<(), RpcError> {
         let create =
             |path: &std::path::Path| File::options().write(true).create_new(true).open(path);
-        let made = Unfinished::create(&path, create).map_err(|error| write_error(&path, &error));
+        let made = PartialFile::create(&path, create).map_err(|error| write_error(&path, &error));
         let (file, unfinished) = made?;
         self.open = Some((file, unfinished, path));
         Ok(())
@@ -274,7 +275,7 @@ impl Written {
 struct FileOutput<'w> {
     buffer: Vec<u8>,
     held: usize,
-    written: &'w RefCell<Written>,
+    written: &'w RefCell<TraceOutputFiles>,
 }
 
 impl TraceOutput for FileOutput<'_> {

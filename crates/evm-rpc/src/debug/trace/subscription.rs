@@ -40,10 +40,10 @@ pub struct ChainTraces {
 }
 
 /// A place among those that run; given back when dropped.
-struct Place(Arc<AtomicUsize>);
+struct RunningPermit(Arc<AtomicUsize>);
 
 /// A connection that can be notified.
-struct Connected {
+struct TraceSession {
     traces: Option<Arc<ChainTraces>>,
     state: Mutex<State>,
     me: Weak<Self>,
@@ -61,13 +61,13 @@ struct Subscription {
     prefix: Bytes,
     /// The reply with its ID is out.
     is_released: bool,
-    next: Arc<Next>,
+    next: Arc<NextNotification>,
     task: JoinHandle<()>,
 }
 
 /// The next notification of a subscription.
 #[derive(Default)]
-struct Next {
+struct NextNotification {
     result: Mutex<Option<Bytes>>,
     taken: Notify,
 }
@@ -88,8 +88,8 @@ impl ChainTraces {
         vec![("traceChain", self.running.load(Ordering::Relaxed) as u64)]
     }
 
-    fn place(&self) -> Result<Place, RpcError> {
-        let place = Place(Arc::clone(&self.running));
+    fn place(&self) -> Result<RunningPermit, RpcError> {
+        let place = RunningPermit(Arc::clone(&self.running));
         match self.running.fetch_add(1, Ordering::Relaxed) < MAX_ALL_RUNNING {
             true => Ok(place),
             false => Err(RpcError::new("too many subscriptions on this node")),
@@ -120,7 +120,7 @@ impl ChainTraces {
     }
 }
 
-impl Drop for Place {
+impl Drop for RunningPermit {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::Relaxed);
     }
@@ -146,7 +146,7 @@ impl Notifier for ChainTraces {
 
     fn connect(&self) -> Arc<dyn Session> {
         let traces = self.me.upgrade();
-        Arc::new_cyclic(|me| Connected {
+        Arc::new_cyclic(|me| TraceSession {
             traces,
             state: Mutex::new_named("evm.chain_traces", State::default()),
             me: Weak::clone(me),
@@ -154,7 +154,7 @@ impl Notifier for ChainTraces {
     }
 }
 
-impl Connected {
+impl TraceSession {
     fn add(
         &self,
         namespace: &str,
@@ -179,7 +179,7 @@ impl Connected {
             state.subscriptions.remove(oldest);
         }
         let id = RpcId::random(&traces.randomness).0;
-        let next = Arc::<Next>::default();
+        let next = Arc::<NextNotification>::default();
         let work = run(
             Arc::clone(&traces.transact),
             blocks,
@@ -209,8 +209,8 @@ async fn run(
     transact: Arc<TransactApi>,
     mut blocks: Blocks,
     caller: Caller,
-    (connected, next): (Weak<Connected>, Arc<Next>),
-    _place: Place,
+    (connected, next): (Weak<TraceSession>, Arc<NextNotification>),
+    _place: RunningPermit,
 ) {
     while blocks.next <= blocks.last {
         let (traced, at) = (blocks.clone(), blocks.next);
@@ -241,7 +241,7 @@ async fn run(
     }
 }
 
-impl Subscriber for Connected {
+impl Subscriber for TraceSession {
     fn subscribe(
         &self,
         namespace: &str,
@@ -259,7 +259,7 @@ impl Subscriber for Connected {
     }
 }
 
-impl Session for Connected {
+impl Session for TraceSession {
     fn release(&self, id: &str) {
         let mut state = self.state.lock();
         if let Some(known) = state.subscriptions.iter_mut().find(|known| known.id == id) {
@@ -307,8 +307,8 @@ impl fmt::Debug for ChainTraces {
     }
 }
 
-impl fmt::Debug for Connected {
+impl fmt::Debug for TraceSession {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Connected").finish_non_exhaustive()
+        f.debug_struct("TraceSession").finish_non_exhaustive()
     }
 }

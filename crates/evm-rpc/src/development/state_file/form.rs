@@ -141,7 +141,7 @@ impl<'de> Visitor<'de> for RawBlockTxVisitor {
                     let _ignored: IgnoredAny = map.next_value()?;
                 }
                 _ if wrapped.is_none() => {
-                    let begun = Begun { first: Some(name), map };
+                    let begun = StartedMap { first: Some(name), map };
                     let tx = RawTx::deserialize(MapAccessDeserializer::new(begun))?;
                     return Ok(RawBlockTx(Box::new(tx)));
                 }
@@ -153,12 +153,12 @@ impl<'de> Visitor<'de> for RawBlockTxVisitor {
 }
 
 /// A map whose first name has been read.
-struct Begun<A> {
+struct StartedMap<A> {
     first: Option<String>,
     map: A,
 }
 
-impl<'de, A: MapAccess<'de>> MapAccess<'de> for Begun<A> {
+impl<'de, A: MapAccess<'de>> MapAccess<'de> for StartedMap<A> {
     type Error = A::Error;
 
     fn next_key_seed<K: DeserializeSeed<'de>>(

@@ -51,9 +51,9 @@ impl Default for StateLoads {
 }
 
 /// Leaves the queue when dropped.
-struct Waiting<'a>(&'a AtomicUsize);
+struct QueuePlace<'a>(&'a AtomicUsize);
 
-impl Drop for Waiting<'_> {
+impl Drop for QueuePlace<'_> {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::Relaxed);
     }
@@ -78,12 +78,14 @@ pub(super) async fn load(
     node.controls_to_write()?;
     let loads = &node.state_loads;
     let waiting = loads.waiting.fetch_add(1, Ordering::Relaxed);
-    let _waiting = Waiting(&loads.waiting);
+    let _waiting = QueuePlace(&loads.waiting);
     if waiting > MAX_WAITING {
         return Err(refused("too many states wait to be loaded: try again"));
     }
     let place = Arc::clone(&loads.place).acquire_owned().await.map_err(refused)?;
-    let read = off_thread_long(move |context| ReadState::of(&bytes[..], MAX_BYTES as u64, context));
+    let read = off_thread_long(move |context| {
+        ReadState::from_reader(&bytes[..], MAX_BYTES as u64, context)
+    });
     let state = read.await?.map_err(refused)?;
     let apply = {
         let node = Arc::clone(&node);
@@ -129,8 +131,9 @@ impl DevelopmentNode {
         let state = |reason: String| StateFileError::State { path: path.clone(), reason };
         let file =
             File::open(&path).map_err(|error| StateFileError::Io { path: path.clone(), error })?;
-        let read =
-            off_thread_long(move |context| ReadState::of(file, MAX_FILE_BYTES as u64, context));
+        let read = off_thread_long(move |context| {
+            ReadState::from_reader(file, MAX_FILE_BYTES as u64, context)
+        });
         let read = read.await.map_err(|error| state(error.to_string()))?.map_err(state)?;
         load::apply(self, read, u64::MAX).await.map_err(|error| state(error.message))
     }

@@ -47,7 +47,11 @@ pub(super) struct ReadAccount {
 
 impl ReadState {
     /// Reads a state of at most so many bytes as JSON.
-    pub(super) fn of(from: impl Read, most: u64, context: &CallContext) -> Result<Self, String> {
+    pub(super) fn from_reader(
+        from: impl Read,
+        most: u64,
+        context: &CallContext,
+    ) -> Result<Self, String> {
         let mut from = BufReader::new(from);
         let begin = io::BufRead::fill_buf(&mut from).map_err(|error| error.to_string())?;
         let json: Box<dyn Read + '_> = match begin.starts_with(&GZIP) {
@@ -55,9 +59,9 @@ impl ReadState {
             false => Box::new(from),
         };
         let fault = Cell::new(None);
-        let bounded = Bounded { json, left: most, most, fault: &fault, context };
+        let bounded = BoundedReader { json, left: most, most, fault: &fault, context };
         let mut json = serde_json::Deserializer::from_reader(BufReader::new(bounded));
-        let room = Room(Cell::new(MAX_ENTRIES));
+        let room = EntryBudget(Cell::new(MAX_ENTRIES));
         let read = json.deserialize_map(StateVisitor(&room)).and_then(|state| {
             json.end()?;
             Ok(state)
@@ -70,7 +74,7 @@ impl ReadState {
 }
 
 /// Bytes of JSON, of which there are not too many, for as long as somebody waits.
-struct Bounded<'a> {
+struct BoundedReader<'a> {
     json: Box<dyn Read + 'a>,
     left: u64,
     most: u64,
@@ -79,7 +83,7 @@ struct Bounded<'a> {
     context: &'a CallContext,
 }
 
-impl Read for Bounded<'_> {
+impl Read for BoundedReader<'_> {
     fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
         let ended = |text: String| {
             self.fault.set(Some(text));
@@ -98,9 +102,9 @@ impl Read for Bounded<'_> {
 }
 
 /// How many further entries a state may have.
-struct Room(Cell<usize>);
+struct EntryBudget(Cell<usize>);
 
-impl Room {
+impl EntryBudget {
     fn take<E: serde::de::Error>(&self) -> Result<(), E> {
         let left = self.0.get().checked_sub(1);
         let too_many =
@@ -110,7 +114,7 @@ impl Room {
     }
 }
 
-struct StateVisitor<'a>(&'a Room);
+struct StateVisitor<'a>(&'a EntryBudget);
 
 impl<'de> Visitor<'de> for StateVisitor<'_> {
     type Value = ReadState;
@@ -158,10 +162,10 @@ impl<'de> Visitor<'de> for StateVisitor<'_> {
 }
 
 /// A list whose items are counted; `null` is an empty one.
-struct List<'a, T>(&'a Room, PhantomData<T>);
+struct List<'a, T>(&'a EntryBudget, PhantomData<T>);
 
 impl<'a, T> List<'a, T> {
-    fn new(room: &'a Room) -> Self {
+    fn new(room: &'a EntryBudget) -> Self {
         Self(room, PhantomData)
     }
 }
@@ -197,14 +201,14 @@ impl<'de, T: Deserialize<'de>> Visitor<'de> for List<'_, T> {
 
 /// An object whose members are counted, in its order. The seed reads a member's value.
 struct Members<'a, K, S> {
-    room: &'a Room,
+    room: &'a EntryBudget,
     expected: &'static str,
     seed: S,
     key: PhantomData<K>,
 }
 
 impl<'a, K, S> Members<'a, K, S> {
-    fn new(room: &'a Room, expected: &'static str, seed: S) -> Self {
+    fn new(room: &'a EntryBudget, expected: &'static str, seed: S) -> Self {
         Self { room, expected, seed, key: PhantomData }
     }
 }
@@ -237,17 +241,17 @@ impl<'de, K: Deserialize<'de>, S: DeserializeSeed<'de> + Copy> Visitor<'de> for 
 }
 
 /// The member `accounts` of a state.
-fn accounts(room: &Room) -> Members<'_, Text<Address>, AccountSeed<'_>> {
+fn accounts(room: &EntryBudget) -> Members<'_, Text<Address>, AccountSeed<'_>> {
     Members::new(room, "accounts by their addresses", AccountSeed(room))
 }
 
 /// The member `storage` of an account.
-fn slots(room: &Room) -> Members<'_, Quantity, PhantomData<Quantity>> {
+fn slots(room: &EntryBudget) -> Members<'_, Quantity, PhantomData<Quantity>> {
     Members::new(room, "values by their slots", PhantomData)
 }
 
 #[derive(Clone, Copy)]
-struct AccountSeed<'a>(&'a Room);
+struct AccountSeed<'a>(&'a EntryBudget);
 
 impl<'de> DeserializeSeed<'de> for AccountSeed<'_> {
     type Value = ReadAccount;
@@ -295,7 +299,7 @@ mod tests {
     use super::*;
 
     fn read(bytes: &[u8], most: u64) -> Result<ReadState, String> {
-        ReadState::of(bytes, most, &CallContext::new())
+        ReadState::from_reader(bytes, most, &CallContext::new())
     }
 
     fn gzip(json: &[u8]) -> Vec<u8> {
@@ -334,7 +338,7 @@ mod tests {
         assert!(error.contains("more than 500000 accounts, slots"), "{error}");
         let context = CallContext::new();
         context.cancel();
-        let error = ReadState::of(&b"{\"accounts\":{}}"[..], 100, &context).unwrap_err();
+        let error = ReadState::from_reader(&b"{\"accounts\":{}}"[..], 100, &context).unwrap_err();
         assert_eq!(error, "the client has gone");
     }
 }

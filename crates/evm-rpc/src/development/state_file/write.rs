@@ -19,13 +19,13 @@ use crate::wire::{BlockNumber, TransactionReply};
 const MAX_BLOCKS: u64 = 10_000;
 
 /// Writes JSON, of which there may be so much.
-struct Out<'a, W> {
+struct LimitedWriter<'a, W> {
     out: &'a mut W,
     most: usize,
     left: usize,
 }
 
-impl<W: Write> Out<'_, W> {
+impl<W: Write> LimitedWriter<'_, W> {
     fn raw(&mut self, text: &str) -> Result<(), RpcError> {
         let left = self.left.checked_sub(text.len());
         let too_long = || refused(format!("the state has more than {} bytes", self.most));
@@ -44,7 +44,7 @@ pub(super) fn write(
 ) -> Result<(), RpcError> {
     let reads = &node.transact.reads;
     let header = reads.header_of_state(LATEST)?;
-    let mut out = Out { out, most, left: most };
+    let mut out = LimitedWriter { out, most, left: most };
     out.raw(&format!("{{\"block\":{},\"accounts\":{{", block_env(&header)))?;
     let last = header.header.number;
     let walk = Walk { reads, header, context };
@@ -94,7 +94,7 @@ fn write_account<W: Write>(
     node: &DevelopmentNode,
     walk: &Walk<'_>,
     (hash, account): (B256, &Account),
-    out: &mut Out<'_, W>,
+    out: &mut LimitedWriter<'_, W>,
 ) -> Result<(), RpcError> {
     let code = walk.part(|view| view.code(account.code_hash))?;
     let (nonce, balance) = (account.nonce, account.balance);

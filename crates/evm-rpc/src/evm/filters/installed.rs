@@ -100,20 +100,20 @@ pub(super) struct InstalledFilters(Mutex<Table>);
 #[derive(Debug, Default)]
 struct Table {
     filters: HashMap<RpcId, Filter>,
-    all: Held,
+    all: FilterUsage,
     /// Of each client that has any.
-    of_clients: HashMap<ClientAddress, Held>,
+    of_clients: HashMap<ClientAddress, FilterUsage>,
     swept_ms: u64,
 }
 
 /// How many filters there are, and the bytes of their addresses and topics.
 #[derive(Clone, Copy, Debug, Default)]
-struct Held {
+struct FilterUsage {
     filters: usize,
     bytes: usize,
 }
 
-impl Held {
+impl FilterUsage {
     fn with(self, kind: &Kind) -> Self {
         Self { filters: self.filters + 1, bytes: self.bytes.saturating_add(kind.bytes()) }
     }
@@ -140,7 +140,7 @@ impl Table {
         self.all = self.all.without(&filter.kind);
         let of_client = self.of_clients.get(&filter.client).copied().unwrap_or_default();
         match of_client.without(&filter.kind) {
-            Held { filters: 0, .. } => self.of_clients.remove(&filter.client),
+            FilterUsage { filters: 0, .. } => self.of_clients.remove(&filter.client),
             left => self.of_clients.insert(filter.client, left),
         };
         Some(filter)
@@ -182,9 +182,11 @@ impl InstalledFilters {
         table.sweep(now_ms, config);
         let all = table.all.with(&kind);
         let of_client = table.of_clients.get(&client).copied().unwrap_or_default().with(&kind);
-        let most = Held { filters: config.max_filters, bytes: config.max_criteria_bytes };
-        let most_of_client =
-            Held { filters: config.max_client_filters, bytes: config.max_client_criteria_bytes };
+        let most = FilterUsage { filters: config.max_filters, bytes: config.max_criteria_bytes };
+        let most_of_client = FilterUsage {
+            filters: config.max_client_filters,
+            bytes: config.max_client_criteria_bytes,
+        };
         let excess = match of_client.excess(most_of_client) {
             Some(excess) if client != ClientAddress::IN_PROCESS => {
                 Some(format!("{excess} of one client"))

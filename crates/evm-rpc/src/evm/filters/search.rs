@@ -9,7 +9,7 @@ use serde::Serialize;
 use super::found::{FoundLogs, Size, size_of};
 use super::{Filters, range};
 use crate::error::read_error;
-use crate::wire::{LogFilter, LogMatcher, OneOf, Uint64};
+use crate::wire::{AnyOf, LogFilter, LogMatcher, Uint64};
 
 /// Parts of a range that are looked through before a search goes to the blocking pool.
 const TRY_PARTS: usize = 8;
@@ -34,19 +34,19 @@ pub(super) struct Bounds {
 pub(super) struct SearchOutcome {
     pub(super) logs: FoundLogs,
     /// Where it ended early, if it did.
-    pub(super) stopped: Option<Stopped>,
+    pub(super) stopped: Option<StoppedSearch>,
 }
 
 /// A search that ended before its range did.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Stopped {
+pub(super) struct StoppedSearch {
     /// The first height that was not looked at. That before it was in the range.
     pub(super) at: u64,
-    why: Excess,
+    why: ExceededLimit,
 }
 
 #[derive(Clone, Copy, Debug)]
-enum Excess {
+enum ExceededLimit {
     Logs(usize),
     Bytes(usize),
     Ms(u64),
@@ -54,23 +54,27 @@ enum Excess {
 
 /// The `data` of a query beyond a limit: a range that passes.
 #[derive(Serialize)]
-struct Advice {
+struct SuggestedRange {
     from: Uint64,
     to: Uint64,
     limit: u64,
 }
 
-impl Stopped {
+impl StoppedSearch {
     /// The error of a query that begins at this height.
     fn error(self, from: u64) -> RpcError {
         let (limit, what) = match self.why {
-            Excess::Logs(limit) => (limit as u64, format!("returned more than {limit} results")),
-            Excess::Bytes(limit) => (limit as u64, format!("returned more than {limit} bytes")),
-            Excess::Ms(limit) => (limit, format!("took longer than {limit} ms")),
+            ExceededLimit::Logs(limit) => {
+                (limit as u64, format!("returned more than {limit} results"))
+            }
+            ExceededLimit::Bytes(limit) => {
+                (limit as u64, format!("returned more than {limit} bytes"))
+            }
+            ExceededLimit::Ms(limit) => (limit, format!("took longer than {limit} ms")),
         };
         let to = self.at - 1;
         let text = format!("query {what}. Try with this block range [{from:#x}, {to:#x}].");
-        let advice = Advice { from: Uint64(from), to: Uint64(to), limit };
+        let advice = SuggestedRange { from: Uint64(from), to: Uint64(to), limit };
         RpcError::with_code(LIMIT_EXCEEDED, text).with_data(&advice)
     }
 }
@@ -78,7 +82,7 @@ impl Stopped {
 /// What blooms are asked.
 fn query_of(matcher: &LogMatcher) -> LogQuery {
     let query = LogQuery::any().one_of(matcher.addresses().values());
-    matcher.topics().iter().map(OneOf::values).fold(query, LogQuery::one_of)
+    matcher.topics().iter().map(AnyOf::values).fold(query, LogQuery::one_of)
 }
 
 impl Filters {
@@ -138,7 +142,7 @@ impl Filters {
                 return Err(RpcError::new("the client has gone"));
             }
             let is_late = at > first && self.is_over_time(&bounds);
-            Ok(is_late.then_some(Stopped { at, why: Excess::Ms(bounds.max_ms) }))
+            Ok(is_late.then_some(StoppedSearch { at, why: ExceededLimit::Ms(bounds.max_ms) }))
         };
         while let Some(from) = next {
             if let stopped @ Some(_) = pause(from)? {
@@ -155,10 +159,10 @@ impl Filters {
                     continue;
                 }
                 size = size.and(more);
-                if let Some(why) = bounds.excess(size)
+                if let Some(why) = bounds.exceeded_limit(size)
                     && !logs.is_empty()
                 {
-                    return Ok(SearchOutcome { logs, stopped: Some(Stopped { at, why }) });
+                    return Ok(SearchOutcome { logs, stopped: Some(StoppedSearch { at, why }) });
                 }
                 let block = self.reads.chain.block_at(at).map_err(read_error)?;
                 let missing = || self.reads.chain.missing(format!("block {at}"));
@@ -177,10 +181,10 @@ impl Filters {
 }
 
 impl Bounds {
-    fn excess(&self, size: Size) -> Option<Excess> {
+    fn exceeded_limit(&self, size: Size) -> Option<ExceededLimit> {
         if size.logs > self.max_logs {
-            return Some(Excess::Logs(self.max_logs));
+            return Some(ExceededLimit::Logs(self.max_logs));
         }
-        (size.bytes > self.max_bytes).then_some(Excess::Bytes(self.max_bytes))
+        (size.bytes > self.max_bytes).then_some(ExceededLimit::Bytes(self.max_bytes))
     }
 }

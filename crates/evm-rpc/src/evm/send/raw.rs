@@ -105,7 +105,11 @@ pub(super) struct LargeValue {
 
 impl LargeValue {
     /// The value, if it is a large one, of a transaction that was signed as the list of these elements.
-    fn of(value: &[u8], tx_type: Option<u8>, elements: &[u8]) -> Result<Option<Self>, RawTxError> {
+    fn detect(
+        value: &[u8],
+        tx_type: Option<u8>,
+        elements: &[u8],
+    ) -> Result<Option<Self>, RawTxError> {
         if value.len() <= 32 {
             return Ok(None);
         }
@@ -236,7 +240,7 @@ fn legacy(bytes: &[u8]) -> Result<RawTx, RawTxError> {
         gas,
         to: to.map(Address::new),
         value: U256::try_from_be_slice(value).unwrap_or(U256::MAX),
-        large_value: LargeValue::of(value, None, &signed)?,
+        large_value: LargeValue::detect(value, None, &signed)?,
         data: Bytes::copy_from_slice(data),
         access_list: AccessList::default(),
         is_protected,
@@ -381,7 +385,7 @@ impl TypedRest<'_> {
             gas: self.gas,
             to: self.to.map(Address::new),
             value: U256::try_from_be_slice(self.value).unwrap_or(U256::MAX),
-            large_value: LargeValue::of(self.value, Some(tx_type), self.signed)?,
+            large_value: LargeValue::detect(self.value, Some(tx_type), self.signed)?,
             data: Bytes::copy_from_slice(self.data),
             access_list: self.access_list,
             is_protected: true,

@@ -101,18 +101,18 @@ fn elements_of_access_lists_are_named() {
     let key = format!("a0{}", "07".repeat(32));
     let tuple = list(&[TO, &list(&[&key, &key])]);
     assert_eq!(with(&list(&[&tuple, &tuple])), "fine");
-    let of = |what: &str, of: &str, path: &str| {
+    let fault = |what: &str, of: &str, path: &str| {
         format!("rlp: {what} for {of}, decoding into (types.AccessListTx).AccessList{path}")
     };
-    assert_eq!(with("80"), of("expected input list", "types.AccessList", ""));
-    assert_eq!(with(&list(&["80"])), of("expected input list", "types.AccessTuple", "[0]"));
-    assert_eq!(with(&list(&[&tuple, "c0"])), of("too few elements", "types.AccessTuple", "[1]"));
+    assert_eq!(with("80"), fault("expected input list", "types.AccessList", ""));
+    assert_eq!(with(&list(&["80"])), fault("expected input list", "types.AccessTuple", "[0]"));
+    assert_eq!(with(&list(&[&tuple, "c0"])), fault("too few elements", "types.AccessTuple", "[1]"));
     let long = list(&[TO, "c0", "80"]);
     let many = "input list has too many elements";
-    assert_eq!(with(&list(&[&long])), of(many, "types.AccessTuple", "[0]"));
+    assert_eq!(with(&list(&[&long])), fault(many, "types.AccessTuple", "[0]"));
     let bad_key = list(&[TO, &list(&[&key, "01"])]);
     let path = "[0].StorageKeys[1]";
-    assert_eq!(with(&list(&[&bad_key])), of("input string too short", "common.Hash", path));
+    assert_eq!(with(&list(&[&bad_key])), fault("input string too short", "common.Hash", path));
 }
 
 #[test]
@@ -206,23 +206,23 @@ fn blob_transactions_are_read_before_they_are_refused() {
         fields[at] = field;
         text(&hex::decode(format!("03{}", list(&fields))).unwrap())
     };
-    let of = |what: &str, of: &str, field: &str| {
+    let fault = |what: &str, of: &str, field: &str| {
         format!("rlp: {what} for {of}, decoding into (types.BlobTx).{field}")
     };
     assert_eq!(plain(0, "01"), refused);
     let number = "*uint256.Int";
     assert_eq!(
         plain(2, "00"),
-        of("non-canonical integer (leading zero bytes)", number, "GasTipCap")
+        fault("non-canonical integer (leading zero bytes)", number, "GasTipCap")
     );
-    assert_eq!(plain(3, "8101"), of("non-canonical size information", number, "GasFeeCap"));
+    assert_eq!(plain(3, "8101"), fault("non-canonical size information", number, "GasFeeCap"));
     let long = format!("a1{}", "01".repeat(33));
-    assert_eq!(plain(6, &long), of("input string too long", number, "Value"));
-    assert_eq!(plain(9, "c0"), of("expected input string or byte", number, "BlobFeeCap"));
-    assert_eq!(plain(5, "80"), of("input string too short", "common.Address", "To"));
-    assert_eq!(plain(10, "80"), of("expected input list", "[]common.Hash", "BlobHashes"));
+    assert_eq!(plain(6, &long), fault("input string too long", number, "Value"));
+    assert_eq!(plain(9, "c0"), fault("expected input string or byte", number, "BlobFeeCap"));
+    assert_eq!(plain(5, "80"), fault("input string too short", "common.Address", "To"));
+    assert_eq!(plain(10, "80"), fault("expected input list", "[]common.Hash", "BlobHashes"));
     let hashes = list(&["05"]);
-    assert_eq!(plain(10, &hashes), of("input string too short", "common.Hash", "BlobHashes[0]"));
+    assert_eq!(plain(10, &hashes), fault("input string too short", "common.Hash", "BlobHashes[0]"));
     let typed = |rest: &str| text(&hex::decode(format!("03{rest}")).unwrap());
     assert_eq!(typed(&list(&sound[..9])), "rlp: too few elements for types.BlobTx");
     assert_eq!(typed(&format!("{}00", list(&sound))), "rlp: input contains more than one value");

@@ -72,7 +72,7 @@ pub struct HeaderArgs {
     /// The parent's beacon root.
     pub beacon_root: Option<Hash>,
     /// Withdrawals; this chain has none, so only their number matters.
-    #[schemars(with = "Vec<Anything>")]
+    #[schemars(with = "Vec<IgnoredWithdrawal>")]
     pub withdrawals: usize,
 }
 
@@ -120,11 +120,11 @@ impl Argument for SimulatedBlockArgs {
 }
 
 /// Something that is not looked into.
-struct Anything;
+struct IgnoredWithdrawal;
 
-schema!(Anything, "Withdrawal", { "type": "object" });
+schema!(IgnoredWithdrawal, "Withdrawal", { "type": "object" });
 
-impl Argument for Anything {
+impl Argument for IgnoredWithdrawal {
     fn go_type() -> Cow<'static, str> {
         Cow::Borrowed("types.Withdrawal")
     }
@@ -141,7 +141,7 @@ impl Argument for HeaderArgs {
 
     fn decode(value: Document<'_>) -> Result<Self, ArgumentError> {
         let mut header = Self::default();
-        let mut withdrawals = Vec::<Anything>::new();
+        let mut withdrawals = Vec::<IgnoredWithdrawal>::new();
         decode_struct(
             value,
             "override.BlockOverrides",

@@ -25,7 +25,7 @@ struct Client {
 }
 
 impl Client {
-    fn of(world: &World, work: &Work) -> Self {
+    fn new(world: &World, work: &Work) -> Self {
         let server = world.server.clone();
         let caller = Caller { client: Some(work.client(None)), ..Caller::default() };
         Self { session: server.connect(), server, caller }
@@ -100,7 +100,7 @@ async fn until(what: &str, mut holds: impl FnMut() -> bool) {
 #[tokio::test]
 async fn every_block_of_a_range_is_reported_in_order() {
     let world = with_blocks(12).await;
-    let client = Client::of(&world, &Work::new(WorkConfig::default()));
+    let client = Client::new(&world, &Work::new(WorkConfig::default()));
     for config in [Value::Null, json!({"tracer": "callTracer"}), json!({"limit": 1})] {
         let id = client.subscribe(json!(["traceChain", "0x1", "latest", config])).await;
         for height in 2..=12 {
@@ -123,7 +123,7 @@ async fn every_block_of_a_range_is_reported_in_order() {
 #[tokio::test]
 async fn arguments_are_checked_as_the_reference_does() {
     let world = with_blocks(2).await;
-    let client = Client::of(&world, &Work::new(WorkConfig::default()));
+    let client = Client::new(&world, &Work::new(WorkConfig::default()));
     for (params, code, text) in [
         (json!(["traceChain"]), -32602, "missing value for required argument 1"),
         (json!(["traceChain", "0x0"]), -32602, "missing value for required argument 2"),
@@ -168,7 +168,7 @@ async fn arguments_are_checked_as_the_reference_does() {
 #[tokio::test]
 async fn ranges_are_named_in_every_way() {
     let world = with_blocks(2).await;
-    let client = Client::of(&world, &Work::new(WorkConfig::default()));
+    let client = Client::new(&world, &Work::new(WorkConfig::default()));
     for (start, end) in [
         ("0x0", "0x2"),
         ("earliest", "latest"),
@@ -190,7 +190,7 @@ async fn ranges_are_named_in_every_way() {
 #[tokio::test]
 async fn settings_that_no_trace_can_have_are_errors_of_transactions() {
     let world = with_blocks(1).await;
-    let client = Client::of(&world, &Work::new(WorkConfig::default()));
+    let client = Client::new(&world, &Work::new(WorkConfig::default()));
     for (config, text) in [
         (json!({"timeout": "5"}), "time: missing unit in duration \"5\""),
         (json!({"tracer": "nope"}), "ReferenceError: nope is not defined at <eval>:1:2(0)"),
@@ -204,7 +204,7 @@ async fn settings_that_no_trace_can_have_are_errors_of_transactions() {
 #[tokio::test]
 async fn blocks_without_transactions_are_left_out_but_the_last() {
     let world = with_blocks(1).await;
-    let client = Client::of(&world, &Work::new(WorkConfig::default()));
+    let client = Client::new(&world, &Work::new(WorkConfig::default()));
     // The genesis block has none.
     client.subscribe(json!(["traceChain", "earliest", "0x1"])).await;
     assert_eq!(client.next().await.1["block"], "0x1");
@@ -213,7 +213,7 @@ async fn blocks_without_transactions_are_left_out_but_the_last() {
 #[tokio::test]
 async fn a_transaction_that_fails_to_be_traced_ends_its_block_alone() {
     let world = with_blocks(2).await;
-    let client = Client::of(&world, &Work::new(WorkConfig::default()));
+    let client = Client::new(&world, &Work::new(WorkConfig::default()));
     client.subscribe(json!(["traceChain", "0x0", "0x2", {"tracer": "nothing"}])).await;
     for height in ["0x1", "0x2"] {
         let (_, result) = client.next().await;
@@ -238,7 +238,7 @@ async fn a_notification_that_is_too_large_has_an_error() {
     world.send(3, to, 1, Bytes::new());
     world.block().await;
     let config = WorkConfig { connection_reply_memory: 8 << 20, ..WorkConfig::default() };
-    let client = Client::of(&world, &Work::new(config));
+    let client = Client::new(&world, &Work::new(config));
     client.subscribe(json!(["traceChain", "0x0", "0x2", {"enableMemory": true}])).await;
     let (_, first) = client.next().await;
     assert_eq!(first["traces"][0]["result"]["gas"], 21_000);
@@ -253,7 +253,7 @@ async fn a_notification_that_is_too_large_has_an_error() {
 async fn a_client_that_does_not_read_is_waited_for() {
     let world = with_blocks(5).await;
     let work = Work::new(WorkConfig::default());
-    let (lazy, busy) = (Client::of(&world, &work), Client::of(&world, &work));
+    let (lazy, busy) = (Client::new(&world, &work), Client::new(&world, &work));
     lazy.subscribe(json!(["traceChain", "0x0", "0x5"])).await;
     busy.subscribe(json!(["traceChain", "0x0", "0x5"])).await;
     for _ in 0..5 {
@@ -270,7 +270,7 @@ async fn a_client_that_does_not_read_is_waited_for() {
 async fn the_number_of_subscriptions_is_bounded() {
     let world = with_blocks(1).await;
     let work = Work::new(WorkConfig::default());
-    let client = Client::of(&world, &work);
+    let client = Client::new(&world, &work);
     let wanted = || json!(["traceChain", "0x0", "0x1"]);
     let mut ids = Vec::new();
     for _ in 0..4 {
@@ -291,7 +291,7 @@ async fn the_number_of_subscriptions_is_bounded() {
     }
     let mut others: Vec<Client> = Vec::new();
     let refused = loop {
-        let other = Client::of(&world, &work);
+        let other = Client::new(&world, &work);
         let reply = other.ask("debug_subscribe", wanted()).await;
         others.push(other);
         if let Some(error) = reply.get("error") {
@@ -327,7 +327,7 @@ async fn work_ends_with_its_subscription() {
     // Each step writes some 20 bytes; the tracer is shown some 250,000.
     for is_left in [false, true] {
         let work = Work::new(WorkConfig::default());
-        let client = Client::of(&world, &work);
+        let client = Client::new(&world, &work);
         let id = client.subscribe(json!(["traceChain", "0x0", "0x1"])).await;
         if is_left {
             drop(client);
@@ -348,7 +348,7 @@ async fn a_rewind_ends_it() {
         world.block().await;
     }
     let work = Work::new(WorkConfig::default());
-    let client = Client::of(&world, &work);
+    let client = Client::new(&world, &work);
     client.subscribe(json!(["traceChain", "0x0", "0x4"])).await;
     assert_eq!(client.next().await.1["block"], "0x1");
     world.machine.rewind(3).await.unwrap();

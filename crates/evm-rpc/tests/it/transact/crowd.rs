@@ -28,7 +28,7 @@ const LONGEST: Duration = Duration::from_secs(60);
 struct Crowd(BTreeMap<u64, PooledTx>);
 
 impl Crowd {
-    fn of(count: u64, tx: &TxEip1559) -> Arc<Self> {
+    fn new(count: u64, tx: &TxEip1559) -> Arc<Self> {
         let max = U256::MAX >> 1;
         // One for all: nobody looks at its nonce, nor at its signature.
         let tx = tx.clone().into_signed(Signature::new(max, max, true));
@@ -117,7 +117,7 @@ async fn views(world: &World) -> [(&'static str, Value, usize); 4] {
 
 #[tokio::test]
 async fn what_shows_a_pool_of_very_many_is_refused() {
-    let world = world(Crowd::of(CROWD, &transfer()));
+    let world = world(Crowd::new(CROWD, &transfer()));
     let status = world.call("txpool_status", "[]").await;
     assert_eq!(status["result"]["pending"], "0x30d40");
     for (method, answer, _) in views(&world).await {
@@ -129,7 +129,7 @@ async fn what_shows_a_pool_of_very_many_is_refused() {
 #[tokio::test]
 async fn what_is_shown_has_no_more_bytes_than_the_limit() {
     for (count, shown) in [(27_000, 4), (60_000, 1)] {
-        let world = world(Crowd::of(count, &transfer()));
+        let world = world(Crowd::new(count, &transfer()));
         let mut answered = 0;
         for (method, answer, bytes) in views(&world).await {
             assert!(bytes < MAX_ANSWER, "{method}: {bytes}");
@@ -161,12 +161,12 @@ async fn what_is_shown_is_counted_with_all_that_it_has() {
         ("entries", TxEip1559 { access_list: AccessList(vec![item(0); 4000]), ..transfer() }, 77),
         ("keys", TxEip1559 { access_list: AccessList(vec![item(3000)]), ..transfer() }, 118),
     ] {
-        let world = world(Crowd::of(count, &tx));
+        let world = world(Crowd::new(count, &tx));
         for (method, answer, bytes) in views(&world).await {
             assert!(answer.get("error").is_none(), "{what}: {method}");
             assert!(bytes < MAX_ANSWER, "{what}: {method}: {bytes}");
         }
-        let world = self::world(Crowd::of(count + count / 50 + 2, &tx));
+        let world = self::world(Crowd::new(count + count / 50 + 2, &tx));
         for (method, answer, _) in views(&world).await {
             let is_refused = answer["error"]["message"] == "response too large";
             assert_eq!(is_refused, method != "txpool_inspect", "{what}: {method}");
