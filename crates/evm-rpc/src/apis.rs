@@ -115,7 +115,7 @@ impl Apis {
         names.into_iter().map(Api::by_name).collect::<Result<_, _>>().map(Self)
     }
 
-    /// Is this service served?
+    /// Whether this service is served.
     pub fn has(&self, api: Api) -> bool {
         self.0.contains(&api)
     }

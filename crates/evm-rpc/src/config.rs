@@ -34,7 +34,7 @@ pub struct ReadConfig {
     pub is_development: bool,
     /// How far back proofs are made.
     pub proof_window: ProofWindow,
-    /// What `web3_clientVersion` answers.
+    /// The answer of `web3_clientVersion`.
     pub client_version: String,
     /// What `net_version` answers: 1 on the public networks, otherwise the chain ID
     /// (docs/decisions.md, "Network version").

@@ -6,7 +6,7 @@ use esker_rpc::RpcError;
 /// Code of a request for a block that the node does not have (EIP-4444).
 const PRUNED_HISTORY: i64 = 4444;
 
-/// The error that a client gets for what can't be read. What is no fault of the request is logged.
+/// The error of data that can't be read. Errors that the request did not cause are logged.
 pub fn read_error(error: impl Into<ViewError>) -> RpcError {
     let error = error.into();
     match &error {

@@ -1,4 +1,4 @@
-//! Where files of blocks and of traces may be, and files that are not whole yet.
+//! The folder of files of blocks and traces, and incomplete files.
 
 use std::fs::File;
 use std::io;
@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use esker_primitives::{excerpt, open_regular};
 use esker_rpc::RpcError;
 
-/// Numbers files that are not whole yet.
+/// Numbers incomplete files.
 static UNFINISHED: AtomicU64 = AtomicU64::new(0);
 
 /// The folder that files must be in, or below.
@@ -20,7 +20,7 @@ impl Folder {
         Self(path)
     }
 
-    /// The path of a file to be written, which is not there yet. Relative names begin at the folder.
+    /// The path of a new file. Relative names begin at the folder.
     ///
     /// Errors come in the reference's order, then that of the folder; what an error says of files outside is whether
     /// they are there.
@@ -83,7 +83,7 @@ pub(crate) fn open_error(name: &str, error: &io::Error) -> RpcError {
     RpcError::new(format!("open {}: {}", excerpt(name), system_text(error)))
 }
 
-/// What the system says, as Go writes it: without the number, in small letters.
+/// The system's error as Go writes it: without the number, in lower case.
 pub(crate) fn system_text(error: &io::Error) -> String {
     match error.kind() {
         io::ErrorKind::NotFound => "no such file or directory".to_owned(),
@@ -99,7 +99,7 @@ pub(crate) fn system_text(error: &io::Error) -> String {
     }
 }
 
-/// A file that is not whole; it goes when this does.
+/// An incomplete file, which is removed when this is dropped.
 pub(crate) struct PartialFile(PathBuf);
 
 impl PartialFile {
@@ -115,14 +115,14 @@ impl PartialFile {
             let name = PathBuf::from(name);
             match create(&name) {
                 Ok(output) => return Ok((output, Self(name))),
-                // One that an earlier run left.
+                // An earlier run left it.
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
                 Err(error) => return Err(error),
             }
         }
     }
 
-    /// Gives the file another name, which nothing has yet.
+    /// Renames the file. No file may have the new name.
     pub(crate) fn rename(self, path: &Path) -> io::Result<()> {
         match std::fs::hard_link(&self.0, path) {
             Err(error) if is_without_links(&error) => match path.symlink_metadata() {

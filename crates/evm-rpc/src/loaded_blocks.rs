@@ -63,7 +63,7 @@ impl LoadedBlocks {
         *self.0.write() = Some(Arc::new(index)).filter(|index| !index.blocks.is_empty());
     }
 
-    /// What is loaded, unless the chain went back to before it.
+    /// The loaded blocks, unless the chain was rewound below them.
     fn index(&self, chain: &dyn ChainReader) -> Option<Arc<Index>> {
         let index = self.0.read().clone()?;
         let lowest = chain.lowest_since(&index.since, &chain.position());

@@ -1,4 +1,4 @@
-//! What reading methods share, and how a block parameter becomes a block.
+//! The state of reading methods, and the resolution of block parameters.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ use crate::wire::{BlockNumber, BlockNumberOrHash};
 pub struct ReadApi {
     /// The accepted chain.
     pub chain: Arc<dyn ChainReader>,
-    /// What waits.
+    /// The pool.
     pub pool: Arc<dyn PoolReader>,
     /// Shows what blocks carry in their ext data as `atomicTransactions`, if that is wanted.
     pub ext_data: Option<Arc<dyn ExtDataView>>,
@@ -59,7 +59,7 @@ impl ReadApi {
         match self.chain.height_of(hash).map_err(read_error)? {
             Some(height) => {
                 let header = self.chain.header_at(height).map_err(read_error)?;
-                // Another block may have come in its place.
+                // Another block may have replaced it.
                 Ok(header.filter(|header| header.hash == hash))
             }
             None => Ok(None),
@@ -87,7 +87,7 @@ impl ReadApi {
         }
     }
 
-    /// Whether the block of a parameter is none of the chain's yet: its hash is not shown.
+    /// Whether the block of a parameter is not accepted yet; its hash is not shown then.
     pub fn is_pending(&self, at: impl Into<BlockNumberOrHash>) -> bool {
         at.into() == BlockNumberOrHash::Number(BlockNumber::Pending) && self.chain.has_pending()
     }
@@ -147,7 +147,7 @@ impl ReadApi {
         }
     }
 
-    /// The block of a parameter; `None` if there is none, also if none was named.
+    /// The block of a parameter; `None` if there is no such block, or the parameter names none.
     pub fn block(&self, at: BlockNumberOrHash) -> Result<Option<Arc<SealedBlock>>, RpcError> {
         match self.block_id(at) {
             BlockNumberOrHash::Number(number) => self.block_by_number(number),
@@ -167,7 +167,7 @@ impl ReadApi {
                 };
                 (self.header_by_number(number)?, missing)
             }
-            // All that is known by hash is accepted, so canonical.
+            // All blocks with a known hash are accepted, and so canonical.
             BlockNumberOrHash::Hash { hash, .. } => {
                 (self.header_by_hash(hash)?, "header for hash not found")
             }
@@ -178,7 +178,7 @@ impl ReadApi {
         found.ok_or_else(|| RpcError::new(missing))
     }
 
-    /// What a block shows of its ext data, if anything.
+    /// The shown part of a block's ext data, if any.
     pub fn atomic_transactions(&self, block: &SealedBlock) -> Option<Box<RawValue>> {
         self.ext_data.as_ref()?.transactions(&block.block.ext_data)
     }
@@ -192,7 +192,7 @@ impl ReadApi {
             let header = self.header_of_state(at)?;
             match self.chain.state_after(&header) {
                 Ok(state) => return Ok((state, header)),
-                // There is another last block by now.
+                // The last block has changed meanwhile.
                 Err(ViewError::TakenBack(_)) => {}
                 Err(error) => return Err(read_error(error)),
             }

@@ -14,7 +14,7 @@ use super::{ChainFiles, step};
 use crate::error::read_error;
 use crate::files::{PartialFile, exists, open_error, system_text};
 
-/// Blocks that are written in one step.
+/// Most blocks that one step writes.
 const BLOCKS_OF_STEP: usize = 64;
 
 /// Writes accepted blocks to a new file: all of them, those from a height on, or those of a range.
@@ -35,7 +35,7 @@ pub(super) async fn export_chain(
     Ok(true)
 }
 
-/// A file under construction. It goes unless it is finished.
+/// A file under construction. It is removed unless it is finished.
 struct Export {
     chain: Arc<dyn ChainReader>,
     output: Output,

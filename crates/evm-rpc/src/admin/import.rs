@@ -16,13 +16,13 @@ use crate::files::open_error;
 
 /// Most blocks that are made final in one call of the machine, which does nothing else meanwhile.
 const GROUP_LEN: usize = 16;
-/// Bytes of blocks from which on they are.
+/// Bytes of blocks at which a group is complete.
 const GROUP_BYTES: usize = 1 << 20;
-/// Bytes of blocks that are read in one step, also of those that are there.
+/// Bytes of blocks that one step reads, existing blocks included.
 const READ_BYTES: usize = 4 << 20;
 /// Blocks of a batch of the reference: its error texts count these.
 const BATCH_LEN: u64 = 2500;
-/// How often the node may go on by itself before the import gives up.
+/// How often the node may accept other blocks before the import gives up.
 const MAX_OVERTAKEN: usize = 100;
 
 /// Takes the blocks of a file, each verified as one of another validator. Those that are there already are skipped, so
@@ -46,7 +46,7 @@ pub(super) async fn import_chain(
 
 /// A block of the file.
 struct Block {
-    /// How many came before it, genesis not counted.
+    /// The number of blocks before it, genesis not counted.
     index: u64,
     height: u64,
     hash: B256,
@@ -60,7 +60,7 @@ impl Block {
     }
 }
 
-/// The file, as it is read.
+/// The file while it is read.
 struct Source {
     chain: Arc<dyn ChainReader>,
     input: Input,
@@ -78,7 +78,7 @@ impl Source {
         Ok(Self { chain: Arc::clone(&files.chain), input, blocks: 0, read_bytes: 0, _turn: turn })
     }
 
-    /// Reads on: gives blocks that are not there yet, and whether the file ends with them.
+    /// Reads the next group: new blocks, and whether the file ends with them.
     fn next_group(mut self) -> Result<(Self, VecDeque<Block>, bool), RpcError> {
         let (mut group, mut bytes) = (VecDeque::new(), 0);
         let end = self.read_bytes + READ_BYTES;
@@ -117,15 +117,15 @@ impl Source {
     }
 }
 
-/// What the file holds next.
+/// The next entry of the file.
 enum NextEntry {
     End,
-    /// Every chain has its own already.
+    /// The genesis block, which every chain has already.
     Genesis,
     Block(Block),
 }
 
-/// Is the block accepted? An error if another one of its height is.
+/// Whether the block is accepted. An error if another block of its height is.
 fn is_there(chain: &dyn ChainReader, block: &Block) -> Result<bool, RpcError> {
     match chain.header_at(block.height).map_err(read_error)? {
         None => Ok(false),
@@ -137,7 +137,7 @@ fn is_there(chain: &dyn ChainReader, block: &Block) -> Result<bool, RpcError> {
     }
 }
 
-/// Makes blocks final, whatever the node makes final by itself meanwhile.
+/// Makes blocks final, even if the node makes others final meanwhile.
 async fn take(files: &ChainFiles, mut group: VecDeque<Block>) -> Result<(), RpcError> {
     let mut overtaken = 0;
     loop {

@@ -22,7 +22,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::files::Folder;
 
-/// Makes blocks final that somebody brings, as if another validator had made them.
+/// Makes imported blocks final, as if another validator had made them.
 #[async_trait]
 pub trait BlockImporter: Send + Sync + fmt::Debug + 'static {
     /// Verifies blocks that follow each other and the last accepted one, and makes them final. If one is refused, those
@@ -33,18 +33,18 @@ pub trait BlockImporter: Send + Sync + fmt::Debug + 'static {
 /// Why blocks were not taken. Texts reach clients.
 #[derive(Debug, Error)]
 pub enum ImportError {
-    /// Other nodes decide too which blocks are accepted.
+    /// Other nodes take part in deciding which blocks are accepted.
     #[error("blocks can be imported only by a node that decides alone which blocks are accepted")]
     NotAlone,
-    /// The node went on meanwhile: what follows the last accepted block is to be found out again.
+    /// The node accepted other blocks meanwhile: the import has to look for the next block again.
     #[error("other blocks were accepted meanwhile")]
     Overtaken,
-    /// The first block that is not final is not taken, for this reason.
+    /// The next block was refused, for this reason.
     #[error("{0}")]
     Refused(String),
 }
 
-/// What the methods work on.
+/// The state of the methods.
 #[derive(Debug)]
 pub struct ChainFiles {
     chain: Arc<dyn ChainReader>,
@@ -54,7 +54,7 @@ pub struct ChainFiles {
 }
 
 impl ChainFiles {
-    /// Files in this folder, which is made when it is needed. `/` allows files anywhere.
+    /// The folder of the files, created when needed. `/` allows files anywhere.
     pub fn new(
         chain: Arc<dyn ChainReader>,
         importer: Arc<dyn BlockImporter>,

@@ -14,7 +14,7 @@ use crate::files::{open_file, system_text};
 /// Most bytes of a block: a bundle has no more.
 const MAX_BLOCK_BYTES: usize = 64 << 20;
 
-/// Bytes that are gathered before they are written.
+/// Size of the write buffer, bytes.
 const BUFFER: usize = 1 << 18;
 
 pub(super) fn is_compressed(name: &str) -> bool {
@@ -45,7 +45,7 @@ impl Output {
         }
     }
 
-    /// Writes what is left, to the disk.
+    /// Writes the rest of the buffer to the disk.
     pub(super) fn finish(self) -> io::Result<()> {
         let file = match self {
             Self::Plain(file) => file,
@@ -116,7 +116,7 @@ impl Input {
     }
 
     fn append(&mut self, bytes: &mut Vec<u8>, length: usize) -> Result<(), ReadError> {
-        // Memory follows what the file holds, not what it says.
+        // Memory grows with the bytes in the file, not with the declared length.
         let read = (&mut self.0).take(length as u64).read_to_end(bytes)?;
         if read < length { Err(ReadError::Cut) } else { Ok(()) }
     }

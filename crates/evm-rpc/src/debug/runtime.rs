@@ -1,6 +1,6 @@
 //! The service `debug-handler`: levels of the log, memory, profiles, stacks (docs/api/evm-debug.md, "The process").
 //!
-//! What the methods do they ask of a port, [`RuntimeControl`]. All of them are for trusted callers: they change what is
+//! The methods use a port, [`RuntimeControl`]. All of them are for trusted callers, because they change what is
 //! logged, write files, or take a processor's time.
 
 use std::fmt;
@@ -18,15 +18,15 @@ use super::stack_filter::StackFilter;
 /// Longest time of `cpuProfile` and `mutexProfile`: less than a call may take.
 pub const MAX_TIMED_PROFILE: Duration = Duration::from_secs(25);
 
-/// What a profile of a Go program has and this one has not (docs/decisions.md, "Go's runtime").
+/// Profiles that exist for Go programs only (docs/decisions.md, "Go's runtime").
 const OF_GO: &str = "only a Go runtime has this";
 
-/// A CPU profile that is being taken. Dropping it ends it and writes no file.
+/// A running CPU profile. Dropping it ends it without a file.
 pub trait RunningProfile: Send {
     /// Ends it and writes its file. Blocks for up to seconds.
     ///
     /// # Errors
-    /// Why there is no file, in a client's words.
+    /// Why there is no file, as a text for clients.
     fn finish(self: Box<Self>) -> Result<(), String>;
 }
 

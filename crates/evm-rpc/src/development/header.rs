@@ -1,4 +1,4 @@
-//! What the next block has in its header.
+//! Controls of the next block's header.
 
 use std::sync::Arc;
 
@@ -34,7 +34,7 @@ pub(super) fn set_gas_limit(node: &DevelopmentNode, (gas,): (Number,)) -> Result
     set(node, |header| header.gas_limit = Some(gas)).map(|()| true)
 }
 
-/// Who gets the fees of all further blocks.
+/// Sets the recipient of the fees of all further blocks.
 pub(super) fn set_coinbase(
     node: &DevelopmentNode,
     (Addr(account),): (Addr,),
@@ -51,7 +51,7 @@ pub(super) fn hardhat_set_coinbase(
     set_coinbase(node, account).map(|()| true)
 }
 
-/// What PREVRANDAO returns in the next block.
+/// Sets the value that PREVRANDAO returns in the next block.
 pub(super) fn set_random(node: &DevelopmentNode, (Hash(value),): (Hash,)) -> Result<(), RpcError> {
     if value == B256::ZERO {
         return Err(refused("a random value of 0 can't be set: a block with it has none"));

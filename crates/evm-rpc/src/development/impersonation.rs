@@ -28,7 +28,7 @@ pub(super) fn hardhat_impersonate(
     impersonate(node, account).map(|()| true)
 }
 
-/// Ends it.
+/// Ends the impersonation.
 pub(super) fn stop(node: &DevelopmentNode, (Addr(account),): (Addr,)) -> Result<(), RpcError> {
     node.controls()?.stop_impersonating(&account);
     Ok(())

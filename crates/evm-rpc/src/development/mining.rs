@@ -1,4 +1,4 @@
-//! Blocks on request, and transactions that are to get into none.
+//! Blocks on request, and the removal of waiting transactions.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use super::numbers::Number;
 use super::{DevelopmentNode, refused};
 use crate::wire::Hash;
 
-/// What `evm_mine` takes: a timestamp, or an object.
+/// The argument of `evm_mine`: a timestamp, or an object.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct MineOptions {
     timestamp: Option<Number>,
@@ -126,7 +126,7 @@ pub(super) fn hardhat_drop(
     Ok(true)
 }
 
-/// As Hardhat words it.
+/// Hardhat's text.
 fn refuse_mined(node: &DevelopmentNode, hash: B256) -> Result<(), RpcError> {
     let reads = &node.transact.reads;
     match reads.chain.location(hash).map_err(crate::error::read_error)? {

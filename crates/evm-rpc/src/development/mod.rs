@@ -31,7 +31,7 @@ use crate::error::read_error;
 use crate::evm::TransactApi;
 use crate::wire::{Big, Hash, Uint64};
 
-/// What the methods return besides the chain's state, and what they change.
+/// The state of the methods besides the chain.
 #[derive(Debug)]
 pub struct DevelopmentNode {
     /// The chain and its fees.
@@ -42,11 +42,11 @@ pub struct DevelopmentNode {
     pub snapshots: Arc<Snapshots>,
     /// Loads one state at a time.
     pub state_loads: StateLoads,
-    /// How long a request makes blocks.
+    /// The time limit of a request that makes blocks.
     pub mining_patience: Duration,
     /// Version of the node, without its name.
     pub version: &'static str,
-    /// Another one in each run.
+    /// A new value in each run.
     pub instance_id: B256,
 }
 
@@ -141,7 +141,7 @@ pub fn development_methods(node: &Arc<DevelopmentNode>) -> Service {
     anvil.merge(&hardhat_methods(node)).merge(&evm).merge(&unsigned).merge(&debug)
 }
 
-/// Those of Hardhat's names.
+/// The methods with Hardhat's names.
 fn hardhat_methods(node: &Arc<DevelopmentNode>) -> Service {
     MethodTable::new("hardhat")
         .on_list("getAutomine", mining::get_automine)
@@ -222,7 +222,7 @@ struct Environment {
     gas_price: Big,
 }
 
-/// Of which chain this is a copy: of none.
+/// The forked chain: there is none.
 #[derive(Debug, Default, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 struct ForkConfig {
@@ -231,7 +231,7 @@ struct ForkConfig {
     fork_retry_backoff: Option<()>,
 }
 
-/// The state of the chain, and what the next block will be like.
+/// The state of the chain, and the properties of the next block.
 fn node_info(node: &DevelopmentNode, (): ()) -> Result<NodeInfoReply, RpcError> {
     let TransactApi { reads, clock, .. } = &*node.transact;
     let (head, rules) = (reads.chain.head(), reads.chain.rules());
@@ -263,7 +263,7 @@ fn refused(error: impl std::fmt::Display) -> RpcError {
     RpcError::new(error.to_string())
 }
 
-/// As Hardhat has it: without a forked chain there is no member about it.
+/// Hardhat's form. Without a forked chain the member about it is missing.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 struct HardhatMetadata {
@@ -286,7 +286,7 @@ fn hardhat_metadata(node: &DevelopmentNode, (): ()) -> Result<HardhatMetadata, R
     })
 }
 
-/// As anvil has it.
+/// Anvil's form.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 struct AnvilMetadata {

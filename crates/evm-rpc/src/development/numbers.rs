@@ -1,4 +1,4 @@
-//! Numbers as anvil and Hardhat take them.
+//! Numbers in the forms of anvil and Hardhat.
 
 use std::borrow::Cow;
 
@@ -26,7 +26,7 @@ impl Number {
             [b'0', b'x' | b'X', digits @ ..] => (digits, 16),
             digits => (digits, 10),
         };
-        // The library would skip underscores.
+        // The library would accept underscores.
         let is_digit = |digit: &u8| digit.is_ascii_hexdigit();
         if digits.is_empty() || !digits.iter().all(is_digit) {
             return None;

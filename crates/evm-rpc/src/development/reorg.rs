@@ -21,7 +21,7 @@ use crate::wire::{Data, Uint64};
 /// Most blocks that are replaced at once.
 const MAX_DEPTH: u64 = 10_000;
 
-/// How many blocks, or an object with that and with the transactions.
+/// The number of blocks, or an object with the number and the transactions.
 #[derive(Clone, Debug)]
 pub(super) enum ReorgOptions {
     Depth(Number),
@@ -123,7 +123,7 @@ pub(super) async fn reorg(
     });
     let blocks = signed.await.map_err(refused)??;
     let reorg = async move { node.snapshots.reorg(&node.chain, blocks).await.map_err(refused) };
-    // A task of its own: a client that goes away leaves nothing half-done.
+    // A separate task, which completes even if the client disconnects.
     tokio::spawn(reorg).await.map_err(refused)?
 }
 

@@ -26,7 +26,7 @@ pub(super) async fn revert(
 ) -> Result<bool, RpcError> {
     node.controls_to_write()?;
     match u64::try_from(id) {
-        // A task of its own: a client that goes away leaves nothing half-done.
+        // A separate task, which completes even if the client disconnects.
         Ok(id) => tokio::spawn(async move { node.snapshots.revert(id).await })
             .await
             .map_err(refused)?

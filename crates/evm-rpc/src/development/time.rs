@@ -1,4 +1,4 @@
-//! The clock of the chains. It moves after the blocks that were asked for before.
+//! The clock of the chains. It moves after the blocks that were requested before.
 
 use std::sync::Arc;
 

@@ -97,7 +97,7 @@ impl Getter<'_> {
         Err(refused(format!("contract {token} has no storage slot that holds this number alone")))
     }
 
-    /// What the getter returns on a changed state; `None`: it fails, or returns no number.
+    /// The value that the getter returns on a changed state; `None`: it fails, or returns no number.
     fn returned(&self, state: &StateOverrides) -> Result<Option<U256>, RpcError> {
         let transact = &self.node.transact;
         let place = transact.place(LATEST)?;

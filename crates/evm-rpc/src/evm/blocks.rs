@@ -33,7 +33,7 @@ pub(super) fn get_header_by_hash(
     Ok(reads.header_by_hash(hash)?.map(|header| HeaderReply { header, is_pending: false }))
 }
 
-/// A block of no more gas is read and shown in a moment, whatever is in it.
+/// A block with at most this gas is read and shown quickly, whatever it contains.
 const SMALL_BLOCK_GAS: u64 = 500_000;
 
 /// The block, if it is a small one.
@@ -138,7 +138,7 @@ pub(crate) struct BadBlockReply {
 #[serde(rename_all = "camelCase")]
 struct BadBlockReason {
     chain_config: ChainConfig,
-    /// What the block's transactions did is not kept.
+    /// The receipts of the block are not kept.
     receipts: Option<()>,
     number: u64,
     hash: Hash,

@@ -37,7 +37,7 @@ type CallArgs = (
     Option<args::BlockOverrides>,
 );
 
-/// The call, if that takes but a moment.
+/// The result of the call, if it runs quickly.
 fn try_call(transact: &TransactApi, call: &CallArgs) -> Option<Result<Data, RpcError>> {
     let (args, at, None, None) = call else { return None };
     let outcome = transact.try_call(&request(args), at.unwrap_or(LATEST)).transpose()?;
@@ -61,7 +61,7 @@ fn returned(transact: &TransactApi, outcome: CallOutcome) -> Result<Data, RpcErr
     }
 }
 
-/// What a call came to, whether it failed or not.
+/// The result of a call, whether it failed or not.
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 struct DetailedReply {
@@ -106,7 +106,7 @@ fn estimate_gas(
     transact.estimate(&request(&args), at, &state_overrides(state), context).map(Uint64)
 }
 
-/// An access list, and what the transaction does with it.
+/// An access list, and the result of the transaction with it.
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 struct AccessListReply {

@@ -1,4 +1,4 @@
-//! What holds for the chain as a whole.
+//! Methods about the chain as a whole.
 
 use std::sync::Arc;
 

@@ -15,7 +15,7 @@ use crate::error::read_error;
 use crate::reads::ReadApi;
 use crate::wire::{Addr, Big};
 
-/// The forks that hold now, come next, and come last.
+/// The current, the next and the last fork.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct ConfigReply {
     current: ForkReply,
@@ -26,7 +26,7 @@ pub(super) struct ConfigReply {
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 struct ForkReply {
-    /// Unix s; 0 for what holds from genesis on.
+    /// Unix s; 0 if the fork is active from genesis on.
     activation_time: u64,
     blob_schedule: BlobSchedule,
     chain_id: Big,
@@ -35,7 +35,7 @@ struct ForkReply {
     system_contracts: BTreeMap<&'static str, Addr>,
 }
 
-/// There are no blobs on this chain; the fraction is that of Cancun, so that their base fee stays 1.
+/// This chain has no blobs. The fraction is that of Cancun, so the base fee of blobs stays 1.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 struct BlobSchedule {

@@ -1,4 +1,4 @@
-//! What a transaction gets that its sender did not give
+//! Defaults for missing members of a transaction
 //! (docs/protocol/c-chain-pool.md, "Defaults of node-built transactions").
 
 use alloy_primitives::{Address, U256};
@@ -13,15 +13,15 @@ use crate::wire::{Addr, Big, Data, Hash, Uint64};
 /// Blobs of one transaction, at most.
 const MAX_BLOBS: usize = 6;
 
-/// Gas of a call where nothing limits it.
+/// Gas of a call without a limit.
 const UNLIMITED_GAS: u64 = u64::MAX / 2;
 
-/// How gas is chosen where none is given.
+/// How missing gas is filled in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum GasDefault {
-    /// What the transaction needs.
+    /// The gas that the transaction needs.
     Estimate,
-    /// The most that a call may use.
+    /// The gas limit of calls.
     Cap,
 }
 
@@ -29,7 +29,7 @@ fn refused(text: impl Into<String>) -> RpcError {
     RpcError::new(text)
 }
 
-/// What is to be run of a transaction.
+/// The call of a transaction.
 pub(crate) fn request(args: &TransactionArgs) -> CallRequest {
     let big = |value: Option<Big>| value.map(|Big(value)| value);
     let hashes = args.blob_versioned_hashes.as_ref();
@@ -56,7 +56,7 @@ pub(super) fn sender(args: &TransactionArgs) -> Address {
 }
 
 impl TransactApi {
-    /// Fills in everything that is missing, and checks what is there.
+    /// Fills in missing members, and checks the others.
     pub(super) fn set_defaults(
         &self,
         args: &mut TransactionArgs,
@@ -205,7 +205,7 @@ impl TransactApi {
     }
 }
 
-/// Is there something to run?
+/// Whether there is code to run.
 fn check_payload(args: &TransactionArgs) -> Result<(), RpcError> {
     if let (Some(Data(data)), Some(Data(input))) = (&args.data, &args.input)
         && data != input

@@ -2,10 +2,10 @@
 
 use esker_rpc::Caller;
 
-/// What Hardhat 2 and 3 call themselves.
+/// The `User-Agent` names of Hardhat 2 and 3.
 const HARDHAT: &str = "hardhat";
 
-/// How a send is answered whose transaction is in a block and failed.
+/// How a send is answered if its transaction failed in its block.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum FailedSends {
     /// With its hash.

@@ -22,7 +22,7 @@ pub(super) fn methods() -> MethodTable<TransactApi> {
         .on_list_blocking("feeHistory", get_fee_history)
         .params(&["blockCount", "newestBlock", "percentiles"])
         .cost(cost::CALL)
-        // Blocks are executed as they come, so there is never anything to catch up with.
+        // Blocks are executed when they arrive, so the node never lags behind.
         .on_list("syncing", |_: &TransactApi, ()| Ok(false))
 }
 

@@ -28,7 +28,7 @@ pub(super) fn failed_end(
     let Some(block) = chain.block_at(at.height).map_err(read_error)? else { return Ok(None) };
     let receipts = chain.receipts_of(at.height, block.hash).map_err(read_error)?;
     let txs = block.block.transactions.get(..=at.index).unwrap_or_default();
-    // Another block may have come in its place meanwhile.
+    // Another block may have replaced it meanwhile.
     let is_it = txs.last().is_some_and(|tx| *tx.tx_hash() == hash);
     if !is_it || receipts.get(at.index).is_none_or(|receipt| receipt.success) {
         return Ok(None);

@@ -11,7 +11,7 @@ pub const MAX_RECEIPT_WAIT: Duration = Duration::from_secs(25);
 /// Calls that may wait for a receipt at a time.
 pub const MAX_RECEIPT_WAITS: usize = 256;
 
-/// Places of calls that wait for a receipt.
+/// Permits of calls that wait for a receipt.
 #[derive(Debug)]
 pub struct ReceiptWaits(pub(super) Semaphore);
 

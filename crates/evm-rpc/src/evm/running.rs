@@ -31,9 +31,9 @@ const PENDING: BlockNumberOrHash = BlockNumberOrHash::Number(BlockNumber::Pendin
 pub(crate) struct CallBlock {
     /// That block.
     pub(crate) header: Arc<SealedHeader>,
-    /// Does code see the block that would be built on it now, rather than this one?
+    /// Whether code sees the block that would be built on it now, rather than this one.
     is_next: bool,
-    /// Is it the block of a development node that would be built now?
+    /// Whether it is the block that a development node would build now.
     is_pending: bool,
 }
 
@@ -284,7 +284,7 @@ impl TransactApi {
     }
 }
 
-/// Does a request offer a price that is below a base fee?
+/// Whether a request offers a price below a base fee.
 fn is_below(request: &CallRequest, base_fee: U256) -> bool {
     request.gas_price.or(request.max_fee_per_gas).is_some_and(|price| price < base_fee)
 }

@@ -37,7 +37,7 @@ impl TransactApi {
             let look = move |context: &CallContext| transact.failure_of(hash, context);
             match off_thread_restartable(&caller, look).await {
                 Ok(Some(failure)) => Err(failure),
-                // The transaction is in the pool or in a block: whoever has its hash finds it.
+                // The transaction is in the pool or in a block, so its hash is valid.
                 Ok(None) | Err(_) => Ok(()),
             }
         };

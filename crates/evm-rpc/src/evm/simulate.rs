@@ -52,7 +52,7 @@ fn refused(transact: &TransactApi, error: SimulateError) -> RpcError {
 
 fn block(args: SimulatedBlockArgs) -> Result<BlockRequest, RpcError> {
     let SimulatedBlockArgs { header, accounts, moves, calls } = args;
-    // The run ends for that reason, whatever it returns.
+    // The run ends for this reason, whatever it returns.
     check_memory(calls.len() * size_of::<CallRequest>())
         .map_err(|e| RpcError::new(e.to_string()))?;
     if header.withdrawals > 0 {

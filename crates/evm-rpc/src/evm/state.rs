@@ -40,7 +40,7 @@ pub(super) fn get_code(
     code.transpose().map(|code| Data(code.unwrap_or_default())).map_err(read_error)
 }
 
-/// What contract code reads at a key.
+/// The value that contract code reads at a key.
 pub(super) fn get_storage_at(
     reads: &ReadApi,
     (Addr(address), key, at): (Addr, String, BlockNumberOrHash),
@@ -71,7 +71,7 @@ pub(super) struct AccountInfoReply {
     code: Data,
 }
 
-/// One that was never used is an empty one.
+/// An account that was never used is empty.
 pub(super) fn get_account(
     reads: &ReadApi,
     (Addr(address), at): (Addr, Option<BlockNumberOrHash>),

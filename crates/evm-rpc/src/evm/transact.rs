@@ -1,4 +1,4 @@
-//! What methods share that run code or send transactions.
+//! The state of methods that run code or send transactions.
 
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -76,13 +76,13 @@ pub struct TransactConfig {
     pub max_duration: Duration,
     /// Most memory of a call, bytes. The reference has no such limit but the gas.
     pub max_memory: u64,
-    /// Are transactions taken that are not bound to a chain?
+    /// Whether transactions without a chain ID are accepted.
     pub allow_unprotected_txs: bool,
-    /// Those that are taken in any case.
+    /// Transactions without a chain ID that are always accepted.
     pub allow_unprotected_tx_hashes: Vec<B256>,
-    /// May clients unlock accounts for later calls?
+    /// Whether clients may unlock accounts for later calls.
     pub allow_unlock: bool,
-    /// How sends are answered whose transaction is in a block and failed. Only where sends wait for their block.
+    /// How a send is answered if its transaction failed in its block. Has an effect only where sends wait for their block.
     pub failed_sends: FailedSends,
     /// How price options differ.
     pub price_options: PriceOptionsConfig,
@@ -107,7 +107,7 @@ impl Default for TransactConfig {
     }
 }
 
-/// What methods ask that run code or send transactions.
+/// The state of methods that run code or send transactions.
 #[derive(Debug)]
 pub struct TransactApi {
     /// The chain and the pool, to be read.
@@ -116,7 +116,7 @@ pub struct TransactApi {
     pub chain: ChainParams,
     /// Suggests fees.
     pub oracle: FeeOracle,
-    /// Takes transactions in.
+    /// Submits transactions to the pool.
     pub submitter: Arc<dyn TxSubmitter>,
     /// Announces the blocks that calls wait for.
     pub events: Arc<dyn ChainEvents>,

@@ -145,7 +145,7 @@ fn find(reads: &ReadApi, Hash(hash): Hash) -> Result<Option<(Arc<SealedBlock>, u
         return Ok(reads.loaded.by_tx(reads.chain.as_ref(), hash));
     };
     let block = reads.chain.block_at(height).map_err(read_error)?;
-    // What is indexed is there.
+    // An indexed transaction exists.
     let is_there = |block: &Arc<SealedBlock>| {
         block.block.transactions.get(index).is_some_and(|tx| *tx.tx_hash() == hash)
     };

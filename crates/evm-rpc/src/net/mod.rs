@@ -1,4 +1,4 @@
-//! `net`: what is said of peers, of which there are none.
+//! `net`: figures about peers. A node has none on this protocol.
 
 use std::sync::Arc;
 

@@ -4,7 +4,7 @@
 use esker_primitives::excerpt;
 use thiserror::Error;
 
-/// What is added to the number of a hardened component.
+/// The offset of a hardened component.
 const HARDENED: u32 = 0x8000_0000;
 
 /// Why a text is no path. The texts are the reference's.

@@ -19,7 +19,7 @@ use crate::evm::{RawReply, TransactApi, send_by_password, sign_by_password};
 use crate::wire::call::TransactionArgs;
 use crate::wire::{Addr, Data, Hash};
 
-/// How long an account stays unlocked where no time is given.
+/// Default time that an account stays unlocked.
 const DEFAULT_UNLOCK_S: u64 = 300;
 
 /// Most seconds that an account is unlocked: as many as nanoseconds have room for.
@@ -28,7 +28,7 @@ const MAX_UNLOCK_S: u64 = i64::MAX as u64 / 1_000_000_000;
 /// Bytes of a signature: `r`, `s`, and 27 or 28.
 const SIGNATURE_LEN: usize = 65;
 
-/// Code of arguments that do not fit.
+/// Error code of invalid arguments.
 const INVALID_PARAMS: i64 = -32602;
 
 /// The methods of the service.

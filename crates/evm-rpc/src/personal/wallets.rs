@@ -1,4 +1,4 @@
-//! Places of keys. Hardware wallets are not supported: no place is one.
+//! Locations of keys. Hardware wallets are not supported.
 
 use esker_evm::accounts::Wallet;
 use esker_rpc::RpcError;
@@ -10,7 +10,7 @@ use super::refused;
 use crate::evm::TransactApi;
 use crate::wire::Addr;
 
-/// A place with its only account.
+/// A location with its only account.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct WalletReply {
     url: String,
@@ -39,7 +39,7 @@ pub(super) fn list_wallets(transact: &TransactApi, (): ()) -> Result<Vec<WalletR
     Ok(transact.accounts.wallets().into_iter().map(WalletReply::from).collect())
 }
 
-/// A wallet that is there is open.
+/// An existing wallet is open.
 pub(super) fn open_wallet(
     transact: &TransactApi,
     (url, _password): (String, Option<super::PasswordArg>),
@@ -69,7 +69,7 @@ pub(super) fn unpair(
     Err(refused("specified wallet does not support pairing"))
 }
 
-/// Is there a wallet at this place?
+/// Whether there is a wallet at this location.
 fn must_be_there(transact: &TransactApi, url: &str) -> Result<(), RpcError> {
     match url.split_once("://") {
         None | Some(("", _)) => Err(refused("protocol scheme missing")),

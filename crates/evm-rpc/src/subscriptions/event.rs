@@ -1,4 +1,4 @@
-//! What happened, with the texts of its notifications.
+//! Events, with the texts of their notifications.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, OnceLock};
@@ -72,7 +72,7 @@ pub(super) struct PoolTx {
     texts: TxTexts,
 }
 
-/// What an item of an event is to a subscription.
+/// The outcome of matching an item with a subscription.
 #[derive(Debug)]
 pub(super) enum Item {
     /// The text of the notification.

@@ -1,4 +1,4 @@
-//! From the chain to the connections.
+//! Distributes events of the chain to the connections.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -47,7 +47,7 @@ pub(super) trait Listener: Send + Sync {
     fn mark_lagged(&self, source: Source);
 }
 
-/// What comes from the pool.
+/// Events of the pool.
 #[derive(Debug, Default)]
 struct Feeds {
     pending: Feed<PooledTx>,
@@ -112,7 +112,7 @@ impl<T> Default for Feed<T> {
 }
 
 impl<T> Feed<T> {
-    /// Counts one more subscription. Is there a receiver for the task now?
+    /// Counts one more subscription. Returns whether the task needs a receiver now.
     fn add(&mut self, receiver: impl FnOnce() -> Receiver<T>) -> bool {
         self.subscriptions += 1;
         let is_first = self.subscriptions == 1;
@@ -220,7 +220,7 @@ impl Subscriptions {
         self.listeners().iter().for_each(|listener| listener.mark_lagged(source));
     }
 
-    /// Takes from a feed what was received first and all that waits behind it.
+    /// Takes the first received item from a feed, and all items that wait behind it.
     fn drain<T: PoolItem>(&self, first: Option<T>, feed: &mut Option<Receiver<T>>) {
         let mut txs: Vec<_> = first.map(T::into_tx).into_iter().collect();
         while let Some(next) = feed.as_mut().map(Receiver::try_recv) {

@@ -1,4 +1,4 @@
-//! What can be subscribed to.
+//! The kinds of subscriptions.
 
 use std::collections::BTreeSet;
 
@@ -24,7 +24,7 @@ pub(super) enum Kind {
     PendingTransactions {
         full: bool,
     },
-    /// Those that left the pool without being mined.
+    /// Transactions that left the pool without being mined.
     DroppedTransactions {
         full: bool,
     },
@@ -133,7 +133,7 @@ impl Kind {
         source == self.source() || source == Source::RemovedLogs && matches!(self, Self::Logs(_))
     }
 
-    /// Where most of its events come from.
+    /// The source of most of its events.
     pub(super) fn source(&self) -> Source {
         match self {
             Self::NewHeads

@@ -31,7 +31,7 @@ struct SubscriptionSession {
     me: Weak<Self>,
 }
 
-/// What comes from the chain, and how much is kept.
+/// Incoming events, and the amount that is kept.
 #[derive(Default)]
 struct Inbox {
     events: VecDeque<Arc<Event>>,
@@ -52,7 +52,7 @@ struct State {
     /// In the order in which they were made, which is that of their numbers.
     subscriptions: Vec<Subscription>,
     made: u64,
-    /// Events that one subscription has to catch up with, before any new one.
+    /// Earlier events for one subscription, which it gets before new ones.
     late: VecDeque<(u64, Arc<Event>)>,
     /// The event that is being delivered.
     current: Option<Delivery>,
@@ -63,7 +63,7 @@ struct Subscription {
     id: String,
     prefix: Bytes,
     kind: Kind,
-    /// Where the chain was when it was made: later blocks are reported.
+    /// The chain's position when it was made; later blocks are reported.
     since: ChainPosition,
     activation: Activation,
     slot: Slot,
@@ -72,12 +72,12 @@ struct Subscription {
 /// Until the reply with its ID is on its way, a subscription keeps events.
 enum Activation {
     Waiting(Vec<Arc<Event>>),
-    /// The reply is out: what was kept is delivered before the next event.
+    /// The reply has been sent: kept events are delivered before the next one.
     Released(Vec<Arc<Event>>),
     Active,
 }
 
-/// How far the delivery of an event is.
+/// The progress of the delivery of an event.
 struct Delivery {
     event: Arc<Event>,
     /// Only this subscription gets it.
@@ -167,12 +167,12 @@ impl Inbox {
             Source::Pending => &mut self.of_pending,
             Source::Dropped => &mut self.of_dropped,
             Source::RemovedLogs => &mut self.of_removed_logs,
-            // Those to nothing at all count here, and do no harm.
+            // Subscriptions without events count here, without an effect.
             Source::Blocks | Source::Nothing => &mut self.of_blocks,
         }
     }
 
-    /// Changes the counts of what a kind wants.
+    /// Changes the counts of the sources of a kind.
     fn count(&mut self, kind: &Kind, change: impl Fn(&mut usize)) {
         change(self.wanting(kind.source()));
         if kind.wants(Source::RemovedLogs) {
@@ -186,7 +186,7 @@ impl Inbox {
         }
     }
 
-    /// Counts one more event as kept, if it may be. A single one may be of any size.
+    /// Counts one more kept event; returns whether it may be kept. A single event may have any size.
     fn keep(&mut self, bytes: usize) -> bool {
         self.kept_events += 1;
         self.kept_bytes += bytes;
@@ -197,7 +197,7 @@ impl Inbox {
         !self.is_overrun
     }
 
-    /// Gives up: what was kept is lost.
+    /// Gives up and drops the kept events.
     fn overrun(&mut self) {
         self.is_overrun = true;
         self.events = VecDeque::new();
@@ -216,7 +216,7 @@ impl State {
         }
     }
 
-    /// For how many it is kept.
+    /// Returns for how many subscriptions the event is kept.
     fn keep_for_waiting(&mut self, event: &Arc<Event>) -> usize {
         let mut kept_for = 0;
         for subscription in &mut self.subscriptions {
@@ -379,7 +379,7 @@ impl Session for SubscriptionSession {
             return Poll::Ready(Ok(()));
         }
         if room > 0 && !inbox.events.is_empty() {
-            // They came in just now.
+            // They arrived just now.
             cx.waker().wake_by_ref();
         }
         inbox.waker = Some(cx.waker().clone());

@@ -17,7 +17,7 @@ use crate::wire::{Addr, Hash, TransactionReply, Uint, Uint64, size_of_transactio
 
 /// Most bytes of an answer. The reference has no limit; a full pool would be an answer of several hundred megabytes.
 const MAX_SHOWN_BYTES: usize = 25_000_000;
-/// Least bytes of a transaction as JSON.
+/// Fewest bytes of a transaction as JSON.
 const MIN_SHOWN_TX: usize = 500;
 /// Bytes of a usual transaction in a line.
 const SHOWN_LINE: usize = 128;
@@ -33,13 +33,13 @@ pub fn service(reads: &Arc<ReadApi>) -> Service {
         .on_list_blocking("inspect", inspect)
         .cost(cost::HEAVY)
         .on_list("status", status)
-        // Not one of the reference's: what became of a hash that is neither waiting nor mined.
+        // An extension of the reference: the fate of a transaction that is neither waiting nor mined.
         .on_list("dropReason", drop_reason)
         .params(&["hash"])
         .bind(Arc::clone(reads))
 }
 
-/// What waits, by whether it can run.
+/// Waiting transactions, executable or not.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "Pool_{T}")]
 struct Views<T> {

@@ -17,7 +17,7 @@ use super::{Addr, Big, Hash, HexRef, TransactionReply, Uint64};
 pub struct HeaderReply {
     /// The header.
     pub header: Arc<SealedHeader>,
-    /// Whether it is of a block that would be built now: hash and nonce are null.
+    /// Whether its block would be built now: hash and nonce are null.
     pub is_pending: bool,
 }
 
@@ -28,7 +28,7 @@ pub struct BlockReply {
     pub block: Arc<SealedBlock>,
     /// How its transactions are shown.
     pub transactions: Transactions,
-    /// What is shown of its ext data.
+    /// The shown part of its ext data.
     pub atomic_transactions: Option<Box<RawValue>>,
     /// Whether it would be built now: its hash and nonce are null, and its transactions are shown as waiting.
     pub is_pending: bool,
@@ -125,7 +125,7 @@ impl Serialize for BlockReply {
     }
 }
 
-/// A block with what its calls came to.
+/// A block with the results of its calls.
 pub(super) fn serialize_with_calls<S: Serializer>(
     reply: &BlockReply,
     calls: &impl Serialize,
@@ -153,13 +153,13 @@ const NO_CALLS: Option<&()> = None;
 
 struct Members<'a> {
     header: &'a Header,
-    /// None of a pending block.
+    /// A pending block has none.
     hash: Option<Hash>,
-    /// What only a block has.
+    /// Members that only blocks have.
     block: Option<&'a BlockReply>,
 }
 
-/// Writes what is there, in the order of the names.
+/// Writes the present members, ordered by name.
 fn serialize<S: Serializer>(
     members: &Members<'_>,
     calls: Option<&impl Serialize>,

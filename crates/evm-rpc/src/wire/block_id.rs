@@ -1,4 +1,4 @@
-//! Which block is meant (docs/protocol/c-chain-rpc.md, "Block parameter").
+//! The block parameter (docs/protocol/c-chain-rpc.md, "Block parameter").
 
 use std::borrow::Cow;
 

@@ -7,13 +7,13 @@ use std::fmt::{self, Write as _};
 
 use alloy_primitives::U256;
 
-/// What is wrong with a hex text; the texts are go-ethereum's.
+/// The error of a hex text; the texts are go-ethereum's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum HexError {
-    /// There is nothing, where there has to be something.
+    /// The text is empty, but must not be.
     #[error("empty hex string")]
     Empty,
-    /// A letter that is no digit.
+    /// A character is not a digit.
     #[error("invalid hex string")]
     Syntax,
     /// It does not begin with `0x`.
@@ -173,7 +173,7 @@ fn data_digits(text: &[u8]) -> Result<&[u8], HexError> {
     if digits.len() % 2 == 0 { Ok(digits) } else { Err(HexError::OddLength) }
 }
 
-/// What follows `0x` or `0X`.
+/// The text after `0x` or `0X`.
 pub fn without_prefix(text: &[u8]) -> Option<&[u8]> {
     match text {
         [b'0', b'x' | b'X', digits @ ..] => Some(digits),
@@ -202,7 +202,7 @@ pub(super) struct Text<const N: usize> {
 }
 
 impl<const N: usize> Text<N> {
-    /// What `value` displays; `N` bytes have to be enough.
+    /// The text of `value`, which must fit into `N` bytes.
     pub(super) fn format(value: fmt::Arguments<'_>) -> Self {
         let mut text = Self { bytes: [0; N], len: 0 };
         text.write_fmt(value).expect("the longest value fits");

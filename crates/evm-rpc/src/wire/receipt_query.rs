@@ -1,4 +1,4 @@
-//! Which receipts a subscription is about.
+//! The receipts of a subscription.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -19,7 +19,7 @@ pub struct ReceiptQuery {
 }
 
 impl ReceiptQuery {
-    /// The transactions that are meant; `None`: all.
+    /// The transactions; `None`: all.
     ///
     /// # Errors
     /// There are more than [`MAX_RECEIPT_HASHES`]. The text is geth's.

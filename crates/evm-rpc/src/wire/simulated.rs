@@ -1,4 +1,4 @@
-//! Blocks that were simulated: blocks with what their calls came to.
+//! Simulated blocks: blocks with the results of their calls.
 
 use alloy_primitives::Bytes;
 use esker_evm_execution::call::CallOutcome;
@@ -15,7 +15,7 @@ const REVERTED: i64 = 3;
 /// JSON-RPC code of code that failed otherwise.
 const VM_ERROR: i64 = -32015;
 
-/// A block that was simulated.
+/// A simulated block.
 #[derive(Clone, Debug)]
 pub struct SimulatedBlockReply {
     block: BlockReply,
@@ -34,7 +34,7 @@ impl SimulatedBlockReply {
     }
 }
 
-/// A simulated block, with what its calls came to.
+/// A simulated block, with the results of its calls.
 #[derive(JsonSchema)]
 #[expect(dead_code, reason = "the members are written by hand, with those of a block")]
 struct SimulatedBlockSchema {
@@ -51,7 +51,7 @@ struct CallReply<'a> {
     return_data: Data,
     logs: Vec<SimulatedLog<'a>>,
     gas_used: Uint64,
-    /// Nothing is refunded, so this is what was used.
+    /// Nothing is refunded, so this is the used gas.
     max_used_gas: Uint64,
     status: Uint64,
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -17,7 +17,7 @@ pub struct StorageKey {
 /// Why a text is no storage key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum KeyError {
-    /// A letter that is no digit.
+    /// A character is not a digit.
     #[error("hex string invalid")]
     Invalid,
     /// More than 32 bytes.

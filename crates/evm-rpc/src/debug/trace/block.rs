@@ -27,7 +27,7 @@ enum Selection {
     One(usize),
 }
 
-/// A block that runs again, and its senders where they are known.
+/// A block to run again, and its senders if they are known.
 pub(super) struct Target {
     pub(super) block: Arc<SealedBlock>,
     senders: Vec<Address>,
@@ -103,7 +103,7 @@ pub(super) fn trace_block_by_hash(
     replay(transact, &target, Selection::All, &config.unwrap_or_default(), context, writer)
 }
 
-/// A block that need not be known; its parent must be.
+/// A block that may be unknown, but its parent must be known.
 pub(super) fn trace_block(
     transact: &TransactApi,
     (Data(bytes), config): (Data, Option<TraceConfig>),
@@ -131,7 +131,7 @@ pub(super) fn trace_bad_block(
 fn decode_block(transact: &TransactApi, bytes: &[u8]) -> Result<SealedBlock, String> {
     rlp::check_list(bytes, "types.extblock").map_err(|error| error.to_string())?;
     let rules = &transact.chain.rules;
-    // Go's decoder says what is wrong with the block before it says that something follows.
+    // Go's decoder reports an error of the block before trailing bytes.
     let block = rules.decode_block(rlp::front(bytes)).map_err(|error| format!("rlp: {error}"))?;
     rlp::alone(bytes).map_err(|error| error.to_string())?;
     let hash = rules.block_hash(&block.header);

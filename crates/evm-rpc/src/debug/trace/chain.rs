@@ -18,7 +18,7 @@ use crate::evm::TransactApi;
 /// Blocks that are read in one job while none of them has transactions.
 const BLOCKS_A_JOB: u64 = 1024;
 
-/// The blocks whose traces are wanted.
+/// The blocks of a subscription.
 #[derive(Clone, Debug)]
 pub(super) struct Blocks {
     /// The next block.
@@ -29,12 +29,12 @@ pub(super) struct Blocks {
     pub(super) config: Arc<TraceConfig>,
 }
 
-/// What one job comes to.
+/// The result of one job.
 #[derive(Debug)]
 pub(super) struct TraceStep {
-    /// The block after those that are done.
+    /// The block after the traced ones.
     pub(super) next: u64,
-    /// What the client is told, unless the blocks have no transactions.
+    /// The notification, unless the blocks have no transactions.
     pub(super) result: Option<Bytes>,
 }
 
@@ -42,7 +42,7 @@ impl Blocks {
     /// Traces the next block that has transactions. The last block is reported without any, too.
     ///
     /// # Errors
-    /// No block can be traced from here on: what the client is told last.
+    /// No further block can be traced; the error is the last notification.
     pub(super) fn trace_next(
         &self,
         transact: &TransactApi,
@@ -57,7 +57,7 @@ impl Blocks {
             }
             if !block.block.transactions.is_empty() || height == self.last {
                 let result = trace(transact, &block, &self.config, context);
-                // What ran meanwhile may have been taken back.
+                // The traced blocks may have been rewound meanwhile.
                 self.check(transact).map_err(|error| ended(&error))?;
                 return Ok(TraceStep { next: height + 1, result: Some(result) });
             }

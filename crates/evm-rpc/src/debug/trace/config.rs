@@ -17,11 +17,11 @@ use super::run::Deadline;
 use crate::wire::call::{BlockOverrides, StateOverrides};
 use schemars::JsonSchema;
 
-/// Time of one transaction where none is given.
+/// Default time of one transaction.
 pub(super) const DEFAULT_TIMEOUT: Duration = Duration::from_secs(5);
 /// Longest time of one transaction: while it runs, the store keeps what is deleted meanwhile.
 pub(super) const MAX_TIMEOUT: Duration = Duration::from_secs(60);
-/// What `reexec` is where it is not given.
+/// Default of `reexec`.
 pub(super) const DEFAULT_REEXEC: u64 = 128;
 
 /// Go's `tracers.TraceConfig`.
@@ -57,12 +57,12 @@ impl TraceConfig {
         }
     }
 
-    /// Is the tracer a script?
+    /// Whether the tracer is a script.
     pub(super) fn is_script(&self) -> bool {
         self.tracer.as_ref().is_some_and(|name| tracers::by_name(name).is_none())
     }
 
-    /// Begins the scripts of a request, and waits for a place for them.
+    /// Starts the scripts of a request, and waits for a place for them.
     pub(super) fn begin_scripts(
         &self,
         scripts: &dyn Scripts,
@@ -83,20 +83,20 @@ impl TraceConfig {
         Ok(timeout.min(MAX_TIMEOUT))
     }
 
-    /// How many blocks the reference would run again for a state that it does not keep. Here none are.
+    /// How many blocks the reference would run again for a missing state. Esker runs none again.
     pub(super) fn reexec(&self) -> u64 {
         self.reexec.unwrap_or(DEFAULT_REEXEC)
     }
 }
 
-/// What geth prints to its own console, and forks of the chain's configuration: both change no trace here.
+/// Output to geth's console, and forks of the chain's configuration. Neither changes a trace here.
 #[derive(Default)]
 pub(super) struct IgnoredSettings {
     debug: bool,
     overrides: Option<ChainConfig>,
 }
 
-/// Go's `params.ChainConfig`: an object, of which nothing is taken.
+/// Go's `params.ChainConfig`: an object whose content is ignored.
 struct ChainConfig;
 
 impl Argument for ChainConfig {
@@ -165,7 +165,7 @@ pub(super) struct LogSettings {
     disable_stack: bool,
     /// Leave out storage.
     disable_storage: bool,
-    /// Show what the last call returned.
+    /// Show the data that the last call returned.
     enable_return_data: bool,
     /// Changes nothing.
     debug: bool,

@@ -15,7 +15,7 @@ const UNITS: [(&str, u64); 8] = [
     ("h", 3_600_000_000_000),
 ];
 
-/// A duration such as `1m30s`. What is below zero counts as zero.
+/// A duration such as `1m30s`. Negative ones count as zero.
 pub(super) fn parse_duration(text: &str) -> Result<Duration, String> {
     let shown = || {
         let mut quoted = String::new();

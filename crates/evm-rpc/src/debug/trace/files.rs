@@ -1,6 +1,6 @@
 //! Traces to files, and of a block from a file: the service `debug-file-tracer`.
 //!
-//! Files of a call get their names when all of them are whole.
+//! The files of a call get their names when all of them are complete.
 
 use std::borrow::Cow;
 use std::cell::RefCell;
@@ -37,7 +37,7 @@ const MAX_BYTES: u64 = 4 << 30;
 /// Random numbers at the end of names are below this.
 const NAME_NUMBERS: u64 = 10_000_000_000;
 
-/// What the methods work on.
+/// The state of the methods.
 pub struct TraceFiles {
     transact: Arc<TransactApi>,
     folder: Folder,
@@ -47,7 +47,7 @@ pub struct TraceFiles {
 }
 
 impl TraceFiles {
-    /// Files in this folder, which is made when it is needed. `/` allows files anywhere.
+    /// The folder of the files, created when needed. `/` allows files anywhere.
     pub fn new(transact: &Arc<TransactApi>, folder: PathBuf, randomness: Randomness) -> Self {
         Self {
             transact: Arc::clone(transact),
@@ -70,7 +70,7 @@ impl TraceFiles {
         turn.map_err(|_| RpcError::new("another trace is being written to files"))
     }
 
-    /// A name of a file that nobody has.
+    /// An unused file name.
     fn name(&self, block: &B256, index: usize, tx: &B256) -> String {
         let mut random = [0; 8];
         (self.randomness)(&mut random);
@@ -233,7 +233,7 @@ fn write_error(path: &std::path::Path, error: &io::Error) -> RpcError {
 
 /// The files of a call.
 struct TraceOutputFiles {
-    /// Those that are whole, with the names that they get.
+    /// Complete files, with their final names.
     whole: Vec<(PartialFile, PathBuf)>,
     open: Option<(File, PartialFile, PathBuf)>,
     /// Bytes that may still be written.
@@ -316,7 +316,7 @@ struct FileSettings {
     log: LogSettings,
     /// Changes nothing.
     reexec: Option<u64>,
-    /// The only transaction that is wanted.
+    /// The only transaction to trace.
     tx_hash: Option<Hash>,
 }
 

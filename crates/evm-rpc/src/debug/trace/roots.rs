@@ -36,7 +36,7 @@ pub(super) fn intermediate_roots(
         for (at, tx) in block.transactions.iter().enumerate() {
             match replay.run(tx, target.sender(at)) {
                 Ok(_) => roots.push(Hash(replay.root(&mut tries).map_err(read_error)?)),
-                // As the reference: what there is until a transaction that can't be run.
+                // Like the reference, returns the results up to a transaction that can't be run.
                 Err(TraceError::Refused(error)) if !error.is_internal() => break,
                 Err(error) => return Err(error.into()),
             }

@@ -15,7 +15,7 @@ use crate::error::read_error;
 use crate::evm::TransactApi;
 use crate::wire::BlockNumber;
 
-/// The end of the time of what runs now.
+/// The deadline of the running transaction.
 pub(super) struct Deadline<'c> {
     transact: &'c TransactApi,
     context: &'c CallContext,
@@ -27,7 +27,7 @@ impl<'c> Deadline<'c> {
         Self { transact, context, at_ms: Cell::new(u64::MAX) }
     }
 
-    /// Something begins that may take so long.
+    /// Starts the time of a transaction.
     pub(super) fn begin(&self, timeout: Duration) {
         let ms = u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX);
         self.at_ms.set(self.transact.limit_clock.now_ms().saturating_add(ms));
@@ -40,7 +40,7 @@ impl<'c> Deadline<'c> {
         ScriptClient { address: self.context.address(), restart }
     }
 
-    /// Must it stop?
+    /// Whether it must stop.
     pub(super) fn stop(&self) -> Option<Stop> {
         if self.context.is_cancelled() {
             return Some(Stop::Cancelled);
@@ -84,7 +84,7 @@ pub(super) fn parent_of(
     found.ok_or_else(|| RpcError::new(format!("block {:#x} not found", header.parent_hash)))
 }
 
-/// The state after a block. The reference makes up to `reexec` blocks again for a state that it does not keep.
+/// The state after a block. The reference runs up to `reexec` blocks again for a missing state.
 pub(super) fn state_after(
     transact: &TransactApi,
     header: &SealedHeader,

@@ -1,4 +1,4 @@
-//! How traces look, for documents. Tracers write them piece by piece.
+//! Schemas of traces, for documents. Tracers write traces piece by piece.
 
 use std::collections::BTreeMap;
 

@@ -24,11 +24,11 @@ use super::schema::BlockTrace;
 use crate::evm::TransactApi;
 use crate::wire::BlockNumber;
 
-/// Subscriptions of one connection that run.
+/// Most running subscriptions of one connection.
 const MAX_RUNNING: usize = 4;
-/// Subscriptions of all connections to a chain that run.
+/// Most running subscriptions of all connections to a chain.
 const MAX_ALL_RUNNING: usize = 64;
-/// Subscriptions of a connection that are known, those that are done included.
+/// Most known subscriptions of a connection, finished ones included.
 const MAX_KNOWN: usize = 64;
 
 /// The `traceChain` subscriptions to one chain.
@@ -39,7 +39,7 @@ pub struct ChainTraces {
     me: Weak<Self>,
 }
 
-/// A place among those that run; given back when dropped.
+/// A permit for a running subscription, released when dropped.
 struct RunningPermit(Arc<AtomicUsize>);
 
 /// A connection that can be notified.
@@ -51,7 +51,7 @@ struct TraceSession {
 
 #[derive(Default)]
 struct State {
-    /// The one that was served last is the last one.
+    /// Ordered by the last notification, the oldest first.
     subscriptions: VecDeque<Subscription>,
     waker: Option<Waker>,
 }
@@ -59,7 +59,7 @@ struct State {
 struct Subscription {
     id: String,
     prefix: Bytes,
-    /// The reply with its ID is out.
+    /// Whether the reply with its ID has been sent.
     is_released: bool,
     next: Arc<NextNotification>,
     task: JoinHandle<()>,
@@ -102,7 +102,7 @@ impl ChainTraces {
         let (_, start, end, config) = Arguments::from_params(params)
             .map_err(|error| RpcError::with_code(RpcError::INVALID_PARAMS, error.to_string()))?;
         let reads = &self.transact.reads;
-        // Before the blocks are looked at, so that none of them is taken back unseen.
+        // Read before the blocks, so that a rewind in between is noticed.
         let rewinds = reads.chain.position().rewinds;
         let number = |number: BlockNumber| {
             let found = reads.header_by_number(number)?;
@@ -126,7 +126,7 @@ impl Drop for RunningPermit {
     }
 }
 
-/// A subscription that goes takes its work along.
+/// Dropping a subscription ends its task.
 impl Drop for Subscription {
     fn drop(&mut self) {
         self.task.abort();
@@ -163,7 +163,7 @@ impl TraceSession {
     ) -> Result<String, RpcError> {
         let gone = || RpcError::new("the node is shutting down");
         let traces = self.traces.as_ref().ok_or_else(gone)?;
-        // More than any other subscription.
+        // It costs more than any other subscription.
         caller.charge(cost::HEAVY)?;
         let blocks = traces.blocks(params)?;
         let place = traces.place()?;
@@ -277,7 +277,7 @@ impl Session for TraceSession {
     ) -> Poll<Result<(), Overrun>> {
         let mut state = self.state.lock();
         let mut taken = 0;
-        // Those that get nothing now come first next time.
+        // Subscriptions without a notification now come first next time.
         for _ in 0..state.subscriptions.len() {
             if taken >= room {
                 break;

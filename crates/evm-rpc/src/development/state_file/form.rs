@@ -152,7 +152,7 @@ impl<'de> Visitor<'de> for RawBlockTxVisitor {
     }
 }
 
-/// A map whose first name has been read.
+/// A map whose first key has been read.
 struct StartedMap<A> {
     first: Option<String>,
     map: A,
@@ -208,7 +208,7 @@ pub(super) struct RawAccess {
     pub(super) storage_keys: Vec<Text<B256>>,
 }
 
-/// What became of a transaction.
+/// The result of a transaction.
 #[derive(Debug, Deserialize)]
 pub(super) struct RawMined {
     pub(super) info: RawInfo,
@@ -216,7 +216,7 @@ pub(super) struct RawMined {
     pub(super) block_hash: Text<B256>,
 }
 
-/// What a receipt does not say.
+/// Members that are missing in a receipt.
 #[derive(Debug, Deserialize)]
 pub(super) struct RawInfo {
     pub(super) transaction_hash: Text<B256>,

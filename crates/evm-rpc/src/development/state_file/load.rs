@@ -1,4 +1,4 @@
-//! What a state that was read changes: accounts, the height, and the time.
+//! The changes that load a state: accounts, the height, and the time.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -39,7 +39,7 @@ pub(super) async fn apply(
     if let Some(time_s) = time_s.filter(|time_s| *time_s <= MAX_TIME_S) {
         clock.advance_to(time_s.saturating_mul(1000));
     }
-    // The state is that after its last block.
+    // The state is the one after its last block.
     let missing = number.unwrap_or_default().saturating_sub(before);
     let fill = missing.saturating_sub(count);
     let is_filled = fill <= most_blocks.min(MAX_BLOCKS);
@@ -61,7 +61,7 @@ pub(super) async fn apply(
     Ok(count > 0 || (is_filled && fill > 0))
 }
 
-/// Refuses what no block can do, before anything is changed.
+/// Refuses states that no block can produce, before any change.
 fn check(state: &ReadState) -> Result<(), RpcError> {
     for (address, account) in &state.accounts {
         let length = account.code.len();
@@ -79,7 +79,7 @@ fn check(state: &ReadState) -> Result<(), RpcError> {
 struct Changes {
     node: Arc<DevelopmentNode>,
     accounts: vec::IntoIter<(Address, ReadAccount)>,
-    /// What is left of the last account.
+    /// The remaining changes of the last account.
     rest: VecDeque<WantedChange>,
 }
 
@@ -106,7 +106,7 @@ impl Changes {
     }
 }
 
-/// In how many blocks the accounts are changed.
+/// The number of blocks that change the accounts.
 fn count_blocks(
     node: &DevelopmentNode,
     accounts: &[(Address, ReadAccount)],
@@ -154,7 +154,7 @@ fn changes_of(
         changes.push(WantedChange::Code(address, code.clone()));
     }
     for &(slot, value) in storage {
-        // An account with nothing else does not exist.
+        // An account without other content does not exist.
         if is_new && changes.is_empty() {
             if value == U256::ZERO {
                 continue;

@@ -70,7 +70,7 @@ pub(super) fn dump(
     Ok(Data(out.finish().map_err(refused)?.into()))
 }
 
-/// Brings the chain to a state, in some blocks.
+/// Loads a state into the chain, in some blocks.
 pub(super) async fn load(
     node: Arc<DevelopmentNode>,
     (Data(bytes),): (Data,),
@@ -94,12 +94,12 @@ pub(super) async fn load(
             load::apply(&node, state, MAX_REQUEST_BLOCKS).await
         }
     };
-    // A task of its own: a client that goes away leaves nothing half-done.
+    // A separate task, which completes even if the client disconnects.
     tokio::spawn(apply).await.map_err(refused)??;
     Ok(true)
 }
 
-/// Why a file of a state can't be used.
+/// Why a state file can't be used.
 #[derive(Debug, thiserror::Error)]
 pub enum StateFileError {
     /// It can't be read or written.
@@ -110,7 +110,7 @@ pub enum StateFileError {
         /// Why.
         error: io::Error,
     },
-    /// What it holds can't be loaded, or the state can't be written.
+    /// Its state can't be loaded, or the state can't be written.
     #[error("{path}: {reason}")]
     State {
         /// The file.
@@ -155,7 +155,7 @@ impl DevelopmentNode {
             .and_then(|()| out.get_ref().sync_all().map_err(io))
             .and_then(|()| std::fs::rename(&new, &path).map_err(io));
         if written.is_err() {
-            // The error is the one that counts.
+            // The first error counts.
             let _left = std::fs::remove_file(&new);
         }
         written
@@ -179,7 +179,7 @@ fn file_of(path: &Path) -> PathBuf {
     if path.is_dir() { path.join(FILE_NAME) } else { path.to_owned() }
 }
 
-/// What becomes the file when all is written.
+/// The temporary file, which is renamed when it is complete.
 fn new_file_of(path: &Path) -> PathBuf {
     let mut new = path.to_owned().into_os_string();
     new.push(".new");

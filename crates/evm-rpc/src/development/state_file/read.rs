@@ -1,5 +1,5 @@
-//! Reading a state: JSON, which may be compressed with gzip, in one pass. Its size, its accounts and its slots are bounded while
-//! it is read, and the reading ends when the client leaves.
+//! Reads a state as JSON, which may be compressed with gzip, in one pass. The size, the accounts and the slots are limited
+//! meanwhile, and the reading ends when the client disconnects.
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -18,13 +18,13 @@ use serde::de::{
 use super::form::{BlockEnv, Quantity, RawBlock, RawMined, Text};
 use crate::loaded_blocks::LoadedBlock;
 
-/// What gzip begins with.
+/// The first bytes of gzip.
 const GZIP: [u8; 2] = [0x1f, 0x8b];
 
 /// Most accounts, slots, blocks and transactions of a state together.
 const MAX_ENTRIES: usize = 500_000;
 
-/// A state that was read.
+/// A decoded state.
 #[derive(Debug, Default)]
 pub(super) struct ReadState {
     /// Number of the last block.
@@ -36,7 +36,7 @@ pub(super) struct ReadState {
     pub(super) blocks: Vec<LoadedBlock>,
 }
 
-/// An account of it.
+/// An account of the state.
 #[derive(Debug, Default)]
 pub(super) struct ReadAccount {
     pub(super) nonce: u64,
@@ -73,12 +73,12 @@ impl ReadState {
     }
 }
 
-/// Bytes of JSON, of which there are not too many, for as long as somebody waits.
+/// Bytes of JSON, up to a limit, until the client disconnects.
 struct BoundedReader<'a> {
     json: Box<dyn Read + 'a>,
     left: u64,
     most: u64,
-    /// Why the reading ended.
+    /// Why the reading stopped.
     fault: &'a Cell<Option<String>>,
     context: &'a CallContext,
 }
@@ -101,7 +101,7 @@ impl Read for BoundedReader<'_> {
     }
 }
 
-/// How many further entries a state may have.
+/// The number of further entries that a state may have.
 struct EntryBudget(Cell<usize>);
 
 impl EntryBudget {
@@ -145,7 +145,7 @@ impl<'de> Visitor<'de> for StateVisitor<'_> {
                         mined.entry(one.block_hash.0).or_default().push(one);
                     }
                 }
-                // States of other blocks: this chain has none before what is loaded.
+                // States of other blocks: this chain has none before the loaded blocks.
                 _ => drop(map.next_value::<IgnoredAny>()?),
             }
         }

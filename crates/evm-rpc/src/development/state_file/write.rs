@@ -1,4 +1,4 @@
-//! Writing a state in anvil's form.
+//! Writes a state in anvil's form.
 
 use std::io::{self, Write};
 
@@ -18,7 +18,7 @@ use crate::wire::{BlockNumber, TransactionReply};
 /// Most blocks of a state: the last ones.
 const MAX_BLOCKS: u64 = 10_000;
 
-/// Writes JSON, of which there may be so much.
+/// Writes JSON up to a limit.
 struct LimitedWriter<'a, W> {
     out: &'a mut W,
     most: usize,

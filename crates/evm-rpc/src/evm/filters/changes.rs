@@ -1,4 +1,4 @@
-//! What happened since a filter's last request.
+//! Changes since a filter's last request.
 
 use std::sync::Arc;
 
@@ -53,7 +53,7 @@ impl Filters {
         }
     }
 
-    /// Are the changes quick to read?
+    /// Whether the changes are quick to read.
     pub(super) fn are_changes_few(&self, id: &RpcId) -> bool {
         let now = self.position();
         let behind = |progress: Progress| {
@@ -111,7 +111,7 @@ impl Filters {
             }
             Kind::Logs(filter, Progress { last_returned: before, .. }) => {
                 let last_returned = self.last_returned(before, now);
-                // What it has not returned was not taken from it.
+                // A filter reports only removals of blocks that it has returned.
                 let removed = match last_returned < before.height {
                     true => self.removed(filter, before, now),
                     false => Some(FoundLogs::default()),

@@ -1,4 +1,4 @@
-//! Logs that were found.
+//! Found logs.
 
 use esker_evm::view::PlacedLog;
 use esker_evm_state::types::{Receipt, SealedBlock};
@@ -22,7 +22,7 @@ struct FoundLog {
     removed: bool,
 }
 
-/// How much an answer is.
+/// The size of an answer.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Size {
     pub(super) logs: usize,

@@ -14,10 +14,10 @@ use tokio::sync::broadcast;
 use super::FilterConfig;
 use crate::wire::LogFilter;
 
-/// Code of a request for more than there may be; node providers use it so.
+/// Code of a request beyond a limit, as node providers use it.
 const LIMIT_EXCEEDED: i64 = -32005;
 
-/// Between two sweeps for idle filters, ms.
+/// Interval between two sweeps for idle filters, ms.
 const SWEEP_MS: u64 = 1_000;
 
 /// The receiver of a filter for transactions, shared by concurrent requests.
@@ -101,12 +101,12 @@ pub(super) struct InstalledFilters(Mutex<Table>);
 struct Table {
     filters: HashMap<RpcId, Filter>,
     all: FilterUsage,
-    /// Of each client that has any.
+    /// The usage of each client that has filters.
     of_clients: HashMap<ClientAddress, FilterUsage>,
     swept_ms: u64,
 }
 
-/// How many filters there are, and the bytes of their addresses and topics.
+/// The number of filters, and the bytes of their addresses and topics.
 #[derive(Clone, Copy, Debug, Default)]
 struct FilterUsage {
     filters: usize,
@@ -122,7 +122,7 @@ impl FilterUsage {
         Self { filters: self.filters - 1, bytes: self.bytes - kind.bytes() }
     }
 
-    /// What there is too much of, if there is.
+    /// The exceeded limit, if one is.
     fn excess(self, most: Self) -> Option<String> {
         if self.filters > most.filters {
             Some(format!("{} filters", most.filters))
@@ -169,7 +169,7 @@ impl Table {
 }
 
 impl InstalledFilters {
-    /// Adds a filter, if there is room, also for its client. Programs in the process have no share.
+    /// Adds a filter within the limits of all and of its client. Calls within the process have no limit of their own.
     pub(super) fn add(
         &self,
         id: RpcId,
@@ -257,7 +257,7 @@ impl InstalledFilters {
 /// The right to return what follows a filter's progress; it ends when dropped.
 pub(super) struct ChangesClaim<'a> {
     installed: &'a InstalledFilters,
-    /// None: another request has it.
+    /// `None`: another request holds it.
     id: Option<RpcId>,
     last_returned: Option<ChainPosition>,
 }

@@ -1,4 +1,4 @@
-//! Which blocks a query means, and what is wrong with it.
+//! The blocks of a query, and the errors of its range.
 
 use std::ops::RangeInclusive;
 
@@ -29,7 +29,7 @@ pub(super) fn check_order(blocks: &LogBlocks) -> Result<(), RpcError> {
     }
 }
 
-/// The heights that are meant, none above the head; `None`: no block at all.
+/// The heights of the query, up to the head. `None`: no block.
 pub(super) fn heights(
     reads: &ReadApi,
     blocks: &LogBlocks,

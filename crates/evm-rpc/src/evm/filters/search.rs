@@ -37,10 +37,10 @@ pub(super) struct SearchOutcome {
     pub(super) stopped: Option<StoppedSearch>,
 }
 
-/// A search that ended before its range did.
+/// A search that stopped before the end of its range.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct StoppedSearch {
-    /// The first height that was not looked at. That before it was in the range.
+    /// The first height that was not searched. The height before it is in the range.
     pub(super) at: u64,
     why: ExceededLimit,
 }
@@ -52,7 +52,7 @@ enum ExceededLimit {
     Ms(u64),
 }
 
-/// The `data` of a query beyond a limit: a range that passes.
+/// The `data` of a query beyond a limit: a range within the limit.
 #[derive(Serialize)]
 struct SuggestedRange {
     from: Uint64,

@@ -17,19 +17,19 @@ const BLOB_BYTES: usize = 131_072;
 /// Why bytes are no transaction. The texts are the reference's.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RawTxError {
-    /// Nothing, or a type and nothing else.
+    /// The input is empty, or only a type.
     #[error("typed transaction too short")]
     TooShort,
     /// A type that this chain does not have.
     #[error("transaction type not supported")]
     Type,
-    /// What is wrong with the encoding.
+    /// The encoding is wrong.
     #[error("{0}")]
     Rlp(String),
-    /// A fee that no balance pays.
+    /// A fee above any balance.
     #[error("max fee per gas higher than 2^256-1")]
     Fee,
-    /// A tip that no balance pays.
+    /// A tip above any balance.
     #[error("max priority fee per gas higher than 2^256-1")]
     Tip,
     /// A value that no balance has, of more than 512 bits. The reference compares it with the balance, whatever its
@@ -61,9 +61,9 @@ pub(super) struct RawTx {
     pub(super) large_value: Option<LargeValue>,
     data: Bytes,
     access_list: AccessList,
-    /// Is it bound to a chain? (EIP-155; typed ones always are.)
+    /// Whether it is bound to a chain (EIP-155; typed ones always are).
     pub(super) is_protected: bool,
-    /// `None`: numbers that no signature has.
+    /// `None`: the numbers can't be those of a signature.
     signature: Option<Signature>,
 }
 
@@ -94,12 +94,12 @@ impl From<U256> for WidePrice {
     }
 }
 
-/// A value that no balance has.
+/// A value above any balance.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct LargeValue {
     /// Wei.
     pub(super) value: U512,
-    /// What the sender signed.
+    /// The hash that the sender signed.
     pub(super) signed_hash: B256,
 }
 
@@ -216,7 +216,7 @@ fn legacy(bytes: &[u8]) -> Result<RawTx, RawTxError> {
     fields.end()?;
     rlp::alone(bytes)?;
     let v = U256::try_from_be_slice(v);
-    // As go-ethereum: these two and the two below them are no chain's.
+    // Like go-ethereum: these two and the two below them belong to no chain.
     let is_protected = v.is_none_or(|v| ![0, 1, 27, 28].map(U256::from).contains(&v));
     let (chain_id, parity) = match v.and_then(|v| u128::try_from(v).ok()) {
         Some(v @ 27..=28) => (None, Some(v == 28)),
@@ -337,7 +337,7 @@ fn blob_fields(fields: &mut Fields<'_>) -> Result<RawTx, RlpError> {
     })
 }
 
-/// What follows the prices of a typed transaction.
+/// The members after the prices of a typed transaction.
 struct TypedRest<'a> {
     gas: u64,
     to: Option<[u8; 20]>,

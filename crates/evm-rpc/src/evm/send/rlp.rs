@@ -7,7 +7,7 @@ use std::fmt;
 
 use alloy_primitives::U256;
 
-/// What is wrong with the input.
+/// The error of the input.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum RlpError {
     /// Shown as it is.
@@ -330,7 +330,7 @@ impl<'a> Fields<'a> {
         &self.all[..self.all.len() - self.rest.len()]
     }
 
-    /// Is there another element?
+    /// Whether there is another element.
     pub(super) fn has_more(&self) -> bool {
         !self.rest.is_empty()
     }

@@ -30,7 +30,7 @@ pub(super) async fn send_raw_transaction_sync(
     let _place = places
         .try_acquire()
         .map_err(|_| refused("too many calls wait for a receipt: use sendRawTransaction"))?;
-    // Before it is sent, so that its block can't be missed.
+    // Subscribed before the send, so that its block can't be missed.
     let blocks = transact.events.blocks();
     let hash = {
         let transact = Arc::clone(&transact);

@@ -123,7 +123,7 @@ pub(super) fn unsigned_hash(args: &TransactionArgs) -> B256 {
     keccak256(unsigned_bytes(args))
 }
 
-/// Go's JSON of a transaction by itself.
+/// Go's JSON of a transaction.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[schemars(rename = "BareTransaction", description = "A transaction without its place in a block.")]
 #[serde(rename_all = "camelCase")]

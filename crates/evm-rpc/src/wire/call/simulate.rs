@@ -119,7 +119,7 @@ impl Argument for SimulatedBlockArgs {
     }
 }
 
-/// Something that is not looked into.
+/// A withdrawal, whose content is ignored.
 struct IgnoredWithdrawal;
 
 schema!(IgnoredWithdrawal, "Withdrawal", { "type": "object" });
@@ -212,7 +212,7 @@ impl Argument for Accounts {
         let insert = |address: [u8; 20], Account { changes, moved_to }| {
             let address = address.into();
             accounts.changes.0.insert(address, changes);
-            // Of equal keys the last counts.
+            // The last of equal keys counts.
             match moved_to {
                 Some(Addr(to)) => accounts.moves.insert(address, to),
                 None => accounts.moves.remove(&address),
