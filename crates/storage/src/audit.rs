@@ -5,7 +5,7 @@ use std::fmt::{self, Write as _};
 use std::ops::ControlFlow;
 
 use crate::error::{StorageError, StorageResult};
-use crate::kv::{Entry, KvRead};
+use crate::rows::{Entry, KvRead};
 
 /// Rows that are read at a time.
 const CHUNK: usize = 256;

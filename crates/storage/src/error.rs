@@ -127,6 +127,60 @@ impl StorageError {
     /// Whether the same operation may succeed later, without a restart.
     #[must_use]
     pub fn is_temporary(&self) -> bool {
-        matches!(self, Self::TooManySnapshots { .. }) || WriteRefusal::of(self).is_some()
+        matches!(self, Self::TooManySnapshots { .. }) || self.refusal().is_some()
+    }
+
+    /// Why the store temporarily refuses writes, if that caused this error of a write.
+    #[must_use]
+    pub fn refusal(&self) -> Option<WriteRefusal> {
+        match self {
+            Self::Refused(refusal) => Some(refusal.clone()),
+            Self::DiskSpace { .. } => Some(WriteRefusal::DiskFull),
+            Self::Full { size } => Some(WriteRefusal::MapFull(*size)),
+            Self::Io { error, .. } => Some(match error.kind() {
+                io::ErrorKind::StorageFull
+                | io::ErrorKind::QuotaExceeded
+                | io::ErrorKind::FileTooLarge => WriteRefusal::DiskFull,
+                io::ErrorKind::ReadOnlyFilesystem => WriteRefusal::ReadOnly,
+                _ => WriteRefusal::Device(error.to_string()),
+            }),
+            Self::Corrupted(_)
+            | Self::Locked { .. }
+            | Self::NewerSchema { .. }
+            | Self::OtherNetwork { .. }
+            | Self::KeyLength { .. }
+            | Self::TooManySnapshots { .. }
+            | Self::Closed
+            | Self::Panicked(_)
+            | Self::Backend(_)
+            | Self::Cancelled(_)
+            | Self::Injected => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_of_system_errors() {
+        for (kind, text) in [
+            (io::ErrorKind::StorageFull, "insufficient disk space"),
+            (io::ErrorKind::QuotaExceeded, "insufficient disk space"),
+            (io::ErrorKind::FileTooLarge, "insufficient disk space"),
+            (io::ErrorKind::ReadOnlyFilesystem, "the disk is read-only"),
+        ] {
+            let refusal = StorageError::io("database", kind.into()).refusal();
+            assert_eq!(refusal.unwrap().to_string(), text);
+        }
+        let broken = io::Error::from_raw_os_error(5);
+        let refusal = StorageError::io("database", broken).refusal().unwrap();
+        assert_eq!(
+            refusal.to_string(),
+            "the disk does not take writes: Input/output error (os error 5)"
+        );
+        assert_eq!(StorageError::Corrupted("x".to_owned()).refusal(), None);
+        assert_eq!(StorageError::Injected.refusal(), None);
     }
 }

@@ -7,7 +7,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use esker_primitives::sync::Mutex;
 
 use crate::error::{StorageError, StorageResult};
-use crate::kv::{CopyProgress, Entry, KvRead, KvStore, StoreSpace, Visitor};
+use crate::kv::{CopyProgress, KvStore, StoreSpace};
+use crate::rows::{Entry, KvRead, Visitor};
 use crate::write_set::WriteSet;
 
 /// When a write fails. In both cases its caller gets an error.

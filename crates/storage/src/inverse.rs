@@ -1,7 +1,7 @@
 //! The inverse of a write: the previous values of the rows that it changes.
 
 use crate::error::StorageResult;
-use crate::kv::KvRead;
+use crate::rows::KvRead;
 use crate::write_set::WriteSet;
 
 impl WriteSet {

@@ -9,7 +9,8 @@ use std::sync::Arc;
 use esker_primitives::sync::RwLock;
 
 use crate::error::{StorageError, StorageResult};
-use crate::kv::{CopyProgress, Entry, KvRead, KvStore, Visitor};
+use crate::kv::{CopyProgress, KvStore};
+use crate::rows::{Entry, KvRead, Visitor};
 use crate::write_set::WriteSet;
 
 type Map = BTreeMap<Box<[u8]>, Box<[u8]>>;

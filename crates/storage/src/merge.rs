@@ -5,7 +5,7 @@ use std::iter::Peekable;
 use std::ops::{Bound, ControlFlow};
 
 use crate::error::StorageResult;
-use crate::kv::{Entry, KvRead, Visitor};
+use crate::rows::{Entry, KvRead, Visitor};
 use crate::write_set::WriteSet;
 
 /// Layers of changes, the newest first, over a reader.
@@ -146,7 +146,7 @@ fn predecessor_bound(key: &[u8]) -> Option<Vec<u8>> {
     let mut bound = head.to_vec();
     if let Some(lower) = last.checked_sub(1) {
         bound.push(lower);
-        bound.resize(crate::kv::MAX_KEY_LEN, 0xff);
+        bound.resize(crate::rows::MAX_KEY_LEN, 0xff);
     }
     (!bound.is_empty()).then_some(bound)
 }

@@ -9,12 +9,15 @@ use esker_primitives::ids::{ChainId, Id};
 use crate::check::{Thoroughness, check_file};
 use crate::error::{StorageError, StorageResult};
 use crate::folder::{DATABASE_FILE, Folder};
-use crate::kv::{KvRead, KvStore};
+use crate::kv::KvStore;
 use crate::lmdb::LmdbStore;
-use crate::table::{Scope, Table};
+use crate::rows::KvRead;
+use crate::scope::Scope;
+use crate::table::Table;
 use crate::write_set::WriteSet;
 
 pub use crate::folder::TempFolder;
+pub use crate::lmdb::OpenOptions;
 
 /// Version of the layout of all tables. A folder of a later version is refused. An older one is migrated at the start of
 /// a node, one version at a time: 1 has no rows of the state commitment, which the machine adds
@@ -31,26 +34,6 @@ const PARAMETERS: Table<[u8], Vec<u8>> = Table::new(0x02, "parameters");
 const SCHEMA: &[u8] = b"schema";
 const NETWORK: &[u8] = b"network";
 const GENESIS: &[u8] = b"genesis";
-
-/// Options for opening a data folder.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct OpenOptions {
-    /// Address space to reserve, in bytes: the database never grows beyond it.
-    pub map_size: u64,
-    /// Whether each commit is on the disk before it returns. Without it, a killed process loses nothing, but a power
-    /// cut can destroy the database.
-    pub durable: bool,
-    /// Bytes that stay free on the disk, or a 32nd of it if that is less. A write that would leave less is refused,
-    /// so that the node can still write other files. 0 disables the reserve.
-    pub disk_reserve: u64,
-}
-
-impl OpenOptions {
-    /// 1 TiB, durable, 16 MiB of the disk in reserve.
-    pub const PRODUCTION: Self = Self { map_size: 1 << 40, durable: true, disk_reserve: 16 << 20 };
-    /// 1 GiB, not durable: for tests and temporary folders.
-    pub const TEST: Self = Self { map_size: 1 << 30, durable: false, disk_reserve: 0 };
-}
 
 /// Opens the store in the folder `path`, which is created if it is missing and may have other files.
 ///

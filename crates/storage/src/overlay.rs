@@ -4,8 +4,8 @@ use std::fmt;
 use std::sync::Arc;
 
 use crate::error::StorageResult;
-use crate::kv::{Entry, KvRead, KvWrite, Visitor};
 use crate::merge::Layered;
+use crate::rows::{Entry, KvRead, KvWrite, Visitor};
 use crate::write_set::WriteSet;
 
 /// Undecided write sets over a snapshot.

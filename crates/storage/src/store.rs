@@ -5,9 +5,9 @@ use std::sync::Arc;
 use esker_primitives::sync::{Mutex, MutexGuard};
 
 use crate::error::StorageResult;
-use crate::kv::{KvRead, KvStore};
+use crate::kv::KvStore;
 use crate::memory::MemoryStore;
-use crate::refusal::WriteRefusal;
+use crate::rows::KvRead;
 use crate::write_set::WriteSet;
 use crate::writer::{RetryPolicy, Writer};
 
@@ -57,7 +57,7 @@ impl Store {
     /// Like [`Writer::ensure_writable`]; also fails if the disk is full and no write has failed yet.
     pub fn ensure_writable(&self) -> StorageResult<()> {
         self.writer.ensure_writable()?;
-        self.kv.check_room(0).map_err(|error| match WriteRefusal::of(&error) {
+        self.kv.check_room(0).map_err(|error| match error.refusal() {
             Some(refusal) => refusal.into(),
             None => error,
         })

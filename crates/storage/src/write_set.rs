@@ -5,7 +5,7 @@ use std::fmt;
 use std::ops::Bound;
 
 use crate::error::StorageResult;
-use crate::kv::{KvWrite, check_key};
+use crate::rows::{KvWrite, check_key};
 
 /// Changes by key, in key order: a new value, or a deletion. A later change of a key replaces an earlier one.
 #[derive(Clone, Default, PartialEq, Eq)]

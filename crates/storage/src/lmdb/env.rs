@@ -9,12 +9,12 @@ use heed::{Database, Env, EnvFlags, EnvOpenOptions, MdbError, RoTxn, WithoutTls}
 
 use super::MAX_READERS;
 use super::disk_space::reserve_reader_table;
+use super::options::OpenOptions;
 use crate::error::{StorageError, StorageResult};
 use crate::folder::{Folder, action_error};
 use crate::kv::is_kept;
-use crate::meta::OpenOptions;
 use crate::readers::Readers;
-use crate::table::Scope;
+use crate::scope::Scope;
 use crate::write_set::WriteSet;
 
 /// Map sizes are multiples of the largest page size of common systems.

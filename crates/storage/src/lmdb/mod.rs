@@ -6,6 +6,7 @@
 mod copy;
 mod disk_space;
 mod env;
+mod options;
 mod snapshot;
 
 use std::fmt;
@@ -20,12 +21,13 @@ use heed::EnvClosingEvent;
 use self::disk_space::DiskSpace;
 pub use self::disk_space::FileSpace;
 use self::env::{Environment, is_panic};
+pub use self::options::OpenOptions;
 use self::snapshot::LmdbSnapshot;
 use crate::check::{Thoroughness, check_file};
 use crate::error::StorageResult;
 use crate::folder::{Folder, action_error, sync_dir};
-use crate::kv::{CopyProgress, KvRead, KvStore, StoreSpace};
-use crate::meta::OpenOptions;
+use crate::kv::{CopyProgress, KvStore, StoreSpace};
+use crate::rows::KvRead;
 use crate::write_set::WriteSet;
 
 /// Most open snapshots: more than requests in flight. Each takes 64 bytes in a file.

@@ -10,8 +10,8 @@ use parking_lot::ReentrantMutex;
 
 use super::env::Environment;
 use crate::error::StorageResult;
-use crate::kv::{Entry, KvRead, Visitor};
 use crate::readers::Ticket;
+use crate::rows::{Entry, KvRead, Visitor};
 
 /// A read transaction with its environment.
 pub(super) struct LmdbSnapshot {

@@ -95,7 +95,7 @@ impl WriterThread {
         }
         self.next_check = Instant::now() + self.retry.map_or(Duration::ZERO, |retry| retry.check);
         if let Err(error) = self.store.check_room(0)
-            && let Some(refusal) = WriteRefusal::of(&error)
+            && let Some(refusal) = error.refusal()
         {
             self.suspend(refusal, &error, Vec::new());
         }
@@ -135,7 +135,7 @@ impl WriterThread {
         let written = write_all(&*self.store, &group);
         if let Err(error) = &written {
             if self.retry.is_some()
-                && let Some(refusal) = WriteRefusal::of(error)
+                && let Some(refusal) = error.refusal()
             {
                 self.suspend(refusal, error, group);
                 return;
@@ -191,7 +191,7 @@ impl WriterThread {
                 catch_panic(|| self.store.probe()).and_then(|()| write_all(&*self.store, &held));
         }
         if let Err(error) = &tried
-            && let Some(refusal) = WriteRefusal::of(error)
+            && let Some(refusal) = error.refusal()
         {
             tracing::debug!(%error, "the disk is still not writable");
             self.refusal.send_if_modified(|shown| {

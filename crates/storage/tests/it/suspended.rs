@@ -112,7 +112,7 @@ async fn the_last_refusal_is_shown() {
     let (failing, store) = failing();
     let broken = system_error(io::ErrorKind::TimedOut);
     failing.refuse_writes(broken.clone());
-    let shown = WriteRefusal::of(&broken).unwrap();
+    let shown = broken.refusal().unwrap();
     is_refused(store.commit(WriteSet::new()).await, &shown);
     failing.refuse_writes(system_error(io::ErrorKind::QuotaExceeded));
     until(&store, Some(WriteRefusal::DiskFull)).await;

@@ -148,27 +148,6 @@ pub(super) const EXCEPTIONS: &[Exception] = &[
         &["crates/rpc/src/table/arguments.rs", "crates/rpc/src/table/rows.rs"],
     ),
     (
-        "a refused write is an error, and has one",
-        &["crates/storage/src/error.rs", "crates/storage/src/refusal.rs"],
-    ),
-    (
-        "a table reads a store, whose longest key follows from a table",
-        &[
-            "crates/storage/src/kv.rs",
-            "crates/storage/src/table.rs",
-            "crates/storage/src/write_set.rs",
-        ],
-    ),
-    (
-        "the options of a store open it",
-        &[
-            "crates/storage/src/lmdb/env.rs",
-            "crates/storage/src/lmdb/mod.rs",
-            "crates/storage/src/lmdb/snapshot.rs",
-            "crates/storage/src/meta.rs",
-        ],
-    ),
-    (
         "a guard: the node makes it, and it borrows the node",
         &["crates/testing/src/dev.rs", "crates/testing/src/snapshot.rs"],
     ),
