@@ -9,10 +9,10 @@ use http::StatusCode;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
-use thiserror::Error;
 
 use crate::block::Chain;
 use crate::connection::Connection;
+use crate::error::ClientError;
 use crate::outer::MAX_CONTAINER_LEN;
 
 /// Most bytes of one answer: a container of [`MAX_CONTAINER_LEN`] fits in hexadecimal, with as much again around it.
@@ -21,64 +21,6 @@ pub const MAX_ANSWER_LEN: usize = 4 * MAX_CONTAINER_LEN;
 pub(crate) const MAX_PAGE: u64 = 1024;
 /// Characters of an answer that an error shows.
 const EXCERPT: usize = 200;
-
-/// Why the node gave no answer.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
-pub enum ClientError {
-    /// No connection, or it broke.
-    #[error("the node can't be reached: {0}")]
-    Unreachable(String),
-    /// No answer in time.
-    #[error("the node did not answer within {ms} ms")]
-    Timeout {
-        /// The deadline of a request, ms.
-        ms: u64,
-    },
-    /// The node or the chain is starting.
-    #[error("the node is not ready: {0}")]
-    NotReady(String),
-    /// The answer is longer than allowed.
-    #[error("the answer has more than {max} bytes")]
-    TooLong {
-        /// The limit.
-        max: usize,
-    },
-    /// The node refuses requests that name it like this.
-    #[error(
-        "the node refuses the request: {0}; its --http-allowed-hosts must have the host's name"
-    )]
-    Forbidden(String),
-    /// Another error of the node.
-    #[error("the node answers to {method}: {message}")]
-    Refused {
-        /// The method.
-        method: &'static str,
-        /// The node's text.
-        message: String,
-    },
-    /// The answer is not what AvalancheGo answers.
-    #[error("unexpected answer to {method}: {reason}")]
-    Garbage {
-        /// The method.
-        method: &'static str,
-        /// What is wrong.
-        reason: String,
-    },
-}
-
-impl ClientError {
-    /// Whether the same request may succeed later without a change by somebody.
-    #[must_use]
-    pub const fn is_temporary(&self) -> bool {
-        match self {
-            Self::Unreachable(_) | Self::Timeout { .. } | Self::NotReady(_) => true,
-            Self::TooLong { .. }
-            | Self::Forbidden(_)
-            | Self::Refused { .. }
-            | Self::Garbage { .. } => false,
-        }
-    }
-}
 
 /// A container as the index gives it.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -9,7 +9,7 @@ use http_body_util::{BodyExt as _, Full};
 use hyper::body::Incoming;
 use tokio::time::timeout;
 
-use crate::client::ClientError;
+use crate::error::ClientError;
 
 /// Deadline of one request, its connection and its answer included.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);

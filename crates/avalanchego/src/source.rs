@@ -6,7 +6,8 @@ use thiserror::Error;
 
 use crate::block::{Block, BlockReader, Blocked, Chain, ChainIds};
 use crate::chain_feed::{ChainFeed, FeedError};
-use crate::client::{ClientError, Containers, IndexClient, MAX_ANSWER_LEN, MAX_PAGE};
+use crate::client::{Containers, IndexClient, MAX_ANSWER_LEN, MAX_PAGE};
+use crate::error::ClientError;
 use crate::order::{Next, Order, OrderError, SharedMemory};
 
 /// Containers that the first request of a chain asks for.

@@ -4,8 +4,8 @@
 use esker_outbound::{Dialer, SourceUrl};
 use serde::{Deserialize, Serialize};
 
-use crate::client::{Timeouts, get};
 use crate::feed::SourceError;
+use crate::request::{Timeouts, get};
 
 /// Path of the answer.
 const PATH: &str = "/ext/sync/beginning";

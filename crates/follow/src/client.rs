@@ -5,16 +5,13 @@ use std::time::Duration;
 use async_trait::async_trait;
 use bytes::Bytes;
 use esker_chain::BundleId;
-use esker_outbound::{Dialer, HttpConnection, SourceUrl};
-use esker_primitives::excerpt;
-use http::{Method, Request, StatusCode, header};
-use http_body_util::{BodyExt as _, Empty, Limited};
-use hyper::body::Incoming;
+use esker_outbound::{Dialer, SourceUrl};
 use tokio::time::Instant;
 
 use crate::feed::{Feed, FeedItem, Source, SourceError};
 use crate::patience::Patience;
 use crate::record::{Hello, PROTOCOL_VERSION, Record, RecordReader};
+use crate::request::{SourceBody, Timeouts, get};
 use crate::validators;
 
 /// Path of the stream.
@@ -23,24 +20,6 @@ pub(crate) const PATH: &str = "/ext/sync/bundles";
 const MIN_RATE: u64 = 256 << 10;
 /// Most tips in a row for which a bundle is waited for.
 const MAX_TIPS: u32 = 100;
-/// Most bytes of a refusal's text that are read.
-const MAX_REFUSAL: usize = 4096;
-
-/// How long a follower waits for a source.
-#[derive(Clone, Copy, Debug)]
-pub struct Timeouts {
-    /// For the connection and the first record.
-    pub connect: Duration,
-    /// For a record, and for a bundle where the source says that it has more; an honest source sends a record every
-    /// second. A long one may take longer, as far as its bytes come fast enough.
-    pub idle: Duration,
-}
-
-impl Default for Timeouts {
-    fn default() -> Self {
-        Self { connect: Duration::from_secs(5), idle: Duration::from_secs(10) }
-    }
-}
 
 /// An Esker node with its stream of bundles (docs/protocol/bundle-stream.md, "Request").
 #[derive(Clone, Debug)]
@@ -124,24 +103,6 @@ impl EskerSource {
     }
 }
 
-/// Why a source answered with a status other than 200.
-async fn refusal(status: StatusCode, body: Incoming) -> SourceError {
-    let body = Limited::new(body, MAX_REFUSAL).collect().await;
-    let bytes = body.map(|body| body.to_bytes()).unwrap_or_default();
-    let text = String::from_utf8_lossy(&bytes);
-    let text = format!("{}: {}", status.as_u16(), excerpt(text.trim()));
-    match status {
-        StatusCode::CONFLICT => SourceError::Behind(text),
-        StatusCode::NOT_FOUND => SourceError::Refused(format!(
-            "{text}; a source serves followers with --api-sync-enabled"
-        )),
-        StatusCode::GONE => SourceError::Refused(format!(
-            "{text}; follow a node that has the whole history, or join from a snapshot"
-        )),
-        _ => SourceError::Refused(text),
-    }
-}
-
 #[async_trait]
 impl Source for EskerSource {
     fn name(&self) -> &str {
@@ -157,54 +118,6 @@ impl Source for EskerSource {
 
     async fn validator_changes(&self, from: u64) -> Result<Vec<Bytes>, SourceError> {
         validators::fetch((&self.dialer, &self.url), from, self.timeouts).await
-    }
-}
-
-/// Asks for a path; the body of an answer with status 200. A body that sends nothing for `idle` is a failure.
-pub(crate) async fn get(
-    dialer: &Dialer,
-    url: &SourceUrl,
-    path: &str,
-    idle: Duration,
-) -> Result<SourceBody, SourceError> {
-    let lost = |error: &dyn std::fmt::Display| SourceError::Unreachable(error.to_string());
-    let mut connection = dialer.connect(url).await.map_err(|error| lost(&error))?;
-    let request = Request::builder()
-        .method(Method::GET)
-        .uri(path)
-        .header(header::HOST, url.authority())
-        .body(Empty::<Bytes>::new())
-        .map_err(|error| lost(&error))?;
-    let reply = connection.sender.send_request(request).await.map_err(|error| lost(&error))?;
-    let status = reply.status();
-    if status != StatusCode::OK {
-        return Err(refusal(status, reply.into_body()).await);
-    }
-    Ok(SourceBody { body: reply.into_body(), idle, _connection: connection })
-}
-
-/// The body of a source's answer.
-pub(crate) struct SourceBody {
-    body: Incoming,
-    idle: Duration,
-    _connection: HttpConnection<Empty<Bytes>>,
-}
-
-impl SourceBody {
-    /// The next bytes; `None` at the end.
-    pub(crate) async fn next(&mut self) -> Result<Option<Bytes>, SourceError> {
-        loop {
-            let frame = tokio::time::timeout(self.idle, self.body.frame()).await;
-            match frame.map_err(|_| SourceError::Stalled(self.idle))? {
-                Some(Ok(frame)) => {
-                    if let Ok(data) = frame.into_data() {
-                        return Ok(Some(data));
-                    }
-                }
-                Some(Err(error)) => return Err(SourceError::Unreachable(error.to_string())),
-                None => return Ok(None),
-            }
-        }
     }
 }
 

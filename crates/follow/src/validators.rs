@@ -9,8 +9,8 @@ use esker_outbound::{Dialer, SourceUrl};
 use esker_primitives::hexfmt;
 use thiserror::Error;
 
-use crate::client::{Timeouts, get};
 use crate::feed::{Source, SourceError};
+use crate::request::{Timeouts, get};
 
 /// Path of the changes.
 const PATH: &str = "/ext/sync/validator-changes";

@@ -1,42 +1,25 @@
 //! Decoding into types, by the rules of Go, straight from the text.
 
-use std::{borrow::Cow, cell::Cell, fmt};
+use std::{borrow::Cow, cell::Cell};
 
 use esker_primitives::{excerpt, thread_memory};
 use serde::{
     Deserializer,
     de::{
-        self, DeserializeOwned, DeserializeSeed, IntoDeserializer, MapAccess, SeqAccess, Visitor,
+        DeserializeOwned, DeserializeSeed, IntoDeserializer, MapAccess, SeqAccess, Visitor,
         value::{MapDeserializer, SeqDeserializer},
     },
 };
 
-use super::scan::{is_space, skip_string, skip_value};
-use super::text;
-use crate::document::{Document, Kind};
+use crate::decode_error::DecodeError;
+use crate::kind::Kind;
 use crate::raw::RAW_TEXT;
-use crate::scan::SyntaxError;
+use crate::scan::{first_value, is_space, skip_string, skip_value};
+use crate::text;
 
 /// Levels of nesting that decoding follows; what lies deeper can be skipped or kept as
 /// [`super::GoValue`], not decoded. It bounds the stack that a request can take.
 pub const MAX_DECODE_NESTING: usize = 128;
-
-/// Why a value does not decode into a type.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum DecodeError {
-    /// The bytes are no JSON.
-    #[error(transparent)]
-    Syntax(#[from] SyntaxError),
-    /// The value is not what the type takes.
-    #[error("{0}")]
-    Type(String),
-}
-
-impl de::Error for DecodeError {
-    fn custom<T: fmt::Display>(message: T) -> Self {
-        Self::Type(message.to_string())
-    }
-}
 
 /// Decodes the first value of these bytes into `T`.
 ///
@@ -52,7 +35,8 @@ impl de::Error for DecodeError {
 /// # Ok::<(), esker_go_json::DecodeError>(())
 /// ```
 pub fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, DecodeError> {
-    Document::first(bytes)?.decode()
+    let place = first_value(bytes, |_, _| {})?;
+    decode_accepted(&bytes[place])
 }
 
 /// Decodes the value that this text, which the scanner has accepted, begins with. Of members that name one field

@@ -4,56 +4,12 @@ use std::{borrow::Cow, fmt, ops::Range};
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::DeserializeOwned};
 
-use super::de::decode_accepted;
-use super::scan::{self, first_value, is_space};
-use super::text;
-use crate::de::DecodeError;
+use crate::de::decode_accepted;
+use crate::decode_error::DecodeError;
+use crate::kind::Kind;
 use crate::raw::{RawText, deserialize_raw};
-use crate::scan::SyntaxError;
-
-/// What a JSON value is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
-    /// `null`
-    Null,
-    /// `true` or `false`
-    Bool,
-    /// A number.
-    Number,
-    /// A string.
-    String,
-    /// An array.
-    Array,
-    /// An object.
-    Object,
-}
-
-impl Kind {
-    pub(super) fn of(first: Option<u8>) -> Self {
-        match first {
-            Some(b'{') => Self::Object,
-            Some(b'[') => Self::Array,
-            Some(b'"') => Self::String,
-            Some(b't' | b'f') => Self::Bool,
-            Some(b'n') | None => Self::Null,
-            Some(_) => Self::Number,
-        }
-    }
-}
-
-impl fmt::Display for Kind {
-    /// The word of Go's errors.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Null => "null",
-            Self::Bool => "bool",
-            Self::Number => "number",
-            Self::String => "string",
-            Self::Array => "array",
-            Self::Object => "object",
-        })
-    }
-}
+use crate::scan::{self, SyntaxError, first_value, is_space};
+use crate::text;
 
 /// One JSON value, as it was written, without white space around it.
 ///

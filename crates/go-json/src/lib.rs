@@ -19,14 +19,18 @@
 
 pub mod args;
 mod de;
+mod decode_error;
 mod document;
+mod kind;
 mod raw;
 mod scan;
 mod ser;
 mod text;
 
-pub use de::{DecodeError, MAX_DECODE_NESTING, decode};
-pub use document::{Document, GoValue, Kind, Name};
+pub use de::{MAX_DECODE_NESTING, decode};
+pub use decode_error::DecodeError;
+pub use document::{Document, GoValue, Name};
+pub use kind::Kind;
 pub use raw::{RawText, deserialize_raw};
 pub use scan::{MAX_NESTING, SyntaxError};
 pub use ser::{to_go_vec, write, write_str};

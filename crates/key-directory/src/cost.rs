@@ -5,16 +5,8 @@ use scrypt::Params;
 use sha2::Sha256;
 use zeroize::Zeroizing;
 
-use crate::key_file::KeyFileError;
-
-/// Most bytes that scrypt may take: those of geth's standard, with some for what is not the table of `n` blocks.
-pub const MAX_SCRYPT_MEMORY: u64 = 257 << 20;
-
-/// Most work of scrypt (`n * r * p`): twice that of geth's standard, some two seconds of a core.
-pub const MAX_SCRYPT_WORK: u64 = 1 << 22;
-
-/// Most rounds of PBKDF2: some two seconds of a core.
-pub const MAX_PBKDF2_ROUNDS: u64 = 1 << 22;
+use crate::error::KeyFileError;
+use crate::limits::{MAX_SCRYPT_MEMORY, MAX_SCRYPT_WORK};
 
 /// Bytes of the derived key: the first half decrypts, the second half proves the password. Of a longer one, only
 /// these count.

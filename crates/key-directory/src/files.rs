@@ -14,7 +14,9 @@ use esker_primitives::sync::Mutex;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
-use crate::key_file::{KeyFile, KeyFileError, MAX_FILE_BYTES};
+use crate::error::KeyFileError;
+use crate::key_file::KeyFile;
+use crate::limits::MAX_FILE_BYTES;
 
 /// Most files of a folder that are looked at.
 pub const MAX_FILES: usize = 4096;

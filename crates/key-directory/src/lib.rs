@@ -12,12 +12,16 @@
 //! Start at `manager.rs`.
 
 mod cost;
+mod error;
 mod files;
 mod key_file;
+mod limits;
 mod manager;
 mod unlocked;
 
-pub use cost::{MAX_PBKDF2_ROUNDS, MAX_SCRYPT_MEMORY, MAX_SCRYPT_WORK, ScryptCost};
+pub use cost::ScryptCost;
+pub use error::KeyFileError;
 pub use files::{MAX_FILES, MAX_FILES_FOR_NEW};
-pub use key_file::{KeyFile, KeyFileError, MAX_FILE_BYTES};
+pub use key_file::KeyFile;
+pub use limits::{MAX_FILE_BYTES, MAX_PBKDF2_ROUNDS, MAX_SCRYPT_MEMORY, MAX_SCRYPT_WORK};
 pub use manager::{KeyDirectory, KeyDirectoryConfig};

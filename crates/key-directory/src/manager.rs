@@ -14,8 +14,9 @@ use esker_primitives::{Clock, Password, PrivateKey, Randomness};
 use esker_rpc::off_thread;
 
 use crate::cost::ScryptCost;
+use crate::error::KeyFileError;
 use crate::files::{Found, KeyFiles, MAX_FILES_FOR_NEW, WriteError};
-use crate::key_file::{KeyFile, KeyFileError};
+use crate::key_file::KeyFile;
 use crate::unlocked::{Period, Timers, UnlockedKeys};
 
 /// Settings of a folder of keys.

@@ -13,9 +13,10 @@ use super::PATH;
 use super::record::{
     SNAPSHOT_VERSION, SnapshotHello, SnapshotRecord, SnapshotRecordReader, SnapshotTotals,
 };
-use crate::client::{EskerSource, SourceBody, get, unexpected_end};
+use crate::client::{EskerSource, unexpected_end};
 use crate::feed::{Source as _, SourceError};
 use crate::patience::Patience;
+use crate::request::{SourceBody, get};
 use crate::validators::{FollowedValidators, update};
 
 /// Most records without content: a source sends one a second while it counts, for two seconds.

@@ -6,7 +6,8 @@ use esker_primitives::excerpt;
 use schemars::JsonSchema;
 
 use super::{ArgumentError, check_memory};
-use crate::document::{Document, Kind};
+use crate::document::Document;
+use crate::kind::Kind;
 
 /// A type that an argument decodes into.
 pub trait Argument: JsonSchema + Sized {

@@ -4,7 +4,7 @@ use std::{borrow::Cow, fmt};
 
 use esker_primitives::thread_memory;
 
-use crate::document::Kind;
+use crate::kind::Kind;
 
 /// Why an argument does not decode; its text is Go's.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,7 +1,8 @@
 //! Go structs: members found by the names of their fields.
 
 use super::{Argument, ArgumentError};
-use crate::document::{Document, Kind, Name};
+use crate::document::{Document, Name};
+use crate::kind::Kind;
 
 /// Where a member's value goes.
 pub trait Slot {

@@ -5,10 +5,6 @@ use super::Exception;
 /// The list may only shrink: a circle gets no further file, and a file that is in none is taken off.
 pub(super) const EXCEPTIONS: &[Exception] = &[
     (
-        "a connection reports the errors of its client",
-        &["crates/avalanchego/src/client.rs", "crates/avalanchego/src/connection.rs"],
-    ),
-    (
         "a chain names its tables, and their commitment asks the chain for them",
         &["crates/chain/src/commitment/mod.rs", "crates/chain/src/vm.rs"],
     ),
@@ -43,18 +39,6 @@ pub(super) const EXCEPTIONS: &[Exception] = &[
     (
         "certificates are found by final bundles, which have them",
         &["crates/engine-bft/src/store/certificates.rs", "crates/engine-bft/src/store/finals.rs"],
-    ),
-    (
-        "the client fetches changes of validators over its own requests",
-        &["crates/follow/src/client.rs", "crates/follow/src/validators.rs"],
-    ),
-    (
-        "a document decodes its members, and decoding reads a document",
-        &["crates/go-json/src/de.rs", "crates/go-json/src/document.rs"],
-    ),
-    (
-        "a key file has its cost, whose errors are those of the file",
-        &["crates/key-directory/src/cost.rs", "crates/key-directory/src/key_file.rs"],
     ),
     (
         "the pool counts what the chain refuses, and the extension has the pool",
