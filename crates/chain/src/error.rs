@@ -4,7 +4,7 @@ use esker_storage::StorageError;
 use thiserror::Error;
 
 use crate::bundle::BundleId;
-use crate::engine::Verdict;
+use crate::verdict::Verdict;
 
 /// A chain failed because of the node, not because of a block or a request.
 #[derive(Debug, Error)]

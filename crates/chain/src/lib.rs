@@ -25,6 +25,7 @@ mod drop_log;
 mod engine;
 mod error;
 mod figures;
+mod final_bundles;
 mod finality;
 pub mod forward;
 mod machine;
@@ -34,6 +35,7 @@ pub mod snapshot;
 mod stored;
 pub mod tables;
 mod transfer_log;
+mod verdict;
 mod vm;
 
 pub use adjustable_clock::{AdjustableClock, ClockSetting};
@@ -45,7 +47,6 @@ pub use context::{Aliases, ChainContext, FixedAliases};
 pub use drop_log::{DropLog, DropRecord, DropTables, Dropped, MAX_AGE_MS, MAX_RECORDS};
 pub use engine::{
     ChainMachine, Engine, EngineError, EngineStatus, ProposeCtx, Role, Shutdown, ShutdownTrigger,
-    Verdict,
 };
 pub use error::{BlockError, ChainError, FinalizeError, ProposeError, RewindError};
 pub use figures::{ChainStats, GasFigures, PoolFigures, ReasonCounters};
@@ -57,6 +58,7 @@ pub use machine::{
 pub use maintenance::{Maintenance, Wakeup};
 pub use report::{BlockReport, TxReport};
 pub use transfer_log::{Transfer, TransferKind};
+pub use verdict::Verdict;
 pub use vm::{
     AfterRewind, Backfill, BlockFigures, BuildContext, Built, ChainVm, ExecutedBlock, Rewinding,
 };

@@ -2,9 +2,7 @@
 
 use esker_primitives::{ChainId, Id};
 use esker_set_hash::SetHash;
-use esker_storage::{KvRead, Scope, StorageResult, ValueCodec};
-
-use crate::tables::STATE_PARTS;
+use esker_storage::ValueCodec;
 
 /// The set hash of a part's rows. The stored form are the lanes of the hash; the [`StateSummary`] has its checksum.
 ///
@@ -13,11 +11,6 @@ use crate::tables::STATE_PARTS;
 pub struct StatePart(SetHash);
 
 impl StatePart {
-    /// A part as it is stored; empty if the store has no row of it.
-    pub fn read(reader: &dyn KvRead, part: &ChainId) -> StorageResult<Self> {
-        Ok(STATE_PARTS.get(reader, Scope::NODE, part.as_bytes())?.unwrap_or_default())
-    }
-
     /// Adds a row: the tag of its table, its key without scope and tag, and the stored value.
     pub fn insert(&mut self, part: &ChainId, tag: u8, key: &[u8], value: &[u8]) {
         let head = head(tag, key, value);

@@ -4,11 +4,9 @@ use std::collections::BTreeMap;
 
 use esker_primitives::codec::{CodecError, Decode, Encode, Reader, Writer};
 use esker_primitives::{BlockId, ChainId, Id};
-use esker_storage::{KvRead, Scope, StorageResult};
 
 use super::StatePart;
 use crate::bundle::MAX_BUNDLE_BLOCKS;
-use crate::tables::STATE;
 
 /// A chain in a [`StateSummary`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,11 +36,6 @@ impl StateSummary {
     #[must_use]
     pub fn empty() -> Self {
         Self { shared: StatePart::default().checksum(), chains: BTreeMap::new() }
-    }
-
-    /// The stored summary; `None` if the store was made by a version without commitments.
-    pub fn read(reader: &dyn KvRead) -> StorageResult<Option<Self>> {
-        STATE.get(reader, Scope::NODE, &())
     }
 
     /// The commitment: SHA-256 of the encoding.

@@ -18,11 +18,13 @@ use super::undo::{NewRow, UndoLog};
 use super::{AcceptedEvent, MachineConfig, MachineEvent, Shared, form};
 use crate::bundle::{Bundle, BundleId};
 use crate::commitment::{StateChange, StateTables};
-use crate::engine::{Shutdown, Verdict};
+use crate::engine::Shutdown;
 use crate::error::{BlockError, ChainError, FinalizeError, ProposeError};
+use crate::final_bundles::bundle_at;
 use crate::tables::{
     BUNDLE_HEIGHTS, BUNDLES, BundleRecord, HistoryStart, POSITION, Position, UndoRow,
 };
+use crate::verdict::Verdict;
 use crate::vm::{BuildContext, Built, ChainVm, ExecutedBlock};
 
 /// Bytes of final writes after which this thread gives the memory that it has freed back to the system.
@@ -229,9 +231,7 @@ impl Core {
         }
         if height.saturating_add(1) < HistoryStart::of(reader.as_ref())?.bundle {
             return match height {
-                0 => {
-                    Ok(super::bundle_at(&self.chains, &self.store, 0)?.map(|(first, _)| first.id()))
-                }
+                0 => Ok(bundle_at(&self.chains, &self.store, 0)?.map(|(first, _)| first.id())),
                 // Some bundle is final there; this node never had it.
                 _ => Ok(None),
             };

@@ -6,7 +6,7 @@ use super::tree::Place;
 use crate::bundle::{
     Bundle, MAX_BUNDLE_AHEAD_MS, MAX_BUNDLE_BLOCKS, MAX_BUNDLE_SIZE, MAX_BUNDLE_TIME_MS,
 };
-use crate::engine::Verdict;
+use crate::verdict::Verdict;
 
 /// Checks a bundle on a parent. Returns the chain indexes of its blocks.
 pub(super) fn check(

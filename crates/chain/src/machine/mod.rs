@@ -25,7 +25,7 @@ use bytes::Bytes;
 use esker_primitives::clock::Clock;
 use esker_primitives::sync::Mutex;
 use esker_primitives::{ChainId, Id};
-use esker_storage::{KvRead, Scope, Store, WriteSet};
+use esker_storage::{Scope, Store, WriteSet};
 use tokio::sync::{Notify, broadcast};
 
 use self::core::Attempt;
@@ -36,10 +36,12 @@ pub use self::state::write_initial_rows;
 use self::thread::{Job, MachineThread};
 pub use self::undo::{Undo, UndoLimits};
 use crate::bundle::{Bundle, BundleId};
-use crate::engine::{ChainMachine, ProposeCtx, Verdict};
+use crate::engine::{ChainMachine, ProposeCtx};
 use crate::error::{ChainError, FinalizeError, ProposeError, RewindError};
+use crate::final_bundles::bundle_at;
 use crate::snapshot::{PartSnapshot, SnapshotReader, SnapshotRefusal};
-use crate::tables::{BUNDLE_HEIGHTS, BUNDLES, BundleRecord, HistoryStart, Position};
+use crate::tables::{BUNDLE_HEIGHTS, HistoryStart, Position};
+use crate::verdict::Verdict;
 use crate::vm::{ChainVm, ExecutedBlock};
 
 /// Events that a slow subscriber may lag behind. Then it loses the oldest and gets an error.
@@ -454,38 +456,4 @@ impl ChainMachine for Machine {
         let reader = self.store.snapshot()?;
         Ok(BUNDLE_HEIGHTS.get(reader.as_ref(), Scope::NODE, id.as_bytes())?)
     }
-}
-
-fn bundle_at(
-    chains: &[Arc<dyn ChainVm>],
-    store: &Store,
-    height: u64,
-) -> Result<Option<(Bundle, Option<Bytes>)>, ChainError> {
-    bundle_in(chains, store.snapshot()?.as_ref(), height)
-}
-
-/// The final bundle of a height, with its proof.
-pub(crate) fn bundle_in(
-    chains: &[Arc<dyn ChainVm>],
-    reader: &dyn KvRead,
-    height: u64,
-) -> Result<Option<(Bundle, Option<Bytes>)>, ChainError> {
-    let Some(record) = BUNDLES.get(reader, Scope::NODE, &height)? else {
-        return Ok(None);
-    };
-    let mut blocks = Vec::with_capacity(record.blocks.len());
-    for (id, block_height) in record.blocks {
-        let damaged = || {
-            ChainError::Corrupted(format!(
-                "bundle {height} names block {block_height} of chain {id}, which is missing"
-            ))
-        };
-        let chain = chains.iter().find(|chain| chain.context().chain_id == id);
-        let block = chain.ok_or_else(damaged)?.block_at(reader, block_height)?;
-        blocks.push((id, block.ok_or_else(damaged)?));
-    }
-    let BundleRecord { version, parent, timestamp_ms, commitment, .. } = record;
-    let bundle = Bundle { version, parent, height, timestamp_ms, commitment, blocks };
-    let proof = (!record.proof.is_empty()).then(|| Bytes::from(record.proof));
-    Ok(Some((bundle, proof)))
 }

@@ -4,10 +4,10 @@ use esker_storage::{KvRead, PendingWrites, Scope, StorageError, WriteSet};
 
 use super::MachineEvent;
 use super::core::Core;
-use super::start::version_at;
 use super::undo::Undo;
 use crate::bundle::BundleId;
 use crate::error::{ChainError, RewindError};
+use crate::final_bundles::version_at;
 use crate::tables::{POSITION, Position, REWIND, RewindTarget, UNDO};
 use crate::vm::Rewinding;
 

@@ -18,6 +18,7 @@ use crate::bundle::Bundle;
 use crate::commitment::{StateSummary, StateTables};
 use crate::engine::Shutdown;
 use crate::error::{ChainError, RewindError};
+use crate::final_bundles::{bundle_at, version_at};
 use crate::tables::{BUNDLES, BundleRecord, CHAINS, POSITION, Position};
 use crate::vm::{Backfill, ChainVm};
 
@@ -58,7 +59,7 @@ impl Machine {
             return Err(ChainError::Mismatch(RewindError::SeveralNodes.to_string()));
         }
         let undo = UndoLog::open(store.snapshot()?.as_ref(), last.height)?;
-        let genesis = super::bundle_at(&chains, &store, 0)?
+        let genesis = bundle_at(&chains, &store, 0)?
             .ok_or_else(|| ChainError::Corrupted("the first bundle is missing".into()))?
             .0;
         let shared = Arc::new(Shared::new(last));
@@ -126,12 +127,6 @@ fn check_known(
 
 fn check(chains: &[Arc<dyn ChainVm>], reader: &dyn KvRead) -> Result<(), ChainError> {
     chains.iter().try_for_each(|chain| chain.check(reader))
-}
-
-/// The version of the final bundle at a height.
-pub(super) fn version_at(reader: &dyn KvRead, height: u64) -> Result<u16, ChainError> {
-    let missing = || ChainError::Corrupted(format!("bundle {height} is missing"));
-    Ok(BUNDLES.get(reader, Scope::NODE, &height)?.ok_or_else(missing)?.version)
 }
 
 /// Writes the genesis of all new chains in one commit.

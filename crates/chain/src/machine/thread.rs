@@ -11,8 +11,9 @@ use tokio::sync::{mpsc, oneshot};
 use super::core::{Attempt, Core, Decision};
 use super::{Rewound, Undo};
 use crate::bundle::{Bundle, BundleId};
-use crate::engine::{ShutdownTrigger, Verdict};
+use crate::engine::ShutdownTrigger;
 use crate::error::{ChainError, FinalizeError, ProposeError, RewindError};
+use crate::verdict::Verdict;
 
 /// Calls that may wait in the mailbox. Further callers wait for room.
 const MAILBOX_LEN: usize = 64;

@@ -13,6 +13,7 @@ use super::{PageBuilder, PartSnapshot, SnapshotTable};
 use crate::bundle::Bundle;
 use crate::commitment::{SHARED_PART, StateSummary};
 use crate::error::ChainError;
+use crate::final_bundles::bundle_in;
 use crate::tables::POSITION;
 use crate::vm::ChainVm;
 
@@ -100,7 +101,7 @@ impl SnapshotReader {
         if height == 0 {
             return Err(SnapshotRefusal::Genesis);
         }
-        let (bundle, proof) = crate::machine::bundle_in(chains, reader.as_ref(), height)?
+        let (bundle, proof) = bundle_in(chains, reader.as_ref(), height)?
             .ok_or_else(|| damaged("the last bundle"))?;
         if bundle.state_commitment().is_none() {
             return Err(SnapshotRefusal::NoCommitment(height));

@@ -5,34 +5,6 @@ use super::Exception;
 /// The list may only shrink: a circle gets no further file, and a file that is in none is taken off.
 pub(super) const EXCEPTIONS: &[Exception] = &[
     (
-        "a chain names its tables, and their commitment asks the chain for them",
-        &["crates/chain/src/commitment/mod.rs", "crates/chain/src/vm.rs"],
-    ),
-    (
-        "the stored commitment is a table, and counts tables",
-        &[
-            "crates/chain/src/commitment/part.rs",
-            "crates/chain/src/commitment/summary.rs",
-            "crates/chain/src/tables.rs",
-        ],
-    ),
-    (
-        "errors of a proposal have the verdict of the engine",
-        &["crates/chain/src/engine.rs", "crates/chain/src/error.rs"],
-    ),
-    (
-        "the machine opens snapshots, which read its bundles",
-        &["crates/chain/src/machine/mod.rs", "crates/chain/src/snapshot/reader.rs"],
-    ),
-    (
-        "a rewind reads the version that a start checks",
-        &[
-            "crates/chain/src/machine/rewind.rs",
-            "crates/chain/src/machine/start.rs",
-            "crates/chain/src/machine/thread.rs",
-        ],
-    ),
-    (
         "a member and the command that starts it agree on an argument and a time",
         &["crates/commands/src/network/member.rs", "crates/commands/src/network/run.rs"],
     ),
