@@ -4,18 +4,14 @@ use std::sync::Arc;
 
 use commonware_consensus::marshal::store::Certificates;
 use commonware_consensus::simplex::scheme::ed25519::Scheme;
-use commonware_consensus::simplex::types::Finalization;
 use commonware_consensus::types::Height;
 use commonware_runtime::buffer::paged::CacheRef;
 use commonware_runtime::{Clock, Handle, Metrics, Storage};
 use commonware_storage::archive::{Archive, Identifier};
 use esker_validators::MAX_VALIDATORS;
 
-use super::{FinalBundles, Recent, StoreError, open, pruned_below};
+use super::{Certificate, FinalBundles, Recent, StoreError, open, pruned_below};
 use crate::block::{Digest, id_of};
-
-/// The proof of finality of a bundle.
-pub(crate) type Certificate = Finalization<Scheme, Digest>;
 
 /// The proofs of the machine's final bundles, and an archive of the last ones. A bundle that became final through a
 /// later one may have none.

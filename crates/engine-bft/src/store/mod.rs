@@ -5,6 +5,8 @@ mod blocks;
 mod certificates;
 mod finals;
 
+use commonware_consensus::simplex::scheme::ed25519::Scheme;
+use commonware_consensus::simplex::types::Finalization;
 use commonware_runtime::buffer::paged::CacheRef;
 use commonware_runtime::{Clock, Metrics, Storage};
 use commonware_storage::archive::{self, prunable};
@@ -14,7 +16,7 @@ use esker_chain::ChainError;
 use thiserror::Error;
 
 pub(crate) use self::blocks::BundleStore;
-pub(crate) use self::certificates::{Certificate, CertificateStore};
+pub(crate) use self::certificates::CertificateStore;
 pub(crate) use self::finals::FinalBundles;
 use crate::block::Digest;
 
@@ -34,6 +36,9 @@ pub(crate) enum StoreError {
     #[error("the certificate of bundle {height} can't be read: {error}")]
     Certificate { height: u64, error: commonware_codec::Error },
 }
+
+/// The proof of finality of a bundle.
+pub(crate) type Certificate = Finalization<Scheme, Digest>;
 
 /// A page cache of 4 MiB, shared by the engine's files.
 pub(crate) fn page_cache() -> CacheRef {

@@ -9,10 +9,6 @@ pub(super) const EXCEPTIONS: &[Exception] = &[
         &["crates/commands/src/network/member.rs", "crates/commands/src/network/run.rs"],
     ),
     (
-        "certificates are found by final bundles, which have them",
-        &["crates/engine-bft/src/store/certificates.rs", "crates/engine-bft/src/store/finals.rs"],
-    ),
-    (
         "the pool counts what the chain refuses, and the extension has the pool",
         &[
             "crates/nat/src/accounts.rs",
