@@ -28,10 +28,13 @@
 //! each variant of [`ParamsError`]; it changes nothing of the core.
 
 pub mod args;
+mod call_error;
 mod context;
 pub mod cost;
 pub mod discover;
 mod error;
+mod method;
+mod method_info;
 pub mod object;
 mod off_thread;
 mod params;
@@ -49,12 +52,15 @@ pub mod work;
 /// How types describe their JSON, for [`schema!`] and its like.
 pub use schemars;
 
+pub use call_error::CallError;
 pub use context::{CallContext, Caller};
 pub use error::RpcError;
+pub use method::{Method, UNTRUSTED_ORIGIN};
+pub use method_info::MethodInfo;
 pub use off_thread::{WorkRefused, off_thread, off_thread_long, off_thread_restartable};
 pub use params::{NoArgs, Params, ParamsError};
 pub use reply_after::{ReplyAfter, ReplyWait};
 pub use result_writer::ResultWriter;
 pub use route::{Dialect, Route};
-pub use service::{CallError, Lookup, Method, MethodInfo, Service, UNTRUSTED_ORIGIN};
+pub use service::{Lookup, Service};
 pub use table::{Check, MethodTable};

@@ -10,7 +10,9 @@ use schemars::JsonSchema;
 
 use crate::discover::{Arguments, Schemas, Signature};
 use crate::error::RpcError;
-use crate::service::{ErasedHandler, LanePolicy, Method, MethodInfo, Service, Step};
+use crate::method::{ErasedHandler, LanePolicy, Method, Step};
+use crate::method_info::MethodInfo;
+use crate::service::Service;
 
 /// The methods of one namespace over a service type `S`, in the order of the documentation.
 ///

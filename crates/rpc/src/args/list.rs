@@ -3,7 +3,8 @@
 use esker_go_json::Document;
 use esker_go_json::args::Argument;
 
-use crate::discover::{Positional, Schemas};
+use super::Positional;
+use crate::discover::Schemas;
 use crate::params::{Params, ParamsError};
 
 /// All arguments of a method: `()` for none, otherwise a tuple of [`Argument`]s.

@@ -19,5 +19,7 @@
 //! ```
 
 mod list;
+mod positional;
 
 pub use list::FromParams;
+pub use positional::Positional;

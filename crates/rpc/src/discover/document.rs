@@ -2,9 +2,12 @@
 
 use serde_json::{Map, Value, json};
 
+use super::endpoint::servers;
 use super::signature::Parameter;
-use super::{Arguments, DISCOVER, EndpointInfo, NAMESPACE, Schemas, SubscriptionMethods};
-use crate::service::{Method, MethodInfo, Service};
+use super::{Arguments, EndpointInfo, NAMESPACE, Schemas, SubscriptionMethods};
+use crate::method::Method;
+use crate::method_info::{DISCOVER, MethodInfo};
+use crate::service::Service;
 
 /// The version of OpenRPC.
 const OPENRPC: &str = "1.3.2";
@@ -32,11 +35,6 @@ pub(super) fn of(
         "methods": methods,
         "components": { "schemas": schemas },
     })
-}
-
-/// Servers by their paths at this node.
-pub(super) fn servers(paths: &[String]) -> Vec<Value> {
-    paths.iter().map(|path| json!({ "name": path, "url": path })).collect()
 }
 
 fn described(method: &Method, schemas: &mut Schemas) -> Value {

@@ -5,6 +5,7 @@
 //! ([`crate::MethodTable::params`]). The document is made once, when the endpoint is.
 
 mod document;
+mod endpoint;
 mod schemas;
 mod signature;
 mod subscriptions;
@@ -16,8 +17,8 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Serialize, Serializer};
 use serde_json::value::RawValue;
 
+pub use self::endpoint::EndpointInfo;
 pub use self::schemas::Schemas;
-pub use self::signature::Positional;
 pub(crate) use self::signature::{Arguments, Signature};
 pub use self::subscriptions::{SubscriptionKind, SubscriptionMethods};
 use crate::params::NoArgs;
@@ -26,24 +27,10 @@ use crate::table::MethodTable;
 
 /// The namespace of methods about methods.
 pub(crate) const NAMESPACE: &str = "rpc";
-/// The method's name as OpenRPC has it, in every dialect.
-pub(crate) const DISCOVER: &str = "rpc.discover";
+
 /// The schema of every OpenRPC document.
 const META_SCHEMA: &str =
     "https://raw.githubusercontent.com/open-rpc/meta-schema/master/schema.json";
-
-/// What a document says of its endpoint beside the methods.
-#[derive(Clone, Debug)]
-pub struct EndpointInfo {
-    /// The name of what is served.
-    pub title: String,
-    /// Version of the node.
-    pub version: &'static str,
-    /// Paths at which it is served.
-    pub paths: Vec<String>,
-    /// Paths of its websockets.
-    pub socket_paths: Vec<String>,
-}
 
 /// An OpenRPC document as text.
 #[derive(Clone, Debug, Default)]

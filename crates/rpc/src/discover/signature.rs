@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde_json::{Map, Value};
 
 use super::Schemas;
-use crate::args::FromParams;
+use crate::args::{FromParams, Positional};
 
 /// What a method takes and returns.
 #[derive(Clone, Copy)]
@@ -21,15 +21,6 @@ pub(crate) enum Arguments {
     Named(fn(&mut Schemas) -> Value),
     /// By position: schemas, and which are required. Their names are the table's.
     Listed { count: usize, of: fn(&mut Schemas) -> Vec<Positional>, names: &'static [&'static str] },
-}
-
-/// An argument by its position.
-#[derive(Debug)]
-pub struct Positional {
-    /// Its schema.
-    pub schema: Value,
-    /// Whether it must be given.
-    pub is_required: bool,
 }
 
 /// A parameter of a method.

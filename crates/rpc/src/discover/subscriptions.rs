@@ -3,9 +3,9 @@
 use schemars::JsonSchema;
 use serde_json::{Value, json};
 
-use super::document::servers;
-use super::{EndpointInfo, Positional, Schemas};
-use crate::args::FromParams;
+use super::endpoint::servers;
+use super::{EndpointInfo, Schemas};
+use crate::args::{FromParams, Positional};
 use crate::positional::RpcId;
 
 /// The subscriptions of a namespace.

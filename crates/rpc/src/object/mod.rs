@@ -31,11 +31,13 @@ use esker_primitives::excerpt;
 use self::envelope::Envelope;
 pub use self::reply::{DeprecationNote, ObjectReply};
 pub use self::socket::{ObjectSocket, called, is_error};
+use crate::call_error::CallError;
 use crate::context::{CallContext, Caller};
 use crate::cost;
 use crate::error::RpcError;
+use crate::method::Method;
 use crate::params::{Params, ParamsError};
-use crate::service::{CallError, Method, Service};
+use crate::service::Service;
 
 /// The text for arguments that do not fit, whatever is wrong with them.
 pub const INVALID_ARGUMENT: &str = "couldn't unmarshal an argument. Ensure arguments are valid and \

@@ -5,7 +5,8 @@ use std::borrow::Cow;
 use esker_primitives::go;
 
 use crate::error::RpcError;
-use crate::service::{Lookup, Method, Service};
+use crate::method::Method;
+use crate::service::{Lookup, Service};
 
 /// Finds the method that `name` stands for; otherwise the reference's error.
 pub(super) fn find<'a>(service: &'a Service, name: &str) -> Result<&'a Method, RpcError> {

@@ -10,9 +10,10 @@ use super::{
 };
 use crate::context::{CallContext, Caller};
 use crate::cost;
-use crate::discover::DISCOVER;
 use crate::error::RpcError;
-use crate::service::{Lookup, Method};
+use crate::method::Method;
+use crate::method_info::DISCOVER;
+use crate::service::Lookup;
 use crate::work::{Client, RateExceeded, ReplyBytes};
 
 /// What the calls of one message or batch share.

@@ -3,9 +3,9 @@
 use esker_primitives::excerpt;
 
 use super::message::NotAList;
+use crate::call_error::CallError;
 use crate::error::RpcError;
 use crate::params::ParamsError;
-use crate::service::CallError;
 use crate::work::{CallMemoryError, MemoryError};
 
 /// The reference's error for a method that is not served.

@@ -3,10 +3,12 @@
 use bytes::Bytes;
 use esker_primitives::thread_memory;
 
-use super::rows::Read;
 use crate::context::CallContext;
 use crate::params::{Params, ParamsError};
 use crate::work::SMALL_TEXT;
+
+/// Decodes the arguments of a dialect.
+pub(super) type Read<P> = fn(Params<'_>) -> Result<P, ParamsError>;
 
 /// Arguments for each run of a job: decoded once, and again from their text if the work runs again. Long ones are first
 /// decoded in the run, where what they take is counted.

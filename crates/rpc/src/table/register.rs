@@ -13,9 +13,9 @@ use crate::args::FromParams;
 use crate::context::CallContext;
 use crate::discover::Signature;
 use crate::error::RpcError;
+use crate::method::{Blocking, Step};
 use crate::reply_after::ReplyAfter;
 use crate::result_writer::ResultWriter;
-use crate::service::{Blocking, Step};
 
 /// A larger reply, in bytes, is not serialised on the task that serves the connection, if its size is known before.
 const LARGE_REPLY: usize = 64 * 1024;

@@ -6,20 +6,17 @@ use esker_primitives::ClientAddress;
 use schemars::JsonSchema;
 use serde::{Serialize, de::DeserializeOwned};
 
-use super::arguments::Arguments;
+use super::arguments::{Arguments, Read};
 use super::{MethodTable, Row};
 use crate::args::FromParams;
 use crate::context::CallContext;
 use crate::cost;
 use crate::discover::Signature;
 use crate::error::RpcError;
-use crate::params::{Params, ParamsError};
+use crate::method::{Blocking, ErasedHandler, LanePolicy, Outcome, Step};
 use crate::reply_after::ReplyAfter;
 use crate::result_writer::WrittenResult;
-use crate::service::{Blocking, ErasedHandler, LanePolicy, Outcome, Step};
 
-/// Decodes the arguments of a dialect.
-pub(super) type Read<P> = fn(Params<'_>) -> Result<P, ParamsError>;
 /// Appends a reply as a dialect writes it.
 pub(super) type Write<R> = fn(&R, Vec<u8>) -> Outcome;
 

@@ -3,13 +3,14 @@
 //! A call with long arguments waits for its share before they are decoded, and gives it back when it ends. A run that
 //! needs more asks for more on the way ([`super::RunMemory`]).
 
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use esker_primitives::sync::Mutex;
 use tokio::sync::oneshot;
 
 use super::Client;
+use super::error::CallMemoryError;
 
 /// Bytes that calls take at once, unless configured otherwise.
 pub const DEFAULT_CALL_MEMORY: usize = 256 * 1024 * 1024;
@@ -27,28 +28,6 @@ const ESTIMATE_FACTOR: usize = 16;
 /// How long a call waits for memory.
 const MAX_WAIT: Duration = Duration::from_secs(20);
 
-/// Why a call gets no memory.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum CallMemoryError {
-    /// The call alone needs more than a client may have.
-    #[error(
-        "the call needs more memory than the {0} bytes that the calls of a client may take \
-         (http-client-call-memory)"
-    )]
-    TooLarge(usize),
-    /// Other calls have it, and gave none back in time.
-    #[error(
-        "other calls take the memory that there is: {client} bytes for a client, {all} for all (http-client-call-memory, \
-         http-call-memory); try again later"
-    )]
-    Full {
-        /// The limit of a client, bytes.
-        client: usize,
-        /// The limit of all, bytes.
-        all: usize,
-    },
-}
-
 /// The bytes that the calls of a server take.
 #[derive(Debug)]
 pub(super) struct CallMemory {
@@ -56,10 +35,6 @@ pub(super) struct CallMemory {
     client_limit: usize,
     state: Mutex<State>,
 }
-
-/// The bytes that the calls of one address take. Changed under the lock of the memory.
-#[derive(Debug, Default)]
-pub(super) struct AddressCalls(AtomicUsize);
 
 #[derive(Debug, Default)]
 struct State {
@@ -87,12 +62,6 @@ pub(crate) fn estimate(text_bytes: usize, client: &Client) -> usize {
     let limit = client.work().call_memory().client_limit;
     // Text that is longer is decoded within the limit, or is refused for what it really takes.
     text_bytes.saturating_mul(ESTIMATE_FACTOR).min(limit)
-}
-
-impl AddressCalls {
-    fn bytes(&self) -> usize {
-        self.0.load(Ordering::Relaxed)
-    }
 }
 
 impl CallMemory {

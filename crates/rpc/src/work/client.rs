@@ -13,11 +13,9 @@ use esker_primitives::sync::Mutex;
 use lru::LruCache;
 use tokio::sync::Notify;
 
-use super::call_memory::AddressCalls;
-use super::memory::{ConnectionReplies, MAX_UNREAD, MemoryError, ReplyReservation};
-use super::request_share::AddressRequests;
+use super::counts::{AddressCalls, AddressRequests, ConnectionReplies, MAX_UNREAD};
+use super::levels::LEVELS;
 use super::usage::{Usage, micros};
-use super::workers::LEVELS;
 use super::{Lane, RateExceeded, Work};
 
 /// A job is put off by this multiple of its expected time.
@@ -267,14 +265,6 @@ impl Client {
     pub fn unread_for_ms(&self) -> Option<u64> {
         let since = self.0.account.held.unread_since_ms()?;
         Some(self.0.account.work.memory().clock_ms().saturating_sub(since))
-    }
-
-    /// Counts bytes as held for the connection until the reservation is dropped.
-    ///
-    /// # Errors
-    /// There is no room.
-    pub fn reserve(&self, bytes: usize) -> Result<ReplyReservation, MemoryError> {
-        self.0.account.work.memory().reserve(self, bytes)
     }
 
     /// Waits until every reply that is on its way to the client has been written.

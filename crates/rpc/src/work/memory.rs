@@ -3,17 +3,16 @@
 use std::fmt;
 use std::ops::Deref;
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
 use esker_primitives::sync::Mutex;
 
+use super::error::MemoryError;
 use super::{Client, SpoolFile};
 
 /// Replies up to this size, in bytes, are not counted.
 pub const SMALL_REPLY: usize = 16 * 1024;
-/// No work begins for a connection that leaves more bytes unread.
-pub(super) const MAX_UNREAD: usize = 256 * 1024;
 
 /// Spare capacity for what a dialect appends to a reply, in bytes.
 const ROOM_FOR_END: usize = 256;
@@ -25,17 +24,6 @@ pub trait MemoryRelief: fmt::Debug + Send + Sync + 'static {
     fn evict(&self) -> Option<Client>;
 }
 
-/// Why there is no memory for a reply.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum MemoryError {
-    /// The reply and what the connection has not read exceed the limit of a connection.
-    #[error("response too large")]
-    TooLarge,
-    /// Other replies hold all the memory for replies.
-    #[error("too many large replies at once")]
-    Full,
-}
-
 /// The bytes of all replies of a server.
 #[derive(Debug)]
 pub(super) struct ReplyMemory {
@@ -45,18 +33,6 @@ pub(super) struct ReplyMemory {
     relief: OnceLock<Box<dyn MemoryRelief>>,
     refused: AtomicU64,
     started: Instant,
-}
-
-/// The bytes of one connection's replies. Changed under the lock of the memory.
-#[derive(Debug, Default)]
-pub(super) struct ConnectionReplies {
-    bytes: AtomicUsize,
-    /// Those of them that are being sent to the client.
-    unread: AtomicUsize,
-    /// When a reply last began or ended to be sent; ms of [`ReplyMemory::clock_ms`].
-    unread_since_ms: AtomicU64,
-    /// The connection was closed to free memory; its bytes are no longer counted.
-    is_evicted: AtomicBool,
 }
 
 /// Bytes that are counted as held, until this is dropped.
@@ -74,20 +50,6 @@ pub struct ReplyBytes {
     file: Option<Box<SpoolFile>>,
     bytes: Vec<u8>,
     share: Option<Box<ReplyReservation>>,
-}
-
-impl ConnectionReplies {
-    pub(super) fn unread(&self) -> usize {
-        self.unread.load(Ordering::Relaxed)
-    }
-
-    pub(super) fn is_evicted(&self) -> bool {
-        self.is_evicted.load(Ordering::Relaxed)
-    }
-
-    pub(super) fn unread_since_ms(&self) -> Option<u64> {
-        (self.unread() > 0).then(|| self.unread_since_ms.load(Ordering::Relaxed))
-    }
 }
 
 impl ReplyMemory {
@@ -188,6 +150,16 @@ impl ReplyMemory {
             account.written.notify_waiters();
             account.work.workers().recheck_blocked();
         }
+    }
+}
+
+impl Client {
+    /// Counts bytes as held for the connection until the reservation is dropped.
+    ///
+    /// # Errors
+    /// There is no room.
+    pub fn reserve(&self, bytes: usize) -> Result<ReplyReservation, MemoryError> {
+        self.work().memory().reserve(self, bytes)
     }
 }
 

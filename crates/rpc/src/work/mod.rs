@@ -20,16 +20,21 @@
 //!   and counts for its address and for the server, but for the little that most calls take. A call with long arguments
 //!   waits until there is room; one that needs more than there is ends, and runs again when there is.
 //!
-//! `queue.rs` chooses, `workers.rs` has the threads, `memory.rs` counts replies, `spool.rs` has the files of those that
-//! are too large for it, `call_memory.rs` and `run_memory.rs` count what calls take.
+//! `run.rs` makes jobs of calls, `queue.rs` chooses, `workers.rs` has the threads, `levels.rs` what they may do.
+//! `memory.rs` counts replies, `spool.rs` has the files of those that are too large for it, `call_memory.rs` and
+//! `run_memory.rs` count what calls take.
 
 mod call_memory;
 mod client;
+mod counts;
+mod error;
 mod failed_calls;
+mod levels;
 mod memory;
 mod queue;
 mod rate_limit;
 mod request_share;
+mod run;
 mod run_memory;
 mod run_state;
 mod spool;
@@ -40,24 +45,23 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use self::call_memory::CallMemory;
-pub use self::call_memory::{CallMemoryError, DEFAULT_CALL_MEMORY, DEFAULT_CLIENT_CALL_MEMORY};
 pub(crate) use self::call_memory::{CallReservation, SMALL_ARGUMENTS, SMALL_TEXT, estimate};
+pub use self::call_memory::{DEFAULT_CALL_MEMORY, DEFAULT_CLIENT_CALL_MEMORY};
 use self::client::Addresses;
 pub use self::client::Client;
+pub use self::error::{Busy, CallMemoryError, MemoryError};
 pub use self::failed_calls::{FailedCall, FailedCalls};
 use self::memory::ReplyMemory;
-pub use self::memory::{MemoryError, MemoryRelief, ReplyBytes, ReplyReservation, SMALL_REPLY};
+pub use self::memory::{MemoryRelief, ReplyBytes, ReplyReservation, SMALL_REPLY};
 use self::rate_limit::RateLimit;
 pub use self::rate_limit::{RateExceeded, RateLimitConfig};
 pub use self::request_share::RequestShare;
+pub(crate) use self::run::panic_text;
 pub(crate) use self::run_memory::RunMemory;
 pub(crate) use self::run_state::RunState;
 pub(crate) use self::spool::Spool;
 pub use self::spool::{SpoolConfig, SpoolError, SpoolFile, SpoolSpace};
-pub use self::workers::Busy;
 use self::workers::Workers;
-pub(crate) use self::workers::{Progress, panic_text};
-use crate::context::CallContext;
 
 /// Bytes of replies that are held at once, unless configured otherwise.
 pub const DEFAULT_REPLY_MEMORY: usize = 128 * 1024 * 1024;
@@ -82,7 +86,7 @@ pub(crate) struct JobKind {
     pub(crate) lane: Lane,
     /// It may be interrupted, and is then restarted later.
     pub(crate) can_restart: bool,
-    /// A long job that runs in the short lane first and may leave it ([`CallContext::leave_short_lane`]).
+    /// A long job that runs in the short lane first and may leave it ([`crate::CallContext::leave_short_lane`]).
     pub(crate) is_brief_first: bool,
 }
 
@@ -207,17 +211,6 @@ impl Work {
             spooled_bytes,
             rate_limited,
         }
-    }
-
-    /// Runs work on a thread when its turn comes; see [`Workers::run`].
-    pub(crate) async fn run<T: Send + 'static>(
-        &self,
-        client: &Client,
-        kind: JobKind,
-        context: &CallContext,
-        work: impl FnMut(&CallContext) -> Option<T> + Send + 'static,
-    ) -> Result<std::thread::Result<T>, Busy> {
-        self.workers().run(client, kind, context, work).await
     }
 
     /// Drops jobs whose client has left.

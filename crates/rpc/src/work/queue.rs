@@ -3,10 +3,20 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::{Client, Lane, Progress, RunState};
+use super::{Client, Lane, RunState};
 
 /// Jobs of one client that run at once.
 const MAX_RUNNING: usize = 4;
+
+/// How a run of a job ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Progress {
+    Done,
+    /// It was interrupted and must be restarted.
+    Again,
+    /// It left the short lane and must be restarted as long work.
+    Longer,
+}
 
 /// The work of a job. It is run until it returns [`Progress::Done`].
 pub(super) type Task = Box<dyn FnMut(&Arc<RunState>) -> Progress + Send>;
@@ -88,8 +98,8 @@ impl Queue {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::work::memory::{MAX_UNREAD, ReplyBytes};
-    use crate::work::{Work, WorkConfig};
+    use crate::work::counts::MAX_UNREAD;
+    use crate::work::{ReplyBytes, Work, WorkConfig};
 
     const LEVEL: usize = 1;
 

@@ -1,6 +1,6 @@
 //! What the large requests of one address hold.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
@@ -8,10 +8,6 @@ use super::Client;
 
 /// Bytes that a permit stands for.
 const UNIT: usize = 1024;
-
-/// The share of one address, made with its first large request.
-#[derive(Debug, Default)]
-pub(super) struct AddressRequests(OnceLock<Arc<Semaphore>>);
 
 /// A request's part of what those of its address may hold, until this is dropped.
 #[derive(Debug)]

@@ -6,7 +6,8 @@ use esker_primitives::sync::Mutex;
 use esker_primitives::thread_memory;
 
 use super::Client;
-use super::call_memory::{CallMemoryError, CallReservation, FREE_FOR_RUN};
+use super::call_memory::{CallReservation, FREE_FOR_RUN};
+use super::error::CallMemoryError;
 
 /// A run takes more in steps of this size, in bytes.
 const STEP: usize = 1024 * 1024;

@@ -9,15 +9,19 @@ use rustix::process::Pid;
 use rustix::time::{ClockId, clock_gettime};
 
 use super::Client;
-use super::queue::Job;
-use super::workers::Shared;
 
 /// Elapsed time counts as this fraction of processor time.
 const WAITING: u32 = 8;
 
+/// What gives out the places for runs.
+pub(super) trait Scheduler: Send + Sync {
+    /// Whether a run must end, now that its time is over.
+    fn must_end(&self, run_state: &RunState) -> bool;
+}
+
 /// One run of a job on a thread.
 pub(crate) struct RunState {
-    shared: Arc<Shared>,
+    scheduler: Arc<dyn Scheduler>,
     pub(super) client: Client,
     /// Another address waits for its place, and has fewer.
     is_asked_to_yield: AtomicBool,
@@ -50,22 +54,21 @@ impl fmt::Debug for RunState {
 
 impl RunState {
     pub(super) fn new(
-        shared: &Arc<Shared>,
-        level: usize,
-        budget: Option<Duration>,
-        job: &Job,
+        scheduler: Arc<dyn Scheduler>,
+        (client, can_restart): (Client, bool),
+        (level, budget): (usize, Option<Duration>),
         thread: Option<Pid>,
     ) -> Self {
         let run_state = Self {
-            shared: Arc::clone(shared),
-            client: job.client.clone(),
+            scheduler,
+            client,
             is_asked_to_yield: AtomicBool::new(false),
             has_yielded: AtomicBool::new(false),
             begun: Instant::now(),
             worked_before: thread_time(),
             level: AtomicUsize::new(level),
             due_us: AtomicU64::new(0),
-            can_restart: job.can_restart,
+            can_restart,
             is_interrupted: AtomicBool::new(false),
             thread,
         };
@@ -136,7 +139,7 @@ impl RunState {
         if due_us == u64::MAX || self.begun.elapsed() < Duration::from_micros(due_us) {
             return false;
         }
-        if self.shared.must_end(self) {
+        if self.scheduler.must_end(self) {
             self.is_interrupted.store(true, Ordering::Relaxed);
         }
         self.is_interrupted()

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use esker_primitives::sync::Mutex;
 
-use super::MemoryError;
+use super::error::MemoryError;
 
 /// The free space of the disk that results are written to.
 pub trait SpoolSpace: fmt::Debug + Send + Sync {

@@ -1,20 +1,18 @@
-//! The threads, and the levels that they work at.
+//! The threads, and which of the jobs they run.
 
-use std::any::Any;
 use std::collections::HashMap;
 use std::fmt;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
 use esker_primitives::sync::{Condvar, Mutex, MutexGuard};
 use rustix::process::Pid;
-use tokio::sync::oneshot;
 
-use super::queue::{Job, Queue, Task};
-use super::{Client, JobKind, Lane, RunState, usage};
-use crate::context::CallContext;
+use super::levels::{BUDGETS, FIRST, LEVELS, LOWEST_START, NICE, SHORT, quantum};
+use super::queue::{Job, Progress, Queue};
+use super::run_state::{RunState, Scheduler};
+use super::{Lane, usage};
 
 /// How long a thread waits for work before it ends. Short, so that its memory goes back to the system.
 const IDLE: Duration = Duration::from_secs(2);
@@ -31,52 +29,11 @@ const MIN_WORKERS: usize = 2;
 /// Most threads of any level.
 const MAX_WORKERS: usize = 16;
 
-/// The level of short work.
-const SHORT: usize = 0;
-/// The first level of everything else.
-const FIRST: usize = 1;
-/// The lowest level at which a job begins, for clients whose last job took long.
-const LOWEST_START: usize = 3;
-pub(super) const LEVELS: usize = 5;
-
-/// How long a job may run at each level while others wait there. [`SHORT`] and the last one have no bound.
-const BUDGETS: [Option<Duration>; LEVELS] = [
-    None,
-    Some(Duration::from_millis(5)),
-    Some(Duration::from_millis(50)),
-    Some(Duration::from_secs(1)),
-    None,
-];
-/// How long a job runs, at least, before it gives its place at a level to another address: as long as it may at the levels
-/// before.
-fn quantum(level: usize) -> Option<Duration> {
-    level.checked_sub(1).and_then(|before| BUDGETS[before])
-}
-
-/// The nice value of each level's threads, over that of the process: what is served at once goes before all long
-/// work, and short calls go before long ones.
-const NICE: [i32; LEVELS] = [0, 1, 2, 4, 8];
-
-/// A job was refused, because too many wait.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("too many calls wait")]
-pub struct Busy;
-
-/// How a run of a job ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Progress {
-    Done,
-    /// It was interrupted and must be restarted.
-    Again,
-    /// It left the short lane and must be restarted as long work.
-    Longer,
-}
-
 /// The threads of one server. Dropping it ends those that have nothing to do.
 #[derive(Debug)]
 pub(super) struct Workers(Arc<Shared>);
 
-pub(super) struct Shared {
+struct Shared {
     /// Threads of each level that work at once.
     sizes: [usize; LEVELS],
     /// Jobs that may wait: short ones, and others.
@@ -187,48 +144,9 @@ impl Workers {
         self.0.count_waiting(&state);
     }
 
-    /// Runs work on a thread when its turn comes. If it `can_restart`, its context may ask it to end; then it returns
-    /// `None` and is run again later. Work that leaves the short lane is run again as long work.
-    pub(super) async fn run<T: Send + 'static>(
-        &self,
-        client: &Client,
-        kind: JobKind,
-        context: &CallContext,
-        work: impl FnMut(&CallContext) -> Option<T> + Send + 'static,
-    ) -> Result<std::thread::Result<T>, Busy> {
-        let (sender, receiver) = oneshot::channel();
-        let JobKind { lane, can_restart, mut is_brief_first } = kind;
-        let lane = if is_brief_first { Lane::Short } else { lane };
-        let mut call = Some((context.clone(), work, sender));
-        let task: Task = Box::new(move |run_state| {
-            let Some((of_call, work, _)) = &mut call else { return Progress::Done };
-            let context = of_call.with_run_state(run_state).with_brief(is_brief_first);
-            // Unwind safety: as for every handler; see `Method::call`.
-            let done = match catch_unwind(AssertUnwindSafe(|| work(&context))) {
-                Ok(None) if context.has_left_short_lane() => {
-                    is_brief_first = false;
-                    return Progress::Longer;
-                }
-                Ok(None) if context.must_restart() => return Progress::Again,
-                Ok(None) => return Progress::Done,
-                Ok(Some(done)) => Ok(done),
-                Err(panic) => Err(panic),
-            };
-            drop(context);
-            if let Some((of_call, work, sender)) = call.take() {
-                // What the call has reserved is free once its result is there.
-                drop((of_call, work));
-                // The client may have left.
-                let _ = sender.send(done);
-            }
-            Progress::Done
-        });
-        let is_cancelled = context.abandoned_flag();
-        let client = client.clone();
-        let job = Job { client, lane, can_restart, is_cancelled, rank_us: 0, task };
+    /// Queues a job; one that is refused is dropped.
+    pub(super) fn submit(&self, job: Job) {
         self.0.submit(job);
-        // A job that is refused is dropped.
-        receiver.await.map_err(|_| Busy)
     }
 }
 
@@ -343,7 +261,9 @@ impl Shared {
     fn begin(self: &Arc<Self>, at: &mut Level, level: usize, thread: Option<Pid>) -> Option<Run> {
         // In the order in which they were chosen; there are a few at most.
         let job = (!at.chosen.is_empty()).then(|| at.chosen.remove(0))?;
-        let run_state = RunState::new(self, level, BUDGETS[level], &job, thread);
+        let of_job = (job.client.clone(), job.can_restart);
+        let scheduler: Arc<dyn Scheduler> = Arc::<Self>::clone(self);
+        let run_state = RunState::new(scheduler, of_job, (level, BUDGETS[level]), thread);
         let run_state = Arc::new(run_state);
         at.running.push(Arc::clone(&run_state));
         Some(Run { job, run_state })
@@ -381,31 +301,6 @@ impl Shared {
         drop(state);
         drop(refused);
         level
-    }
-
-    /// A run has taken longer than its level allows. It goes on at the next one if there is room, or if nobody
-    /// waits for its place; otherwise it must end.
-    pub(super) fn must_end(&self, run_state: &RunState) -> bool {
-        let mut state = self.state.lock();
-        let level = run_state.level();
-        if run_state.is_asked_to_yield() {
-            return self.must_yield(&mut state, run_state);
-        }
-        let (Some(budget), true) = (BUDGETS[level], level + 1 < LEVELS) else {
-            run_state.set_due(None);
-            return false;
-        };
-        let left = budget.saturating_sub(run_state.time_worked());
-        if !left.is_zero() || !state.levels[level].waiting.has_next() {
-            run_state.set_due(Some(run_state.begun.elapsed() + left.max(ASK_AGAIN)));
-            return false;
-        }
-        if state.levels[level + 1].places_taken() < self.sizes[level + 1] {
-            self.move_down(&mut state, run_state);
-            return false;
-        }
-        run_state.set_due(Some(run_state.begun.elapsed() + ASK_AGAIN));
-        run_state.can_restart
     }
 
     /// A run was asked to give its place to another address: it goes on at the next level if there is room, and otherwise
@@ -540,6 +435,33 @@ impl Shared {
     }
 }
 
+impl Scheduler for Shared {
+    /// A run has taken longer than its level allows. It goes on at the next one if there is room, or if nobody
+    /// waits for its place; otherwise it must end.
+    fn must_end(&self, run_state: &RunState) -> bool {
+        let mut state = self.state.lock();
+        let level = run_state.level();
+        if run_state.is_asked_to_yield() {
+            return self.must_yield(&mut state, run_state);
+        }
+        let (Some(budget), true) = (BUDGETS[level], level + 1 < LEVELS) else {
+            run_state.set_due(None);
+            return false;
+        };
+        let left = budget.saturating_sub(run_state.time_worked());
+        if !left.is_zero() || !state.levels[level].waiting.has_next() {
+            run_state.set_due(Some(run_state.begun.elapsed() + left.max(ASK_AGAIN)));
+            return false;
+        }
+        if state.levels[level + 1].places_taken() < self.sizes[level + 1] {
+            self.move_down(&mut state, run_state);
+            return false;
+        }
+        run_state.set_due(Some(run_state.begun.elapsed() + ASK_AGAIN));
+        run_state.can_restart
+    }
+}
+
 /// A job and its run.
 struct Run {
     job: Job,
@@ -578,19 +500,10 @@ fn lower_priority(thread: Option<Pid>, level: usize) {
     }
 }
 
-/// The payload of a panic, as text.
-pub(crate) fn panic_text(panic: &(dyn Any + Send)) -> &str {
-    panic
-        .downcast_ref::<&str>()
-        .copied()
-        .or_else(|| panic.downcast_ref::<String>().map(String::as_str))
-        .unwrap_or("a panic without a text")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::work::{Work, WorkConfig};
+    use crate::work::{Client, Work, WorkConfig};
 
     #[test]
     fn the_last_of_too_many_jobs_is_refused() {

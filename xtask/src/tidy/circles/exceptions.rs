@@ -64,42 +64,6 @@ pub(super) const EXCEPTIONS: &[Exception] = &[
         &["crates/node/src/wiring/error.rs", "crates/node/src/wiring/parameters.rs"],
     ),
     (
-        "a list of arguments describes itself",
-        &["crates/rpc/src/args/list.rs", "crates/rpc/src/discover/signature.rs"],
-    ),
-    (
-        "a client has its memory and its jobs, which have their client",
-        &[
-            "crates/rpc/src/context.rs",
-            "crates/rpc/src/work/call_memory.rs",
-            "crates/rpc/src/work/client.rs",
-            "crates/rpc/src/work/memory.rs",
-            "crates/rpc/src/work/queue.rs",
-            "crates/rpc/src/work/request_share.rs",
-            "crates/rpc/src/work/run_memory.rs",
-            "crates/rpc/src/work/run_state.rs",
-            "crates/rpc/src/work/spool.rs",
-            "crates/rpc/src/work/workers.rs",
-        ],
-    ),
-    (
-        "a service describes itself",
-        &[
-            "crates/rpc/src/discover/document.rs",
-            "crates/rpc/src/discover/mod.rs",
-            "crates/rpc/src/discover/subscriptions.rs",
-            "crates/rpc/src/off_thread.rs",
-            "crates/rpc/src/service.rs",
-            "crates/rpc/src/table.rs",
-            "crates/rpc/src/work/failed_calls.rs",
-            "crates/rpc/src/work/mod.rs",
-        ],
-    ),
-    (
-        "arguments are read by the rows that take them",
-        &["crates/rpc/src/table/arguments.rs", "crates/rpc/src/table/rows.rs"],
-    ),
-    (
         "a guard: the node makes it, and it borrows the node",
         &["crates/testing/src/dev.rs", "crates/testing/src/snapshot.rs"],
     ),

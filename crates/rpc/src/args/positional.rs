@@ -1,0 +1,12 @@
+//! What describes an argument.
+
+use serde_json::Value;
+
+/// An argument by its position.
+#[derive(Debug)]
+pub struct Positional {
+    /// Its schema.
+    pub schema: Value,
+    /// Whether it must be given.
+    pub is_required: bool,
+}
