@@ -2,11 +2,10 @@
 
 use std::time::Duration;
 
-use bytes::{Bytes, BytesMut};
-use esker_outbound::{Dialer, HttpConnection, SourceUrl};
-use http::{HeaderValue, Request, StatusCode, header};
-use http_body_util::{BodyExt as _, Full};
-use hyper::body::Incoming;
+use bytes::Bytes;
+use esker_outbound::{Dialer, ExchangeError, HttpConnection, SourceUrl};
+use http::StatusCode;
+use http_body_util::Full;
 use tokio::time::timeout;
 
 use crate::error::ClientError;
@@ -85,32 +84,14 @@ impl Connection {
         body: Bytes,
         max: usize,
     ) -> Result<Answer, ClientError> {
-        let unreachable = |error: hyper::Error| ClientError::Unreachable(error.to_string());
-        let host = HeaderValue::try_from(self.url.authority());
-        let host = host.map_err(|error| ClientError::Unreachable(error.to_string()))?;
-        let request = Request::post(path)
-            .header(header::HOST, host)
-            .header(header::CONTENT_TYPE, "application/json")
-            .body(Full::new(body))
-            .map_err(|error| ClientError::Unreachable(error.to_string()))?;
-        open.sender.ready().await.map_err(unreachable)?;
-        let answer = open.sender.send_request(request).await.map_err(unreachable)?;
-        let status = answer.status();
-        let body = read(answer.into_body(), max).await?;
+        let answer = open.post_json(&self.url, path, body, max).await;
+        let answer = answer.map_err(|error| match error {
+            ExchangeError::NotSent(reason) | ExchangeError::Lost(reason) => {
+                ClientError::Unreachable(reason)
+            }
+            ExchangeError::TooLong => ClientError::TooLong { max },
+        })?;
         self.open = Some(open);
-        Ok((status, body))
+        Ok(answer)
     }
-}
-
-async fn read(mut body: Incoming, max: usize) -> Result<Bytes, ClientError> {
-    let mut read = BytesMut::new();
-    while let Some(frame) = body.frame().await {
-        let frame = frame.map_err(|error| ClientError::Unreachable(error.to_string()))?;
-        let Ok(data) = frame.into_data() else { continue };
-        if read.len().saturating_add(data.len()) > max {
-            return Err(ClientError::TooLong { max });
-        }
-        read.extend_from_slice(&data);
-    }
-    Ok(read.freeze())
 }

@@ -8,11 +8,10 @@ use std::time::Duration;
 use async_trait::async_trait;
 use bytes::Bytes;
 use esker_chain::forward::{ForwardError, ForwardedTx, TxForwarder, TxKind};
-use esker_outbound::{Dialer, HttpConnection, SourceKind, SourceUrl};
+use esker_outbound::{Dialer, ExchangeError, HttpConnection, SourceKind, SourceUrl};
 use esker_primitives::sync::Mutex;
 use esker_primitives::{excerpt, hexfmt};
-use http::{Request, header};
-use http_body_util::{BodyExt as _, Full, Limited};
+use http_body_util::Full;
 use serde_json::{Value, json};
 
 /// Most bytes of a source's answer.
@@ -74,6 +73,15 @@ enum CallError {
     NotSent(String),
     /// It may have got the call.
     Lost(String),
+}
+
+impl From<ExchangeError> for CallError {
+    fn from(error: ExchangeError) -> Self {
+        match error {
+            ExchangeError::NotSent(reason) => Self::NotSent(reason),
+            ExchangeError::Lost(_) | ExchangeError::TooLong => Self::Lost(error.to_string()),
+        }
+    }
 }
 
 impl SourceForwarder {
@@ -170,26 +178,12 @@ impl Target {
         path: &str,
         body: Bytes,
     ) -> Result<(u16, Bytes), CallError> {
-        let not_sent = |error: &dyn fmt::Display| CallError::NotSent(error.to_string());
-        let lost = |error: &dyn fmt::Display| CallError::Lost(error.to_string());
-        let request = Request::post(path)
-            .header(header::HOST, self.url.authority())
-            .header(header::CONTENT_TYPE, "application/json")
-            .body(Full::new(body))
-            .map_err(|error| not_sent(&error))?;
-        open.sender.ready().await.map_err(|error| not_sent(&error))?;
-        let reply = open.sender.send_request(request).await.map_err(|error| {
-            // A canceled request was not written.
-            if error.is_canceled() { not_sent(&error) } else { lost(&error) }
-        })?;
-        let status = reply.status().as_u16();
-        let answer = Limited::new(reply.into_body(), MAX_ANSWER).collect().await;
-        let answer = answer.map_err(|error| lost(&error))?.to_bytes();
+        let (status, answer) = open.post_json(&self.url, path, body, MAX_ANSWER).await?;
         let mut idle = self.idle.lock();
         if idle.len() < MAX_IDLE && !open.sender.is_closed() {
             idle.push(open);
         }
-        Ok((status, answer))
+        Ok((status.as_u16(), answer))
     }
 }
 
