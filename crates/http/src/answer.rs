@@ -1,4 +1,4 @@
-//! What a handler answers, and the answers of the layers before it.
+//! The answer of a handler, and the answers of the layers before it.
 
 use bytes::Bytes;
 use esker_rpc::work::{MemoryError, RateExceeded};
@@ -59,7 +59,7 @@ pub(super) fn set_retry_after(seconds: u32, headers: &mut HeaderMap) {
     headers.insert(ACCESS_CONTROL_EXPOSE_HEADERS, HeaderValue::from_static("Retry-After"));
 }
 
-/// The answer to a request without a call if its address has used its units.
+/// The answer to a request without a call if its address has used up its units.
 pub(super) fn rate_exceeded(exceeded: RateExceeded, headers: &mut HeaderMap) -> Answer {
     set_retry_after(exceeded.retry_after_s(), headers);
     Answer::error(StatusCode::TOO_MANY_REQUESTS, format!("{exceeded}\n"), headers)

@@ -104,7 +104,7 @@ impl BodyMemory {
             return Ok(ReadBody::small(first));
         }
         let mut whole = BytesMut::from(first);
-        // Memory that nothing is written to is none; a buffer that grows by doubling takes up to three times its size.
+        // Unwritten memory does not count; a buffer that grows by doubling takes up to three times its size.
         if let Some(left) = body.size_hint().exact() {
             whole.reserve(usize::try_from(left).unwrap_or(0).min(limit));
         }

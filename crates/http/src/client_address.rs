@@ -5,7 +5,7 @@ use std::net::{IpAddr, SocketAddr};
 use http::{HeaderMap, HeaderName};
 use ipnet::IpNet;
 
-/// A header with the address of the client, and the proxies that are believed: from others it is ignored.
+/// A header with the address of the client, and the trusted proxies. From other peers the header is ignored.
 ///
 /// The header is a list to which each proxy appends the address of its own client, as `X-Forwarded-For`, or a single
 /// address, as `X-Real-IP`.
@@ -31,7 +31,7 @@ impl ClientAddressHeader {
         let mut nearest_first =
             lists.into_iter().rev().flat_map(|list| list.as_bytes().rsplit(|byte| *byte == b','));
         let mut farthest = None;
-        // What stands left of the first address that is not trusted may be invented.
+        // Entries to the left of the first untrusted address may be forged.
         loop {
             let Some(entry) = nearest_first.next() else { return farthest };
             let address = parse(entry)?;
@@ -86,14 +86,14 @@ mod tests {
             (&["2001:ffff::1"], "2001:ffff::1"),
             (&["[2001:ffff::1]"], "2001:ffff::1"),
             (&["[2001:ffff::1]:80"], "2001:ffff::1"),
-            // What stands on the left was sent by the client itself.
+            // The client itself sent the entries on the left.
             (&["198.51.100.7, 192.0.2.1"], "192.0.2.1"),
             (&["garbage, 192.0.2.1"], "192.0.2.1"),
             (&["198.51.100.7", "192.0.2.1"], "192.0.2.1"),
             // Proxies behind each other.
             (&["192.0.2.1, 10.1.2.3, 2001:db8::9"], "192.0.2.1"),
             (&["192.0.2.1", "10.1.2.3"], "192.0.2.1"),
-            // A client that is in a trusted range itself.
+            // A client whose own address is in a trusted range.
             (&["10.9.9.9, 10.1.2.3"], "10.9.9.9"),
         ] {
             assert_eq!(client("127.0.0.1", lines).as_deref(), Some(expected), "{lines:?}");
@@ -133,7 +133,7 @@ mod tests {
             let addresses: Vec<_> = chain.iter().map(address).collect();
             let client_at = chain.iter().rposition(|(is_proxy, _)| !is_proxy);
             let expected = addresses[client_at.unwrap_or(0)].clone();
-            // Cut into header lines anywhere.
+            // The list may be split into header lines anywhere.
             let mut cut: Vec<_> =
                 addresses.chunks(addresses.len().div_ceil(lines)).map(|part| part.join(",")).collect();
             if client_at.is_some() {

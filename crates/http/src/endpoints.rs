@@ -223,7 +223,7 @@ impl HttpState {
         Caller { client, program, ..self.cors.caller(&parts.headers) }
     }
 
-    /// Takes the units of a request without a call.
+    /// Charges the units of a request without a call.
     pub(super) fn charge(
         &self,
         connection: &Connection,
@@ -300,7 +300,7 @@ impl HttpState {
     ) -> Result<ReadBody, BodyError> {
         let body = body.as_mut().ok_or(BodyError::Broken)?;
         let uncounted = connection.uncounted_body();
-        // Nothing of a body that waits is read; the client can do nothing about it.
+        // A waiting body is not read, and the client can't change that.
         let share = match body.size_hint().exact() {
             Some(declared) if declared > limit as u64 => None,
             Some(declared) => usize::try_from(declared).ok().filter(|bytes| *bytes > uncounted),

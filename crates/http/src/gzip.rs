@@ -16,7 +16,7 @@ const LARGE_BODY: usize = 64 * 1024;
 /// Approximate memory of a running compressor, in bytes.
 const COMPRESSOR_BYTES: usize = 320 * 1024;
 
-/// A low level: the client waits, and it has most of the gain, because replies are mostly hex.
+/// A low level, because the client waits. It has most of the gain, because replies are mostly hex.
 const LEVEL: Compression = Compression::new(3);
 
 /// Whether the client accepts gzip. The header must name it, in any letter case, with a weight above zero; `*` does

@@ -240,7 +240,7 @@ mod tests {
         let long = |labels: usize| format!("{}local", "abc.".repeat(labels));
         check(&list, &long(62), true);
         check(&list, &long(63), false);
-        // Without the entry they are names like others.
+        // Without the entry, private names are treated like others.
         for host in ["esker", "host.docker.internal", "private"] {
             check(&["localhost"], host, false);
         }
@@ -263,7 +263,7 @@ mod tests {
             ("Esker:8545", &["HTTP://ESKER:8545"], false),
             ("esker", &["https://esker"], false),
             ("x.local:8545", &["http://app:3000", "http://x.local:8545"], false),
-            // What is listed, and addresses, which can't be rebound.
+            // Listed names, and addresses, which can't be rebound.
             ("localhost:8545", &["http://localhost:8545"], true),
             ("127.0.0.1:8545", &["http://127.0.0.1:8545"], true),
         ] {

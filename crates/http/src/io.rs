@@ -27,7 +27,7 @@ pub(super) struct Io {
     place: OpenConnection,
     drained: u64,
     shut: bool,
-    /// Of a connection of HTTP/2.
+    /// The frames of a connection of HTTP/2.
     frames: Option<SmallFrames>,
 }
 
@@ -52,7 +52,7 @@ impl Io {
             return streams.note_write(written.is_pending(), connection.now());
         }
         match (connection.phase(), written) {
-            // No request was dispatched: the HTTP library refuses a malformed one itself, and closes.
+            // No request was dispatched: the HTTP library refuses malformed requests itself, and closes the connection.
             (Phase::Head | Phase::Idle, _) => {
                 connection.set_unread(true);
                 connection.enter(Phase::Reply);
@@ -114,7 +114,7 @@ impl AsyncRead for Io {
         let before = buffer.filled().len();
         let read = Pin::new(&mut self.transport).poll_read(cx, buffer);
         let connection = self.connection();
-        // Not every frame of HTTP/2 begins a request.
+        // Only some frames of HTTP/2 begin a request.
         if buffer.filled().len() > before
             && connection.phase() == Phase::Idle
             && connection.streams().is_none()

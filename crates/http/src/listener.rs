@@ -38,7 +38,7 @@ mod tests {
     use super::*;
     use crate::descriptors;
 
-    /// Far less than what a client waits until its system tries again.
+    /// Much less than the time after which a client's system tries again.
     const AT_ONCE: Duration = Duration::from_millis(900);
 
     #[tokio::test]
@@ -46,7 +46,7 @@ mod tests {
         const CLIENTS: usize = 1000;
         let listener = listen("127.0.0.1", 0).await.unwrap();
         let address = listener.local_addr().unwrap();
-        // What the system allows.
+        // The system's limit.
         let backlog = std::fs::read_to_string("/proc/sys/net/core/somaxconn");
         let backlog = backlog.ok().and_then(|text| text.trim().parse().ok()).unwrap_or(CLIENTS);
         let clients = descriptors::connection_limit(CLIENTS).min(backlog);

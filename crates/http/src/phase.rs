@@ -1,4 +1,4 @@
-//! What a connection, or a stream of one, is doing.
+//! The phase of a connection, or of one of its streams.
 
 /// A connection that receives or sends is closed for a new one only after this time without progress.
 pub(super) const BUSY_GRACE_MS: u64 = 1000;

@@ -1,4 +1,4 @@
-//! A log line for each request, at level debug. At other levels it costs one look at the level.
+//! A log line for each request, at level debug. At other levels the only cost is a check of the level.
 
 use std::net::IpAddr;
 

@@ -1,7 +1,7 @@
 //! Limits the small frames of bodies over HTTP/2. The library keeps each unread frame in some hundred bytes of memory,
 //! and windows count only what is in it.
 
-/// Length of the client's first bytes, which are no frame.
+/// Length of the client's connection preface.
 const PREFACE: usize = 24;
 /// Length of a frame's head.
 const HEAD: usize = 9;
@@ -17,10 +17,10 @@ const MAX_WASTED: u64 = 1024 * 1024;
 /// Follows the frames of one connection.
 #[derive(Debug)]
 pub(super) struct SmallFrames {
-    /// Bytes that belong to the preface or to the frame before.
+    /// Remaining bytes of the preface or of the previous frame.
     skip: usize,
     head: [u8; HEAD],
-    /// Bytes of the head that have come.
+    /// Received bytes of the frame's head.
     come: usize,
     wasted: u64,
 }
@@ -57,7 +57,7 @@ impl SmallFrames {
         let length = u32::from_be_bytes([0, a, b, c]);
         self.come = 0;
         self.skip = length as usize;
-        // There are as many last frames as requests, which have limits of their own.
+        // There are as many last frames as requests, and requests have their own limits.
         if kind == DATA && flags & END_STREAM == 0 {
             self.wasted = (self.wasted + FRAME_COST).saturating_sub(u64::from(length));
         }

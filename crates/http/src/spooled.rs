@@ -17,14 +17,14 @@ use super::phase::Phase;
 const PART: usize = 128 * 1024;
 /// Time that a client has for a whole reply, beside what its size adds.
 const BASE_TIME: Duration = Duration::from_secs(30);
-/// Slowest pace at which a client may take a reply, in bytes a second: others wait for the disk that it takes.
+/// Slowest rate at which a client may read a reply, in bytes a second. Other replies wait for its disk space.
 const SLOWEST: u64 = 1024 * 1024;
 
 /// A reply of which the first part is in a file.
 pub(super) struct SpooledBody {
     file: SpoolFile,
     read: u64,
-    /// What comes after the file.
+    /// The bytes after the file.
     end: Option<ReplyBytes>,
     until: Instant,
     connection: Arc<Connection>,
@@ -43,13 +43,13 @@ impl SpooledBody {
         Self { file, read: 0, end: Some(end), until, connection, metrics }
     }
 
-    /// Bytes that are left.
+    /// Remaining bytes.
     pub(super) fn remaining(&self) -> u64 {
         let end = self.end.as_ref().map_or(0, |end| end.len() as u64);
         self.file.len() - self.read + end
     }
 
-    /// The next bytes. They are in the page cache for the most part, as a moment ago they were written.
+    /// The next bytes. Most of them are in the page cache, because they were just written.
     pub(super) fn poll_bytes(&mut self) -> Poll<Option<Result<Bytes, axum::Error>>> {
         if Instant::now() > self.until {
             return Poll::Ready(Some(Err(axum::Error::new(io::Error::from(

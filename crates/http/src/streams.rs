@@ -29,7 +29,7 @@ pub(super) struct OpenStream {
 }
 
 impl OpenStream {
-    /// Waits for a place. `None` for a connection without streams.
+    /// Waits for a place to serve a stream. `None` for a connection without streams.
     pub(super) async fn open(parent: &Arc<Connection>) -> Option<Arc<Self>> {
         let streams = parent.streams()?;
         let place = streams.place().await?;
@@ -39,7 +39,7 @@ impl OpenStream {
         Some(Arc::new(Self { parent, stream, parts: AtomicUsize::new(0), _place: place }))
     }
 
-    /// What the layers see of it.
+    /// The connection that the layers see.
     pub(super) fn connection(&self) -> &Arc<Connection> {
         &self.stream
     }
@@ -49,7 +49,7 @@ impl Drop for OpenStream {
     fn drop(&mut self) {
         let is_last = self.parent.streams().is_some_and(|streams| streams.remove(&self.stream));
         if is_last {
-            // Idle when all output has been written.
+            // The stream is idle when all output has been written.
             self.parent.enter(Phase::Reply);
         }
     }

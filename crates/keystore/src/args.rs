@@ -9,7 +9,7 @@ use serde::ser::Serializer;
 use serde::{Deserialize, Serialize};
 use zeroize::Zeroizing;
 
-/// A user alone.
+/// Arguments that name a user.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Credentials {

@@ -14,7 +14,7 @@ use zeroize::Zeroizing;
 
 use crate::cipher::{self, KEY_LEN, NONCE_LEN, SALT_LEN, SecretKey};
 
-/// Users whose password is remembered.
+/// Most users whose password is cached.
 const MAX_REMEMBERED: NonZeroUsize = NonZeroUsize::new(64).expect("not zero");
 
 #[derive(Debug)]

@@ -10,7 +10,7 @@ use thiserror::Error;
 /// Most users of a node: names are listed in one reply, and each costs room on the disk for good.
 pub const MAX_USERS: usize = 10_000;
 
-/// Texts that clients see. None holds a password or a key.
+/// Texts for clients. No text contains a password or a key.
 #[derive(Debug, Error)]
 pub enum KeystoreError {
     /// No name was given.

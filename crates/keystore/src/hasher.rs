@@ -11,10 +11,10 @@ use tokio::sync::oneshot;
 
 use crate::error::KeystoreError;
 
-/// How many password hashes the node computes at once, and how long others wait.
+/// Limits of concurrent password hashes, and of the wait for them.
 #[derive(Clone, Copy, Debug)]
 pub struct HashLimits {
-    /// Hashes under way at once; each takes 64 MiB and a core for some 60 ms.
+    /// Most concurrent hashes. Each takes 64 MiB and a core for some 60 ms.
     pub at_once: usize,
     /// Calls that may wait for their turn. Above it a call is refused: the newest of the client that has the most.
     pub queue: usize,
@@ -40,7 +40,7 @@ pub struct Hasher {
 /// Figures of a [`Hasher`], for metrics.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct HashFigures {
-    /// Hashes under way.
+    /// Running hashes.
     pub running: usize,
     /// Calls that wait for their turn.
     pub waiting: usize,
@@ -49,7 +49,7 @@ pub struct HashFigures {
 }
 
 impl Hasher {
-    /// Under these limits.
+    /// Creates a hasher with these limits.
     pub fn new(limits: HashLimits) -> Self {
         let turns = Turns {
             at_once: limits.at_once.max(1),
@@ -59,7 +59,7 @@ impl Hasher {
         Self { turns: Arc::new(turns), max_wait: limits.max_wait, refused: AtomicU64::new(0) }
     }
 
-    /// What runs and waits now.
+    /// The present figures.
     pub fn figures(&self) -> HashFigures {
         let state = self.turns.state.lock();
         HashFigures {
@@ -100,7 +100,7 @@ impl Hasher {
     }
 }
 
-/// Who runs, and who waits.
+/// Running and waiting calls.
 #[derive(Debug)]
 struct Turns {
     at_once: usize,
@@ -117,7 +117,7 @@ struct State {
     clients: VecDeque<ClientQueue>,
 }
 
-/// The calls of one client that wait, the oldest first; never empty.
+/// Waiting calls of one client, the oldest first; never empty.
 #[derive(Debug)]
 struct ClientQueue {
     client: ClientAddress,
@@ -193,7 +193,7 @@ impl State {
         let own = own.map_or(0, |queue| queue.calls.len());
         let most = self.clients.iter_mut().max_by_key(|queue| queue.calls.len());
         match most {
-            // It keeps one at least.
+            // It keeps at least one call.
             Some(queue) if queue.calls.len() > own + 1 => {
                 self.waiting -= 1;
                 queue.calls.pop_back().is_some()
@@ -218,7 +218,7 @@ impl State {
     }
 }
 
-/// The right to run one hash.
+/// The permit to run one hash.
 #[derive(Debug)]
 struct Turn(Arc<Turns>);
 
@@ -228,7 +228,7 @@ impl Drop for Turn {
     }
 }
 
-/// A call that waits. Dropped, it leaves the queue, and passes on a turn that it was given and did not take.
+/// A waiting call. When dropped, it leaves the queue, and passes on a turn that it got and did not use.
 #[derive(Debug)]
 struct Waiter {
     turns: Arc<Turns>,
@@ -248,7 +248,7 @@ impl Waiter {
 impl Drop for Waiter {
     fn drop(&mut self) {
         let was_waiting = self.turns.state.lock().remove(self.client, self.number);
-        // Empty after the turn was taken.
+        // The channel is empty after the turn was taken.
         if !was_waiting && self.turn.try_recv().is_ok() {
             self.turns.pass_on();
         }
@@ -341,7 +341,7 @@ mod tests {
         for call in many.split_off(2) {
             assert!(is_busy(call.await), "the newest made room");
         }
-        // Both have two: neither makes room for the other.
+        // Both have two waiting calls, so neither makes room for the other.
         assert!(is_busy(ask(&hasher, client(2), "late".to_owned(), &log).await));
         assert_eq!(hasher.figures(), HashFigures { running: 1, waiting: 4, refused: 4 });
         let third = ask(&hasher, client(3), "third".to_owned(), &log);

@@ -1,4 +1,4 @@
-//! Users of this node and the private keys that they hold here.
+//! Users of this node and their private keys.
 //!
 //! - [`Keystore`] keeps users: create, unlock, delete, list, export, import. A key derived from the user's password
 //!   (argon2id) unwraps the user's own random data key, which decrypts the values

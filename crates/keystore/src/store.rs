@@ -89,7 +89,7 @@ impl Keystore {
         })
     }
 
-    /// What checks the passwords, for metrics.
+    /// The hasher of passwords, for metrics.
     pub fn hasher(&self) -> &Arc<Hasher> {
         &self.hasher
     }
@@ -143,7 +143,7 @@ impl Keystore {
         entries: &PlainEntries,
         client: ClientAddress,
     ) -> Result<(), KeystoreError> {
-        // Before the costly part.
+        // Checked before the costly hash.
         self.store()?.ensure_writable()?;
         self.check_room()?;
         let salt = self.random();
@@ -377,7 +377,7 @@ impl User {
         Ok(reader)
     }
 
-    /// Writes what `decide` returns for the user's present values, atomically; the user does not change in between.
+    /// Writes the values that `decide` returns for the user's present values, atomically. The user does not change in between.
     pub(crate) async fn update(
         &self,
         decide: impl FnOnce(&dyn KvRead) -> Result<PlainEntries, KeystoreError>,

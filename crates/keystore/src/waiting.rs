@@ -5,14 +5,14 @@ use std::collections::BTreeMap;
 use esker_primitives::ClientAddress;
 use esker_primitives::sync::Mutex;
 
-/// Calls that wait for something.
+/// Limits waiting calls.
 #[derive(Debug)]
 pub(crate) struct WaitingCalls {
     max: usize,
     by_client: Mutex<BTreeMap<ClientAddress, usize>>,
 }
 
-/// A call that waits, until this is dropped.
+/// A waiting call; it ends when this is dropped.
 #[derive(Debug)]
 pub(crate) struct WaitingCall<'a> {
     calls: &'a WaitingCalls,

@@ -223,7 +223,7 @@ impl Socket {
         let parts =
             parts.into_iter().map(|part| part.recount(client)).collect::<Result<Vec<_>, _>>();
         let Ok(mut parts) = parts else { return false };
-        // A reply repeats parts of its request, which may be invalid UTF-8 in a binary message.
+        // A reply repeats parts of its request. In a binary message these may be invalid UTF-8.
         let is_text = is_text || parts.iter().all(|part| std::str::from_utf8(part).is_ok());
         let kind = if is_text { Data::Text } else { Data::Binary };
         let is_ended = parts.last().is_some_and(|last| last.ends_with(b"\n"));
@@ -356,7 +356,7 @@ impl Future for Socket {
                 Poll::Ready(Ok(())) if this.state == State::Closing => {
                     return Pin::new(&mut this.io).poll_shutdown(cx);
                 }
-                // There is room again.
+                // The connection has room again.
                 Poll::Ready(Ok(())) => happened |= was_full,
             }
             if !happened {

@@ -32,7 +32,7 @@ pub enum CertificateError {
     /// A file can't be read.
     #[error("can't read {what} {}: {error}", path.display())]
     Read {
-        /// What the file should hold.
+        /// The expected content of the file.
         what: &'static str,
         /// The file.
         path: PathBuf,
@@ -50,7 +50,7 @@ pub enum CertificateError {
     DamagedCertificate {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The fault.
         reason: String,
     },
     /// No key in the file.
@@ -78,7 +78,7 @@ pub enum CertificateError {
     },
 }
 
-/// What the files hold, not yet checked.
+/// The unchecked contents of the files.
 pub(super) struct FileContents {
     certificate: Vec<u8>,
     key: Zeroizing<Vec<u8>>,
@@ -118,7 +118,7 @@ impl CertificateFiles {
 }
 
 impl FileContents {
-    /// Equal for equal contents.
+    /// A fingerprint, which is equal for equal contents.
     pub(super) fn fingerprint(&self) -> u64 {
         let mut hasher = DefaultHasher::new();
         (&self.certificate, &*self.key).hash(&mut hasher);

@@ -30,7 +30,7 @@ pub struct Tls(Arc<Shared>);
 #[derive(Debug)]
 struct Shared {
     files: CertificateFiles,
-    /// What new connections use.
+    /// The configuration of new connections.
     config: ArcSwap<ServerConfig>,
     last_seen: Mutex<LastSeen>,
 }
@@ -38,9 +38,9 @@ struct Shared {
 /// Fingerprints of the files. That of unreadable files is `None`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct LastSeen {
-    /// Of the contents that were used or reported last.
+    /// The contents that were used or reported last.
     handled: Option<u64>,
-    /// Of the last check.
+    /// The contents of the last check.
     checked: Option<u64>,
 }
 
@@ -112,10 +112,10 @@ impl Tls {
     }
 }
 
-/// When changed files are used.
+/// When to use changed files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum ReloadPolicy {
-    /// At once.
+    /// Immediately.
     Immediate,
     /// When two checks in a row find the same.
     WhenStable,
