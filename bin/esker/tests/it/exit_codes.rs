@@ -63,6 +63,8 @@ fn a_program_without_validators_makes_networks_and_says_how_to_build_it() {
     let data = dir.path().join("data");
     let follow = ["--follow", "http://127.0.0.1:1", "--data-dir", data.to_str().unwrap()];
     check(&[&["node", "--network", &file, "--http-port", "0"], &follow[..]].concat(), 2, REASON);
+    assert!(!data.exists(), "nothing is left behind");
+    check(&["node", "--network", &file, "--http-port", "0"], 2, REASON);
 }
 
 #[test]

@@ -50,6 +50,9 @@ impl StoreStage {
         mut stop_start: Shutdown,
     ) -> Result<Self, StartError> {
         let begun = Instant::now();
+        if !config.network.validators.is_empty() {
+            consensus(&environment, &config.network)?;
+        }
         let (logs, log_files) = logging::install(&config.log());
         for warning in &config.warnings {
             tracing::warn!("{warning}");
@@ -60,7 +63,6 @@ impl StoreStage {
         let folder = DataFolder::of(&config)?;
         let mut validator = config.validator(folder.path())?;
         if let Some(validator) = &validator {
-            consensus(&environment, &config.network)?;
             listen::check_validator(validator.listen)?;
         }
         let store = folder.open_store(&config, &metrics)?;
