@@ -1,61 +1,41 @@
 //! Puts the parts together, over any runtime and network.
 
+mod origin;
+mod setup;
+
 use std::sync::Arc;
-use std::time::Duration;
 
 use commonware_broadcast::buffered;
-use commonware_consensus::Epochable as _;
 use commonware_consensus::Reporters;
-use commonware_consensus::marshal::core::Actor;
+use commonware_consensus::marshal::core::{Actor, Mailbox};
 use commonware_consensus::marshal::resolver::p2p as resolver;
-use commonware_consensus::marshal::standard::Inline;
-use commonware_consensus::marshal::{self, Start};
-use commonware_consensus::simplex::elector::RoundRobin;
-use commonware_consensus::simplex::{self, Floor, ForwardPolicy, SkipBudget, SkipPolicy};
-use commonware_consensus::types::{Epoch, ViewDelta};
-use commonware_cryptography::certificate::Provider as _;
+use commonware_consensus::marshal::standard::{Inline, Standard};
+use commonware_consensus::simplex;
+use commonware_consensus::simplex::scheme::ed25519::Scheme;
 use commonware_cryptography::ed25519::PublicKey;
-use commonware_cryptography::{Digested, Sha256};
 use commonware_p2p::{Blocker, Provider, Receiver, Sender};
 use commonware_parallel::Sequential;
 use commonware_runtime::{Clock, Handle, Metrics, Spawner, Storage};
-use commonware_utils::{NZU64, NZUsize, NonZeroDuration};
+use commonware_utils::NonZeroDuration;
 use esker_chain::forward::ExchangePools;
 use esker_chain::{ChainMachine, EngineError};
-use esker_validators::journal::VOTES;
 use esker_validators::{Timings, ValidatorKey};
 use rand_core::CryptoRng;
 use tokio::sync::mpsc;
 
+use self::origin::{Origin, Votes};
+use self::setup::Setup;
 use crate::application::Application;
-use crate::block::{BundleBlock, MAX_NETWORK_BUNDLE, digest_of};
+use crate::block::BundleBlock;
 use crate::changes::{self, ChangeState, Epochs, Gossip, Guarded, Schemes, Track, of_epoch};
 use crate::committee::Committee;
 use crate::exchange;
-use crate::finalizer::{Finalizer, MAX_PENDING};
+use crate::finalizer::Finalizer;
 use crate::library::ToLibrary as _;
 use crate::log_limit::LogLimit;
 use crate::observer::Observer;
 use crate::shared::Shared;
-use crate::store::{
-    BUFFER, BundleStore, Certificate, CertificateStore, FinalBundles, SECTION, StoreError,
-    page_cache,
-};
-
-/// Messages that wait inside a part.
-const MAILBOX: std::num::NonZeroUsize = NZUsize!(1024);
-
-/// Bundles of one sender that are kept until they are asked for.
-const BUNDLES_OF_A_PEER: usize = 16;
-
-/// Rounds below the final one of which votes and bundles are kept.
-const KEPT_ROUNDS: u64 = 64;
-
-/// Heights that are fetched from peers at a time.
-const MAX_REPAIR: std::num::NonZeroUsize = NZUsize!(32);
-
-/// Delay before a peer is asked again.
-const FETCH_RETRY: Duration = Duration::from_millis(100);
+use crate::store::{BundleStore, CertificateStore, FinalBundles, StoreError, page_cache};
 
 /// A network's channels and peers. Channels are pairs of a sender and a receiver.
 pub(crate) struct Links<P, B, S, R> {
@@ -95,27 +75,6 @@ impl From<StoreError> for EngineError {
             StoreError::Machine(error) => error.into(),
             error => Self::Protocol(error.to_string()),
         }
-    }
-}
-
-/// Where a start begins when the engine's folder is new.
-enum Origin {
-    Genesis,
-    /// Height and certificate of the newest final bundle that has one.
-    Final(u64, Certificate),
-}
-
-/// Finds the origin. A store of final bundles without a certificate does not come from this network.
-async fn origin(finals: &FinalBundles<impl Clock>) -> Result<Origin, EngineError> {
-    let last = finals.last();
-    if last == 0 {
-        return Ok(Origin::Genesis);
-    }
-    match finals.newest_proof().await? {
-        Some((height, certificate)) => Ok(Origin::Final(height, certificate)),
-        None => Err(EngineError::Protocol(format!(
-            "none of the last bundles up to {last} has a certificate of this network's validators"
-        ))),
     }
 }
 
@@ -159,6 +118,67 @@ where
     S: Sender<PublicKey = PublicKey>,
     R: Receiver<PublicKey = PublicKey>,
 {
+    let (setup, origin, track, pools) = set_up(context, validator).await?;
+
+    // Bundles: from peer to peer, and to the machine in order.
+    let config = setup.broadcast(links.peers.clone());
+    let (broadcast, buffer) = buffered::Engine::new(context.child("broadcast"), config);
+    let broadcast = broadcast.start(links.bundles);
+    let config = setup.backfill(links.peers, links.blocker.clone());
+    let backfill = resolver::init(context.child("backfill"), config, links.backfill);
+    let (actor, marshal, floor) = open_marshal(context, &setup, origin).await?;
+    let (deliveries, finalizer) =
+        Finalizer::new(Arc::clone(&setup.machine), Arc::clone(&setup.shared));
+    let mailbox = marshal.clone();
+    let finalizer = context.child("finalizer").spawn(|clock| finalizer.run(clock, mailbox));
+    let actor = actor.start(deliveries, buffer, backfill);
+
+    // Proposals and verdicts.
+    let (observer, notifier) = Observer::new(
+        Arc::clone(&setup.machine),
+        Arc::clone(&setup.shared),
+        Arc::clone(&setup.changes),
+    );
+    let notifier = context.child("notifier").spawn(|_| notifier.run());
+    let (application, automaton) = automaton(context, &setup, &marshal);
+
+    // Changes of the validators.
+    let gossip = Gossip {
+        state: Arc::clone(&setup.changes),
+        machine: Arc::clone(&setup.machine),
+        shared: Arc::clone(&setup.shared),
+        marshal,
+        track,
+        lines: LogLimit::new(),
+    };
+    let (channel, blocker) = (links.changes, links.blocker.clone());
+    let gossip =
+        context.child("changes").spawn(|clock| changes::run(clock, gossip, blocker, channel));
+
+    // Transactions.
+    let (channel, blocker) = (links.transactions, links.blocker.clone());
+    let exchange =
+        context.child("exchange").spawn(|clock| exchange::run(clock, pools, blocker, channel));
+
+    // Votes. Those of other epochs are not of this engine.
+    let votes = of_epoch(context.child("votes"), links.votes, setup.epoch).await?;
+    let certificates = of_epoch(context.child("proofs"), links.certificates, setup.epoch).await?;
+    let fetches = of_epoch(context.child("fetches"), links.fetches, setup.epoch).await?;
+    let reporter = Reporters::from((application, observer));
+    let config = setup.votes(links.blocker, automaton, reporter, floor);
+    let engine = simplex::Engine::new(context.child("simplex"), config);
+    let engine = engine.start(votes, certificates, fetches);
+    Ok(vec![broadcast, actor, finalizer, notifier, exchange, gossip, engine])
+}
+
+/// What the stages share, where to begin, whom to tell of changes, and the pools.
+type StartParts<E> = (Setup<E>, Origin, Track, Arc<ExchangePools>);
+
+/// Finds where the validator begins, and checks that its machine is of this network.
+async fn set_up<E>(context: &mut E, validator: Validator) -> Result<StartParts<E>, EngineError>
+where
+    E: Clock + CryptoRng + Spawner + Storage + Metrics,
+{
     let Validator {
         key,
         votes,
@@ -174,117 +194,67 @@ where
     let scheme = if votes { committee.signer(&key)? } else { committee.verifier() };
     let epoch = changes.epoch();
     let schemes = Schemes::new(Arc::clone(&changes), epoch, scheme.clone());
-    let me = key.public_key().to_library();
-    let cache = page_cache();
     let finals = Arc::new(FinalBundles::new(Arc::clone(&machine), context.child("finals")));
-    let origin = origin(&finals).await?;
-    let mut newest = None;
-    if let Origin::Final(height, certificate) = &origin {
-        newest = Some(*height);
-        let of = certificate.epoch().get();
-        let known = changes.with_history(|history| history.newest_epoch());
-        if of > known {
-            return Err(EngineError::Protocol(format!(
-                "the last bundle was decided in epoch {of}, but changes of the validators are known up to epoch {known}: \
-                 give the others (--validator-changes)"
-            )));
-        }
-        let scheme = schemes.scoped(certificate.epoch());
-        if !scheme.is_some_and(|scheme| certificate.verify(context, &scheme, &Sequential)) {
-            let text = "the certificate of the last bundle is not of this network's validators";
-            return Err(EngineError::Protocol(text.to_owned()));
-        }
-    }
-    let genesis = machine.genesis();
-    let genesis_digest = digest_of(&genesis.id());
-
-    // Dissemination of bundles.
-    let (broadcast, buffer) = buffered::Engine::new(
-        context.child("broadcast"),
-        buffered::Config {
-            public_key: me.clone(),
-            mailbox_size: MAILBOX,
-            deque_size: BUNDLES_OF_A_PEER,
-            priority: true,
-            codec_config: MAX_NETWORK_BUNDLE,
-            peer_provider: links.peers.clone(),
-            strategy: Sequential,
-        },
-    );
-    let broadcast = broadcast.start(links.bundles);
-
-    // Order and backfill.
+    let origin = Origin::find(&finals).await?;
+    origin.check(context, &changes, &schemes)?;
     let fetch_timeout = NonZeroDuration::new(timings.fetch)
         .ok_or_else(|| EngineError::Protocol("the fetch timeout is 0".to_owned()))?;
-    let backfill = resolver::init(
-        context.child("backfill"),
-        resolver::Config {
-            public_key: me,
-            peer_provider: links.peers,
-            blocker: links.blocker.clone(),
-            mailbox_size: MAILBOX,
-            fetch_timeout,
-            fetch_retry_delay: FETCH_RETRY,
-            priority_requests: false,
-            priority_responses: false,
-        },
-        links.backfill,
-    );
+    let (me, cache) = (key.public_key().to_library(), page_cache());
+    let setup = Setup {
+        me,
+        epoch,
+        scheme,
+        schemes,
+        changes,
+        timings,
+        fetch_timeout,
+        machine,
+        shared,
+        finals,
+        cache,
+        partition,
+    };
+    Ok((setup, origin, track, pools))
+}
+
+/// Delivers final bundles in order.
+type Marshal<E> = Actor<
+    E,
+    Standard<BundleBlock>,
+    Schemes,
+    CertificateStore<E>,
+    BundleStore<E>,
+    Epochs,
+    Sequential,
+>;
+
+/// How other parts ask marshal.
+type MarshalMailbox = Mailbox<Scheme, Standard<BundleBlock>>;
+
+/// Opens marshal over its stores, not started yet. Also gives where the votes begin.
+async fn open_marshal<E>(
+    context: &E,
+    setup: &Setup<E>,
+    origin: Origin,
+) -> Result<(Marshal<E>, MarshalMailbox, Votes), EngineError>
+where
+    E: Clock + CryptoRng + Spawner + Storage + Metrics,
+{
+    let Setup { changes, machine, shared, finals, cache, partition, .. } = setup;
     let bundles =
-        BundleStore::open(context.child("bundles"), &partition, Arc::clone(&finals), cache.clone())
+        BundleStore::open(context.child("bundles"), partition, Arc::clone(finals), cache.clone())
             .await?;
     let certificates = CertificateStore::open(
         context.child("certificates"),
-        &partition,
-        (Arc::clone(&finals), newest),
+        partition,
+        (Arc::clone(finals), origin.newest()),
         cache.clone(),
     )
     .await?;
-    let (marshal_start, floor) = match origin {
-        Origin::Genesis => {
-            let anchor = Digested::precomputed(BundleBlock::new(genesis), genesis_digest);
-            (Start::Genesis(anchor), Floor::Genesis(genesis_digest))
-        }
-        Origin::Final(_, certificate) if certificate.epoch().get() == epoch => {
-            (Start::Floor(certificate.clone()), Floor::Finalized(certificate))
-        }
-        // Nothing of this epoch has a certificate yet: it begins on the last bundle of the one before.
-        Origin::Final(_, certificate) => {
-            let first =
-                changes.with_history(|history| history.set(epoch).map_or(0, |set| set.first));
-            let last = first.saturating_sub(1);
-            let stored = finals.bundle_at(last).await?;
-            let (bundle, _) = stored.ok_or_else(|| {
-                EngineError::Protocol(format!(
-                    "bundle {last}, the last one of an epoch, is missing"
-                ))
-            })?;
-            (Start::Floor(certificate), Floor::Genesis(digest_of(&bundle.id())))
-        }
-    };
-    let (actor, marshal, position) = Actor::init(
-        context.child("marshal"),
-        certificates,
-        bundles,
-        marshal::Config {
-            provider: schemes,
-            epocher: Epochs::agreed(Arc::clone(&changes)),
-            start: marshal_start,
-            partition_prefix: format!("{partition}marshal"),
-            mailbox_size: MAILBOX,
-            view_retention: ViewDelta::new(KEPT_ROUNDS),
-            prunable_items_per_section: NZU64!(SECTION),
-            page_cache: cache.clone(),
-            replay_buffer: BUFFER,
-            key_write_buffer: BUFFER,
-            value_write_buffer: BUFFER,
-            block_codec_config: MAX_NETWORK_BUNDLE,
-            max_repair: MAX_REPAIR,
-            max_pending_acks: NZUsize!(MAX_PENDING),
-            strategy: Sequential,
-        },
-    )
-    .await;
+    let (start, floor) = origin.begin(setup.epoch, changes, finals, machine.genesis()).await?;
+    let config = setup.marshal(start);
+    let (actor, marshal, position) =
+        Actor::init(context.child("marshal"), certificates, bundles, config).await;
     let (last, _) = machine.last_final();
     if let Some(delivered) = position.processed().map(|processed| processed.height().get())
         && delivered > last
@@ -296,78 +266,34 @@ where
         shared.set_store_behind(&text);
         return Err(EngineError::Protocol(text));
     }
+    Ok((actor, marshal, floor))
+}
 
-    // The chains.
-    let (deliveries, finalizer) = Finalizer::new(Arc::clone(&machine), Arc::clone(&shared));
-    let mailbox = marshal.clone();
-    let finalizer = context.child("finalizer").spawn(|clock| finalizer.run(clock, mailbox));
-    let actor = actor.start(deliveries, buffer, backfill);
-    let (observer, notifier) =
-        Observer::new(Arc::clone(&machine), Arc::clone(&shared), Arc::clone(&changes));
-    let notifier = context.child("notifier").spawn(|_| notifier.run());
-    let application = Application::new(Arc::clone(&machine), Arc::clone(&shared), &timings);
-    let application = Inline::new(
+/// Proposes and verifies bundles with the machine.
+type Proposals<E> = Inline<E, Scheme, Application, BundleBlock, Epochs>;
+
+/// What the votes ask for proposals and verdicts, without and with the promise.
+fn automaton<E>(
+    context: &E,
+    setup: &Setup<E>,
+    marshal: &MarshalMailbox,
+) -> (Proposals<E>, Guarded<E, Proposals<E>>)
+where
+    E: Clock + CryptoRng + Spawner + Storage + Metrics,
+{
+    let Setup { changes, machine, shared, timings, .. } = setup;
+    let proposals = Inline::new(
         context.child("application"),
-        application,
+        Application::new(Arc::clone(machine), Arc::clone(shared), timings),
         marshal.clone(),
-        Epochs::of_votes(Arc::clone(&changes)),
+        Epochs::of_votes(Arc::clone(changes)),
     );
-    let automaton = Guarded::new(
+    let guarded = Guarded::new(
         context.child("guard"),
-        application.clone(),
+        proposals.clone(),
         marshal.clone(),
-        Arc::clone(&shared),
-        Arc::clone(&changes),
+        Arc::clone(shared),
+        Arc::clone(changes),
     );
-
-    // Changes of the validators.
-    let gossip = Gossip { state: changes, machine, shared, marshal, track, lines: LogLimit::new() };
-    let (channel, blocker) = (links.changes, links.blocker.clone());
-    let gossip =
-        context.child("changes").spawn(|clock| changes::run(clock, gossip, blocker, channel));
-
-    // Transactions.
-    let transactions = (links.transactions, links.blocker.clone());
-    let exchange = context.child("exchange");
-    let exchange =
-        exchange.spawn(|clock| exchange::run(clock, pools, transactions.1, transactions.0));
-
-    // Votes. Those of other epochs are not of this engine.
-    let votes = of_epoch(context.child("votes"), links.votes, epoch).await?;
-    let certificates = of_epoch(context.child("proofs"), links.certificates, epoch).await?;
-    let fetches = of_epoch(context.child("fetches"), links.fetches, epoch).await?;
-    let partition = match epoch {
-        0 => format!("{partition}{VOTES}"),
-        _ => format!("{partition}{VOTES}-{epoch}"),
-    };
-    let engine = simplex::Engine::new(
-        context.child("simplex"),
-        simplex::Config {
-            scheme,
-            elector: RoundRobin::<Sha256>::default(),
-            blocker: links.blocker,
-            relay: automaton.clone(),
-            automaton,
-            reporter: Reporters::from((application, observer)),
-            track_historical_votes: false,
-            strategy: Sequential,
-            partition,
-            mailbox_size: MAILBOX,
-            epoch: Epoch::new(epoch),
-            floor,
-            replay_buffer: BUFFER,
-            write_buffer: BUFFER,
-            page_cache: cache,
-            leader_timeout: timings.leader,
-            certification_timeout: timings.certification,
-            timeout_retry: timings.retry,
-            view_retention: ViewDelta::new(KEPT_ROUNDS),
-            skip: SkipPolicy::Enabled { timeout: timings.skip, budget: SkipBudget::Participants },
-            fetch_timeout,
-            fetch_retry_delay: FETCH_RETRY,
-            forward: ForwardPolicy::SilentVoters,
-        },
-    );
-    let engine = engine.start(votes, certificates, fetches);
-    Ok(vec![broadcast, actor, finalizer, notifier, exchange, gossip, engine])
+    (proposals, guarded)
 }

@@ -12,12 +12,6 @@ const MOST: usize = 100;
 const LONGER: &[(&str, &str, usize, &str)] = &[
     ("crates/chain/tests/it/snapshot.rs", "lies", 156, "a row for each case"),
     (
-        "crates/engine-bft/src/stack.rs",
-        "start",
-        224,
-        "puts the parts of the engine together: to be split by stage",
-    ),
-    (
         "crates/xvm/tests/it/vm/keys.rs",
         "arguments_are_checked_in_the_order_of_the_reference",
         173,
