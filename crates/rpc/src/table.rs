@@ -79,6 +79,18 @@ impl<S: Send + Sync + 'static> MethodTable<S> {
         self
     }
 
+    /// The method registered last is deprecated since that release. It is served, with a `Deprecation` header.
+    ///
+    /// # Panics
+    ///
+    /// If there is none yet.
+    #[must_use]
+    pub fn deprecated(mut self, since: &'static str) -> Self {
+        let row = self.rows.last_mut().expect("a method is registered before it is deprecated");
+        row.deprecated_since = Some(since);
+        self
+    }
+
     /// Every method registered so far is deprecated since that release, unless it already is.
     #[must_use]
     pub fn deprecate_all(mut self, since: &'static str) -> Self {

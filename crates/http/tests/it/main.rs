@@ -74,7 +74,8 @@ fn methods() -> MethodTable<Toy> {
             toy.go.acquire().await.unwrap().forget();
             text_reply("waited")
         })
-        .deprecated("old", "v1.9.12", |_: &Toy, _: NoArgs| text_reply("old"))
+        .on("old", |_: &Toy, _: NoArgs| text_reply("old"))
+        .deprecated("v1.9.12")
         .trusted_callers_only(|table| {
             table.on("secret", |toy: &Toy, _: NoArgs| {
                 toy.secrets.fetch_add(1, Ordering::SeqCst);

@@ -94,7 +94,8 @@ pub fn methods() -> MethodTable<NatService> {
             table
                 .on_async_from("export", transfers::export)
                 .cost(cost::HEAVY)
-                .deprecated_async_from("exportNative", DEPRECATED_SINCE, transfers::export_native)
+                .on_async_from("exportNative", transfers::export_native)
+                .deprecated(DEPRECATED_SINCE)
                 .instead("nat.export")
                 .also_named("exportAVAX")
                 .cost(cost::HEAVY)
@@ -109,7 +110,8 @@ pub fn methods() -> MethodTable<NatService> {
             table
                 .on_async_from("import", transfers::import)
                 .cost(cost::HEAVY)
-                .deprecated_async_from("importNative", DEPRECATED_SINCE, transfers::import)
+                .on_async_from("importNative", transfers::import)
+                .deprecated(DEPRECATED_SINCE)
                 .instead("nat.import")
                 .also_named("importAVAX")
                 .cost(cost::HEAVY)

@@ -155,13 +155,6 @@ impl<S: Send + Sync + 'static> MethodTable<S> {
         });
         self
     }
-
-    pub(super) fn since(mut self, release: &'static str) -> Self {
-        if let Some(row) = self.rows.last_mut() {
-            row.deprecated_since = Some(release);
-        }
-        self
-    }
 }
 
 /// A handler whose reply waits for nothing.

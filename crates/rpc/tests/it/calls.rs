@@ -175,10 +175,13 @@ fn deprecation_is_noted() {
 
     let table = MethodTable::new("wallet")
         .on("issueTx", |(): &(), _: NoArgs| Ok(()))
-        .deprecated("send", "v1.5.0", |(): &(), _: NoArgs| Ok(()))
+        .on("send", |(): &(), _: NoArgs| Ok(()))
+        .deprecated("v1.5.0")
         .instead("other.send")
-        .deprecated_async_from("sendAsync", "v1.5.0", |_, _: NoArgs, _| async { Ok(()) })
-        .deprecated_blocking("sendMultiple", "v1.5.0", |(): &(), _: NoArgs| Ok(()))
+        .on_async_from("sendAsync", |_, _: NoArgs, _| async { Ok(()) })
+        .deprecated("v1.5.0")
+        .on_blocking("sendMultiple", |(): &(), _: NoArgs| Ok(()))
+        .deprecated("v1.5.0")
         .deprecate_all("v1.9.12")
         .instead("other.issueTx")
         .on("later", |(): &(), _: NoArgs| Ok(()));

@@ -31,11 +31,12 @@ struct Found {
 fn table() -> MethodTable<()> {
     MethodTable::new("toy")
         .alias("game")
-        .deprecated("find", "v1.2.3", |(): &(), page: Page| {
+        .on("find", |(): &(), page: Page| {
             let Page { start_index, limit, asset_id } = page;
             let count = limit.at_most(asset_id.map_or(1, |id| id.len())) as u64;
             Ok(Found { count: JsonU64(start_index.0 + count), next: None })
         })
+        .deprecated("v1.2.3")
         .also_named("search")
 }
 
