@@ -10,14 +10,7 @@
 //! Chain code knows bundles, parents and state, but no votes; this crate knows no transactions. Start with `stack.rs`,
 //! which puts the parts together, and `application.rs`, which calls the machine.
 
-#[cfg(test)]
-#[path = "../../nat/tests/it/any_tx.rs"]
-#[expect(dead_code, reason = "the chains' tests use more of it")]
-mod any_tx;
 mod application;
-#[cfg(test)]
-#[path = "../../nat/tests/it/audit.rs"]
-mod audit;
 mod block;
 mod blocker;
 mod certificate;
@@ -28,37 +21,15 @@ mod disk;
 mod engine;
 mod exchange;
 mod finalizer;
-#[cfg(test)]
-mod followers;
-#[cfg(test)]
-#[path = "../../nat/tests/it/funded.rs"]
-#[expect(dead_code, reason = "the chains' tests use more of it")]
-mod funded;
-#[cfg(test)]
-mod hostile;
 mod library;
 mod log_limit;
-#[cfg(test)]
-mod loopback;
 mod observer;
 mod rejoin;
-#[cfg(test)]
-mod rotation;
 mod shared;
-#[cfg(test)]
-mod simulation;
 mod stack;
 mod store;
 #[cfg(test)]
-#[path = "../../chain/tests/it/toy.rs"]
-#[expect(dead_code, reason = "the machine's tests use more of it")]
-mod toy;
-#[cfg(test)]
-mod toy_pool;
-#[cfg(test)]
-#[path = "../../nat/tests/it/world.rs"]
-#[expect(dead_code, reason = "the chains' tests use more of it")]
-mod world;
+mod tests;
 
 pub use certificate::{CertificateError, CertificateVerifier, CommitteeError};
 pub use changes::ChangeHistory;

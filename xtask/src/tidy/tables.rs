@@ -27,10 +27,12 @@ pub(super) fn breaches() -> Result<Vec<String>> {
     Ok(faults(sources))
 }
 
+/// Whether a file is of a crate, and not of the tests.
 fn is_of_crate(file: &Path) -> bool {
     let parts: Vec<_> = file.iter().collect();
     parts.len() > 3
         && parts[0] == "crates"
+        && parts[1] != "testkit"
         && parts[2] == "src"
         && !parts.iter().any(|p| *p == "tests")
 }

@@ -13,9 +13,9 @@ use esker_primitives::Id;
 use esker_storage::{
     FailPoint, FailingStore, KvStore, MemoryStore, RetryPolicy, StorageError, Store,
 };
+use esker_testkit::toy::{ChainEvent, Op, Toy, World, block_bytes};
 
 use crate::machine::{foreign, open, open_with, propose, propose_on, world};
-use crate::toy::{ChainEvent, Op, Toy, World, block_bytes};
 
 /// Nothing here takes long.
 const PATIENCE: Duration = Duration::from_secs(60);

@@ -12,10 +12,10 @@ use esker_chain::{
 use esker_primitives::{ChainId, Id};
 use esker_storage::audit::Finding;
 use esker_storage::{KvStore, MemoryStore, Scope, WriteSet, meta};
+use esker_testkit::toy::{Op, REGISTERS, Toy, World, block_bytes};
 
 use crate::machine::{foreign, open, open_with, propose, world};
 use crate::rewind::{keeping, rows, undo_rows};
-use crate::toy::{Op, REGISTERS, Toy, World, block_bytes};
 
 fn findings(world: &World, toys: &[Arc<Toy>]) -> Vec<String> {
     let chains: Vec<_> = toys.iter().map(|toy| Arc::clone(toy) as Arc<dyn ChainVm>).collect();

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use esker_chain::{ChainMachine, ProposeCtx};
 use esker_storage::{FailPoint, FailingStore, KvStore, MemoryStore};
+use esker_testkit::toy::World;
 
 use crate::machine::open;
-use crate::toy::World;
 
 /// Opens two chains, makes one bundle final over a store that fails at that write, and opens again.
 async fn crash(fail: impl FnOnce(&FailingStore)) -> (Option<u64>, Option<u64>, u64) {

@@ -7,9 +7,9 @@ use esker_chain::tables::{BUNDLES, BundleRecord, HISTORY_START, HistoryStart};
 use esker_chain::{Bundle, ChainMachine, ChainVm, FinalizeError, Machine, Verdict};
 use esker_storage::audit::Finding;
 use esker_storage::{Scope, WriteSet};
+use esker_testkit::toy::{BLOCKS, Toy, World};
 
 use crate::machine::{foreign, open, propose, world};
-use crate::toy::{BLOCKS, Toy, World};
 
 /// Final bundles above height 0.
 const FINAL: u64 = 5;

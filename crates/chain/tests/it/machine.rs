@@ -10,8 +10,7 @@ use esker_chain::{
 };
 use esker_primitives::{ChainId, Id};
 use esker_storage::{MemoryStore, Scope, WriteSet};
-
-use crate::toy::{ChainEvent, Op, TIP, Toy, World, block_bytes};
+use esker_testkit::toy::{ChainEvent, Op, TIP, Toy, World, block_bytes};
 
 pub(crate) fn open(world: &World, toys: &[Arc<Toy>]) -> Arc<Machine> {
     open_with(world, toys, MachineConfig { check_proposals: true, ..MachineConfig::default() })

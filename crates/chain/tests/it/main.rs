@@ -12,4 +12,3 @@ mod history;
 mod machine;
 mod rewind;
 mod snapshot;
-mod toy;

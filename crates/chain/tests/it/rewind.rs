@@ -8,10 +8,10 @@ use esker_chain::{
     RewindError, Rewound, Undo, UndoLimits, Verdict,
 };
 use esker_storage::{Entry, FailPoint, FailingStore, KvStore, MemoryStore, StorageError, WriteSet};
+use esker_testkit::toy::{ChainEvent, Toy, World};
 use proptest::prelude::*;
 
 use crate::machine::{open_with, propose};
-use crate::toy::{ChainEvent, Toy, World};
 
 /// The tables that say what is kept: scope 0, tag.
 const UNDO_PREFIX: [u8; 3] = [0, 0, 0x13];

@@ -13,9 +13,9 @@ use esker_chain::tables::Position;
 use esker_chain::{Bundle, ChainMachine, ChainVm, GenesisBundle, Machine};
 use esker_primitives::{BlockId, Id};
 use esker_storage::{KvRead, MemoryStore, WriteSet};
+use esker_testkit::toy::{REGISTERS, SHARED_TAG, Toy, World, block_bytes};
 
 use crate::machine::{open, propose, world};
-use crate::toy::{REGISTERS, SHARED_TAG, Toy, World, block_bytes};
 
 /// Final bundles of the source.
 const FINAL: u64 = 5;

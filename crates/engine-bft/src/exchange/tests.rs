@@ -12,7 +12,7 @@ use esker_primitives::sync::Mutex;
 use esker_primitives::{ChainId, Id};
 
 use super::*;
-use crate::simulation::network::Wires;
+use crate::tests::simulation::network::Wires;
 
 /// A pool without rules: it refuses what begins with `!`, and counts what it was given.
 #[derive(Debug)]

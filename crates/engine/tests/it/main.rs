@@ -2,10 +2,6 @@
 
 #![expect(clippy::unwrap_used, reason = "a panic in a test is its message")]
 
-#[path = "../../../chain/tests/it/toy.rs"]
-#[expect(dead_code, reason = "the machine's tests use more of it")]
-mod toy;
-
 use std::io::ErrorKind;
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,8 +12,7 @@ use esker_chain::{
 };
 use esker_engine::{GatedSolo, Solo};
 use esker_storage::{FailingStore, MemoryStore, RetryPolicy, StorageError, Store};
-
-use toy::{ChainEvent, Toy, World};
+use esker_testkit::toy::{ChainEvent, Toy, World};
 
 /// Nothing here takes long.
 const PATIENCE: Duration = Duration::from_secs(60);

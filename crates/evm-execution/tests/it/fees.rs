@@ -6,9 +6,8 @@ use esker_evm_execution::rules::{
     CChainRules, FeeOverrides, ForkSchedule, Phase, Rules, block_gas_cost,
 };
 use esker_evm_state::types::Block;
+use esker_testkit::vectors::{of_kind, recorded};
 use serde_json::Value;
-
-use crate::vectors::{of_kind, recorded};
 
 fn number(value: &Value) -> u64 {
     value.as_u64().unwrap_or_else(|| panic!("no number: {value}"))

@@ -6,11 +6,10 @@ use esker_evm_execution::rules::{CChainRules, FeeOverrides, ForkSchedule, Phase,
 use esker_evm_state::state::{At, StateView};
 use esker_evm_state::types::Block;
 use esker_storage::{KvStore, MemoryStore, WriteSet};
+use esker_testkit::first_block::SCOPE;
+use esker_testkit::vectors::of_kind;
 use proptest::prelude::*;
 use serde_json::{Value, json};
-
-use crate::first_block::SCOPE;
-use crate::vectors::of_kind;
 
 fn file(name: &str) -> Vec<u8> {
     let dir = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/vectors/genesis/");

@@ -5,8 +5,7 @@ use esker_evm_execution::genesis::Genesis;
 use esker_evm_execution::rules::ForkSchedule;
 use esker_evm_state::types::Header;
 use esker_storage::{KvRead, KvStore, MemoryStore};
-
-use crate::first_block::{first_block, local_genesis, params};
+use esker_testkit::first_block::{first_block, local_genesis, params};
 
 #[derive(Debug)]
 pub(crate) struct Ledger {

@@ -6,9 +6,9 @@ use esker_evm_execution::genesis::{Genesis, GenesisAccount};
 use esker_evm_execution::rules::ForkSchedule;
 use esker_evm_state::state::{At, StateTries, StateView};
 use esker_storage::KvStore;
+use esker_testkit::first_block::{SCOPE, params};
 use proptest::prelude::*;
 
-use crate::first_block::{SCOPE, params};
 use crate::ledger::Ledger;
 
 #[derive(Clone, Debug)]

@@ -13,8 +13,8 @@ use esker_evm_state::state::{
 };
 use esker_evm_state::types::SealedHeader;
 use esker_storage::{Entry, KvRead, StorageResult, Visitor};
+use esker_testkit::first_block::SCOPE;
 
-use crate::first_block::SCOPE;
 use crate::ledger::Ledger;
 
 /// Accounts that are new in each block.

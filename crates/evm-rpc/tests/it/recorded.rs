@@ -9,10 +9,10 @@ use esker_evm_rpc::{Apis, ReadApi, evm};
 use esker_evm_state::types::Block;
 use esker_rpc::positional::{Limits, Server};
 use esker_storage::PendingWrites;
+use esker_testkit::recorded_atomic::Recorded;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use crate::atomic::Recorded;
 use crate::golden;
 use crate::world::{Chain, Setup, World, answer};
 

@@ -4,9 +4,8 @@ use std::sync::LazyLock;
 
 use alloy_primitives::{B256, keccak256};
 use esker_evm_state::types::{Block, EMPTY_EXT_DATA_HASH, ext_data_hash};
+use esker_testkit::vectors::{of_kind, recorded};
 use proptest::prelude::*;
-
-use crate::vectors::{of_kind, recorded};
 
 #[test]
 fn blocks_of_the_reference_keep_their_bytes() {

@@ -7,4 +7,3 @@ mod logs;
 mod receipts;
 mod state;
 mod trie;
-mod vectors;

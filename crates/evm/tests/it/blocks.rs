@@ -11,8 +11,8 @@ use esker_evm_execution::genesis::Genesis;
 use esker_evm_execution::rules::{ForkSchedule, Phase, UNSCHEDULED};
 use esker_evm_state::types::{Block, Transaction};
 use esker_storage::WriteSet;
+use esker_testkit::first_block::params;
 
-use crate::first_block::params;
 use crate::ledger::Ledger;
 
 const SENDER: Address = address!("0x8db97C7cEcE249c2b98bDC0226Cc4C2A57BF52FC");

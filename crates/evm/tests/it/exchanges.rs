@@ -17,10 +17,10 @@ use esker_evm_execution::executor::{BlockContext, ExtOutcome};
 use esker_evm_state::state::{At, StateView};
 use esker_evm_state::types::{Receipt, Transaction};
 use esker_storage::WriteSet;
+use esker_testkit::first_block::SCOPE;
 use regex_lite::Regex;
 use serde_json::{Value, json};
 
-use crate::first_block::SCOPE;
 use crate::ledger::Ledger;
 
 const GAS_CAP: u64 = 50_000_000;

@@ -11,8 +11,7 @@ use esker_evm_execution::rules::ForkSchedule;
 use esker_evm_state::state::{ApplyOptions, At, StateError, StateView};
 use esker_evm_state::types::{Block, Header};
 use esker_storage::{KvRead, KvStore, MemoryStore, WriteSet};
-
-use crate::first_block::{SCOPE, first_block, local_genesis, params};
+use esker_testkit::first_block::{SCOPE, first_block, local_genesis, params};
 
 /// Hashes of the blocks so far, by height.
 #[derive(Debug, Default)]

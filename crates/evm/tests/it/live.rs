@@ -22,8 +22,7 @@ use esker_primitives::Id;
 use esker_primitives::clock::{Clock, ManualClock};
 use esker_primitives::keys::PrivateKey;
 use esker_storage::{KvStore, MemoryStore, Scope, Store};
-
-use crate::vectors::recorded;
+use esker_testkit::vectors::recorded;
 
 const FUNDED: Address = address!("0x8db97C7cEcE249c2b98bDC0226Cc4C2A57BF52FC");
 pub(crate) const START_MS: u64 = 1_800_000_000_000;

@@ -12,10 +12,9 @@ use esker_evm_execution::rules::{
     CChainRules, FeeOverrides, ForkSchedule, INITIALLY_ACTIVE, Rules,
 };
 use esker_evm_state::types::{Header, SealedHeader};
+use esker_testkit::vectors::of_kind;
 use proptest::prelude::*;
 use serde_json::Value;
-
-use crate::vectors::of_kind;
 
 const GWEI: u64 = 1_000_000_000;
 const NOW: u64 = INITIALLY_ACTIVE + 1_000_000;

@@ -2,11 +2,11 @@
 
 use esker_evm::verify::VerifyError;
 use esker_evm_state::types::Block;
+use esker_testkit::recorded_atomic::Recorded;
+use esker_testkit::vectors::recorded;
 use serde_json::Value;
 
-use crate::atomic::Recorded;
 use crate::ledger::Ledger;
-use crate::vectors::recorded;
 
 fn blocks() -> Vec<Block> {
     recorded("C").iter().map(|bytes| Block::parse(bytes).unwrap()).collect()

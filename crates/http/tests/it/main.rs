@@ -2,7 +2,6 @@
 
 #![expect(clippy::unwrap_used, reason = "a panic is a test's message")]
 
-mod client;
 mod deprecation;
 mod evm;
 mod figures;
@@ -31,7 +30,7 @@ use tokio::net::TcpListener;
 use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinHandle;
 
-pub(crate) use client::{Client, Reply};
+pub(crate) use esker_testkit::http_client::{Client, Reply};
 use figures::{Figures, ToyPage};
 
 /// A chain of the tests.

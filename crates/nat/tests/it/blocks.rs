@@ -10,6 +10,9 @@ use esker_nat::{AtomicStatus, MAX_BUILT_BYTES};
 use esker_primitives::clock::Clock as _;
 use esker_primitives::keys::PrivateKey;
 use esker_primitives::{Id, NanoNative};
+use esker_testkit::chains::world::{
+    ONE, World, account, evm_burn, evm_transfer, key, output, well_known,
+};
 use esker_transactions::money::Wei;
 use esker_transactions::nat::{
     AtomicTx, EvmInput, ExtDataForm, UnsignedAtomicTx, decode_ext_data, encode_ext_data,
@@ -17,7 +20,6 @@ use esker_transactions::nat::{
 use esker_utxo::{OutputOwners, Utxo};
 
 use crate::rules::before;
-use crate::world::{ONE, World, account, evm_burn, evm_transfer, key, output, well_known};
 
 /// Atomic transactions of the C block in a bundle; none of a bundle without one.
 fn carried(world: &World, bundle: &Bundle) -> Vec<AtomicTx> {

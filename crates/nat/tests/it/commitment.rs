@@ -8,9 +8,8 @@ use esker_chain::audit::audit_state;
 use esker_chain::commitment::{SHARED_PART, StateSummary, StateTables, StoredTable};
 use esker_storage::audit::Finding;
 use esker_storage::{Entry, WriteSet};
+use esker_testkit::chains::world::{ONE, World, account, evm_transfer, key, output};
 use esker_utxo::OutputOwners;
-
-use crate::world::{ONE, World, account, evm_transfer, key, output};
 
 fn chains(world: &World) -> Vec<Arc<dyn ChainVm>> {
     vec![world.x.clone(), world.evm().clone()]

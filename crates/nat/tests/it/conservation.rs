@@ -8,12 +8,11 @@ use esker_chain::audit::Ledger;
 use esker_evm_state::types::Transaction;
 use esker_primitives::keys::PrivateKey;
 use esker_primitives::network::LOCAL_ID;
+use esker_testkit::chains::audit::audit;
+use esker_testkit::chains::world::{ONE, World, X_FEE, account, input, key, output, well_known};
 use esker_transactions::xvm::{BaseTx, ImportTx, Tx, UnsignedTx};
 use esker_utxo::{FxKind, OutputOwners};
 use proptest::prelude::*;
-
-use crate::audit::audit;
-use crate::world::{ONE, World, X_FEE, account, input, key, output, well_known};
 
 /// Keys that take part: these numbers.
 const KEYS: u8 = 3;

@@ -8,11 +8,13 @@ use esker_nat::AtomicStatus;
 use esker_primitives::clock::ManualClock;
 use esker_primitives::ids::Id;
 use esker_storage::{FailingStore, StorageError};
+use esker_testkit::chains::funded::{
+    self, START_MS, exported_to_x, x_export, x_import, x_transfer,
+};
+use esker_testkit::chains::world::{ONE, World, account, evm_transfer, key};
 use esker_xvm::TxStatus;
 
 use crate::conservation::signed;
-use crate::funded::{self, START_MS, exported_to_x, x_export, x_import, x_transfer};
-use crate::world::{ONE, World, account, evm_transfer, key};
 
 /// Creates a contract that looks around: `sstore(0, blockhash(number - 2))`, `balance(7)`, `extcodesize(7)`.
 const LOOKS_AROUND: &[u8] =

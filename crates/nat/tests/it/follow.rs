@@ -10,12 +10,12 @@ use esker_chain::forward::{
 use esker_evm::view::PoolReader as _;
 use esker_nat::{AtomicStatus, Submitted};
 use esker_primitives::{Id, TxId, address, hexfmt};
+use esker_testkit::chains::world::{ONE, World, account, key, well_known};
 use esker_transactions::nat::AtomicTx;
 use serde_json::{Value, json};
 use tokio::time::timeout;
 
 use crate::service::{Endpoint, as_user};
-use crate::world::{ONE, World, account, key, well_known};
 
 /// No wait of these tests takes longer unless something is broken.
 const DEADLINE: Duration = Duration::from_secs(20);

@@ -5,13 +5,13 @@ use esker_evm_state::types::Block;
 use esker_nat::AtomicExtension;
 use esker_nat::json::tx_json;
 use esker_primitives::Id;
+use esker_testkit::chains::world::{World, test_file};
 use esker_transactions::nat::{AtomicCredential, AtomicTx, UnsignedAtomicTx, UnsignedExport};
 use esker_utxo::OutputOwners;
 use expect_test::expect;
 use serde_json::{Value, json};
 
 use crate::vectors::{bytes, of_kind};
-use crate::world::{World, test_file};
 
 #[test]
 fn an_import_and_an_export() {
@@ -33,7 +33,9 @@ fn what_stands_in_place_of_a_credential() {
     let unsigned = UnsignedExport { destination_chain: Id::new([7; 32]), ..Default::default() };
     let credentials = vec![
         AtomicCredential::Input(vec![3]),
-        AtomicCredential::Owners(OutputOwners::single(crate::world::key(1).address())),
+        AtomicCredential::Owners(OutputOwners::single(
+            esker_testkit::chains::world::key(1).address(),
+        )),
     ];
     let tx = AtomicTx::new(UnsignedAtomicTx::Export(unsigned), credentials);
     let shown: Value = serde_json::from_str(tx_json(&tx, world.nat.context()).get()).unwrap();

@@ -2,14 +2,11 @@
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "in tests a panic is the message")]
 
-mod any_tx;
-mod audit;
 mod blocks;
 mod commitment;
 mod conservation;
 mod failing_reads;
 mod follow;
-mod funded;
 mod json;
 mod pool;
 mod recorded;
@@ -21,4 +18,3 @@ mod txs;
 mod user_transfers;
 mod vectors;
 mod wallet;
-mod world;

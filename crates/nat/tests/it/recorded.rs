@@ -4,10 +4,9 @@
 use esker_chain::ChainVm;
 use esker_evm_state::types::Block;
 use esker_nat::AtomicStatus;
+use esker_testkit::chains::world::{World, test_file};
 use esker_transactions::nat::{AtomicTx, ExtDataForm, UnsignedAtomicTx, decode_ext_data};
 use serde_json::Value;
-
-use crate::world::{World, test_file};
 
 struct Recorded {
     chain: String,
@@ -34,12 +33,10 @@ fn atomic(block: &Recorded) -> Vec<AtomicTx> {
     decode_ext_data(&block.ext_data, ExtDataForm::Batch).unwrap()
 }
 
-impl World {
-    async fn accept(&self, block: &Recorded) {
-        let chain = if block.chain == "C" { self.c_id() } else { self.x_id() };
-        let accepted = self.offer(chain, &block.bytes).await;
-        accepted.unwrap_or_else(|e| panic!("{} block {}: {e}", block.chain, block.height));
-    }
+async fn accept(world: &World, block: &Recorded) {
+    let chain = if block.chain == "C" { world.c_id() } else { world.x_id() };
+    let accepted = world.offer(chain, &block.bytes).await;
+    accepted.unwrap_or_else(|e| panic!("{} block {}: {e}", block.chain, block.height));
 }
 
 #[tokio::test]
@@ -47,7 +44,7 @@ async fn every_recorded_block_is_valid() {
     let world = World::local();
     let (mut imports, mut exports) = (0, 0);
     for block in &recorded() {
-        world.accept(block).await;
+        accept(&world, block).await;
         if block.chain == "X" {
             continue;
         }
@@ -107,7 +104,7 @@ async fn every_altered_block_is_refused() {
                 assert!(error.contains("failed semanatic verify: "), "{error}");
             }
         }
-        world.accept(block).await;
+        accept(&world, block).await;
     }
     assert_eq!(refused, altered.len());
     assert!(world.evm().health().is_ok());

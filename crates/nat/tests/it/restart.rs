@@ -7,10 +7,9 @@ use esker_chain::{ChainMachine, ChainVm};
 use esker_evm_execution::rules::{FeeOverrides, ForkSchedule};
 use esker_nat::AtomicStatus;
 use esker_storage::{KvStore, MemoryStore};
+use esker_testkit::chains::world::{ONE, World, account, evm_transfer, key, output, well_known};
 use esker_utxo::OutputOwners;
 use esker_xvm::TxStatus;
-
-use crate::world::{ONE, World, account, evm_transfer, key, output, well_known};
 
 fn open(kv: &Arc<dyn KvStore>) -> World {
     let overrides = FeeOverrides {

@@ -11,13 +11,14 @@ use esker_primitives::codec::Encode;
 use esker_primitives::keys::Signature;
 use esker_shared_memory::{Element, Requests};
 use esker_storage::{MemoryStore, PendingWrites};
+use esker_testkit::chains::world::{
+    NOW_MS, ONE, World, account, evm_transfer, key, output, well_known,
+};
 use esker_transactions::nat::{
     AtomicCredential, AtomicTx, EvmInput, EvmOutput, UnsignedAtomicTx, UnsignedExport,
     UnsignedImport,
 };
 use esker_utxo::{CredentialSlot, FxKind, Output, OutputOwners, Utxo, UtxoId};
-
-use crate::world::{NOW_MS, ONE, World, account, evm_transfer, key, output, well_known};
 
 /// The text with which a transaction is refused; it leaves no trace.
 fn refused(world: &World, tx: AtomicTx) -> String {

@@ -13,13 +13,13 @@ use esker_primitives::keys::PrivateKey;
 use esker_primitives::{Id, address, hexfmt};
 use esker_rpc::{CallError, Dialect, Service};
 use esker_storage::Store;
+use esker_testkit::chains::world::{ONE, World, account, key};
 use esker_transactions::nat::AtomicTx;
 use esker_utxo::OutputOwners;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use crate::rules::{asset_balance, before, leave};
-use crate::world::{ONE, World, account, key};
 
 const USER: &str = "alice";
 pub(crate) const PASSWORD: &str = "Str0ng-Pass-W0rd!";

@@ -12,10 +12,10 @@ use esker_primitives::ClientAddress;
 use esker_primitives::keys::PrivateKey;
 use esker_primitives::{TxId, address};
 use esker_storage::{KvStore, MemoryStore};
+use esker_testkit::chains::world::{ONE, World, account, evm_transfer, key, well_known};
 use serde_json::{Value, json};
 
 use crate::service::{Endpoint, PASSWORD, as_user};
-use crate::world::{ONE, World, account, evm_transfer, key, well_known};
 
 /// A world where gas costs 1 gwei, and a user who has the funded key.
 async fn funded() -> (World, Endpoint) {

@@ -7,10 +7,9 @@ use esker_nat::wallet::{AccountFunds, Import, Payer, TxParams, export};
 use esker_primitives::keys::PrivateKey;
 use esker_primitives::network::LOCAL_ID;
 use esker_primitives::{AssetId, ChainId, ShortId, TxId};
+use esker_testkit::chains::world::{ONE, account, key, well_known};
 use esker_transactions::nat::{AtomicTx, BASE_GAS, UnsignedAtomicTx, dynamic_fee};
 use esker_utxo::{Keychain, Output, OutputOwners, TransferOutput, Utxo, UtxoId};
-
-use crate::world::{ONE, account, key, well_known};
 
 const OTHER: AssetId = AssetId::new([7; 32]);
 

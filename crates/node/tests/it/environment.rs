@@ -8,11 +8,10 @@ use esker_node::{Config, Environment, Node, RunningNode};
 use esker_primitives::Randomness;
 use esker_primitives::clock::ManualClock;
 use esker_primitives::sync::Mutex;
+use esker_testkit::http_client::Client;
 use rand::rngs::StdRng;
 use rand::{RngCore as _, SeedableRng as _};
 use serde_json::json;
-
-use crate::client::Client;
 
 fn seeded(seed: u64) -> Randomness {
     let random = Mutex::new_named("random", StdRng::seed_from_u64(seed));

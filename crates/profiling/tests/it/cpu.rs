@@ -7,8 +7,7 @@ use std::time::{Duration, Instant};
 
 use esker_profiling::cpu::CpuProfile;
 use esker_profiling::{ProfileError, threads};
-
-use crate::read;
+use esker_testkit::profile;
 
 #[inline(never)]
 fn find_a_needle(stop: &AtomicBool) -> u64 {
@@ -48,7 +47,7 @@ fn one_profile_at_a_time_shows_what_runs() {
     let mut profile = profile;
     loop {
         thread::sleep(Duration::from_millis(500));
-        let ns = read::sum(&profile.finish().unwrap(), "find_a_needle", "cpu");
+        let ns = profile::sum(&profile.finish().unwrap(), "find_a_needle", "cpu");
         if ns > 50_000_000 {
             break;
         }

@@ -2,8 +2,7 @@
 
 use esker_primitives::thread_memory;
 use esker_profiling::heap::{self, RATE};
-
-use crate::read;
+use esker_testkit::profile;
 
 const BLOCKS: usize = 10_000;
 const BLOCK: usize = 16 * 1024;
@@ -26,7 +25,7 @@ fn grow_one_block() -> Vec<u8> {
 fn what_is_held_and_what_was_freed() {
     let held = hold_many_blocks();
     let total = i64::try_from(BLOCKS * BLOCK).unwrap();
-    let of = |kind| read::sum(&heap::profile(), "hold_many_blocks", kind);
+    let of = |kind| profile::sum(&heap::profile(), "hold_many_blocks", kind);
     // About 80 samples: an error of a half is four standard deviations and more.
     let near = |value: i64| value > total / 2 && value < total * 2;
     let live = of("inuse_space");
@@ -45,7 +44,7 @@ fn what_is_held_and_what_was_freed() {
             .enumerate()
             .all(|(n, part)| part.iter().all(|b| usize::from(*b) == n % 256))
     );
-    let live = read::sum(&heap::profile(), "grow_one_block", "inuse_space");
+    let live = profile::sum(&heap::profile(), "grow_one_block", "inuse_space");
     assert!(live >= i64::try_from(grown.len()).unwrap(), "{live}");
 }
 

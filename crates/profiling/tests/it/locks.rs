@@ -6,8 +6,7 @@ use std::time::Duration;
 
 use esker_primitives::sync::Mutex;
 use esker_profiling::locks;
-
-use crate::read;
+use esker_testkit::profile;
 
 #[inline(never)]
 fn wait_for_it(lock: &Mutex<u64>) {
@@ -36,7 +35,7 @@ fn a_contended_lock_shows_with_its_stack() {
     wait_for_it(&free);
 
     let bytes = locks::profile();
-    let samples = read::samples(&bytes);
+    let samples = profile::samples(&bytes);
     let (names, values) = samples
         .iter()
         .find(|(names, _)| names[0] == "lock: a contended one")

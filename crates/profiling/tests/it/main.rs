@@ -6,7 +6,6 @@ mod cpu;
 mod folder;
 mod heap;
 mod locks;
-mod read;
 
 use esker_profiling::heap::SamplingAllocator;
 

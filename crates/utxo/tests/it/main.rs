@@ -2,7 +2,6 @@
 
 #![expect(clippy::unwrap_used, reason = "what a test unwraps is what it asserts")]
 
-mod arbitrary;
 mod fx;
 mod props;
 mod vectors;

@@ -3,13 +3,12 @@
 use std::fmt::Debug;
 
 use esker_primitives::codec::{Decode, Encode, MAX_SIZE};
+use esker_testkit::arbitrary;
 use esker_utxo::{
     CredentialSlot, FxOperation, Output, OutputOwners, TransferableInput, TransferableOutput, Utxo,
 };
 use proptest::collection::vec;
 use proptest::prelude::*;
-
-use crate::arbitrary;
 
 fn round_trip<T: Encode + Decode + PartialEq + Debug>(value: &T) {
     let bytes = value.to_versioned_bytes();

@@ -1,14 +1,11 @@
 //! Transactions and blocks: round trips, total decoders, mutations, derived data.
 
-#[path = "../../../utxo/tests/it/arbitrary.rs"]
-#[expect(dead_code, reason = "the module is shared with the tests of another crate")]
-mod arbitrary;
-
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use esker_primitives::codec::MAX_SIZE;
 use esker_primitives::ids::Id;
 use esker_primitives::keys::PrivateKey;
+use esker_testkit::arbitrary;
 use esker_transactions::xvm::{
     BaseTx, Block, CreateAssetTx, ExportTx, ImportTx, InitialState, Operation, OperationTx, Tx,
     UnsignedTx,

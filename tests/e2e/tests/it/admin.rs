@@ -14,9 +14,9 @@ use esker_e2e::Node;
 use esker_e2e::hostile::Wire;
 use esker_e2e::tables::every_chain_api;
 use esker_e2e::until;
+use esker_testkit::profile::samples;
 use serde_json::{Value, json};
 
-use crate::profile_reader::samples;
 use crate::support::local;
 
 const NODE: &str = "/ext/admin";

@@ -46,9 +46,6 @@ mod packages;
 mod paging;
 mod parameters;
 mod personal;
-#[path = "../../../../crates/profiling/tests/it/read.rs"]
-#[expect(dead_code, reason = "the profiles' own tests use all of it")]
-mod profile_reader;
 mod public;
 mod quoting;
 mod replay;

@@ -23,8 +23,7 @@ use esker_evm_execution::rules::{ForkSchedule, Phase, UNSCHEDULED};
 use esker_evm_state::state::{At, BlockState, StateView};
 use esker_evm_state::types::{Header, Receipt, Transaction};
 use esker_storage::{KvRead, KvStore, MemoryStore, WriteSet};
-
-use crate::first_block::{SCOPE, first_block, params};
+use esker_testkit::first_block::{SCOPE, first_block, params};
 
 /// When the phase under test begins, and the block under test is made: Unix s.
 pub(crate) const TIME: u64 = 2_000_000_000;

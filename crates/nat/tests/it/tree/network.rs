@@ -10,13 +10,13 @@ use esker_chain::{
 use esker_primitives::clock::{Clock as _, ManualClock};
 use esker_primitives::ids::Id;
 use esker_storage::{FailPoint, FailingStore, MemoryStore, StorageError};
+use esker_testkit::chains::audit::audit;
+use esker_testkit::chains::funded::{self, START_MS};
+use esker_testkit::chains::world::World;
 
 use super::Who;
 use super::model::{Follower, Model};
 use super::txs::{AnyTx, Status, What, ids_in};
-use crate::audit::audit;
-use crate::funded::{self, START_MS};
-use crate::world::World;
 
 /// Rows that nodes may differ in, besides the reasons of lost transactions: when blocks were accepted. Scope and tag.
 const OWN_ROWS: [[u8; 3]; 1] = [[0, 1, 0x05]];

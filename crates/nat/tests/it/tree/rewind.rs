@@ -9,13 +9,13 @@ use esker_evm::view::ChainReader;
 use esker_primitives::clock::{Clock as _, ManualClock};
 use esker_primitives::ids::Id;
 use esker_storage::{FailPoint, FailingStore};
+use esker_testkit::chains::audit::audit;
+use esker_testkit::chains::funded::{self, START_MS};
+use esker_testkit::chains::world::World;
 use proptest::prelude::*;
 
 use super::in_time;
 use super::txs::{AnyTx, Status, What, ids_in, what};
-use crate::audit::audit;
-use crate::funded::{self, START_MS};
-use crate::world::World;
 
 /// Bundles that can be rewound.
 const KEPT: u64 = 6;
@@ -487,12 +487,13 @@ fn what_spends_what_is_gone_is_given_up() {
     in_time(async {
         let mut node = Node::new().await;
         // The import's UTXO is exported by the block before.
-        let owner = crate::world::key(1);
-        let exported = node.world.fund(&owner, &[crate::world::ONE]).await;
+        let owner = esker_testkit::chains::world::key(1);
+        let exported = node.world.fund(&owner, &[esker_testkit::chains::world::ONE]).await;
         node.remember(node.world.last());
         node.kept += 1;
-        let to = crate::world::account(&owner);
-        let import = node.world.import(&exported, &owner, to, crate::world::ONE / 50);
+        let to = esker_testkit::chains::world::account(&owner);
+        let import =
+            node.world.import(&exported, &owner, to, esker_testkit::chains::world::ONE / 50);
         node.world.nat.submit(import.clone()).unwrap();
         node.rewind(1).await;
         assert!(node.world.nat.pool().contains(&import.id()));

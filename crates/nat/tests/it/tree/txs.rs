@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 
-pub(super) use crate::any_tx::{AnyTx, Consumed, Status, What, ids_in};
+pub(super) use esker_testkit::chains::any_tx::{AnyTx, Consumed, Status, What, ids_in};
 
 pub(super) fn what() -> impl Strategy<Value = What> {
     use What::{ExportFromC, ExportFromX, ImportOnC, ImportOnX, Send, Transfer};

@@ -3,10 +3,10 @@
 use std::io::ErrorKind;
 
 use esker_storage::{FailPoint, StorageError, WriteSet};
+use esker_testkit::http_client::{Client, Reply};
 use serde_json::{Value, json};
 
 use super::Node;
-use crate::client::{Client, Reply};
 
 const JSON: Option<&str> = Some("application/json");
 

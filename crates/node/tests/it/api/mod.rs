@@ -30,11 +30,11 @@ use esker_primitives::sync::Mutex;
 use esker_primitives::{ChainId, SubnetId};
 use esker_profiling::Folder;
 use esker_storage::{FailingStore, MemoryStore, RetryPolicy, Store};
+use esker_testkit::http_client::{Client, Reply};
 use esker_utxo::Utxo;
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 
-use crate::client::{Client, Reply};
 use toy::ToyVm;
 
 /// 2020-12-05T05:00:00Z.

@@ -9,20 +9,20 @@ use esker_storage::{KvStore, MemoryStore, WriteSet};
 use esker_transactions::xvm::{BaseTx, ExportTx, ImportTx, Tx, UnsignedTx};
 use esker_utxo::{FxKind, OutputOwners, TransferableOutput, Utxo};
 
-use crate::world::{NOW_MS, ONE, World, X_FEE, account, input, key, output, well_known};
+use super::world::{NOW_MS, ONE, World, X_FEE, account, input, key, output, well_known};
 
 /// The keys of these numbers have funds.
-pub(crate) const OWNERS: std::ops::RangeInclusive<u8> = 1..=3;
+pub const OWNERS: std::ops::RangeInclusive<u8> = 1..=3;
 /// UTXOs of each of them on X, from X for C, and from C for X.
 const ON_X: usize = 8;
 const FOR_C: usize = 8;
 const FOR_X: u64 = 4;
 
 /// When these worlds begin, Unix ms.
-pub(crate) const START_MS: u64 = NOW_MS + 60_000;
+pub const START_MS: u64 = NOW_MS + 60_000;
 
 /// A store that holds them.
-pub(crate) fn store() -> Arc<MemoryStore> {
+pub fn store() -> Arc<MemoryStore> {
     static ROWS: OnceLock<WriteSet> = OnceLock::new();
     let rows = ROWS.get_or_init(|| {
         // A thread of its own, since the caller's may run a runtime.
@@ -38,7 +38,7 @@ pub(crate) fn store() -> Arc<MemoryStore> {
 }
 
 /// A world over such a store.
-pub(crate) fn world(kv: Arc<dyn KvStore>, clock: &Arc<ManualClock>) -> World {
+pub fn world(kv: Arc<dyn KvStore>, clock: &Arc<ManualClock>) -> World {
     World::easy_at(kv, clock)
 }
 
@@ -83,7 +83,7 @@ async fn make() -> WriteSet {
 }
 
 /// What C left for an owner on X.
-pub(crate) fn exported_to_x(world: &World, owner: &PrivateKey) -> Vec<Utxo> {
+pub fn exported_to_x(world: &World, owner: &PrivateKey) -> Vec<Utxo> {
     world.shared(world.x_id(), world.c_id(), owner)
 }
 
@@ -108,13 +108,13 @@ fn rest(world: &World, utxo: &Utxo, to: &PrivateKey) -> TransferableOutput {
 }
 
 /// A UTXO of X, to another key there.
-pub(crate) fn x_transfer(world: &World, utxo: &Utxo, owner: &PrivateKey, to: &PrivateKey) -> Tx {
+pub fn x_transfer(world: &World, utxo: &Utxo, owner: &PrivateKey, to: &PrivateKey) -> Tx {
     let outputs = vec![rest(world, utxo, to)];
     sign(UnsignedTx::Base(base(world, &[utxo], outputs)), owner)
 }
 
 /// A UTXO of X, to a key on C.
-pub(crate) fn x_export(world: &World, utxo: &Utxo, owner: &PrivateKey, to: &PrivateKey) -> Tx {
+pub fn x_export(world: &World, utxo: &Utxo, owner: &PrivateKey, to: &PrivateKey) -> Tx {
     let exported_outputs = vec![rest(world, utxo, to)];
     let base = base(world, &[utxo], Vec::new());
     let export = ExportTx { base, destination_chain: world.c_id(), exported_outputs };
@@ -122,7 +122,7 @@ pub(crate) fn x_export(world: &World, utxo: &Utxo, owner: &PrivateKey, to: &Priv
 }
 
 /// A UTXO that C left for X.
-pub(crate) fn x_import(world: &World, utxo: &Utxo, owner: &PrivateKey) -> Tx {
+pub fn x_import(world: &World, utxo: &Utxo, owner: &PrivateKey) -> Tx {
     let base = base(world, &[], vec![rest(world, utxo, owner)]);
     let imported_inputs = vec![input(utxo, vec![0])];
     let import = ImportTx { base, source_chain: world.c_id(), imported_inputs };

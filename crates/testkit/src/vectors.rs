@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 /// All vectors of a kind, as (name, input, expected).
-pub(crate) fn of_kind(kind: &str) -> Vec<(String, Value, Value)> {
+pub fn of_kind(kind: &str) -> Vec<(String, Value, Value)> {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/vectors/c-chain.json");
     let all: Value = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
     let vectors = all["vectors"].as_array().unwrap().iter().filter(|v| v["kind"] == kind);
@@ -15,7 +15,7 @@ pub(crate) fn of_kind(kind: &str) -> Vec<(String, Value, Value)> {
 }
 
 /// The blocks of one chain recorded on the reference, in order: `tests/vectors/chain/local-1.jsonl`.
-pub(crate) fn recorded(chain: &str) -> Vec<Vec<u8>> {
+pub fn recorded(chain: &str) -> Vec<Vec<u8>> {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/vectors/chain/local-1.jsonl");
     let text = std::fs::read_to_string(path).unwrap();
     let lines = text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());

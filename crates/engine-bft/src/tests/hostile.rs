@@ -22,7 +22,7 @@ use crate::changes::{ChangeHistory, ChangeState, harm};
 use crate::committee::Committee;
 use crate::engine::{NetworkLinks, connect};
 use crate::exchange::{MAX_ITEMS, Message, TxKey};
-use crate::loopback::{Node, configs, until};
+use crate::tests::loopback::{Node, configs, until};
 
 /// Between two messages of one that does not flood.
 const PAUSE: Duration = Duration::from_millis(5);
@@ -247,7 +247,7 @@ async fn a_validator_that_votes_twice_is_disconnected_and_nothing_forks() {
     until("the fourth is connected", || network.peers().contains(&3)).await;
     let begun = Instant::now();
     while network.peers() != [2; 3] {
-        assert!(begun.elapsed() < crate::loopback::PATIENCE, "not disconnected");
+        assert!(begun.elapsed() < crate::tests::loopback::PATIENCE, "not disconnected");
         network.decide("the others go on").await;
     }
     network.decide("the others go on without it").await;

@@ -38,35 +38,35 @@ use tokio::runtime::Handle;
 use tokio::sync::Notify;
 
 /// After the last recorded block, before the one that is too far ahead.
-pub(crate) const NOW_MS: u64 = 1_795_264_980_000;
+pub const NOW_MS: u64 = 1_795_264_980_000;
 /// The X-Chain's fee.
-pub(crate) const X_FEE: u64 = 1_000_000;
+pub const X_FEE: u64 = 1_000_000;
 /// One unit of the native asset, in billionths.
-pub(crate) const ONE: u64 = 1_000_000_000;
+pub const ONE: u64 = 1_000_000_000;
 
-pub(crate) const EASY: FeeOverrides = FeeOverrides {
+pub const EASY: FeeOverrides = FeeOverrides {
     min_base_fee: Some(ONE),
     target_gas: Some(u64::MAX),
     block_gas_cost_step: Some(0),
     gas_limit: None,
 };
 
-pub(crate) fn test_file(name: &str) -> Vec<u8> {
+pub fn test_file(name: &str) -> Vec<u8> {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/");
     std::fs::read(format!("{folder}{name}")).unwrap()
 }
 
 /// The key that both chains' genesis funds.
-pub(crate) fn well_known() -> PrivateKey {
+pub fn well_known() -> PrivateKey {
     "PrivateKey-ewoqjP7PxY4yr3iLTpLisriqt94hdyDFNgchSxGGztUrTXtNN".parse().unwrap()
 }
 
 /// The key of that number.
-pub(crate) fn key(number: u8) -> PrivateKey {
+pub fn key(number: u8) -> PrivateKey {
     PrivateKey::from_slice(&[number; 32]).unwrap()
 }
 
-pub(crate) fn account(key: &PrivateKey) -> Address {
+pub fn account(key: &PrivateKey) -> Address {
     address_of_key(&key.public_key())
 }
 
@@ -75,54 +75,50 @@ const LOST_TXS: [[u8; 3]; 6] =
     [[0, 1, 0x0c], [0, 1, 0x0d], [0, 2, 0x58], [0, 2, 0x59], [0, 2, 0x61], [0, 2, 0x62]];
 
 /// What a world is made of.
-pub(crate) struct WorldParts {
-    pub(crate) kv: Arc<dyn KvStore>,
-    pub(crate) schedule: ForkSchedule,
-    pub(crate) overrides: FeeOverrides,
-    pub(crate) clock: Arc<ManualClock>,
-    pub(crate) forwarding: Option<Arc<Forwarding>>,
-    pub(crate) exchange: Option<Arc<ExchangePools>>,
+pub struct WorldParts {
+    pub kv: Arc<dyn KvStore>,
+    pub schedule: ForkSchedule,
+    pub overrides: FeeOverrides,
+    pub clock: Arc<ManualClock>,
+    pub forwarding: Option<Arc<Forwarding>>,
+    pub exchange: Option<Arc<ExchangePools>>,
     /// The X-Chain's genesis, encoded.
-    pub(crate) x_genesis: Vec<u8>,
+    pub x_genesis: Vec<u8>,
     /// The C-Chain's genesis, as JSON.
-    pub(crate) c_genesis: Vec<u8>,
-    pub(crate) machine: MachineConfig,
+    pub c_genesis: Vec<u8>,
+    pub machine: MachineConfig,
 }
 
-pub(crate) struct World {
-    pub(crate) store: Store,
-    pub(crate) clock: Arc<ManualClock>,
-    pub(crate) machine: Arc<Machine>,
-    pub(crate) x: Arc<Xvm>,
-    pub(crate) nat: Nat,
+pub struct World {
+    pub store: Store,
+    pub clock: Arc<ManualClock>,
+    pub machine: Arc<Machine>,
+    pub x: Arc<Xvm>,
+    pub nat: Nat,
 }
 
 impl World {
     /// The local network by its exact rules.
-    pub(crate) fn local() -> Self {
+    pub fn local() -> Self {
         Self::with(Arc::new(MemoryStore::new()), ForkSchedule::LOCAL, FeeOverrides::default())
     }
 
     /// A base fee of 1 gwei and no block gas cost, as on the development network.
-    pub(crate) fn easy() -> Self {
+    pub fn easy() -> Self {
         Self::with(Arc::new(MemoryStore::new()), ForkSchedule::LOCAL, EASY)
     }
 
-    pub(crate) fn with(
-        kv: Arc<dyn KvStore>,
-        schedule: ForkSchedule,
-        overrides: FeeOverrides,
-    ) -> Self {
+    pub fn with(kv: Arc<dyn KvStore>, schedule: ForkSchedule, overrides: FeeOverrides) -> Self {
         Self::at(kv, schedule, overrides, Arc::new(ManualClock::new(NOW_MS)), None)
     }
 
     /// As [`Self::easy`], over a store, by a clock that others share.
-    pub(crate) fn easy_at(kv: Arc<dyn KvStore>, clock: &Arc<ManualClock>) -> Self {
+    pub fn easy_at(kv: Arc<dyn KvStore>, clock: &Arc<ManualClock>) -> Self {
         Self::at(kv, ForkSchedule::LOCAL, EASY, Arc::clone(clock), None)
     }
 
     /// As [`Self::easy`], where another node decides.
-    pub(crate) fn following(forwarder: Arc<dyn TxForwarder>, limits: ForwardLimits) -> Self {
+    pub fn following(forwarder: Arc<dyn TxForwarder>, limits: ForwardLimits) -> Self {
         let clock = Arc::new(ManualClock::new(NOW_MS));
         let forwarding = Forwarding::new(
             forwarder,
@@ -158,7 +154,7 @@ impl World {
         })
     }
 
-    pub(crate) fn open(parts: WorldParts) -> Self {
+    pub fn open(parts: WorldParts) -> Self {
         let WorldParts {
             kv,
             schedule,
@@ -212,24 +208,24 @@ impl World {
         Self { store, clock, machine, x, nat }
     }
 
-    pub(crate) fn evm(&self) -> &Arc<Evm> {
+    pub fn evm(&self) -> &Arc<Evm> {
         self.nat.evm()
     }
 
-    pub(crate) fn x_id(&self) -> ChainId {
+    pub fn x_id(&self) -> ChainId {
         self.x.context().chain_id
     }
 
-    pub(crate) fn c_id(&self) -> ChainId {
+    pub fn c_id(&self) -> ChainId {
         self.nat.context().chain_id
     }
 
-    pub(crate) fn native(&self) -> AssetId {
+    pub fn native(&self) -> AssetId {
         self.nat.context().native_asset_id
     }
 
     /// A bundle of these blocks on the last final one becomes final, or the reason why not.
-    pub(crate) async fn offer(&self, chain: ChainId, block: &[u8]) -> Result<(), String> {
+    pub async fn offer(&self, chain: ChainId, block: &[u8]) -> Result<(), String> {
         let (_, last) = self.machine.last_final();
         let blocks = vec![(chain, block.to_vec().into())];
         match self.machine.compose(&last, blocks).await.unwrap() {
@@ -242,16 +238,12 @@ impl World {
     }
 
     /// A bundle of these blocks on a parent.
-    pub(crate) async fn compose(
-        &self,
-        parent: &Bundle,
-        blocks: Vec<(ChainId, bytes::Bytes)>,
-    ) -> Bundle {
+    pub async fn compose(&self, parent: &Bundle, blocks: Vec<(ChainId, bytes::Bytes)>) -> Bundle {
         self.machine.compose(&parent.id(), blocks).await.unwrap().unwrap()
     }
 
     /// A bundle of what waits, on a parent.
-    pub(crate) async fn propose_on(&self, parent: &Bundle) -> Option<Bundle> {
+    pub async fn propose_on(&self, parent: &Bundle) -> Option<Bundle> {
         let at = ProposeCtx {
             height: parent.height + 1,
             parent: parent.id(),
@@ -261,46 +253,41 @@ impl World {
         self.machine.propose(at).await.unwrap()
     }
 
-    pub(crate) fn last(&self) -> Bundle {
+    pub fn last(&self) -> Bundle {
         let (height, _) = self.machine.last_final();
         self.machine.bundle_at(height).unwrap().unwrap().0
     }
 
     /// One bundle of what waits becomes final; false if nothing does.
-    pub(crate) async fn step(&self) -> bool {
+    pub async fn step(&self) -> bool {
         let Some(bundle) = self.propose_on(&self.last()).await else { return false };
         self.machine.finalize(&bundle, None).await.unwrap();
         true
     }
 
-    pub(crate) async fn settle(&self) {
+    pub async fn settle(&self) {
         while self.step().await {}
     }
 
     /// Lets time pass.
-    pub(crate) fn wait_s(&self, seconds: u64) {
+    pub fn wait_s(&self, seconds: u64) {
         self.clock.set(self.clock.now_ms() + seconds * 1000);
     }
 
-    pub(crate) fn balance(&self, address: Address) -> U256 {
+    pub fn balance(&self, address: Address) -> U256 {
         let reader = self.store.snapshot().unwrap();
         let account = self.evm().view(&*reader).latest_state().account(&address).unwrap();
         account.unwrap_or_default().balance
     }
 
-    pub(crate) fn nonce(&self, address: Address) -> u64 {
+    pub fn nonce(&self, address: Address) -> u64 {
         let reader = self.store.snapshot().unwrap();
         let account = self.evm().view(&*reader).latest_state().account(&address).unwrap();
         account.unwrap_or_default().nonce
     }
 
     /// What `source` left for an owner on `destination`, by ID.
-    pub(crate) fn shared(
-        &self,
-        destination: ChainId,
-        source: ChainId,
-        owner: &PrivateKey,
-    ) -> Vec<Utxo> {
+    pub fn shared(&self, destination: ChainId, source: ChainId, owner: &PrivateKey) -> Vec<Utxo> {
         let reader = self.store.snapshot().unwrap();
         let traits = BTreeSet::from([owner.address().as_bytes().to_vec()]);
         let page = indexed(&*reader, &destination, &source, &traits, None, 10_000).unwrap();
@@ -309,12 +296,12 @@ impl World {
     }
 
     /// What X left for an owner on C.
-    pub(crate) fn exported_to_c(&self, owner: &PrivateKey) -> Vec<Utxo> {
+    pub fn exported_to_c(&self, owner: &PrivateKey) -> Vec<Utxo> {
         self.shared(self.c_id(), self.x_id(), owner)
     }
 
     /// UTXOs of an owner on X.
-    pub(crate) fn x_utxos(&self, owner: &ShortId) -> Vec<Utxo> {
+    pub fn x_utxos(&self, owner: &ShortId) -> Vec<Utxo> {
         let mut found = Vec::new();
         self.x
             .view()
@@ -328,7 +315,7 @@ impl World {
     }
 
     /// An export from X of the well-known key's funds, to be issued.
-    pub(crate) fn x_export(&self, outputs: Vec<TransferableOutput>) -> Tx {
+    pub fn x_export(&self, outputs: Vec<TransferableOutput>) -> Tx {
         let native = self.native();
         let owner = well_known();
         let total = X_FEE + outputs.iter().map(|out| out.output.amount).sum::<u64>();
@@ -359,7 +346,7 @@ impl World {
 
     /// Amounts of the native asset that X leaves on C for an owner, each in a UTXO of its own, by a block of their
     /// own.
-    pub(crate) async fn fund(&self, owner: &PrivateKey, amounts: &[u64]) -> Vec<Utxo> {
+    pub async fn fund(&self, owner: &PrivateKey, amounts: &[u64]) -> Vec<Utxo> {
         let owners = OutputOwners::single(owner.address());
         let mut outputs: Vec<_> =
             amounts.iter().map(|n| output(self.native(), *n, owners.clone())).collect();
@@ -374,13 +361,7 @@ impl World {
     }
 
     /// An import of UTXOs that `owner` has alone: all but `burned` to an account.
-    pub(crate) fn import(
-        &self,
-        utxos: &[Utxo],
-        owner: &PrivateKey,
-        to: Address,
-        burned: u64,
-    ) -> AtomicTx {
+    pub fn import(&self, utxos: &[Utxo], owner: &PrivateKey, to: Address, burned: u64) -> AtomicTx {
         let total: u64 = utxos.iter().map(|utxo| utxo.output.as_transfer().unwrap().amount).sum();
         let mut unsigned = self.unsigned_import(utxos);
         unsigned.outputs =
@@ -389,7 +370,7 @@ impl World {
     }
 
     /// An import that pays nobody yet.
-    pub(crate) fn unsigned_import(&self, utxos: &[Utxo]) -> UnsignedImport {
+    pub fn unsigned_import(&self, utxos: &[Utxo]) -> UnsignedImport {
         let mut inputs: Vec<_> = utxos.iter().map(|utxo| input(utxo, vec![0])).collect();
         inputs.sort_by_key(|input| input.utxo_id);
         UnsignedImport {
@@ -402,7 +383,7 @@ impl World {
     }
 
     /// An export of one account to one owner on X.
-    pub(crate) fn export(
+    pub fn export(
         &self,
         from: &PrivateKey,
         nonce: u64,
@@ -422,7 +403,7 @@ impl World {
         AtomicTx::sign(UnsignedAtomicTx::Export(unsigned), &[vec![from]])
     }
 
-    pub(crate) fn unsigned_export(
+    pub fn unsigned_export(
         &self,
         inputs: Vec<EvmInput>,
         exported_outputs: Vec<TransferableOutput>,
@@ -437,14 +418,14 @@ impl World {
     }
 
     /// All rows of the store but the reasons of lost transactions, and but `others` (scope and tag).
-    pub(crate) fn rows_without(&self, others: &[[u8; 3]]) -> BTreeMap<Vec<u8>, Vec<u8>> {
+    pub fn rows_without(&self, others: &[[u8; 3]]) -> BTreeMap<Vec<u8>, Vec<u8>> {
         let mut rows = self.rows();
         rows.retain(|key, _| !LOST_TXS.iter().chain(others).any(|prefix| key.starts_with(prefix)));
         rows
     }
 
     /// All rows of the store.
-    pub(crate) fn rows(&self) -> BTreeMap<Vec<u8>, Vec<u8>> {
+    pub fn rows(&self) -> BTreeMap<Vec<u8>, Vec<u8>> {
         let mut rows = BTreeMap::new();
         let mut add = |key: &[u8], value: &[u8]| {
             rows.insert(key.to_vec(), value.to_vec());
@@ -455,11 +436,11 @@ impl World {
     }
 }
 
-pub(crate) fn output(asset_id: AssetId, amount: u64, owners: OutputOwners) -> TransferableOutput {
+pub fn output(asset_id: AssetId, amount: u64, owners: OutputOwners) -> TransferableOutput {
     TransferableOutput { asset_id, output: TransferOutput { amount, owners } }
 }
 
-pub(crate) fn input(utxo: &Utxo, sig_indices: Vec<u32>) -> TransferableInput {
+pub fn input(utxo: &Utxo, sig_indices: Vec<u32>) -> TransferableInput {
     let amount = utxo.output.as_transfer().unwrap().amount;
     TransferableInput {
         utxo_id: utxo.utxo_id,
@@ -469,12 +450,12 @@ pub(crate) fn input(utxo: &Utxo, sig_indices: Vec<u32>) -> TransferableInput {
 }
 
 /// A transfer of the EVM, without a tip.
-pub(crate) fn evm_transfer(key: &PrivateKey, nonce: u64, to: Address) -> Transaction {
+pub fn evm_transfer(key: &PrivateKey, nonce: u64, to: Address) -> Transaction {
     signed(key, TxEip1559 { value: U256::from(5), ..evm_tx(nonce, TxKind::Call(to)) })
 }
 
 /// A creation that loops until its gas is used up, without a tip.
-pub(crate) fn evm_burn(key: &PrivateKey, nonce: u64, gas_limit: u64) -> Transaction {
+pub fn evm_burn(key: &PrivateKey, nonce: u64, gas_limit: u64) -> Transaction {
     // JUMPDEST, PUSH1 0, JUMP.
     let input = vec![0x5b, 0x60, 0x00, 0x56].into();
     signed(key, TxEip1559 { gas_limit, input, ..evm_tx(nonce, TxKind::Create) })

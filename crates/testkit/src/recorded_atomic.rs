@@ -15,14 +15,14 @@ const NATIVE: &str = "2fombhL7aGPwj3KH4bfrmJwW6PVnMobf9Y2fn9GwxiAAJyFDbe";
 const MAX: usize = 256 * 1024;
 
 #[derive(Debug)]
-pub(crate) struct Input {
+pub struct Input {
     id: B256,
     amount: u64,
     asset: B256,
 }
 
 #[derive(Debug)]
-pub(crate) struct Spent {
+pub struct Spent {
     address: Address,
     amount: u64,
     asset: B256,
@@ -30,19 +30,19 @@ pub(crate) struct Spent {
 }
 
 #[derive(Debug)]
-pub(crate) enum Tx {
+pub enum Tx {
     Import { inputs: Vec<Input>, outputs: Vec<(Address, u64, B256)> },
     Export { inputs: Vec<Spent>, burned_into: Vec<(B256, u64)> },
 }
 
 #[derive(Debug)]
-pub(crate) struct Signed {
+pub struct Signed {
     tx: Tx,
     gas: u64,
     signers: Vec<Address>,
 }
 
-pub(crate) fn native() -> B256 {
+pub fn native() -> B256 {
     B256::new(*NATIVE.parse::<esker_primitives::Id>().unwrap().as_bytes())
 }
 
@@ -108,7 +108,7 @@ fn signed(r: &mut Reader<'_>) -> Result<Signed, CodecError> {
     Ok(Signed { tx, gas: gas + unsigned.len() as u64 + 10_000, signers: signers.collect() })
 }
 
-pub(crate) fn parse(ext_data: &[u8]) -> Result<Vec<Signed>, CodecError> {
+pub fn parse(ext_data: &[u8]) -> Result<Vec<Signed>, CodecError> {
     if ext_data.is_empty() {
         return Ok(Vec::new());
     }
@@ -120,13 +120,13 @@ pub(crate) fn parse(ext_data: &[u8]) -> Result<Vec<Signed>, CodecError> {
 
 /// The extension; it knows who may import what.
 #[derive(Debug, Default)]
-pub(crate) struct Recorded {
+pub struct Recorded {
     owners: BTreeMap<B256, Address>,
 }
 
 impl Recorded {
     /// Takes the owners from blocks that were accepted.
-    pub(crate) fn new<'a>(ext_data: impl Iterator<Item = &'a Bytes>) -> Self {
+    pub fn new<'a>(ext_data: impl Iterator<Item = &'a Bytes>) -> Self {
         let mut owners = BTreeMap::new();
         for signed in ext_data.flat_map(|bytes| parse(bytes).unwrap()) {
             if let Tx::Import { inputs, .. } = &signed.tx {

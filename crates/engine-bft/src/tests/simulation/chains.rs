@@ -11,15 +11,17 @@ use esker_primitives::Id;
 use esker_primitives::clock::ManualClock;
 use esker_primitives::network::LOCAL_ID;
 use esker_storage::{FailPoint, FailingStore, KvStore};
+use esker_testkit::chains::any_tx::{AnyTx, Consumed, Status, What, ids_in};
+use esker_testkit::chains::audit::audit;
+use esker_testkit::chains::funded::OWNERS;
+use esker_testkit::chains::world::{
+    EASY, ONE, World, WorldParts, account, key, test_file, well_known,
+};
 use esker_xvm::genesis::define::{AssetDefinition, Holder, genesis};
 use esker_xvm::genesis::primary::native_asset;
 
 use super::run::START_S;
 use super::scenario::{Counts, MAX_UNDECIDED, Opened, Random, Running, SEND_AGAIN, Scenario};
-use crate::any_tx::{AnyTx, Consumed, Status, What, ids_in};
-use crate::audit::audit;
-use crate::funded::OWNERS;
-use crate::world::{EASY, ONE, World, WorldParts, account, key, test_file, well_known};
 
 /// Steps in which users send transactions.
 const SENDING: u64 = 90;

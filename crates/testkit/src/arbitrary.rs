@@ -20,7 +20,7 @@ fn small_u32() -> impl Strategy<Value = u32> {
     prop_oneof![3 => 0..4_u32, 1 => any::<u32>()]
 }
 
-pub(crate) fn id() -> impl Strategy<Value = Id> {
+pub fn id() -> impl Strategy<Value = Id> {
     prop_oneof![3 => (0..3_u8).prop_map(|byte| Id::new([byte; 32])), 1 => any::<[u8; 32]>().prop_map(Id::new)]
 }
 
@@ -31,7 +31,7 @@ fn short_id() -> impl Strategy<Value = ShortId> {
     ]
 }
 
-pub(crate) fn owners() -> BoxedStrategy<OutputOwners> {
+pub fn owners() -> BoxedStrategy<OutputOwners> {
     (small_u64(), small_u32(), vec(short_id(), 0..4))
         .prop_map(|(locktime, threshold, addresses)| OutputOwners {
             locktime,
@@ -41,7 +41,7 @@ pub(crate) fn owners() -> BoxedStrategy<OutputOwners> {
         .boxed()
 }
 
-pub(crate) fn transfer_output() -> BoxedStrategy<TransferOutput> {
+pub fn transfer_output() -> BoxedStrategy<TransferOutput> {
     (small_u64(), owners()).prop_map(|(amount, owners)| TransferOutput { amount, owners }).boxed()
 }
 
@@ -55,7 +55,7 @@ fn nft_transfer_output() -> BoxedStrategy<NftTransferOutput> {
         .boxed()
 }
 
-pub(crate) fn output() -> BoxedStrategy<Output> {
+pub fn output() -> BoxedStrategy<Output> {
     let nft_mint = (small_u32(), owners())
         .prop_map(|(group_id, owners)| Output::NftMint(NftMintOutput { group_id, owners }));
     prop_oneof![
@@ -73,7 +73,7 @@ fn indices() -> impl Strategy<Value = Vec<u32>> {
     vec(small_u32(), 0..4)
 }
 
-pub(crate) fn operation() -> BoxedStrategy<FxOperation> {
+pub fn operation() -> BoxedStrategy<FxOperation> {
     prop_oneof![
         (indices(), owners(), transfer_output()).prop_map(
             |(mint_input, mint_output, transfer_output)| FxOperation::SecpMint(SecpMintOperation {
@@ -109,23 +109,23 @@ fn transfer_input() -> impl Strategy<Value = TransferInput> {
     (small_u64(), indices()).prop_map(|(amount, sig_indices)| TransferInput { amount, sig_indices })
 }
 
-pub(crate) fn utxo_id() -> impl Strategy<Value = UtxoId> {
+pub fn utxo_id() -> impl Strategy<Value = UtxoId> {
     (id(), small_u32()).prop_map(|(tx_id, output_index)| UtxoId { tx_id, output_index })
 }
 
-pub(crate) fn transferable_input() -> BoxedStrategy<TransferableInput> {
+pub fn transferable_input() -> BoxedStrategy<TransferableInput> {
     (utxo_id(), id(), transfer_input())
         .prop_map(|(utxo_id, asset_id, input)| TransferableInput { utxo_id, asset_id, input })
         .boxed()
 }
 
-pub(crate) fn transferable_output() -> BoxedStrategy<TransferableOutput> {
+pub fn transferable_output() -> BoxedStrategy<TransferableOutput> {
     (id(), transfer_output())
         .prop_map(|(asset_id, output)| TransferableOutput { asset_id, output })
         .boxed()
 }
 
-pub(crate) fn utxo() -> BoxedStrategy<Utxo> {
+pub fn utxo() -> BoxedStrategy<Utxo> {
     (utxo_id(), id(), output())
         .prop_map(|(utxo_id, asset_id, output)| Utxo { utxo_id, asset_id, output })
         .boxed()
@@ -135,7 +135,7 @@ fn signature() -> impl Strategy<Value = Signature> {
     vec(any::<u8>(), 65).prop_map(|bytes| Signature::new(bytes.try_into().unwrap()))
 }
 
-pub(crate) fn credential() -> BoxedStrategy<CredentialSlot> {
+pub fn credential() -> BoxedStrategy<CredentialSlot> {
     let real = (0..3_u32, vec(signature(), 0..3)).prop_map(|(fx, signatures)| {
         CredentialSlot::new(FxKind::from_index(fx).unwrap(), signatures)
     });

@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use esker_chain::{ChainVm, Machine, MachineConfig};
 use esker_storage::KvStore;
+use esker_testkit::toy::{Toy, World};
 
 use super::scenario::{Counts, MAX_UNDECIDED, Opened, Random, Running, SEND_AGAIN, Scenario};
-use crate::toy::{Toy, World};
-use crate::toy_pool;
+use crate::tests::toy_pool;
 
 /// Transactions of a run.
 const TRANSACTIONS: u64 = 40;

@@ -11,49 +11,49 @@ const PATIENCE: Duration = Duration::from_secs(20);
 
 /// A reply, its header names in lower case.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) struct Reply {
-    pub(crate) status: u16,
-    pub(crate) headers: Vec<(String, String)>,
-    pub(crate) body: Vec<u8>,
+pub struct Reply {
+    pub status: u16,
+    pub headers: Vec<(String, String)>,
+    pub body: Vec<u8>,
 }
 
 impl Reply {
     /// The values of a header, each line's apart.
-    pub(crate) fn all(&self, name: &str) -> Vec<&str> {
+    pub fn all(&self, name: &str) -> Vec<&str> {
         let lines = self.headers.iter().filter(|(n, _)| n == name);
         lines.map(|(_, value)| value.as_str()).collect()
     }
 
     /// The value of a header that occurs once at most.
-    pub(crate) fn header(&self, name: &str) -> Option<&str> {
+    pub fn header(&self, name: &str) -> Option<&str> {
         let all = self.all(name);
         assert!(all.len() < 2, "{name}: {all:?}");
         all.first().copied()
     }
 
-    pub(crate) fn text(&self) -> &str {
+    pub fn text(&self) -> &str {
         std::str::from_utf8(&self.body).unwrap()
     }
 
-    pub(crate) fn json(&self) -> serde_json::Value {
+    pub fn json(&self) -> serde_json::Value {
         serde_json::from_slice(&self.body).unwrap()
     }
 }
 
 /// One connection.
-pub(crate) struct Client<S = TcpStream> {
-    pub(crate) stream: S,
+pub struct Client<S = TcpStream> {
+    pub stream: S,
     /// Bytes received and not yet used.
     rest: Vec<u8>,
 }
 
 impl Client {
-    pub(crate) async fn connect(address: SocketAddr) -> Self {
+    pub async fn connect(address: SocketAddr) -> Self {
         Self::over(TcpStream::connect(address).await.unwrap())
     }
 
     /// A POST of JSON.
-    pub(crate) fn post(path: &str, body: &str) -> String {
+    pub fn post(path: &str, body: &str) -> String {
         format!(
             "POST {path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",
             body.len()
@@ -62,16 +62,16 @@ impl Client {
 }
 
 impl<S: AsyncRead + AsyncWrite + Unpin> Client<S> {
-    pub(crate) fn over(stream: S) -> Self {
+    pub fn over(stream: S) -> Self {
         Self { stream, rest: Vec::new() }
     }
 
-    pub(crate) async fn write(&mut self, bytes: impl AsRef<[u8]>) {
+    pub async fn write(&mut self, bytes: impl AsRef<[u8]>) {
         self.stream.write_all(bytes.as_ref()).await.unwrap();
     }
 
     /// Sends a whole request and reads its reply. Lines of the text end with `\n` or `\r\n`.
-    pub(crate) async fn send(&mut self, request: &str) -> Reply {
+    pub async fn send(&mut self, request: &str) -> Reply {
         let (head, body) = request
             .split_once("\r\n\r\n")
             .unwrap_or_else(|| request.split_once("\n\n").unwrap_or((request, "")));
@@ -80,12 +80,12 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Client<S> {
         self.read_to(head.starts_with("HEAD ")).await
     }
 
-    pub(crate) async fn call(&mut self, path: &str, method: &str) -> Reply {
+    pub async fn call(&mut self, path: &str, method: &str) -> Reply {
         let body = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"{method}"}}"#);
         self.send(&Client::post(path, &body)).await
     }
 
-    pub(crate) async fn read(&mut self) -> Reply {
+    pub async fn read(&mut self) -> Reply {
         self.read_to(false).await
     }
 
@@ -139,7 +139,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Client<S> {
         }
     }
 
-    pub(crate) async fn take(&mut self, length: usize) -> Vec<u8> {
+    pub async fn take(&mut self, length: usize) -> Vec<u8> {
         while self.rest.len() < length {
             assert!(self.more().await, "the connection ended within a body");
         }
@@ -156,7 +156,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Client<S> {
     }
 
     /// Waits until the server closes the connection, in whatever way; whatever comes before is thrown away.
-    pub(crate) async fn closed(&mut self) {
+    pub async fn closed(&mut self) {
         self.rest.clear();
         while self.more().await {}
     }

@@ -22,26 +22,26 @@ use esker_storage::{KvRead, KvStore, PendingWrites, Scope, Store, Table, WriteSe
 use tokio::sync::{Notify, watch};
 
 /// Register number to value.
-pub(crate) const REGISTERS: Table<u64, u64> = Table::new(0x80, "register");
-pub(crate) const BLOCKS: Table<u64, Vec<u8>> = Table::new(0x81, "block");
+pub const REGISTERS: Table<u64, u64> = Table::new(0x80, "register");
+pub const BLOCKS: Table<u64, Vec<u8>> = Table::new(0x81, "block");
 /// Ops of all accepted blocks: no part of validity, added to their commit.
 const TOTAL: Table<(), u64> = Table::new(0x83, "total");
-pub(crate) const TIP: Table<(), [u8; Id::LEN]> = Table::new(0x82, "tip");
+pub const TIP: Table<(), [u8; Id::LEN]> = Table::new(0x82, "tip");
 
 /// Tag of the rows that all chains share. Toys have none.
-pub(crate) const SHARED_TAG: u8 = 0x20;
+pub const SHARED_TAG: u8 = 0x20;
 
 /// Sets a register, no earlier than a time. A register can't be set twice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Op {
-    pub(crate) register: u64,
-    pub(crate) value: u64,
-    pub(crate) not_before_ms: u64,
+pub struct Op {
+    pub register: u64,
+    pub value: u64,
+    pub not_before_ms: u64,
 }
 
 /// What happened to the chain, in order.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum ChainEvent {
+pub enum ChainEvent {
     Verified(u64),
     Notarized(u64),
     Accepted(u64),
@@ -51,43 +51,43 @@ pub(crate) enum ChainEvent {
 }
 
 #[derive(Debug)]
-pub(crate) struct Toy {
+pub struct Toy {
     context: ChainContext,
-    pub(crate) queue: Mutex<Vec<Op>>,
-    pub(crate) events: Mutex<Vec<ChainEvent>>,
+    pub queue: Mutex<Vec<Op>>,
+    pub events: Mutex<Vec<ChainEvent>>,
     /// How often it was asked for a block.
-    pub(crate) looks: AtomicU64,
+    pub looks: AtomicU64,
     /// Blocks that were prepared.
-    pub(crate) prepared: watch::Sender<Vec<Bytes>>,
+    pub prepared: watch::Sender<Vec<Bytes>>,
     /// Whether the test holds up the preparation of blocks.
-    pub(crate) holds_preparation: (Mutex<bool>, Condvar),
+    pub holds_preparation: (Mutex<bool>, Condvar),
 }
 
 /// What the chains of a test share.
 #[derive(Clone, Debug)]
-pub(crate) struct World {
-    pub(crate) store: Store,
-    pub(crate) clock: Arc<ManualClock>,
-    pub(crate) work: Arc<Notify>,
-    pub(crate) pools: Arc<ExchangePools>,
+pub struct World {
+    pub store: Store,
+    pub clock: Arc<ManualClock>,
+    pub work: Arc<Notify>,
+    pub pools: Arc<ExchangePools>,
 }
 
 impl World {
-    pub(crate) fn on(kv: Arc<dyn KvStore>) -> Self {
+    pub fn on(kv: Arc<dyn KvStore>) -> Self {
         Self::with(Store::new(kv).unwrap())
     }
 
-    pub(crate) fn with(store: Store) -> Self {
+    pub fn with(store: Store) -> Self {
         let clock = Arc::new(ManualClock::new(1_000_000));
         Self { store, clock, work: Arc::default(), pools: Arc::default() }
     }
 
-    pub(crate) fn toy(&self, number: u16) -> Arc<Toy> {
+    pub fn toy(&self, number: u16) -> Arc<Toy> {
         self.toy_in(number, Scope(number))
     }
 
     /// A toy whose rows are in this scope.
-    pub(crate) fn toy_in(&self, number: u16, scope: Scope) -> Arc<Toy> {
+    pub fn toy_in(&self, number: u16, scope: Scope) -> Arc<Toy> {
         let clock: Arc<dyn Clock> = self.clock.clone();
         let context = ChainContext {
             network_id: 12345,
@@ -117,13 +117,13 @@ impl World {
 }
 
 /// The ID of the transaction that sets a register.
-pub(crate) fn tx_id(register: u64) -> Id {
+pub fn tx_id(register: u64) -> Id {
     let mut bytes = [0; Id::LEN];
     bytes[..8].copy_from_slice(&register.to_be_bytes());
     Id::new(bytes)
 }
 
-pub(crate) fn block_bytes(parent: &Id, height: u64, ops: &[Op]) -> Bytes {
+pub fn block_bytes(parent: &Id, height: u64, ops: &[Op]) -> Bytes {
     let mut w = Writer::default();
     w.id(parent);
     w.u64(height);
@@ -138,44 +138,44 @@ pub(crate) fn block_bytes(parent: &Id, height: u64, ops: &[Op]) -> Bytes {
 
 impl Toy {
     /// A block that the chain can't stand.
-    pub(crate) const PANICS: &[u8] = b"panic";
+    pub const PANICS: &[u8] = b"panic";
 
-    pub(crate) fn scope(&self) -> Scope {
+    pub fn scope(&self) -> Scope {
         self.context.scope
     }
 
-    pub(crate) fn id(&self) -> ChainId {
+    pub fn id(&self) -> ChainId {
         self.context.chain_id
     }
 
-    pub(crate) fn hold_preparation(&self, holds: bool) {
+    pub fn hold_preparation(&self, holds: bool) {
         *self.holds_preparation.0.lock() = holds;
         self.holds_preparation.1.notify_all();
     }
 
-    pub(crate) fn submit(&self, op: Op) {
+    pub fn submit(&self, op: Op) {
         self.queue.lock().push(op);
         self.context.announce(TxKind::Evm, tx_id(op.register));
         self.context.work.notify_one();
     }
 
-    pub(crate) fn set(&self, register: u64, value: u64) {
+    pub fn set(&self, register: u64, value: u64) {
         self.submit(Op { register, value, not_before_ms: 0 });
     }
 
     /// A register's value in the final state; `None` too while the store can't be read.
-    pub(crate) fn get(&self, register: u64) -> Option<u64> {
+    pub fn get(&self, register: u64) -> Option<u64> {
         let reader = self.context.store.snapshot().ok()?;
         REGISTERS.get(reader.as_ref(), self.context.scope, &register).unwrap()
     }
 
     /// Ops of all accepted blocks.
-    pub(crate) fn total(&self) -> u64 {
+    pub fn total(&self) -> u64 {
         let reader = self.context.store.snapshot().unwrap();
         TOTAL.get(reader.as_ref(), self.context.scope, &()).unwrap().unwrap_or(0)
     }
 
-    pub(crate) fn take_events(&self) -> Vec<ChainEvent> {
+    pub fn take_events(&self) -> Vec<ChainEvent> {
         std::mem::take(&mut self.events.lock())
     }
 
@@ -369,7 +369,7 @@ impl ChainVm for Toy {
 }
 
 /// Blocks of a chain in a snapshot.
-pub(crate) const SNAPSHOT_BLOCKS: u64 = 2;
+pub const SNAPSHOT_BLOCKS: u64 = 2;
 /// Length of a register's key and value. A snapshot's table allows longer values, which do not decode.
 const REGISTER_LEN: usize = 8;
 

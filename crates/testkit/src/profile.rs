@@ -7,7 +7,7 @@ use flate2::read::GzDecoder;
 use pprof::protos::{Message as _, Profile};
 
 /// The samples of a profile: names of functions, the innermost first, and values by the names of their kinds.
-pub(crate) fn samples(bytes: &[u8]) -> Vec<(Vec<String>, BTreeMap<String, i64>)> {
+pub fn samples(bytes: &[u8]) -> Vec<(Vec<String>, BTreeMap<String, i64>)> {
     let mut unpacked = Vec::new();
     GzDecoder::new(bytes).read_to_end(&mut unpacked).unwrap();
     let profile = Profile::parse_from_bytes(&unpacked).unwrap();
@@ -33,7 +33,7 @@ pub(crate) fn samples(bytes: &[u8]) -> Vec<(Vec<String>, BTreeMap<String, i64>)>
 }
 
 /// The sum of a value over all samples with this function.
-pub(crate) fn sum(bytes: &[u8], function: &str, kind: &str) -> i64 {
+pub fn sum(bytes: &[u8], function: &str, kind: &str) -> i64 {
     let of_function = samples(bytes)
         .into_iter()
         .filter(|(names, _)| names.iter().any(|name| name.contains(function)));

@@ -8,7 +8,7 @@ use esker_chain::{ChainMachine as _, Engine as _, Role};
 use esker_storage::{KvStore, MemoryStore};
 use esker_validators::{ValidatorConfig, ValidatorEngine as _, ValidatorKey, journal};
 
-use crate::loopback::{Node, configs, until};
+use crate::tests::loopback::{Node, configs, until};
 
 /// A follower of these validators, with a key of its own, which they know.
 fn follower_config(folder: &Path, validators: &mut [ValidatorConfig]) -> ValidatorConfig {

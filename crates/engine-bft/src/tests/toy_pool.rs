@@ -8,8 +8,7 @@ use esker_chain::forward::{
     ExchangePool, ExchangePools, ForwardError, ForwardPool, ForwardedTx, TxKind,
 };
 use esker_primitives::Id;
-
-use crate::toy::{Op, Toy, tx_id};
+use esker_testkit::toy::{Op, Toy, tx_id};
 
 #[derive(Debug)]
 struct ToyPool(Weak<Toy>);

@@ -13,15 +13,15 @@ use esker_transactions::xvm::Tx;
 use esker_utxo::Utxo;
 use esker_xvm::TxStatus;
 
-use crate::funded::{OWNERS, exported_to_x, x_export, x_import, x_transfer};
-use crate::world::{ONE, World, account, evm_transfer, key};
+use super::funded::{OWNERS, exported_to_x, x_export, x_import, x_transfer};
+use super::world::{ONE, World, account, evm_transfer, key};
 
 /// What all imports and exports of C burn: none replaces another.
 const BURNED: u64 = ONE / 50;
 
 /// A kind of transaction.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum What {
+pub enum What {
     Transfer,
     ExportFromX,
     ImportOnX,
@@ -32,7 +32,7 @@ pub(crate) enum What {
 
 /// What only one transaction can consume.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Consumed {
+pub enum Consumed {
     Utxo(Id),
     Nonce(Address, u64),
 }
@@ -46,14 +46,14 @@ enum Form {
 
 /// A transaction.
 #[derive(Clone, Debug)]
-pub(crate) struct AnyTx {
+pub struct AnyTx {
     form: Form,
-    pub(crate) consumes: BTreeSet<Consumed>,
+    pub consumes: BTreeSet<Consumed>,
 }
 
 /// Where a node says that a transaction is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Status {
+pub enum Status {
     Accepted,
     Processing,
     /// Rejected, or dropped.
@@ -63,7 +63,7 @@ pub(crate) enum Status {
 
 impl AnyTx {
     /// One that is possible in the accepted state of a world.
-    pub(crate) fn make(world: &World, what: What, by: u8, choice: u8) -> Option<Self> {
+    pub fn make(world: &World, what: What, by: u8, choice: u8) -> Option<Self> {
         let owner = key(by);
         let to = key(OWNERS.start() + choice % OWNERS.end());
         let pick = |utxos: Vec<Utxo>| utxos.get(usize::from(choice) % utxos.len().max(1)).cloned();
@@ -120,7 +120,7 @@ impl AnyTx {
         Some(Self { form, consumes })
     }
 
-    pub(crate) fn id(&self) -> Id {
+    pub fn id(&self) -> Id {
         match &self.form {
             Form::X(tx) => tx.id(),
             Form::Atomic(tx) => tx.id(),
@@ -129,12 +129,12 @@ impl AnyTx {
     }
 
     /// Of these a node that does not know one can't say whether it was lost.
-    pub(crate) fn is_evm(&self) -> bool {
+    pub fn is_evm(&self) -> bool {
         matches!(self.form, Form::Evm(_))
     }
 
     /// Whether a world takes it in.
-    pub(crate) fn submit(&self, world: &World) -> bool {
+    pub fn submit(&self, world: &World) -> bool {
         match &self.form {
             Form::X(tx) => world.x.issue(tx.bytes()).is_ok(),
             Form::Atomic(tx) => world.nat.submit(tx.clone()).is_ok(),
@@ -142,7 +142,7 @@ impl AnyTx {
         }
     }
 
-    pub(crate) fn status(&self, world: &World) -> Status {
+    pub fn status(&self, world: &World) -> Status {
         match &self.form {
             Form::X(tx) => match world.x.view().unwrap().tx_status(&tx.id()).unwrap() {
                 TxStatus::Accepted => Status::Accepted,
@@ -171,7 +171,7 @@ impl AnyTx {
 }
 
 /// IDs of all transactions in a bundle.
-pub(crate) fn ids_in(world: &World, bundle: &Bundle) -> Vec<Id> {
+pub fn ids_in(world: &World, bundle: &Bundle) -> Vec<Id> {
     let mut ids = Vec::new();
     for (chain, bytes) in &bundle.blocks {
         if *chain == world.x_id() {

@@ -20,12 +20,11 @@ use std::thread;
 
 use chains::{Chains, KINDS};
 use esker_primitives::sync::Mutex;
+use esker_testkit::chains::any_tx::What;
 use run::{MakeStore, Outcome, in_memory, run_change, run_seed};
 use scenario::Counts;
 use slow_stores::SlowStores;
 use toys::Toys;
-
-use crate::any_tx::What;
 
 /// Seeds of an ordinary test run.
 const SEEDS: u64 = 50;

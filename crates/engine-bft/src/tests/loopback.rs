@@ -13,14 +13,14 @@ use esker_chain::{
 };
 use esker_primitives::clock::ManualClock;
 use esker_storage::{FailingStore, KvStore, MemoryStore, StorageError};
+use esker_testkit::toy::{Toy, World};
 use esker_validators::{
     MemoryChangeLog, Timings, ValidatorAddress, ValidatorConfig, ValidatorEngine as _,
     ValidatorKey, ValidatorPublicKey,
 };
 
 use crate::BftEngine;
-use crate::toy::{Toy, World};
-use crate::toy_pool;
+use crate::tests::toy_pool;
 
 pub(crate) const PATIENCE: Duration = Duration::from_secs(90);
 

@@ -9,9 +9,9 @@ use esker_evm_state::state::ApplyOptions;
 use esker_evm_state::types::Block;
 use esker_storage::{KvStore, MemoryStore, Scope, WriteSet};
 
-pub(crate) const SCOPE: Scope = Scope(3);
+pub const SCOPE: Scope = Scope(3);
 
-pub(crate) fn params(chain_id: u64, schedule: ForkSchedule) -> ChainParams {
+pub fn params(chain_id: u64, schedule: ForkSchedule) -> ChainParams {
     let id = "2owdGqyG6FFzTHy5qhenDXQcEghvr571KZE3gSfRJERSJinuwC".parse().unwrap();
     ChainParams {
         rules: Arc::new(CChainRules::new(chain_id, schedule, FeeOverrides::default())),
@@ -22,13 +22,13 @@ pub(crate) fn params(chain_id: u64, schedule: ForkSchedule) -> ChainParams {
 }
 
 /// The local network's genesis.
-pub(crate) fn local_genesis() -> Genesis {
+pub fn local_genesis() -> Genesis {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/vectors/genesis/local-c.json");
     Genesis::parse(&std::fs::read(path).unwrap()).unwrap()
 }
 
 /// The block of a genesis, and a store that holds the state after it.
-pub(crate) fn first_block(params: &ChainParams, genesis: &Genesis) -> (MemoryStore, Block) {
+pub fn first_block(params: &ChainParams, genesis: &Genesis) -> (MemoryStore, Block) {
     let (store, mut out) = (MemoryStore::new(), WriteSet::default());
     let block = genesis.build(&*params.rules, SCOPE, ApplyOptions::default(), &mut out).unwrap();
     store.write(&out).unwrap();

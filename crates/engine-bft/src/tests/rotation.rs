@@ -15,7 +15,7 @@ use esker_validators::{
 };
 
 use crate::ChangeHistory;
-use crate::loopback::{Node, PATIENCE, configs, until};
+use crate::tests::loopback::{Node, PATIENCE, configs, until};
 
 fn store() -> Arc<dyn KvStore> {
     Arc::new(MemoryStore::new())

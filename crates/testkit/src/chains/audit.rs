@@ -15,7 +15,7 @@ use esker_storage::audit::{AuditError, AuditLog, Finding};
 use esker_storage::{KvRead, MemoryStore};
 use esker_utxo::Utxo;
 
-use crate::world::World;
+use super::world::World;
 
 /// Nothing is wrong.
 struct NoFindings;
@@ -35,7 +35,7 @@ fn scratch() -> Scratch {
 }
 
 /// Looks at all rows, and adds up.
-pub(crate) fn audit(world: &World) -> [Ledger; 2] {
+pub fn audit(world: &World) -> [Ledger; 2] {
     let stored = world.store.snapshot().unwrap();
     let vms: Vec<Arc<dyn ChainVm>> = vec![world.x.clone(), world.evm().clone()];
     audit_bundles(&vms, stored.as_ref(), &mut NoFindings).unwrap();
