@@ -2,7 +2,8 @@
 
 use alloy_primitives::{Address, B256, Bytes, U256};
 use esker_go_json::{Document, Kind};
-use esker_primitives::go::quote;
+
+use super::json_error::{HexError, JsonError};
 
 /// Where a value stands, for the texts: the Go struct and the field.
 #[derive(Clone, Copy)]
@@ -12,112 +13,110 @@ pub(super) struct FieldPath {
 }
 
 impl FieldPath {
-    pub(super) fn mismatch(self, value: &str, go_type: &str) -> String {
+    pub(super) fn mismatch(self, value: impl Into<String>, go_type: &'static str) -> JsonError {
         let Self { struct_name, field } = self;
-        format!(
-            "json: cannot unmarshal {value} into Go struct field {struct_name}.{field} of type {go_type}"
-        )
+        JsonError::Mismatch { value: value.into(), struct_name, field, go_type }
     }
 }
 
 /// `math.HexOrDecimal64`: hex or decimal, as a string or a number.
-pub(super) fn number(value: Document<'_>) -> Result<u64, String> {
+pub(super) fn number(value: Document<'_>) -> Result<u64, JsonError> {
     let text = literal(value);
     let parsed = match hex_digits(&text) {
         _ if text.is_empty() => Some(0),
         Some(hex) => digits(hex, 16).and_then(|_| u64::from_str_radix(hex, 16).ok()),
         None => digits(&text, 10).and_then(|_| text.parse().ok()),
     };
-    parsed.ok_or_else(|| not_a_number(&text))
+    parsed.ok_or(JsonError::Number(text))
 }
 
 /// `math.HexOrDecimal256`.
-pub(super) fn big_number(value: Document<'_>) -> Result<U256, String> {
+pub(super) fn big_number(value: Document<'_>) -> Result<U256, JsonError> {
     let text = literal(value);
     let parsed = match hex_digits(&text) {
         _ if text.is_empty() => Some(U256::ZERO),
         Some(hex) => digits(hex, 16).and_then(|_| U256::from_str_radix(hex, 16).ok()),
         None => digits(&text, 10).and_then(|_| U256::from_str_radix(&text, 10).ok()),
     };
-    parsed.ok_or_else(|| not_a_number(&text))
+    parsed.ok_or(JsonError::Number(text))
 }
 
 /// `*big.Int`, as far as 256 bits: a JSON integer.
-pub(super) fn integer(value: Document<'_>, place: FieldPath) -> Result<U256, String> {
+pub(super) fn integer(value: Document<'_>, place: FieldPath) -> Result<U256, JsonError> {
     let text = String::from_utf8_lossy(value.as_bytes());
     let parsed = digits(&text, 10).and_then(|_| U256::from_str_radix(&text, 10).ok());
     parsed.ok_or_else(|| match value.kind() {
-        Kind::Number => place.mismatch(&format!("number {text}"), "*big.Int"),
+        Kind::Number => place.mismatch(format!("number {text}"), "*big.Int"),
         kind => place.mismatch(kind_name(kind), "*big.Int"),
     })
 }
 
 /// `*uint64`: a JSON integer.
-pub(super) fn time(value: Document<'_>, place: FieldPath) -> Result<u64, String> {
+pub(super) fn time(value: Document<'_>, place: FieldPath) -> Result<u64, JsonError> {
     let text = String::from_utf8_lossy(value.as_bytes());
     digits(&text, 10).and_then(|_| text.parse().ok()).ok_or_else(|| match value.kind() {
-        Kind::Number => place.mismatch(&format!("number {text}"), "uint64"),
+        Kind::Number => place.mismatch(format!("number {text}"), "uint64"),
         kind => place.mismatch(kind_name(kind), "uint64"),
     })
 }
 
 /// `hexutil.Bytes`.
-pub(super) fn bytes(value: Document<'_>, place: FieldPath) -> Result<Bytes, String> {
+pub(super) fn bytes(value: Document<'_>, place: FieldPath) -> Result<Bytes, JsonError> {
     const TYPE: &str = "hexutil.Bytes";
     let text = value.as_str().ok_or_else(|| place.mismatch("non-string", TYPE))?;
-    prefixed(&text).map(Bytes::from).map_err(|fault| place.mismatch(fault, TYPE))
+    prefixed(&text).map(Bytes::from).map_err(|error| place.mismatch(error.to_string(), TYPE))
 }
 
 /// `common.Hash`.
-pub(super) fn hash(value: Document<'_>, place: FieldPath) -> Result<B256, String> {
+pub(super) fn hash(value: Document<'_>, place: FieldPath) -> Result<B256, JsonError> {
     fixed(value, place, "common.Hash").map(B256::new)
 }
 
 /// `common.Address`.
-pub(super) fn address(value: Document<'_>, place: FieldPath) -> Result<Address, String> {
+pub(super) fn address(value: Document<'_>, place: FieldPath) -> Result<Address, JsonError> {
     fixed(value, place, "common.Address").map(Address::new)
 }
 
 fn fixed<const N: usize>(
     value: Document<'_>,
     place: FieldPath,
-    go_type: &str,
-) -> Result<[u8; N], String> {
+    go_type: &'static str,
+) -> Result<[u8; N], JsonError> {
     let text = value.as_str().ok_or_else(|| place.mismatch("non-string", go_type))?;
+    let mismatch = |error: HexError| place.mismatch(error.to_string(), go_type);
     let raw = hex_digits(&text).ok_or_else(|| {
-        place.mismatch(
-            if text.is_empty() { "empty hex string" } else { "hex string without 0x prefix" },
-            go_type,
-        )
+        mismatch(if text.is_empty() { HexError::Empty } else { HexError::NoPrefix })
     })?;
     if raw.len() % 2 == 1 {
-        return Err(place.mismatch("hex string of odd length", go_type));
+        return Err(mismatch(HexError::OddLength));
     }
-    sized(raw, go_type)?.ok_or_else(|| place.mismatch("invalid hex string", go_type))
+    sized(raw, go_type)?.ok_or_else(|| mismatch(HexError::Invalid))
 }
 
 /// A map key of type `common.Hash` or `common.UnprefixedAddress`: with or without 0x for the latter.
 pub(super) fn key<const N: usize>(
     text: &str,
-    go_type: &str,
+    go_type: &'static str,
     prefix: bool,
-) -> Result<[u8; N], String> {
+) -> Result<[u8; N], JsonError> {
     let raw = match (hex_digits(text), prefix) {
         (Some(raw), _) => raw,
         (None, false) => text,
-        (None, true) if text.is_empty() => return Err("empty hex string".into()),
-        (None, true) => return Err("hex string without 0x prefix".into()),
+        (None, true) if text.is_empty() => return Err(HexError::Empty.into()),
+        (None, true) => return Err(HexError::NoPrefix.into()),
     };
     if raw.len() % 2 == 1 {
-        return Err("hex string of odd length".into());
+        return Err(HexError::OddLength.into());
     }
-    sized(raw, go_type)?.ok_or_else(|| "invalid hex string".into())
+    sized(raw, go_type)?.ok_or(JsonError::Hex(HexError::Invalid))
 }
 
-fn sized<const N: usize>(raw: &str, go_type: &str) -> Result<Option<[u8; N]>, String> {
+fn sized<const N: usize>(
+    raw: &str,
+    go_type: &'static str,
+) -> Result<Option<[u8; N]>, JsonError> {
     if raw.len() != N * 2 {
-        let (length, want) = (raw.len(), N * 2);
-        return Err(format!("hex string has length {length}, want {want} for {go_type}"));
+        return Err(JsonError::Length { length: raw.len(), expected: N * 2, go_type });
     }
     let mut out = [0; N];
     Ok(decode(raw).map(|decoded| {
@@ -127,25 +126,24 @@ fn sized<const N: usize>(raw: &str, go_type: &str) -> Result<Option<[u8; N]>, St
 }
 
 /// A storage key or value: at most 64 hex digits, padded on the left.
-pub(super) fn storage_word(text: &str) -> Result<B256, String> {
+pub(super) fn storage_word(text: &str) -> Result<B256, JsonError> {
     let raw = text.strip_prefix("0x").unwrap_or(text);
     if raw.len() > 64 {
-        return Err(format!("too many hex characters in storage key/value {}", quote(raw)));
+        return Err(JsonError::LongStorageWord(raw.to_owned()));
     }
-    let decoded =
-        decode(raw).ok_or_else(|| format!("invalid hex storage key/value {}", quote(raw)))?;
+    let decoded = decode(raw).ok_or_else(|| JsonError::StorageWord(raw.to_owned()))?;
     Ok(B256::left_padding_from(&decoded))
 }
 
-fn prefixed(text: &str) -> Result<Vec<u8>, &'static str> {
+fn prefixed(text: &str) -> Result<Vec<u8>, HexError> {
     if text.is_empty() {
-        return Err("empty hex string");
+        return Err(HexError::Empty);
     }
-    let raw = hex_digits(text).ok_or("hex string without 0x prefix")?;
+    let raw = hex_digits(text).ok_or(HexError::NoPrefix)?;
     if raw.len() % 2 == 1 {
-        return Err("hex string of odd length");
+        return Err(HexError::OddLength);
     }
-    decode(raw).ok_or("invalid hex string")
+    decode(raw).ok_or(HexError::Invalid)
 }
 
 fn decode(raw: &str) -> Option<Vec<u8>> {
@@ -167,10 +165,6 @@ fn hex_digits(text: &str) -> Option<&str> {
 /// Some, if there are digits and nothing else: Rust's parsers take signs, and separators.
 fn digits(text: &str, radix: u32) -> Option<()> {
     (!text.is_empty() && text.chars().all(|c| c.is_digit(radix))).then_some(())
-}
-
-fn not_a_number(text: &str) -> String {
-    format!("invalid hex or decimal integer {}", quote(text))
 }
 
 /// What Go calls a kind of value.

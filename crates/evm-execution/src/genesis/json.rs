@@ -6,6 +6,7 @@ use alloy_primitives::{Address, B256, U256};
 use esker_go_json::{Document, Kind};
 
 use super::forms::{self, FieldPath};
+use super::json_error::JsonError;
 use super::{Genesis, GenesisAccount, GenesisError};
 use crate::rules::{ForkSchedule, Phase};
 
@@ -50,8 +51,7 @@ impl GenesisConfig {
                 found = Some(config(value)?);
             }
             Ok(())
-        })
-        .map_err(GenesisError::Json)?;
+        })?;
         found.ok_or(GenesisError::NoConfig)
     }
 
@@ -86,25 +86,20 @@ impl GenesisConfig {
     }
 }
 
-type Read<T> = Result<T, String>;
-
 const STRUCT: &str = "Genesis";
 
 /// The object of a genesis.
-fn document(json: &[u8]) -> Result<Document<'_>, GenesisError> {
-    let document = Document::whole(json).map_err(|error| GenesisError::Json(error.to_string()))?;
-    if document.kind() != Kind::Object {
-        let kind = forms::kind_name(document.kind());
-        let text = format!("json: cannot unmarshal {kind} into Go value of type core.Genesis");
-        return Err(GenesisError::Json(text));
+fn document(json: &[u8]) -> Result<Document<'_>, JsonError> {
+    let document = Document::whole(json)?;
+    match document.kind() {
+        Kind::Object => Ok(document),
+        kind => Err(JsonError::NotAnObject { kind: forms::kind_name(kind) }),
     }
-    Ok(document)
 }
 
 pub(super) fn parse(json: &[u8]) -> Result<Genesis, GenesisError> {
-    let fields = Fields::read(document(json)?).map_err(GenesisError::Json)?;
-    let missing =
-        |field| GenesisError::Json(format!("missing required field '{field}' for {STRUCT}"));
+    let fields = Fields::read(document(json)?)?;
+    let missing = |field| JsonError::Missing { field, struct_name: STRUCT };
     Ok(Genesis {
         gas_limit: fields.gas_limit.ok_or_else(|| missing("gasLimit"))?,
         difficulty: fields.difficulty.ok_or_else(|| missing("difficulty"))?,
@@ -146,20 +141,19 @@ struct Fields {
 /// The members of an object by field; `null` is as good as absent, and of duplicates the last counts.
 fn members<'a>(
     object: Document<'a>,
-    mut read: impl FnMut(&str, Document<'a>) -> Read<()>,
-) -> Read<()> {
-    let mut fault = None;
+    mut read: impl FnMut(&str, Document<'a>) -> Result<(), JsonError>,
+) -> Result<(), JsonError> {
+    let mut result = Ok(());
     Document::first_with_members(object.as_bytes(), |name, value| {
-        if fault.is_none() && value.kind() != Kind::Null {
-            fault = read(&name.text(), value).err();
+        if result.is_ok() && value.kind() != Kind::Null {
+            result = read(&name.text(), value);
         }
-    })
-    .map_err(|error| error.to_string())?;
-    fault.map_or(Ok(()), Err)
+    })?;
+    result
 }
 
 impl Fields {
-    fn read(document: Document<'_>) -> Read<Self> {
+    fn read(document: Document<'_>) -> Result<Self, JsonError> {
         let mut fields = Self::default();
         members(document, |name, value| {
             let place = |field| FieldPath { struct_name: STRUCT, field };
@@ -187,14 +181,18 @@ impl Fields {
     }
 }
 
-fn object(value: Document<'_>, place: FieldPath, go_type: &str) -> Read<()> {
+fn object(
+    value: Document<'_>,
+    place: FieldPath,
+    go_type: &'static str,
+) -> Result<(), JsonError> {
     match value.kind() {
         Kind::Object => Ok(()),
         kind => Err(place.mismatch(forms::kind_name(kind), go_type)),
     }
 }
 
-fn config(value: Document<'_>) -> Read<GenesisConfig> {
+fn config(value: Document<'_>) -> Result<GenesisConfig, JsonError> {
     const CONFIG: &str = "ChainConfig";
     object(value, FieldPath { struct_name: STRUCT, field: "config" }, "params.ChainConfig")?;
     let mut config = GenesisConfig::default();
@@ -204,7 +202,7 @@ fn config(value: Document<'_>) -> Read<GenesisConfig> {
             let place = place("chainId");
             let id = forms::integer(value, place)?;
             config.chain_id =
-                u64::try_from(id).map_err(|_| place.mismatch(&format!("number {id}"), "uint64"))?;
+                u64::try_from(id).map_err(|_| place.mismatch(format!("number {id}"), "uint64"))?;
         }
         let times = config.history.iter_mut().chain(&mut config.phases);
         for (time, field) in times.zip(FORK_NAMES) {
@@ -217,7 +215,7 @@ fn config(value: Document<'_>) -> Read<GenesisConfig> {
     Ok(config)
 }
 
-fn alloc(value: Document<'_>) -> Read<BTreeMap<Address, GenesisAccount>> {
+fn alloc(value: Document<'_>) -> Result<BTreeMap<Address, GenesisAccount>, JsonError> {
     let go_type = "map[common.UnprefixedAddress]core.GenesisAccount";
     object(value, FieldPath { struct_name: STRUCT, field: "alloc" }, go_type)?;
     let mut accounts = BTreeMap::new();
@@ -229,7 +227,7 @@ fn alloc(value: Document<'_>) -> Read<BTreeMap<Address, GenesisAccount>> {
     Ok(accounts)
 }
 
-fn account(value: Document<'_>) -> Read<GenesisAccount> {
+fn account(value: Document<'_>) -> Result<GenesisAccount, JsonError> {
     const ACCOUNT: &str = "GenesisAccount";
     object(value, FieldPath { struct_name: STRUCT, field: "alloc" }, "core.GenesisAccount")?;
     let (mut account, mut balance) = (GenesisAccount::default(), None);
@@ -264,6 +262,6 @@ fn account(value: Document<'_>) -> Read<GenesisAccount> {
         Ok(())
     })?;
     account.balance =
-        balance.ok_or_else(|| format!("missing required field 'balance' for {ACCOUNT}"))?;
+        balance.ok_or(JsonError::Missing { field: "balance", struct_name: ACCOUNT })?;
     Ok(account)
 }

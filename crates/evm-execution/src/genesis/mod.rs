@@ -6,6 +6,7 @@
 mod config;
 mod forms;
 mod json;
+mod json_error;
 
 use std::collections::BTreeMap;
 
@@ -23,6 +24,7 @@ use crate::rules::{Phase, Rules};
 
 pub use config::{ChainConfig, check_schedule};
 pub use json::{FORK_NAMES, GenesisConfig};
+pub use json_error::{HexError, JsonError};
 
 /// Gas limit where the JSON gives 0.
 const DEFAULT_GAS_LIMIT: u64 = 4_712_388;
@@ -30,9 +32,9 @@ const DEFAULT_GAS_LIMIT: u64 = 4_712_388;
 /// Why a genesis can't be used. The texts are the reference's.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum GenesisError {
-    /// The JSON is none, or a value in it is not what belongs there.
-    #[error("{0}")]
-    Json(String),
+    /// The JSON can't be read as a genesis.
+    #[error(transparent)]
+    Json(#[from] JsonError),
     /// There must be a configuration.
     #[error("genesis has no chain configuration")]
     NoConfig,

@@ -49,11 +49,11 @@ impl Auditing<'_> {
                 root: before.state_root,
             };
             for key in &keys {
-                let checked = match earlier.check(key) {
-                    Ok(checked) => checked,
-                    Err(error) => Err(damage_text(error)?),
+                let wrong_value = match earlier.find_wrong_value(key) {
+                    Ok(found) => found,
+                    Err(error) => Some(damage_text(error)?),
                 };
-                if let Err(found) = checked {
+                if let Some(found) = wrong_value {
                     let what = format!("{place}: row {}", shown(key.get(2..).unwrap_or(key)));
                     self.wrong(ctx, what, "what leads to its state root", found);
                 }
@@ -93,15 +93,12 @@ struct Earlier<'a> {
     root: B256,
 }
 
-/// What is wrong with a row, in words.
-type Checked = Result<(), String>;
-
 impl Earlier<'_> {
-    /// Is the row of this stored key what leads to the state root?
-    fn check(&self, key: &[u8]) -> Result<Checked, StateError> {
-        let Some(value) = self.stored.get(key)? else { return Ok(Err("nothing".to_owned())) };
+    /// The text of the row of a stored key if the row does not lead to the state root.
+    fn find_wrong_value(&self, key: &[u8]) -> Result<Option<String>, StateError> {
+        let Some(value) = self.stored.get(key)? else { return Ok(Some("nothing".to_owned())) };
         let (Some(tag), Some(rest)) = (key.get(HEAD - 1), key.get(HEAD..)) else {
-            return Ok(Err("no key".to_owned()));
+            return Ok(Some("no key".to_owned()));
         };
         if *tag == ACCOUNT_UNDO.tag() {
             let (hash, _) = ACCOUNT_UNDO.decode_key(rest)?;
@@ -111,27 +108,27 @@ impl Earlier<'_> {
                 leaf
             });
             let proof = prove(&AccountNodes(self.state), self.root, B256::from(hash))?;
-            return Ok(same(proof.value, leaf));
+            return Ok(difference(proof.value, leaf));
         }
         if *tag == SLOT_UNDO.tag() {
             let (account, slot, _) = SLOT_UNDO.decode_key(rest)?;
             let leaf = parsed(&SLOTS, &value)?.map(|StoredSlot(value)| alloy_rlp::encode(value));
-            let Some(root) = self.storage_root(account)? else { return Ok(same(None, leaf)) };
+            let Some(root) = self.storage_root(account)? else { return Ok(difference(None, leaf)) };
             let nodes = self.storage_nodes(account);
-            return Ok(same(prove(&nodes, root, B256::from(slot))?.value, leaf));
+            return Ok(difference(prove(&nodes, root, B256::from(slot))?.value, leaf));
         }
         if *tag == NODE_UNDO.tag() {
             let (PathKey(path), _) = NODE_UNDO.decode_key(rest)?;
-            return is_node(&AccountNodes(self.state), self.root, path, &value);
+            return wrong_node(&AccountNodes(self.state), self.root, path, &value);
         }
         if *tag == STORAGE_NODE_UNDO.tag() {
             let (account, PathKey(path), _) = STORAGE_NODE_UNDO.decode_key(rest)?;
             return match self.storage_root(account)? {
-                Some(root) => is_node(&self.storage_nodes(account), root, path, &value),
-                None => Ok(same(None, (!value.is_empty()).then_some(value))),
+                Some(root) => wrong_node(&self.storage_nodes(account), root, path, &value),
+                None => Ok(difference(None, (!value.is_empty()).then_some(value))),
             };
         }
-        Ok(Err("a row of another table".to_owned()))
+        Ok(Some("a row of another table".to_owned()))
     }
 
     /// Of an account as the trie holds it.
@@ -152,17 +149,18 @@ fn parsed<K: KeyCodec, V: ValueCodec>(
     if value.is_empty() { Ok(None) } else { Ok(Some(table.value(value)?)) }
 }
 
-fn same(in_trie: Option<Vec<u8>>, row: Option<Vec<u8>>) -> Checked {
-    if in_trie == row { Ok(()) } else { Err(row.map_or("nothing".to_owned(), |row| shown(&row))) }
+/// The text of the row's value if the trie has another value.
+fn difference(in_trie: Option<Vec<u8>>, row: Option<Vec<u8>>) -> Option<String> {
+    (in_trie != row).then(|| row.map_or("nothing".to_owned(), |row| shown(&row)))
 }
 
-/// Is the row the node of that path, on the way to a key below it?
-fn is_node(
+/// The text of the row if it is not the node of that path, on the way to a key below it.
+fn wrong_node(
     source: &dyn NodeSource,
     root: B256,
     path: Nibbles,
     row: &[u8],
-) -> Result<Checked, StateError> {
+) -> Result<Option<String>, StateError> {
     let mut key = path;
     while key.len() < 64 {
         key.push(0);
@@ -170,5 +168,5 @@ fn is_node(
     let key = B256::try_from(key.pack().as_slice()).unwrap_or_default();
     let proof = prove(source, root, key)?;
     let is_there = row.is_empty() || proof.nodes.iter().any(|node| node.as_ref() == row);
-    Ok(if is_there { Ok(()) } else { Err(shown(row)) })
+    Ok((!is_there).then(|| shown(row)))
 }

@@ -93,8 +93,8 @@ impl PartRestore for Restore<'_> {
         if BlockId::new(hash.0) != given.id || block.header.number != given.height {
             return Err(RestoreError::invalid(format!("it is block {hash}")));
         }
-        check_body(&block).map_err(RestoreError::invalid)?;
-        let receipts = receipts(&block, given.extra, self.rules).map_err(RestoreError::invalid)?;
+        check_body(&block)?;
+        let receipts = receipts(&block, given.extra, self.rules)?;
         let (scope, height) = (self.scope, given.height);
         BLOCKS.put_bytes(out, scope, &height, given.bytes);
         HEIGHTS.put(out, scope, &hash.0, &height);
@@ -185,32 +185,51 @@ fn fault(error: StateFault) -> RestoreError {
     }
 }
 
+/// Why a block of a snapshot is refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+enum BodyError {
+    #[error("it has uncles")]
+    Uncles,
+    #[error("it has another version")]
+    Version,
+    #[error("its transactions are not those of its header")]
+    Transactions,
+    #[error("its ext data is not that of its header")]
+    ExtData,
+    #[error("its receipts do not decode")]
+    UndecodableReceipts,
+    #[error("its receipts are not those of its header")]
+    Receipts,
+}
+
+impl From<BodyError> for RestoreError {
+    fn from(error: BodyError) -> Self {
+        Self::invalid(error.to_string())
+    }
+}
+
 /// Compares a block's body with its header.
-fn check_body(block: &Block) -> Result<(), &'static str> {
+fn check_body(block: &Block) -> Result<(), BodyError> {
     let header = &block.header;
     let has_ommers = !block.uncles.is_empty() || header.ommers_hash != EMPTY_OMMERS_HASH;
     match () {
-        () if has_ommers => Err("it has uncles"),
-        () if block.version != 0 => Err("it has another version"),
+        () if has_ommers => Err(BodyError::Uncles),
+        () if block.version != 0 => Err(BodyError::Version),
         () if block.transactions_root() != header.transactions_root => {
-            Err("its transactions are not those of its header")
+            Err(BodyError::Transactions)
         }
         () if ext_data_hash(&block.ext_data) != header.ext_data_hash => {
-            Err("its ext data is not that of its header")
+            Err(BodyError::ExtData)
         }
         () => Ok(()),
     }
 }
 
 /// Decodes a block's receipts, and compares them with the header and with what follows from the transactions.
-fn receipts(
-    block: &Block,
-    bytes: &[u8],
-    rules: &dyn Rules,
-) -> Result<StoredReceipts, &'static str> {
+fn receipts(block: &Block, bytes: &[u8], rules: &dyn Rules) -> Result<StoredReceipts, BodyError> {
     let receipts = match bytes {
         [] => StoredReceipts::default(),
-        bytes => StoredReceipts::decode_value(bytes).ok_or("its receipts do not decode")?,
+        bytes => StoredReceipts::decode_value(bytes).ok_or(BodyError::UndecodableReceipts)?,
     };
     let mut encoded = Vec::with_capacity(bytes.len());
     if !receipts.0.is_empty() {
@@ -227,5 +246,5 @@ fn receipts(
             let Receipt { from, contract_address, tx_type, .. } = receipt;
             (*from, *contract_address, *tx_type) == (sender, made, tx.tx_type() as u8)
         });
-    if is_same { Ok(receipts) } else { Err("its receipts are not those of its header") }
+    if is_same { Ok(receipts) } else { Err(BodyError::Receipts) }
 }

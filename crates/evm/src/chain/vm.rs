@@ -252,7 +252,7 @@ impl Evm {
             return Ok(Built::Later(next_ms));
         }
         let time = self.planned_time_s().unwrap_or(at.now_ms / 1000).max(head.header.time);
-        let only = self.only().filter(|_| plan == Plan::Only);
+        let only = self.only();
         let filled = self.with_parent_context(parent, &head, at, |ctx| {
             fill(ctx, &self.pool, time, (plan, only.as_deref()))
         });

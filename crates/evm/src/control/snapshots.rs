@@ -259,8 +259,11 @@ impl Snapshots {
     /// There are not so many, or they can't be taken back; nothing has changed.
     pub async fn rollback(&self, evm: &Evm, blocks: u64) -> Result<(), ControlError> {
         let below = |head: u64| {
-            head.checked_sub(blocks)
-                .ok_or_else(|| format!("cannot take back {blocks} blocks: the chain has {head}"))
+            head.checked_sub(blocks).ok_or_else(|| {
+                ControlError::Refused(format!(
+                    "cannot take back {blocks} blocks: the chain has {head}"
+                ))
+            })
         };
         self.go_back(evm, below).await
     }
@@ -273,9 +276,9 @@ impl Snapshots {
         let to = |head| match number <= head {
             true => Ok(number),
             // Go-ethereum's text, and where the chain is.
-            false => Err(format!(
+            false => Err(ControlError::Refused(format!(
                 "not allowed to rewind to a future block: {number}, the last one is {head}"
-            )),
+            ))),
         };
         self.go_back(evm, to).await
     }
@@ -284,14 +287,14 @@ impl Snapshots {
     async fn go_back(
         &self,
         evm: &Evm,
-        to: impl FnOnce(u64) -> Result<u64, String>,
+        to: impl FnOnce(u64) -> Result<u64, ControlError>,
     ) -> Result<(), ControlError> {
         let _turn = self.turn().await?;
         let machine = self.machine()?;
         let _turns = self.turns().await?;
         let _pause = machine.pause_building();
         let head = evm.head().header.number;
-        let last = to(head).map_err(ControlError::Refused)?;
+        let last = to(head)?;
         if last == head {
             return Ok(());
         }

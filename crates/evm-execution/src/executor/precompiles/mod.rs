@@ -14,10 +14,12 @@ use revm::database_interface::Database;
 use revm::handler::PrecompileProvider;
 use revm::interpreter::{CallInputs, Gas, InstructionResult, InterpreterResult};
 use revm::precompile::{
-    Precompile, PrecompileHalt, PrecompileOutput, PrecompileStatus, Precompiles as Standard,
+    Precompile, PrecompileError, PrecompileHalt, PrecompileOutput, PrecompileStatus,
+    Precompiles as Standard,
 };
 use revm::primitives::hardfork::SpecId;
 use revm::primitives::{Address, AddressSet};
+use thiserror::Error;
 
 use super::check::WARP;
 use super::database::DatabaseError;
@@ -35,8 +37,16 @@ pub use named::named_precompiles;
 /// Gas of asking for a balance of another asset.
 const ASSET_BALANCE_GAS: u64 = 2_100;
 
-/// What revm is told when the execution must end; [`super::ChainEnv::stopped`] holds the reason.
-const STOPPED: &str = "stopped";
+/// Why a precompiled contract ends the execution as a whole.
+#[derive(Debug, Error)]
+enum FatalError {
+    /// The execution must stop; [`super::ChainEnv::stopped`] has the reason.
+    #[error("stopped")]
+    Stopped,
+    /// The contract failed in a way that it should not.
+    #[error(transparent)]
+    Contract(#[from] PrecompileError),
+}
 
 /// The precompiled contracts of a phase.
 #[derive(Debug)]
@@ -128,7 +138,7 @@ fn run_standard(
     precompile: &Precompile,
     context: &mut EvmContext<'_>,
     inputs: &CallInputs,
-) -> Result<PrecompileOutcome, String> {
+) -> Result<PrecompileOutcome, FatalError> {
     let (gas_limit, reservoir) = (inputs.gas_limit, inputs.reservoir);
     let Bounds { memory, stop, .. } = context.chain.bounds;
     let memory = memory.unwrap_or(u64::MAX);
@@ -142,14 +152,12 @@ fn run_standard(
         Err(LengthError::Limit) => Some(Err(Stop::MemoryLimit(memory))),
     };
     let output = match ran {
-        None => {
-            precompile.execute(&input, gas_limit, reservoir).map_err(|error| error.to_string())?
-        }
+        None => precompile.execute(&input, gas_limit, reservoir)?,
         Some(Ok(output)) => output,
         Some(Err(stop)) => {
             drop(input);
             context.chain.stopped = Some(stop);
-            return Err(STOPPED.into());
+            return Err(FatalError::Stopped);
         }
     };
     Ok(match output.status {
@@ -178,7 +186,8 @@ impl<'a> PrecompileProvider<EvmContext<'a>> for Precompiles {
         let ran = match self.own(context, inputs) {
             Ok(Some(ran)) => ran,
             Ok(None) => match self.standard.get(&self.moved.resolve(inputs.bytecode_address)) {
-                Some(precompile) => run_standard(precompile, context, inputs)?,
+                Some(precompile) => run_standard(precompile, context, inputs)
+                    .map_err(|error| error.to_string())?,
                 None => return Ok(None),
             },
             Err(error) => {
@@ -204,7 +213,7 @@ impl<'a> PrecompileProvider<EvmContext<'a>> for Precompiles {
             }
         };
         if context.chain.spend(gas.total_gas_spent()) {
-            return Err(STOPPED.into());
+            return Err(FatalError::Stopped.to_string());
         }
         Ok(Some(InterpreterResult { result, output, gas }))
     }

@@ -81,7 +81,7 @@ fn answer(
                 return Err(VmError::WriteProtection);
             }
             let payload = abi::bytes(arguments)
-                .or_else(|text| failed(format!("invalid sendWarpMessage input: {text}")))?;
+                .or_else(|error| failed(format!("invalid sendWarpMessage input: {error}")))?;
             Ok((gas, send(context, sender(inputs), payload).to_vec()))
         }
         _ => failed(format!("invalid function selector {}", Bytes::copy_from_slice(selector))),
@@ -101,15 +101,12 @@ fn words(words: &[u64]) -> Vec<u8> {
 }
 
 fn check_index(arguments: &[u8]) -> Result<(), VmError> {
-    let index = abi::word(arguments).and_then(|word| {
-        u32::try_from(word).map_err(|_| "abi: improperly encoded uint32 value".into())
-    });
-    let text = match index {
+    let reason = match abi::uint32(arguments) {
         Ok(index) if i32::try_from(index).is_ok() => return Ok(()),
-        Ok(_) => "larger than MaxInt32".into(),
-        Err(text) => text,
+        Ok(_) => "larger than MaxInt32".to_owned(),
+        Err(error) => error.to_string(),
     };
-    failed(format!("invalid index to specify warp message: {text}"))
+    failed(format!("invalid index to specify warp message: {reason}"))
 }
 
 /// Logs a message; gives its ID.
