@@ -108,7 +108,7 @@ pub trait BlockExtension: Send + Sync + fmt::Debug + 'static {
     }
 
     /// What the block under construction sets of its header.
-    fn wanted_header(&self) -> HeaderTerms {
+    fn next_header_terms(&self) -> HeaderTerms {
         HeaderTerms::default()
     }
 

@@ -56,7 +56,7 @@ pub struct PlacedLog {
 
 impl PlacedLog {
     /// The logs of a block that are wanted, in their order.
-    pub fn of<'a>(
+    pub fn in_block<'a>(
         block: &'a SealedBlock,
         receipts: &'a [Receipt],
         is_wanted: impl Fn(&Log) -> bool + 'a,

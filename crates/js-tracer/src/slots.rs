@@ -171,7 +171,7 @@ mod tests {
     use super::*;
 
     fn address(n: u8) -> ClientAddress {
-        ClientAddress::of_peer(Some([127, 0, 0, n].into()))
+        ClientAddress::from_peer(Some([127, 0, 0, n].into()))
     }
 
     fn client(n: u8) -> ScriptClient {

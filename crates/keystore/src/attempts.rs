@@ -284,7 +284,7 @@ mod tests {
     }
 
     fn client(number: u8) -> ClientAddress {
-        ClientAddress::of_peer(Some(Ipv4Addr::new(127, 0, 0, number).into()))
+        ClientAddress::from_peer(Some(Ipv4Addr::new(127, 0, 0, number).into()))
     }
 
     /// What a call gets at once: a try, how long it has to wait, or nothing yet.

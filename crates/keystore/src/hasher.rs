@@ -268,7 +268,7 @@ mod tests {
     const WAIT: Duration = Duration::from_secs(20);
 
     fn client(n: u8) -> ClientAddress {
-        ClientAddress::of_peer(Some(Ipv4Addr::new(192, 0, 2, n).into()))
+        ClientAddress::from_peer(Some(Ipv4Addr::new(192, 0, 2, n).into()))
     }
 
     fn hasher(at_once: usize, queue: usize) -> Arc<Hasher> {

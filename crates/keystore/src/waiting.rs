@@ -60,7 +60,7 @@ mod tests {
     #[test]
     fn a_client_has_as_many_as_are_left_for_others() {
         let calls = WaitingCalls::new(8);
-        let client = |n| ClientAddress::of_peer(Some(Ipv4Addr::new(192, 0, 2, n).into()));
+        let client = |n| ClientAddress::from_peer(Some(Ipv4Addr::new(192, 0, 2, n).into()));
         let all_of = |n| -> Vec<_> { std::iter::from_fn(|| calls.enter(client(n))).collect() };
         let (first, second, third) = (all_of(1), all_of(2), all_of(3));
         assert_eq!([first.len(), second.len(), third.len()], [4, 2, 1]);

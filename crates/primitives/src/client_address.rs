@@ -13,7 +13,7 @@ impl ClientAddress {
 
     /// The address of a connection's other end, if it has one.
     #[must_use]
-    pub fn of_peer(peer: Option<IpAddr>) -> Self {
+    pub fn from_peer(peer: Option<IpAddr>) -> Self {
         Self(peer.map(|peer| match peer.to_canonical() {
             IpAddr::V6(address) => {
                 let [a, b, c, d, ..] = address.segments();
@@ -30,11 +30,11 @@ mod tests {
 
     #[test]
     fn only_the_first_half_of_an_ipv6_address_counts() {
-        let of = |text: &str| ClientAddress::of_peer(Some(text.parse().unwrap()));
+        let of = |text: &str| ClientAddress::from_peer(Some(text.parse().unwrap()));
         assert_eq!(of("127.0.0.1"), of("::ffff:127.0.0.1"));
         assert_eq!(of("2001:db8::1"), of("2001:db8::ffff:2"));
         assert_ne!(of("127.0.0.1"), of("127.0.0.2"));
         assert_ne!(of("2001:db8::1"), of("2001:db8:0:1::1"));
-        assert_eq!(ClientAddress::of_peer(None), ClientAddress::IN_PROCESS);
+        assert_eq!(ClientAddress::from_peer(None), ClientAddress::IN_PROCESS);
     }
 }

@@ -50,7 +50,7 @@ pub fn held() -> isize {
 /// the work: it checks by itself.
 pub fn limited<T>(bytes: usize, work: impl FnOnce() -> T) -> (T, bool) {
     let limit = held().saturating_add_unsigned(bytes);
-    let _restored = THREAD.with(|thread| Outer {
+    let _restored = THREAD.with(|thread| OuterLimit {
         limit: thread.limit.replace(limit),
         is_exceeded: thread.is_exceeded.replace(false),
     });
@@ -99,12 +99,12 @@ pub fn release() {
 }
 
 /// The limit of the work around; set again when dropped.
-struct Outer {
+struct OuterLimit {
     limit: isize,
     is_exceeded: bool,
 }
 
-impl Drop for Outer {
+impl Drop for OuterLimit {
     fn drop(&mut self) {
         THREAD.with(|thread| {
             thread.limit.set(self.limit);

@@ -22,7 +22,7 @@ pub struct Input {
 }
 
 #[derive(Debug)]
-pub struct Spent {
+pub struct ExportInput {
     address: Address,
     amount: u64,
     asset: B256,
@@ -32,11 +32,11 @@ pub struct Spent {
 #[derive(Debug)]
 pub enum Tx {
     Import { inputs: Vec<Input>, outputs: Vec<(Address, u64, B256)> },
-    Export { inputs: Vec<Spent>, burned_into: Vec<(B256, u64)> },
+    Export { inputs: Vec<ExportInput>, burned_into: Vec<(B256, u64)> },
 }
 
 #[derive(Debug)]
-pub struct Signed {
+pub struct SignedTx {
     tx: Tx,
     gas: u64,
     signers: Vec<Address>,
@@ -76,7 +76,7 @@ fn body(r: &mut Reader<'_>) -> Result<(Tx, u64), CodecError> {
     }
     let inputs = r.slice(|r| {
         let (address, amount) = (address(r)?, r.u64()?);
-        Ok(Spent { address, amount, asset: hash(r)?, nonce: r.u64()? })
+        Ok(ExportInput { address, amount, asset: hash(r)?, nonce: r.u64()? })
     })?;
     let burned_into = r.slice(|r| {
         let asset = hash(r)?;
@@ -91,7 +91,7 @@ fn body(r: &mut Reader<'_>) -> Result<(Tx, u64), CodecError> {
     Ok((Tx::Export { inputs, burned_into }, gas))
 }
 
-fn signed(r: &mut Reader<'_>) -> Result<Signed, CodecError> {
+fn signed(r: &mut Reader<'_>) -> Result<SignedTx, CodecError> {
     let start = r.position();
     let (tx, gas) = body(r)?;
     let unsigned = [&[0, 0], r.since(start)].concat();
@@ -105,10 +105,10 @@ fn signed(r: &mut Reader<'_>) -> Result<Signed, CodecError> {
         let signature = Signature::new(word(0), word(32), signature[64] == 1);
         recover_signer(&signature, &digest).unwrap_or_default()
     });
-    Ok(Signed { tx, gas: gas + unsigned.len() as u64 + 10_000, signers: signers.collect() })
+    Ok(SignedTx { tx, gas: gas + unsigned.len() as u64 + 10_000, signers: signers.collect() })
 }
 
-pub fn parse(ext_data: &[u8]) -> Result<Vec<Signed>, CodecError> {
+pub fn parse(ext_data: &[u8]) -> Result<Vec<SignedTx>, CodecError> {
     if ext_data.is_empty() {
         return Ok(Vec::new());
     }
@@ -120,11 +120,11 @@ pub fn parse(ext_data: &[u8]) -> Result<Vec<Signed>, CodecError> {
 
 /// The extension; it knows who may import what.
 #[derive(Debug, Default)]
-pub struct Recorded {
+pub struct RecordedOwners {
     owners: BTreeMap<B256, Address>,
 }
 
-impl Recorded {
+impl RecordedOwners {
     /// Takes the owners from blocks that were accepted.
     pub fn new<'a>(ext_data: impl Iterator<Item = &'a Bytes>) -> Self {
         let mut owners = BTreeMap::new();
@@ -141,12 +141,12 @@ fn invalid<T>(text: impl Into<String>) -> Result<T, ExtError> {
     Err(ExtError::Invalid(text.into()))
 }
 
-fn decode(block: &ExtBlock<'_>) -> Result<Vec<Signed>, ExtError> {
+fn decode(block: &ExtBlock<'_>) -> Result<Vec<SignedTx>, ExtError> {
     parse(block.ext_data)
         .or_else(|error| invalid(format!("failed to unmarshal atomic tx (AP5) due to {error}")))
 }
 
-impl BlockExtension for Recorded {
+impl BlockExtension for RecordedOwners {
     fn parse(&self, block: &ExtBlock<'_>) -> Result<ExtSummary, ExtError> {
         let txs = decode(block)?;
         let gas_used = txs.iter().map(|tx| tx.gas).sum();
@@ -171,7 +171,7 @@ impl BlockExtension for Recorded {
         _: &mut PendingWrites<'_>,
     ) -> Result<ExtOutcome, ExtError> {
         let mut outcome = ExtOutcome::default();
-        for Signed { tx, gas, signers } in decode(block)? {
+        for SignedTx { tx, gas, signers } in decode(block)? {
             let native = native();
             let (mut consumed, mut produced) = (0, 0);
             match tx {
@@ -195,7 +195,7 @@ impl BlockExtension for Recorded {
                 }
                 Tx::Export { inputs, burned_into } => {
                     for (input, signer) in inputs.iter().zip(&signers) {
-                        let Spent { address, amount, asset, nonce } = *input;
+                        let ExportInput { address, amount, asset, nonce } = *input;
                         if address != *signer {
                             return invalid("signature doesn't match public key");
                         }

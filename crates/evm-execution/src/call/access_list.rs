@@ -43,11 +43,11 @@ pub fn create_access_list(
     let to = request.to.unwrap_or_else(|| from.create(request.nonce.unwrap_or_default()));
     let overlay = super::overlay(env, &super::StateOverrides::default(), limits)?;
     let block = &env.block;
-    let tracer = Accessed::default();
+    let tracer = AccessSet::default();
     let mut runner = Runner::with_inspector(env.chain, overlay, block, limits.bounds, tracer);
     let mut excluded: BTreeSet<Address> = runner.precompiles().iter().copied().collect();
     excluded.extend([from, to]);
-    let mut accessed = Accessed { excluded, list: BTreeMap::new() };
+    let mut accessed = AccessSet { excluded, list: BTreeMap::new() };
     for item in request.access_list.iter().flat_map(|list| &list.0) {
         accessed.add_address(item.address);
         for key in &item.storage_keys {
@@ -63,7 +63,7 @@ pub fn create_access_list(
         let ended = runner.inspect(block, &message);
         runner.discard();
         let ended = ended.map_err(|error| {
-            CallError::or(error, limits.timeout, |error| CallError::AccessListRefused {
+            CallError::from_tx_error_with(error, limits.timeout, |error| CallError::AccessListRefused {
                 error,
                 hash: request.unsigned_hash(),
             })
@@ -79,12 +79,12 @@ pub fn create_access_list(
 
 /// What was accessed so far.
 #[derive(Clone, Default)]
-struct Accessed {
+struct AccessSet {
     excluded: BTreeSet<Address>,
     list: BTreeMap<Address, BTreeSet<B256>>,
 }
 
-impl Accessed {
+impl AccessSet {
     fn add_address(&mut self, address: Address) {
         if !self.excluded.contains(&address) {
             self.list.entry(address).or_default();
@@ -104,7 +104,7 @@ impl Accessed {
     }
 }
 
-impl<'a> Inspector<EvmContext<'a>, EthInterpreter> for Accessed {
+impl<'a> Inspector<EvmContext<'a>, EthInterpreter> for AccessSet {
     fn step(&mut self, interpreter: &mut Interpreter<EthInterpreter>, _: &mut EvmContext<'a>) {
         let stack = interpreter.stack.data();
         let item = |depth: usize| stack.len().checked_sub(depth + 1).map(|at| stack[at]);

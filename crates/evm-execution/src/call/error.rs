@@ -80,12 +80,12 @@ impl CallError {
         matches!(self, Self::TimedOut(_) | Self::Cancelled | Self::TryEnded)
     }
 
-    pub(crate) fn of(error: TxError, gas: u64, timeout: Duration) -> Self {
-        Self::or(error, timeout, |error| Self::Refused { error, gas })
+    pub(crate) fn from_tx_error(error: TxError, gas: u64, timeout: Duration) -> Self {
+        Self::from_tx_error_with(error, timeout, |error| Self::Refused { error, gas })
     }
 
     /// What has nothing to do with the message, or else what `refused` makes of it.
-    pub(super) fn or(
+    pub(super) fn from_tx_error_with(
         error: TxError,
         timeout: Duration,
         refused: impl FnOnce(TxError) -> Self,

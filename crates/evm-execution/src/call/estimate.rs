@@ -121,7 +121,7 @@ impl<'s, 'a> Probe<'s, 'a> {
         let first = match self.run(most)? {
             Some(end) if end.error.is_none() => end,
             Some(end) if end.error != Some(VmError::OutOfGas) => {
-                return Err(CallError::Failed(Box::new(CallOutcome::of(end))));
+                return Err(CallError::Failed(Box::new(CallOutcome::from_end(end))));
             }
             _ => return Err(CallError::Allowance(most)),
         };
@@ -151,7 +151,7 @@ impl<'s, 'a> Probe<'s, 'a> {
         match ended {
             Ok(end) => Ok(Some(end)),
             Err(TxError::IntrinsicGas { .. }) => Ok(None),
-            Err(error) => Err(CallError::or(error, self.limits.timeout, |error| {
+            Err(error) => Err(CallError::from_tx_error_with(error, self.limits.timeout, |error| {
                 CallError::EstimateRefused { error, gas }
             })),
         }

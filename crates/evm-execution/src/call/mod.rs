@@ -69,7 +69,7 @@ impl CallLimits<'_> {
     /// Checks whether to go on, between steps of work that runs no code.
     pub(crate) fn check(&self) -> Result<(), CallError> {
         match self.bounds.stop.and_then(|stop| stop()) {
-            Some(stop) => Err(CallError::of(TxError::Stopped(stop), 0, self.timeout)),
+            Some(stop) => Err(CallError::from_tx_error(TxError::Stopped(stop), 0, self.timeout)),
             None => Ok(()),
         }
     }
@@ -89,8 +89,8 @@ pub fn call(
     let mut runner = Runner::new(env.chain, overlay, &block, limits.bounds);
     let ended = runner
         .run(&block, &message)
-        .map_err(|error| CallError::of(error, message.gas_limit, limits.timeout))?;
-    Ok(CallOutcome::of(ended))
+        .map_err(|error| CallError::from_tx_error(error, message.gas_limit, limits.timeout))?;
+    Ok(CallOutcome::from_end(ended))
 }
 
 /// The state of an environment, with overrides.

@@ -23,7 +23,7 @@ pub struct CallOutcome {
 }
 
 impl CallOutcome {
-    pub(crate) fn of(ended: ExecutionEnd) -> Self {
+    pub(crate) fn from_end(ended: ExecutionEnd) -> Self {
         let ExecutionEnd { error, gas_used, output, logs } = ended;
         Self { gas_used, output, error, logs }
     }
@@ -63,7 +63,7 @@ pub enum RevertReason {
 
 impl RevertReason {
     /// The reason, if the data is one.
-    pub fn of(data: &[u8]) -> Option<Self> {
+    pub fn parse(data: &[u8]) -> Option<Self> {
         let (selector, arguments) = data.split_first_chunk::<4>()?;
         match *selector {
             ERROR => abi::bytes(arguments).ok().map(|bytes| Self::Text(text(bytes))),
@@ -75,7 +75,7 @@ impl RevertReason {
 
 /// Why code reverted, if the data is an `Error(string)` or a `Panic(uint256)`.
 pub fn revert_reason(data: &[u8]) -> Option<String> {
-    Some(match RevertReason::of(data)? {
+    Some(match RevertReason::parse(data)? {
         RevertReason::Text(text) => text,
         RevertReason::Panic(code) => panic_reason(code)
             .map_or_else(|| format!("unknown panic code: {code:#x}"), str::to_owned),

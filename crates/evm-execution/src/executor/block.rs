@@ -123,7 +123,7 @@ impl<'a> BlockExecutor<'a> {
             Some(sender) => sender,
             None => sender_of(tx, &*self.rules)?,
         };
-        let message = Message::of(tx, sender);
+        let message = Message::from_tx(tx, sender);
         if message.gas_limit > self.gas_left {
             // The reference asks for nonce and funds first; which text a block fails with follows from that.
             super::check::check(&self.block, &message, self.runner.state())?;
@@ -141,7 +141,7 @@ impl<'a> BlockExecutor<'a> {
         self.tips = self.tips.saturating_add(tip.saturating_mul(U256::from(ended.gas_used)));
         self.gas_used += ended.gas_used;
         self.gas_left -= ended.gas_used;
-        self.failures.extend(TxFailure::of(self.receipts.len(), &ended));
+        self.failures.extend(TxFailure::from_end(self.receipts.len(), &ended));
         self.receipts.push(Receipt {
             tx_type: tx.tx_type() as u8,
             success: ended.error.is_none(),

@@ -29,11 +29,11 @@ pub struct BlockContext {
 
 impl BlockContext {
     /// That of a block with this header.
-    pub fn of(chain: &ChainParams, header: &Header) -> Result<Self, FeeRuleError> {
+    pub fn for_header(chain: &ChainParams, header: &Header) -> Result<Self, FeeRuleError> {
         Ok(Self::with_phase(header, chain.rules.phase_at(header.time)?))
     }
 
-    /// As [`Self::of`], for calls: a block of the history that this software does not execute (the genesis
+    /// As [`Self::for_header`], for calls: a block of the history that this software does not execute (the genesis
     /// of the public networks) counts as one of the first phase that it does.
     pub fn for_call(chain: &ChainParams, header: &Header) -> Self {
         let phase = chain.rules.phase_at(header.time);

@@ -28,7 +28,7 @@ pub(super) fn frame_error(
     {
         return Some(failure.clone());
     }
-    let at = frame.map(|frame| Halt::of(&frame.interpreter)).unwrap_or_default();
+    let at = frame.map(|frame| Halt::from_interpreter(&frame.interpreter)).unwrap_or_default();
     let lacks_store_gas = created && !result.interpreter_result().output.is_empty();
     Some(at.error(instruction_result, lacks_store_gas))
 }
@@ -38,7 +38,7 @@ pub(crate) fn halt_error(
     result: InstructionResult,
     interpreter: &Interpreter<EthInterpreter>,
 ) -> VmError {
-    Halt::of(interpreter).error(result, false)
+    Halt::from_interpreter(interpreter).error(result, false)
 }
 
 /// Where a frame halted. The stack is as it was before the instruction, unless gas beside the constant part was
@@ -57,7 +57,7 @@ impl Default for Halt {
 }
 
 impl Halt {
-    fn of(interpreter: &Interpreter<EthInterpreter>) -> Self {
+    fn from_interpreter(interpreter: &Interpreter<EthInterpreter>) -> Self {
         let code = &interpreter.bytecode;
         // The program counter has moved on.
         let at = code.pc().checked_sub(1);

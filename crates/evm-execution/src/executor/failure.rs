@@ -23,7 +23,7 @@ pub struct TxFailure {
 
 impl TxFailure {
     /// The failure of the transaction at this place; `None` if its code ended well.
-    pub fn of(index: usize, ended: &ExecutionEnd) -> Option<Self> {
+    pub fn from_end(index: usize, ended: &ExecutionEnd) -> Option<Self> {
         let error = ended.error.clone()?;
         let data_len = ended.output.len();
         let data = Bytes::copy_from_slice(&ended.output[..data_len.min(MAX_DATA)]);

@@ -74,7 +74,7 @@ impl<'a, I> Handler for ChainHandler<'a, I> {
         evm: &mut Self::Evm,
         first: FrameInit,
     ) -> Result<FrameResult, Error> {
-        run_frames::<I, Plain>(evm, first)
+        run_frames::<I, PlainFrames>(evm, first)
     }
 
     /// Nothing is refunded since Apricot 1.
@@ -114,7 +114,7 @@ where
         evm: &mut Self::Evm,
         first: FrameInit,
     ) -> Result<FrameResult, Error> {
-        run_frames::<I, Inspected>(evm, first)
+        run_frames::<I, InspectedFrames>(evm, first)
     }
 }
 
@@ -135,9 +135,9 @@ trait Frames<'a, I> {
 }
 
 /// Nobody watches.
-struct Plain;
+struct PlainFrames;
 
-impl<'a, I> Frames<'a, I> for Plain {
+impl<'a, I> Frames<'a, I> for PlainFrames {
     fn init(evm: &mut Machine<'a, I>, init: FrameInit) -> Result<Option<FrameResult>, Error> {
         Ok(started(evm.frame_init(init)?))
     }
@@ -154,9 +154,9 @@ impl<'a, I> Frames<'a, I> for Plain {
 }
 
 /// The inspector watches.
-struct Inspected;
+struct InspectedFrames;
 
-impl<'a, I> Frames<'a, I> for Inspected
+impl<'a, I> Frames<'a, I> for InspectedFrames
 where
     I: Inspector<EvmContext<'a>, EthInterpreter>,
 {

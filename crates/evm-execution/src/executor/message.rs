@@ -49,7 +49,7 @@ pub enum Origin {
 
 impl Message {
     /// The message of a signed transaction.
-    pub fn of(tx: &Transaction, sender: Address) -> Self {
+    pub fn from_tx(tx: &Transaction, sender: Address) -> Self {
         let fee_cap = U256::from(tx.max_fee_per_gas());
         Self {
             from: sender,

@@ -78,12 +78,12 @@ pub(super) fn begin(
     Ok(AssetCallStart::Open(checkpoint))
 }
 
-type Refused = (InstructionResult, u64);
+type CallRefusal = (InstructionResult, u64);
 
 fn transfer(
     context: &mut EvmContext<'_>,
     inputs: &mut CallInputs,
-) -> Result<Result<(), Refused>, DatabaseError> {
+) -> Result<Result<(), CallRefusal>, DatabaseError> {
     let input = inputs.input.bytes(&*context);
     let journal = &mut context.journaled_state;
     if let CallValue::Transfer(value) = inputs.value {

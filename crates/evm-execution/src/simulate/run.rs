@@ -159,7 +159,7 @@ impl<'s, 'a> Simulation<'s, 'a> {
             contract_address: message.to.is_none().then(|| message.from.create(message.nonce)),
             logs: ended.logs.clone(),
         });
-        let mut outcome = CallOutcome::of(ended);
+        let mut outcome = CallOutcome::from_end(ended);
         if self.options.trace_transfers {
             outcome.logs = open.runner.inspector().take();
         }
@@ -246,7 +246,7 @@ impl<'s, 'a> Simulation<'s, 'a> {
     fn refused(&self, error: TxError, gas: u64) -> SimulateError {
         match error {
             TxError::Stopped(_) | TxError::State(_) => {
-                CallError::of(error, gas, self.limits.timeout).into()
+                CallError::from_tx_error(error, gas, self.limits.timeout).into()
             }
             error => SimulateError::Refused { error, gas },
         }

@@ -32,12 +32,12 @@ pub struct Observer<'o> {
     filter: StepFilter,
     frames: Vec<OpenFrame>,
     /// The instruction shown last: place, cost, gas.
-    shown: Option<Shown>,
+    shown: Option<LastStep>,
     failed: Option<TraceError>,
 }
 
 #[derive(Clone, Copy)]
-struct Shown {
+struct LastStep {
     pc: u64,
     op: u8,
     gas: u64,
@@ -203,7 +203,7 @@ impl<'a> Inspector<EvmContext<'a>, EthInterpreter> for Observer<'_> {
             return;
         }
         let (cost, error) = price(interpreter, evm);
-        let shown = Shown {
+        let shown = LastStep {
             pc: interpreter.bytecode.pc() as u64,
             op,
             gas: interpreter.gas.remaining(),
@@ -211,7 +211,7 @@ impl<'a> Inspector<EvmContext<'a>, EthInterpreter> for Observer<'_> {
         };
         self.shown = error.is_none().then_some(shown);
         let depth = self.frames.len();
-        let Shown { pc, op, gas, cost } = shown;
+        let LastStep { pc, op, gas, cost } = shown;
         let step = Step { pc, op, gas, cost, depth, error: error.as_ref(), interpreter };
         self.show(evm, |tracer, context| tracer.step(&step, context));
         // What a tracer does with an instruction is no work that code pays for.
@@ -226,7 +226,7 @@ impl<'a> Inspector<EvmContext<'a>, EthInterpreter> for Observer<'_> {
         interpreter: &mut Interpreter<EthInterpreter>,
         evm: &mut EvmContext<'a>,
     ) {
-        let Some(Shown { pc, op, gas, cost }) = self.shown.take() else { return };
+        let Some(LastStep { pc, op, gas, cost }) = self.shown.take() else { return };
         let Some(InterpreterAction::Return(result)) = interpreter.bytecode.action() else { return };
         let result = result.result;
         if result.is_ok() || result == InstructionResult::FatalExternalError {

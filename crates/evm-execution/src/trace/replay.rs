@@ -50,7 +50,7 @@ impl<'a, 'o> BlockReplay<'a, 'o> {
         out: &'o mut dyn TraceOutput,
     ) -> Result<Self, TraceError> {
         let chain = env.chain;
-        let block = BlockContext::of(chain, header)
+        let block = BlockContext::for_header(chain, header)
             .map_err(|error| TraceError::Failed(error.to_string()))?;
         let mut state = StateOverlay::new(env.view, env.hashes, chain.codes.clone()).tracking();
         activate(chain, &mut state, parent.time, header.time).map_err(TxError::State)?;
@@ -65,7 +65,7 @@ impl<'a, 'o> BlockReplay<'a, 'o> {
             Some(sender) => sender,
             None => sender_of(tx, &*self.rules)?,
         };
-        Ok(Message::of(tx, sender))
+        Ok(Message::from_tx(tx, sender))
     }
 
     /// Runs the next transaction without a tracer. `sender` spares the recovery of its signature.

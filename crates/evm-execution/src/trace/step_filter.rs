@@ -11,7 +11,7 @@ impl StepFilter {
     pub const ALL: Self = Self([u64::MAX; 4]);
 
     /// These instructions.
-    pub fn of(opcodes: impl IntoIterator<Item = u8>) -> Self {
+    pub fn from_opcodes(opcodes: impl IntoIterator<Item = u8>) -> Self {
         let mut filter = Self::NONE;
         for opcode in opcodes {
             filter.0[usize::from(opcode >> 6)] |= 1 << (opcode & 63);

@@ -41,10 +41,10 @@ fn apply(state: &mut StateOverlay<'_>, change: &Change) {
 }
 
 /// Nonce, balance and flag; code; slots.
-type Seen = (Option<(u64, U256, bool)>, Bytes, Vec<U256>);
+type AccountContent = (Option<(u64, U256, bool)>, Bytes, Vec<U256>);
 
 /// Everything that can be asked of the accounts under test.
-fn seen(state: &mut StateOverlay<'_>) -> Vec<Seen> {
+fn seen(state: &mut StateOverlay<'_>) -> Vec<AccountContent> {
     let one = |n: u8| {
         let address = Address::with_last_byte(n);
         let account = state.account(address).unwrap();

@@ -21,9 +21,9 @@ use crate::ledger::Ledger;
 const NEW: usize = 200;
 
 /// A reader that counts how often it is asked.
-struct Counted<'a>(&'a dyn KvRead, AtomicU64);
+struct CountingReader<'a>(&'a dyn KvRead, AtomicU64);
 
-impl KvRead for Counted<'_> {
+impl KvRead for CountingReader<'_> {
     fn get_with(&self, key: &[u8], f: &mut dyn FnMut(&[u8])) -> StorageResult<bool> {
         self.1.fetch_add(1, Ordering::Relaxed);
         self.0.get_with(key, f)
@@ -66,7 +66,7 @@ fn reads(chain: &Ledger, blocks: usize) -> (u64, B256) {
         BlockRequest { state, calls: vec![call], ..Default::default() }
     };
     let reader = chain.reader();
-    let reader = Counted(&*reader, AtomicU64::new(0));
+    let reader = CountingReader(&*reader, AtomicU64::new(0));
     let base = SealedHeader { header: chain.tip.clone(), hash: chain.tip.parent_hash };
     let env = SimulationEnv {
         chain: &chain.params,

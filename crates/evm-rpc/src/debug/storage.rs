@@ -136,7 +136,7 @@ fn change_before(
     };
     let failed = |error: &dyn std::fmt::Display| RpcError::new(error.to_string());
     let state = reads.chain.state_after(parent).map_err(state_error)?;
-    let seen = BlockContext::of(&transact.chain, header).map_err(|error| failed(&error))?;
+    let seen = BlockContext::for_header(&transact.chain, header).map_err(|error| failed(&error))?;
     let mut executor = BlockExecutor::new(
         &transact.chain,
         state.view(),

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use alloy_consensus::TypedTransaction;
-use esker_evm::chain::Submitted;
+use esker_evm::chain::SubmittedTx;
 use esker_evm_execution::executor::impersonating_signature;
 use esker_rpc::{CallContext, ReplyAfter, RpcError};
 use esker_services::sending::reply_wait;
@@ -57,7 +57,7 @@ pub(super) fn send_unsigned(
     }
     let submit = |from, tx: TypedTransaction| {
         let tx = tx.into_envelope(impersonating_signature(&from));
-        let Submitted { hash, answer } = node.chain.submit_impersonated(tx).map_err(refused)?;
+        let SubmittedTx { hash, answer } = node.chain.submit_impersonated(tx).map_err(refused)?;
         Ok(ReplyAfter { reply: hash, wait: reply_wait(answer) })
     };
     let sent = node.transact.send_unsigned(args, context, submit)?.map(Hash);

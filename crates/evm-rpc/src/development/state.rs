@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use esker_evm::control::WantedChange;
+use esker_evm::control::ChangeRequest;
 use esker_rpc::RpcError;
 
 use super::numbers::Number;
 use super::{DevelopmentNode, refused};
 use crate::wire::{Addr, Data};
 
-async fn change(node: &DevelopmentNode, change: WantedChange) -> Result<(), RpcError> {
+async fn change(node: &DevelopmentNode, change: ChangeRequest) -> Result<(), RpcError> {
     node.controls_to_write()?.change(vec![change]).await.map_err(refused)
 }
 
@@ -18,7 +18,7 @@ pub(super) async fn set_balance(
     node: Arc<DevelopmentNode>,
     (Addr(account), Number(wei)): (Addr, Number),
 ) -> Result<(), RpcError> {
-    change(&node, WantedChange::Balance(account, wei)).await
+    change(&node, ChangeRequest::Balance(account, wei)).await
 }
 
 /// Adds to the balance of an account, wei.
@@ -26,7 +26,7 @@ pub(super) async fn add_balance(
     node: Arc<DevelopmentNode>,
     (Addr(account), Number(wei)): (Addr, Number),
 ) -> Result<(), RpcError> {
-    change(&node, WantedChange::AddBalance(account, wei)).await
+    change(&node, ChangeRequest::AddBalance(account, wei)).await
 }
 
 /// Sets the nonce of an account, never to a lower one.
@@ -34,7 +34,7 @@ pub(super) async fn set_nonce(
     node: Arc<DevelopmentNode>,
     (Addr(account), nonce): (Addr, Number),
 ) -> Result<(), RpcError> {
-    change(&node, WantedChange::Nonce(account, nonce.to_u64("nonce")?)).await
+    change(&node, ChangeRequest::Nonce(account, nonce.to_u64("nonce")?)).await
 }
 
 /// Sets the code of an account; empty code removes it.
@@ -42,7 +42,7 @@ pub(super) async fn set_code(
     node: Arc<DevelopmentNode>,
     (Addr(account), Data(code)): (Addr, Data),
 ) -> Result<(), RpcError> {
-    change(&node, WantedChange::Code(account, code)).await
+    change(&node, ChangeRequest::Code(account, code)).await
 }
 
 /// Sets a storage slot of an account: key, value.
@@ -50,7 +50,7 @@ pub(super) async fn set_storage_at(
     node: Arc<DevelopmentNode>,
     (Addr(account), Number(key), Number(value)): (Addr, Number, Number),
 ) -> Result<bool, RpcError> {
-    change(&node, WantedChange::Storage(account, key, value)).await?;
+    change(&node, ChangeRequest::Storage(account, key, value)).await?;
     Ok(true)
 }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use alloy_primitives::{Address, B256, Bytes, U256};
-use esker_evm::control::WantedChange;
+use esker_evm::control::ChangeRequest;
 use esker_evm_execution::call::{
     self, AccountOverride, BlockOverrides, CallRequest, StateOverrides,
 };
@@ -58,7 +58,7 @@ async fn set_return(
         move |context| Getter { node: &node, request: &request, context }.slot(units)
     });
     let Some((account, slot)) = found.await.map_err(refused)?? else { return Ok(()) };
-    let change = WantedChange::Storage(account, slot.into(), units);
+    let change = ChangeRequest::Storage(account, slot.into(), units);
     node.controls_to_write()?.change(vec![change]).await.map_err(refused)
 }
 

@@ -68,7 +68,7 @@ fn failure(ended: &ExecutionEnd) -> Option<RpcError> {
 
 /// The texts of Hardhat's node, which tools for it search for reasons.
 fn revert_text(data: &[u8]) -> String {
-    match RevertReason::of(data) {
+    match RevertReason::parse(data) {
         Some(RevertReason::Text(reason)) => {
             in_transaction(&format!("reverted with reason string '{reason}'"))
         }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use alloy_primitives::{Address, B256, U512, b256};
 use esker_evm::accounts::{AccountManager, SenderLocks};
-use esker_evm::chain::{Evm, Submitted};
+use esker_evm::chain::{Evm, SubmittedTx};
 use esker_evm::oracle::{FeeOracle, HistoryLimits, PriceOptionsConfig, SuggestedFees};
 use esker_evm::view::ChainEvents;
 use esker_evm_execution::executor::ChainParams;
@@ -45,7 +45,7 @@ pub trait TxSubmitter: Send + Sync + Debug + 'static {
 impl TxSubmitter for Evm {
     fn submit(&self, tx: Transaction) -> Result<ReplyAfter<B256>, RpcError> {
         let submitted = self.submit_and_forward(tx);
-        let Submitted { hash, answer } =
+        let SubmittedTx { hash, answer } =
             submitted.map_err(|error| RpcError::new(error.to_string()))?;
         Ok(ReplyAfter { reply: hash, wait: reply_wait(answer) })
     }

@@ -9,7 +9,7 @@ use esker_evm_rpc::{Apis, ReadApi, evm};
 use esker_evm_state::types::Block;
 use esker_rpc::positional::{Limits, Server};
 use esker_storage::PendingWrites;
-use esker_testkit::recorded_atomic::Recorded;
+use esker_testkit::recorded_atomic::RecordedOwners;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
@@ -48,7 +48,7 @@ async fn accept(world: &World, bytes: &[u8]) {
 async fn the_answers_about_the_recorded_chain_match() {
     let blocks = blocks();
     let parsed: Vec<_> = blocks.iter().map(|bytes| Block::parse(bytes).unwrap()).collect();
-    let extension = Recorded::new(parsed.iter().map(|block| &block.ext_data));
+    let extension = RecordedOwners::new(parsed.iter().map(|block| &block.ext_data));
     let world = World::with_extension(Setup::ARCHIVE, Arc::new(extension));
     for bytes in &blocks {
         accept(&world, bytes).await;

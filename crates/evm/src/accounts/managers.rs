@@ -22,7 +22,7 @@ impl AccountManagers {
     }
 
     /// The first that holds the account. The last one is not asked: where it has none, it has the error.
-    fn of(&self, account: &Address) -> Option<&dyn AccountManager> {
+    fn manager_for(&self, account: &Address) -> Option<&dyn AccountManager> {
         let (last, others) = self.0.split_last()?;
         Some(&**others.iter().find(|manager| manager.holds(account)).unwrap_or(last))
     }
@@ -39,11 +39,11 @@ impl AccountManager for AccountManagers {
     }
 
     fn needs_password(&self, account: &Address) -> bool {
-        self.of(account).is_some_and(|manager| manager.needs_password(account))
+        self.manager_for(account).is_some_and(|manager| manager.needs_password(account))
     }
 
     fn sign_hash(&self, account: &Address, hash: &B256) -> Result<Signature, AccountError> {
-        self.of(account).ok_or(AccountError::Unknown)?.sign_hash(account, hash)
+        self.manager_for(account).ok_or(AccountError::Unknown)?.sign_hash(account, hash)
     }
 
     fn sign_transaction_hash(
@@ -51,7 +51,7 @@ impl AccountManager for AccountManagers {
         account: &Address,
         hash: &B256,
     ) -> Result<Signature, AccountError> {
-        self.of(account).ok_or(AccountError::Unknown)?.sign_transaction_hash(account, hash)
+        self.manager_for(account).ok_or(AccountError::Unknown)?.sign_transaction_hash(account, hash)
     }
 
     async fn open(
@@ -60,7 +60,7 @@ impl AccountManager for AccountManagers {
         password: Password,
         client: ClientAddress,
     ) -> Result<AccountKey, AccountError> {
-        let manager = self.of(&account).ok_or(AccountError::Unknown)?;
+        let manager = self.manager_for(&account).ok_or(AccountError::Unknown)?;
         manager.open(account, password, client).await
     }
 
@@ -71,12 +71,12 @@ impl AccountManager for AccountManagers {
         time: Duration,
         client: ClientAddress,
     ) -> Result<(), AccountError> {
-        let manager = self.of(&account).ok_or(AccountError::NoKeyDirectory)?;
+        let manager = self.manager_for(&account).ok_or(AccountError::NoKeyDirectory)?;
         manager.unlock(account, password, time, client).await
     }
 
     fn lock(&self, account: &Address) -> bool {
-        self.of(account).is_some_and(|manager| manager.lock(account))
+        self.manager_for(account).is_some_and(|manager| manager.lock(account))
     }
 
     async fn add(

@@ -147,7 +147,7 @@ impl Auditing<'_> {
         if height > 0 {
             self.audit_body(block, ctx);
             self.audit_receipts(block, ctx)?;
-            let phase = rules.phase_at(header.time).map_err(of_rules)?;
+            let phase = rules.phase_at(header.time).map_err(rules_error)?;
             let ext = ExtBlock {
                 number: height,
                 time: header.time,
@@ -322,6 +322,6 @@ impl Auditing<'_> {
 }
 
 /// The rules have no phase for an accepted block: the configuration is another chain's.
-fn of_rules(error: impl std::fmt::Display) -> AuditError {
+fn rules_error(error: impl std::fmt::Display) -> AuditError {
     StorageError::Backend(error.to_string()).into()
 }

@@ -1,4 +1,4 @@
-//! Earlier states: what blocks replaced leads to the state root of the block before each.
+//! EarlierState states: what blocks replaced leads to the state root of the block before each.
 
 use std::ops::ControlFlow;
 
@@ -42,7 +42,7 @@ impl Auditing<'_> {
             listed = listed.saturating_add(keys.len() as u64);
             // All headers were read before.
             let Ok(Some(before)) = view.header(height - 1) else { continue };
-            let earlier = Earlier {
+            let earlier = EarlierState {
                 audit: self,
                 state: StateView::new(stored, scope, At::Height(height - 1)),
                 stored,
@@ -86,14 +86,14 @@ impl Auditing<'_> {
 }
 
 /// The state before a block.
-struct Earlier<'a> {
+struct EarlierState<'a> {
     audit: &'a Auditing<'a>,
     state: StateView<'a>,
     stored: &'a dyn KvRead,
     root: B256,
 }
 
-impl Earlier<'_> {
+impl EarlierState<'_> {
     /// The text of the row of a stored key if the row does not lead to the state root.
     fn find_wrong_value(&self, key: &[u8]) -> Result<Option<String>, StateError> {
         let Some(value) = self.stored.get(key)? else { return Ok(Some("nothing".to_owned())) };

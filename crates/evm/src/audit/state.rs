@@ -19,9 +19,9 @@ use super::{Auditing, add_wide, damage_text};
 /// Accounts between two reports of progress.
 const STEP: u64 = 256;
 
-/// What was met in the accounts.
+/// What was counts in the accounts.
 #[derive(Default)]
-struct Met {
+struct RowCounts {
     accounts: u64,
     slots: u64,
     storage_nodes: u64,
@@ -35,11 +35,11 @@ impl Auditing<'_> {
         ctx: &mut AuditContext<'_>,
     ) -> Result<(), AuditError> {
         let (stored, scope) = (ctx.stored, self.scope());
-        let mut met = Met::default();
+        let mut counts = RowCounts::default();
         let mut trie = HashBuilder::default();
         let mut ended = Ok(());
         ACCOUNTS.scan(stored, scope, &[], None, |key, value| {
-            ended = self.audit_account(key, value, &mut met, &mut trie, ctx);
+            ended = self.audit_account(key, value, &mut counts, &mut trie, ctx);
             if ended.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
         })?;
         ended?;
@@ -47,9 +47,9 @@ impl Auditing<'_> {
         if root != tip.state_root {
             self.wrong(ctx, "state root of the accounts", tip.state_root, root);
         }
-        self.audit_account_nodes(tip, met.accounts, ctx)?;
-        self.check_row_count(&SLOTS, met.slots, "storage slot", ctx)?;
-        self.check_row_count(&STORAGE_NODES, met.storage_nodes, "storage trie node", ctx)?;
+        self.audit_account_nodes(tip, counts.accounts, ctx)?;
+        self.check_row_count(&SLOTS, counts.slots, "storage slot", ctx)?;
+        self.check_row_count(&STORAGE_NODES, counts.storage_nodes, "storage trie node", ctx)?;
         self.audit_hashes(&CODE, "code", ctx)?;
         self.audit_hashes(&PREIMAGES, "preimage", ctx)
     }
@@ -58,11 +58,11 @@ impl Auditing<'_> {
         &mut self,
         key: &[u8],
         value: &[u8],
-        met: &mut Met,
+        counts: &mut RowCounts,
         trie: &mut HashBuilder,
         ctx: &mut AuditContext<'_>,
     ) -> Result<(), AuditError> {
-        met.accounts += 1;
+        counts.accounts += 1;
         let (hash, StoredAccount(account)) = match ACCOUNTS.entry(key, value) {
             Ok(entry) => entry,
             Err(error) => {
@@ -74,14 +74,14 @@ impl Auditing<'_> {
         let mut leaf = Vec::new();
         self.evm.params().rules.encode_account(&account, &mut leaf);
         trie.add_leaf(Nibbles::unpack(hash), &leaf);
-        self.audit_storage(hash, &account, met, ctx)?;
+        self.audit_storage(hash, &account, counts, ctx)?;
         let code = B256::from(account.code_hash);
         if code != KECCAK_EMPTY && !CODE.contains(ctx.stored, self.scope(), &code.0)? {
             let what = format!("code of account {}", B256::from(hash));
             self.wrong(ctx, what, code, "nothing");
         }
-        if met.accounts.is_multiple_of(STEP) {
-            ctx.log.progress(&self.place("accounts"), met.accounts, None)?;
+        if counts.accounts.is_multiple_of(STEP) {
+            ctx.log.progress(&self.place("accounts"), counts.accounts, None)?;
         }
         Ok(())
     }
@@ -90,7 +90,7 @@ impl Auditing<'_> {
         &self,
         hash: [u8; 32],
         account: &Account,
-        met: &mut Met,
+        counts: &mut RowCounts,
         ctx: &mut AuditContext<'_>,
     ) -> Result<(), AuditError> {
         let (stored, scope) = (ctx.stored, self.scope());
@@ -107,7 +107,7 @@ impl Auditing<'_> {
             slots += 1;
             ControlFlow::Continue(())
         })?;
-        met.slots += slots;
+        counts.slots += slots;
         if let Some(error) = damaged {
             self.wrong(ctx, place("storage"), "slots", error);
         }
@@ -133,7 +133,7 @@ impl Auditing<'_> {
             self.wrong(ctx, format!("slot {slot} {}", place("in storage")), leaf, row);
         }
         let walked = self.report_trie(walked, &place("storage trie"), ctx)?;
-        met.storage_nodes += walked.rows;
+        counts.storage_nodes += walked.rows;
         Ok(())
     }
 

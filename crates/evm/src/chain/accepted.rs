@@ -27,7 +27,7 @@ pub struct AcceptedBlock {
 
 impl AcceptedBlock {
     /// The data of an executed block; `None` if the block belongs to another kind of chain.
-    pub(super) fn of(block: &ExecutedBlock) -> Option<&Self> {
+    pub(super) fn from_executed(block: &ExecutedBlock) -> Option<&Self> {
         block.payload.downcast_ref()
     }
 }

@@ -75,7 +75,7 @@ pub(super) fn fill(
     time: u64,
     (plan, only): (Plan, Option<&HashSet<B256>>),
 ) -> Result<BuildOutcome, BuildError> {
-    let set = ctx.extension.wanted_header();
+    let set = ctx.extension.next_header_terms();
     let terms = ctx.chain.rules.child_terms(ctx.parent, time)?.with(&set);
     let mut executor = child_executor(ctx, &terms, time)?;
     let transactions = match plan {
@@ -214,7 +214,7 @@ fn affordable_at(
     let in_extension =
         ctx.extension.highest_payable_base_fee().filter(|most| *most < terms.base_fee);
     let most = in_pool.max(in_extension)?;
-    let set = ctx.extension.wanted_header();
+    let set = ctx.extension.next_header_terms();
     let fee_at = |at| Some(ctx.chain.rules.child_terms(ctx.parent, at).ok()?.with(&set));
     (time + 1..=time + MAX_FEE_WAIT_S)
         .find(|at| fee_at(*at).is_some_and(|terms| terms.base_fee <= most))

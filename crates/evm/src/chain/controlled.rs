@@ -13,7 +13,7 @@ use esker_storage::{Scope, StorageResult};
 use super::builder::{BuildError, BuildOutcome};
 use super::config::BuildMode;
 use super::vm::Evm;
-use super::{SubmitError, Submitted};
+use super::{SubmitError, SubmittedTx};
 use crate::control::{Controls, Plan};
 use crate::extension::ExtError;
 use crate::pool::{DropReason, PoolError};
@@ -115,9 +115,9 @@ impl Evm {
     ///
     /// # Errors
     /// The pool refuses it.
-    pub fn submit_impersonated(&self, tx: Transaction) -> Result<Submitted, SubmitError> {
+    pub fn submit_impersonated(&self, tx: Transaction) -> Result<SubmittedTx, SubmitError> {
         let hash = self.submit_here(tx)?;
-        Ok(Submitted { hash, answer: self.answer_with_block(&hash) })
+        Ok(SubmittedTx { hash, answer: self.answer_with_block(&hash) })
     }
 
     /// Whether what waits in the pools gets into a block now: not if blocks come on request or at their own times.

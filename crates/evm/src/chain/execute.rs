@@ -24,7 +24,7 @@ impl Evm {
         reader: &dyn KvRead,
         at: &BuildContext,
     ) -> Result<SealedHeader, ChainReadError> {
-        if let Some(parent) = at.ancestors.first().and_then(|block| AcceptedBlock::of(block)) {
+        if let Some(parent) = at.ancestors.first().and_then(|block| AcceptedBlock::from_executed(block)) {
             return Ok(SealedHeader { header: parent.block.header.clone(), hash: parent.hash });
         }
         let view = self.view(reader);
@@ -43,10 +43,10 @@ impl Evm {
         let undecided: Vec<_> = at
             .ancestors
             .iter()
-            .filter_map(|block| AcceptedBlock::of(block))
+            .filter_map(|block| AcceptedBlock::from_executed(block))
             .map(|sealed| sealed.block.ext_data.clone())
             .collect();
-        let hashes = Ancestors::of_child(self.view(reader), parent.header.number, parent.hash);
+        let hashes = Ancestors::for_child(self.view(reader), parent.header.number, parent.hash);
         work(&ParentContext {
             chain: &self.params,
             reader,

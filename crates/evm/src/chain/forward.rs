@@ -16,7 +16,7 @@ use crate::pool::{DropReason, PoolError};
 
 /// A transaction that waits for a block.
 #[derive(Debug)]
-pub struct Submitted {
+pub struct SubmittedTx {
     /// Its hash.
     pub hash: B256,
     /// What the client's answer waits for: the source, or on a development node the block.
@@ -42,7 +42,7 @@ impl Evm {
     }
 
     /// As [`Self::submit`], with the source's answer, if another node decides.
-    pub fn submit_and_forward(&self, tx: Transaction) -> Result<Submitted, SubmitError> {
+    pub fn submit_and_forward(&self, tx: Transaction) -> Result<SubmittedTx, SubmitError> {
         self.check_impersonation(&tx)?;
         let permit = self.context.reserve_forward()?;
         let outgoing = permit.is_forwarding().then(|| self.forwarded(&tx));
@@ -51,7 +51,7 @@ impl Evm {
             Some(tx) => permit.send(Submission::New, || tx),
             None => self.answer_with_block(&hash),
         };
-        Ok(Submitted { hash, answer })
+        Ok(SubmittedTx { hash, answer })
     }
 
     /// What the answer to a send waits for, whose transaction is in the pool.

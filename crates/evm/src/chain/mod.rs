@@ -33,7 +33,7 @@ mod vm;
 pub use accepted::AcceptedBlock;
 pub use config::{BuildMode, EvmConfig, PRUNED_WINDOW};
 pub use error::{ChainReadError, SubmitError};
-pub use forward::Submitted;
+pub use forward::SubmittedTx;
 pub use genesis_source::GenesisSource;
 pub use view::{Ancestors, ChainView};
 pub use vm::Evm;

@@ -65,7 +65,7 @@ impl PendingBlocks {
         self.0.lock().iter().find(|made| made.block.hash == *hash).cloned()
     }
 
-    pub(super) fn of_basis(&self, basis: &Basis) -> Option<Arc<PendingBlock>> {
+    pub(super) fn find_by_basis(&self, basis: &Basis) -> Option<Arc<PendingBlock>> {
         self.0.lock().iter().find(|made| made.basis == *basis).cloned()
     }
 

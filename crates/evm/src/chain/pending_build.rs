@@ -22,7 +22,7 @@ impl Evm {
         let pool = self.pool.revision();
         let set = controls.next_header().get();
         let basis = Basis { parent: head.hash, pool, time: time(head.header.time), set };
-        if let Some(made) = self.pending.of_basis(&basis) {
+        if let Some(made) = self.pending.find_by_basis(&basis) {
             return Ok(Some(made));
         }
         let reader = self.context.store.snapshot()?;

@@ -34,7 +34,7 @@ impl Evm {
             let block = view.block(height)?.ok_or_else(missing)?;
             let hash = self.params().rules.block_hash(&block.header);
             let block = SealedBlock { block, hash, size: 0 };
-            for placed in PlacedLog::of(&block, &view.receipts(height)?, |_| true) {
+            for placed in PlacedLog::in_block(&block, &view.receipts(height)?, |_| true) {
                 bytes += log_bytes(&placed);
                 logs.push(placed);
             }

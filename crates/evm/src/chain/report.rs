@@ -65,7 +65,7 @@ mod tests {
     fn reason(error: VmError, output: Vec<u8>) -> String {
         let output = output.into();
         let ended = ExecutionEnd { error: Some(error), gas_used: 1, output, logs: vec![] };
-        super::reason(&TxFailure::of(0, &ended).unwrap())
+        super::reason(&TxFailure::from_end(0, &ended).unwrap())
     }
 
     fn word(number: u8) -> Vec<u8> {
@@ -92,6 +92,6 @@ mod tests {
         assert_eq!(reason(VmError::OutOfGas, vec![1]), "failed: out of gas");
         let ended =
             ExecutionEnd { error: None, gas_used: 1, output: Vec::new().into(), logs: vec![] };
-        assert_eq!(TxFailure::of(0, &ended), None);
+        assert_eq!(TxFailure::from_end(0, &ended), None);
     }
 }

@@ -103,7 +103,7 @@ pub struct Ancestors<'a> {
 
 impl<'a> Ancestors<'a> {
     /// Ancestors for a child of the newest block in `view`.
-    pub fn of_child(view: ChainView<'a>, parent_number: u64, parent_hash: B256) -> Self {
+    pub fn for_child(view: ChainView<'a>, parent_number: u64, parent_hash: B256) -> Self {
         Self { view, parent_number, parent_hash }
     }
 }

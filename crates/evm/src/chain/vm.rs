@@ -444,11 +444,11 @@ impl ChainVm for Evm {
         accepted_ms: u64,
         commit: &mut PendingWrites<'_>,
     ) {
-        let blooms = blocks.iter().filter_map(|block| AcceptedBlock::of(block));
+        let blooms = blocks.iter().filter_map(|block| AcceptedBlock::from_executed(block));
         let blooms = blooms.map(|sealed| (sealed.block.header.number, sealed.block.header.bloom));
         self.logs.extend_commit(&blooms.collect::<Vec<_>>(), commit);
         for AcceptedBlock { block, touched, .. } in
-            blocks.iter().filter_map(|block| AcceptedBlock::of(block))
+            blocks.iter().filter_map(|block| AcceptedBlock::from_executed(block))
         {
             self.extension.before_commit(&block.ext_data, touched, accepted_ms);
         }
@@ -490,7 +490,7 @@ impl ChainVm for Evm {
     }
 
     fn on_rejected(&self, block: &Arc<ExecutedBlock>) {
-        let Some(sealed) = AcceptedBlock::of(block) else { return };
+        let Some(sealed) = AcceptedBlock::from_executed(block) else { return };
         for tx in &sealed.block.transactions {
             // Own transactions never left the pool; valid ones of other nodes join it.
             let _refused = self.submit_uncounted(tx.clone());
@@ -500,7 +500,7 @@ impl ChainVm for Evm {
     }
 
     fn on_verified(&self, block: &Arc<ExecutedBlock>) {
-        if let Some(sealed) = AcceptedBlock::of(block) {
+        if let Some(sealed) = AcceptedBlock::from_executed(block) {
             self.extension.undecided(&sealed.block.ext_data);
         }
     }
@@ -530,7 +530,7 @@ impl ChainVm for Evm {
     }
 
     fn block_figures(&self, block: &ExecutedBlock) -> BlockFigures {
-        let Some(AcceptedBlock { block, hash, receipts, .. }) = AcceptedBlock::of(block) else {
+        let Some(AcceptedBlock { block, hash, receipts, .. }) = AcceptedBlock::from_executed(block) else {
             return BlockFigures::default();
         };
         BlockFigures {
@@ -543,7 +543,7 @@ impl ChainVm for Evm {
     }
 
     fn block_report(&self, block: &ExecutedBlock) -> BlockReport {
-        AcceptedBlock::of(block).map_or_else(BlockReport::default, |block| self.report(block))
+        AcceptedBlock::from_executed(block).map_or_else(BlockReport::default, |block| self.report(block))
     }
 
     fn stats(&self) -> ChainStats {

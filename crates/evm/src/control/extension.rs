@@ -12,7 +12,7 @@ use esker_primitives::Id;
 use esker_storage::audit::{AuditError, Finding};
 use esker_storage::{KvRead, PendingWrites, WriteSet};
 
-use super::{ControlRecord, Controls, RecordError, Wanted, split_record};
+use super::{ControlRecord, Controls, RecordError, RecordPlan, split_record};
 use crate::extension::{
     BlockExtension, ChangedAccount, ExtBlock, ExtError, ExtSummary, ExtTransfers, ExtensionAudit,
 };
@@ -119,21 +119,22 @@ impl BlockExtension for ControlExtension {
         state: &mut StateOverlay<'_>,
         rows: &mut PendingWrites<'_>,
     ) -> Result<Option<(Bytes, ExtOutcome)>, ExtError> {
-        let wanted = self.controls.as_ref().map_or(Wanted::Nothing, |controls| controls.wanted());
-        let mut record = ControlRecord { header: self.wanted_header(), ..ControlRecord::default() };
-        let (rest, outcome) = match wanted {
-            Wanted::Nothing => {
+        let plan =
+            self.controls.as_ref().map_or(RecordPlan::Nothing, |controls| controls.record_plan());
+        let mut record = ControlRecord { header: self.next_header_terms(), ..ControlRecord::default() };
+        let (rest, outcome) = match plan {
+            RecordPlan::Nothing => {
                 let build = |_, inner: &ExtBlock<'_>| self.inner.build(inner, max_gas, state, rows);
                 return self.with_inner(block, build)?;
             }
-            Wanted::Block => {
+            RecordPlan::Block => {
                 let build = |_, inner: &ExtBlock<'_>| self.inner.build(inner, max_gas, state, rows);
                 self.with_inner(block, build)??.unwrap_or_default()
             }
-            Wanted::Record => Default::default(),
-            Wanted::Changes(changes) => {
-                for wanted in changes {
-                    let change = wanted.resolve(state)?;
+            RecordPlan::Record => Default::default(),
+            RecordPlan::Changes(changes) => {
+                for request in changes {
+                    let change = request.resolve(state)?;
                     change.apply(&*self.rules, state)?;
                     record.changes.push(change);
                 }
@@ -148,12 +149,12 @@ impl BlockExtension for ControlExtension {
         Ok(record.map(|record| record.header).unwrap_or_default())
     }
 
-    fn wanted_header(&self) -> HeaderTerms {
+    fn next_header_terms(&self) -> HeaderTerms {
         self.controls.as_ref().map_or_else(HeaderTerms::default, |controls| controls.built_header())
     }
 
     fn with_header(&self, ext_data: Bytes) -> Result<Bytes, ExtError> {
-        let header = self.wanted_header();
+        let header = self.next_header_terms();
         if header == HeaderTerms::default() || split_record(&ext_data)?.0.is_some() {
             return Ok(ext_data);
         }

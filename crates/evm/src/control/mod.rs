@@ -24,9 +24,9 @@ pub use error::ControlError;
 pub use extension::ControlExtension;
 pub use limits::{MAX_BLOCKS, MAX_INTERVAL_S, MAX_TIME_S};
 pub use queue::{Controls, Turn};
-pub(crate) use queue::{Plan, Wanted};
+pub(crate) use queue::{Plan, RecordPlan};
 pub use record::{
-    ControlRecord, MAX_BASE_FEE, MAX_CODE, MAX_GAS_LIMIT, RecordError, StateChange, WantedChange,
+    ControlRecord, MAX_BASE_FEE, MAX_CODE, MAX_GAS_LIMIT, RecordError, StateChange, ChangeRequest,
     split_record,
 };
 pub use snapshots::Snapshots;

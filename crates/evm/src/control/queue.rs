@@ -13,7 +13,7 @@ use esker_primitives::Clock as _;
 use esker_primitives::sync::Mutex;
 use tokio::sync::{Notify, oneshot};
 
-use super::WantedChange;
+use super::ChangeRequest;
 use super::error::ControlError;
 use super::intervals::{IntervalTask, mine_at_intervals};
 use super::limits::{MAX_BLOCKS, MAX_IMPERSONATED, MAX_INTERVAL_S, MAX_REQUESTS, MAX_TIME_S};
@@ -37,7 +37,7 @@ pub(crate) enum Plan {
 
 /// What the control record of a block has to do.
 #[derive(Debug)]
-pub(crate) enum Wanted {
+pub(crate) enum RecordPlan {
     /// The block needs no record.
     Nothing,
     /// An empty record.
@@ -45,7 +45,7 @@ pub(crate) enum Wanted {
     /// An empty record, and nothing of the chain's extension.
     Record,
     /// These changes, and the block holds nothing else.
-    Changes(Vec<WantedChange>),
+    Changes(Vec<ChangeRequest>),
 }
 
 #[derive(Debug)]
@@ -54,9 +54,9 @@ enum Work {
     Idle,
     Mine(Mining),
     Change {
-        changes: Vec<WantedChange>,
+        changes: Vec<ChangeRequest>,
         built: Option<B256>,
-        done: Done,
+        done: DoneSender,
     },
 }
 
@@ -74,11 +74,11 @@ struct Mining {
     built: Option<B256>,
     /// No further block is to be made.
     is_over: bool,
-    done: Done,
+    done: DoneSender,
 }
 
 /// Sends the outcome to who asked, who may have gone away.
-type Done = oneshot::Sender<Result<(), ControlError>>;
+type DoneSender = oneshot::Sender<Result<(), ControlError>>;
 
 #[derive(Debug)]
 struct Request {
@@ -226,7 +226,7 @@ impl Turn {
     ///
     /// # Errors
     /// A change is not possible, or the node stops.
-    pub async fn change(&mut self, changes: Vec<WantedChange>) -> Result<(), ControlError> {
+    pub async fn change(&mut self, changes: Vec<ChangeRequest>) -> Result<(), ControlError> {
         let (done, outcome) = oneshot::channel();
         self.ask(Work::Change { changes, built: None, done });
         outcome.await.unwrap_or(Err(ControlError::Stopped))
@@ -467,7 +467,7 @@ impl Controls {
     ///
     /// # Errors
     /// As [`Turn::change`].
-    pub async fn change(self: &Arc<Self>, changes: Vec<WantedChange>) -> Result<(), ControlError> {
+    pub async fn change(self: &Arc<Self>, changes: Vec<ChangeRequest>) -> Result<(), ControlError> {
         self.turn().await?.change(changes).await
     }
 
@@ -525,12 +525,12 @@ impl Controls {
     }
 
     /// What the block under construction has to change.
-    pub(crate) fn wanted(&self) -> Wanted {
+    pub(crate) fn record_plan(&self) -> RecordPlan {
         match self.state.lock().planned() {
-            None | Some(Work::Idle) => Wanted::Nothing,
-            Some(Work::Mine(Mining { only: None, .. })) => Wanted::Block,
-            Some(Work::Mine(Mining { only: Some(_), .. })) => Wanted::Record,
-            Some(Work::Change { changes, .. }) => Wanted::Changes(changes.clone()),
+            None | Some(Work::Idle) => RecordPlan::Nothing,
+            Some(Work::Mine(Mining { only: None, .. })) => RecordPlan::Block,
+            Some(Work::Mine(Mining { only: Some(_), .. })) => RecordPlan::Record,
+            Some(Work::Change { changes, .. }) => RecordPlan::Changes(changes.clone()),
         }
     }
 

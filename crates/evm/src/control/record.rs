@@ -71,7 +71,7 @@ pub enum StateChange {
 
 /// A change that a client asks for: a [`StateChange`] without what depends on the state before it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum WantedChange {
+pub enum ChangeRequest {
     /// Sets the balance, wei.
     Balance(Address, U256),
     /// Adds to the balance, wei.
@@ -84,7 +84,7 @@ pub enum WantedChange {
     Storage(Address, U256, U256),
 }
 
-impl WantedChange {
+impl ChangeRequest {
     /// The change on this state.
     pub(crate) fn resolve(&self, state: &mut StateOverlay<'_>) -> Result<StateChange, ExtError> {
         let mut balance = |address: Address, after: &dyn Fn(U256) -> Option<U256>| {
@@ -217,7 +217,7 @@ fn parse_number(bytes: &Bytes) -> Result<U256, RecordError> {
 
 impl ControlRecord {
     /// A record of these changes.
-    pub fn of(changes: Vec<StateChange>) -> Self {
+    pub fn from_changes(changes: Vec<StateChange>) -> Self {
         Self { header: HeaderTerms::default(), changes }
     }
 
@@ -248,7 +248,7 @@ impl ControlRecord {
         let mut last_kind = 0;
         for raw in &raw.changes {
             if raw.kind < BASE_FEE {
-                record.changes.push(StateChange::of_raw(raw)?);
+                record.changes.push(StateChange::from_raw(raw)?);
                 continue;
             }
             if !record.changes.is_empty() || raw.kind <= last_kind {
@@ -300,7 +300,7 @@ impl StateChange {
         RawChange { kind, address: *address, first, second }
     }
 
-    fn of_raw(raw: &RawChange) -> Result<Self, RecordError> {
+    fn from_raw(raw: &RawChange) -> Result<Self, RecordError> {
         let address = raw.address;
         let form = |text: String| Err(RecordError::Form(text));
         let number = parse_number;
@@ -389,7 +389,7 @@ mod tests {
     #[test]
     fn records_round_trip() {
         for changes in [Vec::new(), changes()] {
-            let record = ControlRecord::of(changes);
+            let record = ControlRecord::from_changes(changes);
             let ext_data = record.prefix_to(b"rest").unwrap();
             let (bytes, rest) = split_record(&ext_data).unwrap();
             assert_eq!(rest, b"rest");
@@ -401,7 +401,7 @@ mod tests {
 
     #[test]
     fn damaged_records_are_refused() {
-        let ext_data = ControlRecord::of(changes()).prefix_to(b"").unwrap();
+        let ext_data = ControlRecord::from_changes(changes()).prefix_to(b"").unwrap();
         for length in 2..ext_data.len() {
             assert_eq!(split_record(&ext_data[..length]), Err(RecordError::Short), "{length}");
         }
@@ -436,7 +436,7 @@ mod tests {
             "control record: code of 131073 bytes, at most 131072 are allowed"
         );
         let big = StateChange::Code { address: Address::ZERO, code: vec![1; MAX_CODE].into() };
-        let record = ControlRecord::of(vec![big; 9]);
+        let record = ControlRecord::from_changes(vec![big; 9]);
         assert!(matches!(record.prefix_to(b""), Err(RecordError::TooLong(_))));
     }
 
@@ -471,12 +471,12 @@ mod tests {
 
     #[test]
     fn supply_of_changes() {
-        let supply = ControlRecord::of(changes()).supply_change();
+        let supply = ControlRecord::from_changes(changes()).supply_change();
         assert_eq!(supply.given - supply.taken, U512::from(2));
         assert_eq!(supply.given, U512::from(U256::MAX) - U512::from(1));
         let (address, before) = (Address::ZERO, U256::from(7));
         let changes = vec![StateChange::Balance { address, before, after: U256::ZERO }];
-        let supply = ControlRecord::of(changes).supply_change();
+        let supply = ControlRecord::from_changes(changes).supply_change();
         assert_eq!((supply.given, supply.taken), (U512::ZERO, U512::from(7)));
     }
 }

@@ -10,7 +10,7 @@ use esker_primitives::clock::Clock as _;
 use esker_storage::WriteSet;
 
 use super::error::refused;
-use super::replaced::{self, Replaced};
+use super::replaced::{self, ReplacedBundles};
 use super::saved::Snapshot;
 use super::snapshots::{bundle_before, delete, not_kept, without};
 use super::{ControlError, Snapshots, Turn};
@@ -21,12 +21,12 @@ use crate::view::{ChainReader as _, PoolReader as _};
 const MAX_TRIES: usize = 16;
 
 /// Why bundles can't be taken back, and whether others have become final meanwhile.
-enum NotTaken {
+enum TakeBackError {
     Moved,
     Refused(ControlError),
 }
 
-impl From<ControlError> for NotTaken {
+impl From<ControlError> for TakeBackError {
     fn from(error: ControlError) -> Self {
         Self::Refused(error)
     }
@@ -102,12 +102,12 @@ impl Snapshots {
         &self,
         machine: &Arc<Machine>,
         (chain, block): (&ChainId, u64),
-    ) -> Result<(Replaced, Snapshot), ControlError> {
+    ) -> Result<(ReplacedBundles, Snapshot), ControlError> {
         for _ in 0..MAX_TRIES {
             match self.try_to_take_back(machine, (chain, block)).await {
                 Ok(taken) => return Ok(taken),
-                Err(NotTaken::Moved) => {}
-                Err(NotTaken::Refused(error)) => {
+                Err(TakeBackError::Moved) => {}
+                Err(TakeBackError::Refused(error)) => {
                     delete(machine, replaced::forget(machine.store())?).await;
                     return Err(error);
                 }
@@ -121,24 +121,24 @@ impl Snapshots {
         &self,
         machine: &Arc<Machine>,
         (chain, block): (&ChainId, u64),
-    ) -> Result<(Replaced, Snapshot), NotTaken> {
+    ) -> Result<(ReplacedBundles, Snapshot), TakeBackError> {
         let last = machine.last_final();
         let read = tokio::task::spawn_blocking({
             let (machine, chain) = (Arc::clone(machine), *chain);
-            move || Replaced::of(&machine, bundle_before(&machine, &chain, block)?, last)
+            move || ReplacedBundles::above(&machine, bundle_before(&machine, &chain, block)?, last)
         });
         let old = read.await.map_err(refused)??;
         let lowest = machine.lowest_rewind().await.map_err(refused)?;
         if lowest.is_none_or(|lowest| old.to < lowest) {
-            return Err(NotTaken::Refused(ControlError::NotKept));
+            return Err(TakeBackError::Refused(ControlError::NotKept));
         }
         let saved = self.snapshot(machine, last);
         old.store(machine.store()).await?;
         match machine.rewind_from(old.last, old.to).await {
             Ok(_) => Ok((old, saved)),
             // A bundle that was built before the pause became final just now.
-            Err(RewindError::NotLast { .. }) => Err(NotTaken::Moved),
-            Err(error) => Err(NotTaken::Refused(not_kept(error))),
+            Err(RewindError::NotLast { .. }) => Err(TakeBackError::Moved),
+            Err(error) => Err(TakeBackError::Refused(not_kept(error))),
         }
     }
 
@@ -154,7 +154,7 @@ impl Snapshots {
     }
 
     /// Makes the old bundles final again.
-    async fn put_back(&self, machine: &Machine, old: &Replaced) -> Result<(), ControlError> {
+    async fn put_back(&self, machine: &Machine, old: &ReplacedBundles) -> Result<(), ControlError> {
         // An old block must not set the clock back to before the next one.
         let evms = self.evms();
         let controls: Vec<_> = evms.iter().filter_map(|evm| evm.controls()).collect();
@@ -167,7 +167,7 @@ impl Snapshots {
         outcome
     }
 
-    async fn finalize_again(&self, machine: &Machine, old: &Replaced) -> Result<(), ControlError> {
+    async fn finalize_again(&self, machine: &Machine, old: &ReplacedBundles) -> Result<(), ControlError> {
         let mut tries = 0;
         if let Some(last) = old.bundles.last() {
             // None of them is ahead of the clock.
@@ -197,7 +197,7 @@ impl Snapshots {
 
     /// Puts the blocks back that a reorg had taken when the node was killed.
     pub(super) async fn recover(&self, machine: &Machine) -> Result<(), ControlError> {
-        let Some(old) = Replaced::stored(machine.store())? else { return Ok(()) };
+        let Some(old) = ReplacedBundles::stored(machine.store())? else { return Ok(()) };
         let (height, last) = machine.last_final();
         let before = match old.to == height {
             true => Some(last),

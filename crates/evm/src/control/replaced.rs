@@ -16,12 +16,12 @@ const MAX_BYTES: usize = 256 << 20;
 /// Bytes of bundles that one write adds.
 const WRITE_BYTES: usize = 4 << 20;
 
-/// The key of the row with [`Replaced::to`] and [`Replaced::last`], which is written last.
+/// The key of the row with [`ReplacedBundles::to`] and [`ReplacedBundles::last`], which is written last.
 const COMPLETE: u64 = u64::MAX;
 
 /// The bundles above a height.
 #[derive(Clone, Debug)]
-pub(super) struct Replaced {
+pub(super) struct ReplacedBundles {
     /// Height of the bundle before them.
     pub(super) to: u64,
     /// The last one of them.
@@ -30,9 +30,9 @@ pub(super) struct Replaced {
     pub(super) bundles: Vec<Bundle>,
 }
 
-impl Replaced {
+impl ReplacedBundles {
     /// The final bundles above a height, up to this last one.
-    pub(super) fn of(
+    pub(super) fn above(
         machine: &Machine,
         to: u64,
         (height, last): (u64, BundleId),

@@ -37,7 +37,7 @@ pub(super) struct Snapshot {
 
 impl Snapshot {
     /// The chains as they are now, after this bundle.
-    pub(super) fn of(
+    pub(super) fn capture(
         last: (u64, BundleId),
         clock: ClockSetting,
         vms: &[Arc<dyn ChainVm>],

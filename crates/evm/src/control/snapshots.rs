@@ -16,7 +16,7 @@ use esker_storage::{KvRead, Scope, StorageResult, Store, ValueCodec as _, WriteS
 use tokio::sync::{Semaphore, SemaphorePermit};
 
 use super::error::refused;
-use super::replaced::Replaced;
+use super::replaced::ReplacedBundles;
 use super::saved::Snapshot;
 use super::{ControlError, Turn};
 use crate::chain::Evm;
@@ -34,7 +34,7 @@ const MAX_TRIES: usize = 16;
 const LAST_ID: u64 = 0;
 
 #[derive(Debug, Default)]
-struct Taken {
+struct SnapshotList {
     last_id: u64,
     snapshots: BTreeMap<u64, Snapshot>,
 }
@@ -45,7 +45,7 @@ pub struct Snapshots {
     clock: AdjustableClock,
     machine: OnceLock<Weak<Machine>>,
     evms: Mutex<Vec<Weak<Evm>>>,
-    taken: Mutex<Taken>,
+    taken: Mutex<SnapshotList>,
     /// What [`Self::reset`] goes back to.
     beginning: Mutex<Option<Snapshot>>,
     /// One place, for whoever takes a snapshot or reverts to one.
@@ -64,7 +64,7 @@ impl Snapshots {
             clock,
             machine: OnceLock::new(),
             evms: Mutex::new_named("evm.snapshot-chains", Vec::new()),
-            taken: Mutex::new_named("evm.snapshots", Taken::default()),
+            taken: Mutex::new_named("evm.snapshots", SnapshotList::default()),
             beginning: Mutex::new_named("evm.beginning", None),
             turn: Semaphore::new(1),
         }
@@ -88,7 +88,7 @@ impl Snapshots {
             found = true;
             ControlFlow::Break(())
         })?;
-        Ok(found || Replaced::are_stored(store)?)
+        Ok(found || ReplacedBundles::are_stored(store)?)
     }
 
     /// Reads the stored snapshots, once the machine is set. Those that can't be reached any more are deleted. Before that,
@@ -361,7 +361,7 @@ impl Snapshots {
     }
 
     pub(super) fn snapshot(&self, machine: &Machine, last: (u64, BundleId)) -> Snapshot {
-        Snapshot::of(last, self.clock.setting(), machine.chains(), &self.evms())
+        Snapshot::capture(last, self.clock.setting(), machine.chains(), &self.evms())
     }
 }
 
@@ -383,11 +383,11 @@ pub(super) fn without(gone: &[u64]) -> WriteSet {
 }
 
 /// The stored snapshots, and the IDs of those that can't be reached any more.
-fn read(machine: &Machine, lowest: Option<u64>) -> StorageResult<(Taken, Vec<u64>)> {
+fn read(machine: &Machine, lowest: Option<u64>) -> StorageResult<(SnapshotList, Vec<u64>)> {
     // Bundles may become final meanwhile: the reader has all up to this one.
     let last = machine.last_final();
     let reader = machine.store().snapshot()?;
-    let (mut taken, mut gone, mut rows) = (Taken::default(), Vec::new(), Vec::new());
+    let (mut taken, mut gone, mut rows) = (SnapshotList::default(), Vec::new(), Vec::new());
     SNAPSHOTS.scan(reader.as_ref(), Scope::NODE, &[], None, |key, value| {
         rows.push((SNAPSHOTS.decode_key(key), value.to_vec()));
         ControlFlow::Continue(())

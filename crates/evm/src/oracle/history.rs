@@ -51,7 +51,7 @@ pub struct PaidFee {
 
 impl PaidFee {
     /// That of a transaction which used this much gas.
-    pub fn of(tx: &Transaction, gas_used: u64) -> Self {
+    pub fn new(tx: &Transaction, gas_used: u64) -> Self {
         let fee_cap = tx.max_fee_per_gas();
         Self { gas_used, fee_cap, tip_cap: tx.max_priority_fee_per_gas().unwrap_or(fee_cap) }
     }

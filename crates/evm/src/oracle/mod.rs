@@ -63,7 +63,7 @@ impl<T: ChainReader + ?Sized> HeaderSource for T {
         let Some(block) = self.block_at(height)? else { return Ok(Vec::new()) };
         let receipts = self.receipts_of(height, block.hash)?;
         let paid = block.block.transactions.iter().zip(receipts.iter());
-        Ok(paid.map(|(tx, receipt)| PaidFee::of(tx, receipt.gas_used)).collect())
+        Ok(paid.map(|(tx, receipt)| PaidFee::new(tx, receipt.gas_used)).collect())
     }
 }
 

@@ -62,7 +62,7 @@ impl<'a> BestTransactions<'a> {
         if let Some(Head { tx, .. }) = self.heads.pop()
             && let Some(nonce) = tx.nonce().checked_add(1)
             && let Some(tx) = self.pool.pending_at(&tx.sender(), nonce)
-            && let EffectivePrice::Payable(tip) = Price::of(&tx).effective_price(self.base_fee)
+            && let EffectivePrice::Payable(tip) = Price::from_tx(&tx).effective_price(self.base_fee)
         {
             let rank = (tip, std::cmp::Reverse(tx.arrival()));
             self.heads.push(Head { rank, tx });

@@ -64,11 +64,11 @@ impl ByPrice {
 
     pub(super) fn insert(&mut self, tx: &PooledTx, is_pending: bool) {
         let place = (tx.sender(), tx.nonce());
-        self.side(is_pending).insert(Price::of(tx), tx.arrival(), place);
+        self.side(is_pending).insert(Price::from_tx(tx), tx.arrival(), place);
     }
 
     pub(super) fn remove(&mut self, tx: &PooledTx, was_pending: bool) {
-        self.side(was_pending).remove(Price::of(tx), tx.arrival());
+        self.side(was_pending).remove(Price::from_tx(tx), tx.arrival());
     }
 }
 
@@ -142,7 +142,7 @@ impl PoolState {
         self.pending = self.pending + pending - before.pending;
         self.queued = self.queued + queued - before.queued;
         let first = account.pending().first_key_value();
-        let head = first.map(|(_, tx)| (Price::of(tx), tx.arrival()));
+        let head = first.map(|(_, tx)| (Price::from_tx(tx), tx.arrival()));
         if head != before.head {
             if let Some((price, arrival)) = before.head {
                 self.heads.remove(price, arrival);

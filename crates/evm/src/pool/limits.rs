@@ -98,7 +98,7 @@ impl PoolState {
         // Of equal ones one that can't run goes first.
         let cheapest = queued.into_iter().chain(pending).min_by_key(|(worth, _)| *worth);
         let (worth, (owner, nonce)) = cheapest.ok_or(PoolError::Full)?;
-        match Price::of(tx).effective_price(base_fee).cmp(&worth) {
+        match Price::from_tx(tx).effective_price(base_fee).cmp(&worth) {
             Ordering::Less => return Err(PoolError::Underpriced),
             Ordering::Equal => return Err(PoolError::Full),
             Ordering::Greater => {}

@@ -27,7 +27,7 @@ pub(super) enum EffectivePrice {
 pub(super) type Rank = (u128, Reverse<u64>);
 
 impl Price {
-    pub(super) fn of(tx: &PooledTx) -> Self {
+    pub(super) fn from_tx(tx: &PooledTx) -> Self {
         Self { cap: tx.fee_cap(), tip: tx.tip_cap().min(tx.fee_cap()) }
     }
 

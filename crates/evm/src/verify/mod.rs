@@ -114,7 +114,7 @@ pub fn verify_block(
     let terms = ctx.chain.rules.child_terms(ctx.parent, header.time)?.with(&set);
     check_header(ctx, &terms, header, &summary)?;
     check_body(block)?;
-    let context = BlockContext::of(ctx.chain, header)?;
+    let context = BlockContext::for_header(ctx.chain, header)?;
     let view = StateView::new(ctx.reader, ctx.scope, At::Latest);
     let mut executor = BlockExecutor::new(
         ctx.chain,

@@ -11,7 +11,7 @@ use crate::extension::ExtSummary;
 /// How far ahead of the clock a block may be, s.
 pub const MAX_FUTURE_S: u64 = 10;
 
-type Checked = Result<(), SyntacticError>;
+type CheckResult = Result<(), SyntacticError>;
 
 /// Checks a block of a phase. Genesis is exempt and does not come here.
 pub(super) fn check(
@@ -20,7 +20,7 @@ pub(super) fn check(
     prepared: &PreparedBlock,
     ext: &ExtSummary,
     now_s: Option<u64>,
-) -> Checked {
+) -> CheckResult {
     let block = prepared.block();
     let header = &block.header;
     let want = ext_data_hash(&block.ext_data);
@@ -43,7 +43,7 @@ fn check_constants(
     rules: &dyn Rules,
     (phase, set): (&PhaseRules, &HeaderTerms),
     header: &Header,
-) -> Checked {
+) -> CheckResult {
     if header.difficulty != U256::from(1) {
         return Err(SyntacticError::Difficulty(header.difficulty));
     }
@@ -74,7 +74,7 @@ fn check_body(
     set: &HeaderTerms,
     prepared: &PreparedBlock,
     ext: &ExtSummary,
-) -> Checked {
+) -> CheckResult {
     let block = prepared.block();
     let header = &block.header;
     if block.version != 0 {
@@ -101,7 +101,7 @@ fn check_body(
     Ok(())
 }
 
-fn check_fee_fields(phase: &PhaseRules, header: &Header, ext: &ExtSummary) -> Checked {
+fn check_fee_fields(phase: &PhaseRules, header: &Header, ext: &ExtSummary) -> CheckResult {
     if header.base_fee.is_none() {
         return Err(SyntacticError::Missing("nil base fee is invalid after apricotPhase3"));
     }
@@ -124,7 +124,7 @@ fn check_fee_fields(phase: &PhaseRules, header: &Header, ext: &ExtSummary) -> Ch
     }
 }
 
-fn check_etna_fields(phase: &PhaseRules, header: &Header) -> Checked {
+fn check_etna_fields(phase: &PhaseRules, header: &Header) -> CheckResult {
     let early = |name, have| Err(SyntacticError::BeforeEtna { name, have });
     let missing = |text| Err(SyntacticError::Missing(text));
     if phase.instructions < Instructions::Cancun {

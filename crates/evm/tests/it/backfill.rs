@@ -35,19 +35,19 @@ fn logger() -> Address {
 
 /// A store that knows how many of its snapshots are open, at each write.
 #[derive(Debug)]
-struct Watched {
+struct CountingStore {
     inner: FailingStore,
     open: Arc<AtomicUsize>,
     /// Writes while a snapshot was open.
     held: AtomicUsize,
 }
 
-struct WatchedReader {
+struct CountingReader {
     inner: Box<dyn KvRead>,
     open: Arc<AtomicUsize>,
 }
 
-impl Watched {
+impl CountingStore {
     fn new() -> Arc<Self> {
         let inner = FailingStore::new(Arc::new(MemoryStore::new()));
         Arc::new(Self { inner, open: Arc::default(), held: AtomicUsize::new(0) })
@@ -58,11 +58,11 @@ impl Watched {
     }
 }
 
-impl KvStore for Watched {
+impl KvStore for CountingStore {
     fn snapshot(&self) -> StorageResult<Box<dyn KvRead>> {
         let inner = self.inner.snapshot()?;
         self.open.fetch_add(1, Ordering::SeqCst);
-        Ok(Box::new(WatchedReader { inner, open: Arc::clone(&self.open) }))
+        Ok(Box::new(CountingReader { inner, open: Arc::clone(&self.open) }))
     }
 
     fn write_all(&self, sets: &[&WriteSet]) -> StorageResult<()> {
@@ -81,7 +81,7 @@ impl KvStore for Watched {
     }
 }
 
-impl KvRead for WatchedReader {
+impl KvRead for CountingReader {
     fn get_with(&self, key: &[u8], f: &mut dyn FnMut(&[u8])) -> StorageResult<bool> {
         self.inner.get_with(key, f)
     }
@@ -100,20 +100,20 @@ impl KvRead for WatchedReader {
     }
 }
 
-impl Drop for WatchedReader {
+impl Drop for CountingReader {
     fn drop(&mut self) {
         self.open.fetch_sub(1, Ordering::SeqCst);
     }
 }
 
-fn open(kv: &Arc<Watched>) -> Result<live::World, ChainError> {
+fn open(kv: &Arc<CountingStore>) -> Result<live::World, ChainError> {
     let kv = Arc::clone(kv) as Arc<dyn KvStore>;
     live::open(kv, EvmConfig::default(), FeeOverrides::default())
 }
 
 /// A store with many blocks that an earlier build accepted, some with a log, and no index.
-fn without_index() -> Arc<Watched> {
-    let kv = Watched::new();
+fn without_index() -> Arc<CountingStore> {
+    let kv = CountingStore::new();
     let genesis = open(&kv).unwrap().evm.head();
     for first in (1..=LAST).step_by(512) {
         let mut out = WriteSet::new();
@@ -145,13 +145,13 @@ fn without_index() -> Arc<Watched> {
     kv
 }
 
-fn sections(kv: &Watched) -> Option<u64> {
+fn sections(kv: &CountingStore) -> Option<u64> {
     LOG_SECTIONS.get(kv.snapshot().unwrap().as_ref(), SCOPE, &()).unwrap()
 }
 
 /// The index finds every block with a log, and only those.
 #[track_caller]
-fn assert_whole(world: &live::World, kv: &Watched) {
+fn assert_whole(world: &live::World, kv: &CountingStore) {
     let query = LogQuery::any().one_of([logger()]);
     let (mut found, mut next) = (Vec::new(), Some(0));
     while let Some(from) = next {
@@ -183,7 +183,7 @@ fn a_start_fills_the_index_and_holds_no_snapshot_while_it_writes() {
 
 #[test]
 fn the_watch_sees_a_snapshot_that_is_held() {
-    let kv = Watched::new();
+    let kv = CountingStore::new();
     let mut out = WriteSet::new();
     out.put(b"key", b"value");
     kv.write(&out).unwrap();

@@ -10,7 +10,7 @@ use esker_chain::{
 };
 use esker_evm::chain::{Evm, EvmConfig};
 use esker_evm::control::{
-    ControlError, ControlExtension, ControlRecord, Controls, MAX_TIME_S, StateChange, WantedChange,
+    ControlError, ControlExtension, ControlRecord, Controls, MAX_TIME_S, StateChange, ChangeRequest,
 };
 use esker_evm::extension::{BlockExtension, NoExtension};
 use esker_evm_execution::executor::{ChainParams, CodeCache};
@@ -113,7 +113,7 @@ async fn fulfil_slowly(
 /// The bytes of the last block of a node that set a balance.
 async fn changed() -> Vec<u8> {
     let node = node(true);
-    let wanted = vec![WantedChange::Balance(ACCOUNT, U256::from(7))];
+    let wanted = vec![ChangeRequest::Balance(ACCOUNT, U256::from(7))];
     fulfil(&node, node.controls.change(wanted)).await.unwrap();
     let reader = node.evm.context().store.snapshot().unwrap();
     node.evm.block_at(reader.as_ref(), 1).unwrap().unwrap().to_vec()
@@ -130,9 +130,9 @@ async fn blocks_follow_each_other_without_fees() {
     let node = node(true);
     fulfil(&node, node.controls.mine(5, 0)).await.unwrap();
     let wanted = vec![
-        WantedChange::AddBalance(ACCOUNT, U256::from(5)),
-        WantedChange::AddBalance(ACCOUNT, U256::from(2)),
-        WantedChange::Nonce(ACCOUNT, 3),
+        ChangeRequest::AddBalance(ACCOUNT, U256::from(5)),
+        ChangeRequest::AddBalance(ACCOUNT, U256::from(2)),
+        ChangeRequest::Nonce(ACCOUNT, 3),
     ];
     fulfil(&node, node.controls.change(wanted)).await.unwrap();
     assert_eq!(node.evm.head().header.number, 6);
@@ -214,8 +214,8 @@ async fn blocks_are_made_at_the_end_of_time() {
 async fn an_impossible_change_is_refused_whole() {
     let node = node(true);
     let wanted = vec![
-        WantedChange::Balance(ACCOUNT, U256::from(5)),
-        WantedChange::AddBalance(ACCOUNT, U256::MAX),
+        ChangeRequest::Balance(ACCOUNT, U256::from(5)),
+        ChangeRequest::AddBalance(ACCOUNT, U256::MAX),
     ];
     // The next request makes a block; the refused one made none.
     let both = async {
@@ -247,7 +247,7 @@ async fn altered_records_are_refused() {
     let other = vec![StateChange::Balance { address, before, after }];
     let wrong = vec![StateChange::Balance { address, before: after, after }];
     let storage = vec![StateChange::Storage { address, key: U256::ZERO, value: U256::from(1) }];
-    let encoded = |changes| ControlRecord::of(changes).prefix_to(b"").unwrap();
+    let encoded = |changes| ControlRecord::from_changes(changes).prefix_to(b"").unwrap();
     for (ext_data, text) in [
         (encoded(other), "invalid merkle root"),
         (encoded(Vec::new()), "invalid merkle root"),

@@ -2,7 +2,7 @@
 
 use esker_evm::verify::VerifyError;
 use esker_evm_state::types::Block;
-use esker_testkit::recorded_atomic::Recorded;
+use esker_testkit::recorded_atomic::RecordedOwners;
 use esker_testkit::vectors::recorded;
 use serde_json::Value;
 
@@ -16,7 +16,7 @@ fn blocks() -> Vec<Block> {
 fn every_recorded_block_is_valid() {
     let mut chain = Ledger::local();
     let blocks = blocks();
-    let extension = Recorded::new(blocks.iter().map(|block| &block.ext_data));
+    let extension = RecordedOwners::new(blocks.iter().map(|block| &block.ext_data));
     let (mut transactions, mut failed, mut logs) = (0, 0, 0);
     for block in &blocks {
         let number = block.header.number;
@@ -49,7 +49,7 @@ fn every_altered_block_is_refused() {
     assert_eq!(altered.len(), 23);
     let mut chain = Ledger::local();
     let blocks = blocks();
-    let extension = Recorded::new(blocks.iter().map(|block| &block.ext_data));
+    let extension = RecordedOwners::new(blocks.iter().map(|block| &block.ext_data));
     for block in &blocks {
         let number = block.header.number;
         // The recording is of a time that has passed; the clock stands where it stood.

@@ -123,7 +123,7 @@ async fn the_zero_address_means_the_only_account() {
 async fn guessing_is_slowed_by_account_and_address() {
     let (opened, account) = with_account().await;
     let [guesser, owner] =
-        [1, 2].map(|n| ClientAddress::of_peer(Some(Ipv4Addr::new(127, 0, 0, n).into())));
+        [1, 2].map(|n| ClientAddress::from_peer(Some(Ipv4Addr::new(127, 0, 0, n).into())));
     let try_as = async |client, text: &str| {
         let opened = opened.keys.open(account, password(text), client).await;
         opened.map(|_| ()).map_err(|error| error.to_string())

@@ -20,7 +20,7 @@ fn wait(s: u64) -> String {
 }
 
 fn client(number: u8) -> ClientAddress {
-    ClientAddress::of_peer(Some(IpAddr::V4(Ipv4Addr::new(127, 0, 0, number))))
+    ClientAddress::from_peer(Some(IpAddr::V4(Ipv4Addr::new(127, 0, 0, number))))
 }
 
 /// A keystore with the users bob and eve, and the clock by which clients wait.

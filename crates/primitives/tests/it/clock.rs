@@ -8,9 +8,9 @@ use esker_primitives::clock::{Clock, ManualClock, Sleep};
 use esker_primitives::sync::{Condvar, Mutex, RwLock, set_contention_hook};
 
 #[derive(Default)]
-struct Wakes(AtomicUsize);
+struct WakeCounter(AtomicUsize);
 
-impl Wake for Wakes {
+impl Wake for WakeCounter {
     fn wake(self: Arc<Self>) {
         self.0.fetch_add(1, Ordering::SeqCst);
     }
@@ -18,7 +18,7 @@ impl Wake for Wakes {
 
 struct Sleeper {
     sleep: Sleep,
-    wakes: Arc<Wakes>,
+    wakes: Arc<WakeCounter>,
 }
 
 impl Sleeper {

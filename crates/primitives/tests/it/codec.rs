@@ -7,7 +7,7 @@ use proptest::prelude::*;
 
 /// A value of every kind that the codec knows.
 #[derive(Debug, Clone, PartialEq)]
-struct Everything {
+struct AllKinds {
     small: u8,
     medium: u16,
     large: u32,
@@ -21,7 +21,7 @@ struct Everything {
     numbers: Vec<u32>,
 }
 
-impl Encode for Everything {
+impl Encode for AllKinds {
     fn encode(&self, w: &mut Writer) {
         w.u8(self.small);
         w.u16(self.medium);
@@ -38,7 +38,7 @@ impl Encode for Everything {
     }
 }
 
-impl Decode for Everything {
+impl Decode for AllKinds {
     fn decode(r: &mut Reader<'_>) -> Result<Self, CodecError> {
         Ok(Self {
             small: r.u8()?,
@@ -56,10 +56,10 @@ impl Decode for Everything {
     }
 }
 
-fn everything() -> impl Strategy<Value = Everything> {
+fn everything() -> impl Strategy<Value = AllKinds> {
     let scalars = any::<(u8, u16, u32, u64, bool, [u8; 3])>();
     let lists = any::<(Vec<u8>, Vec<u8>, [u8; 32], Vec<[u8; 20]>, Vec<u32>)>();
-    (scalars, lists).prop_map(|((small, medium, large, huge, flag, array), lists)| Everything {
+    (scalars, lists).prop_map(|((small, medium, large, huge, flag, array), lists)| AllKinds {
         small,
         medium,
         large,
@@ -78,19 +78,19 @@ proptest! {
     #[test]
     fn round_trip(value in everything()) {
         let bytes = value.to_versioned_bytes();
-        prop_assert_eq!(Everything::from_versioned_bytes(&bytes, MAX_SIZE), Ok(value));
+        prop_assert_eq!(AllKinds::from_versioned_bytes(&bytes, MAX_SIZE), Ok(value));
         let more = [&bytes[..], &[0]].concat();
         let (read, provided) = (bytes.len(), more.len());
         let trailing = Err(CodecError::TrailingBytes { read, provided });
-        prop_assert_eq!(Everything::from_versioned_bytes(&more, MAX_SIZE), trailing);
+        prop_assert_eq!(AllKinds::from_versioned_bytes(&more, MAX_SIZE), trailing);
         for end in 0..bytes.len() {
-            prop_assert!(Everything::from_versioned_bytes(&bytes[..end], MAX_SIZE).is_err());
+            prop_assert!(AllKinds::from_versioned_bytes(&bytes[..end], MAX_SIZE).is_err());
         }
     }
 
     #[test]
     fn total(bytes: Vec<u8>) {
-        if let Ok(value) = Everything::from_versioned_bytes(&bytes, MAX_SIZE) {
+        if let Ok(value) = AllKinds::from_versioned_bytes(&bytes, MAX_SIZE) {
             prop_assert_eq!(value.to_versioned_bytes(), bytes);
         }
     }

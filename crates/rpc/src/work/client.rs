@@ -112,14 +112,14 @@ impl Default for Addresses {
 impl Addresses {
     /// An address behind proxies. It is forgotten when many others were used after it.
     fn proxied(&self, address: IpAddr) -> Proxied {
-        let key = ClientAddress::of_peer(Some(address));
+        let key = ClientAddress::from_peer(Some(address));
         let mut proxied = self.proxied.lock();
         let new = || (Arc::new(Address { address: key, ..Address::default() }), Arc::default());
         proxied.get_or_insert(key, new).clone()
     }
 
     pub(super) fn get(&self, address: Option<IpAddr>) -> Arc<Address> {
-        let address = ClientAddress::of_peer(address);
+        let address = ClientAddress::from_peer(address);
         if address == ClientAddress::IN_PROCESS {
             return Arc::default();
         }
@@ -348,7 +348,7 @@ mod tests {
         let at = |text: &str| text.parse::<IpAddr>().unwrap();
         let proxies = [(); 2].map(|()| work.client(Some(at("10.0.0.1"))));
         let [a, b] = ["192.0.2.1", "192.0.2.2"].map(|text| proxies[0].behind_proxy(at(text)));
-        assert_eq!(a.address(), ClientAddress::of_peer(Some(at("192.0.2.1"))));
+        assert_eq!(a.address(), ClientAddress::from_peer(Some(at("192.0.2.1"))));
         assert_eq!((a.peer(), &a), (Some(at("10.0.0.1")), &proxies[0]), "the same connection");
         a.add_time(Lane::Long, Duration::from_secs(3), 0);
         let rank = |client: &Client| client.rank_delay(Lane::Long, 0);

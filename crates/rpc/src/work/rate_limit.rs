@@ -143,7 +143,7 @@ mod tests {
     }
 
     fn address(n: u32) -> ClientAddress {
-        ClientAddress::of_peer(Some(IpAddr::from(n.to_be_bytes())))
+        ClientAddress::from_peer(Some(IpAddr::from(n.to_be_bytes())))
     }
 
     #[test]

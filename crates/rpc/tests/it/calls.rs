@@ -212,7 +212,7 @@ fn a_handler_gets_the_client_address() {
     for peer in [Some("127.0.0.2"), Some("::1"), None] {
         let peer = peer.map(|text| text.parse().unwrap());
         let caller = Caller { client: Some(work.client(peer)), ..Caller::default() };
-        let expected = format!("\"{:?}\"", ClientAddress::of_peer(peer));
+        let expected = format!("\"{:?}\"", ClientAddress::from_peer(peer));
         assert_eq!(called_by(caller), expected);
     }
     assert_eq!(called_by(Caller::default()), format!("\"{:?}\"", ClientAddress::IN_PROCESS));

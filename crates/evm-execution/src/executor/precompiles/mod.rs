@@ -166,7 +166,7 @@ fn run_standard(
             PrecompileOutcome::Done(gas_limit - output.gas_used, output.bytes)
         }
         PrecompileStatus::Revert => PrecompileOutcome::Reverted(gas_limit - output.gas_used),
-        PrecompileStatus::Halt(halt) => PrecompileOutcome::Failed(texts::of(&halt, &input)),
+        PrecompileStatus::Halt(halt) => PrecompileOutcome::Failed(texts::vm_error(&halt, &input)),
     })
 }
 

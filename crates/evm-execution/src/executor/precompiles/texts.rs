@@ -14,7 +14,7 @@ const BLS_MODULUS: U256 =
     uint!(0x73eda753299d7d483339d80809a1d80553bda402fffe5bfeffffffff00000001_U256);
 
 /// The error of a precompiled contract that failed on this input.
-pub(super) fn of(halt: &PrecompileHalt, input: &[u8]) -> VmError {
+pub(super) fn vm_error(halt: &PrecompileHalt, input: &[u8]) -> VmError {
     let text = match halt {
         // Lengths that nothing can hold cost more gas than can be counted.
         PrecompileHalt::OutOfGas | PrecompileHalt::ModexpEip7823LimitSize => {

@@ -96,7 +96,7 @@ impl CallTracer {
 impl Tracer for CallTracer {
     fn steps(&self) -> StepFilter {
         match self.config.with_log {
-            true => StepFilter::of(opcode::LOG0..=opcode::LOG4),
+            true => StepFilter::from_opcodes(opcode::LOG0..=opcode::LOG4),
             false => StepFilter::NONE,
         }
     }

@@ -125,7 +125,7 @@ impl PrestateTracer {
 
 impl Tracer for PrestateTracer {
     fn steps(&self) -> StepFilter {
-        StepFilter::of([
+        StepFilter::from_opcodes([
             opcode::SLOAD,
             opcode::SSTORE,
             opcode::EXTCODECOPY,

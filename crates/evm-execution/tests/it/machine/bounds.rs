@@ -111,12 +111,12 @@ fn an_access_list_that_never_settles_is_given_up() {
 }
 
 /// A reader whose rows of one kind can't be read.
-struct Broken {
+struct FailingReader {
     below: Box<dyn KvRead>,
     prefix: [u8; 3],
 }
 
-impl KvRead for Broken {
+impl KvRead for FailingReader {
     fn get_with(&self, key: &[u8], f: &mut dyn FnMut(&[u8])) -> StorageResult<bool> {
         if key.starts_with(&self.prefix) {
             return Err(StorageError::Corrupted("a test".into()));
@@ -161,7 +161,7 @@ fn a_store_that_fails_ends_the_execution_and_nothing_else() {
             ..Default::default()
         };
         let lab = Lab::with(until(Phase::Etna), [(CODE, account)]);
-        let reader = Broken { below: lab.store.snapshot().unwrap(), prefix };
+        let reader = FailingReader { below: lab.store.snapshot().unwrap(), prefix };
         let env = lab.env(&reader);
         let (state, block) = (StateOverrides::default(), BlockOverrides::default());
         let request = CallRequest { gas: Some(1_000_000), ..to_code() };

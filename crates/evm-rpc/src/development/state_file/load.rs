@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::vec;
 
 use alloy_primitives::{Address, U256};
-use esker_evm::control::{MAX_BLOCKS, MAX_CODE, MAX_TIME_S, WantedChange};
+use esker_evm::control::{MAX_BLOCKS, MAX_CODE, MAX_TIME_S, ChangeRequest};
 use esker_rpc::{RpcError, off_thread};
 
 use super::super::{DevelopmentNode, refused};
@@ -80,7 +80,7 @@ struct Changes {
     node: Arc<DevelopmentNode>,
     accounts: vec::IntoIter<(Address, ReadAccount)>,
     /// The remaining changes of the last account.
-    rest: VecDeque<WantedChange>,
+    rest: VecDeque<ChangeRequest>,
 }
 
 impl Changes {
@@ -89,7 +89,7 @@ impl Changes {
     }
 
     /// Takes the changes of the next block; none at the end.
-    fn take_block(mut self) -> Result<(Self, Vec<WantedChange>), RpcError> {
+    fn take_block(mut self) -> Result<(Self, Vec<ChangeRequest>), RpcError> {
         let (mut taken, mut bytes) = (Vec::new(), 0);
         loop {
             while let Some(change) = self.rest.pop_front() {
@@ -124,9 +124,9 @@ fn count_blocks(
 }
 
 /// Bytes that a change has in a block, about.
-fn bytes_of(change: &WantedChange) -> usize {
+fn bytes_of(change: &ChangeRequest) -> usize {
     match change {
-        WantedChange::Code(_, code) => CHANGE_BYTES + code.len(),
+        ChangeRequest::Code(_, code) => CHANGE_BYTES + code.len(),
         _ => CHANGE_BYTES,
     }
 }
@@ -135,7 +135,7 @@ fn changes_of(
     node: &DevelopmentNode,
     address: Address,
     account: &ReadAccount,
-) -> Result<Vec<WantedChange>, RpcError> {
+) -> Result<Vec<ChangeRequest>, RpcError> {
     let (state, _) = node.transact.reads.state(LATEST)?;
     let view = state.view();
     let rules = &node.chain.params().rules;
@@ -145,13 +145,13 @@ fn changes_of(
     let ReadAccount { nonce, balance, code, storage } = account;
     let mut changes = Vec::new();
     if *balance != now.balance {
-        changes.push(WantedChange::Balance(address, *balance));
+        changes.push(ChangeRequest::Balance(address, *balance));
     }
     if *nonce > now.nonce {
-        changes.push(WantedChange::Nonce(address, *nonce));
+        changes.push(ChangeRequest::Nonce(address, *nonce));
     }
     if view.code(now.code_hash).map_err(read_error)? != *code {
-        changes.push(WantedChange::Code(address, code.clone()));
+        changes.push(ChangeRequest::Code(address, code.clone()));
     }
     for &(slot, value) in storage {
         // An account without other content does not exist.
@@ -164,7 +164,7 @@ fn changes_of(
             )));
         }
         if view.storage(&address, rules.storage_slot(slot)).map_err(read_error)? != value {
-            changes.push(WantedChange::Storage(address, slot, value));
+            changes.push(ChangeRequest::Storage(address, slot, value));
         }
     }
     Ok(changes)

@@ -52,7 +52,7 @@ impl FoundLogs {
 
     /// Adds the logs of a block that are meant.
     pub(super) fn add(&mut self, block: &SealedBlock, receipts: &[Receipt], matcher: &LogMatcher) {
-        let logs = PlacedLog::of(block, receipts, |log| matcher.matches(log));
+        let logs = PlacedLog::in_block(block, receipts, |log| matcher.matches(log));
         self.0.extend(logs.map(|placed| FoundLog { placed, removed: false }));
     }
 

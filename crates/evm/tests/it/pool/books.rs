@@ -66,7 +66,7 @@ fn step() -> impl Strategy<Value = Step> {
 type States = BTreeMap<Address, AccountState>;
 
 /// What a block changed and mined.
-type Unsettled = (Vec<(Address, AccountState)>, BTreeSet<B256>);
+type BlockEffects = (Vec<(Address, AccountState)>, BTreeSet<B256>);
 
 /// A pool over a chain whose blocks reach the store a moment before the pool settles them.
 struct World<'a> {
@@ -75,7 +75,7 @@ struct World<'a> {
     states: States,
     height: u64,
     /// A block that the pool has not settled yet.
-    unsettled: Option<Unsettled>,
+    unsettled: Option<BlockEffects>,
     /// Promised hashes that are neither mined nor named as dropped.
     promised: BTreeMap<B256, PooledTx>,
     mined: BTreeSet<B256>,

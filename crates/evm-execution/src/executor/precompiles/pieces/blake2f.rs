@@ -4,7 +4,7 @@ use std::array;
 
 use alloy_primitives::Bytes;
 
-use super::{Ended, check_stop};
+use super::{LongCallError, check_stop};
 use crate::executor::StopCheck;
 
 /// Rounds between two questions whether to stop, and least rounds of a long call: a millisecond.
@@ -65,7 +65,7 @@ impl LongCall {
         self.rounds.into()
     }
 
-    pub(super) fn run(&self, stop: StopCheck<'_>) -> Result<Bytes, Ended> {
+    pub(super) fn run(&self, stop: StopCheck<'_>) -> Result<Bytes, LongCallError> {
         let mut work = [0; 16];
         work[..8].copy_from_slice(&self.state);
         work[8..].copy_from_slice(&IV);

@@ -14,14 +14,14 @@ use revm::precompile::{Precompile, PrecompileHalt, PrecompileId, PrecompileOutpu
 use crate::executor::{Stop, StopCheck};
 
 /// Why there is no result.
-pub(super) enum Ended {
+pub(super) enum LongCallError {
     /// It was stopped from outside.
     Stopped(Stop),
     /// The input is not valid.
     Halted(PrecompileHalt),
 }
 
-impl From<Stop> for Ended {
+impl From<Stop> for LongCallError {
     fn from(stop: Stop) -> Self {
         Self::Stopped(stop)
     }
@@ -40,7 +40,7 @@ pub(super) fn run(
     reservoir: u64,
     stop: StopCheck<'_>,
 ) -> Option<Result<PrecompileOutput, Stop>> {
-    let (gas, ended): (u64, Result<Bytes, Ended>) = match precompile.id() {
+    let (gas, ended): (u64, Result<Bytes, LongCallError>) = match precompile.id() {
         PrecompileId::Blake2F => {
             let call = blake2f::LongCall::parse(input)?;
             (call.gas(), (call.gas() <= gas_limit).then(|| call.run(stop))?)
@@ -57,8 +57,8 @@ pub(super) fn run(
     };
     Some(match ended {
         Ok(output) => Ok(PrecompileOutput::new(gas, output, reservoir)),
-        Err(Ended::Halted(halt)) => Ok(PrecompileOutput::halt(halt, reservoir)),
-        Err(Ended::Stopped(stop)) => Err(stop),
+        Err(LongCallError::Halted(halt)) => Ok(PrecompileOutput::halt(halt, reservoir)),
+        Err(LongCallError::Stopped(stop)) => Err(stop),
     })
 }
 

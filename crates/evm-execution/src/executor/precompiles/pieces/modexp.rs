@@ -6,7 +6,7 @@ use alloy_primitives::{Bytes, U256};
 use num_bigint::BigUint;
 use revm::precompile::modexp::berlin_gas_calc;
 
-use super::{Ended, check_stop};
+use super::{LongCallError, check_stop};
 use crate::executor::{Stop, StopCheck};
 
 /// Least price of a long call.
@@ -50,7 +50,7 @@ impl<'i> LongCall<'i> {
         self.gas
     }
 
-    pub(super) fn run(&self, stop: StopCheck<'_>) -> Result<Bytes, Ended> {
+    pub(super) fn run(&self, stop: StopCheck<'_>) -> Result<Bytes, LongCallError> {
         check_stop(stop)?;
         let mut output = vec![0; self.modulus.len()];
         let modulus = BigUint::from_bytes_be(&self.modulus);

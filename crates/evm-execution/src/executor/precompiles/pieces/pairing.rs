@@ -8,7 +8,7 @@ use ark_ff::{BigInt, One, PrimeField, Zero};
 use revm::precompile::PrecompileHalt;
 use revm::precompile::bn254::{pair, run_pair};
 
-use super::{Ended, check_stop};
+use super::{LongCallError, check_stop};
 use crate::executor::StopCheck;
 
 /// Pairs between two questions whether to stop: some milliseconds. Calls with more are long.
@@ -29,7 +29,7 @@ impl<'i> LongCall<'i> {
         pair::ISTANBUL_PAIR_BASE + self.0.len() as u64 * pair::ISTANBUL_PAIR_PER_POINT
     }
 
-    pub(super) fn run(&self, stop: StopCheck<'_>) -> Result<Bytes, Ended> {
+    pub(super) fn run(&self, stop: StopCheck<'_>) -> Result<Bytes, LongCallError> {
         let mut product = <Bn254 as Pairing>::TargetField::one();
         for pairs in self.0.chunks(PAIRS) {
             check_stop(stop)?;
@@ -53,10 +53,10 @@ impl<'i> LongCall<'i> {
 }
 
 /// What revm says of a pair that is none.
-fn refusal(pair: &[u8; PAIR]) -> Ended {
+fn refusal(pair: &[u8; PAIR]) -> LongCallError {
     let alone = pair::ISTANBUL_PAIR_BASE + pair::ISTANBUL_PAIR_PER_POINT;
     let ran = run_pair(pair, pair::ISTANBUL_PAIR_PER_POINT, pair::ISTANBUL_PAIR_BASE, alone);
-    Ended::Halted(ran.err().unwrap_or(PrecompileHalt::Bn254AffineGFailedToCreate))
+    LongCallError::Halted(ran.err().unwrap_or(PrecompileHalt::Bn254AffineGFailedToCreate))
 }
 
 fn read(pair: &[u8; PAIR]) -> Option<(G1Affine, G2Affine)> {

@@ -25,7 +25,7 @@ const OTHER: Address = Address::repeat_byte(0x2e);
 const LIMIT: usize = 1 << 26;
 
 /// A tracer, by name and configuration.
-type Named<'n> = (&'n str, &'n str);
+type TracerConfig<'n> = (&'n str, &'n str);
 
 /// Runs a message on a lab's state, which stays as it is.
 fn run_on(
@@ -33,7 +33,7 @@ fn run_on(
     block: &BlockContext,
     message: &Message,
     place: TxPlace,
-    (name, config): Named<'_>,
+    (name, config): TracerConfig<'_>,
     limit: usize,
 ) -> Result<(String, ExecutionEnd), TraceError> {
     let tracer = tracers::create(name, config)?;
@@ -49,7 +49,7 @@ fn run_on(
 }
 
 /// The trace of a message, or why there is none.
-fn trace(lab: &Lab, message: &Message, named: Named<'_>) -> Result<String, String> {
+fn trace(lab: &Lab, message: &Message, named: TracerConfig<'_>) -> Result<String, String> {
     let traced = run_on(lab, &lab.block(), message, TxPlace::default(), named, LIMIT);
     traced.map(|(text, _)| text).map_err(|error| error.to_string())
 }

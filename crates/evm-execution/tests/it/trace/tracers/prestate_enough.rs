@@ -185,7 +185,7 @@ fn account_of(lab: &Lab, address: Address) -> GenesisAccount {
 
 /// A state made of what the tracer showed runs the transaction in the same way.
 fn check_pre(case: &Case) {
-    let (lab, message) = (case.lab(), Message::of(&case.tx(), ALICE));
+    let (lab, message) = (case.lab(), Message::from_tx(&case.tx(), ALICE));
     let (shown, end) = traced(&lab, &message, "null");
     assert_eq!(end, run(&lab, &message), "a tracer changes nothing");
     let mut accounts = parse(&shown);
@@ -206,7 +206,7 @@ fn check_pre(case: &Case) {
 /// State before, and what the tracer says has changed, is the state after.
 fn check_diff(case: &Case) {
     let (mut lab, tx) = (case.lab(), case.tx());
-    let (shown, end) = traced(&lab, &Message::of(&tx, ALICE), r#"{"diffMode":true}"#);
+    let (shown, end) = traced(&lab, &Message::from_tx(&tx, ALICE), r#"{"diffMode":true}"#);
     let (pre, post) = (parse(&shown["pre"]), parse(&shown["post"]));
     let all = (0..=CONTRACTS).map(account).chain([ALICE, BLACKHOLE, ALICE.create(0)]);
     let all: BTreeSet<_> = all.chain(pre.keys().copied()).chain(post.keys().copied()).collect();

@@ -110,7 +110,7 @@ fn traces_are_those_of_the_reference() {
         let raw = hex::decode(&sent.params[0].as_str().unwrap()[2..]).unwrap();
         let tx = Transaction::decode_2718_exact(&raw).unwrap();
         let sender = recover_sender(&tx, 43112).unwrap();
-        let message = Message::of(&tx, sender);
+        let message = Message::from_tx(&tx, sender);
         let hash = *tx.tx_hash();
         let place = TxPlace {
             block_hash: Some(block_hash(number)),
