@@ -1,4 +1,4 @@
-//! The port for what a chain's blocks carry beside EVM transactions: the C-Chain's atomic transactions.
+//! The port for the ext data of blocks: the atomic transactions of the C-Chain.
 
 use std::fmt;
 
@@ -25,34 +25,35 @@ pub struct ExtBlock<'a> {
     pub time: u64,
     /// Wei a gas.
     pub base_fee: U256,
-    /// The rules of the block's time.
+    /// The rules at the time of the block.
     pub phase: &'a PhaseRules,
-    /// Hash of the block; zero while it is being built.
+    /// Hash of the block; zero while the block is built.
     pub hash: B256,
-    /// What the block carries.
+    /// The ext data of the block.
     pub ext_data: &'a [u8],
-    /// What this chain's undecided blocks below it carry, newest first. The state includes it.
+    /// The ext data of this chain's undecided ancestors, newest first. The state includes their effects.
     pub undecided: &'a [Bytes],
-    /// Something is undecided, of this chain or of others: what is missing in the accepted state may yet come.
+    /// Whether a block of this or another chain is undecided. What is missing in the accepted state may then still
+    /// come.
     pub has_undecided: bool,
 }
 
-/// An account that a block changed, as it is after it.
+/// An account that a block changed, and its state after the block.
 pub type ChangedAccount = (Address, AccountState);
 
-/// What ext data holds, without looking at any state.
+/// A summary of ext data that needs no state.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ExtSummary {
-    /// Transactions in it. A block without any transaction, of either kind, is refused as empty.
+    /// Number of transactions in the ext data. A block without transactions of either kind is refused as empty.
     pub transactions: usize,
-    /// Their gas, as in the header.
+    /// Gas of these transactions, as in the header.
     pub gas_used: u64,
 }
 
-/// Why ext data can't be part of a block.
+/// Why ext data is refused.
 #[derive(Debug, Error)]
 pub enum ExtError {
-    /// It breaks a rule; the text is the reference's, with its wrappers.
+    /// It breaks a rule. The text is the reference's, with its wrappers.
     #[error("{0}")]
     Invalid(String),
     /// State can't be read.
@@ -60,7 +61,7 @@ pub enum ExtError {
     State(#[from] StateError),
 }
 
-/// What fills ext data, and what it means.
+/// Builds, verifies and applies ext data.
 ///
 /// A block is verified in this order: [`parse`](Self::parse), the header's rules,
 /// [`check_inputs`](Self::check_inputs), EVM transactions, [`apply`](Self::apply), fees, roots.
@@ -68,12 +69,12 @@ pub trait BlockExtension: Send + Sync + fmt::Debug + 'static {
     /// Decodes ext data and applies the rules that need no state. Called for every block, before all else.
     fn parse(&self, block: &ExtBlock<'_>) -> Result<ExtSummary, ExtError>;
 
-    /// Is what the block consumes there? `parent` reads the state before the block, that of other chains
+    /// Checks that the inputs of the block exist. `parent` reads the state before the block, that of other chains
     /// included.
     fn check_inputs(&self, block: &ExtBlock<'_>, parent: &dyn KvRead) -> Result<(), ExtError>;
 
-    /// Applies ext data to the state after the EVM transactions, and writes its own rows. `rows` shows the
-    /// rows before the block.
+    /// Applies ext data to the state after the EVM transactions, and writes the extension's own rows. `rows` reads
+    /// the rows before the block.
     fn apply(
         &self,
         block: &ExtBlock<'_>,
@@ -86,39 +87,38 @@ pub trait BlockExtension: Send + Sync + fmt::Debug + 'static {
         Vec::new()
     }
 
-    /// Writes what is kept of the transactions in a final block that comes with a snapshot of the state, and nothing of
-    /// the state itself.
+    /// Writes the rows of the transactions in a block of a snapshot, without rows of the state.
     fn restore_block(&self, _block: &ExtBlock<'_>, _out: &mut WriteSet) -> Result<(), ExtError> {
         Ok(())
     }
 
-    /// Is there something waiting that a block could hold?
+    /// Whether a transaction waits that a block could hold.
     fn has_work(&self) -> bool {
         false
     }
 
-    /// The highest base fee (wei a gas) that something waiting pays.
+    /// The highest base fee (wei a gas) that a waiting transaction pays.
     fn highest_payable_base_fee(&self) -> Option<U256> {
         None
     }
 
-    /// What ext data sets of the header.
+    /// The header fields that ext data sets.
     fn header_terms(&self, _ext_data: &[u8]) -> Result<HeaderTerms, ExtError> {
         Ok(HeaderTerms::default())
     }
 
-    /// What the block under construction sets of its header.
+    /// The header fields that the block under construction sets.
     fn next_header_terms(&self) -> HeaderTerms {
         HeaderTerms::default()
     }
 
-    /// The ext data of the block under construction, completed with what it sets of its header.
+    /// The ext data of the block under construction, with the header fields that the block sets.
     fn with_header(&self, ext_data: Bytes) -> Result<Bytes, ExtError> {
         Ok(ext_data)
     }
 
-    /// Chooses ext data of at most `max_gas` for a block under construction (whose `ext_data` is empty) and applies it,
-    /// as [`apply`](Self::apply) will when the block is verified. `None`: there is nothing to carry.
+    /// Chooses ext data of at most `max_gas` for a block under construction (whose `ext_data` is empty) and applies
+    /// it, as [`apply`](Self::apply) will when the block is verified. Returns `None` if there is no ext data.
     fn build(
         &self,
         _block: &ExtBlock<'_>,
@@ -129,21 +129,22 @@ pub trait BlockExtension: Send + Sync + fmt::Debug + 'static {
         Ok(None)
     }
 
-    /// No block came of the last [`build`](Self::build): what was chosen waits again.
+    /// Called if the last [`build`](Self::build) led to no block: the chosen transactions wait again.
     fn not_built(&self) {}
 
-    /// A block that carries this was executed and is being decided on.
+    /// Called when a block with this ext data was executed. It is not decided yet.
     fn undecided(&self, _ext_data: &Bytes) {}
 
-    /// A block that carries this, and leaves accounts so, is about to be committed. What it makes impossible goes to
-    /// [`Self::drop_log`], which is saved with it. The commit may fail, so publish nothing here.
+    /// Called before a block with this ext data and these accounts is committed. Transactions that the block makes
+    /// impossible are added to [`Self::drop_log`], which is saved with the block. The commit may fail, so nothing may
+    /// be published here.
     fn before_commit(&self, _ext_data: &Bytes, _accounts: &[ChangedAccount], _accepted_ms: u64) {}
 
-    /// A block that carries this, and leaves accounts so, was accepted and is durable.
+    /// Called when a block with this ext data and these accounts was accepted and is durable.
     fn accepted(&self, _number: u64, _ext_data: &Bytes, _accounts: &[ChangedAccount]) {}
 
-    /// Accepted blocks above a height were rewound. Their transactions are lost; the builder checks pooled ones
-    /// against the restored state.
+    /// Called when accepted blocks above a height were rewound. Their transactions are lost. The builder checks
+    /// pooled transactions against the restored state.
     fn rewound(&self, _number: u64) {}
 
     /// The transactions in the ext data of an accepted block.
@@ -151,73 +152,74 @@ pub trait BlockExtension: Send + Sync + fmt::Debug + 'static {
         Vec::new()
     }
 
-    /// A block that carries this will never be accepted.
+    /// Called when a block with this ext data will never be accepted.
     fn abandoned(&self, _ext_data: &Bytes) {}
 
-    /// Whether a transaction waits in its pool.
+    /// Whether a transaction waits in the extension's pool.
     fn holds(&self, _tx: &esker_primitives::Id) -> bool {
         false
     }
 
-    /// How many of its transactions wait, and the counts of its pool; `None` if it has no pool. The call is cheap.
+    /// The number of waiting transactions, and the counts of the pool; `None` if the extension has no pool. The call
+    /// is cheap.
     fn pool_figures(&self) -> Option<(u64, PoolFigures)> {
         None
     }
 
-    /// The nonces of an account that something waiting uses, ascending.
+    /// The nonces of an account that waiting transactions use, ascending.
     fn waiting_nonces(&self, _account: &Address) -> Vec<u64> {
         Vec::new()
     }
 
-    /// Why transactions of the extension were dropped. The chain opens the log and saves what is added to it.
+    /// The log of dropped transactions of the extension. The chain opens and saves it.
     fn drop_log(&self) -> Option<&DropLog> {
         None
     }
 
-    /// The extension's transactions that wait for a block, as [`Self::restore_tx`] takes them in again.
+    /// The extension's waiting transactions, in the form for [`Self::restore_tx`].
     fn waiting_txs(&self) -> Vec<Bytes> {
         Vec::new()
     }
 
-    /// Takes in a transaction that waited when the node stopped; false where it is not valid any more, whose reason
-    /// is kept.
+    /// Pools a transaction that waited when the node stopped. Returns false if it is no longer valid; the reason is
+    /// kept.
     fn restore_tx(&self, _tx: &[u8]) -> bool {
         false
     }
 
-    /// Empties the pool: what a snapshot held follows.
+    /// Empties the pool before the transactions of a snapshot are restored.
     fn drop_waiting_txs(&self) {}
 
-    /// Audits what accepted blocks carried, and the extension's rows.
+    /// Audits the ext data of accepted blocks, and the extension's rows.
     fn audit(&self) -> Box<dyn ExtensionAudit + '_> {
         Box::new(NoExtension)
     }
 }
 
-/// What one block's ext data moved of the native asset, in wei.
+/// The native asset that the ext data of a block moved, wei.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ExtTransfers {
-    /// Taken from other chains, fees included.
+    /// Imported from other chains, fees included.
     pub imported: u128,
-    /// Left for other chains.
+    /// Exported to other chains.
     pub exported: u128,
-    /// Burnt as fees.
+    /// Burned as fees.
     pub burnt: u128,
-    /// What a control record gave and took; nothing outside of development networks.
+    /// The change of the supply by a control record, on development networks.
     pub set: SupplyChange,
 }
 
-/// How the supply of a chain's coin changed, wei. A sum of any number of balances fits.
+/// The change of the supply of a chain's coin, wei. The sum of any number of balances fits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SupplyChange {
-    /// Wei that accounts got.
+    /// Wei that accounts received.
     pub given: U512,
     /// Wei that accounts lost.
     pub taken: U512,
 }
 
 impl SupplyChange {
-    /// Adds a balance before and after a change.
+    /// Adds the change of a balance.
     pub fn add_balance(&mut self, before: U256, after: U256) {
         self.given = self.given.saturating_add(U512::from(after.saturating_sub(before)));
         self.taken = self.taken.saturating_add(U512::from(before.saturating_sub(after)));
@@ -232,14 +234,14 @@ impl SupplyChange {
 
 /// An extension's part of an audit of its chain.
 pub trait ExtensionAudit {
-    /// Audits the next accepted block; what it exchanged with other chains goes to the site.
+    /// Audits the next accepted block. Reports the exchange with other chains to the context.
     fn block(
         &mut self,
         block: &ExtBlock<'_>,
         ctx: &mut AuditContext<'_>,
     ) -> Result<ExtTransfers, AuditError>;
 
-    /// Audits the rows that all blocks left.
+    /// Audits the rows after all blocks.
     fn finish(&mut self, ctx: &mut AuditContext<'_>) -> Result<(), AuditError>;
 }
 
@@ -263,11 +265,11 @@ impl ExtensionAudit for NoExtension {
 
 /// Shows ext data to clients.
 pub trait ExtDataView: Send + Sync + fmt::Debug + 'static {
-    /// The transactions that a block carries, as a list in JSON; `None` if ext data holds none that can be shown.
+    /// The transactions in ext data as a list in JSON; `None` if none of them can be shown.
     fn transactions(&self, ext_data: &[u8]) -> Option<Box<RawValue>>;
 }
 
-/// No extension: ext data must be empty.
+/// The extension of a chain without ext data: ext data must be empty.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NoExtension;
 

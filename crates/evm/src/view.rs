@@ -1,8 +1,8 @@
-//! What services read of the chain and of the pool, and nothing more.
+//! The ports through which services read the chain and the pool.
 //!
-//! The chain fills these ports. What they hand out is immutable and shared, so an implementation may keep
-//! what was read last; only accepted blocks are seen through them, and all that they return of a block (state,
-//! receipts, places) is there as soon as [`ChainReader::head`] shows it.
+//! The chain implements these ports. The returned values are immutable and shared, so an implementation may cache
+//! them. Only accepted blocks are visible. State, receipts and locations of a block are available as soon as
+//! [`ChainReader::head`] shows the block.
 
 use std::fmt;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use tokio::sync::broadcast;
 use crate::chain::AcceptedBlock;
 use crate::pool::{AccountContent, Content, Dropped, DroppedTx, PooledTx, ReplacementPrice};
 
-/// How far the chain is.
+/// The position of the chain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ChainPosition {
     /// Height of the last accepted block.
@@ -28,16 +28,16 @@ pub struct ChainPosition {
     pub rewinds: u64,
 }
 
-/// A block that was accepted.
+/// The event of an accepted block.
 #[derive(Clone, Debug)]
 pub struct BlockAccepted {
     /// The block.
     pub block: Arc<AcceptedBlock>,
-    /// As [`ChainPosition::rewinds`], when it was accepted.
+    /// [`ChainPosition::rewinds`] when the block was accepted.
     pub rewinds: u64,
 }
 
-/// A log of an accepted block, with its place.
+/// A log of an accepted block with its location.
 #[derive(Clone, Debug)]
 pub struct PlacedLog {
     /// The log.
@@ -46,16 +46,16 @@ pub struct PlacedLog {
     pub block_number: u64,
     /// Hash of its block.
     pub block_hash: B256,
-    /// Its transaction.
+    /// Hash of its transaction.
     pub transaction_hash: B256,
-    /// The transaction's place in the block.
+    /// Index of the transaction in the block.
     pub transaction_index: usize,
-    /// Its place among all logs of the block.
+    /// Index of the log among all logs of the block.
     pub log_index: usize,
 }
 
 impl PlacedLog {
-    /// The logs of a block that are wanted, in their order.
+    /// The logs of a block for which `is_wanted` is true, in their order.
     pub fn in_block<'a>(
         block: &'a SealedBlock,
         receipts: &'a [Receipt],
@@ -77,23 +77,23 @@ impl PlacedLog {
     }
 }
 
-/// A rewind removed accepted blocks.
+/// The event of a rewind, which removed accepted blocks.
 #[derive(Clone, Debug)]
 pub struct BlocksRemoved {
-    /// As [`ChainPosition::rewinds`], after it.
+    /// [`ChainPosition::rewinds`] after the rewind.
     pub rewinds: u64,
-    /// Height of the last accepted block after it.
+    /// Height of the last accepted block after the rewind.
     pub height: u64,
-    /// The logs of the removed blocks, oldest first; `None`: they were too many to be kept.
+    /// The logs of the removed blocks, oldest first; `None` if there were too many to keep.
     pub logs: Option<Vec<PlacedLog>>,
 }
 
-/// What happens to the accepted blocks.
+/// A change of the accepted blocks.
 #[derive(Clone, Debug)]
 pub enum ChainEvent {
-    /// One more.
+    /// A block was accepted.
     Accepted(BlockAccepted),
-    /// The last ones are gone.
+    /// The last blocks were removed.
     Removed(Arc<BlocksRemoved>),
 }
 
@@ -107,23 +107,23 @@ impl ChainEvent {
     }
 }
 
-/// Where an accepted transaction is.
+/// The location of an accepted transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TxLocation {
     /// Height of its block.
     pub height: u64,
-    /// Its place in the block, from 0.
+    /// Index in the block, from 0.
     pub index: usize,
 }
 
-/// What is known of the block in which an account used a nonce.
+/// The block in which an account used a nonce.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NonceUse {
     /// No accepted block used it.
     Unused,
-    /// The block of this height did.
+    /// The block at this height used it.
     At(u64),
-    /// A block up to this height did; the states that would show which one are no longer kept.
+    /// A block up to this height used it. The states that would show which one are no longer kept.
     Pruned {
         /// Height of the oldest state that is kept.
         oldest: u64,
@@ -137,9 +137,9 @@ pub struct EncodedBlock {
     pub hash: B256,
     /// Hash of the block before it.
     pub parent_hash: B256,
-    /// Its own time, Unix s.
+    /// Time of the block, Unix s.
     pub time: u64,
-    /// Its RLP.
+    /// RLP of the block.
     pub bytes: Vec<u8>,
 }
 
@@ -148,12 +148,11 @@ pub struct EncodedBlock {
 pub struct BadBlock {
     /// The block.
     pub block: Arc<SealedBlock>,
-    /// Why.
+    /// Why it was refused.
     pub reason: String,
 }
 
-/// The state after one block, for as long as this is held. It keeps a snapshot of the store, so hold it
-/// shortly.
+/// The state after one block. It keeps a snapshot of the store, so hold it only briefly.
 pub struct StateSnapshot {
     reader: Box<dyn KvRead>,
     scope: Scope,
@@ -166,7 +165,7 @@ impl StateSnapshot {
         Self { reader, scope, at }
     }
 
-    /// The state, to be read.
+    /// A reader of the state.
     pub fn view(&self) -> StateView<'_> {
         StateView::new(&*self.reader, self.scope, self.at)
     }
@@ -195,7 +194,7 @@ pub enum ViewError {
         /// Height of the first stored block besides genesis.
         first: u64,
     },
-    /// An accepted block was rewound since.
+    /// An accepted block was rewound during the request.
     #[error("{0} was taken back while the request was answered")]
     TakenBack(String),
     /// The store failed.
@@ -204,7 +203,7 @@ pub enum ViewError {
     /// State can't be read.
     #[error(transparent)]
     State(#[from] StateError),
-    /// What the store holds contradicts itself.
+    /// The content of the store is inconsistent.
     #[error("the store is damaged: {0}")]
     Damaged(String),
 }
@@ -217,26 +216,26 @@ pub trait ChainReader: Send + Sync + fmt::Debug + 'static {
     /// The last accepted block. Cheap: nearly every call reads it.
     fn head(&self) -> Arc<SealedHeader>;
 
-    /// How far the chain is: the height of [`Self::head`].
+    /// The position of the chain: the height of [`Self::head`] and the number of rewinds.
     fn position(&self) -> ChainPosition;
 
     /// The lowest height of the rewinds between two positions; `None` without a rewind. The result may be too low.
     fn lowest_since(&self, before: &ChainPosition, now: &ChainPosition) -> Option<u64>;
 
-    /// What the rewinds between two positions removed, oldest first; `None` if it is not kept.
+    /// The blocks that the rewinds between two positions removed, oldest first; `None` if they are no longer kept.
     fn removed_since(
         &self,
         before: &ChainPosition,
         now: &ChainPosition,
     ) -> Option<Vec<Arc<BlocksRemoved>>>;
 
-    /// Height of the first stored block besides genesis, if the node joined from a snapshot; else 0. Reads of blocks
+    /// Height of the first stored block after genesis, if the node joined from a snapshot; else 0. Reads of blocks
     /// between it and genesis by height fail with [`ViewError::BeforeHistory`].
     fn first_block(&self) -> u64 {
         0
     }
 
-    /// Fails if a range of heights has a block before the history.
+    /// Fails if a range of heights has a block before the stored history.
     fn ensure_in_history(&self, from: u64, to: u64) -> Result<(), ViewError> {
         let (height, first) = (from.max(1), self.first_block());
         match height < first && height <= to {
@@ -248,7 +247,8 @@ pub trait ChainReader: Send + Sync + fmt::Debug + 'static {
     /// The header at a height; `None` above the head.
     fn header_at(&self, height: u64) -> Result<Option<Arc<SealedHeader>>, ViewError>;
 
-    /// The hash of the block at a height; `None` above the head. Also known of the block before the history.
+    /// The hash of the block at a height; `None` above the head. The hash of the last block before the history is
+    /// also known.
     fn hash_at(&self, height: u64) -> Result<Option<B256>, ViewError> {
         match self.header_at(height) {
             Err(ViewError::BeforeHistory { first, .. }) if height + 1 == first => {
@@ -264,7 +264,7 @@ pub trait ChainReader: Send + Sync + fmt::Debug + 'static {
     /// The block at a height; `None` above the head.
     fn block_at(&self, height: u64) -> Result<Option<Arc<SealedBlock>>, ViewError>;
 
-    /// The block at a height as its bytes, for callers that read many of them once; `None` above the head.
+    /// The bytes of the block at a height, for callers that read many blocks once; `None` above the head.
     fn encoded_block(&self, height: u64) -> Result<Option<EncodedBlock>, ViewError>;
 
     /// The receipts of the block at a height, one for each transaction; none above the head.
@@ -273,15 +273,16 @@ pub trait ChainReader: Send + Sync + fmt::Debug + 'static {
     /// The receipts of an accepted block, or of [`Self::pending`], which the caller has read before.
     fn receipts_of(&self, height: u64, hash: B256) -> Result<Arc<[Receipt]>, ViewError>;
 
-    /// The block that would be built now, whose hash is not shown to clients; `None` on a node that has none. What it
-    /// costs is bounded by the gas of a block. [`Self::state_after`] and [`Self::receipts_of`] know it for a moment.
+    /// The block that would be built now; `None` on a node without pending blocks. Its hash is not shown to clients.
+    /// The cost is bounded by the gas of a block. [`Self::state_after`] and [`Self::receipts_of`] know the block for
+    /// a short time.
     fn pending(&self) -> Result<Option<Arc<SealedBlock>>, ViewError>;
 
-    /// Whether there is a pending block: on a development node.
+    /// Whether the node has pending blocks: true on a development node.
     fn has_pending(&self) -> bool;
 
-    /// Blocks between two heights, both included and none above the head, that may hold the logs that are looked for.
-    /// Of a long range only the first part is looked through: quick, so that the caller may stop in between.
+    /// Blocks between two heights, both included and none above the head, that may hold matching logs. Of a long
+    /// range only the first part is searched, so that the caller may stop in between.
     fn blocks_with_logs(
         &self,
         query: &LogQuery,
@@ -289,24 +290,24 @@ pub trait ChainReader: Send + Sync + fmt::Debug + 'static {
         to: u64,
     ) -> Result<LogCandidates, ViewError>;
 
-    /// Where an accepted transaction is. One that is not indexed is not known.
+    /// The location of an accepted transaction; `None` if it is not indexed.
     fn location(&self, tx: B256) -> Result<Option<TxLocation>, ViewError>;
 
-    /// In which accepted block an account's nonce went past `nonce`.
+    /// The accepted block in which an account's nonce exceeded `nonce`.
     fn nonce_use(&self, account: Address, nonce: u64) -> Result<NonceUse, ViewError>;
 
     /// The state after this accepted block, or after [`Self::pending`].
     fn state_after(&self, block: &SealedHeader) -> Result<StateSnapshot, ViewError>;
 
-    /// Height of the oldest block whose state is kept; all from there up to the head are.
+    /// Height of the oldest block whose state is kept. All later states are kept too.
     fn oldest_state(&self) -> Result<u64, ViewError>;
 
-    /// The position after a rewind that is under way: its store is rewound before its position is.
+    /// The position after the end of a running rewind, which rewinds the store before the position.
     fn settled_position(&self) -> ChainPosition {
         self.position()
     }
 
-    /// Why something that existed a moment ago is missing: it was rewound, or the store is damaged.
+    /// The error of something that is missing although it existed before: it was rewound, or the store is damaged.
     fn missing(&self, what: String) -> ViewError {
         match self.settled_position().rewinds {
             0 => ViewError::Damaged(format!("{what} is missing")),
@@ -314,53 +315,54 @@ pub trait ChainReader: Send + Sync + fmt::Debug + 'static {
         }
     }
 
-    /// The blocks refused last, the newest first.
+    /// The last refused blocks, newest first.
     fn bad_blocks(&self) -> Vec<BadBlock>;
 }
 
 /// The pool, read by services.
 pub trait PoolReader: Send + Sync + fmt::Debug + 'static {
-    /// A transaction that waits, pending or queued.
+    /// A waiting transaction, pending or queued.
     fn transaction(&self, hash: B256) -> Option<PooledTx>;
 
-    /// The transaction of an account that waits with this nonce, pending or queued.
+    /// The waiting transaction of an account with this nonce, pending or queued.
     fn transaction_of(&self, account: Address, nonce: u64) -> Option<PooledTx>;
 
-    /// What a transaction must offer to replace the one of an account with this nonce; `None`: none waits.
+    /// The price that a transaction must offer to replace the one of an account with this nonce; `None` if none
+    /// waits.
     fn replacement_price(&self, account: Address, nonce: u64) -> Option<ReplacementPrice>;
 
-    /// The nonce after an account's pending transactions; `None`: it has none, so the state has the nonce.
+    /// The nonce after an account's pending transactions; `None` if it has none, so that the nonce of the state
+    /// applies.
     fn next_nonce(&self, account: Address) -> Option<u64>;
 
-    /// How many are pending, and how many queued.
+    /// The numbers of pending and of queued transactions.
     fn counts(&self) -> (usize, usize);
 
-    /// Why a transaction left the pool without being mined; `None` of one that waits, was mined, or is not
-    /// remembered.
+    /// Why a transaction left the pool without being mined; `None` if it waits, was mined, or is not remembered.
     fn dropped(&self, hash: B256) -> Result<Option<Dropped>, ViewError>;
 
-    /// Everything, by account. What it costs follows from the pool's limits.
+    /// All transactions by account. The pool's limits bound the cost.
     fn content(&self) -> Content;
 
-    /// What waits of one account.
+    /// The waiting transactions of one account.
     fn content_of(&self, account: Address) -> AccountContent;
 
-    /// The pending ones of some accounts, by account in the order given and by nonce.
+    /// The pending transactions of some accounts, in the order of `accounts` and of nonces.
     fn pending_of(&self, accounts: &[Address]) -> Vec<PooledTx>;
 }
 
-/// What happens on the chain and in the pool, from the moment of asking on.
+/// Subscriptions to events of the chain and the pool.
 ///
 /// A receiver that lags too far behind gets the number of events it missed
 /// ([`broadcast::error::RecvError::Lagged`]); it never slows the chain down. The pool's event of a transaction comes
 /// before that of its block.
 pub trait ChainEvents: Send + Sync + fmt::Debug + 'static {
-    /// Accepted blocks, in order, each once [`ChainReader`] shows it. After a rewind, which is reported too, other
-    /// blocks of the same heights follow.
+    /// Accepted blocks in order. Each block is sent when [`ChainReader`] already shows it. Rewinds are sent too;
+    /// other blocks of the same heights may follow them.
     fn blocks(&self) -> broadcast::Receiver<ChainEvent>;
 
-    /// Transactions that became executable in the pool, each when [`PoolReader`] shows it: those that came so,
-    /// replacements, and queued ones whose turn it is. Of one account in the order of nonces.
+    /// Transactions that became executable in the pool: new ones, replacements, and promoted ones. Each is sent when
+    /// [`PoolReader`] already shows it. Those of one account come in the order of nonces.
     fn pending_transactions(&self) -> broadcast::Receiver<PooledTx>;
 
     /// Transactions that left the pool without being mined, with the reason.

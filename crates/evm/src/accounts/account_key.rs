@@ -1,4 +1,4 @@
-//! One key.
+//! The key of one account.
 
 use std::fmt;
 use std::sync::LazyLock;
@@ -17,12 +17,12 @@ static CURVE: LazyLock<Secp256k1<VerifyOnly>> = LazyLock::new(Secp256k1::verific
 pub struct AccountKey(PrivateKey);
 
 impl AccountKey {
-    /// Of this key.
+    /// Wraps a private key.
     pub const fn new(key: PrivateKey) -> Self {
         Self(key)
     }
 
-    /// The account.
+    /// The address of the account.
     pub fn address(&self) -> Address {
         address_of_key(&self.0.public_key())
     }
@@ -53,7 +53,8 @@ impl fmt::Debug for AccountKey {
     }
 }
 
-/// Whose signature of a hash this is: `r`, `s`, and whether `y` is odd. A high `s` is taken, as in the reference.
+/// The account that signed a hash. `rs` are `r` and `s`; `is_odd` says whether `y` is odd. A high `s` is accepted, as
+/// in the reference.
 pub fn recover_signer(hash: &B256, rs: &[u8; 64], is_odd: bool) -> Option<Address> {
     let recovery = if is_odd { RecoveryId::One } else { RecoveryId::Zero };
     let signature = RecoverableSignature::from_compact(rs, recovery).ok()?;

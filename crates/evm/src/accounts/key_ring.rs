@@ -25,7 +25,7 @@ pub struct KeyRing {
 }
 
 impl KeyRing {
-    /// The accounts of these keys, 32 bytes each, in their order.
+    /// A ring of these keys, in their order. Each key has 32 bytes.
     pub fn new<'a>(keys: impl IntoIterator<Item = &'a [u8]>) -> Result<Self, PrivateKeyError> {
         let mut ring = Self::default();
         for key in keys {
@@ -38,7 +38,7 @@ impl KeyRing {
         Ok(ring)
     }
 
-    /// The same accounts, which are not listed: the node signs for them all the same.
+    /// Hides the accounts from lists. The node still signs for them.
     #[must_use]
     pub fn hidden(self) -> Self {
         Self { is_hidden: true, ..self }
@@ -47,7 +47,7 @@ impl KeyRing {
 
 #[async_trait]
 impl AccountManager for KeyRing {
-    /// Their places are no files: `memory://ADDRESS`.
+    /// The URL of a key in memory is `memory://ADDRESS`.
     fn wallets(&self) -> Vec<Wallet> {
         let wallet = |account: &Address| Wallet {
             url: format!("memory://{account:#x}"),
@@ -65,7 +65,7 @@ impl AccountManager for KeyRing {
         Ok(self.keys.get(account).ok_or(AccountError::Unknown)?.sign_hash(hash))
     }
 
-    /// Any password does.
+    /// Accepts any password.
     async fn open(
         &self,
         account: Address,

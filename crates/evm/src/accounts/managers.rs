@@ -1,4 +1,4 @@
-//! Several holders of keys as one.
+//! Joins several account managers.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,18 +10,18 @@ use esker_primitives::{Password, PrivateKey};
 
 use super::{AccountError, AccountKey, AccountManager, Wallet, address_of_key};
 
-/// Holders of keys in an order: the first that holds an account signs for it. New keys go to the last one; what the
-/// others hold is in memory.
+/// Account managers in an order. The first manager that holds an account signs for it. New keys go to the last
+/// manager; the others keep their keys in memory.
 #[derive(Debug, Default)]
 pub struct AccountManagers(Vec<Arc<dyn AccountManager>>);
 
 impl AccountManagers {
-    /// These, in their order.
+    /// Joins managers in this order.
     pub fn new(managers: Vec<Arc<dyn AccountManager>>) -> Self {
         Self(managers)
     }
 
-    /// The first that holds the account. The last one is not asked: where it has none, it has the error.
+    /// The first manager that holds the account, else the last one, which returns the error.
     fn manager_for(&self, account: &Address) -> Option<&dyn AccountManager> {
         let (last, others) = self.0.split_last()?;
         Some(&**others.iter().find(|manager| manager.holds(account)).unwrap_or(last))

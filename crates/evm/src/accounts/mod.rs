@@ -1,11 +1,11 @@
 //! Accounts whose keys the node holds.
 //!
-//! [`AccountManager`] is the port through which services sign. Two things stand behind it: [`KeyRing`], for the
-//! public keys of `esker dev`, and the directory of encrypted keys (`crates/key-directory`), whose accounts are
-//! locked until a password opens them. [`AccountManagers`] joins both.
+//! [`AccountManager`] is the port through which services sign. Two types implement it: [`KeyRing`], for the public
+//! keys of `esker dev`, and the directory of encrypted keys (`crates/key-directory`), whose accounts are locked until
+//! a password opens them. [`AccountManagers`] joins both.
 //!
-//! [`text_hash`] and [`TypedData`] make what is signed of a text (EIP-191) and of structured data (EIP-712),
-//! so that a signature over either can never be one of a transaction.
+//! [`text_hash`] and [`TypedData`] compute the hash to sign of a text (EIP-191) and of structured data (EIP-712). A
+//! signature of such a hash is never valid for a transaction.
 
 mod account_key;
 mod key_ring;
@@ -29,13 +29,13 @@ pub use managers::AccountManagers;
 pub use sender_locks::SenderLocks;
 pub use typed_data::{TypedData, TypedDataError};
 
-/// Why an account does not sign, or is not opened or made. The texts are the reference's.
+/// Why an account can't sign, be opened or be created. The texts are the reference's.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum AccountError {
-    /// The node holds no key of it.
+    /// The node has no key of the account.
     #[error("unknown account")]
     Unknown,
-    /// It must be unlocked first.
+    /// The account is locked.
     #[error("authentication needed: password or unlock")]
     Locked,
     /// There is no such account to unlock.
@@ -44,7 +44,7 @@ pub enum AccountError {
     /// The password does not open the key.
     #[error("could not decrypt key with given password")]
     WrongPassword,
-    /// There is a key of it already.
+    /// The node already has a key of the account.
     #[error("account already exists")]
     Exists,
     /// The node keeps no encrypted keys.
@@ -58,22 +58,22 @@ pub enum AccountError {
 /// An account, with the place of its key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Wallet {
-    /// `SCHEME://PLACE`.
+    /// Where the key is: `SCHEME://PLACE`.
     pub url: String,
     /// The account.
     pub account: Address,
-    /// Does it sign without a password?
+    /// Whether the account signs without a password.
     pub is_unlocked: bool,
 }
 
-/// The holder of keys. Many tasks call it at once. What is not async may read a folder, so it is not for the threads
-/// that serve connections; what is async may wait for a costly check of a password.
+/// Holds keys and signs with them. Many tasks call it at once. Functions that are not async may read a folder, so the
+/// threads that serve connections must not call them. Async functions may wait for a costly check of a password.
 #[async_trait]
 pub trait AccountManager: Send + Sync + fmt::Debug + 'static {
-    /// All accounts with their places, locked ones too, always in the same order.
+    /// All accounts with the places of their keys, always in the same order. Locked accounts are included.
     fn wallets(&self) -> Vec<Wallet>;
 
-    /// All accounts, each once, in the order of their wallets.
+    /// All accounts in the order of their wallets. Each account occurs once.
     fn accounts(&self) -> Vec<Address> {
         let mut accounts = Vec::new();
         for wallet in self.wallets() {
@@ -84,12 +84,12 @@ pub trait AccountManager: Send + Sync + fmt::Debug + 'static {
         accounts
     }
 
-    /// Does it hold the account's key?
+    /// Whether it holds the account's key.
     fn holds(&self, account: &Address) -> bool {
         self.accounts().contains(account)
     }
 
-    /// Does the account sign only with its password, or once that has unlocked it?
+    /// Whether the account needs its password to sign, now or earlier to unlock it.
     fn needs_password(&self, _: &Address) -> bool {
         false
     }
@@ -116,7 +116,7 @@ pub trait AccountManager: Send + Sync + fmt::Debug + 'static {
         Err(AccountError::Unknown)
     }
 
-    /// Unlocks an account for a time; zero: until the node stops.
+    /// Unlocks an account for a time. Zero unlocks it until the node stops.
     async fn unlock(
         &self,
         _account: Address,
@@ -127,12 +127,12 @@ pub trait AccountManager: Send + Sync + fmt::Debug + 'static {
         Err(AccountError::NoKeyDirectory)
     }
 
-    /// Locks an account, if it is unlocked. False: this can't be.
+    /// Locks an account if it is unlocked. Returns false if accounts can't be locked.
     fn lock(&self, _account: &Address) -> bool {
         false
     }
 
-    /// A new account with this key, or a random one. It is kept when this returns.
+    /// Adds an account with this key, or with a random key. The key is stored when this returns.
     async fn add(
         &self,
         _key: Option<PrivateKey>,
@@ -158,7 +158,7 @@ impl AccountManager for NoAccounts {
     }
 }
 
-/// What is signed of a text: the hash of the text behind a prefix with its length (EIP-191).
+/// The hash to sign of a text: the hash of a prefix with the length of the text, and the text (EIP-191).
 pub fn text_hash(text: &[u8]) -> B256 {
     eip191_hash_message(text)
 }

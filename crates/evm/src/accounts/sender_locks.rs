@@ -1,14 +1,14 @@
-//! Locks of senders, so that two transactions of one account that are made at once get two nonces.
+//! Locks of senders: two transactions of one account that are made at once get different nonces.
 
 use std::collections::BTreeSet;
 
 use alloy_primitives::Address;
 use esker_primitives::sync::Mutex;
 
-/// Locks; two accounts may share one.
+/// Number of locks. Two accounts may share a lock.
 const SENDER_LOCKS: usize = 64;
 
-/// One lock for each account, held from the choice of a nonce until the transaction is in a pool.
+/// A lock for each account. It is held from the choice of a nonce until the transaction is in a pool.
 #[derive(Debug)]
 pub struct SenderLocks([Mutex<()>; SENDER_LOCKS]);
 
@@ -30,7 +30,7 @@ impl SenderLocks {
         accounts: impl IntoIterator<Item = Address>,
         work: impl FnOnce() -> R,
     ) -> R {
-        // In ascending order, so that two callers never wait for each other.
+        // The locks are taken in ascending order, so that two callers never wait for each other.
         let places: BTreeSet<usize> = accounts.into_iter().map(place).collect();
         let _held: Vec<_> = places.into_iter().map(|place| self.0[place].lock()).collect();
         work()

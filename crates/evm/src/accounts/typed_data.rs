@@ -8,7 +8,7 @@ use alloy_primitives::B256;
 use esker_primitives::excerpt;
 use thiserror::Error;
 
-/// Longest data, bytes: a byte of it can take 120 bytes of memory and a microsecond.
+/// Longest data, bytes. A byte of the data can take 120 bytes of memory and a microsecond.
 const MAX_BYTES: usize = 1 << 20;
 
 /// Most types that data may declare, and most members of one type: resolving them takes time that grows
@@ -25,19 +25,19 @@ const MAX_RESOLVED: usize = 16 * MAX_TYPES;
 /// Why data can't be signed.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum TypedDataError {
-    /// It lacks `types`, `primaryType`, `domain` or `message`, or one of them has another form.
+    /// The data lacks `types`, `primaryType`, `domain` or `message`, or one of them has another form.
     #[error("invalid typed data: {}", excerpt(.0))]
     Form(String),
-    /// Its types do not fit its values.
+    /// The types do not fit the values.
     #[error("invalid typed data: {}", excerpt(.0))]
     Types(String),
-    /// Its text is too long.
+    /// The text is too long.
     #[error("invalid typed data: {0} bytes, at most {MAX_BYTES}")]
     TooLong(usize),
-    /// Too many types, too many members, or one declared at too great length.
+    /// There are too many types or members, or the declaration of a member is too long.
     #[error("invalid typed data: more than {MAX_TYPES} types, members of a type or nested lists")]
     TooMany,
-    /// A type with too many members, counting those of its members' types.
+    /// A type has too many members, those of its members' types included.
     #[error("invalid typed data: a type of more than {MAX_RESOLVED} members at all depths")]
     TooLarge,
 }
@@ -59,7 +59,7 @@ impl TypedData {
         Ok(Self(read))
     }
 
-    /// What is signed.
+    /// The hash to sign.
     pub fn signing_hash(&self) -> Result<B256, TypedDataError> {
         let hash = self.0.eip712_signing_hash();
         hash.map_err(|error| TypedDataError::Types(error.to_string()))
@@ -81,14 +81,14 @@ fn bound_types(json: &[u8]) -> Result<(), TypedDataError> {
     if read.types.len() > MAX_TYPES || !fits { Err(TypedDataError::TooMany) } else { Ok(()) }
 }
 
-/// Bounds what resolving takes, before it is done.
+/// Limits the cost of resolving the types before they are resolved.
 fn bound_resolved(types: &Eip712Types) -> Result<(), TypedDataError> {
     let mut sizes = BTreeMap::new();
     let fits = types.keys().all(|name| resolved_size(types, name, &mut sizes) <= MAX_RESOLVED);
     if fits { Ok(()) } else { Err(TypedDataError::TooLarge) }
 }
 
-/// Members of the type at all depths. One inside itself counts once: it is refused later, by name.
+/// Number of members of the type at all depths. A type inside itself counts once; it is refused later, with its name.
 fn resolved_size<'a>(
     types: &'a Eip712Types,
     name: &'a str,

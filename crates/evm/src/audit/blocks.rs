@@ -24,17 +24,17 @@ use crate::extension::{ExtBlock, ExtensionAudit};
 /// Blocks between two reports of progress.
 const STEP: u64 = 64;
 
-/// What a walk over the blocks carries along.
+/// The state of a walk over the blocks.
 struct Walk<'a> {
     extension: Box<dyn ExtensionAudit + 'a>,
     parent: Option<(Header, B256)>,
-    /// Blooms since the last whole section.
+    /// The blooms since the last complete section.
     blooms: Vec<(u64, Bloom)>,
     sections: u64,
 }
 
 impl Auditing<'_> {
-    /// Goes over all blocks, and then compares the rows that follow from them.
+    /// Checks all blocks, and then the rows that follow from them.
     pub(super) fn audit_blocks(&mut self, ctx: &mut AuditContext<'_>) -> Result<(), AuditError> {
         let evm = self.evm;
         let scope = self.scope();
@@ -50,7 +50,7 @@ impl Auditing<'_> {
         self.audit_gap(first, ctx)?;
         for height in std::iter::once(0).chain(first.max(1)..=last.max(first)) {
             if height > 1 && height == first {
-                // The block before it is not stored.
+                // The block before this one is not stored.
                 walk.parent = None;
             }
             let block = match view.block(height) {
@@ -66,7 +66,7 @@ impl Auditing<'_> {
                 }
             };
             if !self.audit_block(&block, height, &mut walk, ctx)? {
-                // What is above does not follow from it.
+                // The blocks above do not follow from this one.
                 return Ok(());
             }
             if height.is_multiple_of(STEP) {
@@ -88,7 +88,8 @@ impl Auditing<'_> {
         Ok(())
     }
 
-    /// A store that joined from a snapshot has no rows of blocks between genesis and the first stored one.
+    /// Checks that a store which joined from a snapshot has no rows of blocks between genesis and the first stored
+    /// block.
     fn audit_gap(&self, first: u64, ctx: &mut AuditContext<'_>) -> Result<(), AuditError> {
         if first <= 1 {
             return Ok(());
@@ -117,7 +118,7 @@ impl Auditing<'_> {
         Ok(())
     }
 
-    /// False if the blocks above can't be looked at.
+    /// Returns false if the blocks above can't be checked.
     fn audit_block(
         &mut self,
         block: &Block,
@@ -200,7 +201,7 @@ impl Auditing<'_> {
         Ok(rules.block_hash(&block.header))
     }
 
-    /// Rows that follow from a block.
+    /// Adds the rows that follow from a block.
     fn derive(&self, block: &Block, hash: B256, pending: &mut PendingWrites<'_>) {
         let (scope, height) = (self.scope(), block.header.number);
         HEIGHTS.put(pending, scope, &hash.0, &height);
@@ -209,7 +210,7 @@ impl Auditing<'_> {
         }
     }
 
-    /// The header's roots and hashes of the rest of the block.
+    /// Checks the roots and hashes in the header against the rest of the block.
     fn audit_body(&self, block: &Block, ctx: &mut AuditContext<'_>) {
         let (header, place) = (&block.header, format!("block {}", block.header.number));
         let root = block.transactions_root();
@@ -321,7 +322,7 @@ impl Auditing<'_> {
     }
 }
 
-/// The rules have no phase for an accepted block: the configuration is another chain's.
+/// The error of rules without a phase for an accepted block: the configuration belongs to another chain.
 fn rules_error(error: impl std::fmt::Display) -> AuditError {
     StorageError::Backend(error.to_string()).into()
 }

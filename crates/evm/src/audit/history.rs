@@ -1,4 +1,4 @@
-//! EarlierState states: what blocks replaced leads to the state root of the block before each.
+//! Audits earlier states: the rows that a block replaced must lead to the state root of the block before it.
 
 use std::ops::ControlFlow;
 
@@ -32,7 +32,7 @@ impl Auditing<'_> {
         for height in tip.oldest_state.saturating_add(1)..=tip.height {
             let place = format!("state before block {height}");
             let keys = match UNDO_KEYS.get(stored, scope, &height) {
-                // A block may change nothing at all.
+                // A block may change nothing.
                 Ok(keys) => keys.map(|UndoKeys(keys)| keys).unwrap_or_default(),
                 Err(error) => {
                     self.wrong(ctx, place, "a list of rows", error);
@@ -131,7 +131,7 @@ impl EarlierState<'_> {
         Ok(Some("a row of another table".to_owned()))
     }
 
-    /// Of an account as the trie holds it.
+    /// The storage root of an account in the account trie.
     fn storage_root(&self, account: [u8; 32]) -> Result<Option<B256>, StateError> {
         Ok(self.state.account_by_hash(B256::from(account))?.map(|account| account.storage_root))
     }
@@ -141,7 +141,7 @@ impl EarlierState<'_> {
     }
 }
 
-/// The value of an undo row; an empty one says that there was none.
+/// The value in an undo row; `None` for an empty row, which says that there was no value.
 fn parsed<K: KeyCodec, V: ValueCodec>(
     table: &Table<K, V>,
     value: &[u8],

@@ -1,7 +1,7 @@
-//! The chain's rows against each other: blocks against their hashes, receipts against the headers, indexes against
-//! the blocks, and the state against the newest header: every account and storage trie is made anew.
+//! Compares the chain's rows with each other: blocks with their hashes, receipts with the headers, indexes with the
+//! blocks, and the state with the newest header. It rebuilds every account and storage trie.
 //!
-//! Blocks are not run again: whether one was to be accepted was decided then, and an import decides it anew.
+//! It does not execute blocks again: their validity was decided when they were accepted. An import decides it again.
 
 mod blocks;
 mod history;
@@ -51,13 +51,13 @@ struct Auditing<'a> {
     evm: &'a Evm,
     name: String,
     ledger: Ledger,
-    /// By how much control records changed the supply.
+    /// Changes of the supply by control records.
     set: SupplyChange,
-    /// Wei of all accounts.
+    /// Wei that all accounts hold.
     held: U512,
-    /// Wei that no account has any more.
+    /// Wei that accounts lost.
     lost: U512,
-    /// The newest header, if all blocks are there.
+    /// The newest header, if no block is missing.
     tip: Option<Header>,
 }
 
@@ -81,21 +81,21 @@ impl Auditing<'_> {
     }
 }
 
-/// Adds wei; an amount beyond what a ledger counts stays at the most.
+/// Adds wei. The sum saturates at the largest amount of a ledger.
 fn add(sum: &mut u128, wei: U256) {
     *sum = sum.saturating_add(wei.saturating_to());
 }
 
-/// Adds wei of any amount.
+/// Adds wei without a limit.
 fn add_wide(sum: &mut U512, wei: U256) {
     *sum = sum.saturating_add(U512::from(wei));
 }
 
-/// Most wei that control records give for which a ledger has room.
+/// Most wei from control records that a ledger can count.
 const COUNTED: U512 = U512::from_limbs([0, 1 << 56, 0, 0, 0, 0, 0, 0]);
 
-/// Completes the ledger. What control records gave beyond what it has room for is left out, of what was given and of
-/// what is there, so that the sides are as different as before.
+/// Completes the ledger. Wei from control records that the ledger has no room for are left out on both sides, so that
+/// the difference of the sides stays the same.
 fn balance(ledger: &mut Ledger, set: &SupplyChange, held: U512, lost: U512) {
     let mut given = set.given.saturating_sub(set.taken);
     let mut gone = set.taken.saturating_sub(set.given).saturating_add(lost);
@@ -112,7 +112,7 @@ fn balance(ledger: &mut Ledger, set: &SupplyChange, held: U512, lost: U512) {
     ledger.held = ledger.held.saturating_add(held.saturating_to());
 }
 
-/// A store that fails ends the audit; anything else is a finding, in words.
+/// The text of a finding. An error of the store ends the audit instead.
 fn damage_text(error: StateError) -> Result<String, AuditError> {
     match error {
         StateError::Storage(error) | StateError::Trie(TrieError::Storage(error))

@@ -1,4 +1,4 @@
-//! The newest state: accounts, storage, code, and the tries over them.
+//! Audits the newest state: accounts, storage, code, and their tries.
 
 use std::ops::ControlFlow;
 
@@ -19,7 +19,7 @@ use super::{Auditing, add_wide, damage_text};
 /// Accounts between two reports of progress.
 const STEP: u64 = 256;
 
-/// What was counts in the accounts.
+/// Rows that belong to the accounts so far.
 #[derive(Default)]
 struct RowCounts {
     accounts: u64,
@@ -28,7 +28,7 @@ struct RowCounts {
 }
 
 impl Auditing<'_> {
-    /// Makes every trie anew from the rows, and compares roots, nodes and leaves.
+    /// Rebuilds every trie from the rows, and compares roots, nodes and leaves.
     pub(super) fn audit_state(
         &mut self,
         tip: &Header,
@@ -172,7 +172,7 @@ impl Auditing<'_> {
         Ok(())
     }
 
-    /// Reports what is wrong with the nodes of a trie.
+    /// Reports the wrong nodes of a trie.
     fn report_trie(
         &self,
         walked: Result<TrieWalk, StateError>,
@@ -194,7 +194,7 @@ impl Auditing<'_> {
         }
     }
 
-    /// Rows that belong to no account or trie.
+    /// Reports rows that belong to no account or trie.
     fn check_row_count<K: KeyCodec, V: ValueCodec>(
         &self,
         table: &Table<K, V>,
@@ -213,7 +213,7 @@ impl Auditing<'_> {
         Ok(())
     }
 
-    /// Rows whose key is the hash of their value.
+    /// Checks rows whose key is the hash of their value.
     fn audit_hashes(
         &self,
         table: &Table<[u8; 32], Vec<u8>>,

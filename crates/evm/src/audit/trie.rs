@@ -1,4 +1,4 @@
-//! A trie as its nodes are stored, from the root down: every node is the one whose hash its parent holds.
+//! Walks over a stored trie from the root down, and checks that each node has the hash that its parent holds.
 
 use alloy_primitives::{B256, keccak256};
 use alloy_rlp::Decodable;
@@ -6,21 +6,21 @@ use alloy_trie::nodes::{RlpNode, TrieNode};
 use alloy_trie::{EMPTY_ROOT_HASH, Nibbles};
 use esker_evm_state::trie::{NodeSource, TrieError};
 
-/// What a walk over a trie found.
+/// The result of a walk over a trie.
 #[derive(Debug, Default)]
 pub(super) struct TrieWalk {
     /// Rows that belong to the trie.
     pub(super) rows: u64,
     /// Leaves.
     pub(super) leaves: u64,
-    /// Nodes that are missing, damaged or others than they should be: where, expected, found.
+    /// Missing, damaged or different nodes: path, expected value, found value.
     pub(super) wrong: Vec<(Nibbles, String, String)>,
 }
 
 /// Called with the key and the value of a leaf.
 type OnLeaf<'a, E> = dyn FnMut(B256, &[u8]) -> Result<(), E> + 'a;
 
-/// Walks over all of a trie; `leaf` is called with the key and the value of each leaf, in the order of the keys.
+/// Walks over a whole trie. Calls `leaf` with the key and the value of each leaf, in the order of the keys.
 pub(super) fn walk<E: From<TrieError>>(
     source: &dyn NodeSource,
     root: B256,

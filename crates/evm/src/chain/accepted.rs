@@ -8,7 +8,7 @@ use esker_evm_state::types::{Block, Receipt};
 
 use crate::pool::AccountState;
 
-/// An executed block, with data that would be expensive to read again.
+/// An executed block with data that would be expensive to read again.
 #[derive(Clone, Debug)]
 pub struct AcceptedBlock {
     /// The block.

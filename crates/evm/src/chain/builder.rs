@@ -37,7 +37,7 @@ pub(super) enum BuildOutcome {
     Block(Box<(Block, BlockExecutionOutput, WriteSet)>),
     /// No transaction can be included.
     Nothing,
-    /// No pooled transaction can be included before this Unix time in seconds.
+    /// No pooled transaction can be included before this time, Unix s.
     NotBefore(u64),
 }
 
@@ -87,7 +87,7 @@ pub(super) fn fill(
     let mut rows = PendingWrites::new(ctx.reader);
     let (ext_data, outcome) = take_ext_data(ctx, &mut executor, &terms, &mut rows, time)?;
     if transactions.is_empty() && ext_data.is_empty() {
-        // Capacity grows every second, to more than one transaction may use.
+        // The capacity grows every second, up to more than a transaction may use.
         let is_short = max_atomic_gas(&executor, &terms) < MAX_ATOMIC_GAS;
         if is_short && ctx.extension.has_work() {
             return Ok(BuildOutcome::NotBefore(time + 1));
@@ -109,8 +109,8 @@ pub(super) fn fill(
     }
 }
 
-/// The block that the pool's transactions make at `time` (Unix s), without ext data, and the rows of its state. Blocks
-/// of transactions of the other pool, and those on request, come in their own time.
+/// The block that the pool's transactions make at `time` (Unix s), without ext data, and the rows of its state.
+/// Transactions of the other pool and blocks on request are left out.
 pub(super) fn preview(
     ctx: &ParentContext<'_>,
     pool: &Pool,
@@ -120,7 +120,7 @@ pub(super) fn preview(
     let terms = ctx.chain.rules.child_terms(ctx.parent, time)?.with(set);
     let mut executor = child_executor(ctx, &terms, time)?;
     let transactions = take_transactions(&mut executor, pool, &terms, None)?;
-    // Whether the tips pay for the block now or some seconds later is no concern of those who look at it.
+    // The tips need not pay for the block yet: it may be built some seconds later.
     let outcome = ExtOutcome { contribution: U256::MAX, ..ExtOutcome::default() };
     let processed = executor.finish(outcome);
     let mut out = WriteSet::default();
@@ -153,7 +153,7 @@ fn take_transactions(
                 best.shift();
             }
             Err(error) if error.is_internal() => return Err(error.into()),
-            // An undecided ancestor has it already.
+            // An undecided ancestor already has the transaction.
             Err(TxError::NonceTooLow { .. }) => best.shift(),
             Err(TxError::GasLimitReached | TxError::NonceTooHigh { .. }) => best.pop(),
             Err(error) => {
@@ -186,7 +186,8 @@ fn take_ext_data(
     Ok(ctx.extension.build(&block, max_gas, executor.state(), rows)?.unwrap_or_default())
 }
 
-/// Gas that atomic transactions may use beside the block's own; from Fortuna on what those leave of the capacity.
+/// Gas that atomic transactions may use besides the block's own transactions. From Fortuna on it is the rest of the
+/// capacity.
 fn max_atomic_gas(executor: &BlockExecutor<'_>, terms: &ChildTerms) -> u64 {
     let left = terms.gas_available.saturating_sub(executor.gas_used());
     terms.phase.atomic_gas_limit.unwrap_or(left)

@@ -30,7 +30,7 @@ struct CacheState {
     epoch: Epoch,
 }
 
-/// The number of times the cache was cleared. Get it before reading a block that shall be cached.
+/// The number of times that the cache was cleared. Get it before reading a block to be cached.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Epoch(u64);
 
@@ -64,7 +64,7 @@ impl BlockCache {
         }
     }
 
-    /// Receipts are only cached with their block, whose size limits theirs.
+    /// Receipts are only cached with their block, whose size limits that of the receipts.
     pub(super) fn insert_receipts(&self, height: u64, receipts: &Arc<[Receipt]>, epoch: Epoch) {
         let mut cached = self.0.lock();
         if cached.epoch == epoch

@@ -9,14 +9,14 @@ use crate::pool::PoolConfig;
 pub enum BuildMode {
     /// As soon as the fee rules allow a block with the pending work.
     Immediate,
-    /// Not earlier than this many ms after the last block.
+    /// At the earliest this many ms after the last block.
     Interval(u64),
 }
 
 /// Settings of one chain.
 #[derive(Clone, Copy, Debug)]
 pub struct EvmConfig {
-    /// The kept states.
+    /// Which states are kept.
     pub history: History,
     /// Store the preimages of hashed addresses and storage slots.
     pub preimages: bool,

@@ -32,7 +32,7 @@ impl Evm {
         self.controls.get()
     }
 
-    /// Fails while the store takes no writes: a block that was asked for would wait until it does.
+    /// Fails while the store takes no writes: a requested block would wait for them.
     ///
     /// # Errors
     /// The disk is full, or can't be written.
@@ -51,23 +51,23 @@ impl Evm {
         Ok(last_s.max(self.head().header.time))
     }
 
-    /// What the next block holds.
+    /// The plan of the next block.
     pub(super) fn plan(&self) -> Plan {
         self.controls().map_or(Plan::Pool, |controls| controls.plan())
     }
 
-    /// The time of the next block, Unix s, where a request for blocks says it.
+    /// The time of the next block, Unix s, if a request for blocks sets it.
     pub(super) fn planned_time_s(&self) -> Option<u64> {
         self.controls()?.planned_time_s()
     }
 
-    /// The transactions of a block that holds no others.
+    /// The transactions of the next block, if it holds no others.
     pub(super) fn only(&self) -> Option<Arc<HashSet<B256>>> {
         self.controls()?.only()
     }
 
-    /// The time of the next block after `parent`, Unix ms, if blocks have a least distance. Blocks on request have
-    /// none, nor has one whose time is set, nor the first: block 0 holds nothing.
+    /// The earliest time of the next block after `parent`, Unix ms, if blocks have a least distance. The distance
+    /// does not apply to blocks on request, to blocks whose time is set, and to block 1.
     pub(super) fn next_due_ms(&self, plan: Plan, parent: &Header) -> Option<u64> {
         let BuildMode::Interval(ms) = self.config().mode else { return None };
         let is_stopped = || self.controls().is_some_and(|c| c.clock().stopped_ms().is_some());
@@ -77,7 +77,7 @@ impl Evm {
         Some(parent.time.saturating_mul(1000).saturating_add(ms))
     }
 
-    /// The outcome of building; `None` if a client asked for an impossible change, which it learns.
+    /// The outcome of building; `None` if a client asked for an impossible change. The client gets the error.
     pub(super) fn without_refused(
         &self,
         plan: Plan,
@@ -111,7 +111,7 @@ impl Evm {
         if is_allowed { Ok(()) } else { Err(PoolError::InvalidSender) }
     }
 
-    /// Pools a transaction with an [`esker_evm_execution::executor::impersonating_signature`], whoever the sender is.
+    /// Pools a transaction of any sender with an [`esker_evm_execution::executor::impersonating_signature`].
     ///
     /// # Errors
     /// The pool refuses it.
@@ -120,7 +120,7 @@ impl Evm {
         Ok(SubmittedTx { hash, answer: self.answer_with_block(&hash) })
     }
 
-    /// Whether what waits in the pools gets into a block now: not if blocks come on request or at their own times.
+    /// Whether waiting transactions get into a block at once: not if blocks are made on request or at fixed times.
     pub fn makes_blocks_at_once(&self) -> bool {
         self.config().mode == BuildMode::Immediate && self.controls().is_none_or(|c| c.automine())
     }
@@ -134,7 +134,7 @@ impl Evm {
         is_there
     }
 
-    /// Removes the transactions from the pool that have the same senders as these.
+    /// Removes the transactions of the senders of `txs` from the pool.
     pub(crate) fn drop_transactions_of<'a>(&self, txs: impl Iterator<Item = &'a Transaction>) {
         let rules = self.params().rules.as_ref();
         let senders: HashSet<_> = txs.filter_map(|tx| sender_of(tx, rules).ok()).collect();

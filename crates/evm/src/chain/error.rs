@@ -22,7 +22,7 @@ pub enum ChainReadError {
     /// A stored block can't be decoded.
     #[error("the stored block {height} is damaged: {cause}")]
     Damaged {
-        /// Its height.
+        /// Height of the block.
         height: u64,
         /// The decoder's error.
         cause: alloy_rlp::Error,
@@ -32,10 +32,10 @@ pub enum ChainReadError {
 /// Why a transaction was refused.
 #[derive(Debug, Error)]
 pub enum SubmitError {
-    /// The pool refused it; the text is for its sender.
+    /// The pool refused it. The sender sees the text.
     #[error(transparent)]
     Pool(#[from] PoolError),
-    /// The node passes no transactions on, or too many already.
+    /// The node does not forward transactions, or forwards too many already.
     #[error(transparent)]
     Forward(#[from] ForwardError),
     /// The fees of the next block can't be computed.

@@ -24,7 +24,9 @@ impl Evm {
         reader: &dyn KvRead,
         at: &BuildContext,
     ) -> Result<SealedHeader, ChainReadError> {
-        if let Some(parent) = at.ancestors.first().and_then(|block| AcceptedBlock::from_executed(block)) {
+        if let Some(parent) =
+            at.ancestors.first().and_then(|block| AcceptedBlock::from_executed(block))
+        {
             return Ok(SealedHeader { header: parent.block.header.clone(), hash: parent.hash });
         }
         let view = self.view(reader);

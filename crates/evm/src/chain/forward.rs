@@ -1,4 +1,4 @@
-//! Passing transactions on to the node that decides, where this one does not.
+//! Forwards transactions to the node that decides, if this node does not.
 
 use std::ops::ControlFlow;
 use std::sync::{Arc, Weak};
@@ -14,21 +14,21 @@ use esker_primitives::Id;
 use super::{Evm, SubmitError};
 use crate::pool::{DropReason, PoolError};
 
-/// A transaction that waits for a block.
+/// A submitted transaction.
 #[derive(Debug)]
 pub struct SubmittedTx {
-    /// Its hash.
+    /// Hash of the transaction.
     pub hash: B256,
-    /// What the client's answer waits for: the source, or on a development node the block.
+    /// What the client's answer waits for: the source, or the block on a development node.
     pub answer: SendAnswer,
 }
 
-/// The pool of a chain.
+/// The pool of a chain, for the forwarding of the node.
 #[derive(Debug)]
 struct WaitingTxs(Weak<Evm>);
 
 impl Evm {
-    /// Lets the node's forwarding submit what waits here.
+    /// Registers the pool with the node's forwarding.
     pub(super) fn register_pool(self: &Arc<Self>) {
         if let Some(forwarding) = &self.context.forwarding {
             let pool = Arc::new(WaitingTxs(Arc::downgrade(self)));
@@ -36,12 +36,12 @@ impl Evm {
         }
     }
 
-    /// What waits here, for a node that passes transactions to others which decide too.
+    /// The pool for a node that exchanges transactions with other nodes that decide.
     pub fn exchange_pool(self: &Arc<Self>) -> Arc<dyn ExchangePool> {
         Arc::new(WaitingTxs(Arc::downgrade(self)))
     }
 
-    /// As [`Self::submit`], with the source's answer, if another node decides.
+    /// As [`Self::submit`]; also forwards the transaction if another node decides.
     pub fn submit_and_forward(&self, tx: Transaction) -> Result<SubmittedTx, SubmitError> {
         self.check_impersonation(&tx)?;
         let permit = self.context.reserve_forward()?;
@@ -54,7 +54,7 @@ impl Evm {
         Ok(SubmittedTx { hash, answer })
     }
 
-    /// What the answer to a send waits for, whose transaction is in the pool.
+    /// What the answer to a send waits for. The transaction is in the pool.
     pub(super) fn answer_with_block(&self, hash: &B256) -> SendAnswer {
         if !self.makes_blocks_at_once() {
             return SendAnswer::Now;
@@ -74,7 +74,7 @@ impl Evm {
         self.context.check_sending()
     }
 
-    /// A transaction as it goes to a source.
+    /// A transaction in the form that is sent to a source.
     fn forwarded(&self, tx: &Transaction) -> ForwardedTx {
         ForwardedTx {
             chain: self.context.chain_id,

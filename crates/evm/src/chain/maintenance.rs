@@ -10,11 +10,11 @@ use esker_storage::{PendingWrites, StorageResult};
 
 use super::Evm;
 
-/// Interval of separate commits for reasons that no block's commit saves.
+/// Interval of commits for reasons that no commit of a block saves.
 const SAVE_INTERVAL: Duration = Duration::from_secs(1);
 
 impl Evm {
-    /// Indexes one section of logs that an earlier version left out.
+    /// Indexes one section of logs that an earlier version did not index.
     pub(super) fn backfill_logs(&self) -> Result<Option<Backfill>, ChainError> {
         let (tip, first) = (self.head().header.number, self.first_block());
         let filled = self.logs.backfill(&self.context().store, first, tip, |reader, height| {
@@ -46,14 +46,14 @@ impl Evm {
     fn save_drops(&self) {
         let context = self.context();
         for log in self.drop_logs() {
-            // Retried with the next block, or at the next interval.
+            // The next block or interval tries again.
             if let Err(error) = log.save(&context.store, context.scope, context.clock.now_ms()) {
                 tracing::error!(%error, chain = self.name(), "the reasons of dropped transactions are not saved");
             }
         }
     }
 
-    /// Adds the reasons to the commit of blocks.
+    /// Adds the reasons to the commit of a block.
     pub(super) fn save_drops_with(
         &self,
         now_ms: u64,

@@ -1,4 +1,4 @@
-//! The block that would be built now, which the tag `pending` means on a development node.
+//! The pending block of a development node: the block that would be built now.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -12,21 +12,21 @@ use esker_storage::{KvRead, Overlay, Scope, WriteSet};
 
 use crate::view::StateSnapshot;
 
-/// Blocks that are kept for requests that have begun.
+/// Blocks that are kept for running requests.
 const KEPT: usize = 4;
 
-/// What a pending block follows from.
+/// The inputs that determine a pending block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Basis {
     pub(super) parent: B256,
     pub(super) pool: u64,
     /// Unix s.
     pub(super) time: u64,
-    /// What the block sets of its header.
+    /// Header fields that the block sets.
     pub(super) set: HeaderTerms,
 }
 
-/// A block that is not decided.
+/// A block that would be built now.
 #[derive(Debug)]
 pub(super) struct PendingBlock {
     pub(super) block: Arc<SealedBlock>,
@@ -60,7 +60,7 @@ impl Default for PendingBlocks {
 }
 
 impl PendingBlocks {
-    /// The block of a hash, if it was made a moment ago.
+    /// The block with this hash, if it was made recently.
     pub(super) fn find(&self, hash: &B256) -> Option<Arc<PendingBlock>> {
         self.0.lock().iter().find(|made| made.block.hash == *hash).cloned()
     }
@@ -74,7 +74,7 @@ impl PendingBlocks {
         let oldest = if kept.len() >= KEPT { kept.pop_back() } else { None };
         kept.push_front(made);
         drop(kept);
-        // Freed without the lock.
+        // The block is freed after the lock.
         drop(oldest);
     }
 }

@@ -1,4 +1,4 @@
-//! Building the block that the tag `pending` means on a development node.
+//! Builds the pending block of a development node.
 
 use std::sync::Arc;
 
@@ -11,14 +11,14 @@ use super::vm::Evm;
 use crate::view::ViewError;
 
 impl Evm {
-    /// The block that would be built now from the pool; `None` on a node that is not for development. Costs as much as
-    /// building it; the last ones are kept.
+    /// The block that would be built now from the pool; `None` on a node that is not for development. The call costs
+    /// as much as building a block. The last blocks are kept.
     pub(super) fn pending_block(&self) -> Result<Option<Arc<PendingBlock>>, ViewError> {
         let Some(controls) = self.controls() else { return Ok(None) };
         let head = self.head();
         let now_ms = self.context.clock.now_ms();
         let time = |parent_s: u64| (now_ms / 1000).max(parent_s);
-        // Read before the pool's transactions are.
+        // The revision is read before the pool's transactions.
         let pool = self.pool.revision();
         let set = controls.next_header().get();
         let basis = Basis { parent: head.hash, pool, time: time(head.header.time), set };

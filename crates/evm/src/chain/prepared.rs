@@ -14,7 +14,7 @@ const MAX_BLOCKS: usize = 1024;
 /// Most bytes of encoded blocks that are kept.
 const MAX_BYTES: usize = 16 << 20;
 
-/// A block that is being prepared, or is prepared. Whoever comes first parses it.
+/// A block that is or will be prepared. The first thread that needs it parses it.
 pub(super) type PreparedSlot = Arc<OnceLock<Result<Arc<PreparedBlock>, alloy_rlp::Error>>>;
 
 /// Prepared blocks, in the order of their announcement. The oldest ones are dropped.
@@ -22,7 +22,7 @@ pub(super) struct PreparedBlocks(Mutex<Slots>);
 
 #[derive(Default)]
 struct Slots {
-    /// Encoded blocks. A block is found by the address of its bytes, which stay allocated as long as they are here.
+    /// Encoded blocks. A block is found by the address of its bytes, which stay allocated while the block is here.
     blocks: VecDeque<(Bytes, PreparedSlot)>,
     bytes: usize,
 }
@@ -34,7 +34,7 @@ impl Default for PreparedBlocks {
 }
 
 impl PreparedBlocks {
-    /// Adds a block that is being prepared; `None` if it is too large.
+    /// Adds a block to be prepared; `None` if it is too large.
     pub(super) fn add(&self, bytes: &Bytes) -> Option<PreparedSlot> {
         if bytes.len() > MAX_BYTES {
             return None;
@@ -45,7 +45,7 @@ impl PreparedBlocks {
         while slots.blocks.len() >= MAX_BLOCKS || slots.bytes + bytes.len() > MAX_BYTES {
             let Some(oldest) = slots.blocks.pop_front() else { break };
             slots.bytes -= oldest.0.len();
-            // Freed without the lock.
+            // The blocks are freed after the lock.
             dropped.push(oldest);
         }
         slots.bytes += bytes.len();
@@ -63,7 +63,7 @@ impl PreparedBlocks {
         Some(found)
     }
 
-    /// Drops the oldest blocks as long as they are prepared and not above a height: their turn has passed.
+    /// Drops the oldest blocks while they are prepared and not above a height: they are no longer needed.
     pub(super) fn drop_through(&self, height: u64) {
         let is_past = |slot: &PreparedSlot| match slot.get() {
             Some(Ok(prepared)) => prepared.block().header.number <= height,

@@ -41,7 +41,8 @@ impl Evm {
     }
 
     /// Whether a stored block is visible to clients. A commit is in the store shortly before the head is updated. If
-    /// its block were visible by then, a client could see it and still read the previous latest state.
+    /// its block were visible before that, a client could see the block and still read the previous state as the
+    /// latest.
     fn is_shown(&self, height: u64) -> bool {
         height <= Self::head(self).header.number
     }
@@ -157,7 +158,7 @@ impl ChainReader for Evm {
             return Ok(Arc::clone(&pending.receipts));
         }
         let receipts = self.receipts_at(height)?;
-        // They may be those of another block: this one was rewound since it was read.
+        // The receipts may belong to another block, if this one was rewound since it was read.
         let is_there = self.position().rewinds == 0
             || self.header_at(height)?.is_some_and(|header| header.hash == hash);
         match is_there {
@@ -279,7 +280,7 @@ impl PoolReader for Evm {
     }
 
     fn dropped(&self, hash: B256) -> Result<Option<Dropped>, ViewError> {
-        // In this order: a transaction that leaves the pool as mined is in the store by then.
+        // The order matters: a mined transaction is in the store before it leaves the pool.
         if self.pool().contains(&hash) {
             return Ok(None);
         }

@@ -7,7 +7,7 @@ use esker_primitives::sync::Mutex;
 
 use crate::view::{BlocksRemoved, PlacedLog};
 
-/// Bytes of the logs of one rewind, and of all that are kept.
+/// Most bytes of the logs of one rewind, and of all kept rewinds.
 pub(super) const MAX_BYTES: usize = 16 << 20;
 
 /// Rewinds that are kept.
@@ -16,7 +16,7 @@ const MAX_REWINDS: usize = 1024;
 /// Bytes of a log besides its topics and data.
 const LOG_BYTES: usize = 200;
 
-/// What the last rewinds removed, oldest first.
+/// The logs of the last rewinds, oldest first.
 #[derive(Debug)]
 pub(super) struct RemovedBlocks(Mutex<VecDeque<Arc<BlocksRemoved>>>);
 
@@ -35,7 +35,7 @@ impl RemovedBlocks {
         }
     }
 
-    /// What the rewinds after the first `count` removed, up to the first `until`; `None` if it is not kept.
+    /// The removed blocks of the rewinds with the numbers `count` + 1 to `until`; `None` if they are no longer kept.
     pub(super) fn since(&self, count: u64, until: u64) -> Option<Vec<Arc<BlocksRemoved>>> {
         let kept = self.0.lock();
         let wanted = kept.iter().filter(|removed| (count + 1..=until).contains(&removed.rewinds));

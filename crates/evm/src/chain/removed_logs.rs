@@ -10,7 +10,7 @@ use super::removed::{MAX_BYTES, log_bytes};
 use super::vm::Evm;
 use crate::view::PlacedLog;
 
-/// Blocks whose logs one rewind collects. If it removes more, they count as too many.
+/// Most blocks whose logs a rewind collects. If a rewind removes more blocks, it keeps no logs.
 const MAX_BLOCKS: u64 = 10_000;
 
 impl Evm {

@@ -1,4 +1,4 @@
-//! What accepted blocks hold, for a person's screen.
+//! Reports of accepted blocks, for the screen.
 
 use alloy_primitives::hex;
 use esker_chain::{BlockReport, TxReport};
@@ -35,7 +35,7 @@ impl Evm {
     }
 }
 
-/// The reason that the code gives, or the node's.
+/// The reason of a revert, or the node's own text.
 fn reason(failure: &TxFailure) -> String {
     let TxFailure { error, data, data_len, .. } = failure;
     if *error != VmError::Reverted {

@@ -59,10 +59,10 @@ impl Evm {
             if states.contains_key(&address) {
                 continue;
             }
-            // Pooled after the other accounts were read.
+            // The account was pooled after the others were read.
             match self.read_account(&address) {
                 Ok(read) => drop(states.insert(address, read.state)),
-                // The pool reads it again with one of the next blocks.
+                // The pool reads the account again with one of the next blocks.
                 Err(error) => {
                     tracing::error!(%address, %error, "cannot read an account of the pool");
                 }
@@ -83,7 +83,7 @@ impl Evm {
         let height = header.header.number;
         let rewinds = self.rewinds.add(height);
         let removed = Arc::new(BlocksRemoved { rewinds, height, logs });
-        // Known as soon as the position shows the rewind.
+        // The logs must be known as soon as the position shows the rewind.
         self.removed.add(Arc::clone(&removed));
         self.set_head(Arc::new(header), Some(rewinds));
         self.blocks.clear();

@@ -12,7 +12,7 @@ const MAX_HEIGHTS: usize = 1024;
 #[derive(Debug)]
 pub(super) struct Rewinds {
     history: Mutex<History>,
-    /// Locked while the store and then memory are rewound.
+    /// Locked while the store and then the memory are rewound.
     under_way: RwLock<()>,
 }
 
@@ -31,7 +31,7 @@ impl Rewinds {
         }
     }
 
-    /// Locks readers out until the guard is dropped: the store and then memory are rewound.
+    /// Locks readers out until the guard is dropped, while the store and then the memory are rewound.
     pub(super) fn begin(&self) -> RwLockWriteGuard<'_, ()> {
         self.under_way.write()
     }
@@ -58,7 +58,7 @@ impl Rewinds {
         count
     }
 
-    /// The lowest height of the rewinds after the first `count`, up to the first `until`.
+    /// The lowest height of the rewinds with the numbers `count` + 1 to `until`.
     pub(super) fn lowest(&self, count: u64, until: u64) -> Option<u64> {
         let history = self.history.lock();
         let later = history.heights.partition_point(|(number, _)| *number <= count);

@@ -11,7 +11,8 @@ use super::vm::Evm;
 use super::{AcceptedBlock, SubmitError};
 use crate::pool::NewHead;
 
-/// Accounts of the pool that are checked against the store with each block, in turn, so that no inconsistency lasts.
+/// Accounts of the pool that each block compares with the store. All accounts take turns, so that no inconsistency
+/// lasts.
 const CHECKED_PER_BLOCK: usize = 4;
 
 impl Evm {
@@ -34,7 +35,7 @@ impl Evm {
         }
     }
 
-    /// Reads some of the pool's accounts again, in turn from block to block.
+    /// Reads some of the pool's accounts again. All accounts take turns.
     fn check_pooled_accounts(&self, head: &NewHead<'_>) -> Result<(), SubmitError> {
         let due = self.pool.next_to_check(CHECKED_PER_BLOCK);
         if due.is_empty() {

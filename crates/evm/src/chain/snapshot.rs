@@ -1,4 +1,4 @@
-//! The chain in a snapshot of the state: its last blocks with their receipts, code, accounts and storage.
+//! The chain's part of a snapshot: its last blocks with receipts, code, accounts and storage.
 
 use std::sync::Arc;
 
@@ -26,9 +26,9 @@ use crate::extension::{BlockExtension, ExtBlock};
 
 /// Bytes of a hash.
 const HASH: usize = 32;
-/// Most bytes of an account's row and of a slot's.
+/// Most bytes of the row of an account or a slot.
 const MAX_VALUE: usize = 128;
-/// Most bytes of code. The limit of a genesis is that of the network file.
+/// Most bytes of code. A genesis may have code up to the limit of the network file.
 const MAX_CODE: usize = 16 << 20;
 
 impl PartSnapshot for Evm {
@@ -55,7 +55,7 @@ impl PartSnapshot for Evm {
 
 impl ChainSnapshot for Evm {
     fn block_count(&self) -> u64 {
-        // As many as BLOCKHASH reaches back.
+        // BLOCKHASH reaches back that far.
         MAX_BLOCKS
     }
 
@@ -75,9 +75,9 @@ struct Restore<'a> {
     rules: &'a dyn Rules,
     scope: Scope,
     extension: &'a Arc<dyn BlockExtension>,
-    /// `None` at the end.
+    /// `None` after the last table.
     state: Option<StateRestore<'a>>,
-    /// Of the last block.
+    /// State root of the last block.
     state_root: B256,
 }
 
@@ -155,7 +155,7 @@ impl PartRestore for Restore<'_> {
 }
 
 impl Restore<'_> {
-    /// What the extension keeps of its transactions.
+    /// Writes the rows that the extension keeps of its transactions.
     fn ext_data(&self, block: &Block, hash: B256, out: &mut WriteSet) -> Result<(), RestoreError> {
         if block.ext_data.is_empty() {
             return Ok(());
@@ -215,12 +215,8 @@ fn check_body(block: &Block) -> Result<(), BodyError> {
     match () {
         () if has_ommers => Err(BodyError::Uncles),
         () if block.version != 0 => Err(BodyError::Version),
-        () if block.transactions_root() != header.transactions_root => {
-            Err(BodyError::Transactions)
-        }
-        () if ext_data_hash(&block.ext_data) != header.ext_data_hash => {
-            Err(BodyError::ExtData)
-        }
+        () if block.transactions_root() != header.transactions_root => Err(BodyError::Transactions),
+        () if ext_data_hash(&block.ext_data) != header.ext_data_hash => Err(BodyError::ExtData),
         () => Ok(()),
     }
 }

@@ -17,7 +17,7 @@ use crate::pool::{
     AccountRead, AccountState, NextBlock, PoolError, PooledTx, before_recovery, refuse_value,
 };
 
-/// How often a transaction is checked again after a rewind.
+/// Most times that a transaction is checked again because of rewinds.
 const MAX_REWIND_RETRIES: usize = 3;
 
 impl Evm {
@@ -41,7 +41,7 @@ impl Evm {
         self.submit_and_forward(tx).map(|submitted| submitted.hash)
     }
 
-    /// As [`Self::submit`]. The transaction is not passed on.
+    /// As [`Self::submit`], without forwarding the transaction.
     pub(super) fn submit_here(&self, tx: Transaction) -> Result<B256, SubmitError> {
         let hash = *tx.tx_hash();
         let submitted = self.submit_uncounted(tx);
@@ -76,7 +76,7 @@ impl Evm {
         let mut rewinds_met = 0;
         loop {
             let admission = self.pool.admit(tx.clone());
-            // Only now: from here on the pool tracks the account.
+            // The account is read only now, because the pool tracks it from here on.
             let read = self.read_account(&sender)?;
             match admission.decide(read, &self.next_block()?, now_ms) {
                 Err(PoolError::Rewound) if rewinds_met < MAX_REWIND_RETRIES => rewinds_met += 1,

@@ -61,7 +61,7 @@ pub struct Evm {
     pub(super) extension: Arc<dyn BlockExtension>,
     pub(super) pool: Pool,
     head: RwLock<Head>,
-    /// Height of the first stored block besides genesis, if the node joined from a snapshot.
+    /// Height of the first stored block after genesis, if the node joined from a snapshot.
     first_block: AtomicU64,
     pub(super) rewinds: Rewinds,
     pub(super) removed: RemovedBlocks,
@@ -75,7 +75,7 @@ pub struct Evm {
     prepared: PreparedBlocks,
     pub(super) pending: PendingBlocks,
     pub(super) logs: LogIndex,
-    /// On a development node.
+    /// The controls of a development node.
     pub(super) controls: OnceLock<Arc<Controls>>,
 }
 
@@ -166,7 +166,7 @@ impl Evm {
         &self.pool
     }
 
-    /// Locked from reading the next nonce of a sender until a pool has its transaction.
+    /// The locks of senders. A lock is held from reading the next nonce of a sender until a pool has the transaction.
     pub fn senders(&self) -> &Arc<SenderLocks> {
         &self.senders
     }
@@ -181,7 +181,7 @@ impl Evm {
         self.first_block.load(Ordering::Relaxed)
     }
 
-    /// Its height, and the number of rewinds so far.
+    /// The height of the last accepted block, and the number of rewinds so far.
     pub fn position(&self) -> ChainPosition {
         let head = self.head.read();
         ChainPosition { height: head.header.header.number, rewinds: head.rewinds }
@@ -201,7 +201,7 @@ impl Evm {
     }
 
     pub(super) fn send(&self, event: ChainEvent) {
-        // Without subscribers it is not an error.
+        // It is not an error if there are no subscribers.
         let _listeners = self.events.send(event);
     }
 
@@ -210,7 +210,7 @@ impl Evm {
         ChainView::new(reader, self.context.scope, self.params.rules.as_ref())
     }
 
-    /// Parses a block, unless another thread has; its senders are not recovered yet.
+    /// Parses a block unless another thread has parsed it. Does not recover the senders.
     fn parse_into(
         &self,
         slot: &PreparedSlot,
@@ -236,7 +236,7 @@ impl Evm {
         refused.push_front(BadBlock { block, reason });
     }
 
-    /// Builds what is planned.
+    /// Builds the planned block.
     fn build_as(
         &self,
         plan: Plan,
@@ -320,7 +320,7 @@ impl ChainVm for Evm {
             )));
         }
         let tip = view.tip()?;
-        // A node that joined from a snapshot keeps what came after it.
+        // A node that joined from a snapshot keeps only the states after it.
         let begun = STATE_START.get(reader, self.context.scope, &())?.unwrap_or(0);
         if self.config.history == History::Archive && tip.oldest_state > begun {
             return Err(ChainError::Mismatch(format!(
@@ -364,7 +364,7 @@ impl ChainVm for Evm {
         let waits = self.context.block_waits.as_ref()?;
         let is_asked_for = self.controls().is_some_and(|controls| !controls.mines_at_once());
         let (pending, _) = self.pool.counts();
-        // A full block gathers no more.
+        // A full block can take no more transactions.
         let is_full = pending as u64 >= self.head().header.gas_limit / MIN_TX_GAS;
         waits.gathers_until().filter(|_| !is_asked_for && !is_full)
     }
@@ -385,7 +385,7 @@ impl ChainVm for Evm {
 
     fn prepare(&self, block: &Bytes) {
         let Some(slot) = self.prepared.add(block) else { return };
-        // The verdict names the fault.
+        // The verdict reports the error.
         if let Ok(prepared) = self.parse_into(&slot, block) {
             drop(slot);
             prepared.compute_all(&|hash| self.pooled_sender(hash));
@@ -421,7 +421,7 @@ impl ChainVm for Evm {
         let verified = self.with_parent_context(parent, &head, at, |ctx| {
             verify_block(ctx, &prepared, None, &known, &mut writes)
         });
-        // A helper thread may still hold it.
+        // A helper thread may still hold the block.
         let block = match Arc::try_unwrap(prepared) {
             Ok(prepared) => prepared.into_block(),
             Err(prepared) => prepared.block().clone(),
@@ -530,7 +530,8 @@ impl ChainVm for Evm {
     }
 
     fn block_figures(&self, block: &ExecutedBlock) -> BlockFigures {
-        let Some(AcceptedBlock { block, hash, receipts, .. }) = AcceptedBlock::from_executed(block) else {
+        let Some(AcceptedBlock { block, hash, receipts, .. }) = AcceptedBlock::from_executed(block)
+        else {
             return BlockFigures::default();
         };
         BlockFigures {
@@ -543,7 +544,8 @@ impl ChainVm for Evm {
     }
 
     fn block_report(&self, block: &ExecutedBlock) -> BlockReport {
-        AcceptedBlock::from_executed(block).map_or_else(BlockReport::default, |block| self.report(block))
+        AcceptedBlock::from_executed(block)
+            .map_or_else(BlockReport::default, |block| self.report(block))
     }
 
     fn stats(&self) -> ChainStats {

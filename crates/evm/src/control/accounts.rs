@@ -9,12 +9,12 @@ use esker_evm_execution::executor::impersonating_signature;
 use super::Controls;
 use crate::accounts::{AccountError, AccountManager, Wallet};
 
-/// The accounts that controls impersonate. They sign transactions only.
+/// The impersonated accounts. They only sign transactions.
 #[derive(Debug)]
 pub struct ImpersonatedAccounts(Arc<Controls>);
 
 impl ImpersonatedAccounts {
-    /// Those of these controls.
+    /// The accounts that these controls impersonate.
     pub fn new(controls: Arc<Controls>) -> Self {
         Self(controls)
     }

@@ -11,52 +11,52 @@ use super::record::{MAX_BASE_FEE, MAX_GAS_LIMIT};
 /// Why a control was refused.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum ControlError {
-    /// Too many blocks.
+    /// The request is for too many blocks.
     #[error("cannot mine {0} blocks at once: at most {MAX_BLOCKS}")]
     Blocks(u64),
-    /// A time before that of the last block.
+    /// The time is before that of the last block.
     #[error("timestamp {time} is lower than previous block's timestamp {last}")]
     TimeBefore {
-        /// Unix s.
+        /// Requested time, Unix s.
         time: u64,
-        /// Of the last block of any chain of the node, Unix s.
+        /// Time of the last block of any chain of the node, Unix s.
         last: u64,
     },
-    /// A time that no block can have.
+    /// No block can have so late a time.
     #[error("timestamp {0} is too late: at most {MAX_TIME_S}")]
     TimeTooLate(u128),
-    /// Blocks too rarely.
+    /// The interval of blocks is too long.
     #[error("an interval of {0} s is too long: at most {MAX_INTERVAL_S}")]
     Interval(u64),
-    /// A base fee that no transaction can pay.
+    /// No transaction can pay so high a base fee.
     #[error("a base fee of {0} wei is too high: at most {MAX_BASE_FEE}")]
     BaseFee(U256),
-    /// A gas limit out of bounds.
+    /// The gas limit is out of bounds.
     #[error("cannot set a gas limit of {0}: 1 to {MAX_GAS_LIMIT}")]
     GasLimit(u64),
-    /// Too many requests.
+    /// Too many requests wait.
     #[error("too many requests wait for a block: at most {MAX_REQUESTS}")]
     TooMany,
     /// Too many accounts.
     #[error("too many accounts are impersonated: at most {MAX_IMPERSONATED}")]
     TooManyAccounts,
-    /// The change is not possible.
+    /// The change is not possible; the text says why.
     #[error("{0}")]
     Refused(String),
-    /// The time that a request has was over before all blocks were made.
+    /// The time of the request was over before all blocks were made.
     #[error("made {made} of {wanted} blocks in the time that a request has: ask for the other {}", wanted - made)]
     OutOfTime {
-        /// Blocks that were made.
+        /// Number of blocks that were made.
         made: u64,
-        /// Blocks that were asked for.
+        /// Number of requested blocks.
         wanted: u64,
     },
-    /// What is to be taken back is from before the node kept the rows for it.
+    /// The blocks can't be taken back, because they are older than the undo rows.
     #[error(
         "blocks that the node made for itself before it was ready, and those of an older version or an import, can't be taken back"
     )]
     NotKept,
-    /// Others follow the blocks of this node, which a control could take back.
+    /// Other nodes can follow this node, and a control could take its blocks back.
     #[error("a node that others can follow has no controls: start it without api-sync-enabled")]
     Followed,
     /// The node stops.

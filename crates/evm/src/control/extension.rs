@@ -1,4 +1,4 @@
-//! The extension of a chain of a development network: a control record before the ext data of another extension.
+//! The extension of a development network: it puts a control record before the ext data of another extension.
 
 use std::sync::Arc;
 
@@ -17,17 +17,17 @@ use crate::extension::{
     BlockExtension, ChangedAccount, ExtBlock, ExtError, ExtSummary, ExtTransfers, ExtensionAudit,
 };
 
-/// Another extension, with control records before its ext data.
+/// An extension that puts control records before the ext data of another one.
 #[derive(Debug)]
 pub struct ControlExtension {
     inner: Arc<dyn BlockExtension>,
     rules: Arc<dyn Rules>,
-    /// `None`: this node builds no such blocks, but accepts them.
+    /// `None` if the node builds no blocks with control records; it still accepts them.
     controls: Option<Arc<Controls>>,
 }
 
 impl ControlExtension {
-    /// The extension of a chain with these rules.
+    /// Wraps the extension of a chain with these rules.
     pub fn new(
         inner: Arc<dyn BlockExtension>,
         rules: Arc<dyn Rules>,
@@ -36,7 +36,7 @@ impl ControlExtension {
         Self { inner, rules, controls }
     }
 
-    /// The record of a block, and the block as the other extension sees it.
+    /// Calls `f` with the record of a block, and the block as the other extension sees it.
     fn with_inner<R>(
         &self,
         block: &ExtBlock<'_>,
@@ -49,7 +49,7 @@ impl ControlExtension {
     }
 }
 
-/// What follows the record of an executed block.
+/// The ext data after the record of an executed block.
 fn rest_of(ext_data: &Bytes) -> Bytes {
     match split_record(ext_data) {
         Ok((Some(_), rest)) => ext_data.slice_ref(rest),
@@ -63,7 +63,7 @@ impl From<RecordError> for ExtError {
     }
 }
 
-/// A block with a record is never too early: tips need not pay for it.
+/// Counts as if the tips paid for the block: a block with a record may be made at any time.
 fn with_record(outcome: ExtOutcome) -> ExtOutcome {
     ExtOutcome { contribution: U256::MAX, ..outcome }
 }
@@ -72,7 +72,7 @@ impl BlockExtension for ControlExtension {
     fn parse(&self, block: &ExtBlock<'_>) -> Result<ExtSummary, ExtError> {
         self.with_inner(block, |record, inner| {
             let summary = self.inner.parse(inner)?;
-            // A block with nothing but a record is not refused as empty.
+            // A record counts as a transaction, so that a block with only a record is not refused as empty.
             let transactions = summary.transactions + usize::from(record.is_some());
             Ok(ExtSummary { transactions, ..summary })
         })?
@@ -121,7 +121,8 @@ impl BlockExtension for ControlExtension {
     ) -> Result<Option<(Bytes, ExtOutcome)>, ExtError> {
         let plan =
             self.controls.as_ref().map_or(RecordPlan::Nothing, |controls| controls.record_plan());
-        let mut record = ControlRecord { header: self.next_header_terms(), ..ControlRecord::default() };
+        let mut record =
+            ControlRecord { header: self.next_header_terms(), ..ControlRecord::default() };
         let (rest, outcome) = match plan {
             RecordPlan::Nothing => {
                 let build = |_, inner: &ExtBlock<'_>| self.inner.build(inner, max_gas, state, rows);

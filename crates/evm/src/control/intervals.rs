@@ -8,7 +8,7 @@ use tokio::task::AbortHandle;
 
 use super::error::ControlError;
 
-/// The task that makes them, if there is one.
+/// The task that makes blocks at regular times, if there is one.
 #[derive(Debug)]
 pub(super) struct IntervalTask(Mutex<Option<AbortHandle>>);
 
@@ -19,7 +19,7 @@ impl Default for IntervalTask {
 }
 
 impl IntervalTask {
-    /// Begins a task, in place of the one before.
+    /// Begins a task. The previous task ends.
     pub(super) fn begin(&self, task: impl Future<Output = ()> + Send + 'static) {
         self.replace(Some(tokio::spawn(task).abort_handle()));
     }
@@ -45,7 +45,7 @@ impl Drop for IntervalTask {
     }
 }
 
-/// Makes a block at regular times, until `mine` gives nothing more to wait for.
+/// Makes a block at regular times until `mine` returns `None`.
 pub(super) async fn mine_at_intervals<F>(
     clock: Arc<dyn Clock>,
     interval_ms: u64,
@@ -55,7 +55,7 @@ pub(super) async fn mine_at_intervals<F>(
 {
     let mut next_ms = clock.now_ms();
     loop {
-        // Ticks that were missed are not made up for.
+        // Missed ticks are skipped.
         next_ms = next_ms.max(clock.now_ms()).saturating_add(interval_ms);
         clock.sleep_until(next_ms).await;
         let Some(mined) = mine() else { return };

@@ -1,9 +1,9 @@
 //! Controls of a development network: blocks on request, and changes of the state that no transaction makes
 //! (docs/protocol/c-chain-blocks.md, "Control records").
 //!
-//! A [`ControlRecord`] in a block's ext data says what the block changes; [`ControlExtension`] applies it, in the same
-//! way while a block is built and while it is verified. Chains of other networks do not have this extension and refuse
-//! such blocks. [`Controls`] queues what clients ask for.
+//! A [`ControlRecord`] in a block's ext data lists the changes of the block. [`ControlExtension`] applies it, in the
+//! same way when a block is built and when it is verified. Chains of other networks do not have this extension and
+//! refuse such blocks. [`Controls`] queues the requests of clients.
 
 mod accounts;
 mod error;
@@ -26,7 +26,7 @@ pub use limits::{MAX_BLOCKS, MAX_INTERVAL_S, MAX_TIME_S};
 pub use queue::{Controls, Turn};
 pub(crate) use queue::{Plan, RecordPlan};
 pub use record::{
-    ControlRecord, MAX_BASE_FEE, MAX_CODE, MAX_GAS_LIMIT, RecordError, StateChange, ChangeRequest,
+    ChangeRequest, ControlRecord, MAX_BASE_FEE, MAX_CODE, MAX_GAS_LIMIT, RecordError, StateChange,
     split_record,
 };
 pub use snapshots::Snapshots;

@@ -1,4 +1,4 @@
-//! What clients ask for: blocks and changes, one after the other, and how the clock goes on after each block.
+//! The queue of requests for blocks and changes, and the clock after each block.
 
 use std::collections::{HashSet, VecDeque};
 use std::pin::pin;
@@ -20,37 +20,37 @@ use super::limits::{MAX_BLOCKS, MAX_IMPERSONATED, MAX_INTERVAL_S, MAX_REQUESTS, 
 use super::record::{MAX_BASE_FEE, MAX_GAS_LIMIT};
 use super::settings::ControlSettings;
 
-/// What the next block holds.
+/// The content of the next block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Plan {
-    /// Waiting transactions, if there are any.
+    /// The waiting transactions, if there are any.
     Pool,
-    /// No block is built now.
+    /// No block.
     Nothing,
-    /// Waiting transactions, and a control record.
+    /// All waiting transactions, and a control record.
     Mine,
-    /// Some waiting transactions ([`Controls::only`]), and a control record.
+    /// The transactions of [`Controls::only`], and a control record.
     Only,
-    /// A control record alone.
+    /// Only a control record.
     Change,
 }
 
-/// What the control record of a block has to do.
+/// The control record of the block under construction.
 #[derive(Debug)]
 pub(crate) enum RecordPlan {
-    /// The block needs no record.
+    /// No record.
     Nothing,
     /// An empty record.
     Block,
-    /// An empty record, and nothing of the chain's extension.
+    /// An empty record; the chain's extension adds nothing.
     Record,
-    /// These changes, and the block holds nothing else.
+    /// A record with these changes; the block holds nothing else.
     Changes(Vec<ChangeRequest>),
 }
 
 #[derive(Debug)]
 enum Work {
-    /// The holder of the turn asks for nothing now.
+    /// The holder of the turn has no request now.
     Idle,
     Mine(Mining),
     Change {
@@ -60,37 +60,37 @@ enum Work {
     },
 }
 
-/// Blocks that are being made.
+/// A request for blocks.
 #[derive(Debug)]
 struct Mining {
     blocks: u64,
     made: u64,
     interval_s: u64,
-    /// The time of the next block, Unix s, where it is not the clock's.
+    /// The time of the next block, Unix s; `None` for the time of the clock.
     next_s: Option<u64>,
-    /// They hold these transactions and no others.
+    /// The blocks hold these transactions and no others.
     only: Option<Arc<HashSet<B256>>>,
-    /// The last block that was built for it.
+    /// The last block that was built for the request.
     built: Option<B256>,
-    /// No further block is to be made.
+    /// No further block is made.
     is_over: bool,
     done: DoneSender,
 }
 
-/// Sends the outcome to who asked, who may have gone away.
+/// Sends the outcome to the client, which may have gone away.
 type DoneSender = oneshot::Sender<Result<(), ControlError>>;
 
 #[derive(Debug)]
 struct Request {
     id: u64,
     work: Work,
-    /// Notified when it is the first one.
+    /// Notified when the request becomes the first one.
     ready: Option<oneshot::Sender<()>>,
-    /// Its holder is gone. It leaves once the block that is being made for it is accepted.
+    /// The holder of the turn is gone. The request leaves the queue once its current block is accepted.
     is_abandoned: bool,
 }
 
-/// What a block that is being built sets of its header, and the block once it is built.
+/// The header fields that the block under construction sets, and the hash of the block once it is built.
 #[derive(Debug, Default)]
 struct BuiltHeader {
     set: HeaderTerms,
@@ -101,15 +101,15 @@ struct BuiltHeader {
 pub(super) struct State {
     pub(super) settings: ControlSettings,
     header: BuiltHeader,
-    /// The first one is being fulfilled.
+    /// The first request is in progress.
     requests: VecDeque<Request>,
     last_id: u64,
-    /// For which request a block was planned last. It may be gone before the block is built.
+    /// ID of the request for which the last block was planned. The request may be gone before the block is built.
     planned: Option<u64>,
 }
 
 impl State {
-    /// What the request asks for, for which a block was planned last.
+    /// The work of the request for which the last block was planned.
     fn planned(&mut self) -> Option<&mut Work> {
         let id = self.planned?;
         self.request(id).map(|request| &mut request.work)
@@ -119,7 +119,7 @@ impl State {
         self.requests.iter_mut().find(|request| request.id == id)
     }
 
-    /// Notifies the first request that it is.
+    /// Notifies the first request that it is its turn.
     fn begin(&mut self) {
         if let Some(ready) = self.requests.front_mut().and_then(|request| request.ready.take()) {
             let _gone = ready.send(());
@@ -132,7 +132,7 @@ impl State {
         self.begin();
     }
 
-    /// Ends what the first request asks for. It keeps its place.
+    /// Ends the work of the first request, which keeps its place.
     fn end_work(&mut self, outcome: Result<(), ControlError>) {
         let Some(request) = self.requests.front_mut() else { return };
         match std::mem::replace(&mut request.work, Work::Idle) {
@@ -144,7 +144,7 @@ impl State {
         self.drop_abandoned();
     }
 
-    /// Ends the making of blocks that is to end, unless one is on its way.
+    /// Ends a stopped request for blocks, unless one of its blocks is on its way.
     fn end_stopped(&mut self) {
         if let Some(Request { work: Work::Mine(mining), .. }) = self.requests.front()
             && let Mining { is_over: true, built: None, made, blocks: wanted, .. } = *mining
@@ -154,7 +154,7 @@ impl State {
     }
 }
 
-/// The first place in the queue of the controls. Others wait until it is dropped.
+/// The first place in the queue of the controls. Other requests wait until it is dropped.
 #[derive(Debug)]
 pub struct Turn {
     controls: Arc<Controls>,
@@ -162,13 +162,14 @@ pub struct Turn {
 }
 
 impl Turn {
-    /// Makes blocks with what waits in the pool, also empty ones. The first one is `interval_s` seconds later than it would
-    /// be, and each further one `interval_s` seconds later than the one before, however long it takes to make them. An
-    /// interval of 0 leaves the clock alone. Returns when they are accepted. After `patience` no further block is begun.
-    /// Dropping the future has the same effect.
+    /// Makes blocks with the waiting transactions. The blocks may be empty. The time of the first block is
+    /// `interval_s` seconds later than without the interval, and each further block is `interval_s` seconds later
+    /// than the one before, however long it takes to make them. An interval of 0 does not change the clock. Returns
+    /// when the blocks are accepted. After `patience` no further block is begun. Dropping the future has the same
+    /// effect.
     ///
     /// # Errors
-    /// Too many blocks, a time that is too late, the time is over, or the node stops.
+    /// There are too many blocks, a time is too late, `patience` is over, or the node stops.
     pub async fn mine(
         &mut self,
         blocks: u64,
@@ -248,7 +249,7 @@ impl Drop for Turn {
             request.is_abandoned = true;
             &mut request.work
         }) {
-            // A block may be on its way, which must not come after what the next one asks for.
+            // A block may be on its way. It must not come after the blocks of the next request.
             Some(Work::Mine(mining)) => mining.is_over = true,
             Some(Work::Change { .. }) => {}
             Some(Work::Idle) | None => state.requests.retain(|request| request.id != self.id),
@@ -263,7 +264,7 @@ impl Drop for Turn {
 #[derive(Debug)]
 pub struct Controls {
     pub(super) clock: AdjustableClock,
-    /// Wakes the machine.
+    /// Notifies the machine of work.
     pub(super) work: Arc<Notify>,
     pub(super) state: Mutex<State>,
     next_header: Arc<NextHeader>,
@@ -272,7 +273,7 @@ pub struct Controls {
 }
 
 impl Controls {
-    /// Controls of a chain with this clock and this notification of new work. Transactions make blocks by themselves.
+    /// The controls of a chain with this clock. `work` notifies the machine. Waiting transactions cause blocks.
     pub fn new(clock: AdjustableClock, work: Arc<Notify>) -> Self {
         let settings = ControlSettings { automine: true, ..ControlSettings::default() };
         let header = BuiltHeader::default();
@@ -294,12 +295,12 @@ impl Controls {
         self.is_logging.store(is_on, Ordering::Relaxed);
     }
 
-    /// What the next block sets of its header, which the chain's rules show.
+    /// The header fields that the next block sets. The chain's rules show them.
     pub fn next_header(&self) -> &Arc<NextHeader> {
         &self.next_header
     }
 
-    /// Sets members of the header of the next block. The gas limit and the coinbase stay for those after it.
+    /// Sets fields of the header of the next block. The gas limit and the coinbase also apply to later blocks.
     ///
     /// # Errors
     /// A value is out of bounds.
@@ -325,12 +326,12 @@ impl Controls {
         &self.clock
     }
 
-    /// Whether a waiting transaction causes a block by itself.
+    /// Whether a waiting transaction causes a block.
     pub fn automine(&self) -> bool {
         self.state.lock().settings.automine
     }
 
-    /// Sets [`Self::automine`]. With automatic blocks there are none at regular times.
+    /// Sets [`Self::automine`]. True ends blocks at regular times.
     pub fn set_automine(self: &Arc<Self>, automine: bool) {
         let mut state = self.state.lock();
         state.settings.automine = automine;
@@ -342,12 +343,12 @@ impl Controls {
         self.work.notify_one();
     }
 
-    /// How often blocks are made at regular times, s.
+    /// Interval of blocks at regular times, s.
     pub fn interval_s(&self) -> Option<u64> {
         self.state.lock().settings.interval_s
     }
 
-    /// Makes a block every so many seconds, also an empty one, and none in between; `None` ends it.
+    /// Makes a block every `interval_s` seconds, which may be empty, and no other blocks. `None` ends it.
     ///
     /// # Errors
     /// The interval is too long.
@@ -362,7 +363,8 @@ impl Controls {
         Ok(())
     }
 
-    /// Makes a block every so many seconds of the node's clock, which controls do not move; `None` ends it.
+    /// Makes a block every `interval_s` seconds of the node's own clock, which controls do not change. `None` ends
+    /// it.
     fn set_interval_task(self: &Arc<Self>, interval_s: Option<u64>) {
         let Some(seconds) = interval_s else { return self.interval.end() };
         let controls = Arc::downgrade(self);
@@ -421,7 +423,7 @@ impl Controls {
         state.settings = settings;
     }
 
-    /// Begins no further block for a request.
+    /// Stops a request for blocks: no further block is begun for it.
     fn stop_mining(&self, id: u64) {
         if let Some(Request { work: Work::Mine(mining), .. }) = self.state.lock().request(id) {
             mining.is_over = true;
@@ -429,10 +431,10 @@ impl Controls {
         self.work.notify_one();
     }
 
-    /// Waits for everything that was asked for before, and holds back what is asked for later.
+    /// Waits for all earlier requests, and holds back all later ones.
     ///
     /// # Errors
-    /// Too many wait, or the node stops.
+    /// Too many requests wait, or the node stops.
     pub async fn turn(self: &Arc<Self>) -> Result<Turn, ControlError> {
         let (ready, begins) = oneshot::channel();
         let turn = {
@@ -471,16 +473,16 @@ impl Controls {
         self.turn().await?.change(changes).await
     }
 
-    /// Whether transactions make blocks by themselves now: nothing else is asked for.
+    /// Whether a waiting transaction causes a block now: no request waits.
     pub(crate) fn mines_at_once(&self) -> bool {
         let state = self.state.lock();
         state.requests.is_empty() && state.settings.automine
     }
 
-    /// What the next block holds.
+    /// The content of the next block.
     pub(crate) fn plan(&self) -> Plan {
         let mut state = self.state.lock();
-        // A block that was built for it and is not accepted by now never is.
+        // A block that was built for the request and is not accepted yet will never be accepted.
         state.drop_abandoned();
         state.end_stopped();
         state.planned = state.requests.front().map(|request| request.id);
@@ -492,13 +494,13 @@ impl Controls {
             Some(Work::Idle) | None => Plan::Nothing,
         };
         let next = self.next_header.get();
-        // What is set for the next block waits for one with transactions, or one on request.
+        // Header fields of the next block wait for a block with transactions or a requested block.
         let set = if plan == Plan::Change { next.lasting() } else { next };
         state.header = BuiltHeader { set, block: None };
         plan
     }
 
-    /// The transactions of a block that holds no others ([`Plan::Only`]).
+    /// The transactions of the planned block, if it holds no others ([`Plan::Only`]).
     pub(crate) fn only(&self) -> Option<Arc<HashSet<B256>>> {
         match self.state.lock().planned() {
             Some(Work::Mine(mining)) => mining.only.clone(),
@@ -506,7 +508,7 @@ impl Controls {
         }
     }
 
-    /// The time of the block under construction, Unix s, where it is not the clock's.
+    /// The time of the block under construction, Unix s; `None` for the time of the clock.
     pub(crate) fn planned_time_s(&self) -> Option<u64> {
         match self.state.lock().planned() {
             Some(Work::Mine(mining)) => mining.next_s,
@@ -514,17 +516,17 @@ impl Controls {
         }
     }
 
-    /// What the block under construction sets of its header.
+    /// The header fields that the block under construction sets.
     pub(crate) fn built_header(&self) -> HeaderTerms {
         self.state.lock().header.set
     }
 
-    /// A block was built as planned last.
+    /// Records the block that was built by the last plan.
     pub(crate) fn sealed(&self, hash: B256) {
         self.state.lock().header.block = Some(hash);
     }
 
-    /// What the block under construction has to change.
+    /// The control record of the block under construction.
     pub(crate) fn record_plan(&self) -> RecordPlan {
         match self.state.lock().planned() {
             None | Some(Work::Idle) => RecordPlan::Nothing,
@@ -534,7 +536,7 @@ impl Controls {
         }
     }
 
-    /// The block was built for the first request.
+    /// Records that the block was built for the planned request.
     pub(crate) fn built(&self, hash: B256) {
         match self.state.lock().planned() {
             Some(Work::Mine(Mining { built, .. }) | Work::Change { built, .. }) => {
@@ -544,7 +546,7 @@ impl Controls {
         }
     }
 
-    /// The request for which a block was planned last can't be fulfilled.
+    /// Refuses the request for which the last block was planned.
     pub(crate) fn refuse(&self, reason: String) {
         let mut state = self.state.lock();
         if state.planned == state.requests.front().map(|request| request.id) {
@@ -554,8 +556,8 @@ impl Controls {
         self.work.notify_one();
     }
 
-    /// A block is accepted, and not shown yet: what was set for its header holds for no other. A transaction that is sent
-    /// once the block is shown gets no fee by it.
+    /// Called when a block is accepted and not shown yet. The header fields that were set for it apply to no other
+    /// block. They do not affect the fee of a transaction that is sent once the block is shown.
     pub(crate) fn header_used(&self, hash: B256) {
         let state = self.state.lock();
         if state.header.block == Some(hash) {
@@ -567,7 +569,7 @@ impl Controls {
         }
     }
 
-    /// A block was accepted, with this time (Unix s).
+    /// Called when a block with this time (Unix s) was accepted.
     pub(crate) fn accepted(&self, hash: B256, time_s: u64) {
         let mut state = self.state.lock();
         let keeps_distance = state.settings.timestamp_interval_s.is_some();
@@ -590,7 +592,7 @@ impl Controls {
                 } else {
                     match mining.interval_s {
                         0 => {}
-                        // The clock stands, and has moved so far when it runs on.
+                        // The clock stands still. It will have advanced this far when it runs on.
                         seconds if keeps_distance => self.clock.advance(seconds * 1000),
                         seconds => {
                             let next_s = time_s.saturating_add(seconds).min(MAX_TIME_S);

@@ -8,25 +8,25 @@ use thiserror::Error;
 
 use crate::extension::{ExtError, SupplyChange};
 
-/// Marks ext data with a record: codec versions of atomic transactions begin at 0.
+/// Begins ext data with a record. It can't be a codec version of atomic transactions, which begin at 0.
 const MARK: [u8; 2] = [0xff, 0xff];
 
 /// Most bytes of a record.
 const MAX_RECORD: usize = 1 << 20;
 
-/// Highest base fee that a record sets, wei.
+/// Highest base fee in a record, wei.
 pub const MAX_BASE_FEE: U256 = U256::from_limbs([u64::MAX, u64::MAX, 0, 0]);
 
-/// Highest gas limit that a record sets: a block of so much gas runs for minutes.
+/// Highest gas limit in a record. A block with so much gas runs for minutes.
 pub const MAX_GAS_LIMIT: u64 = 1_000_000_000_000;
 
-/// Most bytes of code that a record sets.
+/// Most bytes of code in a record.
 pub const MAX_CODE: usize = 128 * 1024;
 
-/// What a block changes besides its transactions. An empty record makes a block without transactions valid.
+/// The changes of a block besides its transactions. An empty record makes a block without transactions valid.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ControlRecord {
-    /// What the block's header has otherwise.
+    /// The header fields that the block sets.
     pub header: HeaderTerms,
     /// The changes, applied in this order after all transactions of the block.
     pub changes: Vec<StateChange>,
@@ -44,7 +44,7 @@ pub enum StateChange {
         /// Wei after.
         after: U256,
     },
-    /// The nonce, never a lower one.
+    /// The nonce. It never decreases.
     Nonce {
         /// The account.
         address: Address,
@@ -55,21 +55,21 @@ pub enum StateChange {
     Code {
         /// The account.
         address: Address,
-        /// The code; empty removes it.
+        /// The code. Empty code removes the old one.
         code: Bytes,
     },
     /// A storage slot.
     Storage {
         /// The account.
         address: Address,
-        /// The key, as instructions have it.
+        /// The key as instructions use it.
         key: U256,
         /// The value.
         value: U256,
     },
 }
 
-/// A change that a client asks for: a [`StateChange`] without what depends on the state before it.
+/// A requested change: a [`StateChange`] without the values that depend on the state.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ChangeRequest {
     /// Sets the balance, wei.
@@ -85,7 +85,7 @@ pub enum ChangeRequest {
 }
 
 impl ChangeRequest {
-    /// The change on this state.
+    /// The change of this state.
     pub(crate) fn resolve(&self, state: &mut StateOverlay<'_>) -> Result<StateChange, ExtError> {
         let mut balance = |address: Address, after: &dyn Fn(U256) -> Option<U256>| {
             let before = state.balance(address)?;
@@ -122,13 +122,13 @@ impl ChangeRequest {
 /// Why ext data with the mark of a record is invalid.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum RecordError {
-    /// It ends before the record does.
+    /// The ext data ends within the record.
     #[error("control record: the ext data ends too early")]
     Short,
     /// The record is too long.
     #[error("control record: {0} bytes, at most {MAX_RECORD} are allowed")]
     TooLong(usize),
-    /// The record is no list of changes.
+    /// The record can't be decoded.
     #[error("control record: {0}")]
     Form(String),
 }
@@ -158,7 +158,7 @@ pub fn split_record(ext_data: &[u8]) -> Result<(Option<&[u8]>, &[u8]), RecordErr
     Ok((Some(record), rest))
 }
 
-/// Kinds of changes that are of the header.
+/// Kinds of changes of the header.
 const BASE_FEE: u8 = 4;
 const GAS_LIMIT: u8 = 5;
 const COINBASE: u8 = 6;
@@ -221,7 +221,7 @@ impl ControlRecord {
         Self { header: HeaderTerms::default(), changes }
     }
 
-    /// Ext data of this record and of what follows it.
+    /// The ext data of this record and the rest.
     ///
     /// # Errors
     /// The record is too long.
@@ -236,7 +236,7 @@ impl ControlRecord {
         Ok([&MARK[..], &length.to_be_bytes(), &record, rest].concat().into())
     }
 
-    /// The record of its bytes. Only one encoding is accepted.
+    /// Decodes a record. Only one encoding of a record is accepted.
     pub fn decode(bytes: &[u8]) -> Result<Self, RecordError> {
         let form = |error: &dyn std::fmt::Display| RecordError::Form(error.to_string());
         let mut rest = bytes;
@@ -269,7 +269,7 @@ impl ControlRecord {
         self.changes.iter().try_for_each(|change| change.apply(rules, state))
     }
 
-    /// How the supply of the chain's coin changes.
+    /// The change of the supply of the chain's coin.
     pub fn supply_change(&self) -> SupplyChange {
         let mut supply = SupplyChange::default();
         for change in &self.changes {

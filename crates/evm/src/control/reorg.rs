@@ -1,4 +1,4 @@
-//! Other blocks in place of the last ones.
+//! Replaces the last blocks of a chain.
 
 use std::sync::Arc;
 
@@ -17,10 +17,10 @@ use super::{ControlError, Snapshots, Turn};
 use crate::chain::Evm;
 use crate::view::{ChainReader as _, PoolReader as _};
 
-/// How often the old bundles are tried while others become final.
+/// Most tries to take bundles back while other bundles become final.
 const MAX_TRIES: usize = 16;
 
-/// Why bundles can't be taken back, and whether others have become final meanwhile.
+/// Why bundles can't be taken back. `Moved`: other bundles have become final meanwhile.
 enum TakeBackError {
     Moved,
     Refused(ControlError),
@@ -33,10 +33,10 @@ impl From<ControlError> for TakeBackError {
 }
 
 impl Snapshots {
-    /// Puts as many other blocks in place of the last ones of a chain as there are lists of transactions, each with those
-    /// of its list and nothing else. The blocks of the other chains since are gone, as are the snapshots of all these
-    /// blocks; pools, clock and settings stay. To be polled to its end. After a kill in between, the next start puts the old
-    /// blocks back ([`Self::load`]).
+    /// Replaces as many blocks at the end of a chain as there are lists of transactions. Each new block holds the
+    /// transactions of its list and nothing else. The later blocks of the other chains are removed, and the snapshots
+    /// of all removed blocks. Pools, clock and settings stay. The future must be polled to its end. If the node is
+    /// killed before, the next start puts the old blocks back ([`Self::load`]).
     ///
     /// # Errors
     /// There are not so many blocks, they can't be taken back, or a transaction is not valid in its place; the chains are
@@ -69,10 +69,10 @@ impl Snapshots {
         if let Some(old_s) = old_time_s.filter(|old_s| clock.now_s() <= *old_s)
             && clock.stopped_ms().is_none()
         {
-            // So that the first block is another one, and with it all of them.
+            // The first new block gets another time, so that it and all later blocks differ from the old ones.
             clock.set(old_s.saturating_add(1).saturating_mul(1000));
         }
-        // What comes for the other chains meanwhile waits.
+        // Work of the other chains waits meanwhile.
         let only = machine.build_only(chain);
         drop(pause);
         let given: Vec<B256> = blocks.iter().flatten().map(|tx| *tx.tx_hash()).collect();
@@ -96,8 +96,8 @@ impl Snapshots {
         made
     }
 
-    /// Takes back a block of a chain and all bundles since, which are then in the store. What there was before is in the
-    /// snapshot.
+    /// Takes back a block of a chain and all later bundles, and stores these bundles. The snapshot has the state
+    /// before.
     async fn take_back(
         &self,
         machine: &Arc<Machine>,
@@ -136,13 +136,13 @@ impl Snapshots {
         old.store(machine.store()).await?;
         match machine.rewind_from(old.last, old.to).await {
             Ok(_) => Ok((old, saved)),
-            // A bundle that was built before the pause became final just now.
+            // A bundle that was built before the pause has become final.
             Err(RewindError::NotLast { .. }) => Err(TakeBackError::Moved),
             Err(error) => Err(TakeBackError::Refused(not_kept(error))),
         }
     }
 
-    /// Forgets the old bundles, and the snapshots of those above a height.
+    /// Deletes the old bundles, and the snapshots of bundles above a height.
     async fn end_reorg(&self, machine: &Machine, to: u64) -> Result<(), ControlError> {
         let gone = self.above(to);
         let mut writes = replaced::forget(machine.store())?;
@@ -167,7 +167,11 @@ impl Snapshots {
         outcome
     }
 
-    async fn finalize_again(&self, machine: &Machine, old: &ReplacedBundles) -> Result<(), ControlError> {
+    async fn finalize_again(
+        &self,
+        machine: &Machine,
+        old: &ReplacedBundles,
+    ) -> Result<(), ControlError> {
         let mut tries = 0;
         if let Some(last) = old.bundles.last() {
             // None of them is ahead of the clock.
@@ -178,10 +182,10 @@ impl Snapshots {
             tries += 1;
             let bundles = old.bundles.iter().map(|bundle| (bundle.clone(), None)).collect();
             match machine.finalize_all(bundles).await {
-                // A bundle that was built before the pause became final just now.
+                // A bundle that was built before the pause has become final.
                 Err(FinalizeError::Conflict { .. }) if tries < MAX_TRIES => {}
                 Err(error @ (FinalizeError::Invalid(_) | FinalizeError::NotYet { .. })) => {
-                    // What is made from here on must not be taken back for them at the next start.
+                    // From here on, the next start must not take new blocks back for the old ones.
                     delete(machine, replaced::forget(machine.store())?).await;
                     return Err(refused(error));
                 }
@@ -204,7 +208,7 @@ impl Snapshots {
             false => machine.bundle_at(old.to).map_err(refused)?.map(|(bundle, _)| bundle.id()),
         };
         if last == old.last || before != old.parent() || before.is_none() {
-            // Nothing was taken back yet; or other blocks were brought here since.
+            // Nothing was taken back yet, or the store has got other blocks since.
             delete(machine, replaced::forget(machine.store())?).await;
             return Ok(());
         }

@@ -10,10 +10,10 @@ use esker_storage::{Scope, Store, WriteSet};
 use super::ControlError;
 use super::error::refused;
 
-/// Bytes of the bundles that are replaced at once.
+/// Most bytes of the bundles that a reorg replaces.
 const MAX_BYTES: usize = 256 << 20;
 
-/// Bytes of bundles that one write adds.
+/// Most bytes of bundles that one write adds.
 const WRITE_BYTES: usize = 4 << 20;
 
 /// The key of the row with [`ReplacedBundles::to`] and [`ReplacedBundles::last`], which is written last.
@@ -22,11 +22,11 @@ const COMPLETE: u64 = u64::MAX;
 /// The bundles above a height.
 #[derive(Clone, Debug)]
 pub(super) struct ReplacedBundles {
-    /// Height of the bundle before them.
+    /// Height of the bundle before these bundles.
     pub(super) to: u64,
     /// The last one of them.
     pub(super) last: BundleId,
-    /// In their order.
+    /// The bundles, in ascending order.
     pub(super) bundles: Vec<Bundle>,
 }
 
@@ -53,7 +53,7 @@ impl ReplacedBundles {
         Ok(Self { to, last, bundles })
     }
 
-    /// Writes them beside the chains.
+    /// Stores the bundles outside of the chains.
     pub(super) async fn store(&self, store: &Store) -> Result<(), ControlError> {
         let mut writes = forget(store)?;
         for bundle in &self.bundles {
@@ -68,13 +68,13 @@ impl ReplacedBundles {
         store.commit(writes).await.map_err(refused)
     }
 
-    /// Whether a store has some.
+    /// Whether a store has replaced bundles.
     pub(super) fn are_stored(store: &Store) -> Result<bool, esker_storage::StorageError> {
         let reader = store.snapshot()?;
         Ok(REPLACED.get(reader.as_ref(), Scope::NODE, &COMPLETE)?.is_some())
     }
 
-    /// Those of a reorg that was not done.
+    /// The stored bundles of an unfinished reorg.
     pub(super) fn stored(store: &Store) -> Result<Option<Self>, ControlError> {
         let reader = store.snapshot().map_err(refused)?;
         let complete = REPLACED.get(reader.as_ref(), Scope::NODE, &COMPLETE).map_err(refused)?;
@@ -101,13 +101,13 @@ impl ReplacedBundles {
         Ok(Some(Self { to, last, bundles }))
     }
 
-    /// ID of the bundle before them.
+    /// ID of the bundle before these bundles.
     pub(super) fn parent(&self) -> Option<BundleId> {
         self.bundles.first().map(|bundle| bundle.parent)
     }
 }
 
-/// Deletes the stored ones, in the write that this returns.
+/// Returns the write that deletes the stored bundles.
 pub(super) fn forget(store: &Store) -> Result<WriteSet, ControlError> {
     let reader = store.snapshot().map_err(refused)?;
     let mut writes = WriteSet::new();

@@ -1,4 +1,4 @@
-//! What a snapshot holds besides the blocks, and how it is stored.
+//! The content of a snapshot besides the blocks, and its stored form.
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
@@ -13,14 +13,14 @@ use esker_primitives::codec::{CodecError, Decode, Encode, Reader, Writer};
 use super::settings::ControlSettings;
 use crate::chain::Evm;
 
-/// The form of a stored snapshot.
+/// Version of the stored form.
 const FORM: u8 = 1;
 
 /// An EVM chain in a snapshot.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct SavedChain {
     pub(super) settings: ControlSettings,
-    /// Its height and hash.
+    /// Height and hash of the last block.
     pub(super) last_block: (u64, B256),
 }
 
@@ -30,13 +30,13 @@ pub(super) struct Snapshot {
     /// Height and ID of the last final bundle.
     pub(super) last: (u64, BundleId),
     pub(super) clock: ClockSetting,
-    /// What waited in the pools of each chain.
+    /// The waiting transactions of each chain.
     pub(super) waiting: BTreeMap<ChainId, Vec<Bytes>>,
     pub(super) chains: BTreeMap<ChainId, SavedChain>,
 }
 
 impl Snapshot {
-    /// The chains as they are now, after this bundle.
+    /// Takes a snapshot of the chains as they are now, after this bundle.
     pub(super) fn capture(
         last: (u64, BundleId),
         clock: ClockSetting,
@@ -58,13 +58,13 @@ impl Snapshot {
         self.waiting.values().flatten().map(Bytes::len).sum()
     }
 
-    /// What was set for the next block of a chain.
+    /// The header fields that were set for the next block of a chain.
     pub(super) fn next_header(&self, evm: &Evm) -> HeaderTerms {
         let saved = self.chains.get(&evm.context().chain_id);
         saved.map(|saved| saved.settings.header).unwrap_or_default()
     }
 
-    /// Adds what waits in the pools now and is not there yet.
+    /// Adds the transactions that wait in the pools now.
     pub(super) fn add_waiting(&mut self, vms: &[Arc<dyn ChainVm>]) {
         for vm in vms {
             let waiting = self.waiting.entry(vm.context().chain_id).or_default();
@@ -73,7 +73,7 @@ impl Snapshot {
         }
     }
 
-    /// Restores pools and settings of the chains, whose blocks are those of the snapshot again.
+    /// Restores pools and settings of the chains. Their blocks are already those of the snapshot.
     pub(super) fn restore(mut self, vms: &[Arc<dyn ChainVm>], evms: &[Arc<Evm>]) {
         for evm in evms {
             let saved = self.chains.remove(&evm.context().chain_id);
@@ -85,7 +85,7 @@ impl Snapshot {
         self.restore_pools(vms);
     }
 
-    /// Restores what is missing in the pools of the chains.
+    /// Adds the missing transactions to the pools of the chains.
     pub(super) fn restore_pools(self, vms: &[Arc<dyn ChainVm>]) {
         let Self { mut waiting, .. } = self;
         for vm in vms {

@@ -1,4 +1,4 @@
-//! Snapshots of all chains of a development node, and the way back to them.
+//! Takes snapshots of all chains of a development node, and reverts to them.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -21,16 +21,16 @@ use super::saved::Snapshot;
 use super::{ControlError, Turn};
 use crate::chain::Evm;
 
-/// Snapshots that are kept.
+/// Most snapshots.
 const MAX_SNAPSHOTS: usize = 10_000;
 
-/// Bytes of waiting transactions that all snapshots hold together.
+/// Most bytes of waiting transactions in all snapshots together.
 const MAX_WAITING_BYTES: usize = 64 << 20;
 
-/// How often a snapshot is tried while blocks are made.
+/// Most tries to take a snapshot while blocks are made.
 const MAX_TRIES: usize = 16;
 
-/// The row of [`SNAPSHOTS`] with the last ID that was given.
+/// The row of [`SNAPSHOTS`] with the last assigned ID.
 const LAST_ID: u64 = 0;
 
 #[derive(Debug, Default)]
@@ -46,19 +46,19 @@ pub struct Snapshots {
     machine: OnceLock<Weak<Machine>>,
     evms: Mutex<Vec<Weak<Evm>>>,
     taken: Mutex<SnapshotList>,
-    /// What [`Self::reset`] goes back to.
+    /// The state to which [`Self::reset`] goes back.
     beginning: Mutex<Option<Snapshot>>,
-    /// One place, for whoever takes a snapshot or reverts to one.
+    /// Lets one call at a time take a snapshot or revert to one.
     turn: Semaphore,
 }
 
 impl Snapshots {
-    /// What can be taken back of what an earlier run made: bundles, and bytes of the rows before them.
+    /// Limits of the undo rows: bundles and bytes. Bundles of earlier runs can be taken back too.
     pub const UNDO: Undo = Undo::Keep(Self::LIMITS);
 
     const LIMITS: UndoLimits = UndoLimits { bytes: 1 << 30, ..UndoLimits::bundles(1_000_000) };
 
-    /// None yet. `clock` is that of the node's chains.
+    /// No snapshots. `clock` is the clock of the node's chains.
     pub fn new(clock: AdjustableClock) -> Self {
         Self {
             clock,
@@ -76,7 +76,7 @@ impl Snapshots {
         let _already = self.machine.set(Arc::downgrade(machine));
     }
 
-    /// Whether a store has snapshots, or blocks to put back: then the machine has to be opened with [`Self::UNDO`].
+    /// Whether a store has snapshots, or blocks to put back. If so, the machine must be opened with [`Self::UNDO`].
     ///
     /// # Errors
     /// The store can't be read.
@@ -91,8 +91,8 @@ impl Snapshots {
         Ok(found || ReplacedBundles::are_stored(store)?)
     }
 
-    /// Reads the stored snapshots, once the machine is set. Those that can't be reached any more are deleted. Before that,
-    /// a reorg that a kill interrupted is undone.
+    /// Undoes a reorg that a kill interrupted. Then reads the stored snapshots, and deletes those that can't be
+    /// reached any more. The machine must be set.
     ///
     /// # Errors
     /// The store can't be read.
@@ -116,7 +116,7 @@ impl Snapshots {
         self.evms.lock().push(Arc::downgrade(evm));
     }
 
-    /// Each snapshot, with the height and the hash of the chain's last block in it.
+    /// The snapshots by ID, with the height and the hash of the chain's last block.
     pub fn list(&self, evm: &Evm) -> BTreeMap<u64, (u64, B256)> {
         let chain = &evm.context().chain_id;
         let taken = self.taken.lock();
@@ -124,7 +124,7 @@ impl Snapshots {
         of_chain.filter_map(|(id, s)| Some((*id, s.chains.get(chain)?.last_block))).collect()
     }
 
-    /// Takes a snapshot; its ID, from 1 on.
+    /// Takes a snapshot. Returns its ID; IDs begin at 1.
     ///
     /// # Errors
     /// There are too many, or blocks are made faster than it can be taken.
@@ -147,7 +147,7 @@ impl Snapshots {
         Err(ControlError::Refused("blocks are made while the snapshot is taken".to_owned()))
     }
 
-    /// Stores a snapshot; its ID.
+    /// Stores a snapshot. Returns its ID.
     async fn keep(&self, machine: &Machine, snapshot: Snapshot) -> Result<u64, ControlError> {
         let (held, id) = {
             let taken = self.taken.lock();
@@ -169,9 +169,9 @@ impl Snapshots {
         Ok(id)
     }
 
-    /// Takes back all bundles since a snapshot, and restores the pools, the clock and the settings. The snapshot and all
-    /// later ones are gone, in the same write. False: there is no such snapshot. To be polled to its end: no block is made
-    /// meanwhile.
+    /// Takes back all bundles since a snapshot, and restores the pools, the clock and the settings. The same write
+    /// deletes the snapshot and all later ones. Returns false if there is no such snapshot. The future must be polled
+    /// to its end: no block is made meanwhile.
     ///
     /// # Errors
     /// The bundles can't be taken back; nothing has changed.
@@ -185,7 +185,7 @@ impl Snapshots {
         };
         let machine = self.machine()?;
         let _turns = self.turns().await?;
-        // A block must not be built with the time of before the revert.
+        // No block may be built with a time from before the revert.
         let _pause = machine.pause_building();
         machine.rewind_with(snapshot.last.0, without(&gone)).await.map_err(refused)?;
         self.forget(&gone);
@@ -194,10 +194,10 @@ impl Snapshots {
         Ok(true)
     }
 
-    /// Restores what is not in the store.
+    /// Restores the pools, the clock and the settings.
     fn restore(&self, machine: &Machine, snapshot: Snapshot) -> Result<(), ControlError> {
         self.clock.restore(snapshot.clock);
-        // The snapshot may be of the middle of blocks with times that were ahead of the clock.
+        // The snapshot may be from between blocks whose times were ahead of the clock.
         let reader = machine.store().snapshot().map_err(refused)?;
         if let Some(last) = POSITION.get(reader.as_ref(), Scope::NODE, &()).map_err(refused)? {
             self.clock.advance_to(last.timestamp_ms);
@@ -206,8 +206,8 @@ impl Snapshots {
         Ok(())
     }
 
-    /// Remembers the state of now as the one that [`Self::reset`] goes back to, and keeps what is needed for that. What
-    /// this start made itself (`has_prepared`) can't be taken back.
+    /// Marks the current state as the one that [`Self::reset`] goes back to, and keeps undo rows from here on. Blocks
+    /// that this start made itself (`has_prepared`) can't be taken back.
     ///
     /// # Errors
     /// The store can't be written.
@@ -216,7 +216,7 @@ impl Snapshots {
         let last = machine.last_final();
         let keep = |below| Undo::Keep(UndoLimits { all_above: last.0, ..below });
         if has_prepared {
-            // Not off in between: a block that is made meanwhile can be taken back.
+            // Undo rows are not switched off in between, so that a block which is made meanwhile can be taken back.
             let nothing = UndoLimits { bytes: 0, ..UndoLimits::bundles(0) };
             machine.set_undo(keep(nothing)).await.map_err(refused)?;
         }
@@ -225,7 +225,7 @@ impl Snapshots {
         Ok(())
     }
 
-    /// If the blocks of the beginning were taken back, what there is now is the beginning.
+    /// Makes the current state the beginning if the blocks of the old beginning were taken back.
     pub(super) fn move_beginning(&self, machine: &Machine) {
         let last = machine.last_final();
         let is_gone = |beginning: &Snapshot| beginning.last.0 > last.0;
@@ -235,8 +235,8 @@ impl Snapshots {
         }
     }
 
-    /// Goes back to [`Self::mark_beginning`]; all snapshots are gone. What comes after it can be reset again. To be polled
-    /// to its end.
+    /// Goes back to [`Self::mark_beginning`], and deletes all snapshots. It can be called again. The future must be
+    /// polled to its end.
     ///
     /// # Errors
     /// The bundles can't be taken back; nothing has changed.
@@ -252,11 +252,11 @@ impl Snapshots {
         self.restore(&machine, beginning)
     }
 
-    /// Takes back the last blocks of a chain, with those of the other chains since. The snapshots of these blocks are
-    /// gone; clock, pools and settings stay. To be polled to its end.
+    /// Takes back the last blocks of a chain, and the later blocks of the other chains. The snapshots of these blocks
+    /// are deleted. Clock, pools and settings stay. The future must be polled to its end.
     ///
     /// # Errors
-    /// There are not so many, or they can't be taken back; nothing has changed.
+    /// There are fewer blocks, or they can't be taken back. Nothing has changed.
     pub async fn rollback(&self, evm: &Evm, blocks: u64) -> Result<(), ControlError> {
         let below = |head: u64| {
             head.checked_sub(blocks).ok_or_else(|| {
@@ -268,14 +268,14 @@ impl Snapshots {
         self.go_back(evm, below).await
     }
 
-    /// As [`Self::rollback`], down to the block of a number, which stays.
+    /// As [`Self::rollback`], back to the block with this number, which stays.
     ///
     /// # Errors
-    /// There is no such block, or those after it can't be taken back; nothing has changed.
+    /// There is no such block, or the later blocks can't be taken back. Nothing has changed.
     pub async fn set_head(&self, evm: &Evm, number: u64) -> Result<(), ControlError> {
         let to = |head| match number <= head {
             true => Ok(number),
-            // Go-ethereum's text, and where the chain is.
+            // The text of go-ethereum, with the number of the last block.
             false => Err(ControlError::Refused(format!(
                 "not allowed to rewind to a future block: {number}, the last one is {head}"
             ))),
@@ -283,7 +283,7 @@ impl Snapshots {
         self.go_back(evm, to).await
     }
 
-    /// Takes back the blocks of a chain above the one that `to` chooses, given the last one's number.
+    /// Takes back the blocks of a chain above a number. `to` returns the number, given that of the last block.
     async fn go_back(
         &self,
         evm: &Evm,
@@ -306,7 +306,7 @@ impl Snapshots {
         self.rewind(&machine, to).await
     }
 
-    /// Takes back all bundles above a height, and the snapshots of these.
+    /// Takes back all bundles above a height, and deletes their snapshots.
     async fn rewind(&self, machine: &Machine, to: u64) -> Result<(), ControlError> {
         let gone = self.above(to);
         machine.rewind_with(to, without(&gone)).await.map_err(not_kept)?;
@@ -327,7 +327,7 @@ impl Snapshots {
         self.taken.lock().snapshots.retain(|id, _| gone.binary_search(id).is_err());
     }
 
-    /// The first chain with controls: what is done by the names of another chain acts through it.
+    /// The first chain with controls. Methods of other chains act through it.
     pub fn chain(&self) -> Option<Arc<Evm>> {
         self.evms().into_iter().find(|evm| evm.controls().is_some())
     }
@@ -341,7 +341,7 @@ impl Snapshots {
         self.turn.acquire().await.map_err(refused)
     }
 
-    /// The first place at the controls of all chains: what was asked for before is done.
+    /// The first places in the queues of all chains. All earlier requests are done.
     async fn turns(&self) -> Result<Vec<Turn>, ControlError> {
         let mut turns = Vec::new();
         for evm in self.evms() {
@@ -384,7 +384,7 @@ pub(super) fn without(gone: &[u64]) -> WriteSet {
 
 /// The stored snapshots, and the IDs of those that can't be reached any more.
 fn read(machine: &Machine, lowest: Option<u64>) -> StorageResult<(SnapshotList, Vec<u64>)> {
-    // Bundles may become final meanwhile: the reader has all up to this one.
+    // Bundles may become final meanwhile. The reader has all bundles up to this one.
     let last = machine.last_final();
     let reader = machine.store().snapshot()?;
     let (mut taken, mut gone, mut rows) = (SnapshotList::default(), Vec::new(), Vec::new());
@@ -413,7 +413,7 @@ fn read(machine: &Machine, lowest: Option<u64>) -> StorageResult<(SnapshotList, 
     Ok((taken, gone))
 }
 
-/// Whether its bundle is still final, and all later ones can be taken back.
+/// Whether the bundle of a snapshot is still final, and all later bundles can be taken back.
 fn is_reachable(
     last: (u64, BundleId),
     reader: &dyn KvRead,
@@ -429,7 +429,7 @@ fn is_reachable(
     Ok(is_final && lowest.is_some_and(|lowest| height >= lowest))
 }
 
-/// Height of the bundle before the one that has the block of a chain.
+/// Height of the bundle before the one with a block of a chain.
 pub(super) fn bundle_before(
     machine: &Machine,
     chain: &ChainId,

@@ -1,12 +1,12 @@
-//! The clock of the chains under the controls. What moves it waits for its turn ([`Controls::turn`]): it does not come into the
-//! middle of blocks that were asked for before.
+//! The clock of the chains under the controls. Callers that change it wait for their turn ([`Controls::turn`]), so
+//! that it does not change between the blocks of an earlier request.
 
 use esker_primitives::Clock as _;
 
 use super::{ControlError, Controls, MAX_TIME_S};
 
 impl Controls {
-    /// Moves the clock forward. Returns how far it is ahead of the node's, s.
+    /// Moves the clock forward. Returns how far it is ahead of the node's own clock, s.
     ///
     /// # Errors
     /// The time is too late.
@@ -16,7 +16,7 @@ impl Controls {
         Ok(self.offset_s())
     }
 
-    /// Sets the clock, which runs on from there. `last_s` is the time of the last block of any chain of the node.
+    /// Sets the clock, which continues from there. `last_s` is the time of the last block of any chain of the node.
     ///
     /// # Errors
     /// The time is too late, or before `last_s`.
@@ -27,7 +27,7 @@ impl Controls {
         Ok(())
     }
 
-    /// Stops the clock at the time of the next block, after which it runs on from there.
+    /// Stops the clock at the time of the next block. After that block the clock continues from there.
     ///
     /// # Errors
     /// As [`Self::set_time`].
@@ -38,7 +38,8 @@ impl Controls {
         Ok(())
     }
 
-    /// From the next block on, whose parent has the time `parent_s`, each block is this much later than its parent.
+    /// Makes each block, from the next one on, this much later than its parent. The parent of the next block has the
+    /// time `parent_s`.
     ///
     /// # Errors
     /// The next block's time would be too late or before `last_s`.

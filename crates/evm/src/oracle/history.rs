@@ -1,4 +1,4 @@
-//! What blocks took.
+//! The fee history: base fees and tips of past blocks.
 
 use alloy_consensus::Transaction as _;
 use alloy_primitives::U256;
@@ -8,12 +8,12 @@ use thiserror::Error;
 
 use super::{HeaderSource, next_base_fee};
 
-/// How far back and how much at once, with the reference's figures.
+/// Limits of fee histories. The defaults are the reference's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HistoryLimits {
-    /// Blocks of one answer.
+    /// Most blocks of one answer.
     pub blocks: u64,
-    /// Blocks back from the head.
+    /// How far back from the head an answer may reach, blocks.
     pub depth: u64,
 }
 
@@ -23,25 +23,25 @@ impl Default for HistoryLimits {
     }
 }
 
-/// Most rewards in one answer, so that a long list of percentiles over many blocks is refused before it is
-/// computed. The reference has no limit; a hundred percentiles of 2048 blocks fit twice.
+/// Most rewards in one answer. A long list of percentiles over many blocks is refused before it is computed. The
+/// reference has no limit. The limit is more than twice a hundred percentiles of 2048 blocks.
 pub const MAX_REWARDS: u64 = 500_000;
 
-/// Which block is the newest of an answer.
+/// The newest block of an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NewestBlock {
-    /// The last accepted one.
+    /// The last accepted block.
     Latest,
-    /// The one being made: it counts, but is not returned.
+    /// The pending block. It counts as a block, but is not returned.
     Pending,
-    /// That of a height.
+    /// The block at a height.
     Height(u64),
 }
 
-/// What a transaction offered.
+/// The gas and the fees of a transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PaidFee {
-    /// Gas that it used.
+    /// Gas that the transaction used.
     pub gas_used: u64,
     /// Most wei a gas.
     pub fee_cap: u128,
@@ -50,20 +50,20 @@ pub struct PaidFee {
 }
 
 impl PaidFee {
-    /// That of a transaction which used this much gas.
+    /// The fees of a transaction that used this much gas.
     pub fn new(tx: &Transaction, gas_used: u64) -> Self {
         let fee_cap = tx.max_fee_per_gas();
         Self { gas_used, fee_cap, tip_cap: tx.max_priority_fee_per_gas().unwrap_or(fee_cap) }
     }
 
-    /// What it paid above the base fee, wei a gas.
+    /// The tip that it paid above the base fee, wei a gas.
     fn tip(&self, base_fee: U256) -> U256 {
         U256::from(self.fee_cap).saturating_sub(base_fee).min(U256::from(self.tip_cap))
     }
 }
 
-/// An answer. The lists have an entry for each block, oldest first, `base_fees` one more: that of the block
-/// after them (docs/decisions.md, "Fee history").
+/// A fee history. The lists have an entry for each block, oldest first. `base_fees` has one more, for the block after
+/// them (docs/decisions.md, "Fee history").
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct FeeHistory {
     /// Height of the oldest block.
@@ -72,27 +72,27 @@ pub struct FeeHistory {
     pub rewards: Vec<Vec<U256>>,
     /// Base fees, wei; empty if no block is returned.
     pub base_fees: Vec<U256>,
-    /// Part of the gas limit that was used.
+    /// Used part of the gas limit.
     pub gas_used_ratios: Vec<f64>,
 }
 
-/// Why there is no answer. `E`: why the chain can't be read.
+/// Why there is no fee history. `E` is the error of reading the chain.
 #[derive(Debug, Error, PartialEq)]
 pub enum HistoryError<E> {
-    /// No percentile.
+    /// A number is not a percentile.
     #[error("invalid reward percentile: {0:.6}")]
     Percentile(f64),
-    /// Percentiles must rise.
+    /// The percentiles are not in ascending order.
     #[error("invalid reward percentile: #{}:{before:.6} >= #{at}:{this:.6}", .at - 1)]
     PercentileOrder {
-        /// Place of the wrong one.
+        /// Index of the wrong percentile.
         at: usize,
-        /// The one before it.
+        /// The percentile before it.
         before: f64,
-        /// The wrong one.
+        /// The wrong percentile.
         this: f64,
     },
-    /// Too many of them for so many blocks; see [`MAX_REWARDS`].
+    /// There are too many percentiles for so many blocks; see [`MAX_REWARDS`].
     #[error("invalid reward percentile: over the query limit {0}")]
     TooManyRewards(u64),
     /// There is no such block yet.
@@ -103,7 +103,7 @@ pub enum HistoryError<E> {
         /// Height of the head.
         head: u64,
     },
-    /// Too long ago.
+    /// The block is too old.
     #[error("request beyond historical limit: requested {requested}, head {head}")]
     BeyondLimit {
         /// Requested height.
@@ -116,7 +116,8 @@ pub enum HistoryError<E> {
     Source(E),
 }
 
-/// What `count` blocks up to `newest` took. `now_s`: the time at which the block above the head would be made.
+/// The fee history of `count` blocks up to `newest`. `now_s` is the time at which the block above the head would be
+/// made.
 pub fn fee_history<S: HeaderSource + ?Sized>(
     source: &S,
     rules: &dyn Rules,
@@ -136,7 +137,8 @@ pub fn fee_history<S: HeaderSource + ?Sized>(
     if count.saturating_mul(percentiles.len() as u64) > MAX_REWARDS {
         return Err(HistoryError::TooManyRewards(MAX_REWARDS / count));
     }
-    // Like blocks before genesis, those before the history are left out, unless the newest is one of them.
+    // Blocks before the stored history are left out, like those before genesis, unless the newest block is one of
+    // them.
     let (newest, first) = (oldest + count - 1, source.first_block());
     let oldest = if newest >= first { oldest.max(first) } else { oldest };
     let count = newest + 1 - oldest;
@@ -179,7 +181,7 @@ fn check_percentiles<E>(percentiles: &[f64]) -> Result<(), HistoryError<E>> {
     Ok(())
 }
 
-/// The oldest block and how many there are; `None` for none.
+/// The oldest block and the number of blocks; `None` if there are no blocks.
 fn block_range<E>(
     count: u64,
     newest: NewestBlock,
@@ -203,7 +205,7 @@ fn block_range<E>(
     if count == 0 {
         return Ok(None);
     }
-    // What reaches too far back is left out, whether before genesis or beyond the depth.
+    // Blocks before genesis or beyond the depth are left out.
     let deepest = (head + 1).saturating_sub(limits.depth);
     let oldest = (newest + 1).saturating_sub(count).max(deepest);
     Ok(Some((oldest, newest + 1 - oldest)))

@@ -1,11 +1,9 @@
-//! What fees are suggested (docs/protocol/c-chain-fees.md, "Suggested fees").
+//! Suggests fees (docs/protocol/c-chain-fees.md, "Suggested fees").
 //!
-//! [`FeeOracle::suggest`] reads the last blocks: the tip that they required, the base fee that they had,
-//! and the base fee that the next one will have. [`price_options`] makes three offers of it, [`fee_history`]
-//! returns what blocks really took.
+//! [`FeeOracle::suggest`] reads the tips and base fees of the last blocks, and the base fee of the next block.
+//! [`price_options`] makes three offers of them. [`fee_history`] returns the base fees and tips of past blocks.
 //!
-//! It reads headers through [`HeaderSource`], uses no store and no clock, and keeps nothing but its last
-//! answer.
+//! It reads headers through [`HeaderSource`], uses no store and no clock, and keeps only its last answer.
 
 mod history;
 mod options;
@@ -24,23 +22,23 @@ pub use history::{
 };
 pub use options::{PriceOption, PriceOptions, PriceOptionsConfig, price_options};
 
-/// Where the oracle finds accepted blocks; every [`ChainReader`] is one.
+/// Accepted blocks for the oracle. Every [`ChainReader`] is a source.
 pub trait HeaderSource {
-    /// Why reading fails.
+    /// The error of reading.
     type Error;
 
     /// The last accepted block.
     fn head(&self) -> Arc<SealedHeader>;
 
-    /// Height of the oldest block that can be read; blocks below it but genesis can't.
+    /// Height of the oldest block that can be read, apart from genesis.
     fn first_block(&self) -> u64 {
         0
     }
 
-    /// The header of a height; `None` where there is no block.
+    /// The header at a height; `None` if there is no block.
     fn header(&self, height: u64) -> Result<Option<Arc<SealedHeader>>, Self::Error>;
 
-    /// What each transaction of the block of a height offered, in its order there.
+    /// The fees of the transactions of the block at a height, in their order.
     fn paid_fees(&self, height: u64) -> Result<Vec<PaidFee>, Self::Error>;
 }
 
@@ -70,13 +68,13 @@ impl<T: ChainReader + ?Sized> HeaderSource for T {
 /// Settings of the oracle; the defaults are the reference's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OracleConfig {
-    /// How many blocks back from the head.
+    /// Number of blocks to read, back from the head.
     pub blocks: u64,
-    /// Which of the sorted values, percent.
+    /// Percentile of the sorted values.
     pub percentile: usize,
-    /// How old blocks may be, s.
+    /// Greatest age of a block, s.
     pub max_look_back_s: u64,
-    /// A block that used less gas required no tip.
+    /// A block that used less gas counts as requiring no tip.
     pub min_gas_used: u64,
     /// Least tip that is suggested, wei.
     pub min_tip: U256,
@@ -97,26 +95,26 @@ impl Default for OracleConfig {
     }
 }
 
-/// What is suggested.
+/// The suggested fees.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SuggestedFees {
     /// Wei a gas above the base fee.
     pub tip: U256,
-    /// Base fee that does, wei: the lower of the last blocks' and the next one's. `None` where blocks have no
-    /// base fee.
+    /// A sufficient base fee, wei: the lower of the last blocks' and the next block's. `None` if blocks have no base
+    /// fee.
     pub base_fee: Option<U256>,
     /// Base fee of the next block, wei, by the fee rules.
     pub next_base_fee: Option<U256>,
 }
 
 impl SuggestedFees {
-    /// Price of a transaction that offers only one, wei a gas.
+    /// Gas price of a transaction with a single price, wei a gas.
     pub fn gas_price(&self) -> U256 {
         self.tip.saturating_add(self.base_fee.unwrap_or_default())
     }
 }
 
-/// The last answer; it stands until there is a new head, and where there is nothing to look at.
+/// The last answer. It is valid until there is a new head, and also if there are no blocks to read.
 #[derive(Clone, Copy, Debug)]
 struct Last {
     head: Option<B256>,
@@ -133,13 +131,13 @@ pub struct FeeOracle {
 }
 
 impl FeeOracle {
-    /// An oracle for a chain of these rules.
+    /// An oracle for a chain with these rules.
     pub fn new(config: OracleConfig, rules: Arc<dyn Rules>) -> Self {
         let last = Last { head: None, tip: config.min_tip, base_fee: rules.initial_base_fee() };
         Self { config, rules, last: Mutex::new_named("evm.oracle", last) }
     }
 
-    /// Fees that will do for a transaction that is sent now (Unix s).
+    /// Sufficient fees for a transaction that is sent now (Unix s).
     pub fn suggest<S: HeaderSource + ?Sized>(
         &self,
         source: &S,
@@ -172,7 +170,7 @@ impl FeeOracle {
             self.config;
         let (mut tips, mut base_fees) = (Vec::new(), Vec::new());
         let newest = head.header.number;
-        // Genesis, which no transaction got into, is not looked at.
+        // Genesis is left out, since it has no transactions.
         let oldest = (newest.saturating_sub(blocks) + 1).max(source.first_block());
         for height in (oldest..=newest).rev() {
             let header = match height == newest {
@@ -196,8 +194,8 @@ impl FeeOracle {
     }
 }
 
-/// Base fee of a child of `parent` that is made now (Unix s), or at the parent's time if that is later;
-/// `None` for a time of which this software has no rules.
+/// Base fee of a child of `parent` that is made now (Unix s), or at the parent's time if that is later; `None` for a
+/// time without rules in this software.
 pub fn next_base_fee(rules: &dyn Rules, parent: &Header, now_s: u64) -> Option<U256> {
     rules.next_terms(parent, now_s.max(parent.time)).ok().map(|terms| terms.base_fee)
 }

@@ -1,8 +1,8 @@
-//! Three offers.
+//! Three price options.
 
 use alloy_primitives::U256;
 
-/// How the offers differ, with the reference's figures.
+/// Settings of the offers. The defaults are the reference's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PriceOptionsConfig {
     /// The slow offer's tip, percent of the normal one.
@@ -29,18 +29,18 @@ pub struct PriceOption {
     pub fee_cap: U256,
 }
 
-/// Three offers.
+/// Three price options.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PriceOptions {
-    /// For who has time.
+    /// The slow offer.
     pub slow: PriceOption,
-    /// For who has not.
+    /// The normal offer.
     pub normal: PriceOption,
-    /// For who has none.
+    /// The fast offer.
     pub fast: PriceOption,
 }
 
-/// Offers around a suggested tip; each leaves room for the base fee (wei) to double.
+/// Offers around a suggested tip. Each of them leaves room for the base fee (wei) to double.
 pub fn price_options(base_fee: U256, tip: U256, config: &PriceOptionsConfig) -> PriceOptions {
     let percent =
         |value: U256, percent: u64| value.saturating_mul(U256::from(percent)) / U256::from(100);
@@ -50,7 +50,7 @@ pub fn price_options(base_fee: U256, tip: U256, config: &PriceOptionsConfig) -> 
     };
     let normal = tip.min(config.max_tip);
     let slow = percent(normal, config.slow_percent).max(U256::from(1));
-    // Of the tip as suggested: who pays for speed is not held back by the cap.
+    // The fast tip follows the suggested tip and is not capped.
     let fast = percent(tip, config.fast_percent);
     PriceOptions { slow: option(slow), normal: option(normal), fast: option(fast) }
 }

@@ -9,25 +9,26 @@ use super::drops::DropReason;
 use super::price::Price;
 use super::{AccountState, PooledTx};
 
-/// Those that can run one after another from the account's nonce on (`pending`), and the others.
+/// The transactions of an account. The pending ones can run one after another from the account's nonce on. The others
+/// are queued.
 #[derive(Debug, Default)]
 pub(super) struct AccountTxs {
-    /// The state, and the height of the block that it is of: the newest that the pool was given.
+    /// The newest known state of the account, and the height of its block.
     pub(super) state: AccountState,
     pub(super) height: u64,
-    /// Transactions of the account that are being admitted. The account stays known for so long, so that no
-    /// block passes it by between the read of its state and the decision.
+    /// Number of transactions of the account that are being admitted. The account stays known meanwhile, so that it
+    /// follows every block between the read of its state and the decision.
     pub(super) admissions: usize,
     pending: BTreeMap<u64, PooledTx>,
     queued: BTreeMap<u64, PooledTx>,
-    /// What the pending ones cost together.
+    /// Total cost of the pending transactions.
     pending_cost: U512,
-    /// No transaction here costs or needs more; may be too high.
+    /// An upper bound of the cost of each transaction; `max_gas` bounds its gas.
     max_cost: U256,
     max_gas: u64,
-    /// Since when the queued ones wait with nothing new from the account.
+    /// When the account last sent a transaction.
     pub(super) idle: IdleSince,
-    /// What the pool's books hold of the account.
+    /// The share of the account that the pool's books contain.
     pub(super) booked: AccountTotals,
 }
 
@@ -36,31 +37,31 @@ pub(super) struct AccountTxs {
 pub(super) struct AccountTotals {
     pub(super) pending: usize,
     pub(super) queued: usize,
-    /// Price and arrival of the first pending one.
+    /// Price and arrival of the first pending transaction.
     pub(super) head: Option<(Price, u64)>,
-    /// The account's place among those with queued ones.
+    /// The account's place among the accounts with queued transactions.
     pub(super) idle: Option<IdleSince>,
 }
 
-/// Since when an account is idle. The smaller value is idle for longer.
+/// When an account became idle. The smaller value is idle for longer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct IdleSince {
     /// Unix ms.
     pub(super) since_ms: u64,
-    /// Order of those of the same ms.
+    /// Orders accounts of the same ms.
     pub(super) order: u64,
 }
 
 /// Changes to an account's transactions.
 #[derive(Debug, Default)]
 pub(super) struct AccountChanges {
-    /// Queued before, pending now.
+    /// Transactions that were queued and are pending now.
     pub(super) promoted: Vec<PooledTx>,
-    /// Pending before, queued now.
+    /// Transactions that were pending and are queued now.
     pub(super) demoted: Vec<PooledTx>,
-    /// Removed because their nonces were used; with each whether it was pending.
+    /// Transactions that were removed because their nonces were used, and whether each was pending.
     pub(super) used: Vec<(PooledTx, bool)>,
-    /// Removed because they can't run any more; with each whether it was pending.
+    /// Transactions that were removed because they can no longer run, and whether each was pending.
     pub(super) unfit: Vec<(PooledTx, bool, DropReason)>,
 }
 
@@ -77,12 +78,12 @@ impl AccountTxs {
         self.pending.is_empty() && self.queued.is_empty()
     }
 
-    /// What the pending ones cost together.
+    /// Total cost of the pending transactions.
     pub(super) fn pending_cost(&self) -> U256 {
         self.pending_cost.saturating_to()
     }
 
-    /// The nonce after the pending ones.
+    /// The nonce after the pending transactions.
     pub(super) fn next_nonce(&self) -> u64 {
         let last = self.pending.last_key_value();
         last.map_or(self.state.nonce, |(nonce, _)| nonce.saturating_add(1))
@@ -92,18 +93,18 @@ impl AccountTxs {
         self.pending.get(&nonce).or_else(|| self.queued.get(&nonce))
     }
 
-    /// The pending one with the highest nonce: no other waits for it.
+    /// The pending transaction with the highest nonce. No other transaction depends on it.
     pub(super) fn last_pending(&self) -> Option<&PooledTx> {
         self.pending.last_key_value().map(|(_, tx)| tx)
     }
 
-    /// The queued one with the highest nonce.
+    /// The queued transaction with the highest nonce.
     pub(super) fn last_queued(&self) -> Option<&PooledTx> {
         self.queued.last_key_value().map(|(_, tx)| tx)
     }
 
-    /// Adds a transaction, or puts it in the place of the one with its nonce; true if it is pending. Queued ones
-    /// that can run now are left for [`Self::promote`].
+    /// Adds a transaction, or replaces the one with its nonce. Returns true if it is pending. [`Self::promote`] moves
+    /// queued transactions that can run now.
     pub(super) fn insert(&mut self, tx: PooledTx) -> bool {
         self.max_cost = self.max_cost.max(tx.cost());
         self.max_gas = self.max_gas.max(tx.tx().gas_limit());
@@ -131,18 +132,18 @@ impl AccountTxs {
         Some(tx)
     }
 
-    /// Removes the pending one with the highest nonce.
+    /// Removes the pending transaction with the highest nonce.
     pub(super) fn pop_pending(&mut self) -> Option<PooledTx> {
         let nonce = self.last_pending()?.nonce();
         self.remove_pending(nonce)
     }
 
-    /// Removes a queued one.
+    /// Removes a queued transaction.
     pub(super) fn remove_queued(&mut self, nonce: u64) -> Option<PooledTx> {
         self.queued.remove(&nonce)
     }
 
-    /// Removes a transaction. Those that could run after it wait for its nonce again.
+    /// Removes a transaction. The transactions after it wait for its nonce again.
     pub(super) fn withdraw(&mut self, nonce: u64, reason: DropReason) -> AccountChanges {
         let mut changes = AccountChanges::default();
         if let Some(tx) = self.remove_queued(nonce) {
@@ -154,8 +155,8 @@ impl AccountTxs {
         changes
     }
 
-    /// Follows the account's state: removes what was used or can't run, and moves the rest to where it belongs.
-    /// Costs as much as there is to change, unless something may not fit any more.
+    /// Follows the account's state: removes used and impossible transactions, and moves the rest to pending or
+    /// queued. The cost depends on the number of changes, unless some transactions may no longer fit.
     pub(super) fn settle(&mut self, gas_limit: u64) -> AccountChanges {
         let mut changes = AccountChanges::default();
         self.remove_used(&mut changes);
@@ -170,7 +171,7 @@ impl AccountTxs {
         changes
     }
 
-    /// Moves the queued ones that can run now to the pending ones.
+    /// Moves queued transactions that can run now to the pending ones.
     pub(super) fn promote(&mut self, changes: &mut AccountChanges) {
         while let Some(tx) = self.queued.remove(&self.next_nonce()) {
             changes.promoted.push(tx.clone());
@@ -190,7 +191,7 @@ impl AccountTxs {
         }
     }
 
-    /// Checks all, and computes the cost and the highest gas limit of the rest.
+    /// Removes transactions that no longer fit, and computes the cost and the highest gas limit of the rest.
     fn remove_unfit(&mut self, gas_limit: u64, changes: &mut AccountChanges) {
         let balance = self.state.balance;
         let reason = |tx: &PooledTx| match (tx.cost(), tx.tx().gas_limit()) {
@@ -217,7 +218,7 @@ impl AccountTxs {
         self.max_gas = all().map(|tx| tx.tx().gas_limit()).max().unwrap_or_default();
     }
 
-    /// The pending ones from a nonce on wait for one that is missing.
+    /// Moves the pending transactions from a nonce on to the queued ones.
     fn demote_from(&mut self, nonce: u64, changes: &mut AccountChanges) {
         for (nonce, tx) in self.pending.split_off(&nonce) {
             self.pending_cost -= U512::from(tx.cost());
@@ -226,7 +227,7 @@ impl AccountTxs {
         }
     }
 
-    /// Whether [`Self::settle`] would look at all of them because of this gas limit.
+    /// Whether [`Self::settle`] would check all transactions because of this gas limit.
     pub(super) fn exceeds_gas(&self, gas_limit: u64) -> bool {
         self.max_gas > gas_limit
     }

@@ -1,4 +1,4 @@
-//! How transactions come into the pool's books, and how the books follow the chain.
+//! Adds transactions to the pool's books, and updates the books after blocks.
 
 use alloy_consensus::Transaction as _;
 use alloy_primitives::{Address, B256};
@@ -29,7 +29,7 @@ impl PoolState {
         if account.is_empty() && read.height >= account.height {
             (account.state, account.height) = (read.state, read.height);
         }
-        // The read may be of a block that the pool has not seen yet, or older than the last one it saw.
+        // The state may be newer or older than the last block that the pool knows.
         let state = if read.height >= account.height { read.state } else { account.state };
         let replaced = account.pending().get(&nonce).map(PooledTx::cost);
         state.check(&tx, account.pending_cost(), replaced)?;
@@ -51,7 +51,7 @@ impl PoolState {
         Ok(())
     }
 
-    /// A replacement may be longer than what it replaces, but not than there is room.
+    /// Refuses a replacement if it is longer than the replaced transaction and there is no room.
     fn check_growth(
         &self,
         tx: &PooledTx,
@@ -66,7 +66,7 @@ impl PoolState {
         if is_too_long { Err(PoolError::Full) } else { Ok(()) }
     }
 
-    /// Puts a transaction where it belongs, in the place of `old`, and promotes those that it was missing for.
+    /// Adds a transaction in place of `old`, and promotes the transactions that waited for it.
     fn place(
         &mut self,
         tx: PooledTx,
@@ -154,7 +154,7 @@ impl PoolState {
         self.apply(address, changes, head.is_mined, outcome);
     }
 
-    /// Brings an account's changes to the books.
+    /// Applies an account's changes to the books.
     fn apply(
         &mut self,
         address: Address,

@@ -6,21 +6,21 @@ use std::collections::BinaryHeap;
 use super::price::{EffectivePrice, Price, Rank};
 use super::{Pool, PooledTx};
 
-/// Accounts that are read at once: the pool is locked for no longer than that takes.
+/// Accounts that are read under one lock of the pool.
 const CHUNK: usize = 64;
 
-/// Pending transactions by what they pay above the base fee, then by arrival; those of one account in the
-/// order of their nonces. One that can't pay the base fee holds back those after it.
+/// Pending transactions in the order of their tips, then by arrival; those of one account in the order of their
+/// nonces. A transaction that can't pay the base fee holds back the account's later ones.
 ///
-/// They are read from the pool while they are taken. What comes better meanwhile than what was read already waits
-/// for the next block.
+/// They are read from the pool in chunks. A transaction that arrives later and pays more than those already read
+/// waits for the next block.
 #[derive(Debug)]
 pub struct BestTransactions<'a> {
     pool: &'a Pool,
     base_fee: u128,
-    /// The next ones of the accounts that were read.
+    /// The next transactions of the accounts that were read.
     heads: BinaryHeap<Head>,
-    /// Rank of the account that was read last: those that were not read are below it.
+    /// Rank of the account that was read last. Accounts that were not read are below it.
     read_to: Option<Rank>,
     is_all_read: bool,
 }
@@ -36,7 +36,7 @@ impl<'a> BestTransactions<'a> {
         Self { pool, base_fee, heads: BinaryHeap::new(), read_to: None, is_all_read: false }
     }
 
-    /// The next one to try, left in its place.
+    /// The next transaction to try. It stays in its place.
     pub fn peek(&mut self) -> Option<&PooledTx> {
         self.read();
         self.heads.peek().map(|head| &head.tx)
@@ -51,12 +51,12 @@ impl<'a> BestTransactions<'a> {
         }
     }
 
-    /// Whether an account that was not read may have a better one.
+    /// Whether an account that was not read may have a better transaction.
     fn may_miss_better(&self) -> bool {
         self.heads.peek().is_none_or(|head| self.read_to.is_none_or(|read_to| head.rank < read_to))
     }
 
-    /// The one that [`Self::peek`] shows was taken: its account's next one joins.
+    /// Removes the transaction of [`Self::peek`], which was included. The next transaction of its account follows.
     pub fn shift(&mut self) {
         self.read();
         if let Some(Head { tx, .. }) = self.heads.pop()
@@ -69,7 +69,7 @@ impl<'a> BestTransactions<'a> {
         }
     }
 
-    /// The one that [`Self::peek`] shows can't be taken: neither can those after it.
+    /// Removes the transaction of [`Self::peek`], which can't be included, and with it the later ones of its account.
     pub fn pop(&mut self) {
         self.read();
         self.heads.pop();

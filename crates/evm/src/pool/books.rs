@@ -9,26 +9,26 @@ use super::account::{AccountTotals, AccountTxs, IdleSince};
 use super::drops::{DropReason, DroppedTx};
 use super::price::{Price, PriceIndex, Rank};
 
-/// Accounts with their transactions, and where each is. Call [`PoolState::sync`]
-/// after each change of an account's transactions.
+/// Accounts with their transactions, and indexes over them. Call [`PoolState::sync`] after each change of an
+/// account's transactions.
 #[derive(Debug, Default)]
 pub(super) struct PoolState {
     pub(super) accounts: BTreeMap<Address, AccountTxs>,
     pub(super) by_hash: HashMap<B256, (Address, u64)>,
-    /// All transactions, each with its owner and nonce.
+    /// All transactions by price, each with its owner and nonce.
     pub(super) by_price: ByPrice,
     /// The first pending transaction of each account.
     heads: PriceIndex<Address>,
-    /// Accounts with queued transactions, the one that is silent for the longest time first.
+    /// Accounts with queued transactions; the account that is idle for the longest time is first.
     pub(super) by_idle: BTreeSet<(IdleSince, Address)>,
     idles: u64,
     pub(super) slots: usize,
     pub(super) bytes: usize,
     pub(super) pending: usize,
     pub(super) queued: usize,
-    /// No transaction here needs more gas; may be too high.
+    /// An upper bound of the gas of each transaction.
     pub(super) max_gas: u64,
-    /// The account that was checked last against the store.
+    /// The account that was last compared with the store.
     checked: Address,
     /// The number of rewinds.
     pub(super) rewinds: u64,
@@ -42,12 +42,12 @@ pub(super) struct ByPrice {
     pub(super) queued: PriceIndex<(Address, u64)>,
 }
 
-/// What a change of the pool did.
+/// The transactions that a change of the pool affected.
 #[derive(Debug, Default)]
 pub(super) struct PoolChanges {
-    /// Executable now.
+    /// Transactions that became executable.
     pub(super) promoted: Vec<PooledTx>,
-    /// Gone without being mined.
+    /// Transactions that were dropped without being mined.
     pub(super) dropped: Vec<DroppedTx>,
 }
 
@@ -79,7 +79,7 @@ impl PoolState {
         self.rewinds
     }
 
-    /// From here on any state of an account is newer than what is known.
+    /// Begins a rewind: from here on any state of an account counts as newer than the known one.
     pub(super) fn begin_rewind(&mut self) -> Vec<Address> {
         self.rewinds += 1;
         self.accounts.values_mut().for_each(|account| account.height = 0);
@@ -112,21 +112,21 @@ impl PoolState {
         self.bytes = self.bytes.saturating_sub(tx.size());
     }
 
-    /// Takes out a queued transaction.
+    /// Removes a queued transaction.
     pub(super) fn take_queued(&mut self, owner: &Address, nonce: u64) -> Option<PooledTx> {
         let tx = self.accounts.get_mut(owner)?.remove_queued(nonce)?;
         self.untrack(&tx, false);
         Some(tx)
     }
 
-    /// Takes out an account's pending transaction with the highest nonce.
+    /// Removes an account's pending transaction with the highest nonce.
     pub(super) fn take_last_pending(&mut self, owner: &Address) -> Option<PooledTx> {
         let tx = self.accounts.get_mut(owner)?.pop_pending()?;
         self.untrack(&tx, true);
         Some(tx)
     }
 
-    /// Puts back a transaction that was taken out a moment ago, before its account changed otherwise.
+    /// Puts back a removed transaction. Its account must not have changed since.
     pub(super) fn put_back(&mut self, tx: PooledTx) {
         if let Some(account) = self.accounts.get_mut(&tx.sender()) {
             let is_pending = account.insert(tx.clone());
@@ -134,7 +134,7 @@ impl PoolState {
         }
     }
 
-    /// Brings totals and indexes up to what an account holds now, and forgets an unused account.
+    /// Updates totals and indexes after a change of an account, and removes an unused account.
     pub(super) fn sync(&mut self, address: Address) {
         let Some(account) = self.accounts.get_mut(&address) else { return };
         let before = account.booked;
@@ -166,7 +166,7 @@ impl PoolState {
         }
     }
 
-    /// The first pending transactions of some accounts, the best first, from below `bound` on.
+    /// The first pending transactions of some accounts whose rank is below `bound`, the best first.
     pub(super) fn best_heads(
         &mut self,
         base_fee: u128,
@@ -181,12 +181,12 @@ impl PoolState {
         heads.take(count).collect()
     }
 
-    /// As [`PriceIndex::payable_base_fee`], of the accounts' first pending transactions.
+    /// [`PriceIndex::payable_base_fee`] of the accounts' first pending transactions.
     pub(super) fn payable_base_fee(&self) -> Option<u128> {
         self.heads.payable_base_fee()
     }
 
-    /// The next accounts, all in turn.
+    /// The next accounts to check. All accounts take turns.
     pub(super) fn next_to_check(&mut self, count: usize) -> Vec<Address> {
         use std::ops::Bound::{Excluded, Included, Unbounded};
         let after = self.accounts.range((Excluded(self.checked), Unbounded));

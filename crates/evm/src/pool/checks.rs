@@ -1,4 +1,4 @@
-//! What can be said of a transaction without the pool.
+//! Checks of a transaction that do not need the pool.
 
 use alloy_consensus::Transaction as _;
 use alloy_primitives::{U256, U512};
@@ -8,10 +8,10 @@ use esker_evm_state::types::Transaction;
 
 use super::{MAX_TX_SIZE, PoolConfig, PoolError, PooledTx};
 
-/// What the next block brings.
+/// Parameters of the next block.
 #[derive(Clone, Copy, Debug)]
 pub struct NextBlock {
-    /// The rules of its time.
+    /// The rules at its time.
     pub phase: PhaseRules,
     /// Gas of a block.
     pub gas_limit: u64,
@@ -61,7 +61,7 @@ pub(super) fn after_recovery(
     if tip < needed {
         return Err(PoolError::TipUnderpriced { tip, needed });
     }
-    // A development node may set the base fee of the next block below the least.
+    // A development node may set the base fee of the next block below the minimum.
     let least = u128::from(next.phase.min_base_fee).min(next.base_fee);
     let (fee_cap, needed) = (tx.fee_cap(), least);
     if fee_cap < needed {
@@ -73,7 +73,7 @@ pub(super) fn after_recovery(
     Ok(())
 }
 
-/// Why a transaction is refused whose value no balance has: the checks 9 to 13, with that value in place of its own.
+/// Why a transaction with so high a value is refused: checks 9 to 13 with `value` instead of the transaction's own.
 pub fn refuse_value(
     tx: &PooledTx,
     value: U512,
@@ -90,7 +90,7 @@ pub fn refuse_value(
     PoolError::Funds { balance: state.balance, cost: tx.cost_of(value) }
 }
 
-/// What an account has and owes: checks 12 to 14.
+/// Nonce and balance of an account, for checks 12 to 14.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct AccountState {
     /// Next nonce.
@@ -102,14 +102,15 @@ pub struct AccountState {
 /// An account as it was read from the store.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct AccountRead {
-    /// What was read.
+    /// The state of the account.
     pub state: AccountState,
-    /// Height of the block after which the account was so.
+    /// Height of the block after which the account had this state.
     pub height: u64,
 }
 
 impl AccountState {
-    /// `queued`: what the account's pending transactions cost; `replaced`: the one of this nonce.
+    /// Checks a transaction. `queued` is the cost of the account's pending transactions, `replaced` the transaction
+    /// with the same nonce.
     pub(super) fn check(
         &self,
         tx: &PooledTx,

@@ -1,4 +1,4 @@
-//! Transactions that left the pool without being mined, and those that it refused: reasons, figures, log lines.
+//! Reasons, figures and log lines of dropped and refused transactions.
 
 use alloy_primitives::{B256, U256};
 use esker_chain::{DropLog, DropTables, PoolFigures, ReasonCounters};
@@ -9,35 +9,35 @@ use thiserror::Error;
 
 use super::{PoolError, PooledTx};
 
-/// Why transactions that the pool had taken in left it without being mined, by hash; and their hashes in that order.
-/// In the chain's scope, among the tags of the chain's own rows.
+/// Tables of the reasons of dropped transactions: by hash, and the hashes in order. They are in the chain's scope,
+/// with tags between those of the chain's own rows.
 pub static DROPPED: DropTables = DropTables {
     records: Table::new(0x58, "dropped transaction"),
     order: Table::new(0x59, "dropped transaction order"),
 };
 
-/// Between two log lines of level `info` with the number of dropped transactions, ms.
+/// Time between two log lines with the number of dropped transactions, ms.
 const REPORT_INTERVAL_MS: u64 = 10_000;
 
 /// Why a transaction left the pool without being mined. Clients see the texts.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum DropReason {
-    /// Its sender sent another with the same nonce, which pays more.
+    /// Its sender sent another transaction with the same nonce, which pays more.
     #[error("replaced by transaction {by} with the same nonce")]
     Replaced {
-        /// The other one.
+        /// The other transaction.
         by: B256,
     },
-    /// A full pool made room for one that pays more.
+    /// A full pool made room for a transaction that pays more.
     #[error("the pool is full, and transaction {by} pays more")]
     Outbid {
-        /// The other one.
+        /// The other transaction.
         by: B256,
     },
     /// Another transaction of the sender with this nonce was mined.
     #[error("nonce {0} was used by another transaction")]
     NonceUsed(u64),
-    /// Its sender can't pay for it any more.
+    /// Its sender can no longer pay for it.
     #[error("insufficient funds for gas * price + value: balance {balance}, tx cost {cost}")]
     Funds {
         /// Wei.
@@ -45,7 +45,7 @@ pub enum DropReason {
         /// Wei.
         cost: U256,
     },
-    /// Blocks have less gas than before.
+    /// The gas limit of blocks has become lower.
     #[error("exceeds block gas limit: tx gas ({gas}) > current max gas ({limit})")]
     GasLimit {
         /// Gas limit of the transaction.
@@ -53,16 +53,16 @@ pub enum DropReason {
         /// Gas of a block.
         limit: u64,
     },
-    /// It waited too long for those before it.
+    /// It waited too long for the transactions before it.
     #[error("queued for too long without the transactions before it")]
     Expired,
-    /// Too many transactions wait for others before them.
+    /// Too many transactions are queued.
     #[error("too many queued transactions")]
     QueueFull,
     /// It waited when the node stopped, and was refused at the next start.
     #[error("refused after a restart: {0}")]
     Restart(String),
-    /// The node that decides does not take it.
+    /// The node that decides refused it.
     #[error("{0}")]
     Source(String),
     /// A client of a development node asked for it.
@@ -141,7 +141,7 @@ impl Drops {
         &self.log
     }
 
-    /// Notes transactions that were dropped. Not under the pool's lock.
+    /// Records dropped transactions. The caller must not hold the pool's lock.
     pub(super) fn record(&self, dropped: &[DroppedTx], now_ms: u64) {
         for DroppedTx { tx, reason } in dropped {
             tracing::debug!(chain = self.chain, hash = %tx.hash(), sender = %tx.sender(), %reason, "transaction dropped");
@@ -157,13 +157,13 @@ impl Drops {
         }
     }
 
-    /// Notes one transaction that was dropped.
+    /// Records a dropped transaction.
     pub(super) fn note(&self, hash: B256, reason: &DropReason, now_ms: u64) {
         self.dropped.count(reason.index());
         self.log.add(Id::new(hash.0), reason.to_string(), now_ms);
     }
 
-    /// Counts a transaction that was refused.
+    /// Counts a refused transaction.
     pub(super) fn count_refused(&self, error: &PoolError) {
         self.refused.count(error.index());
     }
@@ -174,7 +174,7 @@ impl Drops {
 }
 
 impl Report {
-    /// How many to log now, if any: the first, and then as many as came meanwhile.
+    /// The number to log now: the first call logs at once, later calls log the sum of an interval.
     fn add(&mut self, count: u64, now_ms: u64) -> Option<u64> {
         self.since = self.since.saturating_add(count);
         let is_due =

@@ -6,13 +6,13 @@ use thiserror::Error;
 /// Texts that clients see.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum PoolError {
-    /// The pool holds it.
+    /// The pool already holds the transaction.
     #[error("already known")]
     AlreadyKnown,
-    /// Blob and later types.
+    /// The type is that of blob transactions or a later one.
     #[error("transaction type not supported")]
     TypeNotSupported,
-    /// Longer than [`super::MAX_TX_SIZE`].
+    /// The transaction is longer than [`super::MAX_TX_SIZE`].
     #[error("oversized data: transaction size {size}, limit {limit}")]
     Oversized {
         /// Bytes.
@@ -20,7 +20,7 @@ pub enum PoolError {
         /// Bytes.
         limit: usize,
     },
-    /// Code of a contract to be is too long.
+    /// The init code is too long.
     #[error("max initcode size exceeded: code size {size}, limit {limit}")]
     InitCode {
         /// Bytes.
@@ -28,7 +28,7 @@ pub enum PoolError {
         /// Bytes.
         limit: usize,
     },
-    /// No block has so much gas.
+    /// The gas limit exceeds that of blocks.
     #[error("exceeds block gas limit: tx gas ({gas}) > current max gas ({limit})")]
     GasLimit {
         /// Gas limit of the transaction.
@@ -42,20 +42,20 @@ pub enum PoolError {
     /// It requires a verified message of another chain (docs/decisions.md, "Warp and snowman").
     #[error("warp predicates are not supported")]
     WarpPredicate,
-    /// The signature is none, or one for another chain.
+    /// The signature is invalid, or belongs to another chain.
     #[error("invalid sender")]
     InvalidSender,
-    /// Less gas than any such transaction uses.
+    /// The gas limit is below the intrinsic gas.
     #[error("intrinsic gas too low: address {sender} tx gas ({gas}), minimum needed {needed}")]
     IntrinsicGas {
-        /// Who pays.
+        /// The sender.
         sender: Address,
         /// Gas limit of the transaction.
         gas: u64,
         /// Gas needed.
         needed: u64,
     },
-    /// The tip is below the pool's least.
+    /// The tip is below the pool's minimum.
     #[error("transaction underpriced: gas tip cap {tip}, minimum needed {needed}")]
     TipUnderpriced {
         /// Wei.
@@ -63,12 +63,12 @@ pub enum PoolError {
         /// Wei.
         needed: u128,
     },
-    /// The fee cap is below the chain's least base fee.
+    /// The fee cap is below the chain's minimum base fee.
     #[error(
         "transaction underpriced: address {sender} have gas fee cap ({fee_cap}) < pool minimum fee cap ({needed})"
     )]
     FeeCapUnderpriced {
-        /// Who pays.
+        /// The sender.
         sender: Address,
         /// Wei.
         fee_cap: u128,
@@ -78,18 +78,18 @@ pub enum PoolError {
     /// The nonce was used.
     #[error("nonce too low: next nonce {next}, tx nonce {nonce}")]
     NonceTooLow {
-        /// The account's next.
+        /// Next nonce of the account.
         next: u64,
-        /// The transaction's.
+        /// Nonce of the transaction.
         nonce: u64,
     },
     /// No block can hold it, since no nonce follows it (EIP-2681).
     #[error("nonce has max value: address {sender}, nonce: {}", u64::MAX)]
     NonceMax {
-        /// Who sends.
+        /// The sender.
         sender: Address,
     },
-    /// The account can't pay for it.
+    /// The account can't pay for the transaction.
     #[error(
         "insufficient funds for gas * price + value: balance {balance}, tx cost {cost}, overshot {}",
         .cost.saturating_sub(U512::from(*.balance))
@@ -100,7 +100,7 @@ pub enum PoolError {
         /// Wei; a value and a fee together can be more than 256 bits.
         cost: U512,
     },
-    /// The account can't pay for it and for what it has waiting.
+    /// The account can't pay for the transaction and its waiting ones.
     #[error(
         "insufficient funds for gas * price + value: balance {balance}, queued cost {queued}, tx cost {cost}, overshot {}",
         .queued.saturating_add(*.cost) - .balance
@@ -108,7 +108,7 @@ pub enum PoolError {
     QueuedFunds {
         /// Wei.
         balance: U256,
-        /// Wei of what waits.
+        /// Cost of the waiting transactions, wei.
         queued: U256,
         /// Wei.
         cost: U256,
@@ -121,21 +121,21 @@ pub enum PoolError {
     BumpedFunds {
         /// Wei.
         balance: U256,
-        /// Wei of what waits.
+        /// Cost of the waiting transactions, wei.
         queued: U256,
-        /// Wei more than the replaced one.
+        /// Additional cost compared with the replaced transaction, wei.
         bump: U256,
     },
     /// The pool is full, and all others pay more.
     #[error("transaction underpriced")]
     Underpriced,
-    /// The pool is full, and none that pays less can make room.
+    /// The pool is full, and no transaction that pays less can make room.
     #[error("txpool is full")]
     Full,
-    /// The pool is full, and one that can't run yet would push out one that can.
+    /// The pool is full, and a transaction that can't run yet would displace one that can.
     #[error("future transaction tries to replace pending")]
     FutureReplacesPending,
-    /// Another with this nonce pays as much, or nearly.
+    /// Another transaction with this nonce pays as much, or nearly as much.
     #[error("replacement transaction underpriced")]
     ReplacementUnderpriced,
     /// A rewind took place between the read of the sender's state and the decision.
@@ -144,7 +144,7 @@ pub enum PoolError {
 }
 
 impl PoolError {
-    /// Names of the refusals in figures.
+    /// Labels of the errors in metrics.
     pub(super) const LABELS: [&str; 17] = [
         "already_known",
         "type_not_supported",
@@ -165,7 +165,7 @@ impl PoolError {
         "nonce_max",
     ];
 
-    /// Its name's place among [`Self::LABELS`].
+    /// Index of the error's label in [`Self::LABELS`].
     pub(super) const fn index(&self) -> usize {
         match self {
             Self::AlreadyKnown => 0,

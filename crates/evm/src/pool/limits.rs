@@ -1,9 +1,9 @@
-//! What happens when the pool is full.
+//! Makes room in a full pool.
 //!
-//! What can run stays until it is mined, replaced by its sender, or outbid: a full pool makes room for one that pays
-//! more than the cheapest that it holds. The account of the cheapest then gives up its last one, since none behind
-//! the cheapest can be mined before it. What can't run yet has limits of its own: there those make room whose
-//! account was silent for the longest time.
+//! A pending transaction stays until it is mined, replaced by its sender, or outbid: a full pool makes room for a
+//! transaction that pays more than its cheapest one. The account of the cheapest transaction then loses its last one,
+//! since no transaction after the cheapest can be mined before it. Queued transactions have limits of their own: the
+//! account that was idle for the longest time makes room.
 
 use std::cmp::Ordering;
 
@@ -18,9 +18,9 @@ use super::{PoolConfig, PoolError, PooledTx};
 #[derive(Clone, Copy, Debug)]
 pub(super) struct IncomingTx<'a> {
     pub(super) tx: &'a PooledTx,
-    /// It waits for a nonce before it.
+    /// The transaction waits for an earlier nonce.
     pub(super) is_gapped: bool,
-    /// Wei a gas that the next block takes.
+    /// Base fee of the next block, wei a gas.
     pub(super) base_fee: u128,
 }
 
@@ -32,7 +32,7 @@ enum Candidates {
 }
 
 impl PoolState {
-    /// Makes room for a transaction by dropping others that pay less. Where it is refused, none is dropped.
+    /// Makes room for a transaction by dropping others that pay less. If it is refused, no transaction is dropped.
     pub(super) fn make_room(
         &mut self,
         newcomer: IncomingTx<'_>,
@@ -56,7 +56,7 @@ impl PoolState {
         self.outbid(newcomer, excess, Candidates::All, outcome)
     }
 
-    /// Drops transactions that pay less until so many slots are free.
+    /// Drops transactions that pay less until enough slots are free.
     fn outbid(
         &mut self,
         newcomer: IncomingTx<'_>,
@@ -69,7 +69,8 @@ impl PoolState {
             match self.next_victim(newcomer, candidates) {
                 Ok(victim) => victims.push(victim),
                 Err(error) => {
-                    // There are not enough of them, so all stay. The last that was taken comes back first.
+                    // There are not enough victims, so all of them are put back. The one that was removed last comes
+                    // first.
                     victims.into_iter().rev().for_each(|(victim, _)| self.put_back(victim));
                     return Err(error);
                 }
@@ -82,7 +83,7 @@ impl PoolState {
         Ok(())
     }
 
-    /// Takes out the next transaction that makes room; returns whether it was pending.
+    /// Removes the next transaction that makes room. Returns it, and whether it was pending.
     fn next_victim(
         &mut self,
         IncomingTx { tx, is_gapped, base_fee }: IncomingTx<'_>,
@@ -95,7 +96,7 @@ impl PoolState {
             Candidates::All => self.by_price.queued.cheapest(),
             Candidates::Pending => None,
         };
-        // Of equal ones one that can't run goes first.
+        // Of equal prices, a queued transaction goes first.
         let cheapest = queued.into_iter().chain(pending).min_by_key(|(worth, _)| *worth);
         let (worth, (owner, nonce)) = cheapest.ok_or(PoolError::Full)?;
         match Price::from_tx(tx).effective_price(base_fee).cmp(&worth) {
@@ -107,14 +108,14 @@ impl PoolState {
         let victim = match is_pending {
             false => self.take_queued(&owner, nonce),
             true if is_gapped => return Err(PoolError::FutureReplacesPending),
-            // It could not be mined before its own account's cheapest one.
+            // The new transaction could not be mined before its own account's cheapest one.
             true if owner == tx.sender() => return Err(PoolError::Full),
             true => self.take_last_pending(&owner),
         };
         victim.map(|victim| (victim, is_pending)).ok_or(PoolError::Full)
     }
 
-    /// Refuses one that can't run yet where it would be the next to make room.
+    /// Refuses a queued transaction that would be the next to make room.
     fn check_queue(&self, tx: &PooledTx, config: &PoolConfig) -> Result<(), PoolError> {
         let Some(account) = self.accounts.get(&tx.sender()) else { return Ok(()) };
         let own = account.queued().len();
@@ -124,8 +125,8 @@ impl PoolState {
         if is_last && is_full { Err(PoolError::Full) } else { Ok(()) }
     }
 
-    /// Holds the limits on queued transactions after those of some accounts changed: of each account, and of the
-    /// one that is silent for the longest time, the highest nonces go.
+    /// Enforces the limits on queued transactions after those of some accounts changed. Each of these accounts, and
+    /// then the account that is idle for the longest time, loses its highest nonces.
     pub(super) fn trim_queue(
         &mut self,
         changed: impl IntoIterator<Item = Address>,
@@ -152,7 +153,7 @@ impl PoolState {
         true
     }
 
-    /// Drops the queued transactions of accounts that were silent for too long.
+    /// Drops the queued transactions of accounts that were idle for too long.
     pub(super) fn expire(&mut self, now_ms: u64, config: &PoolConfig, outcome: &mut PoolChanges) {
         while let Some(&(idle, address)) = self.by_idle.first()
             && now_ms.saturating_sub(idle.since_ms) > config.lifetime_ms

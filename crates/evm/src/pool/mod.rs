@@ -1,17 +1,17 @@
 //! Transactions that wait for a block.
 //!
-//! [`Pool::admit`] takes one that was checked as far as it can be without state ([`before_recovery`]) and whose
-//! sender is recovered; its caller then reads the sender's state, and [`Admission::decide`] lets it in or not.
-//! *Pending* ones can run from their accounts' nonces on; *queued* ones wait for a nonce. [`Pool::best`] gives the
-//! pending ones in the order in which a block takes them. The pool follows the last accepted state: whoever accepts a
-//! block calls [`Pool::settle`] with the accounts that it changed.
+//! [`Pool::admit`] takes a transaction that passed the checks without state ([`before_recovery`]) and whose sender is
+//! recovered. Its caller then reads the sender's state, and [`Admission::decide`] adds or refuses the transaction.
+//! *Pending* transactions can run from their accounts' nonces on; *queued* ones wait for a nonce. [`Pool::best`]
+//! returns the pending ones in the order in which a block takes them. The pool follows the last accepted state: after
+//! each accepted block, [`Pool::settle`] is called with the accounts that the block changed.
 //!
-//! The pool's account states only move forward, in whatever order they arrive: each state has the height of its
-//! block, and an account is known to the pool before its state is read, so that no block is missed.
-//! [`Pool::begin_rewind`] resets them for a rewind.
+//! The pool's account states only move forward, whatever the order of their arrival: each state has the height of its
+//! block, and the pool tracks an account before its state is read, so that no block is missed. [`Pool::begin_rewind`]
+//! resets them for a rewind.
 //!
-//! The pool never reads state itself and never recovers a signature. What leaves it without being mined is named in
-//! [`Pool::drop_log`].
+//! The pool never reads state itself and never recovers a signature. [`Pool::drop_log`] has the transactions that
+//! left it without being mined.
 
 mod account;
 mod admission;
@@ -48,10 +48,10 @@ use price::Rank;
 /// Longest transaction, bytes.
 pub const MAX_TX_SIZE: usize = 128 * 1024;
 
-/// Bytes of all transactions: what a pool of any number of transactions takes at most.
+/// Most bytes of all transactions.
 const MAX_BYTES: usize = 1 << 30;
 
-/// Accounts of a block that are settled at once: the pool is locked for no longer than that takes.
+/// Accounts of a block that are settled under one lock of the pool.
 const SETTLE_CHUNK: usize = 256;
 
 /// Transactions that a slow subscriber may lag behind.
@@ -64,15 +64,16 @@ pub struct PoolConfig {
     pub min_tip: u128,
     /// Percent by which a replacement must pay more.
     pub price_bump: u64,
-    /// Pending transactions of an account that need not outbid others while there are `global_slots`.
+    /// Pending transactions of an account that need not outbid others when `global_slots` are used up.
     pub account_slots: usize,
     /// Pending transactions of all accounts.
     pub global_slots: usize,
     /// Queued transactions of one account.
     pub account_queue: usize,
-    /// Queued transactions of all accounts. All together have no more slots than this and `global_slots`.
+    /// Queued transactions of all accounts. All transactions together take at most the sum of this and
+    /// `global_slots`, in slots.
     pub global_queue: usize,
-    /// How long an account's queued transactions wait with nothing new from the account, ms.
+    /// How long an account's queued transactions wait while the account is idle, ms.
     pub lifetime_ms: u64,
     /// Bytes of all transactions.
     pub max_bytes: usize,
@@ -96,27 +97,27 @@ impl Default for PoolConfig {
 /// Pending and queued transactions of all accounts, for the pool views.
 #[derive(Clone, Debug, Default)]
 pub struct Content {
-    /// Executable ones by account and nonce.
+    /// Executable transactions by account and nonce.
     pub pending: BTreeMap<Address, BTreeMap<u64, PooledTx>>,
-    /// The others.
+    /// The other transactions.
     pub queued: BTreeMap<Address, BTreeMap<u64, PooledTx>>,
 }
 
 /// Pending and queued transactions of one account.
 #[derive(Clone, Debug, Default)]
 pub struct AccountContent {
-    /// Executable ones by nonce.
+    /// Executable transactions by nonce.
     pub pending: BTreeMap<u64, PooledTx>,
-    /// The others.
+    /// The other transactions.
     pub queued: BTreeMap<u64, PooledTx>,
 }
 
-/// What a new head brings.
+/// A new head and its effects.
 #[derive(Clone, Copy)]
 pub struct NewHead<'a> {
-    /// Its height.
+    /// Height of the head.
     pub height: u64,
-    /// The accounts that it changed, as they are after it.
+    /// The accounts that the block changed, with their states after it.
     pub accounts: &'a [(Address, AccountState)],
     /// Whether a transaction is in an accepted block.
     pub is_mined: &'a dyn Fn(&B256) -> bool,
@@ -145,12 +146,12 @@ pub struct Pool {
     dropped: broadcast::Sender<DroppedTx>,
 }
 
-/// A transaction between the read of its sender's state and the decision. The pool follows its account meanwhile.
+/// A transaction that is being admitted. The pool tracks its sender's account meanwhile.
 #[derive(Debug)]
 pub struct Admission<'a> {
     pool: &'a Pool,
     tx: PooledTx,
-    /// The number of rewinds before.
+    /// The number of rewinds when the admission began.
     rewinds: u64,
     is_decided: bool,
 }
@@ -167,24 +168,24 @@ impl Pool {
         }
     }
 
-    /// Log lines of the pool go to this chain's logger: its primary alias.
+    /// Sets the chain for log lines of the pool: its primary alias.
     #[must_use]
     pub fn log_as(mut self, chain: String) -> Self {
         self.drops.chain = chain;
         self
     }
 
-    /// Transactions that become executable, from now on.
+    /// Subscribes to transactions that become executable.
     pub fn subscribe(&self) -> broadcast::Receiver<PooledTx> {
         self.promoted.subscribe()
     }
 
-    /// Transactions that leave without being mined, from now on.
+    /// Subscribes to transactions that leave without being mined.
     pub fn subscribe_dropped(&self) -> broadcast::Receiver<DroppedTx> {
         self.dropped.subscribe()
     }
 
-    /// Begins to take in a transaction. The caller reads its sender's state after this, not before.
+    /// Begins to admit a transaction. The caller must read the sender's state after this, not before.
     pub fn admit(&self, tx: PooledTx) -> Admission<'_> {
         let rewinds = self.inner.lock().begin_admission(tx.sender());
         Admission { pool: self, tx, rewinds, is_decided: false }
@@ -202,7 +203,7 @@ impl Pool {
         inner.revision = inner.revision.wrapping_add(1);
         let result = change(&mut inner, &mut outcome);
         for tx in outcome.promoted {
-            // No subscribers is no error.
+            // It is not an error if there are no subscribers.
             let _listeners = self.promoted.send(tx);
         }
         for dropped in &outcome.dropped {
@@ -213,7 +214,7 @@ impl Pool {
         result
     }
 
-    /// Does the pool hold it?
+    /// Whether the pool holds the transaction.
     pub fn contains(&self, hash: &B256) -> bool {
         self.inner.lock().by_hash.contains_key(hash)
     }
@@ -232,7 +233,8 @@ impl Pool {
         self.inner.lock().accounts.get(account)?.get(nonce).cloned()
     }
 
-    /// What a transaction must offer to replace the one of an account with this nonce; `None`: there is none.
+    /// The price that a transaction must offer to replace the one of an account with this nonce; `None` if there is
+    /// none.
     pub fn replacement_price(&self, account: &Address, nonce: u64) -> Option<ReplacementPrice> {
         let old = self.get_by_nonce(account, nonce)?;
         Some(old.least_replacement(self.config.price_bump))
@@ -245,13 +247,13 @@ impl Pool {
         account.map(AccountTxs::next_nonce)
     }
 
-    /// How many are pending, and how many queued.
+    /// The numbers of pending and of queued transactions.
     pub fn counts(&self) -> (usize, usize) {
         let inner = self.inner.lock();
         (inner.pending, inner.queued)
     }
 
-    /// Another number after each change.
+    /// A number that changes with each change of the pool.
     pub(crate) fn revision(&self) -> u64 {
         self.inner.lock().revision
     }
@@ -261,7 +263,7 @@ impl Pool {
         self.inner.lock().bytes
     }
 
-    /// Everything, by account and nonce.
+    /// All transactions by account and nonce.
     pub fn content(&self) -> Content {
         let inner = self.inner.lock();
         let mut content = Content::default();
@@ -276,8 +278,8 @@ impl Pool {
         content
     }
 
-    /// All transactions, in the order of their arrival, but of one account in the order of nonces: in this order
-    /// another pool takes them in.
+    /// All transactions in the order of their arrival, those of one account in the order of nonces. Another pool
+    /// admits them in this order.
     pub fn waiting(&self) -> Vec<PooledTx> {
         let inner = self.inner.lock();
         let mut waiting = Vec::with_capacity(inner.pending + inner.queued);
@@ -293,7 +295,7 @@ impl Pool {
         waiting.into_iter().map(|(.., tx)| tx).collect()
     }
 
-    /// What waits of one account.
+    /// The transactions of one account.
     pub fn content_of(&self, account: &Address) -> AccountContent {
         let inner = self.inner.lock();
         let found = inner.accounts.get(account).map(|account| AccountContent {
@@ -303,14 +305,14 @@ impl Pool {
         found.unwrap_or_default()
     }
 
-    /// The pending ones of some accounts, by account in the order given and by nonce.
+    /// The pending transactions of some accounts, in the order of `accounts` and of nonces.
     pub fn pending_of(&self, accounts: &[Address]) -> Vec<PooledTx> {
         let inner = self.inner.lock();
         let found = accounts.iter().filter_map(|account| inner.accounts.get(account));
         found.flat_map(|account| account.pending().values().cloned()).collect()
     }
 
-    /// The pending one of an account and a nonce.
+    /// The pending transaction of an account with this nonce.
     pub(crate) fn pending_at(&self, account: &Address, nonce: u64) -> Option<PooledTx> {
         self.inner.lock().accounts.get(account)?.pending().get(&nonce).cloned()
     }
@@ -322,12 +324,12 @@ impl Pool {
         accounts.map(|(address, _)| *address).collect()
     }
 
-    /// The pending ones in the order in which a block of this base fee (wei) takes them.
+    /// The pending transactions in the order in which a block with this base fee (wei) takes them.
     pub fn best(&self, base_fee: u128) -> BestTransactions<'_> {
         BestTransactions::new(self, base_fee)
     }
 
-    /// The next ones of accounts, the best first, from below `bound` on.
+    /// The next transactions of accounts whose rank is below `bound`, the best first.
     fn best_heads(
         &self,
         base_fee: u128,
@@ -337,8 +339,8 @@ impl Pool {
         self.inner.lock().best_heads(base_fee, bound, count)
     }
 
-    /// A base fee (wei a gas) that an account's next transaction pays: the highest such, unless that is above the
-    /// base fee of the last block that was built.
+    /// The highest base fee (wei a gas) that the next transaction of an account pays. The result may be lower if it
+    /// is above the base fee of the last built block.
     pub fn payable_base_fee(&self) -> Option<u128> {
         self.inner.lock().payable_base_fee()
     }
@@ -357,7 +359,7 @@ impl Pool {
         }
     }
 
-    /// Removes a transaction that can't be mined for a reason of its own.
+    /// Removes a transaction that can't be mined.
     pub fn withdraw(&self, hash: &B256, reason: DropReason, now_ms: u64) {
         let limits = (&self.config, now_ms);
         self.change(now_ms, |inner, outcome| inner.withdraw(hash, reason, limits, outcome));
@@ -368,34 +370,34 @@ impl Pool {
         self.inner.lock().accounts.keys().copied().collect()
     }
 
-    /// Begins a rewind: the pool's account states are out of date. Returns the accounts, whose restored states the
-    /// caller passes to [`Self::settle`]. Transactions whose senders were read before are refused, so that they are
-    /// checked again.
+    /// Begins a rewind: the pool's account states are out of date. Returns the accounts; the caller passes their
+    /// restored states to [`Self::settle`]. Admissions whose senders were read before are refused, so that the
+    /// transactions are checked again.
     pub fn begin_rewind(&self) -> Vec<Address> {
         self.inner.lock().begin_rewind()
     }
 
-    /// The next few accounts to be checked against the store, all in turn.
+    /// The next accounts to compare with the store. All accounts take turns.
     pub fn next_to_check(&self, count: usize) -> Vec<Address> {
         self.inner.lock().next_to_check(count)
     }
 
-    /// Why transactions left the pool without being mined.
+    /// The reasons of the transactions that left the pool without being mined.
     pub fn drop_log(&self) -> &DropLog {
         self.drops.log()
     }
 
-    /// Notes a transaction that is not here, and will not be mined.
+    /// Records the reason of a transaction that is not in the pool and will not be mined.
     pub fn note_dropped(&self, hash: B256, reason: &DropReason, now_ms: u64) {
         self.drops.note(hash, reason, now_ms);
     }
 
-    /// Counts a transaction that was refused.
+    /// Counts a refused transaction.
     pub fn count_refused(&self, error: &PoolError) {
         self.drops.count_refused(error);
     }
 
-    /// How many transactions were dropped and refused, by reason.
+    /// The numbers of dropped and refused transactions, by reason.
     pub fn figures(&self) -> PoolFigures {
         self.drops.figures()
     }
@@ -407,7 +409,7 @@ impl Admission<'_> {
         &self.tx
     }
 
-    /// Lets the transaction in, or not. `sender` was read since [`Pool::admit`]; `now_ms` is Unix ms.
+    /// Adds or refuses the transaction. `sender` must be read after [`Pool::admit`]; `now_ms` is Unix ms.
     pub fn decide(
         mut self,
         sender: AccountRead,
@@ -420,7 +422,7 @@ impl Admission<'_> {
         pool.change(now_ms, |inner, outcome| {
             let decided = match inner.rewinds == *rewinds {
                 true => inner.add(tx.clone(), sender, next, now_ms, &pool.config, outcome),
-                // The state may be one that is gone.
+                // The state may be from before the rewind.
                 false => Err(PoolError::Rewound),
             };
             inner.end_admission(tx.sender());

@@ -1,29 +1,29 @@
-//! What transactions offer, and an order by it that follows the base fee.
+//! Prices of transactions, and an index that orders them at any base fee.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use super::PooledTx;
 
-/// What a transaction offers, wei a gas.
+/// The price of a transaction, wei a gas.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Price {
-    /// Most in all.
+    /// Highest total price.
     cap: u128,
-    /// Most above the base fee; no more than `cap`.
+    /// Highest tip above the base fee; at most `cap`.
     tip: u128,
 }
 
-/// What a price is worth at a base fee. Those that a block can take are worth more than the others.
+/// The value of a price at a base fee. Payable prices are above unpayable ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum EffectivePrice {
-    /// Below the base fee; the fee cap.
+    /// The price is below the base fee. The value is the fee cap.
     Unpayable(u128),
-    /// What is paid above the base fee.
+    /// The tip that is paid above the base fee.
     Payable(u128),
 }
 
-/// Place among payable prices: the tip that is paid, then the earlier arrival.
+/// Order of payable prices: by the paid tip, then the earlier arrival.
 pub(super) type Rank = (u128, Reverse<u64>);
 
 impl Price {
@@ -43,24 +43,23 @@ impl Price {
         self.cap - self.tip
     }
 
-    /// Whether it is the tip, not the cap, that limits what is paid above the base fee. Without slack both are
-    /// the same, whatever the base fee.
+    /// Whether the tip, not the cap, limits the paid tip. Without slack the two limits are the same at any base fee.
     fn is_limited_by_tip(self, base_fee: u128) -> bool {
         self.slack() > 0 && self.slack() >= base_fee
     }
 }
 
-/// Values in the order of their prices at a base fee, of equal ones the earlier arrival above the later.
+/// Values in the order of their prices at a base fee. Of equal prices, the earlier arrival is above the later one.
 ///
-/// Another base fee costs as much as there are prices that it limits in another way than before.
+/// The cost of another base fee depends on the number of prices whose limit changes between tip and cap.
 #[derive(Debug)]
 pub(super) struct PriceIndex<V> {
     base_fee: u128,
-    /// By tip, where that is the limit.
+    /// Prices limited by their tip.
     by_tip: BTreeMap<Rank, (Price, V)>,
-    /// By cap, where that is the limit.
+    /// Prices limited by their cap.
     by_cap: BTreeMap<Rank, (Price, V)>,
-    /// All that may move from one to the other.
+    /// Prices that can move between the two.
     by_slack: BTreeMap<(u128, u64), Price>,
 }
 
@@ -76,7 +75,7 @@ impl<V> Default for PriceIndex<V> {
 }
 
 impl<V: Copy> PriceIndex<V> {
-    /// Adds a value. `arrival` is its own.
+    /// Adds a value. `arrival` must be unique.
     pub(super) fn insert(&mut self, price: Price, arrival: u64, value: V) {
         if price.slack() > 0 {
             self.by_slack.insert((price.slack(), arrival), price);
@@ -99,7 +98,7 @@ impl<V: Copy> PriceIndex<V> {
         };
     }
 
-    /// Orders by what is paid at this base fee, wei a gas.
+    /// Orders the prices at this base fee, wei a gas.
     pub(super) fn set_base_fee(&mut self, base_fee: u128) {
         let before = std::mem::replace(&mut self.base_fee, base_fee);
         let (low, high) = (before.min(base_fee), before.max(base_fee));
@@ -115,7 +114,7 @@ impl<V: Copy> PriceIndex<V> {
         }
     }
 
-    /// The value that is worth least, of equal ones the one that came last.
+    /// The value with the lowest price. Of equal prices, the latest arrival.
     pub(super) fn cheapest(&self) -> Option<(EffectivePrice, V)> {
         let worth = |entry: (&Rank, &(Price, V))| {
             let ((_, arrival), (price, value)) = entry;
@@ -127,7 +126,7 @@ impl<V: Copy> PriceIndex<V> {
         least.map(|((worth, _), value)| (worth, value))
     }
 
-    /// The payable values with their ranks, the best first, from below `bound` on.
+    /// The payable values with ranks below `bound`, the best first.
     pub(super) fn best_below(&self, bound: Option<Rank>) -> impl Iterator<Item = (Rank, V)> {
         let by_tip = match bound {
             Some(bound) => self.by_tip.range(..bound),
@@ -151,7 +150,7 @@ impl<V: Copy> PriceIndex<V> {
         })
     }
 
-    /// A base fee that one of the values pays: the highest such, unless it is above the present base fee.
+    /// The highest base fee that one of the values pays. The result may be lower if it is above the present base fee.
     pub(super) fn payable_base_fee(&self) -> Option<u128> {
         let by_cap = self.by_cap.last_key_value().map(|((cap, _), _)| *cap);
         let by_tip = self.by_tip.last_key_value().map(|(_, (price, _))| price.cap);
@@ -171,7 +170,7 @@ mod tests {
     use super::*;
 
     proptest! {
-        /// Whatever is added, removed and paid, the order is that of a sort.
+        /// The order is that of a sort, after any sequence of insertions, removals and base fees.
         #[test]
         fn the_order_is_that_of_a_sort(
             ops in proptest::collection::vec((0u128..12, 0u128..12, 0u128..14, 0u8..4), 1..80)

@@ -9,8 +9,8 @@ use esker_storage::WriteSet;
 
 use super::{ParentContext, VerifyError, check_block_fee};
 
-/// Begins a block at `time` (Unix s) on a parent; the caller adds the transactions. `terms` are those of the
-/// same time.
+/// Begins a block at `time` (Unix s) on a parent; the caller adds the transactions. `terms` must be for the same
+/// time.
 pub fn child_executor<'a>(
     ctx: &ParentContext<'a>,
     terms: &ChildTerms,
@@ -22,8 +22,8 @@ pub fn child_executor<'a>(
     BlockExecutor::new(ctx.chain, view, ctx.hashes, ctx.parent, block, available)
 }
 
-/// Makes a block of what was run: checks that it pays for being made so soon, writes its state to `out`, and
-/// gives it its header. Rows of ext data are the caller's to write.
+/// Makes a block of executed transactions: checks that the tips pay for its time, writes its state to `out`, and
+/// creates the header. The caller writes the rows of ext data.
 pub fn assemble(
     ctx: &ParentContext<'_>,
     terms: &ChildTerms,

@@ -8,13 +8,13 @@ use thiserror::Error;
 
 use crate::extension::ExtError;
 
-/// Why a block is refused, in the reference's words.
+/// Why a block is refused. The texts are the reference's.
 #[derive(Debug, Error)]
 pub enum VerifyError {
-    /// Its own form.
+    /// The block breaks a syntactic rule.
     #[error("syntactic block verification failed: {0}")]
     Syntactic(#[from] SyntacticError),
-    /// Its parent is another block.
+    /// The block has another parent.
     #[error("unknown ancestor")]
     UnknownAncestor,
     /// A transaction requires a warp message (docs/decisions.md, "Warp and snowman").
@@ -26,7 +26,7 @@ pub enum VerifyError {
         hex::encode(_0)
     )]
     NoPredicateResults(Bytes),
-    /// The header has other results.
+    /// The header has other results of predicates.
     #[error(
         "failed to verify predicates: invalid header predicate results \
          (remote: {} local: {})",
@@ -34,15 +34,15 @@ pub enum VerifyError {
         hex::encode(local)
     )]
     PredicateResults {
-        /// What is there.
+        /// The results in the header.
         remote: Bytes,
-        /// What follows.
+        /// The expected results.
         local: Bytes,
     },
     /// Fees and limits do not follow from the parent.
     #[error(transparent)]
     Fees(#[from] FeeRuleError),
-    /// More gas than the limit.
+    /// The block used more gas than its limit.
     #[error("invalid gasUsed: have {have}, gasLimit {limit}")]
     GasAboveLimit {
         /// Gas.
@@ -58,7 +58,7 @@ pub enum VerifyError {
         /// Gas.
         want: BlockGasCost,
     },
-    /// Blobs.
+    /// The blob gas in the header is not that of the transactions.
     #[error("blob gas used mismatch (header {header}, calculated {calculated})")]
     BlobGas {
         /// Gas.
@@ -66,82 +66,82 @@ pub enum VerifyError {
         /// Gas.
         calculated: u64,
     },
-    /// Blobs, before the header had a place for them.
+    /// The block has blobs before Etna.
     #[error("data blobs present in block body")]
     Blobs,
-    /// A transaction can't be run.
+    /// A transaction can't be executed.
     #[error("could not apply tx {index} [{hash}]: {error}")]
     Apply {
-        /// Its place in the block.
+        /// Index of the transaction in the block.
         index: usize,
-        /// Its hash.
+        /// Hash of the transaction.
         hash: B256,
-        /// Why.
+        /// Why it can't be executed.
         error: Box<TxError>,
     },
-    /// What comes before the transactions can't be run.
+    /// The work before the transactions can't be executed.
     #[error(transparent)]
     Begin(#[from] TxError),
-    /// The ext data.
+    /// The ext data is refused.
     #[error(transparent)]
     Extension(#[from] ExtError),
-    /// Found after the transactions.
+    /// The block breaks a rule that is checked after the transactions.
     #[error("engine finalization check failed: {0}")]
     Finalize(Box<Self>),
-    /// The tips do not pay for making the block so soon.
+    /// The tips do not pay the block gas cost.
     #[error(
         "insufficient gas ({gas}) to cover the block cost ({cost}) at base fee ({base_fee}) \
          (total block fee: {total})"
     )]
     BlockFee {
-        /// Gas paid for.
+        /// Gas that the tips pay for.
         gas: U256,
-        /// Gas to pay for.
+        /// Gas that the tips must pay for.
         cost: BlockGasCost,
         /// Wei.
         base_fee: U256,
         /// Wei.
         total: U256,
     },
-    /// Another sum of gas.
+    /// The gas used is not the one in the header.
     #[error("invalid gas used (remote: {remote} local: {local})")]
     GasUsed {
-        /// The header's.
+        /// The value in the header.
         remote: u64,
-        /// Found.
+        /// The computed value.
         local: u64,
     },
-    /// Another filter of logs.
+    /// The bloom filter is not the one in the header.
     #[error("invalid bloom (remote: {:x}  local: {:x})", **remote, **local)]
     Bloom {
-        /// The header's.
+        /// The value in the header.
         remote: Box<Bloom>,
-        /// Found.
+        /// The computed value.
         local: Box<Bloom>,
     },
-    /// Other receipts.
+    /// The root of the receipts is not the one in the header.
     #[error("invalid receipt root hash (remote: {remote:x} local: {local:x})")]
     ReceiptsRoot {
-        /// The header's.
+        /// The value in the header.
         remote: B256,
-        /// Found.
+        /// The computed value.
         local: B256,
     },
-    /// Another state.
+    /// The state root is not the one in the header.
     #[error("invalid merkle root (remote: {remote:x} local: {local:x})")]
     StateRoot {
-        /// The header's.
+        /// The value in the header.
         remote: B256,
-        /// Found.
+        /// The computed value.
         local: B256,
     },
-    /// State can't be read: this node's trouble, not the block's.
+    /// State can't be read: a fault of this node, not of the block.
     #[error(transparent)]
     State(#[from] StateError),
 }
 
 impl VerifyError {
-    /// This node's trouble, if it is that rather than the block's.
+    /// The error of the state if this is a fault of the node rather than the block.
     pub fn internal(self) -> Result<StateError, Self> {
         match self {
             Self::State(error)
@@ -158,7 +158,7 @@ impl VerifyError {
         }
     }
 
-    /// The block's time and the latest that is taken now (Unix s), if that alone is wrong.
+    /// The block's time and the latest accepted time (Unix s), if the block is only too early.
     pub fn too_early(&self) -> Option<(u64, u64)> {
         match self {
             Self::Syntactic(SyntacticError::TooFarInFuture { time, allowed }) => {
@@ -169,18 +169,18 @@ impl VerifyError {
     }
 }
 
-/// What is wrong with a block's own form.
+/// The syntactic rule that a block breaks.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum SyntacticError {
-    /// Another hash of the ext data.
+    /// The hash of the ext data is not the one in the header.
     #[error("extra data hash mismatch: have {have:x}, want {want:x}")]
     ExtDataHash {
-        /// The header's.
+        /// The value in the header.
         have: B256,
-        /// Found.
+        /// The computed value.
         want: B256,
     },
-    /// Not 1.
+    /// The difficulty is not 1.
     #[error("invalid difficulty: {0}")]
     Difficulty(U256),
     /// Not 0.
@@ -189,20 +189,20 @@ pub enum SyntacticError {
     /// Not zero.
     #[error("invalid mix digest: {0}")]
     MixDigest(B256),
-    /// Another gas limit than the phase's.
+    /// The gas limit is not that of the phase.
     #[error("expected gas limit to be {want} after {since} but got {got}")]
     GasLimit {
         /// Gas.
         want: u64,
-        /// Since when.
+        /// The phase since which the limit applies.
         since: &'static str,
         /// Gas.
         got: u64,
     },
-    /// Extra data is too short, or not as long as it is.
+    /// The extra data has another length.
     #[error("expected header ExtraData to be len {want} but got {got}")]
     ExtraLength {
-        /// Bytes, maybe as a bound.
+        /// Expected bytes, or a bound of them.
         want: String,
         /// Bytes.
         got: usize,
@@ -210,37 +210,37 @@ pub enum SyntacticError {
     /// Not 0.
     #[error("invalid version: {0}")]
     Version(u32),
-    /// Another root of the transactions.
+    /// The root of the transactions is not the one in the header.
     #[error("invalid txs hash {have} does not match calculated txs hash {want}")]
     TransactionsRoot {
-        /// The header's.
+        /// The value in the header.
         have: B256,
-        /// Found.
+        /// The computed value.
         want: B256,
     },
-    /// Another hash of the uncles.
+    /// The hash of the uncles is not the one in the header.
     #[error("invalid uncle hash {have} does not match calculated uncle hash {want}")]
     UnclesHash {
-        /// The header's.
+        /// The value in the header.
         have: B256,
-        /// Found.
+        /// The computed value.
         want: B256,
     },
-    /// Fees would go elsewhere.
+    /// The coinbase is another address than that of all fees.
     #[error("invalid coinbase {have} does not match required blackhole address {want}")]
     Coinbase {
-        /// The header's.
+        /// The value in the header.
         have: Address,
-        /// The one.
+        /// The required address.
         want: Address,
     },
-    /// There are uncles.
+    /// The block has uncles.
     #[error("uncles unsupported")]
     Uncles,
-    /// There is no transaction of either kind.
+    /// The block has no transaction of either kind.
     #[error("empty block")]
     Empty,
-    /// Ahead of the clock; it may be fine later.
+    /// The block is too far ahead of the clock. It may be valid later.
     #[error("block timestamp is too far in the future: {time} > allowed {allowed}")]
     TooFarInFuture {
         /// Unix s.
@@ -248,29 +248,29 @@ pub enum SyntacticError {
         /// Unix s.
         allowed: u64,
     },
-    /// A field is missing.
+    /// A field is missing; the text names it.
     #[error("{0}")]
     Missing(&'static str),
-    /// More atomic gas than a block may use.
+    /// The block uses more atomic gas than allowed.
     #[error("too large extDataGasUsed: {0}")]
     ExtDataGasTooLarge(U256),
-    /// Another sum of atomic gas.
+    /// The atomic gas is not the one in the header.
     #[error("invalid extDataGasUsed: have {have}, want {want}")]
     ExtDataGasUsed {
-        /// The header's.
+        /// The value in the header.
         have: U256,
-        /// Found.
+        /// The computed value.
         want: u64,
     },
-    /// Beyond 64 bits.
+    /// The block gas cost has more than 64 bits.
     #[error("too large blockGasCost: {0}")]
     BlockGasCostTooLarge(U256),
-    /// A field of Etna's before Etna.
+    /// The header has a field of Etna before Etna.
     #[error("invalid {name}: have {have}, expected nil")]
     BeforeEtna {
-        /// Which field.
+        /// Name of the field.
         name: &'static str,
-        /// What it holds.
+        /// Value of the field.
         have: String,
     },
     /// Not zero.
@@ -281,7 +281,7 @@ pub enum SyntacticError {
     /// Not zero.
     #[error("invalid parentBeaconRoot: have {0:x}, expected empty hash")]
     ParentBeaconRoot(B256),
-    /// Blobs.
+    /// The blob gas in the header is not that of the transactions.
     #[error("blobs not enabled on avalanche networks: used {0} blob gas, expected 0")]
     BlobGasUsed(u64),
 }

@@ -1,8 +1,8 @@
-//! Verifying blocks that anyone may have made, and giving one's own their final form.
+//! Verifies blocks from any source, and assembles the node's own blocks.
 //!
-//! A block is verified fully and in the reference's order: its own form, its header against
-//! the parent's, its transactions by running them, its ext data, the fee for making it so soon, and last
-//! what all that left behind: gas, filter, receipts, state. Texts are the reference's, with its wrappers.
+//! A block is verified fully and in the reference's order: syntactic rules, its header against the parent's, its
+//! transactions by executing them, its ext data, the block gas cost, and last the results: gas, bloom filter,
+//! receipts, state. Texts are the reference's, with its wrappers.
 
 mod assemble;
 mod error;
@@ -25,28 +25,28 @@ pub use error::{SyntacticError, VerifyError};
 pub use prepared::PreparedBlock;
 pub use syntactic::MAX_FUTURE_S;
 
-/// Where a block is verified or made: on its parent.
+/// The parent of a block that is verified or built, with the chain and its store.
 #[derive(Clone, Copy)]
 pub struct ParentContext<'a> {
     /// The chain.
     pub chain: &'a ChainParams,
-    /// The state after the parent; everything, that of other chains included.
+    /// The state after the parent, that of other chains included.
     pub reader: &'a dyn KvRead,
     /// The chain's scope.
     pub scope: Scope,
-    /// What is written beside the state.
+    /// Options of the rows besides the state.
     pub options: ApplyOptions,
     /// The parent.
     pub parent: &'a Header,
     /// Hash of the parent.
     pub parent_hash: B256,
-    /// Hashes of the parent and those before it.
+    /// Hashes of the parent and its ancestors.
     pub hashes: &'a dyn BlockHashes,
-    /// What ext data means.
+    /// The extension that verifies and applies ext data.
     pub extension: &'a dyn BlockExtension,
     /// Ext data of the chain's undecided blocks down to the final one, newest first.
     pub undecided: &'a [Bytes],
-    /// Something is undecided, of this chain or of others.
+    /// Whether a block of this or another chain is undecided.
     pub has_undecided: bool,
 }
 
@@ -57,7 +57,7 @@ impl std::fmt::Debug for ParentContext<'_> {
 }
 
 impl ParentContext<'_> {
-    /// Writes a block's changes of the state; gives the root.
+    /// Writes a block's changes of the state. Returns the root.
     fn apply(
         &self,
         height: u64,
@@ -78,9 +78,9 @@ impl ParentContext<'_> {
 
 /// Verifies a block and executes it; its rows go to `out`.
 ///
-/// `now_s` (Unix s) is for the one rule that asks the clock, that a block must not be far ahead of it; it is
-/// no part of validity (docs/decisions.md, "Time in a block") and can be left out. `known_sender` knows senders of
-/// transactions already recovered, by the transaction's hash.
+/// `now_s` (Unix s) is for the only rule that depends on the clock: a block must not be far ahead of it. The rule is
+/// not part of validity (docs/decisions.md, "Time in a block") and can be left out. `known_sender` returns a sender
+/// that was already recovered, by the transaction's hash.
 pub fn verify_block(
     ctx: &ParentContext<'_>,
     prepared: &PreparedBlock,
@@ -153,7 +153,7 @@ pub fn verify_block(
     Ok(processed)
 }
 
-/// No transaction requires a predicate, and the header has no results.
+/// Checks that no transaction requires a predicate, and that the header has no results.
 fn check_predicates(ctx: &ParentContext<'_>, block: &Block) -> Result<(), VerifyError> {
     let (rules, header) = (&ctx.chain.rules, &block.header);
     let phase = rules.phase_at(header.time)?;
@@ -175,7 +175,7 @@ fn check_predicates(ctx: &ParentContext<'_>, block: &Block) -> Result<(), Verify
     Ok(())
 }
 
-/// The header against what follows from the parent's.
+/// Checks the header against the terms that follow from the parent.
 fn check_header(
     ctx: &ParentContext<'_>,
     terms: &ChildTerms,
@@ -202,7 +202,7 @@ fn check_header(
     Ok(())
 }
 
-/// Blob transactions are in no block.
+/// Checks that the block has no blob transactions.
 fn check_body(block: &Block) -> Result<(), VerifyError> {
     use alloy_consensus::Transaction as _;
     let blobs: usize = block
@@ -219,13 +219,13 @@ fn check_body(block: &Block) -> Result<(), VerifyError> {
     }
 }
 
-/// Do the tips pay for making the block so soon?
+/// Checks that the tips pay the block gas cost.
 pub fn check_block_fee(
     terms: &ChildTerms,
     processed: &BlockExecutionOutput,
 ) -> Result<(), VerifyError> {
     let (base_fee, total) = (terms.base_fee, processed.block_fee);
-    // Where the base fee is 0, which only parameters of a network make it, no gas costs anything.
+    // If the base fee is 0, which only parameters of a network allow, gas costs nothing.
     let Some(gas) = total.checked_div(base_fee) else { return Ok(()) };
     if gas < alloy_primitives::U256::from(terms.block_gas_cost) {
         let cost = terms.block_gas_cost;
@@ -234,7 +234,7 @@ pub fn check_block_fee(
     Ok(())
 }
 
-/// The header against what the block did, the state root aside.
+/// Checks the header against the results of the block, except for the state root.
 fn check_results(header: &Header, processed: &BlockExecutionOutput) -> Result<(), VerifyError> {
     if header.gas_used != processed.gas_used {
         let (remote, local) = (header.gas_used, processed.gas_used);

@@ -7,14 +7,14 @@ use esker_evm_execution::executor::sender_of;
 use esker_evm_execution::rules::Rules;
 use esker_evm_state::types::Block;
 
-/// A block with what follows from its bytes and costs much: the senders of its transactions and their root. Each part is
-/// computed once, by the first thread that asks for it.
+/// A block with values that follow from its bytes and are expensive: the senders of its transactions and their root.
+/// The first thread that needs a value computes it once.
 #[derive(Debug)]
 pub struct PreparedBlock {
     block: Block,
     rules: Arc<dyn Rules>,
     transactions_root: OnceLock<B256>,
-    /// By the index of the transaction; `None` for a signature that is none.
+    /// Senders by the index of the transaction; `None` for an invalid signature.
     senders: Box<[OnceLock<Option<Address>>]>,
 }
 
@@ -30,12 +30,12 @@ impl PreparedBlock {
         &self.block
     }
 
-    /// The block by itself.
+    /// Returns the block.
     pub fn into_block(self) -> Block {
         self.block
     }
 
-    /// Computes everything. `known_sender` knows senders of transactions by the transaction's hash.
+    /// Computes all values. `known_sender` returns a known sender by the transaction's hash.
     pub fn compute_all(&self, known_sender: &dyn Fn(&B256) -> Option<Address>) {
         self.transactions_root();
         for index in 0..self.senders.len() {
@@ -48,7 +48,7 @@ impl PreparedBlock {
         *self.transactions_root.get_or_init(|| self.block.transactions_root())
     }
 
-    /// The sender of the transaction with this index; `None` for a signature that is none.
+    /// The sender of the transaction with this index; `None` for an invalid signature.
     ///
     /// # Panics
     /// The block has fewer transactions.

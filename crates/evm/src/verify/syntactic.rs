@@ -1,5 +1,5 @@
-//! What can be said of a block from its own bytes (docs/protocol/c-chain-blocks.md, "Syntactic block rules"), in the
-//! reference's order.
+//! The syntactic rules of blocks (docs/protocol/c-chain-blocks.md, "Syntactic block rules"), in the reference's
+//! order.
 
 use alloy_primitives::{B64, B256, U256, keccak256};
 use esker_evm_execution::rules::{HeaderTerms, Instructions, Phase, PhaseRules, Rules};
@@ -13,7 +13,7 @@ pub const MAX_FUTURE_S: u64 = 10;
 
 type CheckResult = Result<(), SyntacticError>;
 
-/// Checks a block of a phase. Genesis is exempt and does not come here.
+/// Checks a block of a phase. It is not called for genesis, which is exempt.
 pub(super) fn check(
     rules: &dyn Rules,
     (phase, set): (&PhaseRules, &HeaderTerms),
@@ -53,7 +53,7 @@ fn check_constants(
     if header.mix_digest != set.random.unwrap_or_default() {
         return Err(SyntacticError::MixDigest(header.mix_digest));
     }
-    // From Fortuna on it follows from the parent.
+    // From Fortuna on the gas limit follows from the parent.
     let gas_limit = set.gas_limit.unwrap_or(phase.gas_limit);
     if !phase.at_least(Phase::Fortuna) && header.gas_limit != gas_limit {
         let since = if phase.at_least(Phase::Cortina) { "cortina" } else { "apricot phase 1" };
@@ -108,7 +108,7 @@ fn check_fee_fields(phase: &PhaseRules, header: &Header, ext: &ExtSummary) -> Ch
     let Some(have) = header.ext_data_gas_used else {
         return Err(SyntacticError::Missing("nil extDataGasUsed is invalid after apricotPhase4"));
     };
-    // From Fortuna on it is compared with the capacity, as a part of the block's gas.
+    // From Fortuna on the atomic gas is compared with the capacity, as a part of the block's gas.
     if phase.atomic_gas_limit.is_some_and(|limit| have > U256::from(limit)) {
         return Err(SyntacticError::ExtDataGasTooLarge(have));
     }
@@ -149,7 +149,7 @@ fn check_etna_fields(phase: &PhaseRules, header: &Header) -> CheckResult {
     if used > 0 {
         return Err(SyntacticError::BlobGasUsed(used));
     }
-    // Nothing was ever used, so nothing is in excess.
+    // No blob gas was ever used, so the excess must be 0.
     if excess > 0 {
         return Err(SyntacticError::ExcessBlobGas(excess));
     }

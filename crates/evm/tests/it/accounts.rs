@@ -1,4 +1,4 @@
-//! Accounts held by the node, and what they sign.
+//! Accounts of the node, and their signatures.
 
 use alloy_primitives::{Address, B256, U256, address, b256, hex, keccak256};
 use esker_evm::accounts::{
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 const WELL_KNOWN: Address = address!("0x8db97c7cece249c2b98bdc0226cc4c2a57bf52fc");
 
-/// A few accounts, that of the well-known key in front.
+/// A few accounts; the account of the well-known key is the first.
 fn ring() -> KeyRing {
     let few = [[1; 32], [2; 32], [3; 32]];
     let keys = [WELL_KNOWN_KEY.as_slice()].into_iter().chain(few.iter().map(|key| key.as_slice()));
@@ -133,7 +133,7 @@ fn typed_data_without_sense_is_refused() {
     assert!(fault(json!({})).starts_with("invalid typed data: "));
     assert!(fault(change("/primaryType", json!("None"))).starts_with("invalid typed data: "));
     assert!(fault(change("/message/to", json!("Bob"))).starts_with("invalid typed data: "));
-    // Types that double: small themselves, endless when written out.
+    // Types that double: they are small, but endless when written out.
     let mut doubling = mail();
     for n in 0..40 {
         let next = format!("T{}", n + 1);
@@ -142,7 +142,7 @@ fn typed_data_without_sense_is_refused() {
     }
     doubling["types"]["T40"] = json!([{"name": "x", "type": "bool"}]);
     assert!(fault(doubling).contains("at all depths"));
-    // A circle in a tuple, or behind a space.
+    // A circle in a tuple, or after a space.
     for hidden in ["(Mail)", "tuple(Mail,bool)[]", "Mail []"] {
         let circle = json!([{"name": "mail", "type": hidden}]);
         assert!(fault(change("/types/Person", circle)).starts_with("invalid typed data: "));

@@ -23,7 +23,7 @@ use crate::live;
 
 const SCOPE: Scope = Scope(2);
 
-/// Three sections, and a part of one.
+/// Three sections and a part of a fourth.
 const LAST: u64 = 3 * SECTION + 500;
 
 /// Blocks between two with a log.
@@ -33,12 +33,12 @@ fn logger() -> Address {
     Address::repeat_byte(9)
 }
 
-/// A store that knows how many of its snapshots are open, at each write.
+/// A store that counts its open snapshots at each write.
 #[derive(Debug)]
 struct CountingStore {
     inner: FailingStore,
     open: Arc<AtomicUsize>,
-    /// Writes while a snapshot was open.
+    /// Number of writes while a snapshot was open.
     held: AtomicUsize,
 }
 
@@ -111,7 +111,7 @@ fn open(kv: &Arc<CountingStore>) -> Result<live::World, ChainError> {
     live::open(kv, EvmConfig::default(), FeeOverrides::default())
 }
 
-/// A store with many blocks that an earlier build accepted, some with a log, and no index.
+/// A store with many blocks that an earlier version accepted, some of them with a log, without an index.
 fn without_index() -> Arc<CountingStore> {
     let kv = CountingStore::new();
     let genesis = open(&kv).unwrap().evm.head();
@@ -170,9 +170,9 @@ fn a_start_fills_the_index_and_holds_no_snapshot_while_it_writes() {
     let writes = kv.inner.writes();
     let world = open(&kv).unwrap();
     assert_whole(&world, &kv);
-    // One bounded commit a section.
+    // Each section has one bounded commit.
     assert_eq!(kv.inner.writes() - writes, LAST / SECTION);
-    // Nor did the first start, with its genesis and first bundle.
+    // The first start wrote its genesis and first bundle without an open snapshot too.
     assert_eq!(kv.held(), 0);
     drop(world);
     // The next start has nothing to do.

@@ -1,5 +1,4 @@
-//! Blocks made here and verified here, over every change of rules; and what is refused beside the recorded
-//! alterations.
+//! Builds and verifies blocks over every change of rules, and checks refusals besides the recorded alterations.
 
 use alloy_consensus::{SignableTransaction, TxEip4844, TxLegacy};
 use alloy_primitives::{Address, Bytes, Signature, TxKind, U256, address, b256};
@@ -88,7 +87,7 @@ fn blocks_over_every_change_of_rules_are_valid() {
         chain.accept(&block, &out);
     }
     assert_eq!(chain.with_view(|view| view.account(&SENDER).unwrap().unwrap().nonce), 36);
-    // Under Fortuna the gas state in the header is what follows, or what the block votes for.
+    // Under Fortuna the gas state in the header follows from the parent or from the vote of the block.
     let (mut block, ..) = make(&chain, start + 200, vec![transfer(36, PRICE)]).unwrap();
     let mut extra = block.header.extra.to_vec();
     extra[7] ^= 1;
@@ -113,7 +112,7 @@ fn a_block_in_the_same_second_must_pay_for_it() {
         next.base_fee
     );
     assert_eq!(error.to_string(), text);
-    // Somebody makes it all the same.
+    // Another node builds the block anyway.
     let free = esker_evm_execution::rules::FeeOverrides {
         block_gas_cost_step: Some(0),
         ..Default::default()
@@ -127,7 +126,7 @@ fn a_block_in_the_same_second_must_pay_for_it() {
     block.header.block_gas_cost = Some(U256::from(400_000));
     let error = chain.verify(&block, &NoExtension).unwrap_err().to_string();
     assert_eq!(error, format!("engine finalization check failed: {text}"));
-    // Who pays is taken: 400,000 gas at the base fee, as tips of 21,000 gas.
+    // A block that pays is accepted: 400,000 gas at the base fee, as tips of 21,000 gas.
     let (block, ..) = make(&chain, time, vec![transfer(1, price * 21)]).unwrap();
     chain.verify(&block, &NoExtension).unwrap();
 }
@@ -150,7 +149,7 @@ fn where_the_base_fee_is_0_a_block_in_the_same_second_has_nothing_to_pay() {
     assert_eq!(chain.tip.base_fee, Some(U256::ZERO));
 }
 
-/// From Fortuna on atomic gas is a part of the block's, and only the capacity bounds it.
+/// From Fortuna on atomic gas is a part of the block's gas, and only the capacity bounds it.
 #[test]
 fn atomic_gas_has_no_limit_of_its_own_under_fortuna() {
     let mut schedule = ForkSchedule::LOCAL;
@@ -263,7 +262,7 @@ fn what_no_recording_has_is_refused_too() {
     late.header.time = time - 1;
     let error = chain.verify(&late, &NoExtension).unwrap_err();
     assert_eq!(error.to_string(), "timestamp less than parent's");
-    // The clock is asked only where there is one; the block may be fine later.
+    // The clock is checked only if there is one. The block may be valid later.
     late.header.time = chain.now_s + 11;
     let error = chain.verify(&late, &NoExtension).unwrap_err();
     assert_eq!(error.too_early(), Some((chain.now_s + 11, chain.now_s + 10)));

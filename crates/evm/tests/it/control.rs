@@ -1,4 +1,4 @@
-//! Control records: made by a chain of a development network, refused by any other.
+//! Control records: a development network builds them, and any other network refuses them.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use esker_chain::{
 };
 use esker_evm::chain::{Evm, EvmConfig};
 use esker_evm::control::{
-    ControlError, ControlExtension, ControlRecord, Controls, MAX_TIME_S, StateChange, ChangeRequest,
+    ChangeRequest, ControlError, ControlExtension, ControlRecord, Controls, MAX_TIME_S, StateChange,
 };
 use esker_evm::extension::{BlockExtension, NoExtension};
 use esker_evm_execution::executor::{ChainParams, CodeCache};
@@ -32,7 +32,7 @@ struct Node {
     clock: ManualClock,
 }
 
-/// With the exact fee rules, where a block so soon after its parent must be paid for.
+/// A node with the exact fee rules, under which tips must pay the block gas cost.
 fn node(is_development: bool) -> Node {
     let manual = ManualClock::new(START_MS);
     let clock = AdjustableClock::new(Arc::new(manual.clone()));
@@ -80,7 +80,7 @@ fn node(is_development: bool) -> Node {
     Node { evm, machine, controls, clock: manual }
 }
 
-/// Fulfils a request with the blocks that it takes.
+/// Builds the blocks of a request until it is fulfilled.
 async fn fulfil(
     node: &Node,
     request: impl Future<Output = Result<(), ControlError>>,
@@ -88,7 +88,7 @@ async fn fulfil(
     fulfil_slowly(node, 0, request).await
 }
 
-/// Fulfils a request with blocks that take this long each, ms.
+/// As [`fulfil`]; each block takes this long, ms.
 async fn fulfil_slowly(
     node: &Node,
     block_ms: u64,
@@ -170,7 +170,7 @@ async fn blocks_have_their_distance_however_long_they_take() {
     };
     fulfil_slowly(&node, 1_700, node.controls.mine(4, 60)).await.unwrap();
     assert_eq!([time(2) - time(1), time(3) - time(2), time(4) - time(3)], [60; 3]);
-    // The clock runs on from the last block.
+    // The clock continues from the last block.
     node.clock.advance(5_000);
     fulfil_slowly(&node, 1_700, node.controls.mine(2, 0)).await.unwrap();
     assert!((5..=8).contains(&(time(5) - time(4))), "{} {}", time(5), time(4));
@@ -187,7 +187,7 @@ async fn blocks_end_with_their_time_and_with_their_client() {
     let error = fulfil(&node, some).await.unwrap_err();
     let ControlError::OutOfTime { made, wanted: 100_000 } = error else { panic!("{error}") };
     assert_eq!(made, node.evm.head().header.number);
-    // One that is no longer waited for.
+    // A request whose future is dropped.
     tokio::select! {
         biased;
         _ = node.controls.mine(100_000, 0) => unreachable!("nothing makes blocks"),
@@ -217,7 +217,7 @@ async fn an_impossible_change_is_refused_whole() {
         ChangeRequest::Balance(ACCOUNT, U256::from(5)),
         ChangeRequest::AddBalance(ACCOUNT, U256::MAX),
     ];
-    // The next request makes a block; the refused one made none.
+    // The next request makes a block. The refused request made none.
     let both = async {
         let (refused, mined) = tokio::join!(node.controls.change(wanted), node.controls.mine(1, 0));
         let error = refused.unwrap_err().to_string();

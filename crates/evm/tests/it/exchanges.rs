@@ -1,5 +1,4 @@
-//! Calls, estimates and access lists as the reference answered them: the recorded exchanges, without the RPC
-//! around them.
+//! Calls, estimates and access lists: the recorded exchanges with the reference, without RPC.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -25,7 +24,7 @@ use crate::ledger::Ledger;
 
 const GAS_CAP: u64 = 50_000_000;
 
-/// Puts a transaction into a block of its own, some seconds after the tip; gives its receipt.
+/// Puts a transaction into a block of its own, some seconds after the tip. Returns its receipt.
 fn include(chain: &mut Ledger, raw: &[u8]) -> (B256, Receipt) {
     let tx = Transaction::decode_2718(&mut &raw[..]).unwrap();
     let mut out = WriteSet::default();
@@ -37,14 +36,14 @@ fn include(chain: &mut Ledger, raw: &[u8]) -> (B256, Receipt) {
         let processed = executor.finish(ExtOutcome::default());
         assemble(site, &terms, time, vec![tx], Bytes::new(), &processed, &mut out).unwrap()
     });
-    // What was built is valid, and verifying it writes the same.
+    // The built block is valid, and its verification writes the same rows.
     let (mut processed, verified) = chain.verify(&block, &NoExtension).unwrap();
     assert_eq!(verified, out);
     chain.accept(&block, &out);
     (*block.transactions[0].hash(), processed.receipts.remove(0))
 }
 
-/// The part of a receipt that execution decides.
+/// The part of a receipt that follows from the execution.
 fn receipt_json(receipt: &Receipt) -> Value {
     let logs = receipt.logs.iter().map(|log| {
         json!({"address": log.address.to_string().to_lowercase(), "topics": log.topics(),
@@ -61,7 +60,7 @@ fn receipt_json(receipt: &Receipt) -> Value {
     })
 }
 
-/// Is every member of `got` the same in `want`, which has more?
+/// Whether `want`, which has more members, has every member of `got`.
 fn agrees(want: &Value, got: &Value) -> bool {
     match (want, got) {
         (Value::Object(want), Value::Object(got)) => {
@@ -160,7 +159,7 @@ fn block_overrides(value: &Value) -> BlockOverrides {
     }
 }
 
-/// Which block a parameter names; `None` if that is RPC's matter.
+/// The block of a parameter; `None` if RPC handles it.
 fn height(chain: &Ledger, parameter: &Value, names: &BTreeMap<String, u64>) -> Option<u64> {
     let tip = chain.tip.number;
     match parameter {
@@ -184,7 +183,7 @@ fn failure(error: CallError) -> Value {
     json!({"error": {"code": -32000, "message": error.to_string()}})
 }
 
-/// Answers one request, if it is one of those that are tested here.
+/// Answers a request if it is tested here.
 fn answer(chain: &Ledger, call_of: &Value, names: &BTreeMap<String, u64>) -> Option<Value> {
     let params = call_of["params"].as_array()?;
     let at = |index: usize| params.get(index).cloned().unwrap_or(Value::Null);
@@ -267,7 +266,7 @@ fn answer(chain: &Ledger, call_of: &Value, names: &BTreeMap<String, u64>) -> Opt
     })
 }
 
-/// Compares with what was recorded, where strings may be patterns and lists without order.
+/// Compares with the recorded reply, in which strings may be patterns and lists may have any order.
 fn matches(want: &Value, got: &Value) -> bool {
     match (want, got) {
         (Value::String(want), Value::String(got)) => match want.strip_prefix("$:/") {

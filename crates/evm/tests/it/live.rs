@@ -1,4 +1,4 @@
-//! The chain driven through the machine: from the pool into blocks, blocks of others, restarts.
+//! The chain under the machine: transactions from the pool in blocks, blocks of other nodes, restarts.
 
 use std::sync::Arc;
 
@@ -92,7 +92,7 @@ fn world(config: EvmConfig, overrides: FeeOverrides) -> World {
     open(Arc::new(MemoryStore::new()), config, overrides).unwrap()
 }
 
-/// No block gas cost, a low base fee: as the development network.
+/// No block gas cost and a low base fee, as on the development network.
 pub(crate) fn easy() -> FeeOverrides {
     FeeOverrides {
         min_base_fee: Some(1_000_000_000),
@@ -187,7 +187,7 @@ async fn a_block_is_shown_once_it_is_the_head() {
     let Built::Block(block) = evm.build(parent.as_ref(), &at).unwrap() else { panic!("a block") };
     let block_hash = B256::new(*block.id.as_bytes());
     let block = Arc::new(*block);
-    // In the store, but the chain was not notified yet.
+    // The block is in the store, but the chain was not notified yet.
     store.kv.write(&block.writes).unwrap();
     assert_eq!(evm.location(hash).unwrap(), None);
     assert_eq!(evm.height_of(block_hash).unwrap(), None);
@@ -222,7 +222,7 @@ async fn blocks_in_quick_succession_wait_until_their_tips_pay() {
     world.clock.advance(1_000);
     let bundle = waiting.await.unwrap();
     world.machine.finalize(&bundle, None).await.unwrap();
-    // One that pays for speed is included at once.
+    // A transaction that pays the block gas cost is included at once.
     world.evm.submit(transfer(2, 20_000 * GWEI, 19_000 * GWEI, 1)).unwrap();
     accept(&world).await;
     assert_eq!(ChainReader::head(world.evm.as_ref()).header.number, 3);
@@ -319,7 +319,8 @@ async fn a_recorded_chain_is_verified_block_by_block() {
         };
         let verdict = world.machine.verify(&[], &bundle).await.unwrap();
         if !block.ext_data.is_empty() {
-            // Atomic transactions are another crate's; here they are refused, and remembered as such.
+            // Atomic transactions belong to another crate. Here they are refused, and the block is kept as a bad
+            // block.
             assert!(matches!(verdict, Verdict::Invalid(_)));
             assert_eq!(world.evm.bad_blocks()[0].block.hash, block.hash());
             break;
@@ -334,7 +335,7 @@ async fn a_recorded_chain_is_verified_block_by_block() {
     assert_ne!(head.hash, B256::ZERO);
 }
 
-/// A block that another node made, and the same with one byte changed at that place from the end.
+/// A block of another node. `changed` is a position from the end at which one byte is changed.
 async fn foreign_block(changed: Option<usize>) -> Bytes {
     let maker = world(EvmConfig::default(), easy());
     for nonce in 0..40 {
@@ -366,7 +367,7 @@ async fn preparing_a_block_does_not_change_its_verdict() {
                 let executed = node.evm.verify(reader.as_ref(), &bytes, &at);
                 executed.map(|block| (block.id, block.writes)).map_err(|error| error.to_string())
             };
-            // The second time it is not prepared any more.
+            // The second time the block is no longer prepared.
             found.extend([verify(), verify()]);
         }
         for verdict in &found {
@@ -458,12 +459,12 @@ async fn logs_are_found_in_whole_sections_and_after_them() {
     let topic = B256::with_last_byte(42);
     assert_eq!(heights_with(&world, topic), with_logs);
     assert!(heights_with(&world, B256::with_last_byte(43)).is_empty());
-    // A restart reads the whole section from the store, and the rest from its blocks.
+    // A restart reads the complete section from the store, and the rest from its blocks.
     drop(world);
     let world = open(kv, EvmConfig::default(), easy()).unwrap();
     assert_eq!(heights_with(&world, topic), with_logs);
 
-    // So does the rest when blocks of both are taken back, down into the section.
+    // The same is true after blocks are taken back down into the section.
     let undo = Undo::Keep(UndoLimits::bundles(10));
     world.machine.set_undo(undo).await.unwrap();
     world.evm.submit(transfer(SECTION + 2, 2 * GWEI, 0, 1)).unwrap();
@@ -485,13 +486,13 @@ fn log_42(nonce: u64) -> Transaction {
     })
 }
 
-/// The rows of a section come with its last block, and go with it.
+/// The rows of a section are written with its last block and removed with it.
 #[tokio::test]
 async fn a_section_of_logs_is_taken_back() {
     let kv: Arc<dyn KvStore> = Arc::new(MemoryStore::new());
     let world = open(Arc::clone(&kv), EvmConfig::default(), easy()).unwrap();
     world.machine.set_undo(Undo::Keep(UndoLimits::bundles(10))).await.unwrap();
-    // The row that says how many sections there are.
+    // The row with the number of sections.
     let sections = || {
         let row = kv.snapshot().unwrap().get(&[0, 2, 0x56]).unwrap();
         row.map(|row| u64::from_be_bytes(row.try_into().unwrap()))
@@ -507,7 +508,7 @@ async fn a_section_of_logs_is_taken_back() {
     assert_eq!((heights_with(&world, topic), sections()), (last.to_vec(), Some(1)));
     world.machine.rewind(SECTION - 2).await.unwrap();
     assert_eq!((heights_with(&world, topic), sections()), (last[..1].to_vec(), None));
-    // Other blocks in their place.
+    // Other blocks replace them.
     for (nonce, tx) in (SECTION - 2..=SECTION).zip([
         transfer(SECTION - 2, 2 * GWEI, 0, 1),
         log_42(SECTION - 1),

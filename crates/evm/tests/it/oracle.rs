@@ -187,7 +187,7 @@ fn histories_are_refused_in_the_references_words() {
         &[50.0],
         "request beyond head block: requested 9223372036854775807, head 3",
     );
-    // Percentiles are looked at first.
+    // Percentiles are checked first.
     check(at(4), &[101.0], "invalid reward percentile: 101.000000");
     let many: Vec<f64> = (0..=MAX_REWARDS).map(|i| i as f64 / MAX_REWARDS as f64 * 100.0).collect();
     let text = "invalid reward percentile: over the query limit 500000";
@@ -197,7 +197,7 @@ fn histories_are_refused_in_the_references_words() {
 #[test]
 fn a_quiet_chain_suggests_the_least_tip_and_the_lower_base_fee() {
     let oracle = FeeOracle::new(OracleConfig::default(), Arc::new(rules()));
-    // Nothing but genesis: the initial figures.
+    // A chain with only genesis has the initial values.
     let genesis =
         Headers::new(vec![Header { base_fee: Some(U256::from(225 * GWEI)), ..header(0, 0) }]);
     let fees = oracle.suggest(&genesis, NOW).unwrap();
@@ -242,12 +242,12 @@ fn busy_blocks_raise_the_tip_up_to_the_highest() {
     let base_fee = |number: u64| U256::from(225 * GWEI - number);
     let tip = base_fee(1) * U256::from(400_000) / U256::from(7_000_000);
     assert_eq!(suggest(vec![header(0, 0), busy(1, 400_000)]), tip);
-    // Three of five asked for nothing: the sixtieth percentile is the third of them, in order.
+    // Three of five blocks required no tip: the sixtieth percentile is the third of them, in order.
     let mut blocks: Vec<Header> = (0..4).map(|number| header(number, NOW)).collect();
     blocks.extend([busy(4, 400_000), busy(5, 400_000)]);
     assert_eq!(suggest(blocks), U256::from(1));
     assert_eq!(suggest(vec![header(0, 0), busy(1, 900_000_000)]), U256::from(150 * GWEI));
-    // Too long ago.
+    // The block is too old.
     let old = Header { time: NOW - 81, ..busy(1, 400_000) };
     assert_eq!(suggest(vec![header(0, 0), old]), U256::from(1));
 }
@@ -263,7 +263,7 @@ fn an_answer_stands_until_there_is_a_new_head() {
     // The same head much later, though it is too old by then.
     let later = oracle.suggest(&Headers::new(headers.clone()), NOW + 500).unwrap();
     assert_eq!(later.tip, first.tip);
-    // A new head with nothing to look at keeps the figures.
+    // A new head without usable blocks keeps the values.
     headers.push(header(2, NOW + 1));
     let kept = oracle.suggest(&Headers::new(headers), NOW + 1000).unwrap();
     assert_eq!(kept.tip, first.tip);

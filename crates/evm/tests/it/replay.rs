@@ -1,4 +1,4 @@
-//! A whole chain recorded on the reference: every block is valid here, and each altered one is refused.
+//! A whole chain that was recorded on the reference: every block is valid here, and every altered block is refused.
 
 use esker_evm::verify::VerifyError;
 use esker_evm_state::types::Block;
@@ -35,7 +35,7 @@ fn every_recorded_block_is_valid() {
         assert_eq!(root, block.header.state_root, "block {number}");
     }
     assert_eq!(chain.tip.number, 101);
-    // The recording has what it is said to have.
+    // The recording has the expected content.
     assert!(transactions > 80 && failed > 0 && logs > 0, "{transactions} {failed} {logs}");
 }
 
@@ -52,7 +52,7 @@ fn every_altered_block_is_refused() {
     let extension = RecordedOwners::new(blocks.iter().map(|block| &block.ext_data));
     for block in &blocks {
         let number = block.header.number;
-        // The recording is of a time that has passed; the clock stands where it stood.
+        // The recording is from the past: the clock is set to its time.
         chain.now_s = block.header.time;
         for altered in altered.iter().filter(|altered| altered["height"] == number) {
             let (rule, text) = (altered["rule"].as_str().unwrap(), altered["text"].as_str());

@@ -1,5 +1,5 @@
-//! Whatever comes in whatever order, the pool knows the newest state of its accounts, its books agree with what it
-//! holds, no limit is passed, and nothing that it had taken in goes unnamed.
+//! Random traffic in any order: the pool knows the newest state of its accounts, its books agree with its content, no
+//! limit is exceeded, and every admitted transaction is mined or reported as dropped.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -28,7 +28,7 @@ const CONFIG: PoolConfig = PoolConfig {
 /// One step of some clients and a chain.
 #[derive(Clone, Debug)]
 enum Step {
-    /// A client begins to send, so many nonces above the account's.
+    /// A client begins to send a transaction whose nonce is this much above the account's.
     Admit { from: u8, ahead: u64, fee: u128 },
     /// A client that is sending reads the state of the store.
     Read(usize),
@@ -36,13 +36,14 @@ enum Step {
     Decide(usize),
     /// A client goes away.
     Leave(usize),
-    /// A block reaches the store: it mines some of the best, one more that the pool never saw, and pays or takes.
+    /// A block reaches the store: it mines some of the best transactions and one that the pool never saw, and changes
+    /// a balance.
     Commit { mined: usize, foreign: Option<u8>, balance: Option<(u8, u64)> },
     /// The pool settles the block.
     Settle,
-    /// Accounts are read anew, as after each block.
+    /// Accounts are read again, as after each block.
     Check,
-    /// The node that decides refuses one of those that the pool took.
+    /// The node that decides refuses a pooled transaction.
     Withdraw(usize),
 }
 
@@ -65,7 +66,7 @@ fn step() -> impl Strategy<Value = Step> {
 
 type States = BTreeMap<Address, AccountState>;
 
-/// What a block changed and mined.
+/// The accounts that a block changed, and the transactions that it mined.
 type BlockEffects = (Vec<(Address, AccountState)>, BTreeSet<B256>);
 
 /// A pool over a chain whose blocks reach the store a moment before the pool settles them.
@@ -76,7 +77,7 @@ struct World<'a> {
     height: u64,
     /// A block that the pool has not settled yet.
     unsettled: Option<BlockEffects>,
-    /// Promised hashes that are neither mined nor named as dropped.
+    /// Admitted transactions that are neither mined nor reported as dropped.
     promised: BTreeMap<B256, PooledTx>,
     mined: BTreeSet<B256>,
     dropped: Receiver<DroppedTx>,
@@ -136,7 +137,7 @@ impl<'a> World<'a> {
             Step::Check => {
                 let due = self.pool.next_to_check(2);
                 let accounts: Vec<_> = due.into_iter().map(|a| (a, self.states[&a])).collect();
-                // The machine is between two blocks then.
+                // The machine is then between two blocks.
                 if self.unsettled.is_none() {
                     self.settle_with(&accounts);
                 }
@@ -192,12 +193,12 @@ impl<'a> World<'a> {
         });
     }
 
-    /// All promised transactions are in the pool, mined, or were named as dropped.
+    /// Checks that all admitted transactions are in the pool, mined, or reported as dropped.
     fn check_promises(&mut self) -> Result<(), TestCaseError> {
         while let Ok(DroppedTx { tx, reason }) = self.dropped.try_recv() {
             prop_assert!(self.pool.get(&tx.hash()).is_none(), "{reason}");
             prop_assert!(self.promised.remove(&tx.hash()).is_some(), "{reason}");
-            // A replacement may come in the moment between a block's commit and the pool's hearing of it.
+            // A replacement may come between the commit of a block and the update of the pool.
             let unsettled =
                 self.unsettled.as_ref().is_some_and(|(_, hashes)| hashes.contains(&tx.hash()));
             prop_assert!(unsettled || !self.mined.contains(&tx.hash()), "{reason}");
@@ -209,7 +210,7 @@ impl<'a> World<'a> {
         Ok(())
     }
 
-    /// Where the pool has settled all blocks, its accounts are those of the store.
+    /// Checks that the pool's accounts are those of the store once it has settled all blocks.
     fn check_accounts(&self) -> Result<(), TestCaseError> {
         for (address, state) in &self.states {
             let own = self.pool.content_of(address);
@@ -267,12 +268,12 @@ impl<'a> World<'a> {
     }
 }
 
-/// So many times what the dearest transaction costs, about.
+/// About this many times the cost of the most expensive transaction.
 fn balance(units: u64) -> U256 {
     U256::from(units) * U256::from(20 * GWEI * 21_000)
 }
 
-/// The order in which a block takes transactions, by looking at all accounts each time.
+/// The order in which a block takes transactions, computed from all accounts each time.
 fn sorted(pending: &BTreeMap<Address, BTreeMap<u64, PooledTx>>, base_fee: u128) -> Vec<(u8, u64)> {
     let mut queues: HashMap<Address, Vec<&PooledTx>> = HashMap::new();
     for (owner, txs) in pending {
@@ -305,7 +306,7 @@ proptest! {
                 world.check_accounts()?;
             }
         }
-        // Whoever is still sending may have read long ago.
+        // Clients that are still sending may have read the state long ago.
         while !world.sending.is_empty() {
             world.run(Step::Decide(0));
             world.check_books()?;

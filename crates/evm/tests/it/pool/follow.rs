@@ -1,4 +1,4 @@
-//! What the pool knows of an account only moves forward, whoever brings it and in whatever order.
+//! The pool's account states only move forward, whatever their source and order.
 
 use alloy_primitives::{B256, U256};
 use esker_evm::pool::{AccountRead, AccountState, NewHead, Pool, PoolConfig};
@@ -58,13 +58,14 @@ fn a_read_newer_than_the_pools_head_is_used() {
     let pool = Pool::new(PoolConfig::default());
     let poor = AccountState { nonce: 0, balance: U256::ZERO };
     settle(&pool, 4, &[(account(1), poor)], 0);
-    // The block that paid the account is in the store; the pool learns of it a moment later.
+    // The block that paid the account is in the store. The pool settles it later.
     pool.admit(pooled(1, 0, 10, 0)).decide(read(5, 0), &next(), 0).unwrap();
     assert_eq!(view(&pool), (Some(1), (1, 0)));
     settle(&pool, 5, &[(account(1), rich(0))], 0);
     assert_eq!(view(&pool), (Some(1), (1, 0)));
 
-    // So it is with one that uses nonces: what it mined stays visible until the pool settles it.
+    // The same holds for a block that uses nonces: the transactions that it mined stay visible until the pool settles
+    // it.
     pool.admit(pooled(1, 1, 10, 1)).decide(read(6, 1), &next(), 0).unwrap();
     assert_eq!(view(&pool), (Some(2), (2, 0)));
     let refused = pool.admit(pooled(1, 0, 20, 2)).decide(read(6, 1), &next(), 0).unwrap_err();
@@ -89,7 +90,7 @@ fn an_admission_that_is_given_up_leaves_nothing_behind() {
     let cheap = pool.admit(pooled(1, 0, 0, 0)).decide(read(0, 0), &next(), 0);
     assert!(cheap.is_err());
     assert_eq!((view(&pool), pool.accounts().len()), ((None, (0, 0)), 0));
-    // What was learned of the account meanwhile is not kept either.
+    // The state that was read meanwhile is not kept either.
     settle(&pool, 9, &[(account(1), rich(9))], 0);
     assert_eq!(add(&pool, &pooled(1, 0, 10, 0), rich(0)), "ok");
 }
@@ -105,7 +106,7 @@ fn all_accounts_are_checked_in_turn() {
     let twice: Vec<_> = (1..=5).flat_map(|from| [account(from), account(from)]).collect();
     assert_eq!(checked, twice);
     assert_eq!(pool.next_to_check(9).len(), 5);
-    // One that missed a block follows as soon as it is its turn.
+    // An account that missed a block follows at its next check.
     settle(&pool, 3, &[(account(2), rich(1))], 0);
     assert_eq!(pool.counts(), (4, 0));
 }

@@ -1,4 +1,4 @@
-//! A full pool: who is refused, who makes room, and how it is reported.
+//! A full pool: which transactions are refused, which make room, and how drops are reported.
 
 use alloy_primitives::U256;
 use esker_evm::pool::{AccountState, DropReason, DroppedTx, Pool, PoolConfig};
@@ -10,7 +10,7 @@ fn small() -> Pool {
     Pool::new(PoolConfig { global_slots: 3, global_queue: 1, ..PoolConfig::default() })
 }
 
-/// Sender, nonce and reason of what was dropped since the last time.
+/// Sender, nonce and reason of the transactions that were dropped since the last call.
 fn dropped(events: &mut Receiver<DroppedTx>) -> Vec<(u8, u64, DropReason)> {
     let events = std::iter::from_fn(|| events.try_recv().ok());
     events.map(|DroppedTx { tx, reason }| (tx.sender()[0], tx.nonce(), reason)).collect()
@@ -58,7 +58,7 @@ fn all_that_was_taken_in_at_one_price_stays() {
     }
     assert_eq!((pool.counts(), taken.len()), ((40, 0), 40));
     assert!(taken.iter().all(|hash| pool.get(hash).is_some_and(|(_, is_pending)| is_pending)));
-    // Others may still have their first ones, up to the limit on all.
+    // Other accounts can still add their first transactions, up to the limit on all.
     for from in 11..=14 {
         for nonce in 0..2 {
             let tx = pooled(from, nonce, 10, 1000 + nonce * 10 + u64::from(from));
@@ -82,7 +82,7 @@ fn an_account_gives_up_its_last_one_so_that_the_others_can_run() {
     let reason = DropReason::Outbid { by: better.hash() };
     assert_eq!(dropped(&mut events), [(1, 3, reason)]);
     assert_eq!(pool.counts(), (4, 0), "none waits for one that is gone");
-    // None of an account's own can make room: it could not be mined before them.
+    // The account's own transactions can't make room: the new one could not be mined before them.
     assert_eq!(add(&pool, &pooled(1, 3, 40, 10), rich(0)), "txpool is full");
     assert_eq!(dropped(&mut events), []);
 }
@@ -126,7 +126,7 @@ fn a_long_transaction_makes_room_of_several_or_of_none() {
     let gone: Vec<_> = dropped(&mut events).into_iter().map(|(from, ..)| from).collect();
     assert_eq!(gone, [1, 2]);
     assert_eq!(order(&pool, 0), [(4, 0), (3, 0), (9, 0)]);
-    // Nor does a replacement take more room than there is.
+    // A replacement can't take more room than available either.
     assert_eq!(add(&pool, &pooled(1, 0, 50, 5), rich(0)), "ok");
     assert_eq!(pool.counts(), (3, 0), "the long one made room");
 }
@@ -165,7 +165,7 @@ fn queues_have_limits_of_their_own() {
     assert_eq!(add_at(&pool, &pooled(1, 9, 10, 3), rich(0), 5), "txpool is full", "its own is");
     assert_eq!(add_at(&pool, &pooled(1, 6, 10, 4), rich(0), 5), "ok");
     assert_eq!(dropped(&mut events), [(1, 7, DropReason::QueueFull)], "the one that is farther");
-    // All together: the account that is silent for the longest time loses its last one, never the newcomer.
+    // Limit on all: the account that is idle for the longest time loses its last transaction, never the new one.
     for (arrival, from) in (10..).zip([9, 8, 7]) {
         assert_eq!(add_at(&pool, &pooled(from, 3, 10, arrival), rich(0), 5), "ok");
     }
@@ -197,7 +197,7 @@ fn what_begins_to_wait_again_gets_its_whole_time() {
     for nonce in 0..2 {
         assert_eq!(add(&pool, &pooled(1, nonce, 10, nonce), rich(0)), "ok");
     }
-    // The first can't be paid any more, long after they came.
+    // The account can no longer pay for the first one, long after their arrival.
     let cost = pooled(1, 0, 10, 0).cost();
     let dear = pooled(1, 0, 20, 5);
     assert_eq!(add(&pool, &dear, rich(0)), "ok");

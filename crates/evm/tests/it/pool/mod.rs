@@ -1,5 +1,4 @@
-//! The pool: texts, replacement, order; what it knows of accounts, what happens when it is full, and its books under
-//! random traffic.
+//! The pool: texts, replacement, order, account states, full pools, and its books under random traffic.
 
 mod books;
 mod follow;
@@ -172,7 +171,7 @@ fn a_replacement_pays_a_tenth_more_in_both_prices() {
     assert_eq!(add(&pool, &tx(110 * GWEI - 1, 110), rich(0)), underpriced);
     assert_eq!(add(&pool, &tx(110 * GWEI, 110), rich(0)), "ok");
     assert_eq!(pool.counts(), (1, 0));
-    // What is needed is enough, and nothing less is.
+    // The lowest price of a replacement suffices, and a lower price does not.
     for _ in 0..3 {
         let price = pool.replacement_price(&account(1), 0).unwrap();
         let (fee, tip) = (price.fee_cap, price.tip_cap);
@@ -196,14 +195,14 @@ fn a_block_reads_more_accounts_than_one_look_at_the_pool_gives() {
     for (arrival, from) in (0u64..).zip(1u8..=200) {
         let fee = 2 + u128::from(from % 7);
         for nonce in 0..2 {
-            // The second of an account pays more than many firsts, and less than others.
+            // The second transaction of an account pays more than many first ones, and less than others.
             let tx = pooled(from, nonce, fee + 3 * u128::from(nonce), 2 * arrival + nonce);
             assert_eq!(add(&pool, &tx, rich(0)), "ok");
         }
     }
     let taken = order(&pool, GWEI);
     assert_eq!(taken.len(), 400);
-    // As a block would be filled one by one, looking at all accounts each time.
+    // The expected order: all accounts are compared for each transaction.
     let mut heads: Vec<_> = (1u8..=200).map(|from| Some((from, 0u64))).collect();
     let offer = |(from, nonce): (u8, u64)| {
         let fee = 2 + u128::from(from % 7) + 3 * u128::from(nonce);
@@ -225,7 +224,7 @@ fn a_block_in_the_making_is_not_disturbed_by_what_comes_and_goes() {
     }
     let mut best = pool.best(GWEI);
     assert_eq!(best.peek().unwrap().sender(), account(1));
-    // A better one, a replacement of one that was read, and one more of the first account.
+    // A better transaction, a replacement of one that was read, and one more of the first account.
     assert_eq!(add(&pool, &pooled(101, 0, 50, 101), rich(0)), "ok");
     assert_eq!(add(&pool, &pooled(2, 0, 20, 102), rich(0)), "ok");
     assert_eq!(add(&pool, &pooled(1, 1, 9, 103), rich(0)), "ok");
