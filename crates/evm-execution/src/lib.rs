@@ -1,11 +1,11 @@
-//! What code of the C-Chain does: rules, and transactions and calls that run under them on a state. It knows no block
-//! tree, no pool and no verifier: the chain is `esker-evm`, above this crate.
+//! The execution of the C-Chain: rules, and transactions and calls that run under them on a state. This crate has no
+//! block tree, no pool and no verifier: these are in `esker-evm`, above this crate.
 //!
-//! - [`rules`]: what holds when, one file a fork phase; nothing else asks which chain it is.
-//! - [`executor`]: running transactions, with revm.
+//! - [`rules`]: the rules, one file for each fork phase. Nothing else depends on which chain it is.
+//! - [`executor`]: executing transactions with revm.
 //! - [`call`]: unsigned calls, gas estimates, access lists.
-//! - [`simulate`]: blocks of calls that are not made.
-//! - [`trace`]: watching transactions run.
+//! - [`simulate`]: simulated blocks of calls.
+//! - [`trace`]: tracing transactions.
 //! - [`genesis`]: the first block.
 
 pub mod call;

@@ -1,4 +1,4 @@
-//! What a transaction will touch.
+//! Creates access lists.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,21 +11,20 @@ use crate::executor::interpreter::interpreter::EthInterpreter;
 use crate::executor::interpreter::interpreter_types::{InputsTr, Jumps};
 use crate::executor::{EvmContext, ExecutionEnd, Inspector, Runner, VmError, opcode};
 
-/// An access list, and what the transaction does with it.
+/// An access list, and the outcome of the transaction with it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AccessListOutcome {
     /// The list, in the order of addresses and keys.
     pub access_list: AccessList,
     /// Gas used with it.
     pub gas_used: u64,
-    /// How the transaction ends, unless well.
+    /// The error with which the transaction ends, if any.
     pub error: Option<VmError>,
-    /// Data returned, also by a revert.
+    /// Returned data, also that of a revert.
     pub output: Bytes,
 }
 
-/// Runs after which a list that still grows is given up: code can be written so that every run touches
-/// something new.
+/// Most runs. A list that still grows after them is given up: code can touch something new in every run.
 const MAX_RUNS: usize = 100;
 
 /// Finds the access list of a request whose gas, fees and nonce are filled in.
@@ -63,9 +62,8 @@ pub fn create_access_list(
         let ended = runner.inspect(block, &message);
         runner.discard();
         let ended = ended.map_err(|error| {
-            CallError::from_tx_error_with(error, limits.timeout, |error| CallError::AccessListRefused {
-                error,
-                hash: request.unsigned_hash(),
+            CallError::from_tx_error_with(error, limits.timeout, |error| {
+                CallError::AccessListRefused { error, hash: request.unsigned_hash() }
             })
         })?;
         if runner.inspector().list == accessed.list {
@@ -77,7 +75,7 @@ pub fn create_access_list(
     Err(CallError::Unsettled)
 }
 
-/// What was accessed so far.
+/// The accounts and slots that were accessed so far.
 #[derive(Clone, Default)]
 struct AccessSet {
     excluded: BTreeSet<Address>,

@@ -12,61 +12,61 @@ use crate::executor::{Stop, TxError};
 /// Why a call gave no result. The texts are the reference's.
 #[derive(Debug, Error)]
 pub enum CallError {
-    /// Both kinds of prices.
+    /// The request has both kinds of prices.
     #[error("both gasPrice and (maxFeePerGas or maxPriorityFeePerGas) specified")]
     BothPrices,
-    /// Nothing to create a contract with.
+    /// The request creates a contract without init code.
     #[error("contract creation without any data provided")]
     NoInput,
-    /// An override that contradicts itself.
+    /// The overrides of an account contradict each other.
     #[error("account {0} has both 'state' and 'stateDiff'")]
     BothStates(Address),
-    /// It can't be run.
+    /// The call can't be executed.
     #[error("err: {error} (supplied gas {gas})")]
     Refused {
-        /// Why.
+        /// Why it can't be executed.
         error: TxError,
-        /// Gas given.
+        /// Gas limit of the call.
         gas: u64,
     },
-    /// It can't be run with that much gas, in an estimate.
+    /// The call can't be executed with this gas limit, in an estimate.
     #[error("failed with {gas} gas: {error}")]
     EstimateRefused {
-        /// Why.
+        /// Why it can't be executed.
         error: TxError,
-        /// Gas tried.
+        /// Gas limit of the failed run.
         gas: u64,
     },
-    /// It can't be run, for an access list.
+    /// The call can't be executed, for an access list.
     #[error("failed to apply transaction: {hash} err: {error}")]
     AccessListRefused {
-        /// Why.
+        /// Why it can't be executed.
         error: TxError,
-        /// Hash of the transaction that it would be, without signature.
+        /// Hash of the unsigned transaction.
         hash: B256,
     },
-    /// The sender has less than it sends.
+    /// The sender has less wei than it sends.
     #[error("insufficient funds for transfer")]
     InsufficientFundsForTransfer,
-    /// Even the most gas is not enough.
+    /// Even the highest allowed gas limit is not enough.
     #[error("gas required exceeds allowance ({0})")]
     Allowance(u64),
-    /// An estimate whose code ends with an error whatever the gas: the outcome has text and data.
+    /// The code ends with an error at any gas limit, in an estimate. The outcome has the text and the data.
     #[error("{}", .0.message())]
     Failed(Box<CallOutcome>),
-    /// An access list that grows with every run.
+    /// The access list grows with every run.
     #[error("the transaction touches something else in every run")]
     Unsettled,
-    /// It took too long.
+    /// The call took too long.
     #[error("execution aborted (timeout = {})", go_duration(*.0))]
     TimedOut(Duration),
-    /// It needs more memory than the node gives, and has gas for it.
+    /// The call pays for more memory than the node allows.
     #[error("memory limit of {0} bytes exceeded")]
     MemoryLimit(u64),
     /// The client is gone.
     #[error("execution aborted")]
     Cancelled,
-    /// It was a try ([`crate::executor::Bounds::try_gas`]), and only a call with all its gas has a certain result.
+    /// The call was a try ([`crate::executor::Bounds::try_gas`]) without a certain result.
     #[error("execution aborted (the try was inconclusive)")]
     TryEnded,
     /// State can't be read.
@@ -75,7 +75,7 @@ pub enum CallError {
 }
 
 impl CallError {
-    /// Was the call ended from outside, so that nothing is known of it?
+    /// Whether the call was stopped from outside, so that its result is unknown.
     pub(super) const fn is_stop(&self) -> bool {
         matches!(self, Self::TimedOut(_) | Self::Cancelled | Self::TryEnded)
     }
@@ -84,7 +84,7 @@ impl CallError {
         Self::from_tx_error_with(error, timeout, |error| Self::Refused { error, gas })
     }
 
-    /// What has nothing to do with the message, or else what `refused` makes of it.
+    /// Converts errors that do not depend on the message; `refused` converts all others.
     pub(super) fn from_tx_error_with(
         error: TxError,
         timeout: Duration,

@@ -1,22 +1,22 @@
-//! How much gas a transaction needs.
+//! Estimates the gas of a transaction.
 
 use alloy_primitives::U256;
 
 use super::{CallEnv, CallError, CallLimits, CallOutcome, CallRequest, StateOverrides, with_gas};
 use crate::executor::{BlockContext, ExecutionEnd, Message, Runner, TxError, VmError};
 
-/// Gas of a plain transfer, which is tried first where nothing else can be needed.
+/// Gas of a plain transfer.
 const TRANSFER_GAS: u64 = 21_000;
 
-/// Gas that a call with value gets on top.
+/// Additional gas of a call with value.
 const STIPEND: u64 = 2_300;
 
-/// The search ends when what may be saved is less than this part of the estimate, in thousandths.
+/// The search ends when the error is less than this part of the estimate, in thousandths.
 const ERROR_PER_MILLE: u64 = 15;
 
-/// The least gas with which a call succeeds, up to 1.5 % too much.
+/// The lowest gas limit with which a call succeeds, up to 1.5 % too high.
 ///
-/// Without a gas limit in the request it is looked for up to the block's.
+/// If the request has no gas limit, the search goes up to that of the block.
 pub fn estimate_gas(
     env: &CallEnv<'_>,
     request: &CallRequest,
@@ -31,11 +31,11 @@ pub fn estimate_gas(
     probe.search(most)
 }
 
-/// As [`estimate_gas`], for a transaction that is sent to the block of `env`, which may also be built one second
-/// later: as `later`.
+/// As [`estimate_gas`], for a transaction that will be in the block of `env`, or in `later` if the block is built one
+/// second later.
 ///
-/// What a contract writes once a second was written in the last block, if that is of the same second. A
-/// transaction that comes one second later writes it again.
+/// A contract may write a slot once a second. If the last block has the same second, it wrote the slot already, but a
+/// transaction one second later writes it again.
 pub fn estimate_gas_for_next(
     env: &CallEnv<'_>,
     later: &BlockContext,
@@ -56,7 +56,7 @@ pub fn estimate_gas_for_next(
     match probe.most(request).and_then(|most| probe.search(most)) {
         Ok(more) => Ok(more.max(gas)),
         Err(error) if error.is_stop() => Err(error),
-        // What can't be done a second later may still be done now.
+        // The transaction may fail a second later and still succeed now.
         Err(_) => Ok(gas),
     }
 }
@@ -82,7 +82,7 @@ impl<'s, 'a> Probe<'s, 'a> {
         Ok(Self { runner, block, message, limits })
     }
 
-    /// The most gas that can be given: the request's or the block's, what the sender can pay, the cap.
+    /// The highest gas limit: that of the request or of the block, limited by the sender's balance and the cap.
     fn most(&mut self, request: &CallRequest) -> Result<u64, CallError> {
         let mut most = match request.gas {
             Some(_) if self.message.gas_limit >= TRANSFER_GAS => self.message.gas_limit,
@@ -92,7 +92,7 @@ impl<'s, 'a> Probe<'s, 'a> {
         if !price.is_zero() {
             let balance = self.runner.state().balance(self.message.from)?;
             let value = self.message.value;
-            // As in the reference: a value of all there is, even of nothing, leaves nothing for gas.
+            // As in the reference, a value that equals the balance leaves nothing for gas, even if both are zero.
             if value >= balance {
                 return Err(CallError::InsufficientFundsForTransfer);
             }
@@ -107,7 +107,7 @@ impl<'s, 'a> Probe<'s, 'a> {
         Ok(most)
     }
 
-    /// Is it a transfer to an account without code, and is that much gas enough for it?
+    /// Whether the call is a transfer to an account without code that succeeds with this gas limit.
     fn is_enough_for_transfer(&mut self, gas: u64) -> Result<bool, CallError> {
         let is_transfer = match self.message.to {
             Some(to) if self.message.input.is_empty() => self.runner.state().code(to)?.is_empty(),
@@ -116,7 +116,7 @@ impl<'s, 'a> Probe<'s, 'a> {
         Ok(is_transfer && matches!(self.run(gas), Ok(Some(end)) if end.error.is_none()))
     }
 
-    /// The least gas, up to `most`, with which it succeeds.
+    /// The lowest gas limit, up to `most`, with which the call succeeds.
     fn search(&mut self, most: u64) -> Result<u64, CallError> {
         let first = match self.run(most)? {
             Some(end) if end.error.is_none() => end,
@@ -126,7 +126,7 @@ impl<'s, 'a> Probe<'s, 'a> {
             _ => return Err(CallError::Allowance(most)),
         };
         let (mut low, mut high) = (first.gas_used - 1, most);
-        // Very likely enough: what was used, and what must be there for the deepest call.
+        // Very likely sufficient: the used gas, and the reserve that calls need.
         let likely = u128::from(first.gas_used + STIPEND) * 64 / 63;
         let likely = u64::try_from(likely).unwrap_or(u64::MAX);
         if likely < high {
@@ -136,14 +136,14 @@ impl<'s, 'a> Probe<'s, 'a> {
             if u128::from(high - low) * 1000 < u128::from(high) * u128::from(ERROR_PER_MILLE) {
                 break;
             }
-            // Most need little more than they use.
+            // Most calls need little more than they use.
             let middle = (high - low) / 2 + low;
             self.narrow(middle.min(low.saturating_mul(2)), &mut low, &mut high)?;
         }
         Ok(high)
     }
 
-    /// Runs it with this much gas. `None`: too little to begin.
+    /// Runs the call with this gas limit. `None` if the gas is below the intrinsic gas.
     fn run(&mut self, gas: u64) -> Result<Option<ExecutionEnd>, CallError> {
         let message = with_gas(&self.message, gas);
         let ended = self.runner.run(self.block, &message);

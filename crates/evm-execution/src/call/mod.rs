@@ -1,7 +1,7 @@
 //! Unsigned messages: calls, gas estimates, access lists (docs/protocol/c-chain-execution.md, "Calls").
 //!
-//! Everything here is a plain function over a [`CallEnv`], the state and the block at which is called. RPC
-//! reads requests and renders results; texts come from here.
+//! The functions here take a [`CallEnv`]: the state and the block of the call. RPC reads requests and renders
+//! results. Error texts come from here.
 
 mod access_list;
 mod error;
@@ -31,13 +31,13 @@ pub struct CallEnv<'a> {
     pub chain: &'a ChainParams,
     /// The state.
     pub view: StateView<'a>,
-    /// Time of the block whose state `view` is, Unix s. What begins between it and the time of `block` is active.
+    /// Time of the block whose state `view` is, Unix s. Forks between this time and that of `block` are activated.
     pub state_time: u64,
-    /// The block that code sees ([`BlockContext::for_call`], [`BlockContext::next`]). Prices are checked against
-    /// its base fee: at the tip that is the lower of the last and the next one (docs/decisions.md, "Base fee of a
-    /// call").
+    /// The block that code sees ([`BlockContext::for_call`], [`BlockContext::next`]). Prices are checked against its
+    /// base fee. At the tip this is the lower base fee of the last and the next block (docs/decisions.md, "Base fee
+    /// of a call").
     pub block: BlockContext,
-    /// Hashes of that block and those before it.
+    /// Hashes of the block and its ancestors.
     pub hashes: &'a dyn BlockHashes,
 }
 
@@ -47,26 +47,26 @@ impl std::fmt::Debug for CallEnv<'_> {
     }
 }
 
-/// Memory that a call may use where nothing else is said, bytes: several times what the reference's gas cap
-/// of 50,000,000 pays for.
+/// Default memory limit of a call, bytes. It is several times the memory that the reference's gas cap of 50,000,000
+/// pays for.
 pub const CALL_MEMORY: u64 = 256 << 20;
 
-/// What a call may use.
+/// Limits of a call.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct CallLimits<'a> {
-    /// Most gas; a request for more is lowered to it. 0: no limit.
+    /// Highest gas limit. A higher request is lowered to it. 0 is no limit.
     pub gas_cap: u64,
-    /// Memory, and when to stop.
+    /// Memory limit and stop check.
     pub bounds: Bounds<'a>,
-    /// The time after which [`Bounds::stop`] stops, for the text.
+    /// The time after which [`Bounds::stop`] stops, for the error text.
     pub timeout: std::time::Duration,
 }
 
-/// Accounts and slots that are changed between two checks whether to stop.
+/// Accounts and slots that are changed between two stop checks.
 pub(crate) const CHANGES_BETWEEN_CHECKS: usize = 64;
 
 impl CallLimits<'_> {
-    /// Checks whether to go on, between steps of work that runs no code.
+    /// Fails if the call must stop. It is called between steps of work that executes no code.
     pub(crate) fn check(&self) -> Result<(), CallError> {
         match self.bounds.stop.and_then(|stop| stop()) {
             Some(stop) => Err(CallError::from_tx_error(TxError::Stopped(stop), 0, self.timeout)),
@@ -75,7 +75,7 @@ impl CallLimits<'_> {
     }
 }
 
-/// Makes a call; nothing of it stays.
+/// Makes a call without changing the state.
 pub fn call(
     env: &CallEnv<'_>,
     request: &CallRequest,

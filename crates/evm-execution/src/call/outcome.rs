@@ -1,4 +1,4 @@
-//! What a call came to.
+//! The outcome of a call.
 
 use alloy_primitives::{Bytes, Log, U256};
 
@@ -9,16 +9,16 @@ const ERROR: [u8; 4] = [0x08, 0xc3, 0x79, 0xa0];
 /// `Panic(uint256)`
 const PANIC: [u8; 4] = [0x4e, 0x48, 0x7b, 0x71];
 
-/// What a call came to; it may have failed.
+/// The outcome of a call, which may have failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CallOutcome {
     /// Gas used. Nothing is refunded.
     pub gas_used: u64,
-    /// Data returned, also by a revert.
+    /// Returned data, also that of a revert.
     pub output: Bytes,
-    /// How it ended, unless well.
+    /// The error with which the call ended, if any.
     pub error: Option<VmError>,
-    /// What was logged.
+    /// The logs.
     pub logs: Vec<Log>,
 }
 
@@ -28,23 +28,23 @@ impl CallOutcome {
         Self { gas_used, output, error, logs }
     }
 
-    /// Did the code take its changes back?
+    /// Whether the code reverted.
     pub fn has_reverted(&self) -> bool {
         self.error == Some(VmError::Reverted)
     }
 
-    /// The data of a revert that has any: it has an error code of its own, 3.
+    /// The data of a revert, if there are any. Such an error has its own error code, 3.
     pub fn revert_data(&self) -> Option<&Bytes> {
         (self.has_reverted() && !self.output.is_empty()).then_some(&self.output)
     }
 
-    /// The error's text, with the reason that a revert gives; empty where there is no error.
+    /// The error's text with the reason of a revert; empty if there is no error.
     pub fn message(&self) -> String {
         self.error.as_ref().map_or_else(String::new, |error| failure_text(error, &self.output))
     }
 }
 
-/// The text of an error, with the reason that a revert gives in its data.
+/// The text of an error with the reason of a revert, which is in the data.
 pub fn failure_text(error: &VmError, output: &[u8]) -> String {
     match (*error == VmError::Reverted).then(|| revert_reason(output)).flatten() {
         Some(reason) => format!("{error}: {reason}"),
@@ -52,7 +52,7 @@ pub fn failure_text(error: &VmError, output: &[u8]) -> String {
     }
 }
 
-/// Why code reverted, in the two forms that Solidity has for it.
+/// Why code reverted, in the two forms of Solidity.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RevertReason {
     /// `Error(string)`
@@ -62,7 +62,7 @@ pub enum RevertReason {
 }
 
 impl RevertReason {
-    /// The reason, if the data is one.
+    /// Decodes the data of a revert; `None` if the data has another form.
     pub fn parse(data: &[u8]) -> Option<Self> {
         let (selector, arguments) = data.split_first_chunk::<4>()?;
         match *selector {
@@ -82,7 +82,7 @@ pub fn revert_reason(data: &[u8]) -> Option<String> {
     })
 }
 
-/// A string of any bytes as Go writes it into JSON: each byte that is no UTF-8 becomes U+FFFD.
+/// A string as Go writes it into JSON: each byte that is not UTF-8 becomes U+FFFD.
 fn text(bytes: &[u8]) -> String {
     let mut text = String::with_capacity(bytes.len());
     for chunk in bytes.utf8_chunks() {
@@ -92,7 +92,7 @@ fn text(bytes: &[u8]) -> String {
     text
 }
 
-/// What a code of `Panic(uint256)` means; `None`: Solidity does not use it.
+/// The meaning of a code of `Panic(uint256)`; `None` if Solidity does not use the code.
 pub fn panic_reason(code: U256) -> Option<&'static str> {
     Some(match u64::try_from(code).ok()? {
         0x00 => "generic panic",

@@ -1,4 +1,4 @@
-//! What a call is to find otherwise than it is.
+//! Overrides of the state and the block of a call.
 
 use std::collections::BTreeMap;
 
@@ -8,11 +8,11 @@ use super::{CHANGES_BETWEEN_CHECKS, CallEnv, CallError, CallLimits};
 use crate::executor::{BlockContext, StateOverlay};
 use crate::rules::{Phase, Rules};
 
-/// Accounts that a call finds changed.
+/// Overrides of accounts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct StateOverrides(pub BTreeMap<Address, AccountOverride>);
 
-/// One changed account. The code of a precompiled contract can be set, without effect.
+/// Overrides of one account. Code of a precompiled contract has no effect.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AccountOverride {
     /// Wei.
@@ -21,14 +21,14 @@ pub struct AccountOverride {
     pub nonce: Option<u64>,
     /// Code.
     pub code: Option<Bytes>,
-    /// All of its storage.
+    /// Its whole storage.
     pub state: Option<BTreeMap<B256, B256>>,
     /// Some of its storage.
     pub state_diff: Option<BTreeMap<B256, B256>>,
 }
 
 impl StateOverrides {
-    /// Applies them. They are not taken back by a checkpoint from before.
+    /// Applies the overrides. An earlier checkpoint does not take them back.
     pub fn apply(
         &self,
         rules: &dyn Rules,
@@ -68,14 +68,14 @@ impl StateOverrides {
     }
 }
 
-/// What a call finds changed in the block.
+/// Overrides of the block.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct BlockOverrides {
     /// NUMBER.
     pub number: Option<U256>,
     /// DIFFICULTY.
     pub difficulty: Option<U256>,
-    /// TIMESTAMP, Unix s; it also decides which rules hold.
+    /// TIMESTAMP, Unix s. It also selects the rules.
     pub time: Option<u64>,
     /// GASLIMIT.
     pub gas_limit: Option<u64>,
@@ -88,7 +88,7 @@ pub struct BlockOverrides {
 }
 
 impl BlockOverrides {
-    /// The block of a env with these changes.
+    /// The block of an environment with these overrides.
     pub fn apply(&self, env: &CallEnv<'_>) -> BlockContext {
         let block = env.block.clone();
         let phase = self.time.map_or(block.phase, |time| {

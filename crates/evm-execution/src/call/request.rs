@@ -1,4 +1,4 @@
-//! What is to be called.
+//! Requests of calls.
 
 use alloy_eips::eip2930::AccessList;
 use alloy_primitives::{Address, B256, Bytes, U256, keccak256};
@@ -7,7 +7,7 @@ use alloy_rlp::{BufMut, Encodable, Header};
 use super::CallError;
 use crate::executor::{Message, Origin};
 
-/// Gas of a call where nothing limits it.
+/// Gas limit of a call without any limit.
 const UNLIMITED: u64 = u64::MAX / 2;
 
 /// A requested call; absent fields have defaults.
@@ -17,32 +17,32 @@ pub struct CallRequest {
     pub from: Option<Address>,
     /// The recipient; `None` creates a contract.
     pub to: Option<Address>,
-    /// Gas; zero is zero.
+    /// Gas limit. Zero is not replaced by a default.
     pub gas: Option<u64>,
-    /// Wei a gas, for both caps.
+    /// Gas price, wei a gas. It sets both caps.
     pub gas_price: Option<U256>,
-    /// Most wei a gas.
+    /// Fee cap, wei a gas.
     pub max_fee_per_gas: Option<U256>,
-    /// Most wei a gas above the base fee.
+    /// Tip cap, wei a gas.
     pub max_priority_fee_per_gas: Option<U256>,
-    /// Wei that go along.
+    /// Value, wei.
     pub value: Option<U256>,
     /// Call data, or init code.
     pub input: Bytes,
-    /// What it will touch.
+    /// Access list.
     pub access_list: Option<AccessList>,
-    /// Blobs; a list, even an empty one, makes it a blob transaction.
+    /// Hashes of blobs. A list, even an empty one, makes the call a blob transaction.
     pub blob_hashes: Option<Vec<B256>>,
-    /// Most wei a blob gas.
+    /// Blob fee cap, wei a blob gas.
     pub max_fee_per_blob_gas: Option<U256>,
-    /// The sender's nonce: only the hash of a transaction uses it.
+    /// The sender's nonce. Only the hash of the transaction uses it.
     pub nonce: Option<u64>,
-    /// The chain's number: only the hash of a transaction uses it.
+    /// The chain ID. Only the hash of the transaction uses it.
     pub chain_id: Option<u64>,
 }
 
 impl CallRequest {
-    /// The message to be run, with at most `gas_cap` gas (0: no limit).
+    /// The message of the call, with at most `gas_cap` gas (0 is no limit).
     pub fn message(&self, gas_cap: u64) -> Result<Message, CallError> {
         let has_caps = self.max_fee_per_gas.is_some() || self.max_priority_fee_per_gas.is_some();
         if self.gas_price.is_some() && has_caps {
@@ -66,7 +66,7 @@ impl CallRequest {
         })
     }
 
-    /// Hash of the transaction that it would be, with zeros for a signature.
+    /// Hash of the call's transaction, with zeros as its signature.
     pub fn unsigned_hash(&self) -> B256 {
         let mut fields = Fields::default();
         let list = self.access_list.clone().unwrap_or_default();

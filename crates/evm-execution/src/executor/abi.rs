@@ -44,10 +44,9 @@ pub(crate) fn word(arguments: &[u8]) -> Result<U256, AbiError> {
     if arguments.is_empty() {
         return Err(AbiError::Empty);
     }
-    let word = arguments.first_chunk::<WORD>().ok_or(AbiError::TooShort {
-        length: arguments.len(),
-        required: U256::from(WORD),
-    })?;
+    let word = arguments
+        .first_chunk::<WORD>()
+        .ok_or(AbiError::TooShort { length: arguments.len(), required: U256::from(WORD) })?;
     Ok(U256::from_be_bytes(*word))
 }
 

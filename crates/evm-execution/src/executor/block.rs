@@ -1,4 +1,4 @@
-//! The transactions of a block, one after the other.
+//! Executes the transactions of a block.
 
 use std::sync::Arc;
 
@@ -15,40 +15,39 @@ use super::{
 };
 use crate::rules::{Phase, Rules};
 
-/// Who makes the call at a block's start (EIP-4788).
+/// The caller of the system call of a block (EIP-4788).
 const SYSTEM: Address = address!("0xfffffffffffffffffffffffffffffffffffffffe");
 
-/// Gas of that call.
+/// Gas of the system call.
 const SYSTEM_CALL_GAS: u64 = 30_000_000;
 
-/// Code that stands for the warp precompile in the state.
+/// Code of the warp precompile in the state.
 pub(crate) const WARP_CODE: &[u8] = &[1];
 
-/// What a block's transactions and ext data did.
+/// The results of a block's transactions and ext data.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct BlockExecutionOutput {
-    /// One for each transaction.
+    /// A receipt for each transaction.
     pub receipts: Vec<Receipt>,
-    /// Those whose code failed.
+    /// The transactions whose code failed.
     pub failures: Vec<TxFailure>,
     /// Root of the receipts.
     pub receipts_root: B256,
-    /// Filter of all logs.
+    /// Bloom filter of all logs.
     pub bloom: Bloom,
     /// Gas of all transactions.
     pub gas_used: u64,
     /// Wei paid above the base fee, by transactions and ext data.
     pub block_fee: U256,
-    /// What the ext data did.
+    /// The outcome of the ext data.
     pub extension: ExtOutcome,
-    /// What changed in the state.
+    /// The changes of the state.
     pub changes: StateChanges,
-    /// Wei that went with contracts that destroyed themselves.
+    /// Wei of self-destructed contracts.
     pub destroyed: U512,
 }
 
-/// Runs the transactions of one block. The builder tries those that it has; the verifier takes those that
-/// there are.
+/// Executes the transactions of one block, for the builder and for the verifier.
 #[derive(Debug)]
 pub struct BlockExecutor<'a> {
     runner: Runner<'a>,
@@ -62,8 +61,8 @@ pub struct BlockExecutor<'a> {
 }
 
 impl<'a> BlockExecutor<'a> {
-    /// Begins a block on the state after `parent`: activates what begins with it, makes the call that a
-    /// block begins with. `gas_available` is the gas that its transactions may use together.
+    /// Begins a block on the state after `parent`: activates forks, and makes the system call. `gas_available` is the
+    /// gas that all its transactions may use.
     pub fn new(
         chain: &ChainParams,
         view: StateView<'a>,
@@ -102,7 +101,7 @@ impl<'a> BlockExecutor<'a> {
         self.tips
     }
 
-    /// What became of the transactions so far.
+    /// The receipts of the transactions so far.
     pub fn receipts(&self) -> &[Receipt] {
         &self.receipts
     }
@@ -112,8 +111,8 @@ impl<'a> BlockExecutor<'a> {
         self.runner.state()
     }
 
-    /// Runs one more transaction. `sender` is the one that its signature gives ([`sender_of`]), where
-    /// that is known. After an error nothing has changed.
+    /// Executes the next transaction. `sender` is the sender by its signature ([`sender_of`]), if it is known. After
+    /// an error nothing has changed.
     pub fn execute(
         &mut self,
         tx: &Transaction,
@@ -125,7 +124,7 @@ impl<'a> BlockExecutor<'a> {
         };
         let message = Message::from_tx(tx, sender);
         if message.gas_limit > self.gas_left {
-            // The reference asks for nonce and funds first; which text a block fails with follows from that.
+            // The reference checks nonce and funds first. The order decides with which text a block fails.
             super::check::check(&self.block, &message, self.runner.state())?;
             return Err(TxError::GasLimitReached);
         }
@@ -153,12 +152,12 @@ impl<'a> BlockExecutor<'a> {
         });
     }
 
-    /// The state after the transactions so far, to go on with otherwise: with an inspector, say.
+    /// The state after the transactions so far, for example to continue with an inspector.
     pub fn into_state(self) -> StateOverlay<'a> {
         self.runner.into_parts().0
     }
 
-    /// Ends the block. `extension` is what its ext data did to [`Self::state`].
+    /// Ends the block. `extension` is the outcome of its ext data, which was applied to [`Self::state`].
     pub fn finish(mut self, extension: ExtOutcome) -> BlockExecutionOutput {
         BlockExecutionOutput {
             receipts_root: receipts_root(&self.receipts),
@@ -174,7 +173,7 @@ impl<'a> BlockExecutor<'a> {
     }
 }
 
-/// Changes the state where a phase begins between the times (Unix s) of a block and its parent.
+/// Changes the state if a phase begins between the times (Unix s) of a block and its parent.
 pub(crate) fn activate(
     chain: &ChainParams,
     state: &mut StateOverlay<'_>,
@@ -188,7 +187,7 @@ pub(crate) fn activate(
     Ok(())
 }
 
-/// Makes the call that a block begins with. `beacon_root` is what its header says.
+/// Makes the system call of a block. `beacon_root` is the root in its header.
 pub(crate) fn begin_block<I>(
     chain: &ChainParams,
     runner: &mut Runner<'_, I>,
@@ -203,7 +202,7 @@ pub(crate) fn begin_block<I>(
     Ok(())
 }
 
-/// Puts the account of the warp precompile into the state: it looks like a contract from then on.
+/// Creates the account of the warp precompile in the state, which then looks like a contract.
 fn activate_warp(state: &mut StateOverlay<'_>) -> Result<(), StateError> {
     let balance = state.balance(WARP)?;
     let is_multi_coin = state.account(WARP)?.is_some_and(|account| account.is_multi_coin);

@@ -6,7 +6,7 @@ use esker_evm_state::types::Header;
 use super::ChainParams;
 use crate::rules::{ChildTerms, FeeRuleError, Phase, PhaseRules};
 
-/// What the instructions about the block answer, and which rules hold.
+/// The values that instructions about the block return, and the rules.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BlockContext {
     /// NUMBER.
@@ -19,16 +19,16 @@ pub struct BlockContext {
     pub base_fee: U256,
     /// COINBASE.
     pub coinbase: Address,
-    /// DIFFICULTY, in every phase: there is no PREVRANDAO.
+    /// DIFFICULTY. No phase has PREVRANDAO.
     pub difficulty: U256,
     /// BLOBBASEFEE, wei.
     pub blob_base_fee: U256,
-    /// The rules of the time.
+    /// The rules at this time.
     pub phase: PhaseRules,
 }
 
 impl BlockContext {
-    /// That of a block with this header.
+    /// The context of a block with this header.
     pub fn for_header(chain: &ChainParams, header: &Header) -> Result<Self, FeeRuleError> {
         Ok(Self::with_phase(header, chain.rules.phase_at(header.time)?))
     }
@@ -47,7 +47,7 @@ impl BlockContext {
             gas_limit: header.gas_limit,
             base_fee: header.base_fee.unwrap_or_default(),
             coinbase: header.coinbase,
-            // Genesis has a mix digest of its own, that of a later block is from a control record.
+            // Genesis has a mix digest of its own. That of a later block comes from a control record.
             difficulty: match header.number > 0 && !header.mix_digest.is_zero() {
                 true => header.mix_digest.into(),
                 false => header.difficulty,
@@ -57,8 +57,8 @@ impl BlockContext {
         }
     }
 
-    /// That of the block that would be built on `parent` at `now_s` (Unix s), or at the parent's time if that
-    /// is later. For calls: see [`Self::for_call`] for what follows the early history.
+    /// The context of the block that would be built on `parent` at `now_s` (Unix s), or at the parent's time if that
+    /// is later. For calls, see [`Self::for_call`] about a parent of the early history.
     pub fn next(chain: &ChainParams, parent: &Header, now_s: u64) -> Self {
         let time = now_s.max(parent.time);
         match chain.rules.next_terms(parent, time) {
@@ -70,7 +70,7 @@ impl BlockContext {
         }
     }
 
-    /// That of a child of `parent` at `time` (Unix s), of which the terms are known.
+    /// The context of a child of `parent` at `time` (Unix s), with known terms.
     pub fn child(parent: &Header, time: u64, terms: &ChildTerms) -> Self {
         Self {
             number: U256::from(parent.number) + U256::from(1),

@@ -1,11 +1,11 @@
-//! Hashes of blocks, for BLOCKHASH.
+//! Hashes of blocks for BLOCKHASH.
 
 use alloy_primitives::B256;
 use esker_evm_state::state::StateError;
 
-/// Hashes of the blocks before the one that runs, for BLOCKHASH.
+/// Hashes of the ancestors of the executed block, for BLOCKHASH.
 pub trait BlockHashes {
-    /// The hash of the ancestor at a height; `None` where it is not known.
+    /// The hash of the ancestor at a height; `None` if it is not known.
     fn block_hash(&self, number: u64) -> Result<Option<B256>, StateError>;
 }
 

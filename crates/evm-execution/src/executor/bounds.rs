@@ -1,4 +1,4 @@
-//! Bounds of an execution, and what stops one from outside.
+//! Bounds of an execution, and reasons to stop it from outside.
 
 use std::fmt;
 
@@ -9,9 +9,9 @@ pub enum Stop {
     Cancelled,
     /// It took too long.
     TimedOut,
-    /// It was a try ([`Bounds::try_gas`]), and only a call with all its gas has a certain result.
+    /// It was a try ([`Bounds::try_gas`]) without a certain result.
     TryEnded,
-    /// It needs more memory than [`Bounds::memory`], and has gas for it.
+    /// It pays for more memory than [`Bounds::memory`].
     MemoryLimit(u64),
 }
 
@@ -26,19 +26,19 @@ impl fmt::Display for Stop {
     }
 }
 
-/// Called now and then while code runs; `Some` stops it.
+/// Called now and then while code runs. `Some` stops the execution.
 pub type StopCheck<'a> = &'a (dyn Fn() -> Option<Stop> + 'a);
 
-/// Bounds of one execution beside its gas. Blocks have none.
+/// Bounds of one execution besides its gas. Blocks have no such bounds.
 #[derive(Clone, Copy, Default)]
 pub struct Bounds<'a> {
-    /// Most bytes of memory of all frames together; beyond it execution stops.
+    /// Most bytes of memory of all frames together. Beyond that the execution stops.
     pub memory: Option<u64>,
     /// Called after every 100,000 gas or so, also within precompiled contracts, and every few hundred calls.
     pub stop: Option<StopCheck<'a>>,
-    /// Makes the execution a try: code gets at most this much gas. A try either ends as it would with all
-    /// the gas of its message, or with [`Stop::TryEnded`]: code that runs out of gas, loses what it was
-    /// given, or looks at what a call left it, is none for a try.
+    /// Makes the execution a try: code gets at most this much gas. A try either ends as it would with the whole gas
+    /// of its message, or with [`Stop::TryEnded`]. The latter is the case if code runs out of gas, loses its gas, or
+    /// observes the remaining gas after a call.
     pub try_gas: Option<u64>,
 }
 

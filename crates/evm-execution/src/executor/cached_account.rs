@@ -1,4 +1,4 @@
-//! An account while transactions run.
+//! An account during the execution of transactions.
 
 use std::collections::BTreeMap;
 
@@ -6,25 +6,25 @@ use alloy_primitives::map::HashMap;
 use alloy_primitives::{B256, Bytes, U256};
 use esker_evm_state::state::{AccountChange, AccountParts};
 
-/// An account as it was before and as it is now.
+/// An account with its previous and its current value.
 #[derive(Clone, Debug, Default)]
 pub(super) struct CachedAccount {
     pub(super) before: Option<AccountParts>,
     pub(super) now: Option<AccountParts>,
-    /// Is there storage in the view that still counts? Else slots not listed are zero.
+    /// Whether the storage in the view is still valid. If not, slots that are not listed are zero.
     pub(super) stored: bool,
-    /// Was its storage cleared?
+    /// Whether its storage was cleared.
     pub(super) wiped: bool,
-    /// Code that the view may not have.
+    /// Code that the view may lack.
     pub(super) code: Option<(B256, Bytes)>,
     pub(super) slots: HashMap<U256, CachedSlot>,
-    /// Slots set since the changes were taken last, where they are tracked.
+    /// Slots that were set since the changes were last taken, if changes are tracked.
     pub(super) recent_slots: Vec<U256>,
 }
 
 #[derive(Clone, Copy, Debug)]
 pub(super) struct CachedSlot {
-    /// What the view holds; zero in a wiped account.
+    /// The value in the view; zero in a wiped account.
     pub(super) before: U256,
     pub(super) now: U256,
 }
@@ -49,14 +49,14 @@ impl CachedAccount {
         (!same).then_some(change)
     }
 
-    /// What changed since the last time; it becomes what was before.
+    /// Takes the change since the last call. The current value becomes the previous one.
     pub(super) fn take_change(&mut self) -> Option<AccountChange> {
         if self.now.is_none() && self.before.is_none() {
-            // Slots that were set wait for the account.
+            // Set slots are kept until the account exists.
             return None;
         }
         let account = self.now;
-        // An account that is gone stays wiped until it comes back: its slots are taken then, with it.
+        // A deleted account stays wiped until it is created again. Its slots are taken then.
         let was_wiped = std::mem::replace(&mut self.wiped, account.is_none()) || account.is_none();
         let recent = match (account, was_wiped) {
             (None, _) => Vec::new(),

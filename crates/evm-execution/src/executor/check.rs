@@ -1,4 +1,4 @@
-//! What is checked before anything runs, in the reference's order.
+//! Checks of a message before its execution, in the reference's order.
 
 use alloy_eips::eip2930::AccessList;
 use alloy_primitives::{Address, U256, address};
@@ -23,12 +23,12 @@ const ACCESS_LIST_KEY_GAS: u64 = 1900;
 const GAS_PER_BLOB: u64 = 131_072;
 const BLOB_HASH_VERSION: u8 = 1;
 
-/// What a message costs.
+/// The costs of a message.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Costs {
     /// Wei a gas.
     pub(super) price: U256,
-    /// Wei taken beforehand, the value aside.
+    /// Wei taken in advance, without the value.
     pub(super) prepaid: U256,
     /// Gas used before the first instruction.
     pub(super) intrinsic_gas: u64,
@@ -54,12 +54,12 @@ pub fn intrinsic_gas(
     gas + access_list.len() as u64 * ACCESS_LIST_ADDRESS_GAS + keys * ACCESS_LIST_KEY_GAS
 }
 
-/// Does an access list require a warp message (docs/decisions.md, "Warp and snowman")?
+/// Whether an access list requires a warp message (docs/decisions.md, "Warp and snowman").
 pub fn has_warp_predicate(phase: &PhaseRules, access_list: &AccessList) -> bool {
     phase.warp && access_list.iter().any(|item| item.address == WARP)
 }
 
-/// Checks a message against the state that it would run on.
+/// Checks a message against the state before its execution.
 pub(super) fn check(
     block: &BlockContext,
     message: &Message,
@@ -123,7 +123,7 @@ fn check_fees(block: &BlockContext, message: &Message) -> Result<(), TxError> {
     Ok(())
 }
 
-/// Checks blobs; gives their gas. Only calls get here with any: no block holds blob transactions.
+/// Checks blobs and returns their gas. Only calls can have blobs: no block holds blob transactions.
 fn check_blobs(block: &BlockContext, message: &Message) -> Result<u64, TxError> {
     let Some(hashes) = &message.blob_hashes else { return Ok(0) };
     if message.to.is_none() {
@@ -145,7 +145,7 @@ fn check_blobs(block: &BlockContext, message: &Message) -> Result<u64, TxError> 
     Ok(GAS_PER_BLOB * hashes.len() as u64)
 }
 
-/// Can the sender pay the most that the message may cost? Gives what it pays beforehand.
+/// Checks that the sender can pay the highest cost of the message. Returns the amount that it pays in advance.
 fn check_funds(
     block: &BlockContext,
     message: &Message,
@@ -166,7 +166,7 @@ fn check_funds(
     Ok((gas * price).saturating_add(blob_fee(block, message)))
 }
 
-/// What a message pays for its blobs, wei.
+/// The blob fee of a message, wei.
 pub(crate) fn blob_fee(block: &BlockContext, message: &Message) -> U256 {
     let is_free = message.is_call() && message.blob_fee_cap.is_zero();
     let count = message.blob_hashes.as_ref().map_or(0, Vec::len);

@@ -1,4 +1,4 @@
-//! Contract code, analysed once.
+//! A cache of analysed contract code.
 
 use std::num::NonZeroUsize;
 
@@ -8,10 +8,10 @@ use esker_primitives::sync::Mutex;
 use lru::LruCache;
 use revm::bytecode::Bytecode;
 
-/// Contracts kept; each is at most 24 KiB of code and an eighth of that in jump targets.
+/// Most cached contracts. Each takes at most 24 KiB for its code and an eighth of that for jump targets.
 const MAX_CONTRACTS: NonZeroUsize = NonZeroUsize::new(2048).expect("not zero");
 
-/// The contracts used last, by the hash of their code, shared between all executions on a chain.
+/// The recently used contracts by the hash of their code. All executions on a chain share the cache.
 pub struct CodeCache(Mutex<LruCache<B256, Bytecode>>);
 
 impl std::fmt::Debug for CodeCache {

@@ -1,4 +1,4 @@
-//! The state in revm's hands: what revm reads of it, and what it takes in of a transaction.
+//! The state as revm's database: reads of revm, and commits of transactions.
 
 use alloy_primitives::{Address, B256, U256, U512};
 use alloy_trie::KECCAK_EMPTY;
@@ -11,7 +11,8 @@ use thiserror::Error;
 use super::StateOverlay;
 use super::cached_account::CachedSlot;
 
-/// A [`StateError`] in revm's hands. revm asks errors for a trait of its own, which a type from below can't have.
+/// A [`StateError`] for revm. revm requires its own trait of errors, which a type of another crate can't implement
+/// here.
 #[derive(Debug, Error)]
 #[error(transparent)]
 pub struct DatabaseError(#[from] pub(super) StateError);
@@ -24,14 +25,14 @@ impl From<DatabaseError> for StateError {
     }
 }
 
-/// What marks an account that holds other assets while it is in revm's hands.
+/// Marks an account with other assets in revm's account type.
 pub(super) const MULTI_COIN: &[u8] = &[1];
 
-/// An account with less can get all that is moved in a transaction.
+/// The balance of an account below this can't overflow in a transaction.
 const HUGE: U256 = U256::from_limbs([u64::MAX, u64::MAX, u64::MAX, u64::MAX >> 1]);
 
 impl StateOverlay<'_> {
-    /// Wei that all accounts together have less after a transaction.
+    /// Wei that all accounts together lost in a transaction.
     fn lost_in(&mut self, state: &EvmState) -> Result<U512, StateError> {
         let (mut before, mut after) = (U512::ZERO, U512::ZERO);
         for (address, account) in state.iter().filter(|(_, account)| account.is_touched()) {
@@ -43,10 +44,10 @@ impl StateOverlay<'_> {
         Ok(before.saturating_sub(after))
     }
 
-    /// Takes in what a transaction did.
+    /// Applies the changes of a transaction.
     pub(super) fn commit(&mut self, state: EvmState) -> Result<(), StateError> {
         self.forget_checkpoints();
-        // What an account gets beyond 256 bits is lost as well: a development network may have such.
+        // Wei beyond 256 bits of a balance are lost too. Accounts of a development network may have so much.
         let may_lose =
             |account: &Account| account.is_selfdestructed() || account.info.balance > HUGE;
         if state.values().any(|account| account.is_touched() && may_lose(account)) {
@@ -92,7 +93,7 @@ impl StateOverlay<'_> {
                 nonce: info.nonce,
                 balance: info.balance,
                 code_hash,
-                // A contract made where assets were already held starts without them.
+                // A contract that is created at an account with other assets starts without them.
                 is_multi_coin: !info.extension.is_empty() && (!created || assets),
             });
             if code_is_new

@@ -1,4 +1,4 @@
-//! How code ended, in the reference's terms.
+//! Converts the ends of frames to the errors of the reference.
 
 use revm::bytecode::opcode;
 use revm::handler::{EthFrame, FrameResult};
@@ -11,7 +11,7 @@ use super::VmError;
 use super::env::ChainEnv;
 use super::opcodes::{is_defined, stack_bounds};
 
-/// How the outermost frame ended; `frame` is there if it ran. `None`: well.
+/// The error of the outermost frame; `None` if it succeeded. `frame` is `Some` if code ran.
 pub(super) fn frame_error(
     result: &FrameResult,
     frame: Option<&EthFrame>,
@@ -22,7 +22,7 @@ pub(super) fn frame_error(
     if instruction_result.is_ok() {
         return None;
     }
-    // Only what did not run can be a precompiled contract; one that was called before left its failure here.
+    // Only a frame without code can be a precompiled contract. An earlier call of one may have left its failure here.
     if frame.is_none()
         && let Some(failure) = &chain.failure
     {
@@ -33,7 +33,7 @@ pub(super) fn frame_error(
     Some(at.error(instruction_result, lacks_store_gas))
 }
 
-/// Why an instruction failed that has just run.
+/// Why the last instruction failed.
 pub(crate) fn halt_error(
     result: InstructionResult,
     interpreter: &Interpreter<EthInterpreter>,
@@ -41,7 +41,7 @@ pub(crate) fn halt_error(
     Halt::from_interpreter(interpreter).error(result, false)
 }
 
-/// Where a frame halted. The stack is as it was before the instruction, unless gas beside the constant part was
+/// Where a frame halted. The stack is that before the instruction, unless gas other than the constant part was
 /// missing.
 #[derive(Clone, Copy)]
 struct Halt {
@@ -59,14 +59,14 @@ impl Default for Halt {
 impl Halt {
     fn from_interpreter(interpreter: &Interpreter<EthInterpreter>) -> Self {
         let code = &interpreter.bytecode;
-        // The program counter has moved on.
+        // The program counter already points to the next instruction.
         let at = code.pc().checked_sub(1);
         let opcode = at.and_then(|pc| code.bytecode_slice().get(pc)).copied();
         let spec = interpreter.runtime_flag.spec_id();
         Self { opcode: opcode.unwrap_or(opcode::STOP), stack: interpreter.stack.len(), spec }
     }
 
-    /// The error of a frame that ended here.
+    /// The error of a frame that ended with this result.
     fn error(self, result: InstructionResult, lacks_store_gas: bool) -> VmError {
         match result {
             InstructionResult::Revert => VmError::Reverted,
@@ -74,7 +74,7 @@ impl Halt {
             InstructionResult::OutOfFunds | InstructionResult::OverflowPayment => {
                 VmError::InsufficientBalance
             }
-            // The data is there, only the gas to store it is not.
+            // The code was returned, but the gas to store it is missing.
             InstructionResult::OutOfGas if lacks_store_gas => VmError::CodeStoreOutOfGas,
             InstructionResult::OutOfGas => self.without_constant_gas(),
             InstructionResult::InvalidOperandOOG => VmError::GasOverflow,
@@ -90,17 +90,17 @@ impl Halt {
             InstructionResult::CreateContractSizeLimit => VmError::CodeSize,
             InstructionResult::CreateContractStartingWithEF => VmError::InvalidCode,
             InstructionResult::NonceOverflow => VmError::NonceOverflow,
-            // revm calls both an overflow where an instruction reaches below the stack.
+            // revm also reports an overflow if an instruction reaches below the stack.
             InstructionResult::StackUnderflow | InstructionResult::StackOverflow => {
                 self.stack_fault().unwrap_or(VmError::OutOfGas)
             }
-            // Gas beside the constant part (`super::operands`). Among them init code that is too long: the reference,
-            // too, calls it a lack of gas.
+            // Gas other than the constant part is missing (`super::operands`). Too long init code is also reported as
+            // a lack of gas, as in the reference.
             _ => VmError::OutOfGas,
         }
     }
 
-    /// Too few items on the stack, or too many.
+    /// The error if the stack has too few or too many items.
     fn stack_fault(self) -> Option<VmError> {
         let (have, (want, limit)) = (self.stack, stack_bounds(self.opcode));
         if have < want {
@@ -109,7 +109,8 @@ impl Halt {
         (have > limit).then_some(VmError::StackOverflow { have, limit })
     }
 
-    /// The reference takes no gas for what is no instruction, and looks at the stack before it takes any.
+    /// The error if the constant gas is missing. The reference takes no gas for an undefined instruction, and checks
+    /// the stack before it takes gas.
     fn without_constant_gas(self) -> VmError {
         if !is_defined(self.opcode, self.spec) {
             return VmError::InvalidOpcode(self.opcode);

@@ -14,7 +14,7 @@ use super::stop_meter::StopMeter;
 use super::{Bounds, ChainParams, StateOverlay, Stop, VmError};
 use crate::rules::NativeAsset;
 
-/// What code runs in: block, transaction, journal over a [`StateOverlay`].
+/// The context of code: block, transaction, and journal over a [`StateOverlay`].
 pub type EvmContext<'a> = Context<
     BlockEnv,
     TxEnv,
@@ -28,7 +28,7 @@ pub type EvmContext<'a> = Context<
 /// An instruction's view of the machine.
 pub(super) type Ictx<'i, 'a> = InstructionContext<'i, EvmContext<'a>, EthInterpreter>;
 
-/// What instructions and precompiled contracts need beside what revm has places for.
+/// Data for instructions and precompiled contracts that revm has no fields for.
 pub struct ChainEnv<'a> {
     pub(super) chain: ChainParams,
     pub(super) native_asset: NativeAsset,
@@ -36,23 +36,23 @@ pub struct ChainEnv<'a> {
     pub(super) base_fee: U256,
     /// GASPRICE, which may exceed revm's 128 bits.
     pub(super) gas_price: U256,
-    /// What the sender pays beforehand, the value aside.
+    /// Wei that the sender pays in advance, without the value.
     pub(super) prepaid: U256,
     pub(super) intrinsic_gas: u64,
-    /// Gas of the message that a try does not get.
+    /// Gas of the message that is withheld from a try.
     pub(super) withheld_gas: u64,
-    /// How the outermost frame ended; set by the frames' loop.
+    /// The error of the outermost frame. The loop over frames sets it.
     pub(super) end: Option<VmError>,
-    /// Why the precompiled contract called last failed.
+    /// The error of the last called precompiled contract.
     pub(super) failure: Option<VmError>,
     pub(super) bounds: Bounds<'a>,
     pub(super) meter: StopMeter,
     pub(super) stopped: Option<Stop>,
-    /// How the frame ended whose end an inspector is shown next.
+    /// The error of the frame whose end is shown to the inspector next.
     pub(super) frame_error: Option<VmError>,
-    /// Does the inspector want no instructions?
+    /// Whether the inspector skips instructions.
     pub(super) skips_steps: bool,
-    /// Who got what a contract had that destroyed itself, and how much.
+    /// The recipient and the amount of the last SELFDESTRUCT.
     pub(super) destroyed: Option<(Address, U256)>,
 }
 
@@ -73,7 +73,7 @@ impl<'a> ChainEnv<'a> {
         self.bounds
     }
 
-    /// Whether to stop, asked now and then: after an instruction that may have been long, with the gas that is left.
+    /// Whether to stop. It is called after instructions that may take long, with the remaining gas.
     #[inline]
     pub(super) fn must_stop(&mut self, gas_left: u64) -> bool {
         self.meter.is_due(gas_left) && self.ask_in_frame(gas_left)
@@ -85,28 +85,28 @@ impl<'a> ChainEnv<'a> {
         self.ask()
     }
 
-    /// Code begins to run, or goes on.
+    /// Called when code begins or continues.
     pub(super) fn frame_runs(&mut self, gas_left: u64) {
         self.meter.frame_runs(gas_left);
     }
 
-    /// It has ended, or calls; `gas_left` includes the gas of the call.
+    /// Called when code ends or calls. `gas_left` includes the gas of the call.
     pub(super) fn frame_rests(&mut self, gas_left: u64) {
         self.meter.frame_rests(gas_left);
     }
 
-    /// Counts work outside of code, as gas; true: stop.
+    /// Counts work outside of code, as gas. Returns true to stop.
     pub(super) fn spend(&mut self, work: u64) -> bool {
         if self.meter.spend(work) { self.ask() } else { self.stopped.is_some() }
     }
 
-    /// Counts work beside the gas of code that runs, such as a tracer's; true: stop.
+    /// Counts work besides the gas of code, such as that of a tracer. Returns true to stop.
     pub(crate) fn spend_in_frame(&mut self, work: u64, gas_left: u64) -> bool {
         self.count_in_frame(work);
         self.must_stop(gas_left)
     }
 
-    /// Counts such work, without a question.
+    /// As [`Self::spend_in_frame`], without a stop check.
     pub(crate) fn count_in_frame(&mut self, work: u64) {
         self.meter.spend_in_frame(work);
     }
@@ -126,27 +126,27 @@ impl<'a> ChainEnv<'a> {
         self.meter.set_due();
     }
 
-    /// Are instructions not shown to the inspector? Code then runs at full speed.
+    /// Sets whether the inspector skips instructions. Code then runs at full speed.
     pub(crate) fn skip_steps(&mut self, skips: bool) {
         self.skips_steps = skips;
     }
 
-    /// How the frame ended that an inspector is shown the end of; `None`: well.
+    /// The error of the frame whose end the inspector is shown; `None` if it succeeded.
     pub(crate) fn frame_error(&self) -> Option<&VmError> {
         self.frame_error.as_ref()
     }
 
-    /// Who got what the contract had that destroyed itself last, and how much.
+    /// Takes the recipient and the amount of the last SELFDESTRUCT.
     pub(crate) fn take_destroyed(&mut self) -> Option<(Address, U256)> {
         self.destroyed.take()
     }
 
-    /// The slot that a storage key means.
+    /// The slot of a storage key.
     pub(crate) fn storage_slot(&self, key: U256) -> U256 {
         self.chain.rules.storage_slot(key)
     }
 
-    /// Ends a try that could go on otherwise with all the gas of its message; true: stop.
+    /// Ends a try that could continue differently with the whole gas of its message. Returns true to stop.
     pub(super) fn end_try(&mut self) -> bool {
         let is_try = self.withheld_gas > 0;
         if is_try {
@@ -156,13 +156,13 @@ impl<'a> ChainEnv<'a> {
     }
 }
 
-/// Ends the execution as a whole; [`super::ChainEnv::stopped`] holds the reason.
+/// Ends the whole execution; [`super::ChainEnv::stopped`] has the reason.
 pub(crate) fn stop_execution(host: &mut EvmContext<'_>) -> InstructionResult {
     host.error = Err(ContextError::Custom("stopped".into()));
     InstructionResult::FatalExternalError
 }
 
-/// An account's nonce while a message runs.
+/// An account's nonce during the execution of a message.
 pub(crate) fn nonce_of(
     context: &mut EvmContext<'_>,
     address: Address,

@@ -1,4 +1,4 @@
-//! Why a transaction can't be run, and how code ends that ran.
+//! Errors of transactions that can't be executed, and errors of executed code.
 
 use std::fmt;
 
@@ -8,36 +8,36 @@ use thiserror::Error;
 
 use super::{SenderError, Stop};
 
-/// Why a transaction can't be part of a block, or a call not be run: nothing was executed. The texts are
-/// the reference's.
+/// Why a transaction can't be part of a block, or a call can't be executed: nothing was executed. The texts are the
+/// reference's.
 #[derive(Debug, Error)]
 pub enum TxError {
-    /// Its nonce is above the sender's.
+    /// The nonce is above that of the sender.
     #[error("nonce too high: address {address}, tx: {tx} state: {state}")]
     NonceTooHigh {
         /// Sender.
         address: Address,
-        /// The transaction's.
+        /// Nonce of the transaction.
         tx: u64,
-        /// The account's.
+        /// Nonce of the account.
         state: u64,
     },
-    /// Its nonce was used.
+    /// The nonce was used.
     #[error("nonce too low: address {address}, tx: {tx} state: {state}")]
     NonceTooLow {
         /// Sender.
         address: Address,
-        /// The transaction's.
+        /// Nonce of the transaction.
         tx: u64,
-        /// The account's.
+        /// Nonce of the account.
         state: u64,
     },
-    /// No transaction can follow.
+    /// The nonce is the highest one, so no transaction can follow.
     #[error("nonce has max value: address {address}, nonce: {nonce}")]
     NonceMax {
         /// Sender.
         address: Address,
-        /// Both nonces.
+        /// Nonce of the transaction and the account.
         nonce: u64,
     },
     /// The sender is a contract (EIP-3607).
@@ -48,10 +48,10 @@ pub enum TxError {
         /// Hash of its code.
         code_hash: B256,
     },
-    /// The sender is an address of the chain's own.
+    /// The sender is an address reserved by the chain.
     #[error("prohibited address cannot be sender or created contract address: address {0}")]
     Prohibited(Address),
-    /// The tip is above the whole fee.
+    /// The tip cap is above the fee cap.
     #[error(
         "max priority fee per gas higher than max fee per gas: address {address}, \
          maxPriorityFeePerGas: {tip_cap}, maxFeePerGas: {fee_cap}"
@@ -77,10 +77,10 @@ pub enum TxError {
         /// Wei a gas.
         base_fee: U256,
     },
-    /// A call with blobs and no recipient.
+    /// A call with blobs has no recipient.
     #[error("blob transaction of type create")]
     BlobCreate,
-    /// A call with a list of blobs that is empty.
+    /// The list of blobs of a call is empty.
     #[error("blob transaction missing blob hashes")]
     MissingBlobHashes,
     /// A blob's hash has another version.
@@ -99,7 +99,7 @@ pub enum TxError {
         /// Wei a blob gas.
         base_fee: U256,
     },
-    /// The sender can't pay.
+    /// The sender can't pay the cost.
     #[error(
         "insufficient funds for gas * price + value: address {address} have {have} want {want}"
     )]
@@ -116,13 +116,13 @@ pub enum TxError {
         "insufficient funds for gas * price + value: address {0} required balance exceeds 256 bits"
     )]
     CostOverflow(Address),
-    /// The block has not that much gas left.
+    /// The block has less gas left.
     #[error("gas limit reached")]
     GasLimitReached,
-    /// Not enough gas to begin.
+    /// The gas limit is below the intrinsic gas.
     #[error("intrinsic gas too low: have {have}, want {want}")]
     IntrinsicGas {
-        /// Gas given.
+        /// Gas limit.
         have: u64,
         /// Gas needed.
         want: u64,
@@ -130,15 +130,15 @@ pub enum TxError {
     /// The init code is too long (EIP-3860).
     #[error("max initcode size exceeded: code size {size} limit {limit}")]
     InitCodeSize {
-        /// Bytes given.
+        /// Bytes of the init code.
         size: usize,
-        /// Bytes allowed.
+        /// Most bytes.
         limit: usize,
     },
     /// The access list names the warp precompile (docs/decisions.md, "Warp and snowman").
     #[error("warp predicates are not supported")]
     WarpPredicate,
-    /// The sender can't be recovered, or the type is none of this chain's.
+    /// The sender can't be recovered, or the chain does not have the transaction type.
     #[error(transparent)]
     Sender(#[from] SenderError),
     /// State can't be read.
@@ -147,19 +147,19 @@ pub enum TxError {
     /// Execution was stopped from outside.
     #[error("{0}")]
     Stopped(Stop),
-    /// The machine failed in a way that it should not.
+    /// revm failed in a way that should not happen.
     #[error("{0}")]
     Machine(String),
 }
 
 impl TxError {
-    /// Is it this node's trouble rather than the transaction's?
+    /// Whether this is a fault of the node rather than of the transaction.
     pub fn is_internal(&self) -> bool {
         matches!(self, Self::State(_) | Self::Stopped(_) | Self::Machine(_))
     }
 }
 
-/// How code ended, other than well. The texts are the reference's.
+/// The error with which code ended. The texts are the reference's.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum VmError {
     /// It reverted; the output may hold the reason.
@@ -168,45 +168,45 @@ pub enum VmError {
     OutOfGas,
     /// The gas for storing a new contract's code was missing.
     CodeStoreOutOfGas,
-    /// A cost beyond 64 bits.
+    /// A cost has more than 64 bits.
     GasOverflow,
-    /// An instruction that is none, or not yet.
+    /// The instruction is not defined, or not yet.
     InvalidOpcode(u8),
-    /// A jump to somewhere else than a jump destination.
+    /// The target of a jump is not a jump destination.
     InvalidJump,
-    /// A change where only reading is allowed.
+    /// Code tried to change the state in a static call.
     WriteProtection,
-    /// Calls nested too deep.
+    /// Calls are nested too deep.
     Depth,
-    /// The caller has less than it sends.
+    /// The caller has less wei than it sends.
     InsufficientBalance,
-    /// There is a contract already.
+    /// A contract already exists at the address.
     AddressCollision,
     /// The new contract's code is too long.
     CodeSize,
     /// The new contract's code begins with 0xef.
     InvalidCode,
-    /// Init code made by a contract is too long.
+    /// Init code from a contract is too long.
     InitCodeSize,
-    /// Reading beyond the returned data.
+    /// Code tried to read beyond the returned data.
     ReturnDataOutOfBounds,
     /// The creator's nonce can't grow.
     NonceOverflow,
-    /// Too few items on the stack.
+    /// The stack has too few items.
     StackUnderflow {
-        /// Items there.
+        /// Items on the stack.
         have: usize,
-        /// Items needed.
+        /// Items that the instruction needs.
         want: usize,
     },
-    /// Too many items on the stack.
+    /// The stack has too many items.
     StackOverflow {
-        /// Items there.
+        /// Items on the stack.
         have: usize,
-        /// Most that may be there for this instruction.
+        /// Most items before this instruction.
         limit: usize,
     },
-    /// The new contract's address is one of the chain's own.
+    /// The new contract's address is reserved by the chain.
     Prohibited,
     /// A precompiled contract failed with this text.
     Precompile(String),

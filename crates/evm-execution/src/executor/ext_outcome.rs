@@ -1,12 +1,12 @@
-//! What ext data did, as far as the executor counts it.
+//! The outcome of ext data for the executor.
 
 use alloy_primitives::U256;
 
-/// What ext data did.
+/// The outcome of ext data.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ExtOutcome {
     /// Gas of its transactions.
     pub gas_used: u64,
-    /// What they paid above their fee, in wei: it counts toward the block gas cost.
+    /// Wei that they paid above their fee. They count towards the block gas cost.
     pub contribution: U256,
 }

@@ -11,18 +11,18 @@ const MAX_DATA: usize = 1024;
 /// A transaction of a block whose code failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TxFailure {
-    /// Its place in the block.
+    /// Index of the transaction in the block.
     pub index: usize,
-    /// How it ended.
+    /// The error with which it ended.
     pub error: VmError,
-    /// The first bytes of the data that it returned.
+    /// The first bytes of the returned data.
     pub data: Bytes,
-    /// Length of all data in bytes.
+    /// Length of the whole returned data, bytes.
     pub data_len: usize,
 }
 
 impl TxFailure {
-    /// The failure of the transaction at this place; `None` if its code ended well.
+    /// The failure of the transaction with this index; `None` if its code succeeded.
     pub fn from_end(index: usize, ended: &ExecutionEnd) -> Option<Self> {
         let error = ended.error.clone()?;
         let data_len = ended.output.len();

@@ -1,5 +1,5 @@
-//! Where a transaction differs from Ethereum's: who gets what it pays, no refunds, and calls that send
-//! other assets along.
+//! Differences of transactions from Ethereum's: the recipient of fees, no refunds, and calls that also send other
+//! assets.
 
 use std::marker::PhantomData;
 
@@ -28,12 +28,12 @@ use super::native_asset::{self, AssetCallStart, OpenAssetCall};
 use super::precompiles::Precompiles;
 use super::{VmError, is_prohibited};
 
-/// Work of beginning a frame beside its call's gas, as gas.
+/// Work of beginning a frame besides the gas of the call, as gas.
 const FRAME_WORK: u64 = 400;
-/// Bytes of a frame's input that are worth one gas.
+/// Bytes of a frame's input that count as one gas.
 const INPUT_BYTES_PER_GAS: u64 = 16;
 
-/// revm's parts as they are put together here.
+/// The type of revm's EVM with the parts of this chain.
 pub(super) type Machine<'a, I> = Evm<
     EvmContext<'a>,
     I,
@@ -42,7 +42,7 @@ pub(super) type Machine<'a, I> = Evm<
     EthFrame<EthInterpreter>,
 >;
 
-/// The steps of a transaction. What Ethereum checks first is checked before ([`super::check`]).
+/// The steps of a transaction. [`super::check`] has already made the checks that Ethereum makes first.
 pub(super) struct ChainHandler<'a, I>(PhantomData<Machine<'a, I>>);
 
 impl<I> Default for ChainHandler<'_, I> {
@@ -77,7 +77,7 @@ impl<'a, I> Handler for ChainHandler<'a, I> {
         run_frames::<I, PlainFrames>(evm, first)
     }
 
-    /// Nothing is refunded since Apricot 1.
+    /// Since Apricot 1 no gas is refunded.
     fn refund(&self, _: &mut Self::Evm, result: &mut FrameResult, _: i64) -> Result<(), Error> {
         result.gas_mut().set_refund(0);
         Ok(())
@@ -118,23 +118,23 @@ where
     }
 }
 
-/// How frames begin and run.
+/// Begins and runs frames.
 trait Frames<'a, I> {
-    /// Begins a frame; gives its result if it did not need to run.
+    /// Begins a frame. Returns its result if it did not need to run.
     fn init(evm: &mut Machine<'a, I>, init: FrameInit) -> Result<Option<FrameResult>, Error>;
 
     /// Runs the innermost frame until it ends or calls.
     fn run(evm: &mut Machine<'a, I>) -> Result<Step, Error>;
 
-    /// A call that sends another asset along begins: the precompiled contract calls on itself, in a frame of its own.
-    /// Gives what [`Self::asset_call_end`] needs.
+    /// Called when a call that sends another asset begins. The precompiled contract makes the call itself, in a frame
+    /// of its own. Returns the input of [`Self::asset_call_end`].
     fn asset_call(evm: &mut Machine<'a, I>, inputs: &CallInputs) -> Option<Box<CallInputs>>;
 
-    /// It has ended.
+    /// Called when a call that sends another asset has ended.
     fn asset_call_end(evm: &mut Machine<'a, I>, inputs: &CallInputs, result: &mut FrameResult);
 }
 
-/// Nobody watches.
+/// Frames without an inspector.
 struct PlainFrames;
 
 impl<'a, I> Frames<'a, I> for PlainFrames {
@@ -153,7 +153,7 @@ impl<'a, I> Frames<'a, I> for PlainFrames {
     fn asset_call_end(_: &mut Machine<'a, I>, _: &CallInputs, _: &mut FrameResult) {}
 }
 
-/// The inspector watches.
+/// Frames with an inspector.
 struct InspectedFrames;
 
 impl<'a, I> Frames<'a, I> for InspectedFrames
@@ -170,7 +170,7 @@ where
 
     fn asset_call(evm: &mut Machine<'a, I>, inputs: &CallInputs) -> Option<Box<CallInputs>> {
         let mut inputs = Box::new(inputs.clone());
-        // The memory that it lies in is the callee's by the time of its end.
+        // The input is copied, because the callee uses the same memory until the end.
         inputs.input = CallInput::Bytes(inputs.input.bytes(&evm.ctx));
         evm.inspector.call(&mut evm.ctx, &mut inputs);
         Some(inputs)
@@ -198,7 +198,7 @@ where
     let input = init.frame_input.clone();
     let logs_before = evm.ctx.journaled_state.logs().len();
     let result = started(evm.frame_init(init)?);
-    // Those of a precompiled contract that failed are gone.
+    // The logs of a failed precompiled contract are already removed.
     for at in logs_before..evm.ctx.journaled_state.logs().len() {
         let log = evm.ctx.journaled_state.logs()[at].clone();
         evm.inspector.log(&mut evm.ctx, log);
@@ -251,7 +251,7 @@ fn started(init: ItemOrResult<&mut EthFrame, FrameResult>) -> Option<FrameResult
     }
 }
 
-/// Runs frames until the outermost has ended, and notes how it did.
+/// Runs frames until the outermost one has ended, and records its error.
 fn run_frames<'a, I, F: Frames<'a, I>>(
     evm: &mut Machine<'a, I>,
     first: FrameInit,
@@ -306,7 +306,7 @@ fn run_frame<'a, I, F: Frames<'a, I>>(evm: &mut Machine<'a, I>) -> Result<Step, 
     Ok(next)
 }
 
-/// A call with assets has ended, since the call that it made has.
+/// Ends a call with assets after the call that it made.
 fn leave_asset_call<'a, I, F: Frames<'a, I>>(
     evm: &mut Machine<'a, I>,
     call: OpenAssetCall,
@@ -314,13 +314,13 @@ fn leave_asset_call<'a, I, F: Frames<'a, I>>(
 ) -> FrameResult {
     let mut result = native_asset::settle(&mut evm.ctx, call.checkpoint, result);
     if let Some(inputs) = &call.inputs {
-        // It fails as the call does that it made: `frame_error` is still that call's.
+        // It fails like the call that it made: `frame_error` is still that of this call.
         F::asset_call_end(evm, inputs, &mut result);
     }
     result
 }
 
-/// Ends a try whose code lost the gas that it was given: with more of it, it or its caller could go on.
+/// Ends a try whose code lost all its gas: with more gas, it or its caller could continue.
 fn check_try(chain: &mut ChainEnv<'_>, result: &FrameResult) -> Result<(), Error> {
     let lost = !result.instruction_result().is_ok_or_revert();
     if lost && chain.end_try() {
@@ -339,7 +339,7 @@ fn frame_work(input: &FrameInput) -> u64 {
     FRAME_WORK + length as u64 / INPUT_BYTES_PER_GAS
 }
 
-/// Begins a frame; gives its result if it did not need to run.
+/// Begins a frame. Returns its result if it did not need to run.
 fn enter<'a, I, F: Frames<'a, I>>(
     evm: &mut Machine<'a, I>,
     mut frame: FrameInit,
@@ -387,7 +387,7 @@ fn enter<'a, I, F: Frames<'a, I>>(
     }
 }
 
-/// A creation that did not begin; its gas comes back.
+/// The outcome of a creation that did not begin. Its gas is returned.
 fn refused(gas_limit: u64) -> CreateOutcome {
     let result = InstructionResult::OutOfFunds;
     CreateOutcome::new(

@@ -1,4 +1,5 @@
-//! Instructions that differ from Ethereum's: the table of a fork. Those with operands are in [`super::operands`].
+//! The instruction table of a fork, with the differences from Ethereum's. Instructions with operands are in
+//! [`super::operands`].
 
 use alloy_primitives::U256;
 use revm::bytecode::opcode;
@@ -10,7 +11,7 @@ use revm::primitives::hardfork::SpecId;
 use super::env::{EvmContext, Ictx, stop_execution};
 use super::{Bounds, operands};
 
-/// The instructions of a fork, with this chain's differences and what the bounds ask for.
+/// The instructions of a fork, with this chain's differences and the checks of the bounds.
 pub(super) fn table<'a>(
     spec: SpecId,
     bounds: Bounds<'_>,
@@ -59,8 +60,8 @@ fn jumpdest(context: Ictx<'_, '_>) -> InstructionExecResult {
     }
 }
 
-/// GAS. The outermost code has what it would have beside what is withheld; what a call is given can depend
-/// on that in other ways.
+/// GAS in a try. For the outermost code, the withheld gas is added to the remaining gas. The gas of a call may depend
+/// on the withheld gas in other ways, so that GAS in a call ends the try.
 fn gas_of_a_try(context: Ictx<'_, '_>) -> InstructionExecResult {
     let is_outermost = context.host.journaled_state.inner.depth == 1;
     if !is_outermost && context.host.chain.end_try() {

@@ -1,4 +1,4 @@
-//! What is run: a transaction, or an unsigned call.
+//! Messages: transactions and unsigned calls.
 
 use alloy_consensus::Transaction as _;
 use alloy_eips::eip2930::AccessList;
@@ -10,38 +10,38 @@ use super::impersonated;
 /// A transaction without its signature.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Message {
-    /// Who sends it.
+    /// The sender.
     pub from: Address,
     /// The recipient; `None` creates a contract.
     pub to: Option<Address>,
     /// The sender's nonce.
     pub nonce: u64,
-    /// Wei that go along.
+    /// Value, wei.
     pub value: U256,
-    /// Gas that may be used.
+    /// Gas limit.
     pub gas_limit: u64,
-    /// Most that a gas may cost, wei.
+    /// Fee cap, wei a gas.
     pub fee_cap: U256,
-    /// Most that a gas may cost above the base fee, wei; equal to `fee_cap` for a plain gas price.
+    /// Tip cap, wei a gas. It equals `fee_cap` for a plain gas price.
     pub tip_cap: U256,
     /// Call data, or init code.
     pub input: Bytes,
-    /// What it will touch.
+    /// Access list.
     pub access_list: AccessList,
     /// Hashes of blobs; `None` for anything but a blob transaction.
     pub blob_hashes: Option<Vec<B256>>,
-    /// Most that a blob gas may cost, wei.
+    /// Blob fee cap, wei a blob gas.
     pub blob_fee_cap: U256,
-    /// Where it comes from, which decides what is checked.
+    /// The origin of the message, which decides the checks.
     pub origin: Origin,
 }
 
-/// Where a message comes from.
+/// The origin of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Origin {
     /// A signed transaction: everything is checked.
     Signed,
-    /// A simulated or impersonated transaction that is to be checked like a signed one, but that any account may send.
+    /// A simulated or impersonated transaction. It is checked like a signed one, but any account may send it.
     Simulated,
     /// A call: nonce and sender are not checked, and without a price there is no base fee.
     Call,
@@ -64,7 +64,7 @@ impl Message {
             blob_hashes: tx.blob_versioned_hashes().map(<[B256]>::to_vec),
             blob_fee_cap: U256::from(tx.max_fee_per_blob_gas().unwrap_or_default()),
             origin: match impersonated(tx.signature()) {
-                // Whether the rules allow it was decided with the sender.
+                // The check of the sender has decided whether the rules allow it.
                 Some(_) => Origin::Simulated,
                 None => Origin::Signed,
             },
@@ -75,12 +75,12 @@ impl Message {
         self.origin == Origin::Call
     }
 
-    /// Is it a call without a price? It costs nothing, and there is no base fee then.
+    /// Whether it is a call without a price. Such a call costs nothing, and its base fee is 0.
     pub fn is_free_call(&self) -> bool {
         self.is_call() && self.fee_cap.is_zero() && self.tip_cap.is_zero()
     }
 
-    /// What a gas costs at a base fee, wei.
+    /// The price at a base fee, wei a gas.
     pub fn effective_price(&self, base_fee: U256) -> U256 {
         if self.is_free_call() {
             return U256::ZERO;

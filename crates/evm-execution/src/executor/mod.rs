@@ -1,11 +1,11 @@
-//! Running transactions: revm under the chain's own rules, over [`esker_evm_state::state`].
+//! Executes transactions with revm under the chain's rules, over [`esker_evm_state::state`].
 //!
-//! - [`ChainParams`] and [`BlockContext`] say where code runs, [`StateOverlay`] on what.
-//! - [`BlockExecutor`] runs the transactions of a block one after the other, for who builds one and for who
-//!   verifies one.
-//! - [`Runner`] runs unsigned messages ([`crate::call`]), and shows every step to an inspector.
-//! - [`TxError`] is why a transaction can't be part of a block, [`VmError`] how code ended; their texts are
-//!   those of the reference.
+//! - [`ChainParams`] and [`BlockContext`] are the chain and the block of the code, [`StateOverlay`] its state.
+//! - [`BlockExecutor`] executes the transactions of a block one after the other, for the builder and for the
+//!   verifier.
+//! - [`Runner`] executes unsigned messages ([`crate::call`]), and shows every step to an inspector.
+//! - [`TxError`] says why a transaction can't be part of a block, [`VmError`] how code failed. Their texts are the
+//!   reference's.
 //!
 //! revm stays in here: outside of this module, only what watches code run names its types, through [`EvmContext`].
 

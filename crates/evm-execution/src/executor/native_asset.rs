@@ -1,8 +1,8 @@
-//! Calls that send another asset along, from Apricot 2 until Banff: the precompiled contract
-//! `0x0100..02`, which calls on itself (docs/protocol/c-chain-execution.md, "Native-asset precompiles").
+//! Calls that also send another asset, from Apricot 2 until Banff: the precompiled contract `0x0100..02`, which makes
+//! a call itself (docs/protocol/c-chain-execution.md, "Native-asset precompiles").
 //!
-//! A call to it becomes, before its frame begins, the call that it makes. A tracer sees both. The address called
-//! counts as accessed afterwards, which in the reference it does not.
+//! A call of the contract is replaced by the call that it makes, before its frame begins. A tracer sees both. The
+//! called address counts as accessed afterwards; in the reference it does not.
 
 use alloy_primitives::{Address, B256, Bytes, U256, address};
 use esker_evm_state::state::asset_slot;
@@ -24,38 +24,38 @@ use super::env::EvmContext;
 use super::storage::{peek, poke};
 use crate::rules::NativeAsset;
 
-/// Answers how much of an asset an account holds.
+/// Returns the balance of an asset of an account.
 pub(super) const NATIVE_ASSET_BALANCE: Address =
     address!("0x0100000000000000000000000000000000000001");
-/// Sends an asset along with a call.
+/// Makes a call that also sends an asset.
 pub(super) const NATIVE_ASSET_CALL: Address =
     address!("0x0100000000000000000000000000000000000002");
 
 const CALL_GAS: u64 = 20_000;
 const NEW_ACCOUNT_GAS: u64 = 25_000;
 
-/// A call with assets whose frame runs: which frame it is, and what is taken back if it fails.
+/// A call with assets whose frame runs: its frame, and the checkpoint to revert to if it fails.
 pub(super) struct OpenAssetCall {
     pub(super) frame: usize,
     pub(super) checkpoint: JournalCheckpoint,
-    /// The call itself, for an inspector.
+    /// The input of the call, for an inspector.
     pub(super) inputs: Option<Box<CallInputs>>,
 }
 
-/// How a call with assets began.
+/// The beginning of a call with assets.
 pub(super) enum AssetCallStart {
-    /// It is over.
+    /// The call has ended.
     Ended(CallOutcome),
-    /// The call that it makes can begin.
+    /// The call that the contract makes can begin.
     Open(JournalCheckpoint),
 }
 
-/// Is it a call with assets, in a phase that has them?
+/// Whether it is a call with assets, in a phase that has such calls.
 pub(super) fn is_call(context: &EvmContext<'_>, inputs: &CallInputs) -> bool {
     inputs.bytecode_address == NATIVE_ASSET_CALL && context.chain.native_asset == NativeAsset::On
 }
 
-/// Moves the assets, and turns the call into the one that it makes.
+/// Moves the assets, and replaces the call by the one that the contract makes.
 pub(super) fn begin(
     context: &mut EvmContext<'_>,
     inputs: &mut CallInputs,
@@ -98,7 +98,7 @@ fn transfer(
     let Some((to, asset, amount)) = parse(&input).filter(|_| !inputs.is_static) else {
         return Ok(Err((InstructionResult::Revert, gas)));
     };
-    // The contract in whose name code runs, also where the code is another's.
+    // The contract in whose name the code runs, even if the code belongs to another contract.
     let caller = match inputs.scheme {
         CallScheme::DelegateCall => inputs.target_address,
         CallScheme::Call | CallScheme::CallCode | CallScheme::StaticCall => inputs.caller,
@@ -161,7 +161,7 @@ pub(super) fn settle(
     }
     context.journaled_state.checkpoint_revert(checkpoint);
     if !matches!(result.instruction_result(), InstructionResult::Revert) {
-        // Whatever went wrong but a revert costs all gas here, also what returns it elsewhere.
+        // Any error but a revert costs all gas here, even if the gas is returned elsewhere.
         result.gas_mut().spend_all();
     }
     result

@@ -8,7 +8,7 @@ use revm::primitives::hardfork::SpecId;
 /// Most items on a stack.
 pub(super) const STACK_LIMIT: usize = 1024;
 
-/// What revm knows of an instruction that the reference has too: those of forks after Cancun are none.
+/// revm's data of an instruction that the reference also has; `None` for instructions of forks after Cancun.
 fn known(opcode: u8) -> Option<OpCodeInfo> {
     match opcode {
         opcode::CLZ | opcode::SLOTNUM | opcode::DUPN | opcode::SWAPN | opcode::EXCHANGE => None,
@@ -16,7 +16,7 @@ fn known(opcode: u8) -> Option<OpCodeInfo> {
     }
 }
 
-/// Is there such an instruction in a fork?
+/// Whether a fork has the instruction.
 pub(super) fn is_defined(opcode: u8, spec: SpecId) -> bool {
     let since = match opcode {
         opcode::PUSH0 => SpecId::SHANGHAI,
@@ -33,7 +33,7 @@ pub(super) fn name(opcode: u8) -> Option<&'static str> {
     known(opcode).map(|_| OpCode::name_by_op(opcode))
 }
 
-/// How many items an instruction needs on the stack, and how many may be there.
+/// The least and the most items on the stack before an instruction.
 pub(super) fn stack_bounds(opcode: u8) -> (usize, usize) {
     let info = known(opcode);
     let (inputs, outputs) = match opcode {
@@ -47,7 +47,7 @@ pub(super) fn stack_bounds(opcode: u8) -> (usize, usize) {
 /// An instruction's name as geth writes it.
 pub(crate) fn opcode_name(opcode: u8) -> Cow<'static, str> {
     match opcode {
-        // Before the Merge this was the name; the block's field still is.
+        // The name before the Merge. The block's field still has it.
         opcode::DIFFICULTY => Cow::Borrowed("DIFFICULTY"),
         opcode => match name(opcode) {
             Some(name) => Cow::Borrowed(name),

@@ -1,14 +1,14 @@
-//! Faults of an instruction's operands, in the reference's order.
+//! Checks the operands of instructions in the reference's order.
 //!
-//! The reference checks the stack, takes the constant gas, checks that the memory which is asked for is counted in
-//! 64 bits, takes the rest of the gas, and only then runs the instruction. revm takes the constant gas first and
-//! then goes through the operands one by one. Whether an instruction fails, and what that costs, is the same; what
-//! is said of it is not. The instructions here fail in the reference's order:
+//! The reference checks the stack, takes the constant gas, checks that the size of the requested memory fits into 64
+//! bits, takes the rest of the gas, and only then runs the instruction. revm takes the constant gas first and then
+//! checks the operands one by one. Both fail in the same cases and at the same cost, but with different errors. The
+//! instructions here fail in the reference's order:
 //!
-//! - [`InstructionResult::OutOfGas`] is what revm's loop says where the constant gas is missing. Where the rest is,
-//!   it becomes [`InstructionResult::MemoryOOG`], so that [`super::ends`] knows whether the stack is still whole.
-//! - [`InstructionResult::InvalidOperandOOG`] is memory that 64 bits don't count.
-//! - The node's own limit of memory ends the execution as a whole, and only where the gas would have paid.
+//! - [`InstructionResult::OutOfGas`] comes from revm's loop if the constant gas is missing. If the rest is missing,
+//!   the result is [`InstructionResult::MemoryOOG`], so that [`super::ends`] knows whether the stack is unchanged.
+//! - [`InstructionResult::InvalidOperandOOG`]: the size of the memory does not fit into 64 bits.
+//! - The node's own memory limit ends the whole execution, but only if the gas would have paid for the memory.
 
 use alloy_primitives::{Address, U256};
 use revm::bytecode::opcode;
@@ -24,13 +24,13 @@ use super::Stop;
 use super::env::{EvmContext, Ictx, stop_execution};
 use super::storage::{sload, sstore};
 
-/// Most bytes of memory whose gas the reference counts; more is out of gas.
+/// Most bytes of memory for which the reference computes gas. Anything above is out of gas.
 pub(super) const MAX_PAYABLE_MEMORY: u64 = 0x1f_ffff_ffe0;
 
 const WORD: usize = 32;
 
-/// The instructions whose gas depends on their operands, with the gas that revm's loop takes for them where that is
-/// not the usual.
+/// The instructions whose gas depends on their operands, with the gas that revm's loop takes for them if it differs
+/// from the usual gas.
 pub(super) fn instructions<'a>(
     spec: SpecId,
 ) -> impl Iterator<Item = (u8, Instruction<EthInterpreter, EvmContext<'a>>, Option<u16>)> {
@@ -49,7 +49,7 @@ pub(super) fn instructions<'a>(
         (opcode::MSTORE, Instruction::new(mstore)),
         (opcode::MSTORE8, Instruction::new(mstore8)),
     ];
-    // One that is not there yet says so whatever its operands are.
+    // An instruction that the fork lacks fails as undefined, whatever its operands are.
     let is_there = move |opcode: u8| opcode != opcode::MCOPY || spec.is_enabled_in(SpecId::CANCUN);
     let all = ordered.into_iter().chain(own).filter(move |(opcode, _)| is_there(*opcode));
     all.map(|(opcode, instruction)| {
@@ -58,7 +58,7 @@ pub(super) fn instructions<'a>(
     })
 }
 
-/// Gas that the reference takes before it looks at the memory, and revm afterwards.
+/// Gas that the reference takes before it checks the memory, and revm afterwards.
 const fn gas_before_memory(opcode: u8) -> u64 {
     match opcode {
         opcode::CREATE | opcode::CREATE2 => gas::CREATE,
@@ -66,7 +66,7 @@ const fn gas_before_memory(opcode: u8) -> u64 {
     }
 }
 
-/// Gas that revm takes before it looks at the memory, and the reference afterwards.
+/// Gas that revm takes before it checks the memory, and the reference afterwards.
 const fn gas_after_memory(opcode: u8) -> u64 {
     match opcode {
         opcode::LOG0..=opcode::LOG4 => gas::LOG,
@@ -74,7 +74,7 @@ const fn gas_after_memory(opcode: u8) -> u64 {
     }
 }
 
-/// revm's instruction, or this chain's.
+/// The instruction of revm or of this chain.
 fn standard<const OP: u8>(context: Ictx<'_, '_>) -> InstructionExecResult {
     match OP {
         opcode::EXP => arithmetic::exp(context),
@@ -107,7 +107,7 @@ fn standard<const OP: u8>(context: Ictx<'_, '_>) -> InstructionExecResult {
     }
 }
 
-/// Notes for tracers who gets how much.
+/// Records the recipient and the amount for tracers.
 fn selfdestruct(context: Ictx<'_, '_>) -> InstructionExecResult {
     let InstructionContext { interpreter, host } = context;
     let contract = interpreter.input.target_address();
@@ -117,13 +117,13 @@ fn selfdestruct(context: Ictx<'_, '_>) -> InstructionExecResult {
     host::selfdestruct(InstructionContext { interpreter, host })
 }
 
-/// Items that an instruction needs on the stack, and where in them the memory is that it uses: place of the
-/// offset, place of the length.
+/// The number of items that an instruction needs on the stack, and its memory ranges: positions of the offset and of
+/// the length.
 pub(super) const fn memory_operands(opcode: u8) -> (usize, &'static [(usize, usize)]) {
     match opcode {
         opcode::KECCAK256 | opcode::RETURN | opcode::REVERT => (2, &[(0, 1)]),
         opcode::CALLDATACOPY | opcode::CODECOPY | opcode::RETURNDATACOPY => (3, &[(0, 2)]),
-        // The further of its two places counts.
+        // The range that ends later counts.
         opcode::MCOPY => (3, &[(0, 2), (1, 2)]),
         opcode::EXTCODECOPY => (4, &[(1, 3)]),
         opcode::LOG0..=opcode::LOG4 => (2 + (opcode - opcode::LOG0) as usize, &[(0, 1)]),
@@ -157,12 +157,12 @@ fn ordered<const OP: u8>(context: Ictx<'_, '_>) -> InstructionExecResult {
     }
     let run = InstructionContext { interpreter: &mut *interpreter, host: &mut *host };
     match standard::<OP>(run) {
-        // It may have been long: hashes and copies of megabytes, reads of the state.
+        // The instruction may have taken long: hashes and copies of megabytes, reads of the state.
         Ok(()) if host.chain.must_stop(interpreter.gas.remaining()) => Err(stop_execution(host)),
         Ok(()) => Ok(()),
         Err(InstructionResult::OutOfGas) => Err(lacks_gas(interpreter)),
         Err(InstructionResult::MemoryLimitOOG) => Err(beyond_limit(interpreter, host, end)),
-        // The gas comes before the data.
+        // The gas is checked before the data.
         Err(InstructionResult::OutOfOffset) if !pays_copy(interpreter, host, end, copied) => {
             Err(lacks_gas(interpreter))
         }
@@ -201,7 +201,7 @@ fn mstore8(context: Ictx<'_, '_>) -> InstructionExecResult {
     Ok(())
 }
 
-/// Makes the memory reach to `length` bytes after an offset; gives the offset.
+/// Expands the memory to `length` bytes after an offset. Returns the offset.
 fn expand(
     interpreter: &mut Interpreter<EthInterpreter>,
     host: &mut EvmContext<'_>,
@@ -217,7 +217,7 @@ fn expand(
     }
 }
 
-/// Where memory ends that is asked for; nothing is asked for without a length.
+/// The end of a requested memory range; 0 if the length is 0.
 pub(super) fn memory_end(offset: &U256, length: &U256) -> Result<u64, InstructionResult> {
     let length = u64::try_from(*length).map_err(|_| InstructionResult::InvalidOperandOOG)?;
     if length == 0 { Ok(0) } else { range_end(offset, length) }
@@ -225,18 +225,18 @@ pub(super) fn memory_end(offset: &U256, length: &U256) -> Result<u64, Instructio
 
 pub(super) fn range_end(offset: &U256, length: u64) -> Result<u64, InstructionResult> {
     let end = u64::try_from(*offset).ok().and_then(|offset| offset.checked_add(length));
-    // The reference counts whole words, in bytes.
+    // The reference counts bytes of whole words.
     end.filter(|end| end.checked_next_multiple_of(WORD as u64).is_some())
         .ok_or(InstructionResult::InvalidOperandOOG)
 }
 
-/// All gas is gone, but not for want of the constant part.
+/// Uses up all gas, because gas other than the constant part is missing.
 fn lacks_gas(interpreter: &mut Interpreter<EthInterpreter>) -> InstructionResult {
     interpreter.gas.spend_all();
     InstructionResult::MemoryOOG
 }
 
-/// Gas for memory that reaches to `end`; `None`: more than can be counted.
+/// Gas for memory up to `end`; `None` if it can't be computed.
 fn memory_gas(
     interpreter: &Interpreter<EthInterpreter>,
     host: &EvmContext<'_>,
@@ -250,7 +250,7 @@ fn memory_gas(
     Some(total.saturating_sub(interpreter.gas.memory().expansion_cost))
 }
 
-/// Is there gas for memory that reaches to `end`, and for so many bytes copied to it?
+/// Whether the gas suffices for memory up to `end`, and for copying so many bytes to it.
 fn pays_copy(
     interpreter: &Interpreter<EthInterpreter>,
     host: &EvmContext<'_>,
@@ -265,7 +265,8 @@ fn pays_copy(
     needed().is_some_and(|needed| needed <= interpreter.gas.remaining())
 }
 
-/// The node has a limit of memory. Where the gas would have paid for more, the result is unknown.
+/// Ends the execution at the node's memory limit, if the gas would have paid for more memory: the result is then
+/// unknown.
 fn beyond_limit(
     interpreter: &mut Interpreter<EthInterpreter>,
     host: &mut EvmContext<'_>,

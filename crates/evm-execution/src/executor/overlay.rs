@@ -1,4 +1,4 @@
-//! The state while transactions run: what they changed so far, over the state before them.
+//! The state during the execution of transactions: their changes so far, over the state before them.
 
 use std::collections::hash_map::Entry;
 use std::convert::Infallible;
@@ -15,11 +15,11 @@ use revm::bytecode::Bytecode;
 use super::cached_account::{CachedAccount, CachedSlot};
 use super::{BlockHashes, CodeCache};
 
-/// A point to which [`StateOverlay::revert_to`] goes back.
+/// A point to which [`StateOverlay::revert_to`] reverts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Checkpoint(usize);
 
-/// What takes a change back.
+/// The reverse of a change.
 #[derive(Debug)]
 enum Undo {
     Account(Address, Option<AccountParts>, Option<(B256, Bytes)>),
@@ -27,19 +27,19 @@ enum Undo {
     Whole(Address, Box<CachedAccount>),
 }
 
-/// A state that lies elsewhere: in the process that asked this one to run something.
+/// A state in another process, which asked this process to execute something.
 pub trait RemoteState {
-    /// An account; `None` where there is none.
+    /// An account; `None` if it does not exist.
     fn account(&self, address: Address) -> Result<Option<AccountParts>, StateError>;
 
-    /// What lies in a slot.
+    /// The value of a slot.
     fn slot(&self, address: Address, slot: U256) -> Result<U256, StateError>;
 
     /// Code by its hash.
     fn code(&self, hash: B256) -> Result<Bytes, StateError>;
 }
 
-/// What lies below the changes.
+/// The state below the changes.
 #[derive(Clone, Copy)]
 enum Base<'a> {
     View(StateView<'a>),
@@ -90,18 +90,17 @@ impl Base<'_> {
     }
 }
 
-/// Changes over a view of the state. Slots are those that the rules map storage keys to
-/// ([`crate::rules::Rules::storage_slot`]).
+/// Changes over a view of the state. The rules map storage keys to slots ([`crate::rules::Rules::storage_slot`]).
 pub struct StateOverlay<'a> {
     base: Base<'a>,
     pub(super) hashes: &'a dyn BlockHashes,
     codes: Arc<CodeCache>,
-    /// Boxed, since a table that grows holds its entries twice.
+    /// The accounts are boxed, since a growing table holds its entries twice.
     accounts: AddressMap<Box<CachedAccount>>,
     pub(super) new_codes: B256Map<Bytecode>,
     undo: Vec<Undo>,
     pub(super) destroyed: U512,
-    /// Accounts that may have changed since the changes were taken last, if they are tracked.
+    /// Accounts that may have changed since the changes were last taken, if changes are tracked.
     pub(super) recent: Option<AddressSet>,
 }
 
@@ -115,12 +114,12 @@ impl std::fmt::Debug for StateOverlay<'_> {
 }
 
 impl<'a> StateOverlay<'a> {
-    /// No change yet.
+    /// An overlay without changes.
     pub fn new(view: StateView<'a>, hashes: &'a dyn BlockHashes, codes: Arc<CodeCache>) -> Self {
         Self::over(Base::View(view), hashes, codes)
     }
 
-    /// No change yet, over a state that lies elsewhere.
+    /// An overlay without changes over a state in another process.
     pub fn remote(
         state: &'a dyn RemoteState,
         hashes: &'a dyn BlockHashes,
@@ -142,14 +141,13 @@ impl<'a> StateOverlay<'a> {
         }
     }
 
-    /// The same, for callers that take changes step by step ([`Self::take_changes`]).
+    /// Tracks changes, for callers that take them step by step ([`Self::take_changes`]).
     pub fn tracking(mut self) -> Self {
         self.recent.get_or_insert_default();
         self
     }
 
-    /// Wei that went with contracts: they destroyed themselves and kept it, or got it afterwards; and what accounts can't
-    /// hold.
+    /// Lost wei: wei that self-destructed contracts kept or received afterwards, and wei beyond the largest balance.
     pub fn destroyed(&self) -> U512 {
         self.destroyed
     }
@@ -165,7 +163,7 @@ impl<'a> StateOverlay<'a> {
         changes.filter_map(|(address, change)| Some((address, change?))).collect()
     }
 
-    /// The changes since this was called last. They can't be taken back any more. Needs [`Self::tracking`].
+    /// The changes since the last call. They can no longer be reverted. Requires [`Self::tracking`].
     pub fn take_changes(&mut self) -> StateChanges {
         let mut changes = StateChanges::new();
         let Ok(()) = self.drain_changes(|address, change| {
@@ -175,7 +173,8 @@ impl<'a> StateOverlay<'a> {
         changes
     }
 
-    /// As [`Self::take_changes`], one after the other in any order. The rest is lost with an error.
+    /// As [`Self::take_changes`], one account after the other in any order. After an error the remaining changes are
+    /// lost.
     pub fn drain_changes<E>(
         &mut self,
         mut take: impl FnMut(Address, AccountChange) -> Result<(), E>,
@@ -209,7 +208,7 @@ impl<'a> StateOverlay<'a> {
         }
     }
 
-    /// An account; `None` where there is none.
+    /// An account; `None` if it does not exist.
     pub fn account(&mut self, address: Address) -> Result<Option<AccountParts>, StateError> {
         Ok(self.cached(address)?.now)
     }
@@ -224,7 +223,7 @@ impl<'a> StateOverlay<'a> {
         Ok(self.account(address)?.map(|account| account.nonce).unwrap_or_default())
     }
 
-    /// What lies in a slot.
+    /// The value of a slot.
     pub fn slot(&mut self, address: Address, slot: U256) -> Result<U256, StateError> {
         let base = self.base;
         let held = self.cached(address)?;
@@ -250,7 +249,7 @@ impl<'a> StateOverlay<'a> {
         Ok(self.code_of(hash)?.original_bytes())
     }
 
-    /// The hash of an ancestor of the block that runs; `None` where it is not known.
+    /// The hash of an ancestor of the executed block; `None` if it is not known.
     pub fn ancestor_hash(&self, number: u64) -> Result<Option<B256>, StateError> {
         self.hashes.block_hash(number)
     }
@@ -265,7 +264,7 @@ impl<'a> StateOverlay<'a> {
         self.codes.get_or_load(hash, || self.base.code(hash))
     }
 
-    /// Sets what an account is, leaving its storage; creates it where there is none.
+    /// Sets an account without its storage. Creates the account if it does not exist.
     pub fn set_account(&mut self, address: Address, parts: AccountParts) -> Result<(), StateError> {
         self.track(address);
         let held = self.cached(address)?;
@@ -306,7 +305,7 @@ impl<'a> StateOverlay<'a> {
         Ok(())
     }
 
-    /// Sets a slot; an account that is not there stays so.
+    /// Sets a slot. It does not create the account.
     pub fn set_slot(
         &mut self,
         address: Address,
@@ -326,7 +325,7 @@ impl<'a> StateOverlay<'a> {
         Ok(())
     }
 
-    /// Clears all of an account's storage.
+    /// Clears the whole storage of an account.
     pub fn wipe(&mut self, address: Address) -> Result<(), StateError> {
         self.track(address);
         let held = self.cached(address)?;
@@ -337,12 +336,12 @@ impl<'a> StateOverlay<'a> {
         Ok(())
     }
 
-    /// How much of another asset an account holds.
+    /// The balance of another asset of an account.
     pub fn asset_balance(&mut self, address: Address, asset: B256) -> Result<U256, StateError> {
         self.slot(address, asset_slot(asset))
     }
 
-    /// Sets how much of another asset an account holds; from then on it is an account with other assets.
+    /// Sets the balance of another asset of an account, and marks it as an account with other assets.
     pub fn set_asset_balance(
         &mut self,
         address: Address,
@@ -353,7 +352,7 @@ impl<'a> StateOverlay<'a> {
         self.set_slot(address, asset_slot(asset), amount)
     }
 
-    /// Removes an account if it is empty (EIP-161): what touching it does at the end of a transaction.
+    /// Removes an account if it is empty (EIP-161), as the end of a transaction does with touched accounts.
     pub fn clear_if_empty(&mut self, address: Address) -> Result<(), StateError> {
         let held = self.cached(address)?;
         if held.now.is_some_and(|account| is_empty(&account)) {
@@ -368,18 +367,17 @@ impl<'a> StateOverlay<'a> {
         Ok(())
     }
 
-    /// A point to come back to. Only changes made through this type's own methods are taken back, not
-    /// those of transactions.
+    /// A checkpoint. Only changes through the methods of this type can be reverted, not those of transactions.
     pub fn checkpoint(&self) -> Checkpoint {
         Checkpoint(self.undo.len())
     }
 
-    /// What was changed so far is not taken back any more.
+    /// Drops all checkpoints: the changes so far can no longer be reverted.
     pub fn forget_checkpoints(&mut self) {
         self.undo.clear();
     }
 
-    /// Takes back all changes since a checkpoint.
+    /// Reverts all changes since a checkpoint.
     pub fn revert_to(&mut self, checkpoint: Checkpoint) {
         for undo in self.undo.drain(checkpoint.0..).rev() {
             match undo {

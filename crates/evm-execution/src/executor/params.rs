@@ -13,16 +13,16 @@ use crate::rules::{BLACKHOLE, Rules};
 pub struct ChainParams {
     /// Its rules.
     pub rules: Arc<dyn Rules>,
-    /// Number of the network, which warp messages carry.
+    /// Number of the network, for warp messages.
     pub network_id: u32,
-    /// ID of the blockchain, which warp messages carry.
+    /// ID of the blockchain, for warp messages.
     pub blockchain_id: Id,
-    /// Contracts used last.
+    /// Cache of recently used contracts.
     pub codes: Arc<CodeCache>,
 }
 
-/// May this address never send a transaction nor be a created contract? The fee address, and the ranges in
-/// which precompiled contracts lie.
+/// Whether an address can never send a transaction nor be a created contract: the fee address, and the ranges of
+/// precompiled contracts.
 pub fn is_prohibited(address: &Address) -> bool {
     let bytes = address.as_slice();
     *address == BLACKHOLE

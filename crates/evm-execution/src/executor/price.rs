@@ -1,8 +1,8 @@
-//! What an instruction costs, known before it runs: as geth counts it, and with geth's reasons not to run it.
+//! Computes the cost of an instruction before it runs, as geth does, and geth's reasons not to run it.
 //!
-//! revm takes the gas of an instruction bit by bit while it runs. Tracers show the whole before; and of an instruction
-//! that can't be paid they show what geth had counted until then. Nothing here changes the state: what the
-//! instruction makes warm is cold for it afterwards.
+//! revm takes the gas of an instruction step by step while it runs. Tracers show the whole cost before. If the gas is
+//! insufficient, they show the cost that geth had counted until then. Nothing here changes the state: accounts and
+//! slots that the instruction warms are still cold when it runs.
 
 use alloy_primitives::{Address, U256};
 use revm::bytecode::opcode;
@@ -29,7 +29,7 @@ const RESET_SLOT: u64 = 5_000;
 /// SSTORE needs more gas than this (EIP-2200).
 const SSTORE_SENTRY: u64 = 2_300;
 
-/// The cost of the instruction that runs next, and why it will not run.
+/// The cost of the next instruction, and why it will not run.
 pub(crate) fn price(
     interpreter: &Interpreter<EthInterpreter>,
     evm: &mut EvmContext<'_>,
@@ -65,7 +65,7 @@ pub(crate) fn price(
     }
 }
 
-/// What geth takes before it looks at the operands.
+/// Gas that geth takes before it reads the operands.
 fn constant_gas(op: u8, spec: SpecId) -> u64 {
     match op {
         opcode::SLOAD
@@ -80,14 +80,14 @@ fn constant_gas(op: u8, spec: SpecId) -> u64 {
     }
 }
 
-/// revm's table of constant gas, of London and of Cancun.
+/// revm's tables of constant gas for London and Cancun.
 static TABLES: [[u16; 256]; 2] = [gas_table_spec(SpecId::LONDON), gas_table_spec(SpecId::CANCUN)];
 
 #[derive(Clone, Copy)]
 struct Operands<'i>(&'i [U256]);
 
 impl Operands<'_> {
-    /// An item counted from the top. It is there.
+    /// An item of the stack, counted from the top. It must exist.
     fn at(self, place: usize) -> U256 {
         let stack = self.0;
         stack.len().checked_sub(place + 1).map_or(U256::ZERO, |at| stack[at])
@@ -97,7 +97,8 @@ impl Operands<'_> {
         Address::from_word(self.at(place).into())
     }
 
-    /// Where the memory ends that an instruction uses; `None`: it uses none. `Err`: 64 bits don't count it.
+    /// The end of the memory that an instruction uses; `None` if it uses none. `Err` if the end does not fit into 64
+    /// bits.
     fn memory(self, op: u8) -> Option<Result<u64, ()>> {
         let length = match op {
             opcode::MLOAD | opcode::MSTORE => 32,
@@ -120,14 +121,14 @@ struct Instruction<'i> {
     spec: SpecId,
     /// Gas after the constant part.
     left: u64,
-    /// Where the memory ends that it uses.
+    /// End of the memory that the instruction uses.
     memory: u64,
     operands: Operands<'i>,
     interpreter: &'i Interpreter<EthInterpreter>,
 }
 
 impl Instruction<'_> {
-    /// What geth takes beside the constant part; `None` where it gives up counting: out of gas.
+    /// Gas that geth takes besides the constant part; `None` if geth stops counting, which is out of gas.
     fn dynamic_gas(&self, evm: &mut EvmContext<'_>) -> Option<u64> {
         let Self { op, operands, .. } = *self;
         match op {
@@ -171,7 +172,7 @@ impl Instruction<'_> {
         Some(total.saturating_sub(self.interpreter.gas.memory().expansion_cost))
     }
 
-    /// Memory, and so much for each word of a length.
+    /// Gas of the memory, and `each` for each word of a length.
     fn memory_and_words(&self, evm: &EvmContext<'_>, length: U256, each: u64) -> Option<u64> {
         let words = u64::try_from(length).ok()?.div_ceil(32);
         self.memory_gas(evm)?.checked_add(words.checked_mul(each)?)
@@ -184,7 +185,7 @@ impl Instruction<'_> {
         }
     }
 
-    /// Is the slot cold, and what does reading it cost?
+    /// Whether the slot is cold, and the cost of reading it.
     fn slot_access(&self, evm: &EvmContext<'_>) -> (bool, u64) {
         let (contract, key) = (self.interpreter.input.target_address(), self.operands.at(0));
         let inner = &evm.journaled_state.inner;
@@ -209,7 +210,7 @@ impl Instruction<'_> {
         let (original, current) = match known {
             Some(slot) => (slot.original_value(), slot.present_value()),
             None => {
-                // Where the state can't be read, the instruction fails by itself.
+                // If the state can't be read, the instruction itself fails.
                 let value = storage(evm, contract, key).unwrap_or_default();
                 (value, value)
             }
@@ -233,7 +234,7 @@ impl Instruction<'_> {
         self.memory_gas(evm)?.checked_add(length.div_ceil(32).checked_mul(init + hash)?)
     }
 
-    /// With the gas that the call gets, the stipend aside.
+    /// Includes the gas that the call gets, without the stipend.
     fn call_gas(&self, evm: &mut EvmContext<'_>) -> Option<u64> {
         let cold = self.cold_surcharge(evm, 1);
         let left = self.left.checked_sub(cold)?;
@@ -244,7 +245,7 @@ impl Instruction<'_> {
             base += NEW_ACCOUNT;
         }
         let base = base.checked_add(self.memory_gas(evm)?)?;
-        // Where the base can't be paid, geth's subtraction wraps around.
+        // If the gas does not cover the base cost, geth's subtraction wraps around.
         let available = left.wrapping_sub(base);
         let most = available - available / 64;
         let given = u64::try_from(self.operands.at(0)).map_or(most, |asked| asked.min(most));
@@ -271,7 +272,7 @@ fn is_warm(evm: &EvmContext<'_>, address: Address) -> bool {
             .is_some_and(|account| !account.is_cold_transaction_id(inner.transaction_id))
 }
 
-/// Is there no such account, or an empty one?
+/// Whether the account does not exist or is empty.
 fn is_empty(evm: &mut EvmContext<'_>, address: Address) -> bool {
     let found = account(evm, address).ok().flatten();
     found.is_none_or(|account| {

@@ -1,4 +1,4 @@
-//! Who sent a transaction.
+//! Recovers senders of transactions.
 
 use alloy_consensus::Transaction as _;
 use alloy_primitives::{Address, B256, Signature, U256};
@@ -11,18 +11,18 @@ use crate::rules::Rules;
 /// Why the sender of a transaction can't be recovered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum SenderError {
-    /// The signature is none.
+    /// The signature is invalid.
     #[error("invalid transaction v, r, s values")]
     Signature,
     /// It was signed for another chain.
     #[error("invalid chain id for signer: have {have} want {want}")]
     ChainId {
-        /// The transaction's.
+        /// Chain ID of the transaction.
         have: u64,
-        /// The chain's.
+        /// ID of the chain.
         want: u64,
     },
-    /// A type that this chain does not have.
+    /// The chain does not have the transaction type.
     #[error("transaction type not supported")]
     Type,
 }
@@ -40,8 +40,8 @@ pub fn recover_sender(tx: &Transaction, chain_id: u64) -> Result<Address, Sender
     recover_signer(tx.signature(), &tx.signature_hash()).ok_or(SenderError::Signature)
 }
 
-/// The sender of a transaction on a chain of these rules: as [`recover_sender`], or where the rules allow it the account
-/// that the transaction impersonates.
+/// The sender of a transaction on a chain with these rules: as [`recover_sender`], or the impersonated account if the
+/// rules allow it.
 pub fn sender_of(tx: &Transaction, rules: &dyn Rules) -> Result<Address, SenderError> {
     match impersonated(tx.signature()).filter(|_| rules.allows_impersonation()) {
         Some(sender) if (tx.tx_type() as u8) <= 2 => match tx.chain_id() {
@@ -54,8 +54,7 @@ pub fn sender_of(tx: &Transaction, rules: &dyn Rules) -> Result<Address, SenderE
     }
 }
 
-/// What a transaction has in place of the signature of an account without a key: the account as `r`, and 0 as `s`,
-/// which no signature has.
+/// The signature of an impersonated account: the account as `r`, and 0 as `s`, which no real signature has.
 pub fn impersonating_signature(account: &Address) -> Signature {
     Signature::new(U256::from_be_slice(account.as_slice()), U256::ZERO, false)
 }
@@ -66,7 +65,7 @@ pub fn impersonated(signature: &Signature) -> Option<Address> {
     (signature == &impersonating_signature(&account)).then_some(account)
 }
 
-/// The account whose key signed a hash; `None` for a signature that is none, or not in its only accepted form.
+/// The account whose key signed a hash; `None` if the signature is invalid or not in the only accepted form.
 pub fn recover_signer(signature: &Signature, hash: &B256) -> Option<Address> {
     let mut bytes = [0; keys::Signature::LEN];
     bytes[..32].copy_from_slice(&signature.r().to_be_bytes::<32>());

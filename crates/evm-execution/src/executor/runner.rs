@@ -1,4 +1,4 @@
-//! revm, put together for this chain.
+//! revm with the parts of this chain.
 
 use std::fmt;
 
@@ -30,20 +30,20 @@ pub(crate) use revm::Inspector;
 pub(crate) use revm::bytecode::opcode;
 pub(crate) use revm::interpreter;
 
-/// What running a message came to.
+/// The outcome of a message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ExecutionEnd {
-    /// How it ended, unless well.
+    /// The error with which the message ended, if any.
     pub error: Option<VmError>,
     /// Gas used.
     pub gas_used: u64,
-    /// Data returned, also with a revert.
+    /// Returned data, also that of a revert.
     pub output: Bytes,
-    /// What was logged; nothing after an error.
+    /// The logs; none after an error.
     pub logs: Vec<Log>,
 }
 
-/// Runs messages one after the other on a [`StateOverlay`].
+/// Executes messages one after the other on a [`StateOverlay`].
 pub struct Runner<'a, I = NoOpInspector> {
     pub(super) machine: Machine<'a, I>,
 }
@@ -114,7 +114,7 @@ impl<'a, I> Runner<'a, I> {
         runner
     }
 
-    /// Goes on in another block of the same phase.
+    /// Continues in another block of the same phase.
     pub fn set_block(&mut self, block: &BlockContext) {
         let BlockContext { number, time, gas_limit, base_fee, coinbase, difficulty, .. } = *block;
         let blob_gasprice = block.blob_base_fee.saturating_to();
@@ -135,7 +135,7 @@ impl<'a, I> Runner<'a, I> {
         self.machine.ctx.chain.base_fee = base_fee;
     }
 
-    /// The state with what was committed so far.
+    /// The state with the committed changes.
     pub fn state(&mut self) -> &mut StateOverlay<'a> {
         &mut self.machine.ctx.journaled_state.database
     }
@@ -144,12 +144,12 @@ impl<'a, I> Runner<'a, I> {
         &self.machine.ctx.journaled_state.database
     }
 
-    /// Moves precompiled contracts away from where they usually are.
+    /// Moves precompiled contracts to other addresses.
     pub(crate) fn move_precompiles(&mut self, moved: MovedPrecompiles) {
         self.machine.precompiles.move_to(moved);
     }
 
-    /// Where precompiled contracts lie, warp aside.
+    /// The addresses of the precompiled contracts, without warp.
     pub(crate) fn precompiles(&self) -> &AddressSet {
         self.machine.precompiles.addresses()
     }
@@ -159,17 +159,17 @@ impl<'a, I> Runner<'a, I> {
         &mut self.machine.inspector
     }
 
-    /// What code runs in, and the inspector.
+    /// The context of code, and the inspector.
     pub(crate) fn context_and_inspector(&mut self) -> (&mut EvmContext<'a>, &mut I) {
         (&mut self.machine.ctx, &mut self.machine.inspector)
     }
 
-    /// The state and the inspector, at the end.
+    /// Returns the state and the inspector.
     pub fn into_parts(self) -> (StateOverlay<'a>, I) {
         (self.machine.ctx.journaled_state.database, self.machine.inspector)
     }
 
-    /// Checks a message and runs it. What it did waits for [`Self::commit`] or [`Self::discard`].
+    /// Checks and executes a message. Call [`Self::commit`] or [`Self::discard`] afterwards.
     pub fn run(
         &mut self,
         block: &BlockContext,
@@ -180,7 +180,7 @@ impl<'a, I> Runner<'a, I> {
         self.ended(result)
     }
 
-    /// As [`Self::run`], with the inspector watching.
+    /// As [`Self::run`], with the inspector.
     pub fn inspect(
         &mut self,
         block: &BlockContext,
@@ -194,7 +194,7 @@ impl<'a, I> Runner<'a, I> {
         self.ended(result)
     }
 
-    /// Runs what a block begins with: a call in the chain's own name that costs nothing and is not checked.
+    /// Makes the system call at the beginning of a block. It costs nothing and is not checked.
     pub(super) fn system_call(
         &mut self,
         caller: Address,
@@ -206,7 +206,7 @@ impl<'a, I> Runner<'a, I> {
         context.tx =
             TxEnv { caller, kind: TxKind::Call(to), data: input, gas_limit, ..TxEnv::default() };
         context.chain.gas_price = U256::ZERO;
-        // Whatever becomes of the call, the block goes on; only a store that fails ends it.
+        // The block continues whatever the outcome of the call. Only an error of the store ends it.
         match ChainHandler::default().run_system_call(&mut self.machine) {
             Ok(_) => self.commit().map_err(TxError::State),
             Err(EVMError::Database(error)) => Err(TxError::State(error.0)),
@@ -226,7 +226,7 @@ impl<'a, I> Runner<'a, I> {
         context.tx.gas_limit = message.gas_limit.min(most);
         let chain = &mut context.chain;
         chain.gas_price = costs.price;
-        // Without a price there is no base fee, as the reference has it.
+        // As in the reference, the base fee of a call without a price is 0.
         chain.base_fee = if message.is_free_call() { U256::ZERO } else { block.base_fee };
         chain.prepaid = costs.prepaid;
         chain.intrinsic_gas = costs.intrinsic_gas;
@@ -261,19 +261,19 @@ impl<'a, I> Runner<'a, I> {
         }
     }
 
-    /// Takes the last message's changes into the state.
+    /// Commits the last message's changes to the state.
     pub fn commit(&mut self) -> Result<(), StateError> {
         let state = self.machine.ctx.journaled_state.inner.finalize();
         self.machine.ctx.journaled_state.database.commit(state)
     }
 
-    /// Forgets the last message's changes.
+    /// Discards the last message's changes.
     pub fn discard(&mut self) {
         self.machine.ctx.journaled_state.inner.finalize();
     }
 }
 
-/// The fork of Ethereum whose instructions run in a block.
+/// The fork of Ethereum with the instructions of a block.
 fn spec_of(block: &BlockContext) -> SpecId {
     match block.phase.instructions {
         Instructions::London => SpecId::LONDON,
@@ -295,7 +295,7 @@ fn bounds_gas(bounds: Bounds<'_>, intrinsic_gas: u64) -> u64 {
 }
 
 fn tx_env(message: &Message) -> TxEnv {
-    // The type decides what revm looks at: the access list, and blobs. Prices are in `ChainEnv`.
+    // The type decides whether revm reads the access list and the blobs. Prices are in `ChainEnv`.
     let tx_type = if message.blob_hashes.is_some() { 3 } else { 1 };
     TxEnv {
         tx_type,

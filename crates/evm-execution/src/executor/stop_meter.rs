@@ -1,20 +1,20 @@
-//! When to ask whether an execution must stop: after so much work, counted as gas.
+//! Decides when to check whether an execution must stop: after a certain amount of work, counted as gas.
 //!
-//! Counting costs nothing for each instruction. While code runs, the gas that it has left says how much it did; a frame
-//! that begins, calls or ends carries over what is left until the next question. Only instructions that can be long,
-//! jump destinations, frames and precompiled contracts look.
+//! Counting costs nothing for each instruction. While code runs, its remaining gas tells how much work it did. A
+//! frame that begins, calls or ends carries over the work until the next check. Only instructions that can be long,
+//! jump destinations, frames and precompiled contracts check.
 
-/// Work between two questions, as gas: a millisecond or so of the slowest code.
+/// Work between two checks, as gas: about a millisecond of the slowest code.
 pub(super) const WORK: u64 = 100_000;
 
-/// Counts work until the next question.
+/// Counts work until the next check.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct StopMeter {
-    /// Gas that the running code has left when it is time to ask.
+    /// Remaining gas of the running code at which the next check is due.
     due_at: u64,
-    /// Gas that it had when `left` was right.
+    /// Remaining gas for which `left` is correct.
     mark: u64,
-    /// Work until the next question, as of `mark`.
+    /// Work until the next check, as of `mark`.
     left: u64,
 }
 
@@ -23,19 +23,19 @@ impl StopMeter {
         Self { due_at: 0, mark: 0, left: WORK }
     }
 
-    /// Is it time to ask?
+    /// Whether a check is due.
     #[inline]
     pub(super) fn is_due(&self, gas_left: u64) -> bool {
         gas_left < self.due_at
     }
 
-    /// It was asked within code.
+    /// Called after a check within code.
     pub(super) fn restart(&mut self, gas_left: u64) {
         self.left = WORK;
         self.frame_runs(gas_left);
     }
 
-    /// It is time at the next look, within code or not.
+    /// Makes the next check due, within code or not.
     pub(super) fn set_due(&mut self) {
         self.left = 0;
         self.due_at = u64::MAX;
@@ -54,7 +54,7 @@ impl StopMeter {
         self.left = self.left.saturating_sub(self.mark.saturating_sub(gas_left));
     }
 
-    /// Counts work while no code runs; true: it is time to ask, and counting begins anew.
+    /// Counts work while no code runs. Returns true if a check is due; counting then begins again.
     pub(super) fn spend(&mut self, work: u64) -> bool {
         self.left = self.left.saturating_sub(work);
         let is_due = self.left == 0;
@@ -81,7 +81,7 @@ mod tests {
         meter.frame_runs(1_000_000);
         assert!(!meter.is_due(1_000_000 - WORK));
         assert!(meter.is_due(1_000_000 - WORK - 1));
-        // It calls after half of that, and gives the call little gas.
+        // The code calls after half of that, and gives the call little gas.
         meter.frame_rests(1_000_000 - WORK / 2);
         meter.frame_runs(10);
         assert!(!meter.is_due(0), "code that has less gas than is left does not ask");

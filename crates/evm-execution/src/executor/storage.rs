@@ -1,9 +1,9 @@
-//! Contract storage behind its keys.
+//! Access to contract storage by key.
 //!
-//! A storage key is mapped to a slot before it is looked up, so that two keys may mean one slot. Whether a
-//! key was accessed before depends on the key as given. So an access through a key that is not its slot
-//! touches two entries of the journal: the key's, which only says whether it is warm, and the slot's, which
-//! holds the value and is not warmed.
+//! A storage key is mapped to a slot before it is read, so two keys may have the same slot. Whether an access is warm
+//! depends on the original key. So an access through a key that differs from its slot touches two entries of the
+//! journal: that of the key, which only says whether it is warm, and that of the slot, which holds the value and is
+//! not warmed.
 
 use std::collections::hash_map::Entry;
 
@@ -23,7 +23,7 @@ use super::database::DatabaseError;
 use super::env::{EvmContext, Ictx};
 use crate::rules::NativeAsset;
 
-/// The key on top of the stack and the slot that it means, if that is another.
+/// The key on top of the stack and its slot, if they differ.
 fn aliased(context: &Ictx<'_, '_>) -> Option<(U256, U256)> {
     let key = *context.interpreter.stack.data().last()?;
     let slot = context.host.chain.chain.rules.storage_slot(key);
@@ -70,7 +70,7 @@ pub(super) fn sstore(mut context: Ictx<'_, '_>) -> InstructionExecResult {
     standard::sstore_default_gas_accounting(&mut context, target, &load)
 }
 
-/// Notes that a key was accessed; was it cold?
+/// Records the access of a key. Returns whether it was cold.
 fn warm(
     host: &mut EvmContext<'_>,
     address: Address,
@@ -78,7 +78,7 @@ fn warm(
     skip_cold: bool,
 ) -> Result<bool, LoadError> {
     let listed = host.journaled_state.inner.warm_addresses.is_storage_warm(&address, &key);
-    // Where assets are held, a slot of that number can be theirs.
+    // If the account has other assets, a slot of that number can be a balance.
     let value = match host.chain.native_asset {
         NativeAsset::On => match host.journaled_state.inner.state.get(&address) {
             Some(account) if account.storage.contains_key(&key) => U256::ZERO,
@@ -114,7 +114,7 @@ fn warm(
     Ok(is_cold)
 }
 
-/// Runs what reads state; a failure is kept for the end, as revm does.
+/// Runs a read of the state. An error is kept until the end, as revm does.
 fn loaded<'a, T>(
     host: &mut EvmContext<'a>,
     load: impl FnOnce(&mut EvmContext<'a>) -> Result<T, DatabaseError>,
@@ -125,7 +125,7 @@ fn loaded<'a, T>(
     })
 }
 
-/// What lies in a slot of a loaded account, which stays as warm or cold as it is.
+/// The value of a slot of a loaded account. The slot stays warm or cold as it is.
 pub(super) fn peek(
     host: &mut EvmContext<'_>,
     address: Address,
@@ -147,7 +147,7 @@ pub(super) fn peek(
     Ok(value)
 }
 
-/// Sets a slot that was peeked at; it stays as warm or cold as it is.
+/// Sets a slot that was read with [`peek`]. The slot stays warm or cold as it is.
 pub(super) fn poke(
     host: &mut EvmContext<'_>,
     address: Address,

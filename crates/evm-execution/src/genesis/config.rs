@@ -1,5 +1,5 @@
-//! What a node publishes of its forks: the result of `getChainConfig`
-//! (docs/protocol/c-chain-rpc.md, "Chain configuration").
+//! The forks that a node publishes: the result of `getChainConfig` (docs/protocol/c-chain-rpc.md, "Chain
+//! configuration").
 
 use alloy_primitives::{B256, b256};
 use schemars::JsonSchema;
@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::GenesisError;
 use crate::rules::{ForkSchedule, Phase, UNSCHEDULED};
 
-/// The whole configuration, in the order in which it is shown: every field that any release had.
+/// The whole configuration in the order of the result. It has the fields of all releases.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(description = "When each fork begins, and the chain's ID.")]
@@ -54,8 +54,8 @@ const EIP150_HASH: B256 =
     b256!("0x2086799aeebeae135c246c65021c82b4e15a2c451340993aacfd2751886514f0");
 
 impl ChainConfig {
-    /// The configuration of a chain. Two forks of Ethereum came at heights that only the public networks
-    /// have, known by their chain IDs.
+    /// The configuration of a chain. Two forks of Ethereum have heights only on the public networks, which are known
+    /// by their chain IDs.
     pub fn new(chain_id: u64, schedule: &ForkSchedule) -> Self {
         let (berlin_block, london_block) = match chain_id {
             43114 => (1_640_340, 3_308_552),
@@ -100,8 +100,8 @@ impl ChainConfig {
     }
 }
 
-/// May a store whose chain was made under one schedule, and has come to `head_time` (Unix s), go on under
-/// another? Only forks that neither has reached may move.
+/// Checks that a chain with one schedule, whose head has the time `head_time` (Unix s), can continue with another
+/// one. Only forks that the chain has reached in neither schedule may move.
 pub fn check_schedule(
     stored: &ForkSchedule,
     new: &ForkSchedule,

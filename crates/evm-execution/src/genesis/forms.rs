@@ -1,11 +1,11 @@
-//! Values as Go's Ethereum packages read them from JSON, with their texts.
+//! Reads values from JSON as Go's Ethereum packages do.
 
 use alloy_primitives::{Address, B256, Bytes, U256};
 use esker_go_json::{Document, Kind};
 
 use super::json_error::{HexError, JsonError};
 
-/// Where a value stands, for the texts: the Go struct and the field.
+/// The place of a value for error texts: the Go struct and the field.
 #[derive(Clone, Copy)]
 pub(super) struct FieldPath {
     pub(super) struct_name: &'static str,
@@ -41,7 +41,7 @@ pub(super) fn big_number(value: Document<'_>) -> Result<U256, JsonError> {
     parsed.ok_or(JsonError::Number(text))
 }
 
-/// `*big.Int`, as far as 256 bits: a JSON integer.
+/// `*big.Int` of at most 256 bits: a JSON integer.
 pub(super) fn integer(value: Document<'_>, place: FieldPath) -> Result<U256, JsonError> {
     let text = String::from_utf8_lossy(value.as_bytes());
     let parsed = digits(&text, 10).and_then(|_| U256::from_str_radix(&text, 10).ok());
@@ -93,7 +93,7 @@ fn fixed<const N: usize>(
     sized(raw, go_type)?.ok_or_else(|| mismatch(HexError::Invalid))
 }
 
-/// A map key of type `common.Hash` or `common.UnprefixedAddress`: with or without 0x for the latter.
+/// A map key of type `common.Hash` or `common.UnprefixedAddress`. The latter may lack the prefix.
 pub(super) fn key<const N: usize>(
     text: &str,
     go_type: &'static str,
@@ -111,10 +111,7 @@ pub(super) fn key<const N: usize>(
     sized(raw, go_type)?.ok_or(JsonError::Hex(HexError::Invalid))
 }
 
-fn sized<const N: usize>(
-    raw: &str,
-    go_type: &'static str,
-) -> Result<Option<[u8; N]>, JsonError> {
+fn sized<const N: usize>(raw: &str, go_type: &'static str) -> Result<Option<[u8; N]>, JsonError> {
     if raw.len() != N * 2 {
         return Err(JsonError::Length { length: raw.len(), expected: N * 2, go_type });
     }
@@ -150,7 +147,7 @@ fn decode(raw: &str) -> Option<Vec<u8>> {
     alloy_primitives::hex::decode(raw).ok().filter(|_| !raw.starts_with("0x"))
 }
 
-/// A string without its quotes, anything else as it is written.
+/// A string without its quotes; the text of any other value.
 fn literal(value: Document<'_>) -> String {
     match value.as_str() {
         Some(text) => text.into_owned(),
@@ -162,12 +159,12 @@ fn hex_digits(text: &str) -> Option<&str> {
     text.strip_prefix("0x").or_else(|| text.strip_prefix("0X"))
 }
 
-/// Some, if there are digits and nothing else: Rust's parsers take signs, and separators.
+/// `Some` if the text consists of digits only: Rust's parsers also accept signs and separators.
 fn digits(text: &str, radix: u32) -> Option<()> {
     (!text.is_empty() && text.chars().all(|c| c.is_digit(radix))).then_some(())
 }
 
-/// What Go calls a kind of value.
+/// Go's name of a kind of value.
 pub(super) fn kind_name(kind: Kind) -> &'static str {
     match kind {
         Kind::Null => "null",

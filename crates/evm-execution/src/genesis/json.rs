@@ -10,19 +10,19 @@ use super::json_error::JsonError;
 use super::{Genesis, GenesisAccount, GenesisError};
 use crate::rules::{ForkSchedule, Phase};
 
-/// The part of a genesis' `config` that is looked at: chain ID and times of forks. On the known networks
-/// the node's own take their place.
+/// The used part of a genesis' `config`: chain ID and times of forks. On known networks the node's own values replace
+/// them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct GenesisConfig {
     /// EIP-155 number.
     pub chain_id: u64,
-    /// Beginnings of Apricot 1 to 4, Unix s.
+    /// Start times of Apricot 1 to 4, Unix s.
     pub history: [Option<u64>; 4],
-    /// Beginnings of [`Phase::ALL`], Unix s.
+    /// Start times of [`Phase::ALL`], Unix s.
     pub phases: [Option<u64>; Phase::COUNT],
 }
 
-/// Names of the beginnings in a genesis: those of Apricot 1 to 4, then those of [`Phase::ALL`].
+/// Names of the start times in a genesis: Apricot 1 to 4, then [`Phase::ALL`].
 pub const FORK_NAMES: [&str; 4 + Phase::COUNT] = [
     "apricotPhase1BlockTimestamp",
     "apricotPhase2BlockTimestamp",
@@ -40,10 +40,10 @@ pub const FORK_NAMES: [&str; 4 + Phase::COUNT] = [
 ];
 
 impl GenesisConfig {
-    /// Reads the `config` of a genesis and nothing else of it.
+    /// Reads only the `config` of a genesis.
     ///
     /// # Errors
-    /// The JSON is no object with a `config` of the right form.
+    /// The JSON is not an object with a valid `config`.
     pub fn parse(json: &[u8]) -> Result<Self, GenesisError> {
         let mut found = None;
         members(document(json)?, |name, value| {
@@ -55,8 +55,8 @@ impl GenesisConfig {
         found.ok_or(GenesisError::NoConfig)
     }
 
-    /// When phases begin on a network that is not known: as the config says, as on the local network where
-    /// it says nothing.
+    /// The schedule of an unknown network: the times of the config, or those of the local network if the config has
+    /// none.
     pub fn schedule(&self) -> Result<ForkSchedule, GenesisError> {
         let default = ForkSchedule::LOCAL;
         let mut schedule = default;
@@ -88,7 +88,7 @@ impl GenesisConfig {
 
 const STRUCT: &str = "Genesis";
 
-/// The object of a genesis.
+/// The JSON object of a genesis.
 fn document(json: &[u8]) -> Result<Document<'_>, JsonError> {
     let document = Document::whole(json)?;
     match document.kind() {
@@ -138,7 +138,7 @@ struct Fields {
     blob_gas_used: Option<u64>,
 }
 
-/// The members of an object by field; `null` is as good as absent, and of duplicates the last counts.
+/// Reads the members of an object. `null` counts as absent, and the last of duplicate members counts.
 fn members<'a>(
     object: Document<'a>,
     mut read: impl FnMut(&str, Document<'a>) -> Result<(), JsonError>,
@@ -181,11 +181,7 @@ impl Fields {
     }
 }
 
-fn object(
-    value: Document<'_>,
-    place: FieldPath,
-    go_type: &'static str,
-) -> Result<(), JsonError> {
+fn object(value: Document<'_>, place: FieldPath, go_type: &'static str) -> Result<(), JsonError> {
     match value.kind() {
         Kind::Object => Ok(()),
         kind => Err(place.mismatch(forms::kind_name(kind), go_type)),

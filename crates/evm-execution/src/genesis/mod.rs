@@ -1,7 +1,7 @@
 //! The first block: its JSON form, its state and its header (docs/protocol/c-chain-genesis.md, "C-Chain genesis").
 //!
-//! [`Genesis::parse`] reads the reference's JSON, with Go's rules and texts; [`Genesis::build`] makes the
-//! state and the block of it. [`ChainConfig`] is what a node publishes of its forks.
+//! [`Genesis::parse`] reads the reference's JSON with Go's rules and texts. [`Genesis::build`] builds the state and
+//! the block. [`ChainConfig`] has the forks that a node publishes.
 
 mod config;
 mod forms;
@@ -26,7 +26,7 @@ pub use config::{ChainConfig, check_schedule};
 pub use json::{FORK_NAMES, GenesisConfig};
 pub use json_error::{HexError, JsonError};
 
-/// Gas limit where the JSON gives 0.
+/// Gas limit if the JSON has 0.
 const DEFAULT_GAS_LIMIT: u64 = 4_712_388;
 
 /// Why a genesis can't be used. The texts are the reference's.
@@ -35,7 +35,7 @@ pub enum GenesisError {
     /// The JSON can't be read as a genesis.
     #[error(transparent)]
     Json(#[from] JsonError),
-    /// There must be a configuration.
+    /// The genesis has no configuration.
     #[error("genesis has no chain configuration")]
     NoConfig,
     /// The store holds another chain.
@@ -52,7 +52,7 @@ pub enum GenesisError {
          rewindto timestamp {rewind_to})"
     )]
     Schedule {
-        /// Which fork.
+        /// Name of the fork.
         what: String,
         /// Unix s.
         have: u64,
@@ -61,16 +61,16 @@ pub enum GenesisError {
         /// Unix s.
         rewind_to: u64,
     },
-    /// Forks out of their order.
+    /// The forks are not in their order.
     #[error(
         "chain configuration: {later} at {later_at} would come before {earlier} at {earlier_at}"
     )]
     Order {
-        /// Which.
+        /// Name of the fork.
         earlier: String,
         /// Unix s.
         earlier_at: u64,
-        /// Which.
+        /// Name of the fork.
         later: String,
         /// Unix s.
         later_at: u64,
@@ -92,7 +92,7 @@ pub struct GenesisAccount {
     pub assets: BTreeMap<B256, U256>,
 }
 
-/// What the first block is made of.
+/// The definition of the first block.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Genesis {
     /// Chain ID and forks.
@@ -103,7 +103,7 @@ pub struct Genesis {
     pub timestamp: u64,
     /// The header's extra data.
     pub extra_data: Bytes,
-    /// Gas limit; 0 stands for a default.
+    /// Gas limit; 0 selects the default.
     pub gas_limit: u64,
     /// Difficulty.
     pub difficulty: U256,
@@ -119,16 +119,16 @@ pub struct Genesis {
     pub gas_used: u64,
     /// The header's parent hash.
     pub parent_hash: B256,
-    /// Base fee where the rules have one, wei.
+    /// Base fee if the rules have one, wei.
     pub base_fee: Option<U256>,
-    /// From Etna on.
+    /// A header field from Etna on.
     pub excess_blob_gas: Option<u64>,
-    /// From Etna on.
+    /// A header field from Etna on.
     pub blob_gas_used: Option<u64>,
 }
 
 impl Genesis {
-    /// Reads the JSON form; total on any bytes.
+    /// Reads the JSON form. Any bytes give a genesis or an error.
     pub fn parse(json: &[u8]) -> Result<Self, GenesisError> {
         json::parse(json)
     }
@@ -149,7 +149,7 @@ impl Genesis {
         changes
     }
 
-    /// Writes the state, and gives the first block.
+    /// Writes the state, and returns the first block.
     pub fn build(
         &self,
         rules: &dyn Rules,
@@ -203,7 +203,7 @@ const NOTHING: AccountParts =
     AccountParts { nonce: 0, balance: U256::ZERO, code_hash: KECCAK_EMPTY, is_multi_coin: false };
 
 impl GenesisAccount {
-    /// The account as a change from nothing. One that is empty is kept: only touching it removes it.
+    /// The creation of the account. An empty account is kept: only a touch removes it.
     fn change(&self, rules: &dyn Rules) -> AccountChange {
         let word = |value: &B256| U256::from_be_bytes(value.0);
         let mut slots = BTreeMap::new();

@@ -4,7 +4,7 @@ use super::phase::{Instructions, NativeAsset, Phase, PhaseRules};
 
 const GWEI: u64 = 1_000_000_000;
 
-/// Most gas of a block's atomic transactions before Fortuna, and of one that waits in a pool at any time.
+/// Most gas of a block's atomic transactions before Fortuna, and of a pooled atomic transaction in any phase.
 pub const MAX_ATOMIC_GAS: u64 = 100_000;
 
 /// Apricot 5: no upper bound of the base fee, a target of 15M gas, steps of 200k.

@@ -1,18 +1,18 @@
-//! What blocks in quick succession must pay in tips (docs/protocol/c-chain-fees.md, "Block gas cost").
+//! The tips that blocks in quick succession must pay (docs/protocol/c-chain-fees.md, "Block gas cost").
 
 use alloy_primitives::U256;
 
-/// Seconds between two blocks that cost nothing.
+/// Distance of two blocks at which a block costs nothing, s.
 pub const TARGET_BLOCK_RATE_S: u64 = 2;
 
-/// The most that a block can cost, gas.
+/// Highest cost of a block, gas.
 pub const MAX_BLOCK_GAS_COST: u64 = 1_000_000;
 
 /// Gas that a block's tips must pay for at its base fee.
 pub type BlockGasCost = u64;
 
-/// The cost of a block at `time` after a parent of `parent_time` (Unix s). `parent` is `None` where the
-/// parent's header has no such field. `step` is that of the block's own phase.
+/// The cost of a block at `time` after a parent at `parent_time` (Unix s). `parent` is the cost of the parent; `None`
+/// if its header lacks the field. `step` is that of the block's own phase.
 pub fn block_gas_cost(
     parent: Option<U256>,
     step: u64,

@@ -1,4 +1,4 @@
-//! The seam, and the C-Chain's rules behind it.
+//! The interface of rules, and the C-Chain's rules.
 
 use std::sync::Arc;
 
@@ -15,29 +15,29 @@ use super::{BlockGasCost, ForkSchedule, HeaderTerms, NextHeader, block_gas_cost}
 /// The recipient of all fees: an address without a key.
 pub const BLACKHOLE: Address = address!("0x0100000000000000000000000000000000000000");
 
-/// The contract that keeps beacon roots where it is deployed (EIP-4788).
+/// The contract for beacon roots, if it is deployed (EIP-4788).
 const BEACON_ROOTS: Address = address!("0x000F3df6D732807Ef1319fB7B8bB8522d0Beac02");
 
-/// Predicate results of a block in which nothing was predicated: codec version 0, an empty map.
+/// Predicate results of a block without predicates: codec version 0, an empty map.
 const NO_PREDICATE_RESULTS: [u8; 6] = [0; 6];
 
-/// Constants of a network file that take the place of every phase's own.
+/// Constants of a network file that replace those of all phases.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FeeOverrides {
     /// Gas limit of blocks.
     pub gas_limit: Option<u64>,
-    /// Gas that the fee window aims at.
+    /// Target gas of the fee window.
     pub target_gas: Option<u64>,
-    /// Least base fee, wei; also that of the first block.
+    /// Minimum base fee, wei; also the base fee of the first block.
     pub min_base_fee: Option<u64>,
-    /// Block gas cost of a second too early; 0 makes blocks in quick succession free.
+    /// Block gas cost for each second that a block is too early; 0 makes blocks in quick succession free.
     pub block_gas_cost_step: Option<u64>,
 }
 
-/// Why fees could not be computed or do not fit, with the reference's texts where it has them.
+/// Why fees can't be computed or are wrong. Texts are the reference's, if it has one.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum FeeRuleError {
-    /// A block of the chain's early history.
+    /// The block belongs to the chain's early history.
     #[error(
         "block time {0} is before Apricot 5: blocks of that history are not executed by this node"
     )]
@@ -45,29 +45,29 @@ pub enum FeeRuleError {
     /// The block is older than its parent.
     #[error("timestamp less than parent's")]
     TimeBeforeParent,
-    /// The parent's header lacks what the fee follows from.
+    /// The parent's header lacks a field that the fee depends on.
     #[error("parent header has no {0}")]
     BadParent(&'static str),
-    /// The front of the extra data is not what follows from the parent.
+    /// The fee window in the extra data does not follow from the parent.
     #[error("expected rollup window bytes: {}, found {}", hex::encode(want), hex::encode(got))]
     Window {
-        /// What follows.
+        /// The expected value.
         want: Bytes,
-        /// What is there.
+        /// The value in the header.
         got: Bytes,
     },
-    /// Under Fortuna: the gas state is not what follows from the parent and the gas used.
+    /// The gas state of Fortuna does not follow from the parent and the gas used.
     #[error("incorrect fee state: expected {want}, found {got}")]
     GasState {
-        /// What follows.
+        /// The expected value.
         want: GasState,
-        /// What is there.
+        /// The value in the header.
         got: GasState,
     },
-    /// There is no base fee.
+    /// The header has no base fee.
     #[error("expected baseFee to be non-nil")]
     NoBaseFee,
-    /// The base fee is another.
+    /// The base fee is wrong.
     #[error("expected base fee ({want}), found ({got})")]
     BaseFee {
         /// Wei.
@@ -75,17 +75,17 @@ pub enum FeeRuleError {
         /// Wei.
         got: U256,
     },
-    /// The gas limit is another.
+    /// The gas limit is wrong.
     #[error("expected gas limit to be {want} in {phase:?}, but found {got}")]
     GasLimit {
         /// Gas.
         want: u64,
         /// Gas.
         got: u64,
-        /// Which rule.
+        /// The phase with this rule.
         phase: Phase,
     },
-    /// The block gas cost is another.
+    /// The block gas cost is wrong.
     #[error("invalid blockGasCost: have {got}, want {want}")]
     BlockGasCost {
         /// Gas.
@@ -93,27 +93,27 @@ pub enum FeeRuleError {
         /// Gas.
         got: U256,
     },
-    /// Under Fortuna: more gas than there is capacity.
+    /// The block used more gas than the capacity of Fortuna.
     #[error(transparent)]
     Capacity(#[from] CapacityError),
 }
 
-/// What a block must be like, given its parent and its time.
+/// The terms of a block, which follow from its parent and its time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ChildTerms {
-    /// The rules of the block's time.
+    /// The rules at the time of the block.
     pub phase: PhaseRules,
     /// Gas limit of the header.
     pub gas_limit: u64,
-    /// Gas that may be used: the gas limit, under Fortuna what capacity there is.
+    /// Gas that may be used: the gas limit, or the capacity under Fortuna.
     pub gas_available: u64,
     /// Base fee, wei.
     pub base_fee: U256,
     /// Gas that tips must pay for.
     pub block_gas_cost: BlockGasCost,
-    /// Who gets the fees.
+    /// Recipient of the fees.
     pub coinbase: Address,
-    /// The mix digest: zero, but for a control record.
+    /// The mix digest: zero without a control record.
     pub random: B256,
     fee_state: FeeState,
 }
@@ -125,7 +125,7 @@ enum FeeState {
 }
 
 impl ChildTerms {
-    /// These terms with the members of a control record.
+    /// These terms with the header fields of a control record.
     #[must_use]
     pub fn with(mut self, set: &HeaderTerms) -> Self {
         if let Some(gas_limit) = set.gas_limit {
@@ -137,7 +137,7 @@ impl ChildTerms {
         self
     }
 
-    /// Another gas limit. Under Fortuna no more can be used than there is capacity.
+    /// Sets the gas limit. Under Fortuna the capacity also limits the gas.
     fn set_gas_limit(&mut self, gas_limit: u64) {
         self.gas_limit = gas_limit;
         if matches!(self.fee_state, FeeState::Window(_)) {
@@ -146,7 +146,7 @@ impl ChildTerms {
     }
 }
 
-/// What differs between sets of rules.
+/// A set of rules.
 pub trait Rules: AccountCodec {
     /// The chain's EIP-155 number.
     fn chain_id(&self) -> u64;
@@ -157,16 +157,17 @@ pub trait Rules: AccountCodec {
         false
     }
 
-    /// When phases begin.
+    /// The times at which phases begin.
     fn schedule(&self) -> &ForkSchedule;
 
-    /// The rules of a time in Unix s.
+    /// The rules at a time in Unix s.
     fn phase_at(&self, time: u64) -> Result<PhaseRules, FeeRuleError>;
 
     /// Fees and limits of a child at `time`, Unix s.
     fn child_terms(&self, parent: &Header, time: u64) -> Result<ChildTerms, FeeRuleError>;
 
-    /// As [`Self::child_terms`], for the block that would be built now: with what a development node will set.
+    /// As [`Self::child_terms`], for the block that would be built now, with the header fields that a development
+    /// node will set.
     fn next_terms(&self, parent: &Header, time: u64) -> Result<ChildTerms, FeeRuleError> {
         self.child_terms(parent, time)
     }
@@ -176,7 +177,7 @@ pub trait Rules: AccountCodec {
         false
     }
 
-    /// Extra data of a child that uses this much gas, in transactions and in ext data.
+    /// Extra data of a child that uses this much gas in transactions and in ext data.
     fn child_extra(
         &self,
         terms: &ChildTerms,
@@ -184,7 +185,7 @@ pub trait Rules: AccountCodec {
         ext_data_gas_used: u64,
     ) -> Result<Bytes, FeeRuleError>;
 
-    /// Checks the part of a child's extra data that fees follow from.
+    /// Checks the part of a child's extra data that fees depend on.
     fn check_extra(
         &self,
         terms: &ChildTerms,
@@ -193,26 +194,26 @@ pub trait Rules: AccountCodec {
         ext_data_gas_used: u64,
     ) -> Result<(), FeeRuleError>;
 
-    /// Base fee of the first block after genesis, wei; a genesis that names none shows it too, as wallets go by
+    /// Base fee of the first block after genesis, wei. A genesis without a base fee also shows it, since wallets use
     /// the last block.
     fn initial_base_fee(&self) -> U256;
 
-    /// Length of that part; what follows are predicate results, where the phase has them.
+    /// Length of the part that [`Self::check_extra`] checks. Predicate results follow it, if the phase has them.
     fn extra_prefix_length(&self, phase: &PhaseRules) -> usize;
 
-    /// Predicate results of a block in which nothing was predicated; `None` where the phase has none.
+    /// Predicate results of a block without predicates; `None` if the phase has no predicates.
     fn no_predicate_results(&self, phase: &PhaseRules) -> Option<&'static [u8]>;
 
-    /// The slot that a storage key of an instruction means (docs/protocol/c-chain-state.md, "Storage keys").
+    /// The slot of a storage key (docs/protocol/c-chain-state.md, "Storage keys").
     fn storage_slot(&self, key: U256) -> U256;
 
-    /// Where a block's system call goes before its first transaction.
+    /// The contract of the system call before a block's first transaction.
     fn system_call(&self, phase: &PhaseRules) -> Option<Address>;
 
-    /// Who gets what transactions pay, base fee included.
+    /// Recipient of all fees, base fee included.
     fn fee_recipient(&self) -> Address;
 
-    /// Reads a block.
+    /// Decodes a block.
     fn decode_block(&self, bytes: &[u8]) -> alloy_rlp::Result<Block>;
 
     /// A block's bytes.
@@ -225,7 +226,7 @@ pub trait Rules: AccountCodec {
 /// The C-Chain's rules.
 #[derive(Clone, Debug)]
 pub struct CChainRules {
-    /// On a development node.
+    /// Header fields of the next block on a development node.
     next_header: Option<Arc<NextHeader>>,
     chain_id: u64,
     schedule: ForkSchedule,
@@ -239,19 +240,19 @@ impl CChainRules {
         Self { next_header: None, chain_id, schedule, overrides, is_development: false }
     }
 
-    /// The same on a development network.
+    /// The rules of a development network.
     #[must_use]
     pub fn for_development(self) -> Self {
         Self { is_development: true, ..self }
     }
 
-    /// The same with what the next block will have.
+    /// Adds the header fields that the next block will set.
     #[must_use]
     pub fn with_next_header(self, next: Arc<NextHeader>) -> Self {
         Self { next_header: Some(next), ..self }
     }
 
-    /// Window and base fee of a child before Fortuna. Flags are those of the parent's time.
+    /// Window and base fee of a child before Fortuna. The rules are those of the parent's time.
     fn window_fee(&self, parent: &Header, time: u64) -> Result<(Window, U256), FeeRuleError> {
         // A parent of the early history is genesis on every network that this software runs.
         let parent_rules = match self.phase_at(parent.time) {
@@ -270,7 +271,7 @@ impl CChainRules {
     fn gas_state(&self, parent: &Header, time: u64) -> Result<GasState, FeeRuleError> {
         let is_fortuna =
             self.phase_at(parent.time).is_ok_and(|rules| rules.at_least(Phase::Fortuna));
-        // The first block of Fortuna starts from nothing, as does the one after genesis.
+        // The first block of Fortuna and the first block after genesis start with an empty state.
         let state = if is_fortuna && parent.number > 0 {
             GasState::parse(&parent.extra).ok_or(FeeRuleError::BadParent("gas state"))?
         } else {
@@ -397,7 +398,7 @@ impl Rules for CChainRules {
             }
             FeeState::Gas(state) => {
                 let got = GasState::parse(extra).ok_or(FeeRuleError::BadParent("gas state"))?;
-                // The block votes: its target stands, as far as it is within one block's reach.
+                // The block votes: its target counts, as far as one block may change the target.
                 let used = state.consume_gas(gas_used, ext_data_gas_used)?;
                 let want = used.update_target_excess(got.target_excess);
                 if want != got {

@@ -1,4 +1,4 @@
-//! The constants of each phase: one file a phase.
+//! The constants of each phase, one file for each.
 
 use super::{Phase, PhaseRules, apricot5, banff, cortina, durango, etna, fortuna};
 

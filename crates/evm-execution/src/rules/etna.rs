@@ -1,5 +1,5 @@
-//! Etna: Cancun without blobs, a base fee from 1 gwei. The native-asset addresses go on refusing every call, as
-//! recorded on the reference (tests/golden/c/contracts-1.io), whatever its documentation says of them.
+//! Etna: Cancun without blobs, a minimum base fee of 1 gwei. The native-asset addresses still refuse every call, as
+//! recorded on the reference (tests/golden/c/contracts-1.io). Its documentation says otherwise.
 
 use super::durango;
 use super::phase::{Instructions, Phase, PhaseRules};

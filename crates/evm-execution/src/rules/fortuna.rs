@@ -14,41 +14,41 @@ pub(super) const RULES: PhaseRules = PhaseRules {
     ..etna::RULES
 };
 
-/// Bytes of the state at the front of a header's extra data.
+/// Bytes of the gas state at the beginning of a header's extra data.
 pub const STATE_BYTES: usize = 24;
 
-/// Least target, gas a second.
+/// Minimum target, gas a second.
 pub const MIN_TARGET_PER_S: u64 = 1_000_000;
 
-/// How the target follows the target excess.
+/// Denominator of the exponent of the target.
 const TARGET_CONVERSION: u64 = 1024 * MAX_TARGET_EXCESS_DIFF;
 
-/// Most that one block changes the target excess.
+/// Greatest change of the target excess by one block.
 pub const MAX_TARGET_EXCESS_DIFF: u64 = 1 << 15;
 
-/// Greatest target excess whose target a u64 holds.
+/// Greatest target excess whose target fits into a u64.
 const MAX_TARGET_EXCESS: u64 = 1_024_950_627;
 
-/// Rate at which capacity grows, in targets.
+/// Growth of the capacity each second, in targets.
 const TARGET_TO_MAX: u64 = 2;
 
-/// Seconds in which an empty capacity fills.
+/// Seconds until an empty capacity is full.
 const SECONDS_TO_FILL: u64 = 5;
 
-/// How the price follows the excess, in targets: doubling in a minute of full blocks.
+/// Denominator of the exponent of the price, in targets: the price doubles in a minute of full blocks.
 const TARGET_TO_PRICE: u64 = 87;
 
-/// Least price, wei a gas.
+/// Minimum price, wei a gas.
 const MIN_PRICE: u64 = 1;
 
-/// Gas state of a block: what the chain can take now, and how far it is over its target.
+/// Gas state of a block: the gas that may be used now, and the gas used over the target.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct GasState {
     /// Gas that may be used now.
     pub capacity: u64,
     /// Gas used over the target.
     pub excess: u64,
-    /// Where the target stands.
+    /// The exponent of the target.
     pub target_excess: u64,
 }
 
@@ -58,18 +58,18 @@ impl std::fmt::Display for GasState {
     }
 }
 
-/// More gas than there is capacity.
+/// The used gas exceeds the capacity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("insufficient capacity: gas used ({used}) exceeds capacity ({capacity})")]
 pub struct CapacityError {
     /// Gas used.
     pub used: u64,
-    /// Gas there.
+    /// Available gas.
     pub capacity: u64,
 }
 
 impl GasState {
-    /// Reads the state at the front of extra data.
+    /// Reads the state at the beginning of extra data.
     pub fn parse(extra: &[u8]) -> Option<Self> {
         let (bytes, _) = extra.split_first_chunk::<STATE_BYTES>()?;
         let word = |i: usize| {
@@ -78,7 +78,7 @@ impl GasState {
         Some(Self { capacity: word(0), excess: word(1), target_excess: word(2) })
     }
 
-    /// The state as a header holds it.
+    /// The encoding of the state in a header.
     pub fn to_bytes(self) -> [u8; STATE_BYTES] {
         let mut bytes = [0; STATE_BYTES];
         for (chunk, word) in
@@ -89,17 +89,17 @@ impl GasState {
         bytes
     }
 
-    /// Target, gas a second.
+    /// The target, gas a second.
     pub fn target(&self) -> u64 {
         fake_exponential(MIN_TARGET_PER_S, self.target_excess, TARGET_CONVERSION)
     }
 
-    /// Most capacity: also the gas limit of a header.
+    /// Highest capacity. It is also the gas limit of a header.
     pub fn max_capacity(&self) -> u64 {
         self.target().saturating_mul(TARGET_TO_MAX * SECONDS_TO_FILL)
     }
 
-    /// Wei a gas.
+    /// The price, wei a gas.
     pub fn price(&self) -> u64 {
         fake_exponential(MIN_PRICE, self.excess, self.target().saturating_mul(TARGET_TO_PRICE))
     }
@@ -116,7 +116,7 @@ impl GasState {
         }
     }
 
-    /// The state after a block's gas; `extra` is that of its atomic transactions.
+    /// The state after the gas of a block. `extra` is the gas of its atomic transactions.
     pub fn consume_gas(self, gas: u64, extra: u64) -> Result<Self, CapacityError> {
         let used = gas.saturating_add(extra);
         let capacity = self
@@ -126,7 +126,8 @@ impl GasState {
         Ok(Self { capacity, excess: self.excess.saturating_add(used), ..self })
     }
 
-    /// The state after voting for a target excess, as far as one block may go; price and fill level stay.
+    /// The state after a vote for a target excess, limited to the change by one block. The price and the fill level
+    /// stay.
     #[must_use]
     pub fn update_target_excess(self, wanted: u64) -> Self {
         let before = self.target();

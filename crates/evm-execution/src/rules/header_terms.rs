@@ -1,9 +1,9 @@
-//! What headers of a development network may have otherwise than the rules say.
+//! Header fields that a development node sets.
 
 use alloy_primitives::{Address, B256, U256};
 use esker_primitives::sync::RwLock;
 
-/// Members of a header in place of those that follow from the parent; a control record has them
+/// Header fields that replace those that follow from the parent. A control record has them
 /// (docs/protocol/c-chain-blocks.md, "Control records").
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct HeaderTerms {
@@ -11,22 +11,22 @@ pub struct HeaderTerms {
     pub base_fee: Option<U256>,
     /// The gas limit.
     pub gas_limit: Option<u64>,
-    /// Who gets the fees.
+    /// Recipient of the fees.
     pub coinbase: Option<Address>,
     /// The mix digest, which PREVRANDAO returns.
     pub random: Option<B256>,
 }
 
 impl HeaderTerms {
-    /// Without the members that are of one block only.
+    /// The fields that also apply to later blocks.
     #[must_use]
     pub fn lasting(self) -> Self {
         Self { base_fee: None, random: None, ..self }
     }
 }
 
-/// What the next block of a development node will have in its header. The rules show it to whoever asks for the next
-/// block; the builder writes it into a control record.
+/// Header fields that the next block of a development node will set. The rules show them for the next block. The
+/// builder writes them into a control record.
 #[derive(Debug)]
 pub struct NextHeader(RwLock<HeaderTerms>);
 
@@ -37,12 +37,12 @@ impl Default for NextHeader {
 }
 
 impl NextHeader {
-    /// What is set.
+    /// The fields that are set.
     pub fn get(&self) -> HeaderTerms {
         *self.0.read()
     }
 
-    /// Changes what is set.
+    /// Changes the fields.
     pub fn change<T>(&self, change: impl FnOnce(&mut HeaderTerms) -> T) -> T {
         change(&mut self.0.write())
     }

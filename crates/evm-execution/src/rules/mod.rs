@@ -1,10 +1,10 @@
-//! What holds in a block of a given time.
+//! The rules of a block at a given time.
 //!
-//! [`Rules`] is the seam: how headers, bodies and account leaves are written, which slot a storage key
-//! means, what gas costs, who gets the fees, what happens before the first transaction. Everything else in
-//! this crate asks it, and never which chain it is on, so that a second set of rules can join.
+//! [`Rules`] is the interface: the encoding of headers, bodies and account leaves, the slots of storage keys, prices
+//! and recipient of fees, and the work before the first transaction. Everything else in this crate uses it and does
+//! not depend on which chain it is, so that a second set of rules can be added.
 //!
-//! [`CChainRules`] are the C-Chain's, from Apricot 5 on: one file a phase, in the order of their coming.
+//! [`CChainRules`] are the C-Chain's rules from Apricot 5 on, one file for each phase, in chronological order.
 
 mod apricot5;
 mod banff;

@@ -1,20 +1,20 @@
-//! The phases of the chain, and what each changes.
+//! The phases of the chain and their constants.
 
 use alloy_primitives::U256;
 
-/// A stretch of the chain's life under the same rules, in the order of their coming. What came before
-/// Apricot 5 is history that this software does not execute.
+/// A phase of the chain with the same rules, in chronological order. This software does not execute the history
+/// before Apricot 5.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Phase {
     /// Wider fee window, batches of atomic transactions.
     Apricot5,
-    /// The native-asset precompiles are off.
+    /// The native-asset precompiles are switched off.
     ApricotPre6,
-    /// They are on again.
+    /// They are switched on again.
     Apricot6,
-    /// As before.
+    /// The same rules as Apricot 6.
     ApricotPost6,
-    /// They are off for good; only the native asset crosses chains.
+    /// They are switched off for ever. Only the native asset crosses chains.
     Banff,
     /// A higher gas limit.
     Cortina,
@@ -26,28 +26,29 @@ pub enum Phase {
     Fortuna,
 }
 
-/// The constants of a phase; one value of this for each, in a file of its own.
+/// The constants of a phase. Each phase has its own file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PhaseRules {
-    /// Which phase.
+    /// The phase.
     pub phase: Phase,
-    /// Gas of a block's transactions; under Fortuna the header's own.
+    /// Gas limit of a block's transactions. Under Fortuna the header has its own.
     pub gas_limit: u64,
-    /// Gas that the fee window aims at, in its ten seconds.
+    /// Target gas of the ten seconds of the fee window.
     pub target_gas: u64,
-    /// How slowly the base fee follows: one part of it a window at twice the target.
+    /// Denominator of the change of the base fee: at twice the target, the base fee rises by one part of this many in
+    /// a window.
     pub base_fee_denominator: u64,
-    /// Wei a gas, at least.
+    /// Minimum base fee, wei a gas.
     pub min_base_fee: u64,
-    /// How much block gas cost a second too early adds.
+    /// Block gas cost for each second that a block is too early.
     pub block_gas_cost_step: u64,
-    /// Most gas of a block's atomic transactions; `None`: it counts in the block's own gas.
+    /// Most gas of a block's atomic transactions; `None` if it counts as gas of the block.
     pub atomic_gas_limit: Option<u64>,
-    /// Which of Ethereum's instruction sets runs.
+    /// Ethereum's instruction set.
     pub instructions: Instructions,
-    /// What the two native-asset precompiles do.
+    /// Behaviour of the two native-asset precompiles.
     pub native_asset: NativeAsset,
-    /// Is the warp precompile there, and predicate results in the header?
+    /// Whether the warp precompile and predicate results in the header exist.
     pub warp: bool,
 }
 
@@ -62,14 +63,14 @@ pub enum Instructions {
     Cancun,
 }
 
-/// What 0x0100..00 to 02 do.
+/// Behaviour of the addresses 0x0100..00 to 02.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NativeAsset {
-    /// Balance and call of other assets.
+    /// They return balances and make calls with other assets.
     On,
-    /// Always revert.
+    /// They always revert.
     Reverts,
-    /// Ordinary addresses.
+    /// They are ordinary addresses.
     Absent,
 }
 
@@ -97,7 +98,7 @@ impl PhaseRules {
         U256::from(self.min_base_fee)
     }
 
-    /// Has this phase or a later one come?
+    /// Whether this is the given phase or a later one.
     pub fn at_least(&self, phase: Phase) -> bool {
         self.phase >= phase
     }

@@ -1,15 +1,14 @@
-//! When each phase begins.
+//! Start times of the phases.
 
 use super::phase::Phase;
 
-/// When a network's phases begin that are there from the start: 2020-12-05T05:00:00Z, Unix s.
+/// Start time of phases that are active from the beginning: 2020-12-05T05:00:00Z, Unix s.
 pub const INITIALLY_ACTIVE: u64 = 1_607_144_400;
 
-/// A time that does not come: 9999-12-01T00:00:00Z, Unix s.
+/// Start time of phases that are not scheduled: 9999-12-01T00:00:00Z, Unix s.
 pub const UNSCHEDULED: u64 = 253_399_622_400;
 
-/// Beginnings of the phases in Unix s, by [`Phase::ALL`], and those of the history before them, which the
-/// chain config shows.
+/// Start times of the phases, Unix s, and those of the history before them, which the chain config shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ForkSchedule {
     /// Apricot 1 to 4.
@@ -19,7 +18,7 @@ pub struct ForkSchedule {
 }
 
 impl ForkSchedule {
-    /// The main network's (docs/protocol/c-chain-forks.md, "Fork times").
+    /// The schedule of the main network (docs/protocol/c-chain-forks.md, "Fork times").
     pub const MAIN: Self = Self {
         history: [1_617_199_200, 1_620_644_400, 1_629_813_600, 1_632_344_400],
         phases: [
@@ -35,7 +34,7 @@ impl ForkSchedule {
         ],
     };
 
-    /// The test network's.
+    /// The schedule of the test network.
     pub const TEST: Self = Self {
         history: [1_616_767_200, 1_620_223_200, 1_629_140_400, 1_631_826_000],
         phases: [
@@ -51,7 +50,8 @@ impl ForkSchedule {
         ],
     };
 
-    /// The local network's: everything through Etna from the start (docs/decisions.md, "Networks").
+    /// The schedule of the local network: all phases through Etna are active from the beginning (docs/decisions.md,
+    /// "Networks").
     pub const LOCAL: Self = Self {
         history: [INITIALLY_ACTIVE; 4],
         phases: [
@@ -72,7 +72,7 @@ impl ForkSchedule {
         self.phases[phase as usize]
     }
 
-    /// The times (Unix s) after `genesis` at which something begins, each once, in their order.
+    /// The times (Unix s) after `genesis` at which phases begin, each once, ascending.
     pub fn activations(&self, genesis: u64) -> Vec<u64> {
         let all = self.history.into_iter().chain(self.phases);
         let mut times: Vec<u64> =
@@ -82,7 +82,7 @@ impl ForkSchedule {
         times
     }
 
-    /// The phase of a time in Unix s; `None` before Apricot 5.
+    /// The phase at a time in Unix s; `None` before Apricot 5.
     pub fn phase_at(&self, time: u64) -> Option<Phase> {
         Phase::ALL.into_iter().rev().find(|phase| self.begins(*phase) <= time)
     }

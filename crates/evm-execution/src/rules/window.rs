@@ -5,7 +5,7 @@ use alloy_primitives::U256;
 
 use super::phase::PhaseRules;
 
-/// Seconds that the window remembers.
+/// Seconds of the window.
 pub const WINDOW_SECONDS: usize = 10;
 
 /// Bytes of a window in a header.
@@ -18,7 +18,7 @@ pub const INITIAL_BASE_FEE: u64 = 225_000_000_000;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Window(pub [u64; WINDOW_SECONDS]);
 
-/// What a child's fee follows from.
+/// The values of the parent that a child's fee depends on.
 #[derive(Clone, Copy, Debug)]
 pub struct Parent {
     /// The parent's window.
@@ -30,7 +30,7 @@ pub struct Parent {
 }
 
 impl Window {
-    /// Reads the window at the front of a header's extra data.
+    /// Reads the window at the beginning of a header's extra data.
     pub fn parse(extra: &[u8]) -> Option<Self> {
         let (bytes, _) = extra.split_first_chunk::<WINDOW_BYTES>()?;
         let mut slots = [0; WINDOW_SECONDS];
@@ -40,7 +40,7 @@ impl Window {
         Some(Self(slots))
     }
 
-    /// The window as a header holds it.
+    /// The encoding of the window in a header.
     pub fn to_bytes(self) -> [u8; WINDOW_BYTES] {
         let mut bytes = [0; WINDOW_BYTES];
         for (chunk, slot) in bytes.chunks_exact_mut(8).zip(self.0) {
@@ -60,7 +60,7 @@ impl Window {
         Self(slots)
     }
 
-    /// All gas in it.
+    /// Sum of the gas in the window.
     pub fn sum(self) -> u64 {
         self.0.into_iter().fold(0, u64::saturating_add)
     }

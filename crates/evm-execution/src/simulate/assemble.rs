@@ -1,4 +1,4 @@
-//! The final form of a simulated block.
+//! Assembles simulated blocks.
 
 use alloy_consensus::{SignableTransaction, TxEip1559, TxEip2930, TxLegacy};
 use alloy_primitives::{B64, B256, Bytes, Signature, U256};
@@ -12,7 +12,7 @@ use crate::call::CallRequest;
 use crate::executor::{BlockContext, Message};
 use crate::rules::{ChildTerms, Instructions, Rules};
 
-/// What the calls of a block came to.
+/// The results of a block's calls.
 pub(super) struct Parts<'a> {
     /// Unix s.
     pub(super) time: u64,
@@ -22,8 +22,8 @@ pub(super) struct Parts<'a> {
     pub(super) receipts: &'a [Receipt],
 }
 
-/// The block of a header on its parent, and the extra data that it would have. Its own is empty, as the
-/// standard has it: tools refuse more than 32 bytes there.
+/// The block with a header on its parent, and the extra data that the block would have. Its own extra data is empty,
+/// as in the standard: tools refuse more than 32 bytes.
 pub(super) fn assemble(
     rules: &dyn Rules,
     parent: &(Header, B256),

@@ -1,4 +1,4 @@
-//! Why a simulation gave no result.
+//! Errors of simulations.
 
 use alloy_primitives::Address;
 use esker_evm_state::state::StateError;
@@ -8,21 +8,21 @@ use crate::call::CallError;
 use crate::executor::TxError;
 use crate::rules::FeeRuleError;
 
-/// Why a simulation gave no result. Texts and codes are those of the standard's test suite.
+/// Why a simulation has no result. Texts and codes are those of the standard's test suite.
 #[derive(Debug, Error)]
 pub enum SimulateError {
-    /// There is no block to be simulated.
+    /// The request has no blocks.
     #[error("empty input")]
     Empty,
-    /// Too many blocks, those that fill gaps included.
+    /// There are too many blocks, including those that fill gaps.
     #[error("too many blocks")]
     TooManyBlocks,
     /// A block's number is not above its parent's.
     #[error("block numbers must be in order: {number} <= {previous}")]
     NumberOrder {
-        /// The block's.
+        /// Number of the block.
         number: u64,
-        /// The parent's.
+        /// Number of the parent.
         previous: u64,
     },
     /// A block's time is not after its parent's.
@@ -41,44 +41,44 @@ pub enum SimulateError {
         /// Gas of the block.
         limit: u64,
     },
-    /// A call can't be run.
+    /// A call can't be executed.
     #[error("err: {error} (supplied gas {gas})")]
     Refused {
-        /// Why.
+        /// Why it can't be executed.
         error: TxError,
-        /// Gas given.
+        /// Gas limit of the call.
         gas: u64,
     },
-    /// A precompiled contract is moved to where it is.
+    /// A precompiled contract is moved to its own address.
     #[error("MovePrecompileToAddress referenced itself in replacement")]
     MovedToItself,
-    /// What is moved is no precompiled contract.
+    /// The moved account is not a precompiled contract.
     #[error("account {0} is not a precompile")]
     NotPrecompile(Address),
-    /// A precompiled contract is moved to an account that is changed.
+    /// A precompiled contract is moved to an account with overrides.
     #[error("account {0} is already overridden")]
     Overridden(Address),
     /// A call is for another chain.
     #[error("chainId does not match node's (have={have}, want={want})")]
     ChainId {
-        /// The call's.
+        /// Chain ID of the call.
         have: u64,
-        /// This chain's.
+        /// ID of this chain.
         want: u64,
     },
     /// This chain has no blobs.
     #[error("blob transactions are not supported")]
     Blobs,
-    /// A fee that no transaction can hold.
+    /// A fee does not fit into a transaction.
     #[error("fees of more than 128 bits are not supported")]
     FeeRange,
-    /// The answer would be too long.
+    /// The result would be too long.
     #[error("the calls return and log more than {0} bytes")]
     TooMuchData(usize),
-    /// The chain's rules don't reach to the block.
+    /// The chain has no rules for the block.
     #[error(transparent)]
     Rules(#[from] FeeRuleError),
-    /// What can also happen to a single call.
+    /// An error that a single call can also have.
     #[error(transparent)]
     Call(#[from] CallError),
 }
@@ -90,7 +90,7 @@ impl From<StateError> for SimulateError {
 }
 
 impl SimulateError {
-    /// The JSON-RPC code; `None` where the standard gives none of its own.
+    /// The JSON-RPC error code; `None` if the standard has no code for the error.
     pub fn code(&self) -> Option<i64> {
         Some(match self {
             Self::Empty | Self::Blobs | Self::FeeRange => -32602,

@@ -1,11 +1,11 @@
-//! Blocks that are run and not made: calls in a row of blocks on top of an accepted one, each block with a
-//! header, hash and state root as it would have them (Ethereum's `eth_simulateV1`;
-//! docs/protocol/c-chain-execution.md, "Simulations").
+//! Simulates a sequence of blocks with calls on top of an accepted block. Each block has the header, hash and state
+//! root that a real block would have (Ethereum's `eth_simulateV1`; docs/protocol/c-chain-execution.md,
+//! "Simulations").
 //!
-//! [`simulate`] is a plain function over a [`SimulationEnv`]. Header and fees follow from the chain's own
-//! rules: a block is [`TARGET_BLOCK_RATE_S`] after its parent unless it says otherwise, its gas limit is the
-//! chain's, and where transactions are validated its base fee too. Extra data are empty. What makes blocks of this
-//! chain invalid for other reasons, having no transaction or being made too soon for its tips, is not checked.
+//! [`simulate`] takes a [`SimulationEnv`]. Header and fees follow from the chain's own rules: a block is
+//! [`TARGET_BLOCK_RATE_S`] after its parent unless it has overrides, and its gas limit is the chain's. If
+//! transactions are validated, its base fee is the chain's too. Extra data is empty. Other rules of this chain are
+//! not checked: a block may have no transaction, and its tips need not pay the block gas cost.
 
 mod assemble;
 mod error;
@@ -33,11 +33,10 @@ use crate::rules::TARGET_BLOCK_RATE_S;
 /// Most blocks of a simulation, those that fill gaps included.
 pub const MAX_BLOCKS: u64 = 256;
 
-/// Most bytes that the calls of a simulation return and log together. The gas cap alone allows a hundred
-/// megabytes.
+/// Most bytes that all calls of a simulation return and log. The gas cap alone allows a hundred megabytes.
 pub const MAX_RETURNED_BYTES: usize = 12_000_000;
 
-/// Where a simulation begins.
+/// The block on which a simulation begins.
 #[derive(Clone, Copy)]
 pub struct SimulationEnv<'a> {
     /// The chain.
@@ -46,7 +45,7 @@ pub struct SimulationEnv<'a> {
     pub view: StateView<'a>,
     /// The block before the first simulated one.
     pub base: &'a SealedHeader,
-    /// Hashes of that block and those before it.
+    /// Hashes of that block and its ancestors.
     pub hashes: &'a dyn BlockHashes,
 }
 
@@ -59,35 +58,35 @@ impl std::fmt::Debug for SimulationEnv<'_> {
 /// A block to be simulated.
 #[derive(Clone, Debug, Default)]
 pub struct BlockRequest {
-    /// What its header has otherwise.
+    /// Overrides of its header.
     pub header: HeaderOverrides,
-    /// What is changed in the state before its calls.
+    /// Overrides of the state before its calls.
     pub state: SimulatedState,
-    /// What is called in it.
+    /// Its calls.
     pub calls: Vec<CallRequest>,
 }
 
-/// How calls are run.
+/// Options of a simulation.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SimulationOptions {
     /// Show transfers of the chain's own coin as logs.
     pub trace_transfers: bool,
-    /// Check nonces and fees as of signed transactions.
+    /// Check nonces and fees as for signed transactions.
     pub validation: bool,
 }
 
-/// A block that was simulated.
+/// A simulated block.
 #[derive(Clone, Debug)]
 pub struct SimulatedBlock {
     /// The block; its transactions have no signatures.
     pub block: Arc<SealedBlock>,
-    /// Who sent them.
+    /// Senders of the transactions.
     pub senders: Vec<Address>,
-    /// What they came to.
+    /// Outcomes of the calls.
     pub calls: Vec<CallOutcome>,
 }
 
-/// Runs calls in a row of blocks. Gas (all blocks together), memory and time are bounded by `limits`.
+/// Executes calls in a sequence of blocks. `limits` bounds memory, time and the gas of all blocks together.
 pub fn simulate(
     env: &SimulationEnv<'_>,
     blocks: Vec<BlockRequest>,
@@ -111,10 +110,10 @@ pub fn simulate(
     Ok(done)
 }
 
-/// Hashes of the blocks so far, simulated ones on top of accepted ones.
+/// Hashes of the blocks so far: simulated blocks on top of accepted ones.
 struct Hashes<'a> {
     below: &'a dyn BlockHashes,
-    /// Height of the last accepted one.
+    /// Height of the last accepted block.
     base: u64,
     simulated: RefCell<Vec<B256>>,
 }

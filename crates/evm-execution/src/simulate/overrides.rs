@@ -1,4 +1,4 @@
-//! What a simulated block finds otherwise than it would be.
+//! Overrides of simulated blocks.
 
 use std::collections::BTreeMap;
 
@@ -9,22 +9,22 @@ use crate::call::{CallLimits, StateOverrides};
 use crate::executor::{ChainParams, MovedPrecompiles, StateOverlay};
 use crate::rules::PhaseRules;
 
-/// What a simulated header has otherwise.
+/// Overrides of a simulated header.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct HeaderOverrides {
     /// Height.
     pub number: Option<U256>,
-    /// Unix s; it also decides which rules hold.
+    /// Time, Unix s. It also selects the rules.
     pub time: Option<u64>,
     /// DIFFICULTY, unless `prev_randao` is given.
     pub difficulty: Option<U256>,
-    /// Gas of the block and of those after it.
+    /// Gas limit of the block and the later ones.
     pub gas_limit: Option<u64>,
-    /// Who gets the fees of the block and of those after it.
+    /// Recipient of the fees of the block and the later ones.
     pub fee_recipient: Option<Address>,
-    /// What DIFFICULTY answers, and the header's `mixHash`.
+    /// The result of DIFFICULTY, and the header's `mixHash`.
     pub prev_randao: Option<B256>,
-    /// Wei a gas.
+    /// Base fee, wei a gas.
     pub base_fee: Option<U256>,
     /// BLOBBASEFEE, wei.
     pub blob_base_fee: Option<U256>,
@@ -32,18 +32,18 @@ pub struct HeaderOverrides {
     pub beacon_root: Option<B256>,
 }
 
-/// What is changed in the state before the calls of a simulated block.
+/// Overrides of the state before the calls of a simulated block.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SimulatedState {
     /// Accounts.
     pub accounts: StateOverrides,
-    /// Precompiled contracts, and where each is for this block.
+    /// Moved precompiled contracts, and their addresses in this block.
     pub moves: BTreeMap<Address, Address>,
 }
 
 impl SimulatedState {
-    /// Changes accounts; gives where precompiled contracts are. One whose account is changed is none in
-    /// this block.
+    /// Applies the overrides. Returns the addresses of the precompiled contracts. A contract whose account has
+    /// overrides is not precompiled in this block.
     pub(super) fn apply(
         &self,
         chain: &ChainParams,

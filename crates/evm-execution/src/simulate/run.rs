@@ -1,4 +1,4 @@
-//! Running the calls of simulated blocks, one block after the other.
+//! Executes the calls of simulated blocks, one block after the other.
 
 use std::sync::Arc;
 
@@ -24,16 +24,16 @@ pub(super) struct Simulation<'s, 'a> {
     env: &'s SimulationEnv<'a>,
     options: SimulationOptions,
     limits: &'s CallLimits<'a>,
-    /// The state after the blocks so far; taken while a block runs.
+    /// The state after the blocks so far; `None` while a block runs.
     state: Option<StateOverlay<'a>>,
     /// The tries after the blocks so far.
     tries: StateTries<'a>,
-    /// The last block's header and hash. The header has the extra data from which fees follow.
+    /// Header and hash of the last block. The header has the extra data that fees depend on.
     parent: (Header, B256),
-    /// A requested gas limit or fee recipient also applies to the blocks after it.
+    /// A requested gas limit or fee recipient also applies to later blocks.
     gas_limit: Option<u64>,
     fee_recipient: Option<Address>,
-    /// Gas that calls may use.
+    /// Gas that calls may still use.
     gas_left: u64,
     /// Bytes that calls returned and logged.
     returned: usize,
@@ -72,7 +72,7 @@ impl<'s, 'a> Simulation<'s, 'a> {
         }
     }
 
-    /// Runs one more block.
+    /// Executes the next block.
     pub(super) fn run(&mut self, block: NumberedBlock) -> Result<SimulatedBlock, SimulateError> {
         self.check_stop()?;
         let NumberedBlock { number, time, mut request } = block;
@@ -81,7 +81,7 @@ impl<'s, 'a> Simulation<'s, 'a> {
         let context = self.context(number, time, &terms, &request.header);
         let mut state = self.state.take().expect("a simulation ends with the first error");
         let moved = {
-            // It may be large.
+            // The overrides may be large.
             let given = std::mem::take(&mut request.state);
             given.apply(chain, &terms.phase, &mut state, self.limits)?
         };
@@ -133,7 +133,7 @@ impl<'s, 'a> Simulation<'s, 'a> {
         }
     }
 
-    /// Runs a call.
+    /// Executes a call.
     fn call(
         &mut self,
         open: &mut OpenBlock<'a>,
@@ -170,7 +170,7 @@ impl<'s, 'a> Simulation<'s, 'a> {
         Ok(())
     }
 
-    /// The message of a call, with what it leaves open.
+    /// The message of a call, with defaults for missing fields.
     fn message(
         &self,
         open: &mut OpenBlock<'a>,
@@ -200,7 +200,7 @@ impl<'s, 'a> Simulation<'s, 'a> {
         Ok(Message { gas_limit, origin, ..request.message(0)? })
     }
 
-    /// Ends a block: gives it its header.
+    /// Ends a block and creates its header.
     fn close(
         &mut self,
         open: OpenBlock<'a>,
@@ -238,7 +238,7 @@ impl<'s, 'a> Simulation<'s, 'a> {
         Ok(root)
     }
 
-    /// Fails if the time is over or the client has left.
+    /// Fails if the time is over or the client is gone.
     fn check_stop(&self) -> Result<(), SimulateError> {
         Ok(self.limits.check()?)
     }
@@ -252,7 +252,7 @@ impl<'s, 'a> Simulation<'s, 'a> {
         }
     }
 
-    /// Holds the limit on what calls return and log.
+    /// Enforces the limit on the bytes that calls return and log.
     fn count(&mut self, outcome: &CallOutcome) -> Result<(), SimulateError> {
         let logged = outcome.logs.iter().map(|log| log.data.data.len() + LOG_BYTES);
         self.returned += outcome.output.len() + logged.sum::<usize>();
@@ -263,5 +263,5 @@ impl<'s, 'a> Simulation<'s, 'a> {
     }
 }
 
-/// What a log counts beside its data: address, topics, place.
+/// Bytes that a log counts besides its data: address, topics, location.
 const LOG_BYTES: usize = 200;

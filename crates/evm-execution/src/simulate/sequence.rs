@@ -6,7 +6,7 @@ use esker_evm_state::types::SealedHeader;
 use super::{BlockRequest, MAX_BLOCKS, SimulateError};
 use crate::rules::TARGET_BLOCK_RATE_S;
 
-/// A block whose place is known.
+/// A block with its number and time.
 #[derive(Debug)]
 pub(super) struct NumberedBlock {
     pub(super) number: u64,
@@ -15,7 +15,7 @@ pub(super) struct NumberedBlock {
     pub(super) request: BlockRequest,
 }
 
-/// Gives every block its number and time, and fills gaps between numbers with empty blocks.
+/// Assigns numbers and times to all blocks, and fills gaps between numbers with empty blocks.
 pub(super) fn complete(
     base: &SealedHeader,
     blocks: Vec<BlockRequest>,
@@ -50,7 +50,7 @@ pub(super) fn complete(
     Ok(placed)
 }
 
-/// The time of a block after one of `previous`, where `given` is what it asks for.
+/// The time of a block after one with the time `previous`. `given` is the requested time.
 fn next_time(given: Option<u64>, previous: u64) -> Result<u64, SimulateError> {
     let time = given.unwrap_or(previous.saturating_add(TARGET_BLOCK_RATE_S));
     if time <= previous {

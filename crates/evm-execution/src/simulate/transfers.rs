@@ -1,4 +1,4 @@
-//! Transfers of the chain's own coin, shown as logs among those of contracts.
+//! Shows transfers of the chain's own coin as logs among those of contracts.
 
 use alloy_primitives::{Address, B256, Bytes, Log, LogData, U256, address, b256};
 
@@ -8,23 +8,23 @@ use crate::executor::interpreter::{
 };
 use crate::executor::{EvmContext, Inspector, nonce_of};
 
-/// Whose logs they are (ERC-7528).
+/// Address of the logs (ERC-7528).
 const NATIVE_COIN: Address = address!("0xeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeee");
 
 /// keccak of `Transfer(address,address,uint256)`.
 const TRANSFER: B256 = b256!("0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef");
 
-/// Collects logs and transfers in their order; those of a call that failed are dropped.
+/// Collects logs and transfers in their order. Those of a failed call are dropped.
 #[derive(Debug, Default)]
 pub(super) struct Transfers {
-    /// Of each open call.
+    /// The logs of each open call.
     open: Vec<Vec<Log>>,
-    /// Of the outermost one, at the end.
+    /// The logs of the outermost call, once it has ended.
     done: Vec<Log>,
 }
 
 impl Transfers {
-    /// What was collected, of a message that came to its end.
+    /// Takes the logs of a finished message.
     pub(super) fn take(&mut self) -> Vec<Log> {
         self.open.clear();
         std::mem::take(&mut self.done)
@@ -84,7 +84,7 @@ impl<'a> Inspector<EvmContext<'a>, EthInterpreter> for Transfers {
                 let created = inputs.created_address(nonce);
                 self.enter(inputs.caller(), created, inputs.value());
             }
-            // The store fails. The frame fails too and returns the error.
+            // The store failed. The frame also fails and returns the error.
             Err(_) => self.open.push(Vec::new()),
         }
         None

@@ -13,10 +13,10 @@ use crate::executor::{EvmContext, TxError};
 /// Bytes of memory or stack that take as long to write as code takes for one gas.
 const BYTES_PER_GAS: u64 = 8;
 
-/// The state as it is while a hook runs, and the output. Reading changes nothing: no account or slot becomes warm.
+/// The current state during a hook, and the output. Reads change nothing: no account or slot becomes warm.
 pub struct TraceContext<'c, 'a> {
     pub(crate) evm: &'c mut EvmContext<'a>,
-    /// Where the JSON goes.
+    /// The output for the JSON.
     pub out: &'c mut dyn TraceOutput,
 }
 
@@ -32,17 +32,17 @@ impl<'a> TraceContext<'_, 'a> {
         TraceContext { evm: self.evm, out }
     }
 
-    /// Counts bytes that a tracer writes beside what code pays for: whether to stop is asked the sooner.
+    /// Counts bytes that a tracer writes, which code does not pay for. The next stop check comes sooner.
     pub fn count_written(&mut self, bytes: usize) {
         self.evm.chain.count_in_frame(bytes as u64 / BYTES_PER_GAS);
     }
 
-    /// An account; `None` where there is none. An empty one that was touched is one.
+    /// An account; `None` if it does not exist. A touched empty account exists.
     pub fn account(&mut self, address: Address) -> Result<Option<AccountParts>, TraceError> {
         account(self.evm, address)
     }
 
-    /// Is there such an account?
+    /// Whether the account exists.
     pub fn exists(&mut self, address: Address) -> Result<bool, TraceError> {
         Ok(self.account(address)?.is_some())
     }
@@ -70,12 +70,12 @@ impl<'a> TraceContext<'_, 'a> {
         Ok(code.map_err(|error| unreadable(error.into()))?.original_bytes())
     }
 
-    /// What lies in a contract's storage behind a key, as SLOAD would return it.
+    /// The value of a storage key of a contract, as SLOAD would return it.
     pub fn storage(&mut self, address: Address, key: U256) -> Result<U256, TraceError> {
         storage(self.evm, address, key)
     }
 
-    /// Geth's refund counter. It stays at zero since Apricot 1.
+    /// Geth's refund counter. It has been zero since Apricot 1.
     pub const fn refund(&self) -> u64 {
         0
     }
@@ -85,7 +85,7 @@ fn unreadable(error: StateError) -> TraceError {
     TraceError::Refused(TxError::State(error))
 }
 
-/// An account as code sees it now; nothing becomes warm.
+/// An account as code sees it now. Nothing becomes warm.
 pub(crate) fn account(
     evm: &mut EvmContext<'_>,
     address: Address,
@@ -106,7 +106,7 @@ pub(crate) fn account(
     journal.database.account(address).map_err(unreadable)
 }
 
-/// What lies in a contract's storage behind a key; nothing becomes warm.
+/// The value of a storage key of a contract. Nothing becomes warm.
 pub(crate) fn storage(
     evm: &mut EvmContext<'_>,
     address: Address,

@@ -1,4 +1,4 @@
-//! What tracers are shown.
+//! The events that tracers see.
 
 use std::cell::Ref;
 
@@ -10,44 +10,44 @@ use crate::executor::interpreter::interpreter_types::{InputsTr, LegacyBytecode, 
 use crate::executor::interpreter::{CallInput, Interpreter};
 use crate::executor::{BlockContext, ExecutionEnd, Message, VmError};
 
-/// Longest range of memory that is shown, bytes: more than what the gas cap of calls pays for.
+/// Longest shown range of memory, bytes. The gas cap of calls pays for less.
 const MAX_RANGE: usize = 16 << 20;
 /// Most zeros that geth adds at the end of the memory for [`Step::memory_copy`].
 const MAX_PADDING: i64 = 1 << 20;
 
-/// Where a transaction is; all `None` for a call.
+/// The location of a transaction; all fields are `None` for a call.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TxPlace {
-    /// Its block.
+    /// Hash of its block.
     pub block_hash: Option<B256>,
-    /// Its index in the block.
+    /// Index in the block.
     pub tx_index: Option<usize>,
-    /// Its hash.
+    /// Hash of the transaction.
     pub tx_hash: Option<B256>,
 }
 
-/// A transaction that begins.
+/// The beginning of a transaction.
 #[derive(Clone, Copy, Debug)]
 pub struct TxStart<'t> {
-    /// The transaction. Its gas limit is the whole one.
+    /// The transaction with its whole gas limit.
     pub message: &'t Message,
     /// The recipient, or the address of the contract that it creates.
     pub to: Address,
-    /// Gas that is taken before code runs.
+    /// Gas that is charged before code runs.
     pub intrinsic_gas: u64,
-    /// What a gas costs, wei.
+    /// Gas price, wei.
     pub gas_price: U256,
     /// The block that code sees.
     pub block: &'t BlockContext,
-    /// Where it is.
+    /// Location of the transaction.
     pub place: TxPlace,
-    /// Addresses of the precompiled contracts of the block's time, warp aside.
+    /// Addresses of the precompiled contracts at the block's time, without warp.
     pub precompiles: &'t AddressSet,
-    /// What it comes to, if [`super::Tracer::needs_end_first`] asks for it.
+    /// The outcome of the transaction, if [`super::Tracer::needs_end_first`] is true.
     pub end: Option<&'t ExecutionEnd>,
 }
 
-/// How a frame was begun.
+/// The instruction that begins a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FrameKind {
     /// CALL, or a transaction with a recipient.
@@ -80,56 +80,56 @@ impl FrameKind {
         }
     }
 
-    /// Does it create a contract?
+    /// Whether it creates a contract.
     pub const fn is_create(self) -> bool {
         matches!(self, Self::Create | Self::Create2)
     }
 }
 
-/// A frame that begins.
+/// The beginning of a frame.
 #[derive(Clone, Copy, Debug)]
 pub struct FrameStart<'f> {
-    /// How.
+    /// The kind of frame.
     pub kind: FrameKind,
     /// 0 for the outermost frame.
     pub depth: usize,
-    /// Who calls. In a DELEGATECALL the contract that has the instruction.
+    /// The caller. For a DELEGATECALL, the contract with the instruction.
     pub from: Address,
-    /// Whose code runs, the contract to be created, or who gets what a contract had that destroys itself.
+    /// The contract whose code runs, the contract to be created, or the recipient of a SELFDESTRUCT.
     pub to: Address,
     /// Call data, or init code.
     pub input: &'f Bytes,
-    /// Gas that it gets, the stipend included. Of the outermost frame without the intrinsic gas.
+    /// Gas of the frame with the stipend. That of the outermost frame is without the intrinsic gas.
     pub gas: u64,
-    /// Wei that go along; of a DELEGATECALL the caller's own; `None` in a STATICCALL.
+    /// Value, wei. For a DELEGATECALL, the value of the caller's frame; `None` for a STATICCALL.
     pub value: Option<U256>,
 }
 
-/// A frame that ends.
+/// The end of a frame.
 #[derive(Clone, Copy, Debug)]
 pub struct FrameEnd<'f> {
-    /// As when it began.
+    /// The same as at the beginning of the frame.
     pub kind: FrameKind,
-    /// As when it began.
+    /// The same as at the beginning of the frame.
     pub depth: usize,
-    /// What it returned; the code of a new contract; the data of a revert.
+    /// Returned data, the code of a new contract, or the data of a revert.
     pub output: &'f Bytes,
     /// Gas that it used.
     pub gas_used: u64,
-    /// How it ended, unless well.
+    /// The error with which the frame ended, if any.
     pub error: Option<&'f VmError>,
 }
 
 /// An instruction that is about to run.
 #[derive(Clone, Copy, Debug)]
 pub struct Step<'s> {
-    /// Where it is in the code.
+    /// Position in the code.
     pub pc: u64,
     /// The instruction.
     pub op: u8,
     /// Gas before it.
     pub gas: u64,
-    /// What it costs, as geth counts: with what a call gets, without what a creation gets.
+    /// Cost as geth counts it: with the gas of a call, without the gas of a creation.
     pub cost: u64,
     /// 1 in the outermost frame.
     pub depth: usize,
@@ -139,7 +139,7 @@ pub struct Step<'s> {
 }
 
 impl<'s> Step<'s> {
-    /// The stack, its top at the end.
+    /// The stack with its top at the end.
     pub fn stack(&self) -> &'s [U256] {
         self.interpreter.stack.data()
     }
@@ -155,8 +155,8 @@ impl<'s> Step<'s> {
         self.interpreter.memory.context_memory()
     }
 
-    /// A range of the memory, as it will be once the instruction has made it larger: zeros beyond its end. Nothing
-    /// where the range is longer than any gas pays for.
+    /// A range of the memory after its expansion by the instruction: there are zeros beyond the current end. The
+    /// result is empty if no gas pays for a range of this length.
     pub fn memory_padded(&self, offset: U256, length: U256) -> Vec<u8> {
         let length = usize::try_from(length).unwrap_or(usize::MAX);
         if length == 0 || length > MAX_RANGE {
@@ -170,8 +170,8 @@ impl<'s> Step<'s> {
         data
     }
 
-    /// As [`Self::memory_padded`], with geth's `GetMemoryCopyPadded`: nothing where more than a mebibyte of it lies
-    /// beyond the end of the memory, and the numbers are those of 64 bits.
+    /// As [`Self::memory_padded`], by the rules of geth's `GetMemoryCopyPadded`: `None` if more than a mebibyte of
+    /// the range lies beyond the end of the memory, and only the low 64 bits of the numbers count.
     pub fn memory_copy(&self, offset: U256, length: U256) -> Option<Vec<u8>> {
         let [offset, length] = [offset, length].map(|number| number.as_limbs()[0].cast_signed());
         if offset < 0 || length < 0 {
@@ -182,17 +182,17 @@ impl<'s> Step<'s> {
         (padding <= MAX_PADDING).then(|| self.memory_padded(place[0], place[1]))
     }
 
-    /// What the last call returned.
+    /// The returned data of the last call.
     pub fn return_data(&self) -> &'s [u8] {
         self.interpreter.return_data.buffer()
     }
 
-    /// The contract in whose name the code runs: whose storage it is.
+    /// The contract in whose name the code runs, and whose storage it uses.
     pub fn address(&self) -> Address {
         self.interpreter.input.target_address()
     }
 
-    /// Who called it.
+    /// The caller of the frame.
     pub fn caller(&self) -> Address {
         self.interpreter.input.caller_address()
     }
@@ -202,7 +202,7 @@ impl<'s> Step<'s> {
         self.interpreter.input.call_value()
     }
 
-    /// The code that runs.
+    /// The code of the frame.
     pub fn code(&self) -> &'s [u8] {
         self.interpreter.bytecode.bytecode_slice()
     }
@@ -217,13 +217,13 @@ impl<'s> Step<'s> {
         }
     }
 
-    /// The instruction's name, as geth writes it.
+    /// Geth's name of the instruction.
     pub fn op_name(&self) -> std::borrow::Cow<'static, str> {
         crate::executor::opcode_name(self.op)
     }
 }
 
-/// The name of an instruction, as geth writes it.
+/// Geth's name of an instruction.
 pub fn op_name(op: u8) -> std::borrow::Cow<'static, str> {
     crate::executor::opcode_name(op)
 }

@@ -1,4 +1,4 @@
-//! Parts of JSON, appended to a buffer.
+//! Appends parts of JSON to a buffer.
 
 use alloy_primitives::{Address, B256, U256};
 
@@ -19,7 +19,7 @@ pub fn decimal(out: &mut Vec<u8>, mut value: u64) {
     out.extend_from_slice(&digits[at..]);
 }
 
-/// Two digits a byte, no prefix and no quotes.
+/// Hexadecimal digits, two for each byte, without prefix and quotes.
 pub fn hex_digits(out: &mut Vec<u8>, bytes: &[u8]) {
     out.reserve(bytes.len() * 2);
     for byte in bytes {
@@ -28,7 +28,7 @@ pub fn hex_digits(out: &mut Vec<u8>, bytes: &[u8]) {
     }
 }
 
-/// `"0x.."`, two digits a byte.
+/// `"0x.."` with two digits for each byte.
 pub fn data(out: &mut Vec<u8>, bytes: &[u8]) {
     out.extend_from_slice(b"\"0x");
     hex_digits(out, bytes);
@@ -79,7 +79,7 @@ pub fn big_digits(out: &mut Vec<u8>, value: &U256) {
     }
 }
 
-/// A string, escaped as Go does it.
+/// A string with Go's escapes.
 pub fn string(out: &mut Vec<u8>, text: &str) {
     esker_go_json::write_str(text, out);
 }

@@ -1,4 +1,4 @@
-//! Every instruction as a line of JSON, and a line for the end: the form of EIP-3155 as geth writes it.
+//! Writes each instruction as a line of JSON, and a line for the end: the form of EIP-3155 as geth writes it.
 
 use super::{
     FrameEnd, Step, StepFilter, StructLogConfig, TraceContext, TraceOutput, TraceResult, Tracer,
@@ -6,19 +6,19 @@ use super::{
 };
 use crate::executor::VmError;
 
-/// Bytes written between two looks at the output.
+/// Bytes that are written between two checkpoints of the output.
 const CHUNK: usize = 16 * 1024;
-/// Bytes of memory that are written between two looks at the output.
+/// Bytes of memory that are written between two checkpoints of the output.
 const MEMORY_CHUNK: usize = 4 * 1024;
 
-/// Writes every instruction when it is seen. Nothing is kept.
+/// Writes each instruction at once and keeps nothing.
 #[derive(Debug)]
 pub struct JsonLogger {
     config: StructLogConfig,
 }
 
 impl JsonLogger {
-    /// One that shows memory, stack and returned data as these settings say. The others do not count.
+    /// A logger with these settings for memory, stack and returned data. Other settings have no effect.
     pub fn new(config: StructLogConfig) -> Self {
         Self { config }
     }
@@ -70,7 +70,7 @@ impl JsonLogger {
         }
         buffer.extend_from_slice(b",\"depth\":");
         json::decimal(buffer, step.depth as u64);
-        // Nothing is refunded since Apricot 1.
+        // Since Apricot 1 no gas is refunded.
         buffer.extend_from_slice(b",\"refund\":0,\"opName\":");
         json::string(buffer, &step.op_name());
         if let Some(error) = error {
@@ -113,7 +113,7 @@ impl Tracer for JsonLogger {
         self.write_line(step, step.return_data(), step.error, context.out)
     }
 
-    /// A second line, without what was returned.
+    /// Writes a second line, without returned data.
     fn fault(
         &mut self,
         step: &Step<'_>,

@@ -1,17 +1,17 @@
-//! Watching code run: the tracers of the `debug` namespace.
+//! The tracers of the `debug` namespace.
 //!
-//! - [`Tracer`] is what each tracer implements: geth's hooks, in geth's order and with geth's rules. The
-//!   differences between revm and geth (calls that are refused before they begin, what an instruction costs, the
-//!   texts of errors) are settled in one place, `observer`, before a hook is called.
-//! - [`tracers`] lists the tracers by name. One file is one tracer. [`StructLogger`] is the one without a name,
-//!   [`JsonLogger`] the one that writes to files.
-//! - [`TraceOutput`] takes the JSON. Tracers write it straight into a byte buffer; no trace is ever a tree of values.
-//! - [`Scripts`] is the port for tracers that are scripts: they run in another process, which
-//!   `esker-js-tracer` fills; this crate knows no engine.
+//! - [`Tracer`] is the trait of tracers: geth's hooks, in geth's order and with geth's rules. `observer` handles all
+//!   differences between revm and geth before it calls a hook: calls that are refused before they begin, costs of
+//!   instructions, and error texts.
+//! - [`tracers`] lists the tracers by name, one file for each tracer. [`StructLogger`] is the tracer without a name,
+//!   [`JsonLogger`] the tracer that writes to files.
+//! - [`TraceOutput`] takes the JSON. Tracers write it directly into a byte buffer. No trace is ever a tree of values.
+//! - [`Scripts`] is the port for scripts as tracers. They run in another process. `esker-js-tracer` implements the
+//!   port; this crate has no script engine.
 //! - [`TraceContext`] is the state that a hook may read.
 //! - [`BlockReplay`] runs the transactions of a block again, with and without a tracer.
 //!
-//! The tracers are our own and not revm-inspectors: they give the reference's bytes, write as they go, and a tracer
+//! The tracers replace revm-inspectors: they produce the bytes of the reference, write while code runs, and a tracer
 //! that needs no instructions ([`Tracer::steps`]) lets code run at full speed.
 
 mod context;
@@ -40,42 +40,42 @@ pub use struct_logger::{StructLogConfig, StructLogger};
 
 use crate::executor::{ExecutionEnd, VmError};
 
-/// Watches one transaction and writes what it saw as JSON. A new one is made for every transaction.
+/// Traces one transaction, and writes the result as JSON. Each transaction has a new tracer.
 ///
 /// The order of calls is [`Self::start`], then [`Self::enter`] and [`Self::exit`] of each frame with the steps
-/// between them, [`Self::end`], [`Self::write`]. A transaction whose outermost frame is refused has no frame at all.
-/// After an error nothing else is called but drop; the trace fails with that error.
+/// between them, [`Self::end`], [`Self::write`]. A transaction whose outermost frame is refused has no frames. After
+/// an error the tracer is only dropped, and the trace fails with that error.
 ///
 /// A tracer may write to [`TraceContext::out`] from `start` on, if it is the only tracer; `muxTracer` gives each of
 /// its tracers a buffer.
 pub trait Tracer {
-    /// The instructions that [`Self::step`] and [`Self::fault`] are called for. Asked once, before `start`. Without
-    /// any, code runs as fast as without a tracer.
+    /// The instructions for which [`Self::step`] and [`Self::fault`] are called. It is called once, before `start`.
+    /// Without any instructions, code runs as fast as without a tracer.
     fn steps(&self) -> StepFilter {
         StepFilter::NONE
     }
 
-    /// Does `start` need [`TxStart::end`]? The transaction then runs twice, the first time without a tracer.
+    /// Whether `start` needs [`TxStart::end`]. The transaction then runs twice, the first time without a tracer.
     fn needs_end_first(&self) -> bool {
         false
     }
 
-    /// The transaction begins (geth's `CaptureTxStart`, and what `CaptureStart` knows). Nothing has changed yet: the
-    /// state is that before the transaction, gas not paid, nonce not raised.
+    /// The transaction begins (geth's `CaptureTxStart` with the data of `CaptureStart`). Nothing has changed yet: gas
+    /// is not paid, and the nonce is not increased.
     fn start(&mut self, tx: &TxStart<'_>, context: &mut TraceContext<'_, '_>) -> TraceResult {
         let (_, _) = (tx, context);
         Ok(())
     }
 
-    /// A frame begins (`CaptureStart` at depth 0, else `CaptureEnter`), before its value is moved. Also a
-    /// precompiled contract's, and that of a contract that destroys itself. Not one that is refused: too deep, too
-    /// little balance, an address that is taken or prohibited.
+    /// A frame begins (`CaptureStart` at depth 0, else `CaptureEnter`), before its value is moved. It is also called
+    /// for precompiled contracts and for SELFDESTRUCT, but not for a refused frame: too deep, insufficient balance,
+    /// or an address that is occupied or prohibited.
     fn enter(&mut self, frame: &FrameStart<'_>, context: &mut TraceContext<'_, '_>) -> TraceResult {
         let (_, _) = (frame, context);
         Ok(())
     }
 
-    /// The frame entered last ends (`CaptureEnd` at depth 0, else `CaptureExit`).
+    /// The last entered frame ends (`CaptureEnd` at depth 0, else `CaptureExit`).
     fn exit(&mut self, frame: &FrameEnd<'_>, context: &mut TraceContext<'_, '_>) -> TraceResult {
         let (_, _) = (frame, context);
         Ok(())
@@ -87,7 +87,7 @@ pub trait Tracer {
         Ok(())
     }
 
-    /// The instruction shown last failed while it ran (`CaptureFault`); a revert is such a failure.
+    /// The last shown instruction failed while it ran (`CaptureFault`). A revert is such a failure.
     fn fault(
         &mut self,
         step: &Step<'_>,
@@ -98,13 +98,13 @@ pub trait Tracer {
         Ok(())
     }
 
-    /// The transaction has ended (`CaptureTxEnd`): the state is that after it, fees paid.
+    /// The transaction has ended (`CaptureTxEnd`), and fees are paid.
     fn end(&mut self, end: &ExecutionEnd, context: &mut TraceContext<'_, '_>) -> TraceResult {
         let (_, _) = (end, context);
         Ok(())
     }
 
-    /// Does something else watch the transaction, where no hook is called? Asked first.
+    /// The remote tracer of the transaction, for which no hooks are called. It is called first.
     fn remote(&mut self) -> Option<&mut dyn RemoteTracer> {
         None
     }
@@ -113,5 +113,5 @@ pub trait Tracer {
     fn write(&mut self, out: &mut dyn TraceOutput) -> TraceResult;
 }
 
-/// What a hook returns.
+/// The result of a hook.
 pub type TraceResult = Result<(), TraceError>;

@@ -1,7 +1,7 @@
-//! From revm's hooks to geth's.
+//! Translates revm's hooks to geth's.
 //!
-//! What differs: revm begins frames that geth refuses before it shows them; geth knows what an instruction costs before
-//! it runs; geth shows a contract that destroys itself as a frame; and its errors have texts.
+//! The differences: revm begins frames that geth refuses before it shows them; geth knows the cost of an instruction
+//! before it runs; geth shows SELFDESTRUCT as a frame; and geth's errors have texts.
 
 use std::fmt;
 
@@ -25,13 +25,13 @@ use crate::executor::{EvmContext, ExecutionEnd, halt_error, price, stop_executio
 /// Work of showing an instruction, as gas.
 const STEP_WORK: u64 = 100;
 
-/// Shows a tracer what revm does.
+/// Shows a tracer the events of revm.
 pub struct Observer<'o> {
     tracer: Option<Box<dyn Tracer>>,
     out: &'o mut dyn TraceOutput,
     filter: StepFilter,
     frames: Vec<OpenFrame>,
-    /// The instruction shown last: place, cost, gas.
+    /// The last shown instruction: position, cost, gas.
     shown: Option<LastStep>,
     failed: Option<TraceError>,
 }
@@ -47,7 +47,7 @@ struct LastStep {
 struct OpenFrame {
     kind: FrameKind,
     gas: u64,
-    /// It was refused; the tracer has not seen it.
+    /// Whether the frame was refused: the tracer has not seen it.
     is_refused: bool,
 }
 
@@ -75,7 +75,7 @@ impl<'o> Observer<'o> {
         self.out
     }
 
-    /// A transaction begins, and `tracer` watches it.
+    /// Begins a transaction with a tracer.
     pub(crate) fn start(
         &mut self,
         mut tracer: Box<dyn Tracer>,
@@ -91,12 +91,12 @@ impl<'o> Observer<'o> {
         Ok(())
     }
 
-    /// What the tracer failed with, if it did.
+    /// Takes the error of the tracer, if it failed.
     pub(crate) fn take_failure(&mut self) -> Option<TraceError> {
         self.failed.take()
     }
 
-    /// The transaction has ended: the tracer writes what it saw.
+    /// Ends the transaction: the tracer writes its result.
     pub(crate) fn end(&mut self, end: &ExecutionEnd, evm: &mut EvmContext<'_>) -> TraceResult {
         let Some(mut tracer) = self.tracer.take() else { return Ok(()) };
         tracer.end(end, &mut TraceContext { evm, out: self.out })?;
@@ -105,7 +105,7 @@ impl<'o> Observer<'o> {
         Ok(())
     }
 
-    /// Calls a hook, unless one has failed. A failure ends the execution.
+    /// Calls a hook, unless a hook has failed. An error ends the execution.
     fn show(
         &mut self,
         evm: &mut EvmContext<'_>,
@@ -153,7 +153,7 @@ impl<'o> Observer<'o> {
         self.show(evm, |tracer, context| tracer.exit(&end, context));
     }
 
-    /// A contract has destroyed itself: geth shows a frame without code.
+    /// Shows a SELFDESTRUCT, for which geth shows a frame without code.
     fn destroyed(&mut self, evm: &mut EvmContext<'_>, contract: Address, depth: usize) {
         let Some((to, balance)) = evm.chain.take_destroyed() else { return };
         let input = Bytes::new();
@@ -174,17 +174,17 @@ impl<'o> Observer<'o> {
         });
     }
 
-    /// Is a frame of this depth refused, whose caller sends so much along?
+    /// Whether a frame at the current depth with this value is refused.
     fn is_refused(&self, evm: &mut EvmContext<'_>, caller: Address, value: U256) -> bool {
         let is_too_deep = self.frames.len() > CALL_STACK_LIMIT as usize;
-        // Where the state can't be read, the frame fails by itself.
+        // If the state can't be read, the frame itself fails.
         is_too_deep
             || !value.is_zero()
                 && account(evm, caller)
                     .is_ok_and(|held| held.is_none_or(|held| held.balance < value))
     }
 
-    /// Is a creation refused that is not refused as a call?
+    /// Whether a creation is refused for reasons that calls do not have.
     fn is_taken(evm: &mut EvmContext<'_>, caller: Address, created: Address) -> bool {
         let held = account(evm, caller).ok().flatten();
         if held.is_some_and(|held| held.nonce == u64::MAX) {
@@ -214,7 +214,7 @@ impl<'a> Inspector<EvmContext<'a>, EthInterpreter> for Observer<'_> {
         let LastStep { pc, op, gas, cost } = shown;
         let step = Step { pc, op, gas, cost, depth, error: error.as_ref(), interpreter };
         self.show(evm, |tracer, context| tracer.step(&step, context));
-        // What a tracer does with an instruction is no work that code pays for.
+        // Code does not pay for the work of a tracer.
         if self.failed.is_some() || evm.chain.spend_in_frame(STEP_WORK, gas) {
             let stop = stop_execution(evm);
             interpreter.halt(stop);
@@ -242,7 +242,7 @@ impl<'a> Inspector<EvmContext<'a>, EthInterpreter> for Observer<'_> {
         let (kind, from, value) = match inputs.scheme {
             CallScheme::Call => (FrameKind::Call, inputs.caller, Some(inputs.value.get())),
             CallScheme::CallCode => (FrameKind::CallCode, inputs.caller, Some(inputs.value.get())),
-            // The caller is the one of the contract that calls; its value counts.
+            // The caller and the value are those of the calling frame.
             CallScheme::DelegateCall => {
                 (FrameKind::DelegateCall, inputs.target_address, Some(inputs.value.get()))
             }

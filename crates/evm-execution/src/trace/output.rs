@@ -1,4 +1,4 @@
-//! Where the JSON of a trace goes.
+//! Outputs for the JSON of traces.
 
 use crate::executor::{Stop, TxError};
 
@@ -7,15 +7,15 @@ pub trait TraceOutput {
     /// The end of the JSON so far. Writers append to it and change nothing before their own bytes.
     fn buffer(&mut self) -> &mut Vec<u8>;
 
-    /// To be called every few kilobytes: the buffer may be sent away and emptied here, and a trace that is too long or
-    /// takes too long is refused.
+    /// Must be called every few kilobytes. It may send and empty the buffer, and fails if the trace is too long or
+    /// takes too long.
     fn checkpoint(&mut self) -> Result<(), TraceStop>;
 
-    /// To be called before a tracer keeps bytes for later (inputs, outputs, frames). All that a reply holds back is
-    /// bounded together: code pays nothing for passing the same megabyte to thousands of calls.
+    /// Must be called before a tracer keeps bytes for later (inputs, outputs, frames). The sum of kept bytes of a
+    /// reply is bounded: code pays nothing for passing the same megabyte to thousands of calls.
     fn hold(&mut self, bytes: usize) -> Result<(), TraceStop>;
 
-    /// To be called when a transaction's tracer is gone, with all that it kept.
+    /// Must be called when a transaction's tracer is dropped with all that it kept.
     fn release(&mut self) {}
 }
 
@@ -28,12 +28,12 @@ pub struct BufferOutput {
 }
 
 impl BufferOutput {
-    /// Empty output that takes so many bytes, those that tracers hold included.
+    /// An empty output with a limit in bytes. The bytes that tracers keep count too.
     pub fn new(limit: usize) -> Self {
         Self { buffer: Vec::new(), held: 0, limit }
     }
 
-    /// What was written.
+    /// Returns the written bytes.
     pub fn into_bytes(self) -> Vec<u8> {
         self.buffer
     }
@@ -54,7 +54,7 @@ impl TraceOutput for BufferOutput {
     }
 }
 
-/// Why the output takes no more.
+/// Why the output takes no more bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TraceStop {
     /// The trace is longer than a reply may be.
@@ -65,13 +65,13 @@ pub enum TraceStop {
     Stopped(Stop),
 }
 
-/// Why there is no trace. Texts are the reference's, where it has them.
+/// Why there is no trace. Texts are the reference's, if it has one.
 #[derive(Debug, thiserror::Error)]
 pub enum TraceError {
-    /// The output takes no more.
+    /// The output takes no more bytes.
     #[error("{}", match .0 { TraceStop::TooLarge => "response too large", TraceStop::ClientGone | TraceStop::Stopped(_) => "execution aborted" })]
     Output(TraceStop),
-    /// The transaction can't be run.
+    /// The transaction can't be executed.
     #[error("tracing failed: {0}")]
     Refused(TxError),
     /// It took too long, or needs too much memory.
@@ -80,7 +80,7 @@ pub enum TraceError {
         stop => stop.to_string(),
     })]
     Stopped(Stop),
-    /// The tracer itself fails, with this text.
+    /// The tracer failed with this text.
     #[error("{0}")]
     Failed(String),
 }

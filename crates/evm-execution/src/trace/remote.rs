@@ -1,4 +1,4 @@
-//! The port for tracers that run elsewhere: scripts, which no memory of this process may hold.
+//! The port for tracers in another process: scripts, which must not use the memory of this process.
 
 use std::fmt;
 use std::rc::Rc;
@@ -8,7 +8,7 @@ use esker_primitives::ClientAddress;
 use super::{TraceError, TraceOutput, TraceResult, Tracer, TxPlace};
 use crate::executor::{BlockContext, Bounds, ChainParams, Message, StateOverlay, StopCheck};
 
-/// A transaction to be watched elsewhere.
+/// A transaction to be traced in another process.
 #[derive(Clone, Copy, Debug)]
 pub struct RemoteTx<'t> {
     /// The chain.
@@ -17,15 +17,15 @@ pub struct RemoteTx<'t> {
     pub block: &'t BlockContext,
     /// The transaction.
     pub message: &'t Message,
-    /// Where it is.
+    /// Location of the transaction.
     pub place: TxPlace,
-    /// Memory, and when to stop.
+    /// Memory limit and stop check.
     pub bounds: Bounds<'t>,
 }
 
-/// Runs a transaction while something watches, and writes what that makes of it.
+/// Executes and traces a transaction, and writes the result.
 pub trait RemoteTracer {
-    /// `state` is that before the transaction. The transaction is one that can run: it has run before.
+    /// `state` is the state before the transaction. The transaction can be executed: it has run before.
     fn trace(
         &mut self,
         tx: &RemoteTx<'_>,
@@ -34,12 +34,12 @@ pub trait RemoteTracer {
     ) -> TraceResult;
 }
 
-/// Whose scripts run.
+/// The client of scripts.
 #[derive(Clone)]
 pub struct ScriptClient {
-    /// Where the request comes from: addresses share what there is for scripts.
+    /// Address of the client: addresses share the resources for scripts.
     pub address: ClientAddress,
-    /// Ends the request's work, which begins again later; false: that is not possible.
+    /// Ends the work of the request and restarts it later. Returns false if that is not possible.
     pub restart: Rc<dyn Fn() -> bool>,
 }
 
@@ -49,19 +49,19 @@ impl fmt::Debug for ScriptClient {
     }
 }
 
-/// What runs scripts.
+/// Runs scripts.
 pub trait Scripts: Send + Sync + fmt::Debug {
-    /// Scripts of one request. They share what is costly to begin.
+    /// A session for the scripts of one request, which share expensive resources.
     fn session(&self, client: ScriptClient) -> Rc<dyn ScriptSession>;
 }
 
 /// The scripts of one request.
 pub trait ScriptSession {
-    /// Waits until a script may run, as long as `stop` lets it. To be called before the state is taken, which should not
-    /// be held meanwhile.
+    /// Waits until a script may run or `stop` ends the wait. It must be called before the state is opened, because
+    /// the state should not be held meanwhile.
     fn reserve(&self, stop: StopCheck<'_>) -> TraceResult;
 
-    /// The tracer of a name that no other has, or of a source text; `config` as in [`super::tracers::create`].
+    /// The tracer of an unknown name or a source text; `config` as in [`super::tracers::create`].
     fn tracer(&self, source: &str, config: &str) -> Result<Box<dyn Tracer>, TraceError>;
 }
 

@@ -1,4 +1,4 @@
-//! Running the transactions of a block again, and calls, while tracers watch.
+//! Executes the transactions of a block again, and calls, with tracers.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use crate::executor::{
 };
 use crate::rules::Rules;
 
-/// A block whose transactions run again, each once, in their order.
+/// A block whose transactions are executed again in their order.
 #[derive(Debug)]
 pub struct BlockReplay<'a, 'o> {
     runner: Runner<'a, Observer<'o>>,
@@ -22,16 +22,16 @@ pub struct BlockReplay<'a, 'o> {
     rules: Arc<dyn Rules>,
 }
 
-/// Where a block runs again.
+/// The environment of a replayed block.
 #[derive(Clone, Copy)]
 pub struct ReplayEnv<'a> {
     /// The chain.
     pub chain: &'a ChainParams,
     /// The state after the parent.
     pub view: StateView<'a>,
-    /// Hashes of the parent and those before it.
+    /// Hashes of the parent and its ancestors.
     pub hashes: &'a dyn BlockHashes,
-    /// Memory, and when to stop.
+    /// Memory limit and stop check.
     pub bounds: Bounds<'a>,
 }
 
@@ -42,7 +42,7 @@ impl std::fmt::Debug for ReplayEnv<'_> {
 }
 
 impl<'a, 'o> BlockReplay<'a, 'o> {
-    /// Begins the block of `header` as it was begun when it was made. Tracers write to `out`.
+    /// Begins the block of `header` as in its first execution. Tracers write to `out`.
     pub fn new(
         env: &ReplayEnv<'a>,
         parent: &Header,
@@ -68,7 +68,7 @@ impl<'a, 'o> BlockReplay<'a, 'o> {
         Ok(Message::from_tx(tx, sender))
     }
 
-    /// Runs the next transaction without a tracer. `sender` spares the recovery of its signature.
+    /// Executes the next transaction without a tracer. A known `sender` saves the recovery from its signature.
     pub fn run(
         &mut self,
         tx: &Transaction,
@@ -80,7 +80,7 @@ impl<'a, 'o> BlockReplay<'a, 'o> {
         Ok(ended)
     }
 
-    /// Runs the next transaction while a tracer watches, which writes what it saw.
+    /// Executes the next transaction with a tracer, which writes its result.
     pub fn trace(
         &mut self,
         tx: &Transaction,
@@ -111,7 +111,7 @@ impl<'a, 'o> BlockReplay<'a, 'o> {
     }
 }
 
-/// Makes a call while a tracer watches, which writes what it saw. Nothing of the call stays.
+/// Makes a call with a tracer, which writes its result. The call does not change the state.
 pub fn trace_call(
     env: &CallEnv<'_>,
     request: &CallRequest,

@@ -1,11 +1,11 @@
-//! Running one transaction while a tracer watches.
+//! Executes one transaction with a tracer.
 
 use super::{Observer, RemoteTracer, RemoteTx, TraceError, Tracer, TxPlace, TxStart};
 use crate::executor::{BlockContext, ExecutionEnd, Message, Runner, TxError, intrinsic_gas};
 
 impl Runner<'_, Observer<'_>> {
-    /// Runs a message while `tracer` watches, and writes what it saw. What the message did waits for
-    /// [`Self::commit`] or [`Self::discard`].
+    /// Executes a message with a tracer, which writes its result. Call [`Self::commit`] or [`Self::discard`]
+    /// afterwards.
     pub fn trace(
         &mut self,
         block: &BlockContext,
@@ -21,7 +21,7 @@ impl Runner<'_, Observer<'_>> {
             end = Some(self.run(block, message)?);
             self.discard();
         }
-        // A creation counts from the sender's own nonce, whatever a call says.
+        // The address of a created contract follows from the sender's nonce in the state, not from that of a call.
         let nonce = self.state().nonce(message.from).map_err(TxError::State)?;
         let precompiles = self.precompiles().clone();
         let tx = TxStart {
@@ -51,7 +51,7 @@ impl Runner<'_, Observer<'_>> {
         Ok(ended)
     }
 
-    /// Runs the message here, without a tracer, and lets it be watched elsewhere on the state before it.
+    /// Executes the message without a tracer, and lets another process trace it on the state before it.
     fn trace_remote(
         &mut self,
         block: &BlockContext,
@@ -63,7 +63,7 @@ impl Runner<'_, Observer<'_>> {
         let (evm, observer) = self.context_and_inspector();
         let (chain, bounds) = (evm.chain.chain().clone(), evm.chain.bounds());
         let tx = RemoteTx { chain: &chain, block, message, place, bounds };
-        // What the message did is in the journal still: the state below is that before it.
+        // The changes of the message are still in the journal: the state below is that before the message.
         tracer.trace(&tx, &mut evm.journaled_state.database, observer.out())?;
         observer.out().checkpoint()?;
         Ok(ended)

@@ -1,7 +1,7 @@
-//! The tracer without a name: every instruction with the stack before it.
+//! The tracer without a name: shows each instruction with the stack before it.
 //!
-//! Its JSON begins with what the transaction comes to, so the transaction runs twice: then every instruction is written
-//! when it is seen, and nothing is kept.
+//! Its JSON begins with the outcome of the transaction, so the transaction runs twice. In the second run each
+//! instruction is written at once, and nothing is kept.
 
 use std::collections::BTreeMap;
 
@@ -11,10 +11,10 @@ use alloy_primitives::{Address, B256, U256};
 use super::{Step, StepFilter, TraceContext, TraceOutput, TraceResult, Tracer, TxStart, json};
 use crate::executor::{ExecutionEnd, VmError, opcode};
 
-/// Bytes written between two looks at the output.
+/// Bytes that are written between two checkpoints of the output.
 const CHUNK: usize = 16 * 1024;
 
-/// What the struct logger shows.
+/// Settings of the struct logger.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StructLogConfig {
     /// Show memory.
@@ -23,9 +23,9 @@ pub struct StructLogConfig {
     pub disable_stack: bool,
     /// Leave out storage.
     pub disable_storage: bool,
-    /// Show what the last call returned.
+    /// Show the returned data of the last call.
     pub enable_return_data: bool,
-    /// Most instructions shown; 0: no limit, below: none.
+    /// Most shown instructions; 0 is no limit, a negative number shows none.
     pub limit: i64,
 }
 
@@ -34,17 +34,17 @@ pub struct StructLogConfig {
 pub struct StructLogger {
     config: StructLogConfig,
     shown: i64,
-    /// What each contract's storage is known to hold.
+    /// The known storage of each contract.
     storage: AddressMap<BTreeMap<B256, B256>>,
 }
 
 impl StructLogger {
-    /// One with these settings.
+    /// A logger with these settings.
     pub fn new(config: StructLogConfig) -> Self {
         Self { config, shown: 0, storage: AddressMap::default() }
     }
 
-    /// What is known of the contract's storage after a step that reads or writes it.
+    /// The known storage of the contract after a step that reads or writes it.
     fn storage_after(
         &mut self,
         step: &Step<'_>,
@@ -122,7 +122,7 @@ impl Tracer for StructLogger {
     }
 }
 
-/// What stands before the instructions.
+/// Writes the part before the instructions.
 fn write_head(end: &ExecutionEnd, out: &mut Vec<u8>) {
     out.extend_from_slice(b"{\"gas\":");
     json::decimal(out, end.gas_used);
@@ -163,7 +163,7 @@ fn write_stack(stack: &[U256], out: &mut Vec<u8>) {
     out.push(b']');
 }
 
-/// Whole words, without prefix.
+/// Writes the memory as whole words without prefix.
 fn write_memory(memory: &[u8], out: &mut dyn TraceOutput) -> TraceResult {
     out.buffer().extend_from_slice(b",\"memory\":[");
     for (at, word) in memory.chunks_exact(32).enumerate() {

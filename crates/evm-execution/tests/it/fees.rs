@@ -23,7 +23,7 @@ fn block_gas_cost_follows_the_vectors() {
     for (name, input, expected) in of_kind("block_gas_cost") {
         let parent = input["parentBlockGasCost"].as_u64().map(U256::from);
         let (parent_time, time) = (number(&input["parentTime"]), input["time"].as_u64());
-        // A time before the parent's counts as the parent's.
+        // A time before that of the parent counts as the time of the parent.
         let time = time.unwrap_or(parent_time);
         let cost = block_gas_cost(parent, number(&input["step"]), parent_time, time);
         assert_eq!(cost, number(&expected["blockGasCost"]), "{name}");

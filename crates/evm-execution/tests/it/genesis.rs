@@ -25,7 +25,7 @@ fn build(json: &[u8], schedule: ForkSchedule) -> Block {
 const NEVER: ForkSchedule =
     ForkSchedule { history: [UNSCHEDULED; 4], phases: [UNSCHEDULED; Phase::COUNT] };
 
-/// Everything up to a phase from the start.
+/// A schedule in which all phases up to this one are active from the beginning.
 fn all_until(phase: Phase) -> ForkSchedule {
     let mut schedule = ForkSchedule { history: [0; 4], ..NEVER };
     for begun in Phase::ALL.into_iter().filter(|begun| *begun <= phase) {
@@ -159,7 +159,7 @@ fn accounts_have_code_storage_and_assets() {
         },
         "00000000000000000000000000000000000000bb": {"balance": 0},
     });
-    // An odd number of digits is none.
+    // An odd number of digits is refused.
     assert!(parse(&with("alloc", alloc.clone())).is_err());
     let mut alloc = alloc;
     alloc["0x00000000000000000000000000000000000000aa"]["storage"]["0x01"] = json!("0x02");
@@ -318,7 +318,7 @@ fn forks_that_were_reached_do_not_move() {
     );
 }
 
-/// A genesis with one byte or one stretch changed.
+/// A genesis with one byte or one range changed.
 fn damaged() -> impl Strategy<Value = Vec<u8>> {
     let whole = file("local-c.json");
     let length = whole.len();

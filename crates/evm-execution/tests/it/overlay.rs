@@ -1,4 +1,4 @@
-//! Changes over a state, and taking them back.
+//! Changes over a state, and their reversal.
 
 use alloy_primitives::{Address, B256, Bytes, U256};
 use esker_evm_execution::executor::{NoHashes, StateOverlay};
@@ -43,7 +43,7 @@ fn apply(state: &mut StateOverlay<'_>, change: &Change) {
 /// Nonce, balance and flag; code; slots.
 type AccountContent = (Option<(u64, U256, bool)>, Bytes, Vec<U256>);
 
-/// Everything that can be asked of the accounts under test.
+/// The full content of the accounts under test.
 fn seen(state: &mut StateOverlay<'_>) -> Vec<AccountContent> {
     let one = |n: u8| {
         let address = Address::with_last_byte(n);
@@ -112,7 +112,7 @@ proptest! {
     }
 }
 
-/// Slots set on an account that is gone come with it when it is back.
+/// Slots that are set on a deleted account are taken when it is created again.
 #[test]
 fn slots_of_an_account_that_is_gone_wait_for_it() {
     check_steps(&[vec![Change::Clear(2), Change::Slot(2, 0, 1)], vec![Change::Nonce(2, 0)]]);
@@ -125,7 +125,7 @@ fn slots_of_an_account_that_is_gone_wait_for_it() {
     check_steps(&[vec![Change::Slot(3, 0, 1)], vec![Change::Nonce(3, 1)], vec![Change::Clear(3)]]);
 }
 
-/// Step by step the roots are those of all changes at once.
+/// Checks that changes taken step by step give the same roots as all changes at once.
 fn check_steps(steps: &[Vec<Change>]) {
     let chain = chain();
     let reader = chain.store.snapshot().unwrap();
@@ -138,7 +138,7 @@ fn check_steps(steps: &[Vec<Change>]) {
             apply(&mut tracked, change);
             apply(&mut whole, change);
         }
-        // What was taken back does not count, whenever it is taken.
+        // Reverted changes do not count, whenever the changes are taken.
         let checkpoint = tracked.checkpoint();
         step.iter().for_each(|change| apply(&mut tracked, change));
         tracked.revert_to(checkpoint);

@@ -1,4 +1,4 @@
-//! What simulated blocks cost.
+//! Costs of simulated blocks.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -20,7 +20,7 @@ use crate::ledger::Ledger;
 /// Accounts that are new in each block.
 const NEW: usize = 200;
 
-/// A reader that counts how often it is asked.
+/// A reader that counts reads.
 struct CountingReader<'a>(&'a dyn KvRead, AtomicU64);
 
 impl KvRead for CountingReader<'_> {
@@ -103,7 +103,7 @@ fn a_block_costs_what_it_changes() {
         ..Default::default()
     };
     changes.insert(Address::repeat_byte(0xc0), contract);
-    // Who calls, and has no nonce before.
+    // The caller, without a nonce before.
     let caller = AccountParts { nonce: 200, balance: U256::ZERO, ..parts };
     let caller = AccountChange { account: Some(caller), ..Default::default() };
     changes.insert(Address::ZERO, caller);

@@ -34,7 +34,7 @@ use outcome::PrecompileOutcome;
 pub(crate) use moved::MovedPrecompiles;
 pub use named::named_precompiles;
 
-/// Gas of asking for a balance of another asset.
+/// Gas of a query for the balance of another asset.
 const ASSET_BALANCE_GAS: u64 = 2_100;
 
 /// Why a precompiled contract ends the execution as a whole.
@@ -54,7 +54,7 @@ pub(super) struct Precompiles {
     standard: &'static Standard,
     native_asset: NativeAsset,
     warp: bool,
-    /// Those that count as accessed from the start. Warp is not among them.
+    /// The addresses that count as accessed from the start, without warp.
     warm: AddressSet,
     moved: MovedPrecompiles,
 }
@@ -70,13 +70,13 @@ impl Precompiles {
         Self { standard, native_asset: phase.native_asset, warp: phase.warp, warm, moved }
     }
 
-    /// Moves some of them.
+    /// Moves some precompiled contracts.
     pub(super) fn move_to(&mut self, moved: MovedPrecompiles) {
         moved.apply(&mut self.warm);
         self.moved = moved;
     }
 
-    /// Where precompiled contracts lie, warp aside.
+    /// The addresses of the precompiled contracts, without warp.
     pub(super) fn addresses(&self) -> &AddressSet {
         &self.warm
     }
@@ -101,7 +101,7 @@ impl Precompiles {
                 let input = inputs.input.bytes(&*context);
                 Some(asset_balance(context, &input, gas)?)
             }
-            // Calls with assets are not run here but made, see `native_asset`.
+            // `native_asset` makes calls with assets. They do not run here.
             _ => None,
         })
     }
@@ -133,7 +133,7 @@ fn asset_balance(
     Ok(PrecompileOutcome::Done(gas, Bytes::copy_from_slice(&balance.to_be_bytes::<32>())))
 }
 
-/// Runs one of Ethereum's, in pieces if it is long and may be stopped.
+/// Runs a precompiled contract of Ethereum, in pieces if the call is long and may be stopped.
 fn run_standard(
     precompile: &Precompile,
     context: &mut EvmContext<'_>,
@@ -174,7 +174,7 @@ impl<'a> PrecompileProvider<EvmContext<'a>> for Precompiles {
     type Output = InterpreterResult;
 
     fn set_spec(&mut self, _: SpecId) -> bool {
-        // They are those of the phase from the start.
+        // The contracts are those of the phase from the start.
         false
     }
 
@@ -186,8 +186,9 @@ impl<'a> PrecompileProvider<EvmContext<'a>> for Precompiles {
         let ran = match self.own(context, inputs) {
             Ok(Some(ran)) => ran,
             Ok(None) => match self.standard.get(&self.moved.resolve(inputs.bytecode_address)) {
-                Some(precompile) => run_standard(precompile, context, inputs)
-                    .map_err(|error| error.to_string())?,
+                Some(precompile) => {
+                    run_standard(precompile, context, inputs).map_err(|error| error.to_string())?
+                }
                 None => return Ok(None),
             },
             Err(error) => {

@@ -3,16 +3,16 @@
 use alloy_primitives::U256;
 use revm::precompile::{Precompile, PrecompileId};
 
-/// Why numbers are too long.
+/// Why the lengths of a call are refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum LengthError {
-    /// The gas does not pay for them.
+    /// The gas does not pay for the numbers.
     OutOfGas,
-    /// The node does not hold them.
+    /// The numbers exceed the limit of the node.
     Limit,
 }
 
-/// Checks the lengths of a call's numbers, together at most `limit` bytes; any other contract passes.
+/// Checks the lengths of a call's numbers, which may have `limit` bytes together. Calls of other contracts pass.
 pub(super) fn check(
     precompile: &Precompile,
     input: &[u8],
@@ -32,11 +32,11 @@ pub(super) fn check(
     let (base, exponent, modulus) = (length(0), length(32), length(64));
     let longest = base.max(modulus);
     let total = base.saturating_add(exponent).saturating_add(modulus);
-    // Without base and modulus the exponent is not looked at.
+    // Without base and modulus the exponent is not read.
     if longest.is_zero() || total <= U256::from(limit) {
         return Ok(());
     }
-    // The price of EIP-2565, for an exponent that begins with zeros.
+    // The price by EIP-2565 of an exponent that begins with zeros.
     let words = longest.div_ceil(U256::from(8));
     let bits = exponent.saturating_sub(U256::from(32)).saturating_mul(U256::from(8));
     let complexity = words.saturating_mul(words);

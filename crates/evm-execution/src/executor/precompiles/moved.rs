@@ -1,4 +1,4 @@
-//! Precompiled contracts at other addresses, on request of a simulation.
+//! Precompiled contracts that a simulation moved to other addresses.
 
 use alloy_primitives::map::AddressMap;
 use revm::precompile::{PrecompileSpecId, Precompiles as Standard};
@@ -6,33 +6,33 @@ use revm::primitives::{Address, AddressSet};
 
 use crate::rules::{Instructions, PhaseRules};
 
-/// Which of Ethereum's precompiled contracts are elsewhere. Those of native assets and warp stay.
+/// Moved precompiled contracts of Ethereum. Those of native assets and warp can't be moved.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct MovedPrecompiles(AddressMap<Address>);
 
 impl MovedPrecompiles {
-    /// Whose contract runs at an address; an address without contract where none does any more.
+    /// The original address of the contract at an address; an address without a contract if it was moved away.
     pub(super) fn resolve(&self, address: Address) -> Address {
         self.0.get(&address).copied().unwrap_or(address)
     }
 
-    /// Is there one of Ethereum's at this address?
+    /// Whether a precompiled contract of Ethereum is at this address.
     pub(crate) fn has(&self, phase: &PhaseRules, address: Address) -> bool {
         standard(phase).get(&self.resolve(address)).is_some()
     }
 
-    /// Puts the one that is at `from` to `to` as well; what was there is lost.
+    /// Copies the contract at `from` to `to`, where it replaces any other.
     pub(crate) fn put(&mut self, from: Address, to: Address) {
         self.0.insert(to, self.resolve(from));
     }
 
-    /// Takes the one at an address away.
+    /// Removes the contract at an address.
     pub(crate) fn take(&mut self, address: Address) {
-        // Nothing is precompiled at the zero address.
+        // The zero address has no precompiled contract.
         self.0.insert(address, Address::ZERO);
     }
 
-    /// Brings the addresses that count as accessed up to date.
+    /// Updates the addresses that count as accessed.
     pub(super) fn apply(&self, warm: &mut AddressSet) {
         for (address, contract) in &self.0 {
             match contract.is_zero() {

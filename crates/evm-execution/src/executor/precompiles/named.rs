@@ -1,4 +1,4 @@
-//! Names of precompiled contracts, as EIP-7910 and this chain have them.
+//! Names of precompiled contracts, by EIP-7910 and of this chain.
 
 use alloy_primitives::Address;
 
@@ -6,7 +6,7 @@ use super::super::check::WARP;
 use super::super::native_asset::{NATIVE_ASSET_BALANCE, NATIVE_ASSET_CALL};
 use crate::rules::{Instructions, NativeAsset, PhaseRules};
 
-/// Ethereum's since Istanbul, at the addresses 1 to 9.
+/// Names of Ethereum's contracts since Istanbul, at the addresses 1 to 9.
 const ISTANBUL: [&str; 9] = [
     "ECREC",
     "SHA256",
@@ -19,7 +19,7 @@ const ISTANBUL: [&str; 9] = [
     "BLAKE2F",
 ];
 
-/// The precompiled contracts of a phase that can be of use. `None`: the early history.
+/// The usable precompiled contracts of a phase. `None` is the early history.
 pub fn named_precompiles(phase: Option<&PhaseRules>) -> Vec<(&'static str, Address)> {
     let address = |(name, at): (&'static str, u8)| (name, Address::with_last_byte(at));
     let mut named: Vec<_> = ISTANBUL.into_iter().zip(1..).map(address).collect();

@@ -6,10 +6,10 @@ use crate::executor::VmError;
 
 /// How a precompiled contract of this chain ended.
 pub(super) enum PrecompileOutcome {
-    /// Gas left, and data.
+    /// Success: remaining gas, and returned data.
     Done(u64, Bytes),
-    /// Gas left.
+    /// Revert: remaining gas.
     Reverted(u64),
-    /// All gas is gone.
+    /// Failure, which uses up all gas.
     Failed(VmError),
 }

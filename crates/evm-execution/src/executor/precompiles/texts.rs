@@ -13,10 +13,10 @@ const BN256_MODULUS: U256 =
 const BLS_MODULUS: U256 =
     uint!(0x73eda753299d7d483339d80809a1d80553bda402fffe5bfeffffffff00000001_U256);
 
-/// The error of a precompiled contract that failed on this input.
+/// The error of a precompiled contract that failed with this input.
 pub(super) fn vm_error(halt: &PrecompileHalt, input: &[u8]) -> VmError {
     let text = match halt {
-        // Lengths that nothing can hold cost more gas than can be counted.
+        // The gas for lengths that exceed any memory does not fit into 64 bits.
         PrecompileHalt::OutOfGas | PrecompileHalt::ModexpEip7823LimitSize => {
             return VmError::OutOfGas;
         }
@@ -34,7 +34,7 @@ pub(super) fn vm_error(halt: &PrecompileHalt, input: &[u8]) -> VmError {
     VmError::Precompile(text.into())
 }
 
-/// The words of an input; what is missing of the last one is zero.
+/// The words of an input. Missing bytes of the last word are zero.
 fn words(input: &[u8]) -> impl Iterator<Item = U256> {
     input.chunks(32).map(|word| {
         let mut padded = [0; 32];
@@ -43,7 +43,7 @@ fn words(input: &[u8]) -> impl Iterator<Item = U256> {
     })
 }
 
-/// What is wrong with a proof: point and value (the second and the third word) are looked at first.
+/// The error of a proof. The point and the value (the second and the third word) are checked first.
 fn proof_fault(input: &[u8]) -> &'static str {
     if words(input).skip(1).take(2).any(|scalar| scalar >= BLS_MODULUS) {
         return "error verifying kzg proof: scalar is not canonical when interpreted as a big integer in big-endian";
@@ -51,7 +51,7 @@ fn proof_fault(input: &[u8]) -> &'static str {
     "error verifying kzg proof: can't verify opening proof"
 }
 
-/// What is wrong with the first coordinate of bn256 that is none: points are read one after the other.
+/// The error of the first invalid coordinate of bn256. Points are read one after the other.
 fn coordinate_fault(input: &[u8]) -> &'static str {
     match words(input).find(|word| *word >= BN256_MODULUS) {
         Some(BN256_MODULUS) => "bn256: coordinate equals modulus",

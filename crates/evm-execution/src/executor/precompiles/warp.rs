@@ -1,5 +1,4 @@
-//! The warp precompile, as it answers where no message was verified
-//! (docs/protocol/c-chain-execution.md, "Warp precompile").
+//! The warp precompile, in blocks without verified messages (docs/protocol/c-chain-execution.md, "Warp precompile").
 
 use alloy_primitives::{Address, B256, Bytes, Log, LogData, U256, b256};
 use esker_primitives::hash::sha256;
@@ -88,7 +87,7 @@ fn answer(
     }
 }
 
-/// The contract in whose name code runs.
+/// The contract in whose name the code runs.
 fn sender(inputs: &CallInputs) -> Address {
     match inputs.scheme {
         CallScheme::DelegateCall => inputs.target_address,
@@ -109,7 +108,7 @@ fn check_index(arguments: &[u8]) -> Result<(), VmError> {
     failed(format!("invalid index to specify warp message: {reason}"))
 }
 
-/// Logs a message; gives its ID.
+/// Logs a message. Returns its ID.
 fn send(context: &mut EvmContext<'_>, sender: Address, payload: &[u8]) -> B256 {
     let chain = &context.chain.chain;
     let mut call = Vec::with_capacity(34 + payload.len());

@@ -10,7 +10,7 @@ use crate::trace::{
     TraceResult, Tracer, TxStart, json,
 };
 
-/// Bytes that a frame or log counts beside its data.
+/// Bytes that a frame or log counts besides its data.
 const FRAME_BYTES: usize = 400;
 
 #[derive(Debug, Default)]
@@ -24,7 +24,7 @@ struct Config {
 pub struct CallTracer {
     config: Config,
     frames: Vec<Frame>,
-    /// Those that have not ended, by their place in `frames`.
+    /// Open calls, by their index in `frames`.
     open: Vec<usize>,
     gas_limit: u64,
     /// Gas of the whole transaction.
@@ -53,7 +53,7 @@ struct Log {
     address: Address,
     topics: Vec<B256>,
     data: Vec<u8>,
-    /// How many calls the frame had made before it.
+    /// Number of calls that the frame had made before the log.
     position: u64,
 }
 
@@ -73,14 +73,14 @@ impl CallTracer {
         Ok(Self { config, frames: Vec::new(), open: Vec::new(), gas_limit: 0, gas_used: 0 })
     }
 
-    /// Keeps a log of the innermost open frame. Where it fails, its frame fails, and shows no logs.
+    /// Keeps a log of the innermost open frame. If the log fails, its frame fails and shows no logs.
     fn log(&mut self, step: &Step<'_>, out: &mut dyn TraceOutput) -> TraceResult {
         let Some(frame) = self.open.last().and_then(|at| self.frames.get_mut(*at)) else {
             return Ok(());
         };
         let (Some(start), Some(length)) = (step.peek(0), step.peek(1)) else { return Ok(()) };
         let topics = usize::from(step.op - opcode::LOG0);
-        // The reference leaves out a log of nothing from far beyond the memory.
+        // The reference leaves out a log of data far beyond the memory.
         let Some(data) = step.memory_copy(start, length) else { return Ok(()) };
         out.hold(data.len() + FRAME_BYTES)?;
         frame.logs.push(Log {
@@ -183,7 +183,7 @@ impl Tracer for CallTracer {
                 out.buffer().extend_from_slice(b",\"calls\":[");
                 continue;
             }
-            // This frame made no calls. All frames end that the next one is not part of.
+            // This frame made no calls. All frames end that do not contain the next one.
             let mut made_calls = false;
             while let Some((ended, has_failed)) = open.pop_if(|(frame, _)| frame.depth >= next) {
                 if made_calls {
@@ -206,7 +206,7 @@ impl Tracer for CallTracer {
     }
 }
 
-/// The outermost frame was refused. The reference has a frame without a kind then.
+/// Writes the result if the outermost frame was refused. The reference then has a frame without a kind.
 fn write_no_frame(gas_used: u64, out: &mut Vec<u8>) {
     out.extend_from_slice(b"{\"from\":");
     json::address(out, &Address::ZERO);
@@ -215,7 +215,7 @@ fn write_no_frame(gas_used: u64, out: &mut Vec<u8>) {
     out.extend_from_slice(b",\"input\":\"0x\",\"type\":\"STOP\"}");
 }
 
-/// What stands before the calls of a frame.
+/// Writes the part of a frame before its calls.
 fn write_head(frame: &Frame, out: &mut Vec<u8>) {
     out.extend_from_slice(b"{\"from\":");
     json::address(out, &frame.from);
@@ -223,7 +223,7 @@ fn write_head(frame: &Frame, out: &mut Vec<u8>) {
     json::quantity(out, frame.gas);
     out.extend_from_slice(b",\"gasUsed\":");
     json::quantity(out, frame.gas_used);
-    // A contract that was not made has no address.
+    // A contract that was not created has no address.
     if frame.error.is_none() || !frame.kind.is_create() {
         out.extend_from_slice(b",\"to\":");
         json::address(out, &frame.to);
@@ -244,7 +244,7 @@ fn write_head(frame: &Frame, out: &mut Vec<u8>) {
     }
 }
 
-/// What stands after them.
+/// Writes the part of a frame after its calls.
 fn write_tail(frame: &Frame, has_failed: bool, out: &mut dyn TraceOutput) -> TraceResult {
     if !has_failed && !frame.logs.is_empty() {
         out.buffer().extend_from_slice(b",\"logs\":[");

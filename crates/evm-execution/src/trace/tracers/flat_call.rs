@@ -1,4 +1,4 @@
-//! `flatCallTracer`: the calls as a list, each with its place in the tree, as Parity's `trace` methods have them
+//! `flatCallTracer`: a list of the calls with their places in the tree, as in Parity's `trace` methods
 //! (docs/protocol/c-chain-tracing.md, "flatCallTracer").
 
 use alloy_primitives::map::AddressSet;
@@ -10,7 +10,7 @@ use crate::trace::{
     TxPlace, TxStart, json,
 };
 
-/// Bytes that a frame counts beside its data.
+/// Bytes that a frame counts besides its data.
 const FRAME_BYTES: usize = 400;
 
 #[derive(Debug, Default)]
@@ -24,7 +24,7 @@ struct Config {
 struct FlatCallTracer {
     config: Config,
     frames: Vec<Frame>,
-    /// Those that have not ended, by their place in `frames`.
+    /// Open calls, by their index in `frames`.
     open: Vec<usize>,
     precompiles: AddressSet,
     gas_limit: u64,
@@ -44,11 +44,11 @@ struct Frame {
     output: Bytes,
     error: Option<VmError>,
     value: U256,
-    /// Calls that it made, those aside that are not shown.
+    /// Number of shown calls that it made.
     calls: u64,
 }
 
-/// Makes one of this `tracerConfig`.
+/// A tracer with this `tracerConfig`.
 pub(super) fn new(config: &str) -> Result<Box<dyn Tracer>, TraceError> {
     let mut tracer = FlatCallTracer::default();
     let Config { convert_parity_errors, include_precompiles } = &mut tracer.config;
@@ -64,7 +64,7 @@ pub(super) fn new(config: &str) -> Result<Box<dyn Tracer>, TraceError> {
 }
 
 impl FlatCallTracer {
-    /// Is it a call of a precompiled contract that is left out?
+    /// Whether it is a call of a precompiled contract that is left out.
     fn is_left_out(&self, kind: FrameKind, to: &Address) -> bool {
         !self.config.include_precompiles
             && matches!(kind, FrameKind::Call | FrameKind::StaticCall)
@@ -180,7 +180,7 @@ impl Tracer for FlatCallTracer {
 
     fn write(&mut self, out: &mut dyn TraceOutput) -> TraceResult {
         if self.frames.is_empty() {
-            // The reference has an empty frame where none began.
+            // The reference has an empty frame if no frame began.
             let text = "unrecognized call frame type: STOP";
             return Err(TraceError::Failed(text.to_owned()));
         }
@@ -190,7 +190,7 @@ impl Tracer for FlatCallTracer {
             super::separate(at, out)?;
             address.truncate(frame.depth);
             match address.len() == frame.depth {
-                // Another call of the same caller, unless it is the outermost frame.
+                // The next call of the same caller, unless it is the outermost frame.
                 true => address.iter_mut().next_back().into_iter().for_each(|last| *last += 1),
                 false => address.push(0),
             }
@@ -242,7 +242,7 @@ fn write_action(frame: &Frame, out: &mut Vec<u8>) {
 fn write_result(frame: &Frame, out: &mut Vec<u8>) {
     out.push(b'{');
     if frame.kind.is_create() {
-        // A contract that was not made has no address.
+        // A contract that was not created has no address.
         if frame.error.is_none() {
             out.extend_from_slice(b"\"address\":");
             json::address(out, &frame.to);
@@ -261,7 +261,7 @@ fn write_result(frame: &Frame, out: &mut Vec<u8>) {
     out.push(b'}');
 }
 
-/// Parity's text for an error, where it has one.
+/// Parity's text for an error, if it has one.
 fn parity_text(text: &str) -> Option<&'static str> {
     Some(match text {
         "contract creation code storage out of gas"

@@ -1,4 +1,4 @@
-//! `4byteTracer`: the selectors of the functions that were called, with the length of their arguments.
+//! `4byteTracer`: the selectors of called functions with the length of their arguments.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -21,7 +21,7 @@ struct FourByteTracer {
     precompiles: AddressSet,
 }
 
-/// Makes one. It has no configuration, and takes any.
+/// A tracer. It accepts any configuration and ignores it.
 pub(super) fn new(_: &str) -> Result<Box<dyn Tracer>, TraceError> {
     Ok(Box::<FourByteTracer>::default())
 }
@@ -33,7 +33,7 @@ impl Tracer for FourByteTracer {
     }
 
     fn enter(&mut self, frame: &FrameStart<'_>, context: &mut TraceContext<'_, '_>) -> TraceResult {
-        // Of the transaction itself also the init code and the input of a precompiled contract count.
+        // For the transaction itself, init code and the input of a precompiled contract count too.
         let skipped = frame.depth > 0
             && (frame.kind.is_create()
                 || frame.kind == FrameKind::SelfDestruct

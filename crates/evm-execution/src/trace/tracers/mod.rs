@@ -15,11 +15,11 @@ use super::{TraceError, TraceOutput, TraceResult, Tracer};
 
 pub use call::CallTracer;
 
-/// Makes a tracer from the JSON of its `tracerConfig`; `null` where there is none. Decode it with
+/// Creates a tracer from the JSON of its `tracerConfig`, which is `null` if the request has none. Decode it with
 /// [`esker_go_json::args::decode_struct`], which has Go's texts.
 pub type NewTracer = fn(config: &str) -> Result<Box<dyn Tracer>, TraceError>;
 
-/// Every tracer that has a name. What is none of these is the source of one in JavaScript.
+/// All tracers with a name. Any other text is the source of a tracer in JavaScript.
 const TRACERS: &[(&str, NewTracer)] = &[
     ("4byteTracer", four_byte::new),
     ("callTracer", call::new),
@@ -29,7 +29,7 @@ const TRACERS: &[(&str, NewTracer)] = &[
     ("prestateTracer", prestate::new),
 ];
 
-/// Bytes written between two looks at the output.
+/// Bytes that are written between two checkpoints of the output.
 const CHUNK: usize = 16 * 1024;
 
 /// The tracer of a name.
@@ -37,7 +37,7 @@ pub fn by_name(name: &str) -> Option<NewTracer> {
     TRACERS.iter().find(|(known, _)| *known == name).map(|(_, new)| *new)
 }
 
-/// Makes the tracer of a name. Any other name is source text (`javascript`).
+/// Creates the tracer of a name. Any other name is source text (`javascript`).
 pub fn create(name: &str, config: &str) -> Result<Box<dyn Tracer>, TraceError> {
     match by_name(name) {
         Some(new) => new(config),
@@ -48,8 +48,8 @@ pub fn create(name: &str, config: &str) -> Result<Box<dyn Tracer>, TraceError> {
     }
 }
 
-/// What is answered to source text that does not run. The reference takes an unknown name for JavaScript, so what could be
-/// a name gets the text that the reference has for it; anything else gets `why`.
+/// The error text for source text that does not run. The reference takes an unknown name for JavaScript, so a text
+/// that could be a name gets the reference's error text; any other text gets `why`.
 pub fn script_error_text(source: &str, why: &str) -> String {
     let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '$';
     let is_name = source.chars().all(is_part) && !source.starts_with(|c: char| c.is_ascii_digit());
@@ -62,7 +62,7 @@ pub fn script_error_text(source: &str, why: &str) -> String {
     }
 }
 
-/// Reads a `tracerConfig` into its members; `go_type` is the reference's name of it, for texts.
+/// Reads the members of a `tracerConfig`; `go_type` is its type in the reference, for error texts.
 fn configure(
     config: &str,
     go_type: &'static str,
@@ -73,7 +73,7 @@ fn configure(
     decode_struct(value, go_type, slots).map_err(|error| refused(&error))
 }
 
-/// What stands before an element of a list; looks at the output after every [`CHUNK`].
+/// Writes the separator before an element of a list. Makes a checkpoint after every [`CHUNK`].
 fn separate(index: usize, out: &mut dyn TraceOutput) -> TraceResult {
     if out.buffer().len() > CHUNK {
         out.checkpoint()?;

@@ -11,29 +11,29 @@ use crate::trace::{
     TraceStop, Tracer, TxStart, json,
 };
 
-/// Its name: one may be among the tracers of another.
+/// Name of the tracer. It may contain tracers of the same name.
 const NAME: &str = "muxTracer";
 
-/// Most tracers of one request, those of tracers within tracers included (docs/decisions.md, "Number of tracers").
+/// Most tracers of one request, including nested tracers (docs/decisions.md, "Number of tracers").
 const MAX_TRACERS: usize = 64;
 
-/// What is answered to the source of a script, which runs in a process of its own.
+/// The error text for a script, which would run in a process of its own.
 const NO_SCRIPTS: &str = "muxTracer takes no tracers in JavaScript, trace with them alone";
 
-/// Tracers in the order of their names, which is that of the result.
+/// Tracers in the order of their names, which is the order of the result.
 struct MuxTracer(Vec<Part>);
 
 struct Part {
     name: String,
     tracer: Box<dyn Tracer>,
     filter: StepFilter,
-    /// What it has written before its end.
+    /// Bytes that the tracer has written so far.
     written: Vec<u8>,
-    /// Bytes of `written` that the output knows of.
+    /// Bytes of `written` that the output has counted.
     held: usize,
 }
 
-/// Makes one of this `tracerConfig`: the names of the tracers, and the configuration of each.
+/// A tracer with this `tracerConfig`: the names of the tracers with their configurations.
 pub(super) fn new(config: &str) -> Result<Box<dyn Tracer>, TraceError> {
     let mut left = MAX_TRACERS;
     Ok(Box::new(MuxTracer::new(config.as_bytes(), &mut left)?))
@@ -41,7 +41,7 @@ pub(super) fn new(config: &str) -> Result<Box<dyn Tracer>, TraceError> {
 
 impl MuxTracer {
     fn new(config: &[u8], left: &mut usize) -> Result<Self, TraceError> {
-        // Of a name that is there twice, the last counts.
+        // If a name occurs twice, the last one counts.
         let mut configs = BTreeMap::new();
         let member = |name: esker_go_json::Name<'_>, config| {
             configs.insert(name.text().into_owned(), config);
@@ -157,7 +157,7 @@ impl Tracer for MuxTracer {
     }
 }
 
-/// The output of a tracer before all have ended: it waits in memory, and counts as held.
+/// The output of a tracer before all tracers have ended. It is kept in memory and counts as held.
 struct PartOutput<'p> {
     written: &'p mut Vec<u8>,
     held: &'p mut usize,

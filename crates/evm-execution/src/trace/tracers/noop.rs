@@ -1,4 +1,4 @@
-//! `noopTracer`: sees nothing.
+//! `noopTracer`: shows nothing.
 
 use crate::trace::{TraceError, TraceOutput, TraceResult, Tracer};
 

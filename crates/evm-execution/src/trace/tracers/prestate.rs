@@ -1,7 +1,7 @@
 //! `prestateTracer`: the accounts that a transaction needs as they are before it, or what it changes.
 //!
-//! An account is shown as it is when the transaction first reaches for it, a slot likewise. That is before the
-//! transaction changed either, but for a contract that the transaction itself creates: its nonce is 1 already
+//! Accounts and slots are shown as they are when the transaction first accesses them. That is before the transaction
+//! changes them, except for a contract that the transaction itself creates: its nonce is already 1
 //! (docs/protocol/c-chain-tracing.md, "prestateTracer").
 
 use std::collections::btree_map::Entry;
@@ -15,7 +15,7 @@ use crate::trace::{
     TxStart, json,
 };
 
-/// Bytes that an account counts beside its code.
+/// Bytes that an account counts besides its code.
 const ACCOUNT_BYTES: usize = 200;
 /// Bytes that a slot counts.
 const SLOT_BYTES: usize = 160;
@@ -33,7 +33,7 @@ struct PrestateTracer {
 
 type Accounts = BTreeMap<Address, Account>;
 
-/// What is shown of an account. In `post`, only what changed.
+/// The shown fields of an account. In `post`, only changed fields.
 #[derive(Debug, Default)]
 struct Account {
     balance: Option<U256>,
@@ -51,7 +51,7 @@ impl Account {
     }
 }
 
-/// Makes one of this `tracerConfig`.
+/// A tracer with this `tracerConfig`.
 pub(super) fn new(config: &str) -> Result<Box<dyn Tracer>, TraceError> {
     let mut tracer = PrestateTracer::default();
     let slots: &mut [(_, &mut dyn esker_go_json::args::Slot)] =
@@ -61,7 +61,7 @@ pub(super) fn new(config: &str) -> Result<Box<dyn Tracer>, TraceError> {
 }
 
 impl PrestateTracer {
-    /// Takes an account as it is now, unless it is there already.
+    /// Adds an account as it is now, unless it is already there.
     fn look_up(
         &mut self,
         address: Address,
@@ -83,7 +83,7 @@ impl PrestateTracer {
         key: U256,
         context: &mut TraceContext<'_, '_>,
     ) -> TraceResult {
-        // A call with assets reaches contracts that no instruction has named.
+        // A call with assets reaches contracts without an instruction that names them.
         let account = self.look_up(address, context)?;
         if let Entry::Vacant(vacant) = account.storage.entry(key) {
             context.out.hold(SLOT_BYTES)?;
@@ -102,8 +102,8 @@ impl PrestateTracer {
         Ok(())
     }
 
-    /// What the transaction changed of each account. Slots that it did not change, or that were zero, leave `pre`, and
-    /// accounts that it did not change.
+    /// Finds the changes of each account. Unchanged accounts, and slots that are unchanged or were zero, are removed
+    /// from `pre`.
     fn compare(&mut self, context: &mut TraceContext<'_, '_>) -> TraceResult {
         let (deleted, post) = (&self.deleted, &mut self.post);
         let mut failed = None;
@@ -145,7 +145,8 @@ impl Tracer for PrestateTracer {
     fn start(&mut self, tx: &TxStart<'_>, context: &mut TraceContext<'_, '_>) -> TraceResult {
         let blob_fee = blob_fee(tx.block, tx.message);
         let sender = self.look_up(tx.message.from, context)?;
-        // The reference looks once all is paid, and adds up again what gas and value cost. It forgets the blobs.
+        // The reference reads the sender after all payments, and adds the cost of gas and value again, but not that
+        // of blobs.
         sender.balance = sender.balance.map(|balance| balance.saturating_sub(blob_fee));
         self.look_up(tx.to, context)?;
         self.look_up(tx.block.coinbase, context)?;
@@ -163,7 +164,7 @@ impl Tracer for PrestateTracer {
         if frame.kind.is_create()
             && let Some(created) = self.pre.get_mut(&frame.to)
         {
-            // The reference looks after the account was made.
+            // The reference reads the account after its creation.
             created.nonce = 1;
         }
         Ok(())
@@ -212,7 +213,7 @@ impl Tracer for PrestateTracer {
         }
         if self.diff_mode {
             self.compare(context)?;
-            // Created contracts were not there before, unless they have a balance.
+            // Created contracts did not exist before, unless they have a balance.
             let Self { pre, created, .. } = self;
             pre.retain(|address, account| !(created.contains(address) && account.is_empty()));
         }
@@ -247,7 +248,7 @@ fn account_now(
     })
 }
 
-/// What has changed of an account; slots that have not, or that were zero, leave `before`.
+/// The changes of an account. Slots that are unchanged or were zero are removed from `before`.
 fn change(
     address: Address,
     before: &mut Account,

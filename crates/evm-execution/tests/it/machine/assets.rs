@@ -35,7 +35,7 @@ fn held(lab: &Lab, address: Address) -> U256 {
 fn balances_are_readable_while_the_contract_is_on() {
     let input = [ALICE.as_slice(), ASSET.as_slice()].concat();
     for phase in [Phase::Apricot5, Phase::Apricot6, Phase::ApricotPost6] {
-        // Forwards its data to the precompile, returns what comes back.
+        // Forwards its data to the precompile and returns the result.
         let forward = [
             0x36, 0x60, 0, 0x60, 0, 0x37, 0x60, 32, 0x60, 0, 0x36, 0x60, 0, 0x60, 0, 0x73, 1, 0, 0,
             0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0x5a, 0xf1, 0x60, 32, 0x52, 0x60,
@@ -45,7 +45,7 @@ fn balances_are_readable_while_the_contract_is_on() {
         let outcome = lab.call(&input);
         assert_eq!(U256::from_be_slice(&outcome.output[..32]), U256::from(100), "{phase:?}");
         assert_eq!(outcome.output[63], 1);
-        // Bad input: a revert, with the gas that is left.
+        // Bad input leads to a revert, which returns the remaining gas.
         let outcome = lab.call(&input[1..]);
         assert_eq!(outcome.output[63], 0);
         assert!(outcome.gas_used < 30_000, "{}", outcome.gas_used);
@@ -65,17 +65,17 @@ fn a_call_with_assets_moves_them_and_makes_a_call() {
     let data = zeros * 4 + (input.len() as u64 - zeros) * 16;
     assert_eq!(receipt.gas_used, 21_000 + data + 20_000 + 25_000);
     assert_eq!((held(&lab, ALICE), held(&lab, BOB)), (U256::from(70), U256::from(30)));
-    // Bob has nothing else, and exists all the same.
+    // Bob holds nothing else and still exists.
     let bob = lab.view(|view| view.account(&BOB).unwrap().unwrap());
     assert!(bob.is_multi_coin && bob.balance.is_zero() && bob.nonce == 0);
-    // The second time there is an account.
+    // The account exists the second time.
     let receipt = lab.transact(Some(CALL), &send(BOB, 70, &[]));
     let input = send(BOB, 70, &[]);
     let zeros = input.iter().filter(|byte| **byte == 0).count() as u64;
     let data = zeros * 4 + (input.len() as u64 - zeros) * 16;
     assert_eq!(receipt.gas_used, 21_000 + data + 20_000);
     assert_eq!((held(&lab, ALICE), held(&lab, BOB)), (U256::ZERO, U256::from(100)));
-    // Too much: all gas is gone, nothing moved.
+    // The amount is too high: all gas is used up, and nothing moved.
     let receipt = lab.transact(Some(CALL), &send(BOB, 1, &[]));
     assert!(!receipt.success && receipt.gas_used == 1_000_000);
     assert_eq!(held(&lab, BOB), U256::from(100));
@@ -83,7 +83,7 @@ fn a_call_with_assets_moves_them_and_makes_a_call() {
 
 #[test]
 fn the_callee_runs_in_the_callers_name_and_its_failure_takes_assets_back() {
-    // Stores caller and data; with data that begins with 0xff it reverts.
+    // Stores caller and data. Reverts if the data begins with 0xff.
     let code = [
         0x60, 0, 0x35, 0x60, 0, 0x1a, 0x60, 0xff, 0x14, 0x60, 0x17, 0x57, 0x33, 0x60, 0, 0x55,
         0x60, 0, 0x35, 0x60, 1, 0x55, 0x00, 0x5b, 0x60, 0, 0x60, 0, 0xfd,

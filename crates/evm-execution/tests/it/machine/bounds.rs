@@ -1,4 +1,4 @@
-//! Calls end: by gas, by memory, when cancelled.
+//! Calls end when gas or memory is used up, or when they are cancelled.
 
 use std::cell::Cell;
 use std::time::Duration;
@@ -50,7 +50,7 @@ fn a_loop_without_a_gas_limit_stops_when_cancelled() {
 
 #[test]
 fn a_call_tree_without_jumps_stops_when_cancelled() {
-    // Calls itself twice, with all the gas there is.
+    // Calls itself twice with all its gas.
     let call = [0x60, 0, 0x60, 0, 0x60, 0, 0x60, 0, 0x60, 0, 0x30, 0x5a, 0xf1, 0x50];
     let lab = Lab::new(Phase::Etna, &[call, call].concat());
     let check = || Some(Stop::Cancelled);
@@ -65,9 +65,9 @@ fn a_call_tree_without_jumps_stops_when_cancelled() {
 
 #[test]
 fn memory_is_bounded_where_gas_is_not() {
-    // MSTORE far out.
+    // MSTORE far beyond the memory.
     let far = |at: u64| [vec![0x60, 1], push(U256::from(at)), vec![0x52]].concat();
-    // A call to code that does the same, whose failure would go unseen.
+    // A call to code that does the same. Its failure would not be visible.
     let inner = address!("0xc0de000000000000000000000000000000000002");
     let outer = [&[0x5f; 5], &push(inner.into_word().into())[..], &[0x5a, 0xf1, 0x50]].concat();
     let account = |code: Vec<u8>| GenesisAccount { code: code.into(), ..Default::default() };
@@ -92,7 +92,7 @@ fn memory_is_bounded_where_gas_is_not() {
         };
         let limit = "memory limit of 1048576 bytes exceeded";
         assert_eq!(run(0, Some(1 << 20)), [limit; 3].map(|text| Err(text.into())));
-        // With a limit of gas, that is what ends it.
+        // A gas limit ends the call first.
         let with_gas = run(1_000_000, Some(1 << 20));
         assert_eq!(with_gas, run(1_000_000, None));
         assert!(!with_gas.contains(&Err(limit.into())));
@@ -101,7 +101,7 @@ fn memory_is_bounded_where_gas_is_not() {
 
 #[test]
 fn an_access_list_that_never_settles_is_given_up() {
-    // SLOAD(GAS): each run has other gas left, and so touches another slot.
+    // SLOAD(GAS): each run has different remaining gas, and so touches another slot.
     let lab = Lab::new(Phase::Etna, &[0x5a, 0x54]);
     let limits = CallLimits { gas_cap: 50_000_000, ..Default::default() };
     lab.with_env(|env| {

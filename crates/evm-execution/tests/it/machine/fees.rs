@@ -1,4 +1,4 @@
-//! Who gets what, and what it costs.
+//! Recipients of fees, and costs.
 
 use alloy_consensus::{SignableTransaction, TxEip1559, TxEip2930};
 use alloy_eips::eip2930::{AccessList, AccessListItem};
@@ -20,7 +20,7 @@ fn the_whole_fee_goes_to_the_coinbase_and_nothing_is_burnt() {
         block.execute(&legacy(0, Some(CODE), &[], 5), Some(ALICE)).unwrap();
         let tip = U256::from(PRICE) - base_fee;
         assert_eq!(block.tips(), tip * U256::from(21_000));
-        // A fee cap above, a tip below: the price is what both allow.
+        // The fee cap is higher and the tip lower: the price is the lower of both limits.
         let tx = TxEip1559 {
             chain_id: 43112,
             nonce: 1,
@@ -74,7 +74,7 @@ fn prices_and_base_fees_beyond_64_bits_reach_the_code() {
         let request = request(big + U256::from(1));
         let outcome = lab.call_with(&request, &overrides, &CallLimits::default());
         assert_eq!(U256::from_be_slice(&outcome.output), want);
-        // Without a price there is no base fee.
+        // The base fee of a call without a price is 0.
         let free = CallRequest { gas_price: None, ..request };
         let outcome = lab.call_with(&free, &overrides, &CallLimits::default());
         assert_eq!(U256::from_be_slice(&outcome.output), U256::ZERO);

@@ -1,5 +1,5 @@
-//! Where the machine differs from Ethereum's (docs/protocol/c-chain-execution.md, "Differences from Ethereum"), one
-//! test a difference.
+//! Differences from Ethereum's machine (docs/protocol/c-chain-execution.md, "Differences from Ethereum"), one test
+//! for each.
 
 mod assets;
 mod bounds;
@@ -25,7 +25,7 @@ use esker_evm_state::types::{Header, Receipt, Transaction};
 use esker_storage::{KvRead, KvStore, MemoryStore, WriteSet};
 use esker_testkit::first_block::{SCOPE, first_block, params};
 
-/// When the phase under test begins, and the block under test is made: Unix s.
+/// Start time of the phase under test, and time of the block under test, Unix s.
 pub(crate) const TIME: u64 = 2_000_000_000;
 
 pub(crate) const ALICE: Address = address!("0xa11ce00000000000000000000000000000000001");
@@ -42,7 +42,7 @@ pub(crate) fn until(phase: Phase) -> ForkSchedule {
     schedule
 }
 
-/// A state made of a genesis, in which single blocks and calls are tried.
+/// The state of a genesis for tests of single blocks and calls.
 pub(crate) struct Lab {
     pub(crate) params: ChainParams,
     store: MemoryStore,
@@ -51,7 +51,7 @@ pub(crate) struct Lab {
 }
 
 impl Lab {
-    /// Alice has a thousand coins; `code` lies at [`CODE`].
+    /// A lab in which Alice has a thousand coins, and `code` is the code of [`CODE`].
     pub(crate) fn new(phase: Phase, code: &[u8]) -> Self {
         let code = GenesisAccount { code: code.to_vec().into(), ..Default::default() };
         Self::with(until(phase), [(CODE, code)])
@@ -76,7 +76,7 @@ impl Lab {
         BlockContext::child(&self.parent, self.time, &terms)
     }
 
-    /// Runs something in a new block, and makes it the state.
+    /// Calls `run` in a new block and keeps the state after it.
     pub(crate) fn in_block<T>(&mut self, run: impl FnOnce(&mut BlockExecutor<'_>) -> T) -> T {
         let reader = self.store.snapshot().unwrap();
         let view = StateView::new(&*reader, SCOPE, At::Latest);
@@ -100,7 +100,7 @@ impl Lab {
         value
     }
 
-    /// Runs one transaction of Alice's in a block of its own.
+    /// Executes a transaction of Alice in a block of its own.
     pub(crate) fn transact(&mut self, to: Option<Address>, input: &[u8]) -> Receipt {
         let nonce = self.nonce(ALICE);
         let tx = legacy(nonce, to, input, 0);
@@ -128,7 +128,7 @@ impl Lab {
         self.view(|view| view.storage(&address, slot).unwrap())
     }
 
-    /// Where calls at the tip are made; `reader` reads the lab's store.
+    /// The environment of calls at the tip; `reader` reads the lab's store.
     pub(crate) fn env<'a>(&'a self, reader: &'a dyn KvRead) -> CallEnv<'a> {
         let block = self.block();
         CallEnv {
@@ -188,7 +188,7 @@ pub(crate) fn returning(code: &[u8]) -> Vec<u8> {
     [code, &[0x60, 0, 0x52, 0x60, 32, 0x60, 0, 0xf3]].concat()
 }
 
-/// Init code that leaves `code` behind.
+/// Init code that deploys `code`.
 pub(crate) fn deploying(code: &[u8]) -> Bytes {
     let length = u8::try_from(code.len()).unwrap();
     [&[0x60, length, 0x60, 12, 0x60, 0, 0x39, 0x60, length, 0x60, 0, 0xf3], code].concat().into()
@@ -199,7 +199,7 @@ pub(crate) fn push(word: U256) -> Vec<u8> {
     [&[0x7f][..], &word.to_be_bytes::<32>()].concat()
 }
 
-/// A key whose first byte is odd: it means the slot without that bit.
+/// A key whose first byte is odd. Its slot is the key without that bit.
 pub(crate) fn odd(n: u64) -> U256 {
     (U256::ONE << 248) | U256::from(n)
 }

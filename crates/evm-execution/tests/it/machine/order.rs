@@ -1,5 +1,5 @@
-//! What an instruction fails with first: the stack, the constant gas, memory that 64 bits don't count, the rest of
-//! the gas, and then what it does.
+//! The order in which instructions fail: stack, constant gas, memory beyond 64 bits, the rest of the gas, and then
+//! the operation.
 
 use alloy_primitives::U256;
 use esker_evm_execution::call::{BlockOverrides, CallLimits, CallRequest, StateOverrides, call};
@@ -13,7 +13,7 @@ const INTRINSIC: u64 = 21_000;
 const OVERFLOW: &str = "gas uint64 overflow";
 const OUT_OF_GAS: &str = "out of gas";
 
-/// How many items each instruction of Cancun takes from the stack.
+/// The number of items that each instruction of Cancun takes from the stack.
 const INPUTS: [(std::ops::RangeInclusive<u8>, usize); 42] = [
     (0x00..=0x00, 0),
     (0x01..=0x07, 2),
@@ -59,7 +59,7 @@ const INPUTS: [(std::ops::RangeInclusive<u8>, usize); 42] = [
     (0xfd..=0xfd, 2),
 ];
 
-/// As [`INPUTS`], of the instructions whose number follows from theirs, and of the rest.
+/// As [`INPUTS`], for all instructions.
 fn inputs(opcode: u8) -> Option<usize> {
     let listed = INPUTS.iter().find(|(opcodes, _)| opcodes.contains(&opcode));
     listed.map(|(_, inputs)| *inputs).or(match opcode {
@@ -73,7 +73,7 @@ fn inputs(opcode: u8) -> Option<usize> {
     })
 }
 
-/// How code ends that gets so much gas.
+/// The error text of code with this gas.
 fn end_in(phase: Phase, code: &[u8], gas: u64) -> String {
     let (to, gas) = (Some(CODE), Some(INTRINSIC + gas));
     let request = CallRequest { to, gas, ..Default::default() };
@@ -98,7 +98,7 @@ fn the_stack_comes_first() {
         let Some(needed) = inputs(opcode) else { continue };
         for have in 0..needed {
             let want = format!("stack underflow ({have} <=> {needed})");
-            // Zeros; what no memory and no gas is enough for; and not even the constant gas.
+            // Zeros; values for which no memory and no gas suffices; and less than the constant gas.
             let zeros = on(opcode, &vec![U256::ZERO; have]);
             let large = on(opcode, &vec![U256::MAX; have]);
             for (code, gas) in [(&zeros, PLENTY), (&large, PLENTY), (&zeros, 3 * have as u64)] {
@@ -145,9 +145,9 @@ fn what_is_no_instruction_needs_no_gas() {
 struct MemoryUse {
     opcode: u8,
     items: usize,
-    /// Place of the offset.
+    /// Position of the offset.
     offset: usize,
-    /// Place of the length, or the length.
+    /// Position of the length, or the length itself.
     length: Result<usize, u64>,
     constant_gas: u64,
 }
@@ -162,7 +162,7 @@ const fn uses(
     MemoryUse { opcode, items, offset, length, constant_gas }
 }
 
-/// Every instruction that uses memory; those that use it twice are here twice.
+/// Every instruction that uses memory. Instructions with two ranges occur twice.
 const MEMORY_USES: [MemoryUse; 27] = [
     uses(0x20, 2, 0, Ok(1), 30),
     uses(0x37, 3, 0, Ok(2), 3),
@@ -219,7 +219,7 @@ fn memory_that_is_not_counted_comes_before_the_gas_for_it() {
             assert_eq!(text, want, "{opcode:#x} at {offset:#x}, {length:#x} bytes");
         };
         let length = U256::from(used.length.map_or_else(|fixed| fixed, |_| 32));
-        // The last place that can be counted in words of 32 bytes, and the one after it.
+        // The last end of memory that fits in words of 32 bytes, and the one after it.
         let last = max - U256::from(31) - length;
         check(last, length, OUT_OF_GAS);
         check(last + U256::ONE, length, OVERFLOW);
@@ -235,10 +235,10 @@ fn memory_that_is_not_counted_comes_before_the_gas_for_it() {
             }
             check(U256::ONE, max, OVERFLOW);
             check(U256::ZERO, U256::from(1) << 40, OUT_OF_GAS);
-            // The length alone is more than the gas pays for.
+            // The gas does not pay for the length alone.
             check(max, U256::from(1) << 40, OVERFLOW);
         }
-        // The constant gas comes before.
+        // The constant gas is checked before.
         let least = used.least_gas();
         if used.constant_gas > 0 {
             let text = end(&used.code(U256::MAX, length), least - 1);
@@ -262,7 +262,7 @@ fn offsets_of_empty_ranges_are_ignored() {
 fn gas_beside_the_constant_part_is_no_fault_of_the_stack() {
     let far = U256::from(0xfa_u64) << 64;
     for (opcode, items, gas) in [
-        // An exponent of 32 bytes; cold accounts and slots; too little for a write.
+        // An exponent of 32 bytes; cold accounts and slots; too little gas for a write.
         (0x0a, vec![U256::from(2), U256::MAX], 10),
         (0x31, vec![far], 100),
         (0x3b, vec![far], 100),

@@ -14,7 +14,7 @@ fn difficulty_is_one_in_every_phase_and_there_is_no_randomness() {
         let lab = Lab::new(phase, &returning(&[0x44]));
         assert_eq!(lab.word(), U256::from(1), "{phase:?}");
     }
-    // Genesis has its own.
+    // Genesis has its own value.
     let lab = Lab::new(Phase::Etna, &[]);
     let block = BlockContext::for_call(&lab.params, &lab.parent);
     assert_eq!((block.difficulty, block.coinbase), (U256::ZERO, Address::ZERO));
@@ -43,7 +43,7 @@ fn instructions_come_with_their_phase() {
         }
     }
     assert_eq!(Lab::new(Phase::Etna, &returning(&[0x4a])).word(), U256::from(1));
-    // Instructions of later forks of Ethereum, and two of this chain's own early days.
+    // Instructions of later forks of Ethereum, and two of this chain's early phases.
     for opcode in [0x1e, 0x4b, 0xcd, 0xcf, 0xd0, 0xe6, 0xf7] {
         let error = Lab::new(Phase::Fortuna, &[opcode]).call(&[]).error.unwrap();
         assert_eq!(error.to_string(), format!("invalid opcode: opcode {opcode:#x} not defined"));
@@ -72,7 +72,7 @@ fn the_coinbase_is_warm_from_durango_on() {
     let code = [&[0x41, 0x31][..]].concat();
     let gas = |phase| Lab::new(phase, &code).call(&[]).gas_used - 21_002;
     assert_eq!(gas(Phase::Durango), 100);
-    // The usual one is warm as a precompiled contract anyway; so another address stands for it.
+    // The usual coinbase is warm because it is a precompiled contract, so the test uses another address.
     assert_eq!(gas(Phase::Cortina), 100);
     let coinbase = Some(Address::repeat_byte(0x77));
     let overrides = BlockOverrides { coinbase, ..Default::default() };
@@ -136,17 +136,17 @@ fn selfdestruct_deletes_until_etna_and_then_only_what_was_made_in_the_same_trans
         let gone = lab.view(|view| view.account(&CODE).unwrap().is_none());
         assert_eq!(gone, deleted, "{phase:?}");
         assert_eq!(lab.slot(CODE, U256::from(1)).is_zero(), deleted, "{phase:?}");
-        // Made and destroyed in one transaction: gone in every phase.
+        // A contract that is created and destroyed in one transaction is deleted in every phase.
         let receipt = lab.transact(None, &code);
         let made = receipt.contract_address.unwrap();
         assert!(lab.view(|view| view.account(&made).unwrap().is_none()), "{phase:?}");
     }
 }
 
-/// A contract that is destroyed and made anew in one block starts with empty storage.
+/// A contract that is destroyed and created again in one block starts with empty storage.
 #[test]
 fn storage_does_not_survive_destruction_within_a_block() {
-    // With call data: store, else destroy.
+    // Stores if there is call data, else self-destructs.
     let code = [0x36, 0x15, 0x60, 0x0b, 0x57, 0x60, 7, 0x60, 1, 0x55, 0x00, 0x5b, 0x33, 0xff];
     let init = deploying(&code);
     // CREATE2 of the call data, salt 0.
@@ -193,7 +193,7 @@ fn the_beacon_contract_is_called_from_etna_on_where_it_is_deployed() {
         let system = address!("0xfffffffffffffffffffffffffffffffffffffffe");
         assert_eq!(caller, U256::from_be_bytes(system.into_word().0));
         assert_eq!(size, U256::from(32));
-        // Two cold stores to empty slots, and what else came before.
+        // Gas of two cold stores to empty slots, and of the instructions before.
         assert_eq!(gas, U256::from(30_000_000 - 2 * 22_100 - 12));
         assert_eq!(lab.nonce(system), 0);
     }
@@ -219,7 +219,7 @@ fn the_warp_account_appears_with_the_first_block_of_durango() {
     let account = warp(&lab).unwrap();
     assert_eq!((account.nonce, account.balance), (1, U256::ZERO));
     assert_eq!(lab.view(|view| view.code(account.code_hash).unwrap()), Bytes::from_static(&[1]));
-    // Where Durango holds at genesis, it is there from the start.
+    // If Durango is active at genesis, the account exists from the beginning.
     assert!(warp(&Lab::new(Phase::Durango, &[])).is_some());
     assert_eq!(warp(&Lab::new(Phase::Cortina, &[])), None);
 }
@@ -231,7 +231,7 @@ fn the_black_hole_refuses_calls() {
         let lab = Lab::new(phase, &[]);
         let outcome = lab.call_with(&request, &BlockOverrides::default(), &CallLimits::default());
         assert_eq!(outcome.error, Some(VmError::Reverted), "{phase:?}");
-        // All remaining gas comes back.
+        // All remaining gas is returned.
         assert_eq!(outcome.gas_used, 21_000, "{phase:?}");
     }
 }
@@ -259,10 +259,10 @@ fn a_call_for_the_next_block_sees_the_phase_that_begins_with_it() {
     };
     let before = at(&lab, TIME - 1);
     assert_eq!(before.error, Some(VmError::InvalidOpcode(0x5f)));
-    // A clock that is behind the parent does not matter.
+    // A clock behind the parent has no effect.
     assert_eq!(at(&lab, 0), before);
     let begun = at(&lab, TIME);
     assert_eq!((begun.error, U256::from_be_slice(&begun.output)), (None, U256::ONE));
-    // The state itself is as it was.
+    // The state itself is unchanged.
     assert_eq!(lab.view(|view| view.account(&WARP).unwrap()), None);
 }

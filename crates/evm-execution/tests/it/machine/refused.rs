@@ -96,7 +96,7 @@ fn fees_and_funds() {
              have 0 want 300000000000000005"
         ),
     );
-    // The cap counts, not what it will cost.
+    // The fee cap counts, not the actual cost.
     let tx = dynamic(|tx| tx.max_fee_per_gas = u128::MAX);
     let want = U256::from(u128::MAX) * U256::from(100_000);
     let have = U256::from(10).pow(U256::from(21));
@@ -149,7 +149,7 @@ fn warp_predicates() {
     let list = AccessList(vec![AccessListItem { address: WARP, storage_keys: vec![B256::ZERO] }]);
     let tx = dynamic(|tx| tx.access_list = list);
     check(Phase::Durango, &tx, ALICE, "warp predicates are not supported");
-    // Before there was a precompile, it was an address as any other.
+    // Before the precompile existed, its address was an ordinary one.
     let mut lab = Lab::new(Phase::Cortina, &[]);
     let receipt = lab.in_block(|block| block.execute(&tx, Some(ALICE)).unwrap().clone());
     assert_eq!(receipt.gas_used, 21_000 + 2_400 + 1_900);

@@ -1,4 +1,4 @@
-//! Code is asked often whether to stop, whatever it spends its gas on. Questions are counted, not time.
+//! Code makes stop checks often enough, whatever it spends its gas on. The tests count checks, not time.
 
 use std::cell::Cell;
 
@@ -16,20 +16,20 @@ use super::{CODE, Lab, push};
 
 /// Gas that calls get here.
 const GAS: u64 = 10_000_000;
-/// Work between two questions, as gas.
+/// Work between two stop checks, as gas.
 const WORK: u64 = 100_000;
-/// Bytes of code that is written out instead of looped.
+/// Bytes of code without loops.
 const UNROLLED: usize = 20_000;
 const MIB: u64 = 1 << 20;
 
-/// What code spends its gas on.
+/// A kind of work.
 struct Kind {
     name: &'static str,
-    /// What is done before, once.
+    /// Code that runs once before the work.
     before: Vec<u8>,
-    /// What is done again and again.
+    /// Code of the work, which is repeated.
     body: Vec<u8>,
-    /// Most gas of one thing that is not interrupted.
+    /// Most gas of a step without stop checks.
     step: u64,
 }
 
@@ -71,7 +71,7 @@ fn instructions() -> Vec<Kind> {
         kind("LOG0", op(&[1 << 17, 0], 0xa0), 8 << 17),
         // (2^256 - 1) to the power of itself.
         kind("EXP", popped(vec![0x60, 0, 0x19, 0x80, 0x0a]), 2_000),
-        // What has the number of the gas left: something else each time.
+        // The slot with the number of the remaining gas: another slot each time.
         kind("SLOAD", popped(vec![0x5a, 0x54]), 3_000),
         kind("SSTORE", vec![0x60, 1, 0x5a, 0x55], 23_000),
         kind("BALANCE", popped(vec![0x5a, 0x31]), 3_000),
@@ -109,7 +109,7 @@ fn precompiles() -> Vec<Kind> {
     ]
 }
 
-/// Runs something under limits that ask whether to stop and say so at the `last` question; how often they asked, and the outcome.
+/// Calls `run` with a stop check that stops at the `last` check. Returns the number of checks and the outcome.
 fn counted<T>(last: usize, run: impl FnOnce(&CallLimits<'_>) -> T) -> (usize, T) {
     let asked = Cell::new(0);
     let stop = || {
@@ -121,7 +121,7 @@ fn counted<T>(last: usize, run: impl FnOnce(&CallLimits<'_>) -> T) -> (usize, T)
     (asked.get(), ended)
 }
 
-/// The same for a call of code; its outcome is the gas that it used.
+/// As [`counted`] for a call of code. The outcome is the used gas.
 fn asked(code: &[u8], last: usize) -> (usize, Result<u64, CallError>) {
     let lab = Lab::new(Phase::Etna, code);
     let request = CallRequest { to: Some(CODE), ..CallRequest::default() };
@@ -132,7 +132,7 @@ fn asked(code: &[u8], last: usize) -> (usize, Result<u64, CallError>) {
     })
 }
 
-/// Checks that a loop of a kind, and the same written out, are asked often enough and end when they are told to.
+/// Checks that a loop of this kind, and the same code without a loop, make enough stop checks and stop when told to.
 fn check(kind: &Kind) {
     let looped = {
         let mut code = kind.before.clone();
@@ -154,7 +154,7 @@ fn check(kind: &Kind) {
             assert!(gas <= WORK && form == "unrolled", "{}, {form}: {gas} gas", kind.name);
             continue;
         }
-        // It ends where it is told to.
+        // It ends at the check that stops it.
         for last in [1, times.div_ceil(2), times] {
             let (at, ended) = asked(&code, last);
             assert!(matches!(ended, Err(CallError::TimedOut(_))), "{}, {form}", kind.name);

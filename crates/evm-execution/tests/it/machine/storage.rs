@@ -1,4 +1,4 @@
-//! Storage keys that mean the same slot, and accounts without anything.
+//! Storage keys with the same slot, and empty accounts.
 
 use alloy_primitives::{Address, B256, U256};
 use esker_evm_execution::call::{
@@ -25,13 +25,13 @@ fn two_keys_that_differ_in_the_lowest_bit_of_the_first_byte_mean_one_slot() {
     assert_eq!(lab.word(), U256::from(42));
     assert!(lab.transact(Some(CODE), &[]).success);
     assert_eq!(lab.slot(CODE, U256::from(5)), U256::from(42));
-    // Where the odd key itself would lie are other assets.
+    // The slot of the odd key itself would be a balance of another asset.
     assert_eq!(lab.slot(CODE, odd(5)), U256::ZERO);
     let code = [sstore(U256::from(5), 43), returning(&sload(odd(5)))].concat();
     assert_eq!(Lab::new(Phase::Etna, &code).word(), U256::from(43));
 }
 
-/// The value is looked up under the slot, what counts as accessed under the key as given.
+/// The slot has the value. The original key decides whether the access is cold.
 #[test]
 fn each_key_is_cold_on_its_own() {
     let (cold, warm) = (2_100, 100);
@@ -42,13 +42,13 @@ fn each_key_is_cold_on_its_own() {
     assert_eq!(load(&[odd(5), odd(5)]), 6 + cold + warm);
     assert_eq!(load(&[odd(5), even]), 6 + 2 * cold);
     assert_eq!(load(&[even, odd(5), even, odd(5)]), 12 + 2 * cold + 2 * warm);
-    // A store through the other key: the slot is dirty already, only the key is cold.
+    // A store through the other key: the slot is already dirty, and only the key is cold.
     let store =
         |keys: &[U256]| gas(&keys.iter().flat_map(|key| sstore(*key, 1)).collect::<Vec<_>>());
     assert_eq!(store(&[odd(5)]), 6 + 20_000 + cold);
     assert_eq!(store(&[even, odd(5)]), 12 + 20_000 + cold + warm + cold);
     assert_eq!(store(&[odd(5), even]), 12 + 20_000 + cold + warm + cold);
-    // Every second slot of a mapping is reached by an odd key.
+    // Every second slot of a mapping has an odd key.
     let key = word_of("somewhere in a mapping") | odd(0);
     assert_eq!(store(&[key]), 6 + 20_000 + cold);
     assert_eq!(gas(&[sstore(key, 1), sload(key)].concat()), 9 + 20_000 + cold + warm);
@@ -72,7 +72,7 @@ fn a_failed_frame_takes_its_accesses_and_values_back() {
         Lab::with(until(Phase::Etna), [(CODE, account(outer)), (inner, account(revert.clone()))]);
     assert_eq!(lab.word(), U256::ZERO);
     let used = lab.call(&[]).gas_used;
-    // The same, but for a callee that reverts at once.
+    // The same with a callee that reverts at once.
     let other = Lab::with(
         until(Phase::Etna),
         [
@@ -80,7 +80,7 @@ fn a_failed_frame_takes_its_accesses_and_values_back() {
             (inner, account(vec![0x60, 0, 0x60, 0, 0xfd])),
         ],
     );
-    // PUSH1, PUSH32 and the store are what the first one has on top.
+    // The first call has PUSH1, PUSH32 and the store in addition.
     assert_eq!(used - other.call(&[]).gas_used, 6 + 22_100);
 }
 
@@ -126,7 +126,7 @@ fn empty_accounts_of_genesis_stay_until_they_are_touched() {
         until(Phase::Etna),
         [
             (empty, GenesisAccount::default()),
-            // It holds another asset, and so is not empty.
+            // The account holds another asset, so it is not empty.
             (holder, GenesisAccount { assets, ..Default::default() }),
         ],
     );

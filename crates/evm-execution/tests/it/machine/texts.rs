@@ -1,4 +1,4 @@
-//! How code ends, in the reference's words.
+//! Error texts of code.
 
 use alloy_primitives::{Address, U256};
 use esker_evm_execution::call::{
@@ -151,7 +151,7 @@ fn coordinates_of_bn256() {
         (6, vec![large, prime], exceeds),
         (6, vec![prime, large], equals),
         (6, vec![zero, zero, zero, prime], equals),
-        // The first point is read whole before the second.
+        // The whole first point is read before the second.
         (6, vec![one, one, prime], malformed),
         (6, vec![zero, zero, zero, zero, prime], ""),
         (7, vec![prime], equals),
@@ -170,7 +170,7 @@ fn coordinates_of_bn256() {
         let input = words.iter().flat_map(U256::to_be_bytes::<32>).collect();
         assert_eq!(precompiled(contract, input, 500_000), want, "{contract} {words:x?}");
     }
-    // What is missing of an input is zero.
+    // Missing bytes of an input are zero.
     assert_eq!(precompiled(6, prime.to_be_bytes::<32>()[..31].to_vec(), 500_000), malformed);
     assert_eq!(precompiled(6, vec![0xff; 3], 500_000), exceeds);
 }
@@ -203,12 +203,12 @@ fn lengths_of_modexp() {
             let run = lengths(base, exponent, modulus);
             let of = format!("{base:#x} {exponent:#x} {modulus:#x}");
             assert_eq!(run(1_000_000), out_of_gas, "{of}");
-            // Without a limit of gas, too, where 64 bits don't count it.
+            // The call also fails without a gas limit if the gas does not fit into 64 bits.
             let is_counted = exponent <= U256::from(1_u64 << 61) && base.max(modulus) <= one;
             let want = if is_counted { limit } else { out_of_gas };
             assert_eq!(run(u64::MAX / 2), want, "{of}");
         }
-        // The exponent of nothing.
+        // Exponent of an empty base and modulus.
         assert_eq!(lengths(zero, length, zero)(1_000_000), "");
     }
     assert_eq!(lengths(one, one, one)(1_000_000), "");
@@ -256,7 +256,7 @@ fn reasons_of_reverts() {
 }
 
 proptest! {
-    /// Data of a revert, and arguments of the warp precompile, come from anybody.
+    /// Anybody can choose the data of a revert and the arguments of the warp precompile.
     #[test]
     fn any_bytes_can_be_read(
         selector in prop_oneof![

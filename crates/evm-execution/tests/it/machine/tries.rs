@@ -24,7 +24,7 @@ fn lab(code: &[u8], other: &[u8]) -> Lab {
     Lab::with(until(Phase::Etna), [(CODE, account(code)), (OTHER, account(other))])
 }
 
-/// A call of [`CODE`], with all of its gas or as a try; `None`: the try was inconclusive.
+/// A call of [`CODE`] with all its gas or as a try; `None` if the try was inconclusive.
 fn run(lab: &Lab, gas: Option<u64>, try_gas: Option<u64>) -> Option<CallOutcome> {
     let request = CallRequest { to: Some(CODE), gas, ..Default::default() };
     let bounds = Bounds { try_gas, ..Bounds::default() };
@@ -97,11 +97,11 @@ fn fragment() -> impl Strategy<Value = Vec<u8>> {
         1 => Just(vec![0x60, 0, 0x60, 0, 0x60, 0, 0xf0]),
         1 => Just(vec![0x60, 0, 0x60, 0, 0xfd]),
         1 => Just(vec![0xfe]),
-        // Precompiled contracts, one of which wants a certain length.
+        // Precompiled contracts, one of which requires a certain length.
         1 => (1u8..11).prop_map(|at| {
             vec![0x60, 32, 0x60, 0, 0x60, 64, 0x60, 0, 0x60, at, 0x5a, 0xfa]
         }),
-        // A loop, endless or until the stack says so.
+        // A loop that is endless or ends by the stack.
         1 => Just(vec![0x5b, 0x58, 0x60, 2, 0x90, 0x03, 0x56]),
     ]
 }

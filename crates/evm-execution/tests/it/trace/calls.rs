@@ -28,7 +28,7 @@ fn calls(lab: &Lab, request: &CallRequest) -> Value {
     trace(lab, request, tracers::create("callTracer", "null").unwrap())
 }
 
-/// Code, as hex.
+/// A lab with code in hex.
 fn lab(code: &str) -> Lab {
     Lab::new(Phase::Etna, &hex::decode(code).unwrap())
 }
@@ -51,7 +51,7 @@ fn a_contract_that_destroys_itself_is_a_frame() {
 
 #[test]
 fn refused_frames_are_not_shown() {
-    // CREATE with a value that is not there; CALL likewise.
+    // CREATE and CALL with a value above the balance.
     let create = "5f5f60fff050";
     let call = format!("5f5f5f5f60ff73{}5af150", hex::encode(BOB));
     let lab = lab(&format!("{create}{call}00"));
@@ -59,7 +59,7 @@ fn refused_frames_are_not_shown() {
     assert_eq!((shown.get("calls"), shown.get("error")), (None, None), "{shown}");
 }
 
-/// An outermost frame that is refused is no frame. The reference then shows one without a kind.
+/// A refused outermost frame does not begin. The reference then shows a frame without a kind.
 #[test]
 fn a_refused_creation_is_a_frame_without_a_kind() {
     let taken = GenesisAccount { nonce: 1, ..Default::default() };
@@ -100,7 +100,7 @@ fn frames_have_the_texts_of_their_errors() {
     );
 }
 
-/// What a precompiled contract left when it failed is not why its caller fails.
+/// The error of a failed precompiled contract is not that of its caller.
 #[test]
 fn the_error_is_that_of_the_frame_itself() {
     // STATICCALL of the pairing check with a byte too few, then a revert.
@@ -127,7 +127,7 @@ fn a_call_with_assets_is_two_frames() {
     assert_eq!((&inner["from"], &inner["to"]), (&json!(ALICE), &json!(BOB)), "{shown}");
     assert_eq!((&inner["value"], &inner["input"]), (&json!("0x0"), &json!("0x")));
     assert_eq!(inner.get("calls"), None);
-    // More than there is: the precompiled contract fails by itself.
+    // The amount exceeds the balance: the precompiled contract itself fails.
     let shown = calls(&lab, &request(ASSET_CALL, &input(101)));
     assert_eq!(shown["error"], "insufficient balance for transfer");
     assert_eq!(shown.get("calls"), None);
@@ -151,7 +151,7 @@ fn settings_have_the_texts_of_go() {
     assert_eq!(refused.to_string(), want);
 }
 
-/// A log of nothing, from far beyond the memory: the reference leaves it out.
+/// A log of an empty range far beyond the memory. The reference leaves it out.
 #[test]
 fn a_log_of_nothing_from_far_away_is_left_out() {
     let has = |offset: &str| {

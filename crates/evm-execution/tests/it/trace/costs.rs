@@ -1,4 +1,4 @@
-//! What an instruction costs is computed before it runs. It must be what it then takes.
+//! The computed cost of an instruction must equal the gas that it takes.
 
 use esker_evm_execution::call::{BlockOverrides, CallLimits, CallRequest};
 use esker_evm_execution::executor::VmError;
@@ -22,7 +22,7 @@ fn instruction() -> impl Strategy<Value = Vec<u8>> {
         1 => Just([&[0x73], ALICE.as_slice()].concat()),
         1 => Just([&[0x73], CODE.as_slice()].concat()),
     ];
-    // Without jumps: those of random code go nowhere.
+    // There are no jumps: those of random code have no destination.
     let others = (0_u8..=0xff).prop_filter("jumps", |op| !matches!(op, 0x56 | 0x57 | 0x60..=0x7f));
     let heavy = prop::sample::select(vec![
         0x0a, 0x20, 0x31, 0x37, 0x39, 0x3b, 0x3c, 0x3e, 0x3f, 0x51, 0x52, 0x53, 0x54, 0x55, 0x5c,
@@ -39,7 +39,7 @@ fn number(step: &Value, name: &str) -> u64 {
     step[name].as_u64().unwrap_or_else(|| panic!("{name} in {step}"))
 }
 
-/// What is taken from an instruction to the next of the same frame; not of those that begin another one.
+/// Checks the gas from an instruction to the next one of the same frame, except for instructions that begin a frame.
 fn check(lab: &Lab, gas: u64) {
     let request = CallRequest { to: Some(CODE), gas: Some(gas), ..Default::default() };
     let plain = lab.call_with(&request, &BlockOverrides::default(), &CallLimits::default());
@@ -66,7 +66,7 @@ fn check(lab: &Lab, gas: u64) {
     match &plain.error {
         None | Some(VmError::Reverted) => assert_eq!(plain.gas_used, TX_GAS + used, "{last}"),
         Some(error) => {
-            // Those that end it before it runs are shown with it.
+            // Errors that end the frame before the instruction runs are shown with it.
             let is_shown = matches!(
                 error,
                 VmError::OutOfGas

@@ -1,5 +1,5 @@
-//! How long traces take, a transaction. Run it optimised:
-//! `cargo test --release -p esker-evm-execution --test it trace::measure -- --ignored --nocapture`
+//! The time of traces for each transaction. Run it optimised: `cargo test --release -p esker-evm-execution --test it
+//! trace::measure -- --ignored --nocapture`
 
 use std::time::Instant;
 

@@ -1,4 +1,4 @@
-//! Tracers: what the recordings of whole chains do not reach.
+//! Tracers: cases that the recordings of whole chains lack.
 
 mod calls;
 mod costs;

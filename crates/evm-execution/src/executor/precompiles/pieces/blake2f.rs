@@ -7,7 +7,7 @@ use alloy_primitives::Bytes;
 use super::{LongCallError, check_stop};
 use crate::executor::StopCheck;
 
-/// Rounds between two questions whether to stop, and least rounds of a long call: a millisecond.
+/// Rounds between two stop checks, about a millisecond. A call with more rounds is long.
 pub(super) const ROUNDS: u32 = 100_000;
 
 /// The initial values of RFC 7693.

@@ -1,8 +1,8 @@
-//! Long runs of precompiled contracts in pieces, between which is asked whether to stop.
+//! Runs long calls of precompiled contracts in pieces, with a stop check between the pieces.
 //!
-//! revm runs each precompiled contract at once: with the gas of a call MODEXP takes seconds. Where an execution may be
-//! stopped (never in a block), those whose work grows with their price run here instead, with the same results. All
-//! others are over in a few milliseconds, whatever memory the gas pays for.
+//! revm runs each call of a precompiled contract at once: with the gas of a call MODEXP takes seconds. If an
+//! execution may be stopped (never in a block), contracts whose work grows with their price run here instead, with
+//! the same results. All other contracts take at most a few milliseconds.
 
 mod blake2f;
 mod modexp;
@@ -13,7 +13,7 @@ use revm::precompile::{Precompile, PrecompileHalt, PrecompileId, PrecompileOutpu
 
 use crate::executor::{Stop, StopCheck};
 
-/// Why there is no result.
+/// Why a long call has no result.
 pub(super) enum LongCallError {
     /// It was stopped from outside.
     Stopped(Stop),
@@ -32,7 +32,8 @@ fn check_stop(stop: StopCheck<'_>) -> Result<(), Stop> {
     stop().map_or(Ok(()), Err)
 }
 
-/// Runs a long call of a precompiled contract; `None`: it is not long, or has no result, or is of another contract.
+/// Runs a long call of a precompiled contract; `None` if the call is not long, has no result, or is of another
+/// contract.
 pub(super) fn run(
     precompile: &Precompile,
     input: &[u8],

@@ -9,15 +9,15 @@ use revm::precompile::modexp::berlin_gas_calc;
 use super::{LongCallError, check_stop};
 use crate::executor::{Stop, StopCheck};
 
-/// Least price of a long call.
+/// Lowest price of a long call.
 pub(super) const LONG: u64 = 100_000;
-/// Products of 32-bit digits between two questions whether to stop: a millisecond or so.
+/// Products of 32-bit digits between two stop checks: about a millisecond.
 const PRODUCTS: usize = 1_000_000;
-/// What a step costs beside its products, as products.
+/// Cost of a step besides its products, as products.
 const STEP: usize = 200;
-/// Bits of an exponent that are multiplied in together.
+/// Bits of an exponent that one multiplication handles.
 const WINDOW: usize = 4;
-/// Exponents of fewer bytes are not worth the powers that a window needs.
+/// Exponents of fewer bytes are faster without a window.
 const MIN_WINDOWED: usize = 8;
 
 pub(super) struct LongCall<'i> {
@@ -28,8 +28,8 @@ pub(super) struct LongCall<'i> {
 }
 
 impl<'i> LongCall<'i> {
-    /// `length of base 32 | of exponent 32 | of modulus 32 | base | exponent | modulus`; what is missing at the end is
-    /// zero. The lengths were checked before ([`super::super::modexp`]).
+    /// `length of base 32 | of exponent 32 | of modulus 32 | base | exponent | modulus`; missing bytes at the end are
+    /// zero. [`super::super::modexp`] has checked the lengths.
     pub(super) fn parse(input: &'i [u8]) -> Option<Self> {
         let length = |at: usize| usize::try_from(U256::from_be_slice(&padded(input, at, 32))).ok();
         let [base, exponent, modulus] = [length(0)?, length(32)?, length(64)?];
@@ -87,7 +87,7 @@ fn digits(number: &BigUint) -> usize {
 struct Ring<'s> {
     modulus: BigUint,
     digits: usize,
-    /// Products since the last question.
+    /// Products since the last stop check.
     products: usize,
     stop: StopCheck<'s>,
 }
@@ -102,7 +102,7 @@ impl Ring<'_> {
         Ok(())
     }
 
-    /// A product of two numbers, of which a long one is taken a few digits at a time.
+    /// The product of two numbers. A long factor is taken a few digits at a time.
     fn multiply(&mut self, left: &BigUint, right: &BigUint) -> Result<BigUint, Stop> {
         let width = digits(right).max(self.digits).max(1);
         let step = (PRODUCTS / width).max(1);

@@ -11,7 +11,7 @@ use revm::precompile::bn254::{pair, run_pair};
 use super::{LongCallError, check_stop};
 use crate::executor::StopCheck;
 
-/// Pairs between two questions whether to stop: some milliseconds. Calls with more are long.
+/// Pairs between two stop checks: some milliseconds. Calls with more pairs are long.
 pub(super) const PAIRS: usize = 4;
 
 /// A point of the first group, then one of the second.
@@ -52,7 +52,7 @@ impl<'i> LongCall<'i> {
     }
 }
 
-/// What revm says of a pair that is none.
+/// revm's error for an invalid pair.
 fn refusal(pair: &[u8; PAIR]) -> LongCallError {
     let alone = pair::ISTANBUL_PAIR_BASE + pair::ISTANBUL_PAIR_PER_POINT;
     let ran = run_pair(pair, pair::ISTANBUL_PAIR_PER_POINT, pair::ISTANBUL_PAIR_BASE, alone);

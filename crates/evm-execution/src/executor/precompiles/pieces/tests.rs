@@ -17,7 +17,7 @@ fn precompile(number: u8) -> &'static Precompile {
     Precompiles::cancun().get(&Address::with_last_byte(number)).unwrap()
 }
 
-/// Runs one in pieces and at once: `None` if it is not long, else how often was asked whether to stop.
+/// Runs a call in pieces and at once. Returns the number of stop checks; `None` if the call is not long.
 fn questions(number: u8, input: &[u8]) -> Option<usize> {
     let asked = Cell::new(0_usize);
     let stop = || {
@@ -28,7 +28,7 @@ fn questions(number: u8, input: &[u8]) -> Option<usize> {
     let whole = precompile(number).execute(input, GAS, 0).unwrap();
     assert_eq!(ran, Ok(whole.clone()), "{number} of {}", hex::encode(input));
     if whole.status.is_success() {
-        // It ends at each question.
+        // The call ends at each stop check.
         for last in [1, asked.get().div_ceil(2), asked.get()] {
             let left = Cell::new(last);
             let stop = || {
@@ -36,7 +36,7 @@ fn questions(number: u8, input: &[u8]) -> Option<usize> {
                 (left.get() == 0).then_some(Stop::TimedOut)
             };
             assert_eq!(run(precompile(number), input, GAS, 0, &stop), Some(Err(Stop::TimedOut)));
-            // Without the gas it is revm that says so.
+            // Without enough gas the error comes from revm.
             assert_eq!(run(precompile(number), input, whole.gas_used - 1, 0, &stop), None);
         }
     }
@@ -77,13 +77,13 @@ fn modexp_input(base: &[u8], exponent: &[u8], modulus: &[u8]) -> Vec<u8> {
 #[test]
 fn modexp_asks_between_products() {
     let ones = |length: usize| vec![0xff; length];
-    // About a million products of 32-bit digits between two questions.
+    // About a million products of 32-bit digits between two stop checks.
     let asked = questions(5, &modexp_input(&ones(1_023), &ones(40), &ones(1_024)));
     assert!(asked.is_some_and(|asked| asked > 30), "{asked:?}");
-    // One squaring of 8,000 bytes: also in pieces.
+    // One squaring of 8,000 bytes also runs in pieces.
     let asked = questions(5, &modexp_input(&ones(7_999), &[2], &ones(8_000)));
     assert!(asked.is_some_and(|asked| asked > 6), "{asked:?}");
-    // Many small ones.
+    // Many small products.
     let asked = questions(5, &modexp_input(&[3], &ones(10_000), &ones(16)));
     assert!(asked.is_some_and(|asked| asked > 10), "{asked:?}");
     assert_eq!(questions(5, &modexp_input(&ones(64), &ones(64), &ones(64))), None, "not long");
@@ -101,12 +101,12 @@ fn modexp_has_the_edges_of_revms() {
             }
         }
     }
-    // What is missing is zero.
+    // Missing bytes are zero.
     let whole = modexp_input(&long[1..], &[0xff; 80], &long);
     for cut in [96, 500, 1_090, 1_110, 1_130, 1_137, 2_000] {
         assert!(questions(5, &whole[..cut]).is_some(), "{cut}");
     }
-    // Lengths that nothing holds.
+    // The lengths exceed any memory.
     assert_eq!(questions(5, &[0xff; 96]), None);
 }
 

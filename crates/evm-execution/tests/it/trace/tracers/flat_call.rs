@@ -59,8 +59,8 @@ fn each_frame_says_where_the_transaction_is() {
     }
 }
 
-/// Calls and static calls of precompiled contracts are left out unless they are asked for; calls with their code in
-/// another name are not. A transaction to one is a frame.
+/// Calls and static calls of precompiled contracts are left out unless the configuration includes them. DELEGATECALL
+/// and CALLCODE of them are shown. A transaction to a precompiled contract is a frame.
 #[test]
 fn precompiled_contracts_are_left_out() {
     // CALL 4, DELEGATECALL 4, CALL inner, STATICCALL 4, CALLCODE 4, STATICCALL inner, each popped.
@@ -103,7 +103,7 @@ fn precompiled_contracts_are_left_out() {
     assert_eq!(frames[0]["result"]["output"], "0x0102");
 }
 
-/// The precompiled contract that sends assets makes a call itself, which goes with it.
+/// The precompiled contract that sends assets makes a call itself, which is left out with it.
 #[test]
 fn a_call_with_assets_is_left_out_as_a_whole() {
     let (lab, message) = sending_an_asset("00");
@@ -135,7 +135,7 @@ fn a_creation_that_fails_has_no_address() {
         "transactionHash":null,"transactionPosition":0,"type":"create"}]"#,
     );
     assert_eq!(frames, Ok(want));
-    // Any other failure has none.
+    // Any other failure has no result.
     let frames = flat(&lab, &call(None, &[0xfe], 0), "null");
     assert_eq!(
         (frames[0].get("result"), &frames[0]["error"]),
@@ -146,7 +146,7 @@ fn a_creation_that_fails_has_no_address() {
     assert_eq!(frames[0]["result"], result);
 }
 
-/// An outermost frame that is refused is no frame. The reference then has one without a kind.
+/// A refused outermost frame does not begin. The reference then has a frame without a kind.
 #[test]
 fn a_refused_creation_has_no_trace() {
     let taken = GenesisAccount { nonce: 1, ..Default::default() };
@@ -165,7 +165,7 @@ fn errors_are_parity_s_if_asked_for() {
         let config = r#"{"convertParityErrors":true}"#;
         let frames = flat(&lab, &message, config);
         assert_eq!(frames[1]["error"], parity);
-        // The result stays with a revert alone, under either name.
+        // Only a revert keeps the result, under both names.
         assert_eq!(frames[1].get("result").is_some(), error == "execution reverted");
         assert_eq!(frames[0].get("error"), None);
     };
@@ -177,13 +177,13 @@ fn errors_are_parity_s_if_asked_for() {
     check("50", "stack underflow (0 <=> 1)", "Stack underflow");
     check("5b5f600056", "stack limit reached 1024 (1023)", "Out of stack");
     check("60015f5f3e", "return data out of bounds", "Out of bounds");
-    // Static calls may not change anything: Parity has no text of its own.
+    // Static calls may not change anything. Parity has no text for this error.
     let lab = lab(["5f5f5f5fINNER61fffffa", "5f5f55", ""]);
     let frames = flat(&lab, &call(Some(CODE), &[], 0), r#"{"convertParityErrors":true}"#);
     assert_eq!(frames[1]["error"], "write protection");
 }
 
-/// A contract that destroys itself is the last thing that it calls.
+/// SELFDESTRUCT is the last call of a contract.
 #[test]
 fn a_contract_that_destroys_itself_is_a_frame() {
     let code = "5f5f5f5f5f73000000000000000000000000000000000000dead5af150 OTHERff";

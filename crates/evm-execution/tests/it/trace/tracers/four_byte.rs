@@ -16,14 +16,14 @@ fn calls_are_counted_by_selector_and_length() {
         "00",
         "",
     ]);
-    // As text: the longer one comes first.
+    // The order is that of texts: the longer one comes first.
     let want = r#"{"0x01020304-0":1,"0xaabbccdd-100":2,"0xaabbccdd-32":1}"#;
     assert_eq!(counted(&lab, Some(CODE), &[1, 2, 3, 4]), want);
     let want = r#"{"0xaabbccdd-100":2,"0xaabbccdd-32":1}"#;
     assert_eq!(counted(&lab, Some(CODE), &[1, 2, 3]), want);
 }
 
-/// Of the transaction itself, everything counts.
+/// For the transaction itself, everything counts.
 #[test]
 fn init_code_of_the_transaction_counts() {
     let lab = lab(["", "", ""]);
@@ -33,7 +33,7 @@ fn init_code_of_the_transaction_counts() {
     assert_eq!(counted(&lab, Some(identity), &[]), "{}");
 }
 
-/// There is no configuration: none is looked at.
+/// The tracer ignores any configuration.
 #[test]
 fn any_configuration_will_do() {
     let lab = lab(["00", "", ""]);

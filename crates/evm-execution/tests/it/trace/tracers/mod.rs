@@ -1,4 +1,4 @@
-//! The tracers behind the port, one file a tracer: results as text, byte by byte.
+//! The tracers, one file for each: results as text, byte by byte.
 
 mod flat_call;
 mod four_byte;
@@ -17,17 +17,17 @@ use esker_evm_execution::trace::{BufferOutput, Observer, TraceError, TxPlace, tr
 
 use crate::machine::{ALICE, CODE, Lab, until};
 
-/// Contracts beside [`CODE`].
+/// Contracts besides [`CODE`].
 const INNER: Address = Address::repeat_byte(0x1e);
 const OTHER: Address = Address::repeat_byte(0x2e);
 
-/// More than any trace here needs.
+/// A limit above the length of any trace here.
 const LIMIT: usize = 1 << 26;
 
 /// A tracer, by name and configuration.
 type TracerConfig<'n> = (&'n str, &'n str);
 
-/// Runs a message on a lab's state, which stays as it is.
+/// Executes a message on a lab's state without changing it.
 fn run_on(
     lab: &Lab,
     block: &BlockContext,
@@ -54,7 +54,7 @@ fn trace(lab: &Lab, message: &Message, named: TracerConfig<'_>) -> Result<String
     traced.map(|(text, _)| text).map_err(|error| error.to_string())
 }
 
-/// A call of Alice's without a price.
+/// A call of Alice without a price.
 fn call(to: Option<Address>, input: &[u8], value: u64) -> Message {
     Message {
         from: ALICE,

@@ -6,7 +6,7 @@ use esker_evm_execution::trace::{TxPlace, tracers};
 use super::{call, lab, run_on, trace};
 use crate::machine::{CODE, Lab};
 
-/// Something of everything.
+/// A message with all kinds of events.
 fn busy() -> (Lab, Message) {
     let lab = lab([
         "63aabbccdd60e01b5f52 60015f55 5f54 5f5f60245f5fINNER5af1 60045f5ff0 5f5fa0",
@@ -27,14 +27,14 @@ fn each_tracer_sees_what_it_sees_alone() {
         ("noopTracer", "{}"),
         ("prestateTracer", r#"{"diffMode":true}"#),
     ];
-    // Results are in the order of names, however the tracers were.
+    // Results are in the order of names, whatever the order of the tracers.
     let parts = named.map(|(name, config)| format!(r#""{name}":{config}"#));
     let config = format!("{{{}}}", parts.iter().rev().cloned().collect::<Vec<_>>().join(", "));
     let alone =
         named.map(|named| format!(r#""{}":{}"#, named.0, trace(&lab, &message, named).unwrap()));
     let want = format!("{{{}}}", alone.join(","));
     assert_eq!(trace(&lab, &message, ("muxTracer", &config)).as_ref(), Ok(&want));
-    // And within others.
+    // A tracer can be within other tracers.
     let nested = format!(r#"{{"muxTracer":{{"muxTracer":{config},"noopTracer":null}}}}"#);
     let want = format!(r#"{{"muxTracer":{{"muxTracer":{want},"noopTracer":{{}}}}}}"#);
     assert_eq!(trace(&lab, &message, ("muxTracer", &nested)), Ok(want));
@@ -77,7 +77,7 @@ fn what_is_wrong_with_one_is_wrong_with_all() {
     let script = "{fault:function(){},result:function(){return 1}}";
     assert_eq!(refused(&format!(r#"{{"{script}":{{}}}}"#)), none);
     assert!(refused(r#"{"":{}}"#).starts_with("SyntaxError"));
-    // A tracer that has no result leaves none to the others.
+    // If a tracer fails, the other tracers have no result either.
     let taken = esker_evm_execution::genesis::GenesisAccount { nonce: 1, ..Default::default() };
     let created = crate::machine::ALICE.create(0);
     let phase = crate::machine::until(esker_evm_execution::rules::Phase::Etna);
@@ -96,7 +96,7 @@ fn tracers_are_bounded_in_number_and_together() {
     assert_eq!(nested(64), None);
     assert_eq!(nested(65).as_deref(), Some("more than 64 tracers"));
     assert_eq!(nested(5_000).as_deref(), Some("more than 64 tracers"));
-    // What one of them holds counts for the whole.
+    // The bytes that one tracer holds count for the whole output.
     let (lab, message) = busy();
     let config = r#"{"callTracer":{},"flatCallTracer":{},"prestateTracer":{}}"#;
     let traced = |config: &str, limit| {

@@ -1,4 +1,4 @@
-//! `prestateTracer`: one test a rule.
+//! `prestateTracer`: one test for each rule.
 
 use alloy_primitives::{Address, B256, U256, keccak256};
 use esker_evm_execution::executor::{Message, Origin};
@@ -44,7 +44,7 @@ fn a_transfer_needs_sender_recipient_and_coinbase() {
         "$alice":{"balance":"0x3635c9adc5dea00000"}}}"#,
     );
     assert_eq!(trace(&lab, &paid(Some(INNER), &[], 5), ("prestateTracer", DIFF)), Ok(want));
-    // To oneself: the balance goes down by the fee alone.
+    // A transfer to oneself: the balance decreases only by the fee.
     let shown = diff(&lab, &paid(Some(ALICE), &[], 5));
     assert_eq!(shown["pre"][ALICE.to_string().to_lowercase()]["balance"], "0x3635c9adc5dea00000");
     assert_eq!(shown["post"][ALICE.to_string().to_lowercase()]["balance"], "0x3635b34bf4d08a4000");
@@ -87,7 +87,7 @@ fn every_account_and_slot_that_code_reaches_for_is_there() {
     assert_eq!(*storage, json!({slot(2): B256::ZERO, slot(300): B256::with_last_byte(7)}));
 }
 
-/// Assets move without an instruction that names the recipient: it is reached for where its code reads a slot.
+/// Assets move without an instruction that names the recipient. The recipient is shown once its code reads a slot.
 #[test]
 fn who_gets_assets_is_there_if_its_code_reads() {
     let slot = B256::ZERO.to_string();
@@ -100,7 +100,7 @@ fn who_gets_assets_is_there_if_its_code_reads() {
     }
 }
 
-/// An instruction that can't be paid reaches for nothing.
+/// An instruction with insufficient gas adds no account.
 #[test]
 fn what_does_not_run_needs_nothing() {
     // GAS, PUSH20, then BALANCE with an empty stack, or too little gas.
@@ -112,7 +112,7 @@ fn what_does_not_run_needs_nothing() {
     assert_eq!(pre(&lab, &message(21_000 + 3 + 2_600)).as_object().unwrap().len(), 4);
 }
 
-/// The contract that a transaction makes is looked at when it is there already.
+/// The contract that a transaction creates is read after its creation.
 #[test]
 fn the_created_contract_has_a_nonce() {
     let created = ALICE.create(0).to_string().to_lowercase();
@@ -127,12 +127,12 @@ fn the_created_contract_has_a_nonce() {
     let post =
         json!({"balance": "0x4", "code": "0xfe", "storage": {slot: B256::with_last_byte(1)}});
     assert_eq!(shown["post"][&created], post);
-    // Where it fails, the nonce is gone, and what is nothing is not shown.
+    // If the creation fails, the nonce is still used, and empty accounts are not shown.
     let shown = diff(&lab, &call(None, &[0xfe], 4));
     assert_eq!(shown["post"][&created], json!({}));
 }
 
-/// A creation that is refused has no frame: the reference then looks at no account.
+/// A refused creation has no frame. The reference then reads no account.
 #[test]
 fn a_refused_creation_shows_nothing() {
     let taken = GenesisAccount { nonce: 1, ..Default::default() };
@@ -158,14 +158,14 @@ fn contracts_that_code_makes_were_not_there() {
         assert_eq!(shown["post"][text(created)], json!({"nonce": 1}));
     }
     assert_eq!(shown["post"][text(CODE)], json!({"nonce": 2}));
-    // One that had a balance before stays.
+    // A contract with a balance before is kept.
     let rich = GenesisAccount { balance: U256::from(3), ..Default::default() };
     let lab = Lab::with(until(Phase::Etna), [(CODE, contract(code("5f5f5ff0"))), (one, rich)]);
     let shown = diff(&lab, &call(Some(CODE), &[], 0));
     assert_eq!(shown["pre"][text(one)], json!({"balance": "0x3"}));
 }
 
-/// CREATE2 whose init code is nothing, from far beyond the memory: the reference does not look at the address.
+/// CREATE2 with empty init code far beyond the memory: the reference does not read the address.
 #[test]
 fn nothing_from_far_away_is_not_looked_at() {
     let created = CODE.create2(B256::ZERO, keccak256([]));
@@ -178,11 +178,11 @@ fn nothing_from_far_away_is_not_looked_at() {
     assert!(!has("62100001"));
     assert!(!has("677fffffffffffffff"));
     assert!(!has("678000000000000000"));
-    // The reference looks at the lowest 64 bits alone.
+    // The reference reads only the lowest 64 bits.
     assert!(has("68010000000000000000"));
 }
 
-/// Of what destroyed itself there is no state after, and all of the state before; also if it was taken back.
+/// A self-destructed contract has its whole state before and no state after, even if the call was reverted.
 #[test]
 fn a_destroyed_contract_has_no_state_after() {
     let text = |address: Address| address.to_string().to_lowercase();
@@ -205,7 +205,7 @@ fn slots_are_shown_if_they_change() {
     let word = |n: u8| B256::with_last_byte(n);
     let slots = [(word(1), word(7)), (word(2), word(7)), (word(3), word(7))];
     let account = GenesisAccount {
-        // 1 stays, 2 changes, 3 is cleared, 4 is set, 5 is set and taken back, 6 is read.
+        // 1 stays, 2 changes, 3 is cleared, 4 is set, 5 is set and reverted, 6 is read.
         code: code("60015450 6008600255 5f600355 6009600455 6001600555 5f600555 60065450").into(),
         storage: slots.into(),
         ..Default::default()
@@ -218,7 +218,7 @@ fn slots_are_shown_if_they_change() {
     assert_eq!(shown["post"][&text], json!({"storage": {key(2): word(8), key(4): word(9)}}));
 }
 
-/// The reference adds up what the sender paid, and forgets the blobs of a call.
+/// The reference adds the payments of the sender, but not those for the blobs of a call.
 #[test]
 fn the_blobs_of_a_call_are_paid_already() {
     let lab = lab(["", "", ""]);

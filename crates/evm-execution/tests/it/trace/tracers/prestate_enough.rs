@@ -1,5 +1,5 @@
-//! `prestateTracer` over random transactions: a state of nothing but the accounts that it shows runs the transaction
-//! with the same result, and what it says has changed has changed.
+//! `prestateTracer` over random transactions: a state of only the shown accounts gives the same result of the
+//! transaction, and the shown changes are the real ones.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -23,12 +23,12 @@ fn account(n: u8) -> Address {
     Address::repeat_byte(0xc0 + n)
 }
 
-/// Contracts, and one address where nothing is.
+/// Contracts, and one address without an account.
 fn push_account(n: u8) -> Vec<u8> {
     [&[0x73], account(n).as_slice()].concat()
 }
 
-/// Pieces of code that leave nothing on the stack. Some need more gas or coins than there are.
+/// Pieces of code that leave nothing on the stack. Some need more gas or coins than available.
 fn piece() -> impl Strategy<Value = Vec<u8>> {
     let (who, slot, small) = (0..=CONTRACTS, 0..SLOTS, 0..3_u8);
     // A store, and a contract that reads or destroys itself.
@@ -128,7 +128,7 @@ impl Case {
 
 type Accounts = BTreeMap<Address, GenesisAccount>;
 
-/// What a tracer's state says of accounts; a balance that is not there is 0.
+/// The accounts in a tracer's state. A missing balance is 0.
 fn parse(state: &Value) -> Accounts {
     let accounts = state.as_object().unwrap().iter();
     let one = |account: &Value| GenesisAccount {
@@ -165,7 +165,7 @@ fn run(lab: &Lab, message: &Message) -> ExecutionEnd {
     })
 }
 
-/// An account with the slots that are looked at here.
+/// An account with the slots of these tests.
 fn account_of(lab: &Lab, address: Address) -> GenesisAccount {
     lab.view(|view| {
         let found = view.account(&address).unwrap();
@@ -183,14 +183,14 @@ fn account_of(lab: &Lab, address: Address) -> GenesisAccount {
     })
 }
 
-/// A state made of what the tracer showed runs the transaction in the same way.
+/// Checks that a state of the shown accounts gives the same result.
 fn check_pre(case: &Case) {
     let (lab, message) = (case.lab(), Message::from_tx(&case.tx(), ALICE));
     let (shown, end) = traced(&lab, &message, "null");
     assert_eq!(end, run(&lab, &message), "a tracer changes nothing");
     let mut accounts = parse(&shown);
     if message.to.is_none() {
-        // The reference shows it as it was made.
+        // The reference shows the contract as it was after its creation.
         let created = accounts.get_mut(&ALICE.create(0)).unwrap();
         assert_eq!(created.nonce, 1);
         created.nonce = 0;
@@ -203,18 +203,18 @@ fn check_pre(case: &Case) {
     assert_eq!(end, run(&small, &message));
 }
 
-/// State before, and what the tracer says has changed, is the state after.
+/// Checks that the state before with the shown changes is the state after.
 fn check_diff(case: &Case) {
     let (mut lab, tx) = (case.lab(), case.tx());
     let (shown, end) = traced(&lab, &Message::from_tx(&tx, ALICE), r#"{"diffMode":true}"#);
     let (pre, post) = (parse(&shown["pre"]), parse(&shown["post"]));
     let all = (0..=CONTRACTS).map(account).chain([ALICE, BLACKHOLE, ALICE.create(0)]);
     let all: BTreeSet<_> = all.chain(pre.keys().copied()).chain(post.keys().copied()).collect();
-    // Those that destroyed themselves are in the state before alone.
+    // Self-destructed contracts are only in the state before.
     let all =
         all.into_iter().filter(|address| post.contains_key(address) || !pre.contains_key(address));
     let mut want: Accounts = all.map(|address| (address, account_of(&lab, address))).collect();
-    // The contract of the transaction is shown as it was made: its nonce has not changed since.
+    // The contract of the transaction is shown as it was after its creation, so its nonce has not changed.
     if case.to.is_none()
         && end.error.is_none()
         && let Some(created) = want.get_mut(&ALICE.create(0))

@@ -1,4 +1,4 @@
-//! What the reference answered, in its own order of members (tests/golden/c/tracers-1.io).
+//! Replies of the reference, with its order of members (tests/golden/c/tracers-1.io).
 
 use std::collections::BTreeMap;
 
@@ -86,7 +86,7 @@ fn check(lab: &Lab, message: &Message, place: TxPlace, number: u64, exchange: &E
     let traced = run_on(lab, &block, message, place, (name, &config), LIMIT);
     let have = traced.map(|(text, _)| text).map_err(|error| error.to_string());
     match want(&exchange.reply) {
-        // A pattern: the text goes on with a position in the engine's own source.
+        // A pattern: the text continues with a position in the source of the script engine.
         Err(text) if text.starts_with("$:/") => {
             let pattern = text.trim_start_matches("$:/").trim_end_matches('/');
             let pattern = regex_lite::Regex::new(pattern).unwrap();
