@@ -39,7 +39,7 @@ impl Gate {
 
     /// Resolves when the bundle of this height waits at the gate.
     pub async fn wait_until_held(&mut self, height: u64) {
-        // An error means that the engine has ended; the test detects this elsewhere.
+        // An error means that the engine has ended. The test detects this elsewhere.
         let _ended = self.held.wait_for(|held| *held >= height).await;
     }
 }

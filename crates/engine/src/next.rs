@@ -47,8 +47,8 @@ pub(crate) async fn finalize(
     }
 }
 
-/// Whether the last final bundle is another one: bundles were rewound, or blocks were imported
-/// (docs/protocol/bundles.md, "Importing blocks"). The proposal was dropped then, and its transactions wait again.
+/// Whether the last final bundle has changed: bundles were rewound, or blocks were imported
+/// (docs/protocol/bundles.md, "Importing blocks"). The proposal is then dropped, and its transactions wait again.
 fn is_overtaken(machine: &dyn ChainMachine, last: &BundleId) -> bool {
     machine.last_final().1 != *last
 }

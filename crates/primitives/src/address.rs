@@ -5,13 +5,13 @@ use crate::ids::ShortId;
 
 const SEPARATOR: char = '-';
 
-/// Why a text is no address. The texts are the reference's.
+/// Why a text is not an address. The texts are the reference's.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum AddressError {
-    /// No `-` in the text.
+    /// The text has no `-`.
     #[error("no separator found in address")]
     NoSeparator,
-    /// What follows the first `-` is no bech32.
+    /// The part after the first `-` is not bech32.
     #[error(transparent)]
     Bech32(#[from] Bech32Error),
 }

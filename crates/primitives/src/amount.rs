@@ -2,17 +2,17 @@
 
 use std::fmt;
 
-/// Native asset in its smallest unit of the X-Chain, a billionth.
+/// An amount of the native asset in the smallest unit of the X-Chain, a billionth.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct NanoNative(pub u64);
 
 impl NanoNative {
-    /// Nothing.
+    /// The amount 0.
     pub const ZERO: Self = Self(0);
     /// One unit of the native asset.
     pub const ONE: Self = Self(1_000_000_000);
 
-    /// `None` above the largest amount.
+    /// Returns `None` above the largest amount.
     #[must_use]
     pub const fn checked_add(self, other: Self) -> Option<Self> {
         match self.0.checked_add(other.0) {
@@ -21,7 +21,7 @@ impl NanoNative {
         }
     }
 
-    /// `None` below zero.
+    /// Returns `None` below zero.
     #[must_use]
     pub const fn checked_sub(self, other: Self) -> Option<Self> {
         match self.0.checked_sub(other.0) {
@@ -30,7 +30,7 @@ impl NanoNative {
         }
     }
 
-    /// `None` above the largest amount.
+    /// Returns `None` above the largest amount.
     #[must_use]
     pub const fn checked_mul(self, factor: u64) -> Option<Self> {
         match self.0.checked_mul(factor) {

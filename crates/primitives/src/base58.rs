@@ -1,7 +1,7 @@
 //! Base58 in the Bitcoin alphabet.
 //!
-//! Own code for three reasons: the digit faults carry the reference's texts, five digits are handled a step
-//! (identifiers are rendered by the thousand), and the quadratic cost of a long text is bounded by the caller.
+//! This is our own code for three reasons: errors of digits have the reference's texts, each step handles five digits
+//! (identifiers are rendered by the thousand), and the caller bounds the quadratic cost of a long text.
 
 use std::fmt;
 
@@ -22,7 +22,7 @@ const fn digit_table() -> [u8; 128] {
     table
 }
 
-/// Why a text is no base58.
+/// Why a text is not base58.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum DigitError {
     Empty,
@@ -40,7 +40,7 @@ impl fmt::Display for DigitError {
     }
 }
 
-/// Bytes that the text of `len` input bytes takes at most.
+/// Most bytes of the text of `len` input bytes.
 pub(crate) const fn max_text_len(len: usize) -> usize {
     limbs_for(len) * LIMB_DIGITS + len
 }
@@ -87,7 +87,7 @@ pub(crate) fn encode_to(input: &[u8], limbs: &mut [u32], out: &mut [u8]) -> usiz
     start - zeros
 }
 
-/// Looks for the first character that is no digit.
+/// Fails at the first character that is not a digit.
 pub(crate) fn check_digits(text: &str) -> Result<(), DigitError> {
     if text.is_empty() {
         return Err(DigitError::Empty);

@@ -1,8 +1,8 @@
 //! Bech32 as the reference's library reads and writes it.
 //!
-//! Own code, because the library's decoder has peculiarities: it also accepts a bech32m checksum, its error names both
-//! expected checksums (the second one behind a copy of the first), and it pads an unfinished last byte instead of
-//! refusing it.
+//! This is our own code, because the library's decoder has peculiarities: it also accepts a bech32m checksum, its
+//! error has both expected checksums (the second one after a copy of the first), and it pads an incomplete last byte
+//! instead of refusing it.
 
 use std::fmt;
 
@@ -17,26 +17,27 @@ pub const MAX_LEN: usize = 90;
 const BECH32: u32 = 1;
 const BECH32M: u32 = 0x2bc8_30a3;
 
-/// Why a text is no bech32. The texts are those of the reference's library.
+/// Why a text is not bech32. The texts are those of the reference's library.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Bech32Error {
-    /// Shorter than 8 or longer than 90 bytes.
+    /// The text is shorter than 8 or longer than 90 bytes.
     InvalidLength(usize),
-    /// A byte outside of the printable ASCII characters.
+    /// A byte is not a printable ASCII character.
     InvalidCharacter(u8),
-    /// Lower and upper case letters.
+    /// The text has lower and upper case letters.
     MixedCase,
-    /// Where the last `1` is, if there is one: the prefix is empty or the data too short for a checksum.
+    /// The prefix is empty, or the data is too short for a checksum. The value is the position of the last `1`, if
+    /// there is one.
     InvalidSeparator(Option<usize>),
-    /// A byte of the data part that is no digit.
+    /// A byte of the data part is not a digit.
     NotInCharset(u8),
-    /// The checksum that would be right, for bech32 and for bech32m, and the one that was there.
+    /// The checksum is wrong.
     InvalidChecksum {
-        /// Six characters.
+        /// Six characters of a checksum.
         bech32: String,
-        /// Six characters.
+        /// Six characters of a checksum.
         bech32m: String,
-        /// Six characters.
+        /// Six characters of a checksum.
         got: String,
     },
 }
@@ -78,7 +79,7 @@ pub fn encode(hrp: &str, bytes: &[u8]) -> String {
     text
 }
 
-/// The prefix in lower case, and the bytes.
+/// Decodes a text into the prefix in lower case, and the bytes.
 pub fn decode(text: &str) -> Result<(String, Vec<u8>), Bech32Error> {
     let bytes = text.as_bytes();
     if !(MIN_LEN..=MAX_LEN).contains(&bytes.len()) {
@@ -104,7 +105,7 @@ pub fn decode(text: &str) -> Result<(String, Vec<u8>), Bech32Error> {
     Ok((hrp.to_owned(), regroup(data, 5, 8)))
 }
 
-/// Faults of both kinds are reported in the order of the characters.
+/// Errors of both kinds are reported in the order of the characters.
 fn check_characters(bytes: &[u8]) -> Result<(), Bech32Error> {
     let (mut lower, mut upper) = (false, false);
     for byte in bytes {
@@ -125,7 +126,7 @@ fn digit(byte: u8) -> Result<u8, Bech32Error> {
     Ok(at as u8)
 }
 
-/// Regroups bits, most significant first; an unfinished last group is padded with zeros, both ways.
+/// Regroups bits, most significant first. An incomplete last group is padded with zeros in both directions.
 fn regroup(groups: &[u8], from: u32, to: u32) -> Vec<u8> {
     let mut out = Vec::with_capacity(groups.len() * from as usize / to as usize + 1);
     let (mut pending, mut bits) = (0u32, 0);

@@ -3,29 +3,29 @@
 use crate::base58::{self, DigitError};
 use crate::hash::{CHECKSUM_LEN, checksum};
 
-/// Longest text that is decoded, in bytes: decoding costs the square of the length, and what is written in
-/// cb58 (identifiers, keys) takes 50 characters.
+/// Longest text that is decoded, in bytes. The cost of decoding is quadratic in the length. Identifiers and keys have
+/// about 50 characters.
 pub const MAX_TEXT_LEN: usize = 8192;
 
-/// Why a text is no cb58. The texts are the reference's.
+/// Why a text is not cb58. The texts are the reference's.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Cb58Error {
-    /// Nothing to decode.
+    /// The text is empty.
     #[error("base58 decoding error: {}", DigitError::Empty)]
     Empty,
-    /// A character outside of ASCII.
+    /// A character is not ASCII.
     #[error("base58 decoding error: {}", DigitError::NotAscii)]
     NotAscii,
-    /// The first character that is outside of the alphabet.
+    /// A character is not in the alphabet. The value is the first such character.
     #[error("base58 decoding error: {}", DigitError::NotADigit(*.0))]
     InvalidDigit(char),
-    /// Fewer bytes than the checksum takes.
+    /// There are fewer bytes than a checksum has.
     #[error("input string is smaller than the checksum size")]
     MissingChecksum,
-    /// The checksum is that of other bytes.
+    /// The checksum is wrong.
     #[error("invalid input checksum")]
     BadChecksum,
-    /// Above [`MAX_TEXT_LEN`]; the value is the length in bytes.
+    /// The text is longer than [`MAX_TEXT_LEN`]. The value is its length in bytes.
     #[error("cb58 text of {0} characters is longer than {MAX_TEXT_LEN}")]
     TooLong(usize),
 }
@@ -40,7 +40,7 @@ impl From<DigitError> for Cb58Error {
     }
 }
 
-/// The text of `bytes`. The cost grows with the square of their number: for identifiers and keys.
+/// The text of `bytes`. The cost is quadratic in their number, so use it for identifiers and keys.
 pub fn encode(bytes: &[u8]) -> String {
     let len = bytes.len() + CHECKSUM_LEN;
     let mut checked = Vec::with_capacity(len);

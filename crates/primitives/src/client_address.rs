@@ -1,17 +1,17 @@
-//! Where calls come from, as far as limits go.
+//! The address of a client, for limits.
 
 use std::net::{IpAddr, Ipv6Addr};
 
-/// The address that limits count a call for: a whole IPv4 address, or the first half of an IPv6 address, since one
-/// client has any number of second halves. It is the connection's own address, or the one that a trusted proxy names.
+/// The address for which limits count a call: a whole IPv4 address, or the first half of an IPv6 address, since a
+/// client can have any number of second halves. It is the connection's own address, or the one from a trusted proxy.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ClientAddress(Option<IpAddr>);
 
 impl ClientAddress {
-    /// No connection: a program inside the process.
+    /// The address of a program inside the process, which has no connection.
     pub const IN_PROCESS: Self = Self(None);
 
-    /// The address of a connection's other end, if it has one.
+    /// The address of the other end of a connection, if it has one.
     #[must_use]
     pub fn from_peer(peer: Option<IpAddr>) -> Self {
         Self(peer.map(|peer| match peer.to_canonical() {

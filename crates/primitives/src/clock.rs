@@ -1,4 +1,4 @@
-//! Time as a parameter. The clock of the machine is read in the node alone; tests set a [`ManualClock`].
+//! Time as a parameter. Only the node reads the clock of the machine; tests set a [`ManualClock`].
 
 use std::collections::BTreeMap;
 use std::future::Future;
@@ -16,7 +16,7 @@ pub trait Clock: Send + Sync + 'static {
     /// Unix time in milliseconds.
     fn now_ms(&self) -> u64;
 
-    /// Ends as soon as [`Clock::now_ms`] is `unix_ms` or later, at once if it is already.
+    /// Ends as soon as [`Clock::now_ms`] is `unix_ms` or later, possibly at once.
     fn sleep_until(&self, unix_ms: u64) -> Sleep;
 
     /// Unix time in whole seconds.
@@ -39,12 +39,12 @@ pub struct ManualClock(Arc<Mutex<Manual>>);
 struct Manual {
     now_ms: u64,
     next_sleeper: u64,
-    /// By time, and a number that distinguishes sleepers of the same time.
+    /// Sleepers by time, and by a number that distinguishes sleepers of the same time.
     sleepers: BTreeMap<(u64, u64), Waker>,
 }
 
 impl ManualClock {
-    /// Stands at `unix_ms`.
+    /// A clock that stands at `unix_ms`.
     pub fn new(unix_ms: u64) -> Self {
         Self(Arc::new(Mutex::new(Manual { now_ms: unix_ms, ..Manual::default() })))
     }
@@ -59,7 +59,7 @@ impl ManualClock {
         self.change(|now| now.saturating_add(ms));
     }
 
-    /// How many sleepers wait: lets a test wait for a sleeper before it advances the time.
+    /// Number of waiting sleepers, so that a test can wait for a sleeper before it advances the time.
     pub fn sleepers(&self) -> usize {
         self.0.lock().sleepers.len()
     }

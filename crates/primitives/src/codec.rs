@@ -38,12 +38,12 @@ pub trait Encode {
     }
 }
 
-/// A value that is read from consensus bytes. Total: any bytes give a value or an error.
+/// A value that is read from consensus bytes. Any bytes give a value or an error.
 pub trait Decode: Sized {
     /// Reads the value, without version, and leaves the reader behind it.
     fn decode(r: &mut Reader<'_>) -> Result<Self, CodecError>;
 
-    /// Reads version and value; `max` is the most bytes that are looked at, and none may be left over.
+    /// Reads the version and the value. `max` is the most allowed bytes, and no bytes may be left over.
     fn from_versioned_bytes(bytes: &[u8], max: usize) -> Result<Self, CodecError> {
         let mut r = Reader::versioned(bytes, max)?;
         let value = Self::decode(&mut r)?;
@@ -52,7 +52,7 @@ pub trait Decode: Sized {
     }
 }
 
-/// Types that one method of the reader and the writer handles.
+/// Implements the traits with one method of the reader and one of the writer.
 macro_rules! by_method {
     ($($type:ty, $method:ident, [$($deref:tt)?]);*) => {
         $(

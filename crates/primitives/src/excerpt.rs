@@ -1,14 +1,14 @@
-//! Excerpts of clients' texts, for errors: short texts unchanged, the beginning of long ones.
+//! Excerpts of clients' texts for errors: short texts are unchanged, long ones are cut.
 
 use std::borrow::Cow;
 
 /// Most characters of a client's text that an error repeats.
 pub const MAX_QUOTED_CHARS: usize = 100;
 
-/// What follows an excerpt that is not the whole.
+/// Follows the excerpt of a longer text.
 pub(crate) const CUT: &str = "...";
 
-/// A text as errors show it: its first [`MAX_QUOTED_CHARS`] characters, and `...` where it has more.
+/// The form of a text in errors: its first [`MAX_QUOTED_CHARS`] characters, and `...` if it is longer.
 ///
 /// ```
 /// use esker_primitives::excerpt;

@@ -1,15 +1,15 @@
-//! Opening and reading files: regular ones only, of bounded size, and secrets that are not for everyone.
+//! Opens and reads files: only regular files of bounded size, and secrets that other users can't read.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read as _};
 use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::Path;
 
-/// Bits of a file's mode that let every user of the machine read or write it.
+/// Bits of a file's mode with which every user of the machine can read or write it.
 const EVERYONE: u32 = 0o006;
 
-/// Opens a regular file for reading, and nothing else: opening a pipe waits for its writer, and opening a device may act on
-/// it.
+/// Opens a regular file for reading. Other files are refused: opening a pipe waits for its writer, and opening a
+/// device may have effects.
 ///
 /// # Errors
 /// It can't be opened, or is not a regular file.
@@ -19,7 +19,7 @@ pub fn open_regular(path: &Path) -> io::Result<File> {
         false => Err(io::Error::other("it is not a regular file")),
     };
     regular(path.metadata()?)?;
-    // Another file may have taken its place: the open does not block, and what it opened is looked at again.
+    // Another file may have replaced it: the open does not block, and the opened file is checked again.
     let file = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(path)?;
     regular(file.metadata()?)?;
     Ok(file)
@@ -33,7 +33,7 @@ pub fn read_bounded(path: &Path, max: u64) -> io::Result<Vec<u8>> {
     read_at_most(&open_regular(path)?, max)
 }
 
-/// The content of what a user names as a file, at most `max` bytes: a regular file, or a pipe such as a shell makes of a
+/// The content of an input file, at most `max` bytes. It may be a regular file, or a pipe that a shell makes of a
 /// command.
 ///
 /// # Errors
@@ -58,7 +58,7 @@ pub fn read_at_most(file: &File, max: u64) -> io::Result<Vec<u8>> {
 /// Opens a regular file with a secret.
 ///
 /// # Errors
-/// Those of [`open_regular`] and [`check_secret`].
+/// The errors of [`open_regular`] and [`check_secret`].
 pub fn open_secret(path: &Path) -> io::Result<File> {
     let file = open_regular(path)?;
     check_secret(&file)?;
@@ -69,7 +69,7 @@ pub fn open_secret(path: &Path) -> io::Result<File> {
 /// mount secrets for a group.
 ///
 /// # Errors
-/// The mode, and the one that it should have. What is not a regular file has no mode that counts.
+/// The text has the mode and the mode that the file should have. Only regular files are checked.
 pub fn check_secret(file: &File) -> io::Result<()> {
     let metadata = file.metadata()?;
     let mode = metadata.mode() & 0o7777;
@@ -108,7 +108,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let pipe = folder.path().join("pipe");
         assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
-        // What a user names may be a pipe.
+        // An input may be a pipe.
         let of_pipe = std::thread::spawn({
             let pipe = pipe.clone();
             move || read_input(&pipe, 5)

@@ -1,16 +1,16 @@
-//! How Go's standard library writes text, where the reference's messages depend on it.
+//! Text in the form of Go's standard library, for messages of the reference.
 
 use std::fmt::Write;
 
 use crate::excerpt::{CUT, MAX_QUOTED_CHARS};
 
-/// `strconv.Quote`, the verb `%q` of a string, as errors show what a client sent: of a text of more than
-/// [`MAX_QUOTED_CHARS`] characters only those, and `...` behind the quotes.
+/// `strconv.Quote`, the verb `%q` of a string, for errors about clients' texts: only the first [`MAX_QUOTED_CHARS`]
+/// characters of a longer text, and `...` after the quotes.
 pub fn quote(text: &str) -> String {
     quote_bytes(text.as_bytes())
 }
 
-/// [`quote`] of a Go string, which may hold any bytes: those that are no UTF-8 become `\xNN`.
+/// [`quote`] of a Go string, which may have any bytes. Bytes that are not UTF-8 become `\xNN`.
 pub fn quote_bytes(text: &[u8]) -> String {
     let mut out = String::from('"');
     let mut room = MAX_QUOTED_CHARS;
@@ -32,7 +32,7 @@ pub fn quote_bytes(text: &[u8]) -> String {
     out
 }
 
-/// [`quote`] of a text that is shown for its own sake, whole.
+/// [`quote`] without a limit of the length.
 pub fn quote_whole(text: &str) -> String {
     let mut out = String::from('"');
     text.chars().for_each(|c| escape(&mut out, c, '"'));
@@ -40,7 +40,7 @@ pub fn quote_whole(text: &str) -> String {
     out
 }
 
-/// Whether there was room for one more.
+/// Takes one from the room. Returns whether there was room.
 fn take(room: &mut usize) -> bool {
     let taken = room.checked_sub(1);
     *room = taken.unwrap_or_default();
@@ -73,13 +73,13 @@ pub fn unicode(c: char) -> String {
 
 /// `strconv.IsPrint`: letters, marks, numbers, punctuation, symbols and the ASCII space.
 ///
-/// Rust's debug escaping of text follows the same rule, so its tables serve; they may be of a newer Unicode
-/// version than the reference's, which matters for characters that were unassigned then.
+/// Rust's debug escaping of text follows the same rule, so its tables are used. They may be of a newer Unicode
+/// version than the reference's, which matters for characters that were unassigned before.
 pub fn is_print(c: char) -> bool {
     if c.is_ascii() {
         return c == ' ' || c.is_ascii_graphic();
     }
-    // A first character, since there combining marks are escaped.
+    // A first character is needed, since a combining mark at the start is escaped.
     let mut buffer = [b'a'; 5];
     let len = c.encode_utf8(&mut buffer[1..]).len();
     let text = str::from_utf8(&buffer[..=len]).expect("one letter and one character");

@@ -6,12 +6,12 @@ use sha2::{Digest, Sha256};
 /// Bytes of the checksum that cb58 and checksummed hex append.
 pub const CHECKSUM_LEN: usize = 4;
 
-/// SHA-256, in hardware where the processor has it.
+/// SHA-256, in hardware if the processor supports it.
 pub fn sha256(bytes: &[u8]) -> [u8; 32] {
     Sha256::digest(bytes).into()
 }
 
-/// SHA-256 of the parts one after another, without joining them first.
+/// SHA-256 of the concatenation of the parts.
 pub fn sha256_parts(parts: &[&[u8]]) -> [u8; 32] {
     let mut hasher = Sha256::new();
     for part in parts {

@@ -5,22 +5,22 @@ use crate::hash::{CHECKSUM_LEN, checksum};
 
 const PREFIX: &str = "0x";
 
-/// Why a text is no hex of the wanted kind. The texts are the reference's.
+/// Why a text is not hexadecimal of the expected kind. The texts are the reference's.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum HexError {
-    /// The text starts otherwise; `0X` counts as otherwise.
+    /// The text does not start with `0x`. The prefix `0X` is refused too.
     #[error("missing 0x prefix to hex encoding")]
     MissingPrefix,
-    /// The first byte that is no hex digit.
+    /// A byte is not a digit. The value is the first such byte.
     #[error("encoding/hex: invalid byte: {}", go::unicode(char::from(*.0)))]
     InvalidByte(u8),
-    /// All are digits, but one is left over.
+    /// The number of digits is odd.
     #[error("encoding/hex: odd length hex string")]
     OddLength,
-    /// Fewer bytes than the checksum takes.
+    /// There are fewer bytes than a checksum has.
     #[error("input string is smaller than the checksum size")]
     MissingChecksum,
-    /// The checksum is that of other bytes.
+    /// The checksum is wrong.
     #[error("invalid input checksum")]
     BadChecksum,
 }
@@ -65,7 +65,7 @@ pub fn decode_plain(text: &str) -> Result<Vec<u8>, HexError> {
     Ok(bytes)
 }
 
-/// A byte that is no digit is reported before an odd length.
+/// The error of the digits. A byte that is not a digit is reported before an odd length.
 fn fault(digits: &[u8]) -> HexError {
     let bad = digits.iter().find(|digit| !digit.is_ascii_hexdigit());
     bad.map_or(HexError::OddLength, |byte| HexError::InvalidByte(*byte))

@@ -1,4 +1,4 @@
-//! Identifiers: 32 bytes for what is hashed, 20 bytes for addresses and nodes. Their text form is cb58.
+//! Identifiers: 32 bytes for hashes, 20 bytes for addresses and nodes. Their text form is cb58.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -15,28 +15,28 @@ use crate::hash;
 pub type TxId = Id;
 /// Id of a block: SHA-256 of its bytes.
 pub type BlockId = Id;
-/// Id of an asset: that of the transaction which created it.
+/// Id of an asset: the id of the transaction that created it.
 pub type AssetId = Id;
-/// Id of a blockchain: that of the transaction which created it, zero for the P-Chain.
+/// Id of a blockchain: the id of the transaction that created it; zero for the P-Chain.
 pub type ChainId = Id;
-/// Id of a group of validators, zero for the primary one.
+/// Id of a group of validators; zero for the primary network.
 pub type SubnetId = Id;
 
-/// Why a text or a slice is no identifier. The texts are the reference's.
+/// Why a text or a slice is not an identifier. The texts are the reference's.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum IdError {
-    /// The text is no cb58.
+    /// The text is not cb58.
     #[error(transparent)]
     Cb58(#[from] Cb58Error),
-    /// Good cb58 of another number of bytes.
+    /// The text is cb58 of another number of bytes.
     #[error("invalid hash length: expected {expected} bytes but got {got}")]
     Length {
         /// Bytes of this kind of identifier.
         expected: usize,
-        /// Bytes that were there.
+        /// Bytes of the text.
         got: usize,
     },
-    /// A node id without its prefix.
+    /// The text of a node id lacks its prefix.
     #[error("ID: {0} is missing the prefix: {prefix}", prefix = NodeId::PREFIX)]
     MissingPrefix(String),
 }
@@ -50,10 +50,10 @@ macro_rules! identifier {
         impl $name {
             /// Bytes of an identifier.
             pub const LEN: usize = $len;
-            /// All bytes zero.
+            /// The identifier with all bytes zero.
             pub const ZERO: Self = Self([0; $len]);
 
-            /// From its bytes.
+            /// An identifier of these bytes.
             pub const fn new(bytes: [u8; $len]) -> Self {
                 Self(bytes)
             }
@@ -63,7 +63,7 @@ macro_rules! identifier {
                 &self.0
             }
 
-            /// From a slice of just the right length.
+            /// An identifier of a slice, which must have the right length.
             pub fn from_slice(bytes: &[u8]) -> Result<Self, IdError> {
                 let fault = IdError::Length { expected: $len, got: bytes.len() };
                 bytes.try_into().map(Self).map_err(|_| fault)
@@ -112,7 +112,7 @@ macro_rules! identifier {
     };
 }
 
-/// The form on the wire, for documents.
+/// The JSON schema of the text form, for documentation.
 macro_rules! text_schema {
     ($name:ident, $title:literal, $pattern:literal, $description:literal) => {
         impl JsonSchema for $name {
@@ -188,16 +188,16 @@ impl Id {
         Self(hash::sha256(bytes))
     }
 
-    /// `sha256(be64(prefix) || id)`: the id of a transaction's output of that index.
+    /// `sha256(be64(prefix) || id)`: the id of the transaction's output with this index.
     #[must_use]
     pub fn prefixed(&self, prefix: u64) -> Self {
         Self(hash::sha256_parts(&[&prefix.to_be_bytes(), &self.0]))
     }
 
-    /// The name's bytes, padded with zeros at the right: ids of virtual machines and feature extensions.
+    /// The bytes of a name, padded with zeros at the right, for ids of virtual machines and feature extensions.
     ///
     /// # Panics
-    /// If the name takes more than 32 bytes; [`Id::try_from_ascii_name`] is for names from outside.
+    /// The name has more than 32 bytes. Use [`Id::try_from_ascii_name`] for names from outside.
     pub const fn from_ascii_name(name: &str) -> Self {
         match Self::try_from_ascii_name(name) {
             Some(id) => id,
@@ -205,7 +205,7 @@ impl Id {
         }
     }
 
-    /// Like [`Id::from_ascii_name`]; `None` for more than 32 bytes.
+    /// As [`Id::from_ascii_name`]; `None` for more than 32 bytes.
     pub const fn try_from_ascii_name(name: &str) -> Option<Self> {
         let mut bytes = [0; Self::LEN];
         match bytes.split_at_mut_checked(name.len()) {
@@ -221,7 +221,7 @@ impl Id {
 pub struct NodeId(pub ShortId);
 
 impl NodeId {
-    /// What its text starts with.
+    /// Prefix of the text.
     pub const PREFIX: &'static str = "NodeID-";
 }
 

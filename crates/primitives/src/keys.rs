@@ -1,7 +1,7 @@
 //! secp256k1 keys and recoverable signatures.
 //!
-//! Signatures are deterministic (RFC 6979) with the lower `s`. A signature alone names its signer: public keys
-//! are recovered, never sent.
+//! Signatures are deterministic (RFC 6979) with the lower `s`. The public key is recovered from the signature and
+//! never sent.
 
 use std::fmt;
 use std::str::FromStr;
@@ -18,25 +18,25 @@ use crate::ids::ShortId;
 /// The tables that signing and recovery need, built once.
 static CURVE: LazyLock<Secp256k1<All>> = LazyLock::new(Secp256k1::new);
 
-/// Half of the group's order: a larger `s` could be flipped by anybody without the key.
+/// Half of the group's order. Anybody could flip a larger `s` without the key.
 const HALF_ORDER: [u8; 32] = [
     0x7f, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff,
     0x5d, 0x57, 0x6e, 0x73, 0x57, 0xa4, 0x50, 0x1d, 0xdf, 0xe9, 0x2f, 0x46, 0x68, 0x1b, 0x20, 0xa0,
 ];
 
-/// Why something is no private key.
+/// Why a private key is refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PrivateKeyError {
-    /// The text starts otherwise.
+    /// The text lacks the prefix.
     #[error("private key missing {prefix} prefix", prefix = PrivateKey::PREFIX)]
     MissingPrefix,
-    /// What follows the prefix is no cb58.
+    /// The part after the prefix is not cb58.
     #[error(transparent)]
     Cb58(#[from] Cb58Error),
-    /// Another number of bytes.
+    /// The key has another number of bytes.
     #[error("private key has unexpected length, expected {len}", len = PrivateKey::LEN)]
     Length,
-    /// Zero, or not below the group's order.
+    /// The number is zero, or not below the group's order.
     #[error("invalid private key")]
     OutOfRange,
 }
@@ -49,10 +49,10 @@ pub struct PrivateKey(Zeroizing<[u8; Self::LEN]>);
 impl PrivateKey {
     /// Bytes of a key.
     pub const LEN: usize = 32;
-    /// What its text starts with.
+    /// Prefix of the text.
     pub const PREFIX: &'static str = "PrivateKey-";
 
-    /// From 32 bytes, big-endian.
+    /// A key of 32 bytes, big-endian.
     pub fn from_slice(bytes: &[u8]) -> Result<Self, PrivateKeyError> {
         let bytes: [u8; Self::LEN] = bytes.try_into().map_err(|_| PrivateKeyError::Length)?;
         let key = Self(Zeroizing::new(bytes));
@@ -62,12 +62,12 @@ impl PrivateKey {
         Ok(key)
     }
 
-    /// A new key out of random bytes, which `fill` writes.
+    /// A new key of random bytes, which `fill` writes.
     pub fn generate(fill: &mut impl FnMut(&mut [u8])) -> Self {
         let mut bytes = Zeroizing::new([0; Self::LEN]);
         loop {
             fill(bytes.as_mut());
-            // All but one of 2^127 tries give a key.
+            // Nearly every try gives a key: one of 2^127 fails.
             if let Ok(key) = Self::from_slice(bytes.as_ref()) {
                 return key;
             }
@@ -172,21 +172,21 @@ impl fmt::Debug for PublicKey {
     }
 }
 
-/// Why no signer can be recovered. The texts are the reference's.
+/// Why the signer can't be recovered. The texts are the reference's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum SignatureError {
     /// `s` is above half of the group's order.
     #[error("signature was mutated from its original format")]
     Mutated,
-    /// There is no such point, a number is out of range, or the recovery code is unknown.
+    /// The point does not exist, a number is out of range, or the recovery code is unknown.
     #[error("invalid signature")]
     Invalid,
-    /// Recovery codes 4 to 7, which stand for a compressed key.
+    /// The recovery code is 4 to 7, which means a compressed key.
     #[error("wasn't expecting a compressed key")]
     Compressed,
 }
 
-/// A recoverable signature: `r`, `s` and the recovery code, 0 to 3 in a good one.
+/// A recoverable signature: `r`, `s` and the recovery code, 0 to 3 in a valid signature.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Signature([u8; Self::LEN]);
 
@@ -194,7 +194,7 @@ impl Signature {
     /// Bytes of a signature.
     pub const LEN: usize = 65;
 
-    /// From any bytes: [`Signature::recover`] checks them.
+    /// A signature of any bytes. [`Signature::recover`] checks them.
     pub const fn new(bytes: [u8; Self::LEN]) -> Self {
         Self(bytes)
     }
@@ -204,12 +204,12 @@ impl Signature {
         &self.0
     }
 
-    /// The key that signed `hash`, if this is a signature in its only accepted form.
+    /// The key that signed `hash`, if the signature has the only accepted form.
     pub fn recover(&self, hash: &[u8; 32]) -> Result<PublicKey, SignatureError> {
         self.recover_point(hash).map(|point| PublicKey(point.serialize()))
     }
 
-    /// As [`Self::recover`], the key in its uncompressed form: 4, x, y.
+    /// As [`Self::recover`], with the key in its uncompressed form: 4, x, y.
     pub fn recover_uncompressed(&self, hash: &[u8; 32]) -> Result<[u8; 65], SignatureError> {
         self.recover_point(hash).map(|point| point.serialize_uncompressed())
     }
@@ -220,7 +220,7 @@ impl Signature {
             return Err(SignatureError::Mutated);
         }
         let key = recover(rs, code, hash).ok_or(SignatureError::Invalid)?;
-        // Reported only for a signature that is good otherwise.
+        // This error is only reported for an otherwise valid signature.
         if code & 4 != 0 {
             return Err(SignatureError::Compressed);
         }
@@ -234,8 +234,8 @@ impl fmt::Debug for Signature {
     }
 }
 
-/// The reference reduces `s` by the order before it compares: from the order upwards `s` counts as small here
-/// and is refused by the recovery.
+/// The reference reduces `s` modulo the order before it compares. From the order upwards `s` counts as small here,
+/// and the recovery refuses it.
 fn is_over_half_order(s: &[u8]) -> bool {
     s > HALF_ORDER.as_slice() && s < secp256k1::constants::CURVE_ORDER.as_slice()
 }

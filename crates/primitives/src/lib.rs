@@ -1,14 +1,13 @@
 //! Basic types of all crates: identifiers, their text forms, the consensus codec, keys and signatures, hashes, amounts,
 //! time and locks.
 //!
-//! Encodings match the reference implementation to the byte, error texts included, since clients see them.
-//! Every decoder is total: any bytes give a value or an error, and no allocation depends on a length that the input
-//! merely claims.
+//! Encodings match the reference implementation to the byte, error texts included, since clients see them. Any bytes
+//! give a value or an error in every decoder, and no allocation depends on a length that the input only claims.
 //!
 //! Nothing here depends on a chain, a store or a network connection. Time and randomness come in as parameters.
 //!
-//! Where to start: [`ids`] and [`codec`]; [`address`] over [`bech32`]; [`keys`]; [`sync`] is the only place
-//! that names a lock type. [`thread_memory`] is what a thread holds.
+//! Where to start: [`ids`] and [`codec`]; [`address`] over [`bech32`]; [`keys`]. Only [`sync`] uses types of locks.
+//! [`thread_memory`] counts the memory of a thread.
 
 pub mod address;
 pub mod amount;

@@ -6,10 +6,10 @@ use std::borrow::Cow;
 pub const MAIN_ID: u32 = 1;
 /// The test network.
 pub const TEST_ID: u32 = 5;
-/// The network of one machine.
+/// The local network.
 pub const LOCAL_ID: u32 = 12345;
 
-/// Networks that have a name: number, name, bech32 prefix.
+/// Networks with a name: number, name, bech32 prefix.
 const NAMED: [(u32, &str, &str); 7] = [
     (MAIN_ID, "mainnet", "avax"),
     (2, "cascade", "cascade"),
@@ -29,7 +29,7 @@ pub fn hrp(network_id: u32) -> &'static str {
     named(network_id).map_or("custom", |(_, _, hrp)| hrp)
 }
 
-/// The reference's name of a network; `network-N` for one without.
+/// The reference's name of a network; `network-N` for a network without a name.
 pub fn name(network_id: u32) -> Cow<'static, str> {
     match named(network_id) {
         Some((_, name, _)) => Cow::Borrowed(name),
@@ -37,7 +37,7 @@ pub fn name(network_id: u32) -> Cow<'static, str> {
     }
 }
 
-/// The number behind a name: those of the table, `testnet`, `network-N` and `N` alone, in any letter case.
+/// The number of a network by its name: a name of the table, `testnet`, `network-N` or `N` alone, in any letter case.
 pub fn id(text: &str) -> Option<u32> {
     let text = text.to_ascii_lowercase();
     if text == "testnet" {

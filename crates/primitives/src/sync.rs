@@ -1,7 +1,6 @@
 //! The locks of this workspace; clippy bans all others.
 //!
-//! A contended wait is reported to a hook, for profiles of lock contention. A lock that is free costs what the plain
-//! lock costs.
+//! Waits for a contended lock are reported to a hook, for profiles. A free lock costs as much as the plain lock.
 
 #![expect(clippy::disallowed_types, reason = "this is the module that wraps them")]
 
@@ -10,8 +9,8 @@ use std::time::{Duration, Instant};
 
 pub use parking_lot::{Condvar, MutexGuard, RwLockReadGuard, RwLockWriteGuard};
 
-/// Called with the lock's name and how long the calling thread waited for it. The thread holds the lock by then, so a
-/// hook must not take a named lock itself.
+/// Called with the lock's name and the time that the calling thread waited for it. The thread then holds the lock, so
+/// a hook must not take a named lock itself.
 pub type ContentionHook = fn(&'static str, Duration);
 
 static HOOK: OnceLock<ContentionHook> = OnceLock::new();
@@ -59,18 +58,18 @@ impl<T: ?Sized> Mutex<T> {
         self.inner.try_lock().unwrap_or_else(|| wait(self.name, || self.inner.lock()))
     }
 
-    /// The lock, if it is free.
+    /// Takes the lock if it is free.
     pub fn try_lock(&self) -> Option<MutexGuard<'_, T>> {
         self.inner.try_lock()
     }
 
-    /// The value, of a lock that nobody else has.
+    /// The value of a lock that nobody else holds.
     pub fn get_mut(&mut self) -> &mut T {
         self.inner.get_mut()
     }
 }
 
-/// A lock that many readers or one writer have, without poisoning.
+/// A lock for many readers or one writer, without poisoning.
 #[derive(Debug, Default)]
 pub struct RwLock<T: ?Sized> {
     name: &'static str,
@@ -105,17 +104,17 @@ impl<T: ?Sized> RwLock<T> {
         self.inner.try_write().unwrap_or_else(|| wait(self.name, || self.inner.write()))
     }
 
-    /// To read, if nobody writes.
+    /// Takes the lock to read, if nobody writes.
     pub fn try_read(&self) -> Option<RwLockReadGuard<'_, T>> {
         self.inner.try_read()
     }
 
-    /// To write, if nobody else reads or writes.
+    /// Takes the lock to write, if nobody else reads or writes.
     pub fn try_write(&self) -> Option<RwLockWriteGuard<'_, T>> {
         self.inner.try_write()
     }
 
-    /// The value, of a lock that nobody else has.
+    /// The value of a lock that nobody else holds.
     pub fn get_mut(&mut self) -> &mut T {
         self.inner.get_mut()
     }

@@ -1,7 +1,7 @@
-//! The bytes that a thread holds, as the process' allocator counts them, and a limit that long work checks.
+//! Counts the bytes that a thread holds by the process' allocator, with a limit that long work checks.
 //!
-//! An allocator calls [`add`] and [`subtract`]; without such a one every thread holds nothing. Memory that a thread
-//! gets from another, or gives to it, counts for the one that allocates and the one that frees.
+//! The allocator calls [`add`] and [`subtract`]. Without such an allocator, all counts are 0. Memory that moves
+//! between threads counts as allocated in one thread and as freed in the other.
 
 use std::cell::Cell;
 use std::sync::OnceLock;
@@ -18,13 +18,13 @@ thread_local! {
     };
 }
 
-/// What is known of a thread. It has nothing to drop, so that it is there until the thread's end.
+/// The counts of a thread. They need no drop, so they exist until the thread's end.
 struct Thread {
     /// Bytes allocated minus bytes freed.
     held: Cell<isize>,
     /// The value of `held` above which the limit is exceeded.
     limit: Cell<isize>,
-    /// The limit was found to be exceeded.
+    /// Whether a check found the limit exceeded.
     is_exceeded: Cell<bool>,
 }
 
@@ -40,14 +40,15 @@ pub fn subtract(bytes: usize) {
     THREAD.with(|thread| thread.held.set(thread.held.get().wrapping_sub_unsigned(bytes)));
 }
 
-/// Bytes that this thread has allocated minus those that it has freed. Differences between two calls count.
+/// Bytes that this thread has allocated minus those that it has freed. Only differences between two calls are
+/// meaningful.
 #[must_use]
 pub fn held() -> isize {
     THREAD.with(|thread| thread.held.get())
 }
 
-/// Runs work that may hold this many more bytes. Also returns whether [`is_exceeded`] was ever true for it. Nothing ends
-/// the work: it checks by itself.
+/// Runs work that may hold this many more bytes. Also returns whether [`is_exceeded`] was ever true for it. The work
+/// itself must check the limit.
 pub fn limited<T>(bytes: usize, work: impl FnOnce() -> T) -> (T, bool) {
     let limit = held().saturating_add_unsigned(bytes);
     let _restored = THREAD.with(|thread| OuterLimit {
@@ -64,7 +65,7 @@ pub fn is_exceeded() -> bool {
     is_exceeded_by(0)
 }
 
-/// Whether the work would hold more than [`limited`] allows with so many bytes more, which it is about to take at once.
+/// Whether the work would hold more than [`limited`] allows with this many additional bytes.
 #[must_use]
 pub fn is_exceeded_by(bytes: usize) -> bool {
     THREAD.with(|thread| {
@@ -76,7 +77,7 @@ pub fn is_exceeded_by(bytes: usize) -> bool {
     })
 }
 
-/// Raises the limit of the work that runs by this many bytes; it is not exceeded so far.
+/// Raises the limit of the running work by this many bytes. The limit then counts as not exceeded.
 pub fn raise_limit(bytes: usize) {
     THREAD.with(|thread| {
         thread.limit.set(thread.limit.get().saturating_add_unsigned(bytes));
@@ -84,21 +85,21 @@ pub fn raise_limit(bytes: usize) {
     });
 }
 
-/// Sets what gives memory that this thread has freed back to the system; only the first one counts. Returns whether it was the
-/// first.
+/// Sets the function that returns freed memory of this thread to the system. Only the first call has an effect.
+/// Returns whether it was the first.
 pub fn set_release(release: fn()) -> bool {
     RELEASE.set(release).is_ok()
 }
 
-/// Gives memory that this thread has freed back to the system, if the process knows how: to be called after work that took
-/// much, on a thread that may have nothing to do for a while.
+/// Returns freed memory of this thread to the system, if the process can. Call it after work that took much memory,
+/// on a thread that may be idle for a while.
 pub fn release() {
     if let Some(release) = RELEASE.get() {
         release();
     }
 }
 
-/// The limit of the work around; set again when dropped.
+/// The limit of the outer work, which is restored on drop.
 struct OuterLimit {
     limit: isize,
     is_exceeded: bool,

@@ -4,7 +4,7 @@
 //! list of the elements is needed. Two sets with the same hash are the same set (docs/decisions.md, "Hash of the
 //! state"). The caller ensures that an element is inserted once, and removed only while it is in the set.
 //!
-//! It knows nothing of rows and tables: `esker_chain::commitment` says what an element is.
+//! It does not depend on rows and tables: `esker_chain::commitment` defines the elements.
 
 use std::fmt;
 
@@ -36,14 +36,14 @@ impl SetHash {
         self.combine(&expand(parts), u16::wrapping_sub);
     }
 
-    /// Adds all elements of a set that has none in common with this one.
+    /// Adds all elements of a set that is disjoint from this one.
     pub fn union(&mut self, other: &Self) {
         for (lane, added) in self.lanes.iter_mut().zip(&other.lanes) {
             *lane = lane.wrapping_add(*added);
         }
     }
 
-    /// A hash of 32 bytes that stands for the set.
+    /// A hash of the set with 32 bytes.
     #[must_use]
     pub fn checksum(&self) -> [u8; 32] {
         *blake3::hash(&self.to_bytes()).as_bytes()
@@ -156,7 +156,7 @@ mod tests {
         assert_eq!(one, parts);
     }
 
-    /// The form is part of the bundles' bytes: it must never change.
+    /// The encoding is part of the bundles' bytes and must never change.
     #[test]
     fn known_vectors() {
         let mut hash = SetHash::EMPTY;

@@ -14,7 +14,7 @@ use esker_engine::{GatedSolo, Solo};
 use esker_storage::{FailingStore, MemoryStore, RetryPolicy, StorageError, Store};
 use esker_testkit::toy::{ChainEvent, Toy, World};
 
-/// Nothing here takes long.
+/// The tests take less time than this.
 const PATIENCE: Duration = Duration::from_secs(60);
 const RETRY: RetryPolicy = RetryPolicy {
     first: Duration::from_millis(1),
@@ -108,12 +108,12 @@ async fn solo_goes_on_from_an_older_bundle() {
         events.recv().await.unwrap();
     }
     for round in 1..=20 {
-        // Now and then a bundle is under way.
+        // In some rounds a bundle is in progress.
         if round % 2 == 0 {
             toy.set(100 + round, 1);
         }
         let (last, _) = machine.last_final();
-        // The engine may make one more final meanwhile, which goes too.
+        // The engine may finalize one more bundle meanwhile, which is rewound too.
         machine.rewind(last.saturating_sub(1)).await.unwrap();
         toy.set(10 + round, 1);
         let patience = std::time::Instant::now();
@@ -151,7 +151,7 @@ async fn a_held_bundle_whose_parent_is_taken_back_is_let_go() {
     machine.rewind(1).await.unwrap();
     assert_eq!(machine.undecided(), 0);
     assert!(matches!(events.recv().await.unwrap(), MachineEvent::Rewound(_)));
-    // The first pass is for the one that can't be final any more.
+    // The first pass is for the bundle that can no longer become final.
     gate.open_once();
     gate.open_once();
     let event = events.recv().await.unwrap();
@@ -205,7 +205,7 @@ async fn solo_goes_on_when_the_store_can_be_read_again() {
     failing.refuse_reads(StorageError::TooManySnapshots { max: 7 });
     toy.set(1, 10);
     let (_trigger, running) = start(&Arc::new(Solo::new()), &machine);
-    // It has tried, and waits.
+    // The engine has tried to write, and waits.
     tokio::task::yield_now().await;
     assert!(!running.is_finished());
     failing.refuse_reads(None);

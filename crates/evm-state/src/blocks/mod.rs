@@ -1,4 +1,4 @@
-//! Accepted blocks in the store: their bytes, their receipts, and where transactions are.
+//! Accepted blocks in the store: bytes, receipts, and locations of transactions.
 
 pub mod tables;
 mod write;

@@ -1,5 +1,5 @@
-//! The rows of accepted blocks: blocks, receipts and where things are. Tags 0x50 to 0x54 and 0x57 of the chain's
-//! scope; 0x58 and 0x59 are those of the reasons why the pool dropped transactions.
+//! The tables of accepted blocks: blocks, receipts and locations. Their tags are 0x50 to 0x54 and 0x57 of the chain's
+//! scope. The pool uses 0x58 and 0x59 for the reasons of dropped transactions.
 
 use alloy_primitives::B256;
 use esker_storage::{Table, ValueCodec};
@@ -10,34 +10,34 @@ use crate::types::StoredReceipts;
 /// A hash as a key.
 pub type HashKey = [u8; 32];
 
-/// Accepted blocks by height, whole.
+/// Bytes of accepted blocks by height.
 pub const BLOCKS: Table<u64, Vec<u8>> = Table::new(0x50, "block");
 /// Heights of accepted blocks by hash.
 pub const HEIGHTS: Table<HashKey, u64> = Table::new(0x51, "block height");
-/// Receipts of an accepted block.
+/// Receipts of accepted blocks by height.
 pub const RECEIPTS: Table<u64, StoredReceipts> = Table::new(0x52, "receipts");
-/// Where an accepted transaction is, by its hash.
+/// Locations of accepted transactions by hash.
 pub const LOCATIONS: Table<HashKey, Location> = Table::new(0x53, "transaction location");
-/// The last accepted block; one row.
+/// The last accepted block, in one row.
 pub const TIP: Table<(), Tip> = Table::new(0x54, "tip");
-/// Wei that went with contracts in the block of a height; no row holds zero.
+/// Wei that contracts destroyed in the block at a height. No row holds zero.
 pub const DESTROYED: Table<u64, StoredSum> = Table::new(0x57, "destroyed");
 
-/// A transaction's place.
+/// The location of a transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Location {
     /// Height of its block.
     pub height: u64,
-    /// Its place in the block, from 0.
+    /// Index in the block, from 0.
     pub index: u32,
 }
 
 /// The last accepted block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tip {
-    /// Its height.
+    /// Height of the block.
     pub height: u64,
-    /// Its hash.
+    /// Hash of the block.
     pub hash: B256,
     /// No state below this height can be read.
     pub oldest_state: u64,

@@ -1,4 +1,4 @@
-//! What accepting a block writes beside the state.
+//! Writes the rows of an accepted block besides the state.
 
 use alloy_primitives::B256;
 use esker_storage::{KvRead, KvWrite, Scope, StorageResult};
@@ -10,13 +10,13 @@ use crate::types::{Block, Receipt, StoredReceipts};
 /// Which states are kept (docs/decisions.md, "Kept state").
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum History {
-    /// All of them.
+    /// All states.
     Archive,
-    /// Those of this many blocks before the newest, and the newest.
+    /// The newest state, and those of this many blocks before it.
     Window(u64),
 }
 
-/// Writes a block that follows the one in [`TIP`], and forgets the state that leaves the window.
+/// Writes a block that follows the one in [`TIP`], and prunes the states that leave the window.
 pub fn write_block(
     below: &dyn KvRead,
     scope: Scope,
@@ -41,7 +41,7 @@ pub fn write_block(
     };
     if let History::Window(window) = history {
         let oldest = height.saturating_sub(window);
-        // Usually one height; more after a change from archive, a few blocks' worth at a time.
+        // Usually one height; several heights at a time after a change from archive.
         for at in (oldest_state + 1..=oldest).take(MAX_PRUNED_A_BLOCK) {
             prune(below, scope, at, out)?;
             oldest_state = at;
@@ -51,5 +51,5 @@ pub fn write_block(
     Ok(())
 }
 
-/// Heights whose undo rows one block removes at most, so that a change of mode does not stop the chain.
+/// Most heights whose undo rows one block removes, so that a change of mode does not stop the chain.
 const MAX_PRUNED_A_BLOCK: usize = 16;

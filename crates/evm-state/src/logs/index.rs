@@ -1,4 +1,4 @@
-//! The index of a chain: sections in the store, and the blooms since the last whole one in memory.
+//! The index of a chain: sections in the store, and later blooms in memory.
 
 use std::sync::Arc;
 
@@ -11,40 +11,40 @@ use super::row::SECTION;
 use super::section::{self, rows_of};
 use super::tables::{LOG_ROWS, LOG_SECTIONS};
 
-/// Blooms in memory that one look-up tests at most.
+/// Most blooms in memory that one look-up tests.
 const STEP: usize = 512;
 
-/// Blocks that may hold what is looked for, of a part of the range that was asked for.
+/// Blocks of a part of the requested range that may match.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LogCandidates {
-    /// Their heights, ascending.
+    /// Heights of the blocks, ascending.
     pub heights: Vec<u64>,
-    /// The height from which on to look further; `None` at the end of the range.
+    /// The height at which to continue; `None` at the end of the range.
     pub next: Option<u64>,
 }
 
-/// How far [`LogIndex::backfill`] is.
+/// Progress of [`LogIndex::backfill`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BackfillProgress {
-    /// Blocks that have rows.
+    /// Number of blocks with rows.
     pub done: u64,
-    /// Blocks that will have rows.
+    /// Number of blocks that will have rows.
     pub total: u64,
 }
 
-/// The index.
+/// The index of logs.
 #[derive(Debug)]
 pub struct LogIndex {
     scope: Scope,
     tail: RwLock<Arc<Tail>>,
 }
 
-/// Blooms of the blocks that make no whole section yet.
+/// Blooms of the blocks after the last complete section.
 #[derive(Clone, Debug, Default)]
 struct Tail {
-    /// Height of the first of them; all below are in the store.
+    /// Height of the first of these blocks. All earlier blocks are in the store.
     first: u64,
-    /// By height, without those of blocks that logged nothing.
+    /// Blooms by height, without blocks that have no logs.
     blooms: Vec<(u64, Bloom)>,
 }
 
@@ -61,19 +61,19 @@ impl Tail {
 }
 
 impl LogIndex {
-    /// That of an empty chain.
+    /// The index of an empty chain.
     pub fn new(scope: Scope) -> Self {
         Self { scope, tail: RwLock::new_named("evm.logs", Arc::default()) }
     }
 
-    /// One step of following a store whose last block has the height `tip`. It writes the rows of the next section that
-    /// an earlier build accepted without them, in a commit of its own and with no snapshot open. `None`: all sections have
-    /// rows, and the blooms since the last whole one are in memory, so that the index can be used.
+    /// One step of indexing a store whose last block has the height `tip`. It writes the rows of the next section
+    /// that an earlier version did not index, in a commit of its own and without an open snapshot. Returns `None` if
+    /// all sections have rows and the later blooms are in memory, so that the index can be used.
     ///
-    /// Blocks below `first_block` are not in the store: their places in a section are empty, and sections without any
-    /// other blocks are left out.
+    /// Blocks below `first_block` are not in the store: their bits in a section are empty, and sections without other
+    /// blocks are left out.
     ///
-    /// The rows of a section and the count of sections are one commit: a step that fails is done again.
+    /// The rows of a section and the number of sections are one commit: a failed step is repeated.
     pub fn backfill<E: From<esker_storage::StorageError>>(
         &self,
         store: &Store,
@@ -104,8 +104,8 @@ impl LogIndex {
         Ok(Some(BackfillProgress { done: (section + 1) * SECTION, total: whole * SECTION }))
     }
 
-    /// Adds the rows of sections to the commit of the blocks that complete them: heights with blooms, the next after
-    /// the last accepted block first.
+    /// Adds the rows of sections to the commit of the blocks that complete them. `blocks` are heights with blooms,
+    /// from the one after the last accepted block.
     pub fn extend_commit(&self, blocks: &[(u64, Bloom)], out: &mut impl KvWrite) {
         let tail = Arc::clone(&self.tail.read());
         for (last, _) in blocks.iter().filter(|(height, _)| completes(*height)) {
@@ -118,19 +118,19 @@ impl LogIndex {
         }
     }
 
-    /// The block at this height, with this bloom, is in the store.
+    /// Adds a block with this bloom, which is in the store.
     pub fn accepted(&self, height: u64, bloom: &Bloom) {
         let mut tail = self.tail.write();
         if completes(height) {
             *tail = Arc::new(Tail { first: height + 1, blooms: Vec::new() });
         } else {
-            // Copied while a search holds it.
+            // The blooms are copied if a search holds them.
             Arc::make_mut(&mut tail).push(height, bloom);
         }
     }
 
-    /// Prepares a rewind to a height: deletes the sections that become incomplete, unless their blocks' own commits
-    /// wrote them. Returns the input of [`Self::follow`].
+    /// Prepares a rewind to a height: deletes the sections that become incomplete and were not written by the commits
+    /// of their blocks. Returns the input of [`Self::follow`].
     pub fn prepare_rewind<E: From<esker_storage::StorageError>>(
         &self,
         tip: u64,
@@ -173,8 +173,8 @@ impl LogIndex {
         LOG_SECTIONS.put(out, self.scope, &(), &(section + 1));
     }
 
-    /// Looks into the first part of a range of heights, both ends included: a section of the store, or some hundred
-    /// blocks of those in memory. The range must not go beyond the last block passed to [`Self::accepted`].
+    /// Searches the first part of a range of heights, both ends included: a section of the store, or some hundred
+    /// blocks in memory. The range must not go beyond the last block passed to [`Self::accepted`].
     pub fn find(
         &self,
         store: &Store,
@@ -198,7 +198,7 @@ impl LogIndex {
         let section = from / SECTION;
         let first = section * SECTION;
         let last = to.min(first + (SECTION - 1));
-        // What leaves memory is in the store before, so the snapshot has to be the later of the two.
+        // Blooms are in the store before they leave memory, so the snapshot must be opened after reading memory.
         let found = section::find(store.snapshot()?.as_ref(), self.scope, section, query)?;
         let heights = found.places().map(|place| first + place);
         let heights = heights.filter(|height| (from..=last).contains(height)).collect();
@@ -206,12 +206,12 @@ impl LogIndex {
     }
 }
 
-/// Writes the rows of a whole section that follow from its blooms: what [`LogIndex::extend_commit`] wrote.
+/// Writes the rows of a complete section, as [`LogIndex::extend_commit`] does.
 pub fn write_section(scope: Scope, section: u64, blooms: &[(u64, Bloom)], out: &mut impl KvWrite) {
     LogIndex::new(scope).write(section, blooms.iter().map(|(at, bloom)| (*at, bloom)), out);
 }
 
-/// Is it the last block of a section?
+/// Whether it is the last block of a section.
 fn completes(height: u64) -> bool {
     height % SECTION == SECTION - 1
 }

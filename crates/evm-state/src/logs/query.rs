@@ -1,24 +1,23 @@
-//! What is looked for, as bits of blooms.
+//! Queries as bits of blooms.
 
 use alloy_primitives::{Bloom, keccak256};
 
 /// Bits of a bloom.
 pub(super) const BITS: usize = 2048;
 
-/// What a block's bloom has to show for the block to be looked at: each thing that was asked for, in one of the
-/// values that were named.
+/// The bits that a block's bloom must have: for each condition, those of one of its values.
 #[derive(Clone, Debug, Default)]
 pub struct LogQuery {
     pub(super) clauses: Vec<Vec<[u16; 3]>>,
 }
 
 impl LogQuery {
-    /// Blocks with any log.
+    /// A query for blocks with any log.
     pub fn any() -> Self {
         Self::default()
     }
 
-    /// Asks for one of these addresses or topics as well; of none, for nothing.
+    /// Adds a condition: one of these addresses or topics. No values add no condition.
     #[must_use]
     pub fn one_of<V: AsRef<[u8]>>(mut self, values: impl IntoIterator<Item = V>) -> Self {
         let clause: Vec<_> = values.into_iter().map(|value| bits_of(value.as_ref())).collect();
@@ -28,7 +27,7 @@ impl LogQuery {
         self
     }
 
-    /// May the block of this bloom hold what is looked for?
+    /// Whether a block with this bloom may match.
     pub fn may_match(&self, bloom: &Bloom) -> bool {
         let has = |bit: &u16| has_bit(bloom, *bit);
         !bloom.is_zero()
@@ -48,13 +47,13 @@ fn has_bit(bloom: &Bloom, bit: u16) -> bool {
     bloom[bloom.len() - 1 - bit / 8] & 1 << (bit % 8) != 0
 }
 
-/// The bits that are set.
+/// Positions of the set bits.
 pub(super) fn set_bits(bloom: &Bloom) -> impl Iterator<Item = usize> + '_ {
     let words = bloom.as_chunks().0.iter().rev().enumerate();
     words.flat_map(|(at, word)| ones(u64::from_be_bytes(*word)).map(move |bit| at * 64 + bit))
 }
 
-/// The places of the ones, ascending.
+/// Positions of the set bits, ascending.
 pub(super) fn ones(mut word: u64) -> impl Iterator<Item = usize> {
     std::iter::from_fn(move || {
         let place = (word != 0).then(|| word.trailing_zeros() as usize)?;

@@ -1,4 +1,4 @@
-//! A row: which blocks of a section have a bit in their bloom.
+//! Rows: the blocks of a section whose bloom has a bit.
 
 use esker_storage::ValueCodec;
 
@@ -10,7 +10,7 @@ pub const SECTION: u64 = 4096;
 const WORDS: usize = SECTION as usize / 64;
 const ROW_BYTES: usize = SECTION as usize / 8;
 
-/// Some blocks of a section, by their places in it.
+/// A set of blocks of a section, by their index in it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Row([u64; WORDS]);
 
@@ -37,14 +37,14 @@ impl Row {
         }
     }
 
-    /// The places, ascending.
+    /// The indexes, ascending.
     pub(super) fn places(&self) -> impl Iterator<Item = u64> + '_ {
         let words = self.0.iter().enumerate();
         words.flat_map(|(at, word)| ones(*word).map(move |bit| (at * 64 + bit) as u64))
     }
 }
 
-/// 512 bytes, or the places one by one where that is shorter.
+/// 512 bytes, or the list of indexes if it is shorter.
 impl ValueCodec for Row {
     fn encode_value(&self, out: &mut Vec<u8>) {
         let ones: u32 = self.0.iter().map(|word| word.count_ones()).sum();

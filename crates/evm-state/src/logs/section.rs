@@ -9,10 +9,10 @@ use super::query::{BITS, LogQuery, set_bits};
 use super::row::{Row, SECTION};
 use super::tables::LOG_ROWS;
 
-/// Number of the row of blocks that have logs; those below it are the bits of the blooms.
+/// Number of the row of blocks with logs. Lower numbers are the bits of the blooms.
 const ANY: u16 = BITS as u16;
 
-/// The rows of these blooms, each with its block's place in the section, without those that are empty.
+/// The rows of these blooms, without empty rows. Each bloom has its block's index in the section.
 pub(super) fn rows_of<'a>(
     blooms: impl Iterator<Item = (u64, &'a Bloom)>,
 ) -> impl Iterator<Item = (u16, Row)> {
@@ -27,7 +27,7 @@ pub(super) fn rows_of<'a>(
     (0..).zip(rows).filter(|(_, row)| !row.is_none())
 }
 
-/// Blocks of a section that may hold what is looked for.
+/// Blocks of a section that may match.
 pub(super) fn find(
     reader: &dyn KvRead,
     scope: Scope,
@@ -59,7 +59,7 @@ pub(super) fn find(
     Ok(found)
 }
 
-/// Rows as they are read, each once: many values share them.
+/// Rows that were read. Each row is read once, since many values share rows.
 struct Rows<'a> {
     reader: &'a dyn KvRead,
     scope: Scope,

@@ -1,4 +1,4 @@
-//! Writing what a block does to the state.
+//! Writes a block's changes of the state.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
@@ -18,17 +18,17 @@ use super::{AccountChange, StateChanges, StateError};
 use crate::trie::{NodeSource, TrieError, TrieUpdate};
 use crate::types::{Account, AccountCodec};
 
-/// What is written beside the state itself.
+/// Options of the rows besides the state itself.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ApplyOptions {
-    /// Keep addresses and slots under their hashes.
+    /// Store addresses and slots by their hashes.
     pub preimages: bool,
 }
 
-/// The state that a block changes.
+/// The state before a block, to which its changes are applied.
 #[derive(Clone, Copy)]
 pub struct BlockState<'a> {
-    /// How accounts are written as leaves.
+    /// The encoding of accounts as leaves.
     pub codec: &'a dyn AccountCodec,
     /// The state before the block.
     pub below: &'a dyn KvRead,
@@ -36,14 +36,14 @@ pub struct BlockState<'a> {
     pub scope: Scope,
     /// The state root before the block.
     pub root: B256,
-    /// The block's height. Genesis (0) leaves no undo rows: nothing was before it.
+    /// The block's height. Genesis (0) has no undo rows: there is no state before it.
     pub height: u64,
-    /// What else is written.
+    /// Options of the other rows.
     pub options: ApplyOptions,
 }
 
 impl BlockState<'_> {
-    /// Writes the block's changes; gives the root after it.
+    /// Writes the block's changes. Returns the root after the block.
     pub fn apply(&self, changes: &StateChanges, out: &mut dyn KvWrite) -> Result<B256, StateError> {
         let Self { codec, below, scope, root, height, options } = *self;
         let mut rows = Rows { below, scope, height, out, undone: BTreeSet::new() };
@@ -83,7 +83,7 @@ impl std::fmt::Debug for BlockState<'_> {
     }
 }
 
-/// Forgets what was before the block of a height: no state below it can be read afterwards.
+/// Deletes the undo rows of the block at a height. No state below it can be read afterwards.
 pub fn prune(
     reader: &dyn KvRead,
     scope: Scope,
@@ -97,19 +97,19 @@ pub fn prune(
     Ok(())
 }
 
-/// Rows of one block under construction.
+/// Writes the rows of one block.
 struct Rows<'a> {
     below: &'a dyn KvRead,
     scope: Scope,
     height: u64,
     out: &'a mut dyn KvWrite,
-    /// Keys of the undo rows written so far: a row is undone to what it was before the block, so the
-    /// first change counts.
+    /// Keys of the undo rows written so far. An undo row has the value before the block, so only the first change
+    /// writes one.
     undone: BTreeSet<Vec<u8>>,
 }
 
 impl Rows<'_> {
-    /// Replaces a row (`None` deletes it), keeping what it was.
+    /// Replaces a row (`None` deletes it), and writes its undo row.
     fn change<K: KeyCodec, V: ValueCodec, U: KeyCodec>(
         &mut self,
         table: &Table<K, V>,
@@ -134,7 +134,7 @@ impl Rows<'_> {
         Ok(())
     }
 
-    /// Most are there: a look-up costs less than a row that is written again.
+    /// Most preimages exist already: a look-up costs less than writing a row again.
     fn preimage(&mut self, hash: B256, bytes: &[u8]) -> StorageResult<()> {
         let key = key_of(hash);
         if !PREIMAGES.contains(self.below, self.scope, &key)? {
@@ -143,7 +143,7 @@ impl Rows<'_> {
         Ok(())
     }
 
-    /// One account: its storage, its code, its row. Gives it with its new storage root.
+    /// Writes the storage, the code and the row of an account. Returns the account with its new storage root.
     fn account(
         &mut self,
         view: StateView<'_>,
@@ -182,7 +182,7 @@ impl Rows<'_> {
         Ok(Some(account))
     }
 
-    /// Writes slots and the nodes over them; gives the new storage root.
+    /// Writes slots and their trie nodes. Returns the new storage root.
     fn slots(
         &mut self,
         nodes: &dyn NodeSource,
@@ -242,7 +242,7 @@ impl Rows<'_> {
         Ok(())
     }
 
-    /// Notes what the block changed.
+    /// Writes the list of the undo rows.
     fn finish(self) {
         if !self.undone.is_empty() {
             let keys = UndoKeys(self.undone.into_iter().collect());
@@ -251,7 +251,7 @@ impl Rows<'_> {
     }
 }
 
-/// A trie that starts from nothing.
+/// The nodes of an empty trie.
 struct NoNodes;
 
 impl NodeSource for NoNodes {

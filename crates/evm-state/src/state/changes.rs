@@ -1,4 +1,4 @@
-//! What a block does to the state.
+//! A block's changes of the state.
 
 use std::collections::BTreeMap;
 
@@ -12,13 +12,13 @@ pub type StateChanges = BTreeMap<Address, AccountChange>;
 /// One changed account as it is after the block.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AccountChange {
-    /// The account, or `None` if it is gone.
+    /// The account; `None` if it was deleted.
     pub account: Option<AccountParts>,
     /// Code that may be new to the store.
     pub code: Option<(B256, Bytes)>,
-    /// Was its storage cleared before `slots` were set? So it is with an account that is gone.
+    /// Whether its storage was cleared before `slots` were set. It is true for a deleted account.
     pub wiped: bool,
-    /// Slots set, as the rules map them; zero clears one.
+    /// Changed slots, as the rules map them. Zero clears a slot.
     pub slots: BTreeMap<U256, U256>,
 }
 
@@ -31,7 +31,7 @@ pub struct AccountParts {
     pub balance: U256,
     /// Hash of its code.
     pub code_hash: B256,
-    /// Did it ever hold another asset?
+    /// Whether it ever held another asset.
     pub is_multi_coin: bool,
 }
 

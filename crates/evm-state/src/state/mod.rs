@@ -1,16 +1,15 @@
 //! The chain's state: accounts, storage, code, and the tries over them.
 //!
-//! Only the latest state lies in the tables; what a block replaces is kept beside it as *undo rows*, keyed by
-//! what was replaced and the height of the block. A read at an old height is two look-ups at any age: the
-//! first undo row above the height, else the latest row. Undecided blocks are write sets over the store, so
-//! the same code reads them.
+//! Only the latest state is in the tables. Replaced values are kept besides it as *undo rows*, whose keys are the
+//! replaced key and the height of the block. A read at any old height takes two look-ups: the first undo row above
+//! the height, else the latest row. Undecided blocks are write sets over the store, so the same code reads them.
 //!
-//! - [`StateView`] reads, at the newest state or at a height.
+//! - [`StateView`] reads the newest state or the state at a height.
 //! - [`BlockState`] turns the [`StateChanges`] of a block into rows and the new state root.
 //! - [`StateTries`] computes the roots of simulated blocks.
-//! - [`StateView::walk_accounts`] and [`StateView::walk_slots`] go through all of it, in parts.
-//! - [`StateRestore`] checks a whole state that comes from elsewhere, and writes its tries.
-//! - [`prune`] forgets the undo rows of a height.
+//! - [`StateView::walk_accounts`] and [`StateView::walk_slots`] walk over the whole state in parts.
+//! - [`StateRestore`] checks a whole state from another node, and writes its tries.
+//! - [`prune`] deletes the undo rows of a height.
 
 mod apply;
 mod changes;
@@ -43,7 +42,7 @@ pub enum StateError {
     /// The store failed.
     #[error(transparent)]
     Storage(#[from] StorageError),
-    /// An account names code that is not there.
+    /// The code of an account is missing.
     #[error("code {0} is missing")]
     MissingCode(alloy_primitives::B256),
 }

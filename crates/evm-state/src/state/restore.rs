@@ -1,4 +1,4 @@
-//! Rows of a whole state that come from elsewhere: what follows from them, and whether they are of a state root.
+//! Restores a whole state from its rows: writes its tries, and compares the state root.
 
 use alloy_primitives::{B256, keccak256};
 use alloy_trie::{EMPTY_ROOT_HASH, KECCAK_EMPTY};
@@ -10,7 +10,7 @@ use super::tables::{ACCOUNTS, CODE, NODES, PathKey, STORAGE_NODES, bytes_of};
 use crate::trie::TrieStream;
 use crate::types::AccountCodec;
 
-/// Why rows are not those of a state.
+/// Why rows are refused.
 #[derive(Debug, Error)]
 pub enum RestoreError {
     /// The rows are wrong.
@@ -25,19 +25,19 @@ fn invalid(text: impl Into<String>) -> RestoreError {
     RestoreError::Invalid(text.into())
 }
 
-/// Writes the nodes of all tries of a state while its rows arrive: all code, then the accounts ascending, then the slots
-/// ascending. The rows themselves are the caller's to write; those of an earlier table must be in `stored` when the first
-/// one of the next table comes. Memory does not grow with the state.
+/// Writes the nodes of all tries of a state while its rows arrive: all code, then the accounts ascending, then the
+/// slots ascending. The caller writes the rows themselves. All rows of a table must be in `stored` before the first
+/// row of the next table. Memory does not grow with the state.
 #[derive(Debug)]
 pub struct StateRestore<'a> {
     codec: &'a dyn AccountCodec,
     scope: Scope,
     accounts: TrieStream,
-    /// Accounts with storage whose slots have not come yet.
+    /// Number of accounts with storage whose slots have not arrived yet.
     without_slots: u64,
     root: Option<B256>,
     storage: Storage,
-    /// The last code that was looked up.
+    /// Hash of the last code that was looked up.
     known_code: B256,
 }
 
@@ -49,7 +49,7 @@ struct Storage {
 }
 
 impl<'a> StateRestore<'a> {
-    /// For an empty scope.
+    /// A restore into an empty scope.
     pub fn new(codec: &'a dyn AccountCodec, scope: Scope) -> Self {
         let (accounts, storage) = (TrieStream::default(), Storage::default());
         let known_code = KECCAK_EMPTY;
@@ -64,7 +64,7 @@ impl<'a> StateRestore<'a> {
         }
     }
 
-    /// Takes a row of [`ACCOUNTS`].
+    /// Adds a row of [`ACCOUNTS`].
     pub fn account(
         &mut self,
         hash: B256,
@@ -93,7 +93,7 @@ impl<'a> StateRestore<'a> {
         }
     }
 
-    /// All accounts were given: compares the state root.
+    /// Ends the accounts and compares the state root.
     pub fn end_accounts(
         &mut self,
         expected: B256,
@@ -111,7 +111,7 @@ impl<'a> StateRestore<'a> {
         }
     }
 
-    /// Takes a row of [`super::tables::SLOTS`].
+    /// Adds a row of [`super::tables::SLOTS`].
     pub fn slot(
         &mut self,
         (account, slot): (B256, B256),
@@ -143,7 +143,7 @@ impl<'a> StateRestore<'a> {
         move |path, rlp| STORAGE_NODES.put_bytes(out, scope, &(account.0, PathKey(*path)), rlp)
     }
 
-    /// Compares the storage root of the account whose slots have come.
+    /// Compares the storage root of the account whose slots are complete.
     fn end_slots(
         &mut self,
         stored: &dyn KvRead,
@@ -163,7 +163,7 @@ impl<'a> StateRestore<'a> {
         Ok(())
     }
 
-    /// All rows were given.
+    /// Ends the restore after all rows.
     pub fn finish(
         mut self,
         stored: &dyn KvRead,

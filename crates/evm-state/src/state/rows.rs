@@ -1,4 +1,4 @@
-//! How rows of the state are written.
+//! The encoding of rows of the state.
 
 use alloy_primitives::{B256, U256, U512};
 use alloy_trie::{EMPTY_ROOT_HASH, KECCAK_EMPTY};
@@ -6,7 +6,7 @@ use esker_storage::ValueCodec;
 
 use crate::types::Account;
 
-/// An account as it is stored: without the two hashes that most accounts do not need.
+/// A stored account. The two hashes are left out if they are those of an account without storage or code.
 ///
 /// `flags u8 | nonce: length u8, bytes | balance: length u8, bytes | [storage root 32] | [code hash 32]`
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,6 +1,6 @@
-//! The rows of the state, in the chain's scope. Tags 0x40 to 0x4b.
+//! The tables of the state, with the tags 0x40 to 0x4b of the chain's scope.
 //!
-//! `A` is the hash of an address, `S` that of a storage slot, `P` the path of a trie node.
+//! `A` is the hash of an address, `S` the hash of a storage slot, `P` the path of a trie node.
 
 use alloy_primitives::B256;
 use alloy_trie::Nibbles;
@@ -8,7 +8,7 @@ use esker_storage::{KeyCodec, Table, ValueCodec};
 
 use super::rows::{StoredAccount, StoredSlot, UndoKeys};
 
-/// Hash of an address or slot, as a key.
+/// The hash of an address or slot as a key.
 pub type HashKey = [u8; 32];
 
 /// Latest accounts by `A`.
@@ -21,25 +21,24 @@ pub const CODE: Table<HashKey, Vec<u8>> = Table::new(0x42, "code");
 pub const NODES: Table<PathKey, Vec<u8>> = Table::new(0x43, "node");
 /// Nodes of the latest storage tries by `A`, `P`.
 pub const STORAGE_NODES: Table<(HashKey, PathKey), Vec<u8>> = Table::new(0x44, "storage node");
-/// What an account was before the block of a height; an empty row: there was none.
+/// An account before the block at a height. An empty row says that it did not exist.
 pub const ACCOUNT_UNDO: Table<(HashKey, u64), Vec<u8>> = Table::new(0x45, "account undo");
-/// What a slot was before the block of a height.
+/// A slot before the block at a height.
 pub const SLOT_UNDO: Table<(HashKey, HashKey, u64), Vec<u8>> = Table::new(0x46, "slot undo");
-/// What an account trie's node was before the block of a height.
+/// A node of the account trie before the block at a height.
 pub const NODE_UNDO: Table<(PathKey, u64), Vec<u8>> = Table::new(0x47, "node undo");
-/// What a storage trie's node was before the block of a height.
+/// A node of a storage trie before the block at a height.
 pub const STORAGE_NODE_UNDO: Table<(HashKey, PathKey, u64), Vec<u8>> =
     Table::new(0x48, "storage node undo");
-/// The keys of a block's undo rows: what it changed.
+/// The keys of a block's undo rows.
 pub const UNDO_KEYS: Table<u64, UndoKeys> = Table::new(0x49, "undo keys");
-/// What was hashed, by its hash: addresses and slots, where the configuration asks for it.
+/// Preimages by hash: addresses and slots, if the configuration keeps them.
 pub const PREIMAGES: Table<HashKey, Vec<u8>> = Table::new(0x4a, "preimage");
 
-/// Height of the state that a snapshot brought, if the node joined from one; one row. No state before it can be read.
+/// Height of the state of the snapshot from which the node joined, in one row. No earlier state can be read.
 pub const STATE_START: Table<(), u64> = Table::new(0x4b, "state start");
 
-/// A path of nibbles as a key: its length, then the nibbles in pairs, so that no key is the beginning of
-/// another.
+/// A path of nibbles as a key: its length, then the nibbles in pairs. No key is the prefix of another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PathKey(pub Nibbles);
 

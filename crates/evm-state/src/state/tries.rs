@@ -1,4 +1,4 @@
-//! State roots of blocks that are not made.
+//! State roots of simulated blocks.
 
 use std::collections::HashMap;
 
@@ -10,30 +10,30 @@ use super::{AccountChange, StateChanges, StateError};
 use crate::trie::{NodeSource, TrieError, TrieUpdate};
 use crate::types::AccountCodec;
 
-/// Most accounts are encoded in so many bytes.
+/// Bytes of the encoding of most accounts.
 const USUAL_LEAF: usize = 96;
 
-/// The tries of a state that changes block by block, in memory: nothing is written. Each block costs what it
-/// changes, however many came before it.
+/// The tries of a state that changes block by block, in memory: nothing is written. The cost of a block depends on
+/// its changes, not on the number of earlier blocks.
 #[derive(Debug)]
 pub struct StateTries<'a> {
     codec: &'a dyn AccountCodec,
     view: StateView<'a>,
     accounts: TrieUpdate<AccountNodes<'a>>,
-    /// Of the accounts whose storage changed, or which are gone.
+    /// Storage tries of accounts whose storage changed, or which were deleted.
     storages: HashMap<Address, TrieUpdate<StorageNodes<'a>>>,
-    /// Nodes of storage tries that were hashed.
+    /// Number of hashed nodes of storage tries.
     hashed: u64,
 }
 
 impl<'a> StateTries<'a> {
-    /// The tries of the state that `view` shows, at any height that is kept. `root` is that state's.
+    /// The tries of the state of `view`, at any kept height. `root` is the root of that state.
     pub fn new(codec: &'a dyn AccountCodec, view: StateView<'a>, root: B256) -> Self {
         let accounts = TrieUpdate::new(AccountNodes(view), root);
         Self { codec, view, accounts, storages: HashMap::new(), hashed: 0 }
     }
 
-    /// The root after the next block, which does these changes to the state before it.
+    /// The root after the next block, which has these changes.
     pub fn apply(&mut self, changes: &StateChanges) -> Result<B256, StateError> {
         for (address, change) in changes {
             self.change(address, change)?;
@@ -41,7 +41,7 @@ impl<'a> StateTries<'a> {
         Ok(self.root())
     }
 
-    /// One of the changes of the next block. Each account is changed once in a block.
+    /// Adds a change of the next block. A block changes each account once.
     pub fn change(&mut self, address: &Address, change: &AccountChange) -> Result<(), StateError> {
         let hash = keccak256(address);
         let storage_root = self.storage_root(address, hash, change)?;
@@ -58,7 +58,7 @@ impl<'a> StateTries<'a> {
         self.accounts.root()
     }
 
-    /// Nodes that were hashed so far: what the work is measured by.
+    /// Number of nodes that were hashed so far, a measure of the work.
     pub fn hashed_nodes(&self) -> u64 {
         self.accounts.hashed_nodes() + self.hashed
     }

@@ -13,16 +13,16 @@ use super::tables::{
 use crate::trie::{NodeSource, Proof, TrieError, prove};
 use crate::types::Account;
 
-/// Which state is read.
+/// The state to read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum At {
-    /// The newest that the reader shows.
+    /// The newest state of the reader.
     Latest,
-    /// That after the block of a height, for which undo rows must be there.
+    /// The state after the block at a height. Its undo rows must exist.
     Height(u64),
 }
 
-/// The state through one reader.
+/// The state in a reader.
 #[derive(Clone, Copy)]
 pub struct StateView<'a> {
     pub(super) reader: &'a dyn KvRead,
@@ -42,7 +42,7 @@ impl<'a> StateView<'a> {
         Self { reader, scope, at }
     }
 
-    /// A row of `latest`, or what it was at the height: the first undo row above it, if there is one.
+    /// A row of `latest`, or its value at the height: that of the first undo row above the height, if there is one.
     pub(super) fn read<K: KeyCodec, V: ValueCodec, U: KeyCodec>(
         &self,
         latest: &Table<K, V>,
@@ -75,17 +75,17 @@ impl<'a> StateView<'a> {
         Ok(found.map(|StoredAccount(account)| account))
     }
 
-    /// What lies in a slot, as the rules map storage keys to slots; zero where nothing does.
+    /// The value of a slot, as the rules map storage keys to slots; zero if the slot is empty.
     pub fn storage(&self, address: &Address, slot: U256) -> Result<U256, StateError> {
         self.storage_by_hash(keccak256(address), keccak256(B256::from(slot)))
     }
 
-    /// How much of an asset that is not the native one an account holds.
+    /// The balance of another asset of an account.
     pub fn asset_balance(&self, address: &Address, asset: B256) -> Result<U256, StateError> {
         self.storage(address, asset_slot(asset))
     }
 
-    /// What lies in a hashed slot of a hashed address.
+    /// The value of a hashed slot of a hashed address.
     pub fn storage_by_hash(&self, account: B256, slot: B256) -> Result<U256, StateError> {
         let (account, slot) = (key_of(account), key_of(slot));
         let found =
@@ -113,7 +113,7 @@ impl<'a> StateView<'a> {
         Ok(prove(&AccountNodes(*self), root, keccak256(address))?)
     }
 
-    /// Proves a storage key, as it is given, against an account's storage root.
+    /// Proves a storage key, which is not mapped to a slot, against an account's storage root.
     pub fn prove_storage(
         &self,
         root: B256,
@@ -125,8 +125,8 @@ impl<'a> StateView<'a> {
     }
 }
 
-/// The slot in which an account's balance of another asset lies: the asset's ID with the lowest bit of the
-/// first byte set, which is clear in all slots of contract storage (docs/protocol/c-chain-state.md, "Other assets").
+/// The slot of an account's balance of another asset: the asset's ID with the lowest bit of the first byte set. This
+/// bit is clear in all slots of contract storage (docs/protocol/c-chain-state.md, "Other assets").
 pub fn asset_slot(asset: B256) -> U256 {
     U256::from_be_bytes(asset.0) | (U256::ONE << 248)
 }

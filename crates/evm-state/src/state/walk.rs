@@ -1,7 +1,7 @@
-//! Walking the state in the order of hashes, a bounded number of steps at a time.
+//! Walks over the state in the order of hashes, a bounded number of steps at a time.
 //!
-//! A walk holds no cursor: the caller gets the hash to go on with, and may take another view of the same state for
-//! the next part.
+//! A walk holds no cursor: the caller gets the hash at which to continue, and may use another view of the same state
+//! for the next part.
 
 use std::ops::ControlFlow;
 
@@ -21,15 +21,15 @@ const HASH_LEN: usize = 32;
 /// A part of a walk.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WalkPart<T> {
-    /// What was found, by hash, ascending.
+    /// Found values by hash, ascending.
     pub found: Vec<(B256, T)>,
-    /// The hash from which the walk goes on; `None` at its end.
+    /// The hash at which the walk continues; `None` at its end.
     pub next: Option<B256>,
 }
 
 impl StateView<'_> {
-    /// Accounts by the hashes of their addresses, from a hash on, inclusive. It looks at `steps` hashes at most, of
-    /// accounts that are there and of those that were or will be; at one at least.
+    /// Accounts by the hashes of their addresses, from a hash on, inclusive. It reads at least one and at most
+    /// `steps` hashes, including those of accounts that exist only at other heights.
     pub fn walk_accounts(&self, from: B256, steps: usize) -> StorageResult<WalkPart<Account>> {
         let part = self.walk(&ACCOUNTS, &ACCOUNT_UNDO, &[], from, steps, |hash, view| {
             view.read(&ACCOUNTS, &hash, &ACCOUNT_UNDO, |height| (hash, height))
@@ -38,7 +38,7 @@ impl StateView<'_> {
         Ok(WalkPart { found: part.found.into_iter().map(account).collect(), next: part.next })
     }
 
-    /// Slots of the account of a hashed address that hold something, by the hashes of the slots. Otherwise as
+    /// Non-empty slots of the account of a hashed address, by the hashes of the slots. Otherwise as
     /// [`Self::walk_accounts`].
     pub fn walk_slots(
         &self,
@@ -54,25 +54,25 @@ impl StateView<'_> {
         Ok(WalkPart { found: part.found.into_iter().map(value).collect(), next: part.next })
     }
 
-    /// What was hashed, where that is kept ([`super::ApplyOptions::preimages`]).
+    /// The preimage of a hash, if preimages are kept ([`super::ApplyOptions::preimages`]).
     pub fn preimage(&self, hash: B256) -> StorageResult<Option<Vec<u8>>> {
         PREIMAGES.get(self.reader, self.scope, &key_of(hash))
     }
 
-    /// The address behind a hash, where it is kept.
+    /// The address of a hash, if preimages are kept.
     pub fn address_of(&self, hash: B256) -> StorageResult<Option<Address>> {
         let found = self.preimage(hash)?;
         Ok(found.and_then(|bytes| Address::try_from(bytes.as_slice()).ok()))
     }
 
-    /// The slot behind a hash, where it is kept.
+    /// The slot of a hash, if preimages are kept.
     pub fn slot_of(&self, hash: B256) -> StorageResult<Option<B256>> {
         let found = self.preimage(hash)?;
         Ok(found.and_then(|bytes| B256::try_from(bytes.as_slice()).ok()))
     }
 
-    /// Calls `visit` with the hashed addresses of the accounts whose rows the block of a height changed. The block must
-    /// not be older than the undo rows that are kept.
+    /// Calls `visit` with the hashed addresses of the accounts whose rows the block at a height changed. The undo
+    /// rows of the block must be kept.
     pub fn changed_accounts(&self, height: u64, mut visit: impl FnMut(B256)) -> StorageResult<()> {
         let prefix = ACCOUNT_UNDO.prefix(self.scope);
         let Some(keys) = UNDO_KEYS.get(self.reader, self.scope, &height)? else { return Ok(()) };
@@ -86,7 +86,7 @@ impl StateView<'_> {
         Ok(())
     }
 
-    /// Rows whose keys are `prefix` and a hash, through undo rows whose keys have a height besides.
+    /// Walks over rows whose keys are `prefix` and a hash, and over undo rows whose keys also have a height.
     fn walk<K: KeyCodec, V: ValueCodec, U: KeyCodec>(
         &self,
         latest: &Table<K, V>,
@@ -98,7 +98,7 @@ impl StateView<'_> {
     ) -> StorageResult<WalkPart<V>> {
         let mut found = Vec::new();
         let mut at = from;
-        // The next hash of each table; the outer `None`: not looked for yet.
+        // The next hash of each table. The outer `None` means that it was not read yet.
         let (mut in_latest, mut in_undo) = (None::<Option<B256>>, None::<Option<B256>>);
         for _ in 0..steps.max(1) {
             let next_latest = match in_latest {

@@ -1,9 +1,8 @@
-//! The Merkle-Patricia trie, with its nodes stored by their **path**: only the latest trie lies in the
-//! store, and what a block replaces goes into undo rows, so that an old proof costs as much as a new one.
+//! The Merkle-Patricia trie with nodes stored by their **path**: only the latest trie is in the store, and replaced
+//! nodes are in undo rows, so an old proof costs as much as a new one.
 //!
-//! Keys are hashes of 32 bytes, so no branch holds a value. [`TrieUpdate`] changes a trie over a
-//! [`NodeSource`] and gives its roots, or the rows that change; [`TrieStream`] builds one from sorted leaves; [`prove`]
-//! walks one.
+//! Keys are hashes of 32 bytes, so no branch holds a value. [`TrieUpdate`] changes a trie over a [`NodeSource`] and
+//! returns its roots or the changed rows. [`TrieStream`] builds a trie from sorted leaves. [`prove`] makes proofs.
 
 mod proof;
 mod stream;
@@ -18,10 +17,10 @@ pub use proof::{Proof, prove};
 pub use stream::{NodeRow, TrieStream};
 pub use update::{RowChange, TrieUpdate};
 
-/// Where nodes come from.
+/// A source of stored nodes.
 pub trait NodeSource {
-    /// The RLP of the node that begins at a path, if one is stored there. Nodes shorter than 32 bytes lie
-    /// within their parents and are not stored; the root always is.
+    /// The RLP of the node at a path, if one is stored there. Nodes shorter than 32 bytes are embedded in their
+    /// parents and not stored, except for the root.
     fn node(&self, path: &Nibbles) -> Result<Option<Vec<u8>>, TrieError>;
 }
 
@@ -34,20 +33,20 @@ impl<S: NodeSource + ?Sized> NodeSource for &S {
 /// Why a trie can't be read.
 #[derive(Debug, Error)]
 pub enum TrieError {
-    /// A node is not there: the data is damaged, or of a state that is not kept.
+    /// A node is missing: the data is damaged, or belongs to a state that is not kept.
     #[error("missing trie node {hash:x} (path {path:?})")]
     Missing {
-        /// Its hash.
+        /// Hash of the node.
         hash: B256,
-        /// Where it should be.
+        /// Path of the node.
         path: Nibbles,
     },
     /// A node can't be decoded.
     #[error("trie node at path {path:?} is damaged: {cause}")]
     Damaged {
-        /// Where it is.
+        /// Path of the node.
         path: Nibbles,
-        /// What is wrong.
+        /// The error of the decoder.
         cause: alloy_rlp::Error,
     },
     /// The store failed.

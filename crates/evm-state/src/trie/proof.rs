@@ -7,16 +7,16 @@ use alloy_trie::{EMPTY_ROOT_HASH, Nibbles};
 
 use super::{NodeSource, TrieError};
 
-/// The nodes on the way to a key, and what lies there.
+/// The nodes on the path to a key, and its value.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Proof {
-    /// RLP of the nodes, from the root down. Nodes that lie within their parents are not repeated.
+    /// RLP of the nodes, from the root down. Nodes that are embedded in their parents are not repeated.
     pub nodes: Vec<Bytes>,
-    /// The key's value; `None` where the nodes prove that there is none.
+    /// The key's value; `None` if the nodes prove that there is none.
     pub value: Option<Vec<u8>>,
 }
 
-/// Proves what a trie with this root holds at a key.
+/// Proves the value of a key in a trie with this root.
 pub fn prove<S: NodeSource + ?Sized>(
     source: &S,
     root: B256,
@@ -32,7 +32,7 @@ pub fn prove<S: NodeSource + ?Sized>(
     loop {
         let rlp = match reference.as_hash() {
             Some(hash) => {
-                // A node that is another one is missing, too.
+                // A node with another hash counts as missing.
                 let rlp = source.node(&path)?.filter(|rlp| keccak256(rlp) == hash);
                 let rlp = rlp.ok_or(TrieError::Missing { hash, path })?;
                 proof.nodes.push(rlp.clone().into());

@@ -1,4 +1,4 @@
-//! Building a trie from sorted leaves.
+//! Builds a trie from sorted leaves.
 
 use alloy_primitives::{B256, keccak256};
 use alloy_trie::nodes::{BranchNodeRef, ExtensionNodeRef, LeafNodeRef, RlpNode};
@@ -12,7 +12,7 @@ pub type NodeRow<'a> = dyn FnMut(&Nibbles, &[u8]) + 'a;
 /// [`super::TrieUpdate`] writes for the same leaves.
 #[derive(Debug, Default)]
 pub struct TrieStream {
-    /// The last leaf, whose place depends on the next one.
+    /// The last leaf, whose path depends on the next one.
     last: Option<(Nibbles, Vec<u8>)>,
     /// Branches on the path of the last leaf, the topmost first.
     open: Vec<OpenBranch>,
@@ -51,7 +51,7 @@ impl OpenBranch {
 }
 
 impl TrieStream {
-    /// Adds the next leaf. False if its key is not above the last one's; nothing is changed then.
+    /// Adds the next leaf. Returns false and changes nothing if its key is not above the last one.
     pub fn push(&mut self, key: B256, value: &[u8], rows: &mut NodeRow<'_>) -> bool {
         let key = Nibbles::unpack(key);
         if let Some((last, _)) = &self.last {
@@ -65,7 +65,7 @@ impl TrieStream {
         true
     }
 
-    /// The root, after the last leaf. The root's row is handed out too, unless the trie is empty. The builder is empty
+    /// Returns the root after the last leaf, and hands out its row, unless the trie is empty. The builder is empty
     /// afterwards.
     pub fn finish(&mut self, rows: &mut NodeRow<'_>) -> B256 {
         let Some((key, value)) = self.last.take() else { return EMPTY_ROOT_HASH };
@@ -87,8 +87,8 @@ impl TrieStream {
         root(&extension(&below, &child), rows)
     }
 
-    /// Puts the last leaf in its place, and closes the branches that the next leaf, with so many nibbles in common, is
-    /// not below.
+    /// Adds the last leaf to its branch, and closes the branches that do not contain the next leaf, which has
+    /// `common` nibbles in common with the last one.
     fn settle(&mut self, common: usize, rows: &mut NodeRow<'_>) {
         let Some((key, value)) = self.last.take() else { return };
         if self.open.last().is_none_or(|top| top.depth < common) {
@@ -113,7 +113,8 @@ impl TrieStream {
     }
 }
 
-/// What the parent holds of a complete branch that begins at the nibble `from` of `key`, with the extension between.
+/// The reference of the parent to a complete branch below the nibble `from` of `key`, with an extension between them
+/// if needed.
 fn close(branch: &OpenBranch, key: &Nibbles, from: usize, rows: &mut NodeRow<'_>) -> RlpNode {
     let child = store(key.slice(..branch.depth), branch.rlp(), rows);
     if branch.depth == from {
@@ -134,7 +135,7 @@ fn extension(key: &Nibbles, child: &RlpNode) -> Vec<u8> {
     rlp
 }
 
-/// What the parent holds of a node. Nodes shorter than 32 bytes are held whole and have no row.
+/// The reference of the parent to a node. Nodes shorter than 32 bytes are embedded and have no row.
 fn store(path: Nibbles, rlp: Vec<u8>, rows: &mut NodeRow<'_>) -> RlpNode {
     let reference = RlpNode::from_rlp(&rlp);
     if reference.is_hash() {
@@ -187,7 +188,7 @@ mod tests {
         (root, rows.into_iter().map(|(path, rlp)| (path, rlp.unwrap())).collect())
     }
 
-    /// Keys with long common beginnings, and values short enough to lie within their parents.
+    /// Keys with long common prefixes, and values short enough to be embedded in their parents.
     fn leaves() -> impl Strategy<Value = BTreeMap<B256, Vec<u8>>> {
         let byte = prop_oneof![Just(0u8), Just(1), Just(16), any::<u8>()];
         let key = (prop::collection::vec(byte.clone(), 3), 0usize..30, byte).prop_map(

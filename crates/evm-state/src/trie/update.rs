@@ -1,4 +1,4 @@
-//! Changing a trie.
+//! Changes a trie.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::mem;
@@ -16,25 +16,24 @@ use super::{NodeSource, TrieError};
 /// A row that a change of the trie writes (its new RLP) or deletes (`None`).
 pub type RowChange = (Nibbles, Option<Vec<u8>>);
 
-/// A trie being changed: the part of it that was touched, in memory.
+/// A trie that is being changed. Its touched part is in memory.
 ///
-/// It gives either one root and the rows that lead to it ([`Self::finish`]), or roots again and again
-/// ([`Self::root`]).
+/// It returns either one root with the changed rows ([`Self::finish`]), or any number of roots ([`Self::root`]).
 #[derive(Debug)]
 pub struct TrieUpdate<S> {
     source: S,
     root: Child,
-    /// Paths of rows that were read.
+    /// Paths of the rows that were read.
     loaded: BTreeSet<Nibbles>,
     hashed: u64,
 }
 
-/// What hangs below a branch or extension.
+/// A child of a branch or extension.
 #[derive(Debug, Default)]
 enum Child {
     #[default]
     None,
-    /// Not looked at: what its parent holds of it.
+    /// The reference of the parent to a node that was not read.
     Stored(RlpNode),
     Node(Box<Node>),
 }
@@ -42,7 +41,7 @@ enum Child {
 #[derive(Debug)]
 struct Node {
     kind: Kind,
-    /// What the parent holds of it, as long as nothing in it changed: since it was read, or since the last root.
+    /// The reference of the parent to the node, if nothing below changed since it was read or since the last root.
     unchanged: Option<RlpNode>,
 }
 
@@ -62,7 +61,7 @@ impl Child {
         Self::new(Kind::Leaf { key, value })
     }
 
-    /// `child` below `key`; nothing is put in between where the key is empty.
+    /// `child` below `key`; without an extension if the key is empty.
     fn below(key: Nibbles, child: Self) -> Self {
         if key.is_empty() { child } else { Self::new(Kind::Extension { key, child }) }
     }
@@ -118,15 +117,15 @@ impl<S: NodeSource> TrieUpdate<S> {
         Ok(())
     }
 
-    /// Removes a key; one that is not there changes nothing.
+    /// Removes a key. A missing key changes nothing.
     pub fn remove(&mut self, key: B256) -> Result<(), TrieError> {
         let root = mem::take(&mut self.root);
         self.root = self.remove_at(root, Nibbles::new(), Nibbles::unpack(key))?;
         Ok(())
     }
 
-    /// The root as it is now. Only nodes that changed since the last time are hashed. The row changes
-    /// are lost afterwards.
+    /// The current root. Only nodes that changed since the last call are hashed. The changed rows are lost
+    /// afterwards.
     pub fn root(&mut self) -> B256 {
         let node = match &mut self.root {
             Child::None => return EMPTY_ROOT_HASH,
@@ -141,12 +140,12 @@ impl<S: NodeSource> TrieUpdate<S> {
         hash
     }
 
-    /// Nodes that [`Self::root`] encoded so far: what its work is measured by.
+    /// Number of nodes that [`Self::root`] has encoded so far, a measure of its work.
     pub fn hashed_nodes(&self) -> u64 {
         self.hashed
     }
 
-    /// The new root, and the rows that change.
+    /// The new root, and the changed rows.
     pub fn finish(self) -> (B256, Vec<RowChange>) {
         let mut commit = Commit { rows: BTreeMap::new(), live: BTreeSet::new() };
         let root = match self.root {
@@ -163,7 +162,7 @@ impl<S: NodeSource> TrieUpdate<S> {
         (root, deleted.into_iter().chain(written).collect())
     }
 
-    /// Reads a node that was not looked at yet.
+    /// Reads a node that was not read yet.
     fn load(&mut self, child: Child, path: &Nibbles) -> Result<Option<Box<Node>>, TrieError> {
         let reference = match child {
             Child::None => return Ok(None),
@@ -269,7 +268,7 @@ impl<S: NodeSource> TrieUpdate<S> {
         Ok(Child::Node(node))
     }
 
-    /// What is left of `node` when all that it holds is `child` (at path `at`) below `prefix`.
+    /// The node that replaces a node whose only content is `child` (at path `at`) below `prefix`.
     fn merged(
         &mut self,
         prefix: Nibbles,
@@ -292,7 +291,7 @@ impl<S: NodeSource> TrieUpdate<S> {
     }
 }
 
-/// Is this just what the store holds?
+/// Whether the child is unchanged in the store.
 fn is_unchanged(child: &Child) -> bool {
     match child {
         Child::None => false,
@@ -301,10 +300,10 @@ fn is_unchanged(child: &Child) -> bool {
     }
 }
 
-/// Hashing what changed, from the leaves up.
+/// Hashes the changed nodes from the leaves up.
 struct Commit {
     rows: BTreeMap<Nibbles, Vec<u8>>,
-    /// Paths at which a row stands afterwards.
+    /// Paths with a row after the change.
     live: BTreeSet<Nibbles>,
 }
 
@@ -345,7 +344,7 @@ impl Commit {
         reference
     }
 
-    /// Marks the rows of a part of the trie that was read and not changed.
+    /// Marks the rows of a part of the trie that was read and did not change.
     fn keep(&mut self, node: &Node, path: &Nibbles) {
         self.live.insert(*path);
         match &node.kind {
@@ -373,13 +372,13 @@ impl Commit {
     }
 }
 
-/// Where a child hangs.
+/// The position of a child.
 enum At<'a> {
     Key(&'a Nibbles),
     Nibble(usize),
 }
 
-/// The RLP of a node; `reference` gives what it holds of a child.
+/// The RLP of a node; `reference` returns its reference to a child.
 fn encode(kind: &Kind, mut reference: impl FnMut(&Child, At<'_>) -> Option<RlpNode>) -> Vec<u8> {
     let mut rlp = Vec::new();
     match kind {
@@ -405,7 +404,7 @@ fn encode(kind: &Kind, mut reference: impl FnMut(&Child, At<'_>) -> Option<RlpNo
     rlp
 }
 
-/// The RLP of a node whose children get their references first; counts the nodes that are encoded.
+/// Computes the references of the children, then the RLP of the node. Counts encoded nodes.
 fn encode_settled(kind: &mut Kind, hashed: &mut u64) -> Vec<u8> {
     match kind {
         Kind::Leaf { .. } => {}
@@ -420,7 +419,7 @@ fn encode_settled(kind: &mut Kind, hashed: &mut u64) -> Vec<u8> {
     })
 }
 
-/// Gives a node that changed the reference that its parent holds of it.
+/// Computes the parent's reference to a changed node.
 fn settle(child: &mut Child, hashed: &mut u64) {
     if let Child::Node(node) = child
         && node.unchanged.is_none()

@@ -1,4 +1,4 @@
-//! The account as the state trie holds it.
+//! The account in the state trie.
 
 use alloy_primitives::{B256, U256};
 use alloy_rlp::{RlpDecodable, RlpEncodable};
@@ -14,13 +14,13 @@ pub struct Account {
     pub balance: U256,
     /// Root of the storage trie.
     pub storage_root: B256,
-    /// Hash of the code; that of nothing for an account without code.
+    /// Hash of the code; the hash of the empty string for an account without code.
     pub code_hash: B256,
-    /// Did it ever hold an asset other than the native one?
+    /// Whether it ever held another asset than the native one.
     pub is_multi_coin: bool,
 }
 
-/// How accounts are written as leaves of the account trie. A set of rules decides it.
+/// The encoding of accounts as leaves of the account trie. The rules define it.
 pub trait AccountCodec: Send + Sync + std::fmt::Debug + 'static {
     /// Writes an account as the trie's leaf.
     fn encode_account(&self, account: &Account, out: &mut Vec<u8>);
@@ -39,7 +39,7 @@ impl Default for Account {
 }
 
 impl Account {
-    /// Empty in the sense of EIP-161, which here also requires that it never held another asset.
+    /// Whether it is empty by EIP-161. An account that ever held another asset is not empty.
     pub fn is_empty(&self) -> bool {
         self.nonce == 0
             && self.balance.is_zero()

@@ -8,11 +8,11 @@ use alloy_trie::root::ordered_trie_root_with_encoder;
 
 use super::Header;
 
-/// A signed transaction of any of Ethereum's types. Types above 2 decode, so that they can be refused
-/// by name; no block holds one.
+/// A signed transaction of any of Ethereum's types. Types above 2 decode, so that they can be refused with their
+/// name. No block holds such a transaction.
 pub type Transaction = TxEnvelope;
 
-/// [`ext_data_hash`] of nothing.
+/// [`ext_data_hash`] of empty ext data.
 pub const EMPTY_EXT_DATA_HASH: B256 =
     b256!("0x56e81f171bcc55a6ff8345e692c0f86e5b48e01b996cadc001622fb5e363b421");
 
@@ -32,7 +32,7 @@ pub struct Block {
     pub header: Header,
     /// The transactions.
     pub transactions: Vec<Transaction>,
-    /// Headers of uncles; a block with any is refused, but decodes.
+    /// Headers of uncles. A block with uncles decodes, but is refused.
     pub uncles: Vec<Header>,
     /// 0.
     pub version: u32,
@@ -41,8 +41,8 @@ pub struct Block {
 }
 
 impl Block {
-    /// Reads a block; total on any bytes, none may be left, and only one encoding of a block is taken: its
-    /// hash does not cover how its transactions are wrapped.
+    /// Reads a block. Any bytes give a block or an error. No bytes may be left over, and only one encoding of a block
+    /// is accepted: its hash does not cover how its transactions are wrapped.
     pub fn parse(mut bytes: &[u8]) -> alloy_rlp::Result<Self> {
         let all = bytes;
         let block = Self::decode(&mut bytes)?;

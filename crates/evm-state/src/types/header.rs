@@ -3,7 +3,7 @@
 use alloy_primitives::{Address, B64, B256, Bloom, Bytes, U256, b256, keccak256};
 use alloy_rlp::{Buf, BufMut, Decodable, EMPTY_STRING_CODE, Encodable, Header as RlpHeader};
 
-/// Hash of an empty list of uncles: that of every block.
+/// Hash of an empty list of uncles, which every block has.
 pub const EMPTY_OMMERS_HASH: B256 =
     b256!("0x1dcc4de8dec75d7aab85b567b6ccd41ad312451b948a7413f0a142fd40d49347");
 
@@ -11,11 +11,11 @@ pub const EMPTY_OMMERS_HASH: B256 =
 /// base fee, so the two can't be mistaken for each other.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct Header {
-    /// Hash of the block before.
+    /// Hash of the parent.
     pub parent_hash: B256,
     /// Hash of the uncles; always [`EMPTY_OMMERS_HASH`].
     pub ommers_hash: B256,
-    /// Who gets the fees; a fixed address in every block but genesis.
+    /// Recipient of the fees; a fixed address in every block but genesis.
     pub coinbase: Address,
     /// Root of the state after the block.
     pub state_root: B256,
@@ -29,9 +29,9 @@ pub struct Header {
     pub difficulty: U256,
     /// Blocks since genesis.
     pub number: u64,
-    /// Most gas of the block's transactions.
+    /// Gas limit of the block's transactions.
     pub gas_limit: u64,
-    /// Gas of the block's transactions; that of atomic ones is not in it.
+    /// Gas of the block's transactions, without atomic transactions.
     pub gas_used: u64,
     /// Unix s.
     pub time: u64,
@@ -43,11 +43,11 @@ pub struct Header {
     pub nonce: B64,
     /// Hash of the block's ext data; zero in genesis.
     pub ext_data_hash: B256,
-    /// Wei a gas; from Apricot 3 on.
+    /// Base fee, wei a gas; from Apricot 3 on.
     pub base_fee: Option<U256>,
     /// Gas of the atomic transactions; from Apricot 4 on.
     pub ext_data_gas_used: Option<U256>,
-    /// Gas that tips must pay for making the block so soon; from Apricot 4 on.
+    /// Gas that the tips must pay for; from Apricot 4 on.
     pub block_gas_cost: Option<U256>,
     /// 0; from Etna on.
     pub blob_gas_used: Option<u64>,
@@ -63,7 +63,7 @@ impl Header {
         keccak256(alloy_rlp::encode(self))
     }
 
-    /// How many of the six optional fields are written: up to the last one present.
+    /// Number of the six optional fields that are written: up to the last present one.
     fn optional_fields(&self) -> usize {
         let present = [
             self.base_fee.is_some(),
@@ -76,8 +76,8 @@ impl Header {
         present.iter().rposition(|present| *present).map_or(0, |last| last + 1)
     }
 
-    /// Calls `field` for every field that is written. An absent one before a present one is `None`,
-    /// which is written as an empty string.
+    /// Calls `field` for every written field. An absent field before a present one is `None`, which is written as an
+    /// empty string.
     fn each_field<'a>(&'a self, mut field: impl FnMut(Option<&'a dyn Encodable>)) {
         let fixed: [&dyn Encodable; 16] = [
             &self.parent_hash,
@@ -166,7 +166,7 @@ impl Decodable for Header {
     }
 }
 
-/// The next optional number. An empty string is a number too, zero: the reference reads it so.
+/// The next optional number. An empty string is zero, as in the reference.
 fn optional<T: Decodable>(buf: &mut &[u8]) -> alloy_rlp::Result<Option<T>> {
     if buf.has_remaining() { T::decode(buf).map(Some) } else { Ok(None) }
 }

@@ -1,4 +1,4 @@
-//! What the C-Chain's blocks and state are made of.
+//! The types of the C-Chain's blocks and state.
 
 mod account;
 mod block;

@@ -1,4 +1,4 @@
-//! What became of a transaction.
+//! Receipts of transactions.
 
 use alloy_consensus::{Eip658Value, Receipt as EthReceipt, ReceiptWithBloom, RlpEncodableReceipt};
 use alloy_primitives::{Address, B256, Bloom, Log, logs_bloom};
@@ -6,23 +6,23 @@ use alloy_rlp::{BufMut, Decodable, RlpDecodable, RlpEncodable};
 use alloy_trie::root::ordered_trie_root_with_encoder;
 use esker_storage::ValueCodec;
 
-/// A receipt, with what a reader would otherwise have to compute again: the sender, whose recovery costs
-/// more than everything else in a look-up, and the created contract.
+/// A receipt with values that a reader would otherwise have to compute again: the sender, whose recovery costs more
+/// than the rest of a look-up, and the created contract.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Receipt {
     /// Type of the transaction: 0, 1 or 2.
     pub tx_type: u8,
-    /// Did it end without an error?
+    /// Whether the transaction succeeded.
     pub success: bool,
-    /// Gas of this transaction and those before it in the block.
+    /// Gas of this transaction and the earlier ones in the block.
     pub cumulative_gas_used: u64,
     /// Gas of this transaction.
     pub gas_used: u64,
-    /// Who sent it.
+    /// Sender of the transaction.
     pub from: Address,
-    /// The contract that it created, or tried to.
+    /// The contract that it created or tried to create.
     pub contract_address: Option<Address>,
-    /// What its contracts logged; nothing when it failed.
+    /// Logs of its contracts; none if it failed.
     pub logs: Vec<Log>,
 }
 
@@ -32,7 +32,7 @@ impl Receipt {
         logs_bloom(&self.logs)
     }
 
-    /// Writes the consensus form, type byte included, which the receipts root is made of.
+    /// Writes the consensus form with the type byte, for the receipts root.
     pub fn encode_consensus(&self, out: &mut dyn BufMut) {
         if self.tx_type != 0 {
             out.put_u8(self.tx_type);
@@ -57,7 +57,7 @@ pub fn block_bloom(receipts: &[Receipt]) -> Bloom {
     logs_bloom(receipts.iter().flat_map(|receipt| &receipt.logs))
 }
 
-/// All receipts of a block as one row: RLP without blooms and without the gas used of each, which is the
+/// All receipts of a block as one row: RLP without blooms and without the gas of each transaction, which is the
 /// difference of the sums.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct StoredReceipts(pub Vec<Receipt>);

@@ -1,4 +1,4 @@
-//! Headers and blocks with what follows from them.
+//! Headers and blocks with their hashes.
 
 use alloy_primitives::B256;
 

@@ -1,4 +1,4 @@
-//! Which blocks may hold a log: sections against looking at every bloom.
+//! The index of logs, compared with tests of every bloom.
 
 use alloy_primitives::{Address, B256, Bloom, BloomInput};
 use esker_evm_state::logs::{LogIndex, LogQuery, Row, SECTION};
@@ -7,7 +7,7 @@ use proptest::prelude::*;
 
 const SCOPE: Scope = Scope(2);
 
-/// A chain of which only the blooms are known.
+/// A chain with only blooms.
 struct Chain {
     store: Store,
     index: LogIndex,
@@ -67,7 +67,7 @@ impl Chain {
         found
     }
 
-    /// What the blooms say one by one.
+    /// The expected result from the blooms one by one.
     #[track_caller]
     fn check(&self, query: &LogQuery, from: u64, to: u64) {
         let expected: Vec<_> = (from..=to)
@@ -134,7 +134,7 @@ fn a_restart_changes_nothing() {
     let found = chain.find(&one(2), 0, 9_000);
     let mut chain = chain.reopened();
     assert_eq!(chain.find(&one(2), 0, 9_000), found);
-    // It goes on where it was, over the end of a section.
+    // The index continues over the end of a section.
     while chain.blooms.len() as u64 <= 3 * SECTION {
         chain.accept(bloom_of(&[value(5)]));
     }

@@ -112,7 +112,7 @@ fn check(reader: &dyn KvRead, at: At, model: &Model, root: B256) {
     }
 }
 
-/// Walks in parts of any size: all of the model and nothing else, in the order of hashes.
+/// Checks walks in parts of any size: they return the content of the model in the order of hashes.
 fn check_walks(reader: &dyn KvRead, at: At, model: &Model, steps: usize) {
     let view = StateView::new(reader, SCOPE, at);
     let found = walked(|from| {
@@ -133,7 +133,7 @@ fn check_walks(reader: &dyn KvRead, at: At, model: &Model, steps: usize) {
         let all = slots.iter().map(|(slot, value)| (keccak256(B256::from(*slot)), *value));
         let all: BTreeMap<_, _> = all.collect();
         assert_eq!(found, all.into_iter().collect::<Vec<_>>(), "{at:?} {address} by {steps}");
-        // What is there can be named again.
+        // The address of an existing account is known.
         if model.0.contains_key(&address) {
             assert_eq!(view.address_of(account).unwrap(), Some(address));
         }
@@ -155,7 +155,7 @@ fn walked<T>(part: impl Fn(B256) -> (Vec<(B256, T)>, Option<B256>)) -> Vec<(B256
     all
 }
 
-/// The accounts whose rows a block changed: those that are not as they were, and perhaps more.
+/// Checks the accounts whose rows a block changed: all that differ from before, and perhaps more.
 fn check_changed(reader: &dyn KvRead, height: u64, before: &Model, after: &Model) {
     let view = StateView::new(reader, SCOPE, At::Latest);
     let mut changed = std::collections::BTreeSet::new();
@@ -228,7 +228,7 @@ proptest! {
         for (height, pair) in (1u64..).zip(history.windows(2)) {
             check_changed(&reader, height, &pair[0].0, &pair[1].0);
         }
-        // What blocks would lead to is computed from the state before them, however old.
+        // Roots of simulated blocks are computed on any state, however old.
         for (base, (_, root)) in history.iter().enumerate() {
             let view = StateView::new(&reader, SCOPE, At::Height(base as u64));
             let mut tries = StateTries::new(&FiveFields, view, *root);

@@ -87,7 +87,7 @@ fn keys() -> impl Strategy<Value = B256> {
 }
 
 fn batches() -> impl Strategy<Value = Vec<Vec<(B256, Option<Vec<u8>>)>>> {
-    // As in a state: RLP of numbers and of lists. One of the oracles takes nothing else.
+    // As in a state: RLP of numbers and of lists. One of the oracles accepts nothing else.
     let value = prop_oneof![
         1 => (1u64..300).prop_map(alloy_rlp::encode),
         1 => any::<u64>().prop_map(|n| alloy_rlp::encode(n | 1)),
@@ -105,7 +105,7 @@ proptest! {
         let mut model = BTreeMap::new();
         let mut root = EMPTY_ROOT_HASH;
         let mut other = EthTrie::new(Arc::new(MemoryDB::new(false)));
-        // Never written: its changes stay in memory, over what the first half of the batches left.
+        // This trie is never written: its changes stay in memory, over the trie of the first half of the batches.
         let half = batches.len() / 2;
         let base = Rows::default();
         let base_root = batches[..half].iter().fold(root, |root, batch| base.apply(root, batch));

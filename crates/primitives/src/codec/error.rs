@@ -2,21 +2,21 @@
 
 use super::MAX_SLICE_LEN;
 
-/// Why bytes are no value of the wanted type.
+/// Why bytes are not a value of the expected type.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum CodecError {
-    /// More bytes than the codec looks at.
+    /// There are more bytes than allowed.
     #[error("byte array exceeds maximum length: {len} > {max}")]
     TooLarge {
-        /// Bytes that were given.
+        /// Given bytes.
         len: usize,
         /// Most bytes.
         max: usize,
     },
-    /// Fewer than the two bytes of a version.
+    /// There are fewer bytes than the two of a version.
     #[error("couldn't unpack codec version")]
     CantUnpackVersion,
-    /// Another version than 0.
+    /// The version is not 0.
     #[error("unknown codec version")]
     UnknownVersion,
     /// The input ends within a value of the named kind (`uint32`, `slice`, `string`, `interface`, ..).
@@ -25,31 +25,31 @@ pub enum CodecError {
     /// The input ends within bytes.
     #[error("packer has insufficient length for input")]
     ShortBytes,
-    /// A boolean that is neither 0 nor 1.
+    /// A boolean is neither 0 nor 1.
     #[error("couldn't unmarshal bool: unexpected value when unpacking bool")]
     BadBool,
-    /// A count of elements above 2^31-1.
+    /// The number of elements is above 2^31-1.
     #[error(
         "max slice length exceeded; array length, {0}, exceeds maximum length, {MAX_SLICE_LEN}"
     )]
     SliceTooLong(u32),
-    /// A type id that nothing is registered under.
+    /// No type is registered under the type id.
     #[error("couldn't unmarshal interface: unknown type ID {0}")]
     UnknownTypeId(u32),
-    /// The type id of a type that does not belong here.
+    /// The type with the type id is not allowed here.
     #[error("couldn't unmarshal interface: {go_type} does not implement interface {interface}")]
     WrongInterface {
         /// The reference's name of the type behind the id, e.g. `*secp256k1fx.TransferInput`.
         go_type: &'static str,
-        /// The reference's name of the interface that belongs here, e.g. `txs.UnsignedTx`.
+        /// The reference's name of the expected interface, e.g. `txs.UnsignedTx`.
         interface: &'static str,
     },
     /// Bytes are left over.
     #[error("trailing buffer space: read {read} provided {provided}")]
     TrailingBytes {
-        /// Bytes that the value took, version included.
+        /// Bytes of the value, version included.
         read: usize,
-        /// Bytes that were given.
+        /// Given bytes.
         provided: usize,
     },
 }

@@ -1,13 +1,13 @@
-//! Reading consensus bytes.
+//! Reads consensus bytes.
 
 use super::{CodecError, Decode, MAX_SLICE_LEN, VERSION};
 use crate::ids::{Id, ShortId};
 
-/// Most memory that is allocated for elements before they are read, in bytes of the decoded type: the bytes left bound
-/// the count, but an element in memory may be much larger than on the wire.
+/// Most memory that is allocated for elements before they are read, in bytes of the decoded type. The remaining bytes
+/// bound the number of elements, but an element may be much larger in memory than in its encoding.
 const MAX_PREALLOCATED: usize = 64 * 1024;
 
-/// A position in consensus bytes. After an error the position is of no meaning.
+/// A position in consensus bytes. After an error the position has no meaning.
 #[derive(Debug, Clone)]
 pub struct Reader<'a> {
     bytes: &'a [u8],
@@ -15,12 +15,12 @@ pub struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    /// At the start of `bytes`, without looking for a version.
+    /// A reader at the start of `bytes`, without a version.
     pub const fn new(bytes: &'a [u8]) -> Self {
         Self { bytes, position: 0 }
     }
 
-    /// Behind the version of `bytes`, of which there are at most `max`.
+    /// A reader after the version of `bytes`. There may be at most `max` bytes.
     pub fn versioned(bytes: &'a [u8], max: usize) -> Result<Self, CodecError> {
         if bytes.len() > max {
             return Err(CodecError::TooLarge { len: bytes.len(), max });
@@ -103,20 +103,20 @@ impl<'a> Reader<'a> {
         Ok(taken.try_into().expect("N bytes were taken"))
     }
 
-    /// Bytes behind their number (u32).
+    /// Bytes after their number (u32).
     pub fn bytes(&mut self) -> Result<&'a [u8], CodecError> {
         let len = self.slice_len()?;
         self.take(len).ok_or(CodecError::ShortBytes)
     }
 
-    /// Bytes of a string behind their number (u16); they need not be UTF-8.
+    /// Bytes of a string after their number (u16). They need not be UTF-8.
     pub fn string_bytes(&mut self) -> Result<&'a [u8], CodecError> {
         let short = CodecError::ShortInput("string");
         let len = self.integer("string").map(u16::from_be_bytes)?;
         self.take(usize::from(len)).ok_or(short)
     }
 
-    /// The number of elements of a slice, at most [`MAX_SLICE_LEN`]. It is only a claim: see [`Reader::slice`].
+    /// The claimed number of elements of a slice, at most [`MAX_SLICE_LEN`]; see [`Reader::slice`].
     pub fn slice_len(&mut self) -> Result<usize, CodecError> {
         let len = self.integer("slice").map(u32::from_be_bytes)?;
         if len as usize > MAX_SLICE_LEN {
@@ -125,10 +125,11 @@ impl<'a> Reader<'a> {
         Ok(len as usize)
     }
 
-    /// A slice: the number of elements and the elements, each read by `element`, which must read something.
+    /// A slice: the number of elements, and the elements. `element` reads one element and must read at least one
+    /// byte.
     ///
-    /// Memory is allocated for no more elements than there are bytes left; a larger claim ends in the element's own
-    /// error.
+    /// Memory is allocated for at most as many elements as there are bytes left. A larger number leads to an error of
+    /// an element.
     pub fn slice<T>(
         &mut self,
         mut element: impl FnMut(&mut Self) -> Result<T, CodecError>,
@@ -139,7 +140,7 @@ impl<'a> Reader<'a> {
         for _ in 0..len {
             let start = self.position;
             elements.push(element(self)?);
-            // An element of no bytes would let a claim of 2^31 elements grow from nothing.
+            // Elements without bytes would allow 2^31 elements in a few bytes.
             if self.position == start {
                 return Err(CodecError::ShortBytes);
             }
@@ -152,7 +153,7 @@ impl<'a> Reader<'a> {
         self.slice(T::decode)
     }
 
-    /// The type id in front of a value whose type is open.
+    /// The type id before a value of an interface.
     pub fn type_id(&mut self) -> Result<u32, CodecError> {
         self.integer("interface").map(u32::from_be_bytes)
     }

@@ -1,29 +1,29 @@
-//! Writing consensus bytes.
+//! Writes consensus bytes.
 
 use super::Encode;
 use crate::ids::{Id, ShortId};
 
-/// Consensus bytes under construction.
+/// Writes consensus bytes into a buffer.
 #[derive(Debug, Clone, Default)]
 pub struct Writer(Vec<u8>);
 
 impl Writer {
-    /// Nothing written yet.
+    /// An empty writer.
     pub const fn new() -> Self {
         Self(Vec::new())
     }
 
-    /// Nothing written yet, with room for `capacity` bytes.
+    /// An empty writer with room for `capacity` bytes.
     pub fn with_capacity(capacity: usize) -> Self {
         Self(Vec::with_capacity(capacity))
     }
 
-    /// What was written.
+    /// The written bytes.
     pub fn into_vec(self) -> Vec<u8> {
         self.0
     }
 
-    /// What was written.
+    /// The written bytes.
     pub fn as_slice(&self) -> &[u8] {
         &self.0
     }
@@ -53,7 +53,7 @@ impl Writer {
         self.u8(u8::from(value));
     }
 
-    /// The bytes alone: their number is fixed by the type.
+    /// The bytes without their number, which the type fixes.
     pub fn fixed(&mut self, bytes: &[u8]) {
         self.0.extend_from_slice(bytes);
     }
@@ -61,7 +61,7 @@ impl Writer {
     /// The number of bytes (u32) and the bytes.
     ///
     /// # Panics
-    /// Above 2^32-1 bytes.
+    /// There are more than 2^32-1 bytes.
     pub fn bytes(&mut self, bytes: &[u8]) {
         self.len(bytes.len());
         self.fixed(bytes);
@@ -70,7 +70,7 @@ impl Writer {
     /// The number of bytes (u16) and the bytes of a string.
     ///
     /// # Panics
-    /// Above 65535 bytes: no rule lets a string of a transaction or a genesis come near.
+    /// There are more than 65535 bytes. The rules of transactions and of genesis only allow much shorter strings.
     pub fn string_bytes(&mut self, bytes: &[u8]) {
         self.u16(u16::try_from(bytes.len()).expect("a string takes at most 65535 bytes"));
         self.fixed(bytes);
@@ -79,7 +79,7 @@ impl Writer {
     /// The number of elements of a slice.
     ///
     /// # Panics
-    /// Above 2^32-1.
+    /// The number is above 2^32-1.
     pub fn len(&mut self, len: usize) {
         self.u32(u32::try_from(len).expect("a slice has fewer than 2^32 elements"));
     }
@@ -92,7 +92,7 @@ impl Writer {
         }
     }
 
-    /// The type id in front of a value whose type is open.
+    /// The type id before a value of an interface.
     pub fn type_id(&mut self, type_id: u32) {
         self.u32(type_id);
     }

@@ -66,7 +66,7 @@ fn sleepers_wake_when_their_time_comes() {
     assert_eq!(clock.sleepers(), 0);
 }
 
-/// How often a lock of each name was waited for.
+/// Number of waits for the lock of each name.
 static TESTED: AtomicUsize = AtomicUsize::new(0);
 static TABLE: AtomicUsize = AtomicUsize::new(0);
 
@@ -85,7 +85,7 @@ fn contended_waits_reach_the_hook() {
     *lock.lock() += 1;
     assert_eq!((*lock.lock(), *table.read()), (1, 0));
     assert_eq!((TESTED.load(Ordering::SeqCst), TABLE.load(Ordering::SeqCst)), (0, 0));
-    // A waiting thread cannot be observed directly, so rounds are made until one reports a wait.
+    // A waiting thread can't be observed directly, so the test repeats rounds until one reports a wait.
     let mut rounds = 0;
     while TESTED.load(Ordering::SeqCst) == 0 || TABLE.load(Ordering::SeqCst) == 0 {
         round(&lock, &table);

@@ -139,13 +139,13 @@ fn short_inputs() {
 
 #[test]
 fn claimed_lengths_allocate_nothing() {
-    // 2^31-1 elements of eight bytes are claimed, one is there.
+    // The input claims 2^31-1 elements of eight bytes and has one.
     let bytes = [&[0x7f, 0xff, 0xff, 0xff][..], &[0; 8]].concat();
     check(
         Reader::new(&bytes).slice(Reader::u64),
         expect!["couldn't unmarshal uint64: packer has insufficient length for input"],
     );
-    // Elements of no bytes at all don't loop for the claimed number of times.
+    // Elements without bytes don't loop for the claimed number of times.
     check(
         Reader::new(&bytes).slice(|_| Ok(())),
         expect!["packer has insufficient length for input"],

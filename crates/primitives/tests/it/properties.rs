@@ -18,7 +18,7 @@ fn near_text() -> impl Strategy<Value = String> {
     ]
 }
 
-/// What a bs58 of others says: the bytes behind the text, checksum included.
+/// The bytes of a text by another implementation of base58, checksum included.
 fn bs58_decode(text: &str) -> Option<Vec<u8>> {
     bs58::decode(text).into_vec().ok().filter(|_| !text.is_empty())
 }

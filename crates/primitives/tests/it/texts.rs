@@ -55,7 +55,7 @@ fn ids_show_their_text() {
     let json = serde_json::to_string(&Id::ZERO).unwrap();
     assert_eq!(json, format!("\"{zero}\""));
     assert_eq!(serde_json::from_str::<Id>(&json).unwrap(), Id::ZERO);
-    // Escapes are of JSON, not of the text.
+    // Escapes belong to JSON, not to the text.
     assert_eq!(serde_json::from_str::<Id>(&json.replacen('1', "\\u0031", 1)).unwrap(), Id::ZERO);
     check(
         serde_json::from_str::<Id>("\"foobar\""),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::vec;
 
 use alloy_primitives::{Address, U256};
-use esker_evm::control::{MAX_BLOCKS, MAX_CODE, MAX_TIME_S, ChangeRequest};
+use esker_evm::control::{ChangeRequest, MAX_BLOCKS, MAX_CODE, MAX_TIME_S};
 use esker_rpc::{RpcError, off_thread};
 
 use super::super::{DevelopmentNode, refused};
