@@ -43,14 +43,14 @@ pub fn subtract(bytes: usize) {
 /// Bytes that this thread has allocated minus those that it has freed. Only differences between two calls are
 /// meaningful.
 #[must_use]
-pub fn held() -> isize {
+pub fn held_bytes() -> isize {
     THREAD.with(|thread| thread.held.get())
 }
 
 /// Runs work that may hold this many more bytes. Also returns whether [`is_exceeded`] was ever true for it. The work
 /// itself must check the limit.
 pub fn limited<T>(bytes: usize, work: impl FnOnce() -> T) -> (T, bool) {
-    let limit = held().saturating_add_unsigned(bytes);
+    let limit = held_bytes().saturating_add_unsigned(bytes);
     let _restored = THREAD.with(|thread| OuterLimit {
         limit: thread.limit.replace(limit),
         is_exceeded: thread.is_exceeded.replace(false),
@@ -120,7 +120,7 @@ mod tests {
 
     #[test]
     fn work_sees_its_limit_exceeded() {
-        let before = held();
+        let before = held_bytes();
         let ((), exceeded) = limited(100, || {
             add(100);
             assert!(!is_exceeded_by(0));
@@ -139,10 +139,10 @@ mod tests {
         });
         assert_eq!(seen, (false, true, false));
         assert!(exceeded, "once is enough");
-        assert_eq!(held() - before, 100);
+        assert_eq!(held_bytes() - before, 100);
         assert!(!is_exceeded(), "there is no limit outside");
         subtract(100);
-        assert_eq!(held(), before);
+        assert_eq!(held_bytes(), before);
     }
 
     #[test]

@@ -177,7 +177,7 @@ impl Method {
         };
         loop {
             let bytes = reservation.as_ref().map_or(SMALL_ARGUMENTS, CallReservation::bytes);
-            let before = thread_memory::held();
+            let before = thread_memory::held_bytes();
             let (started, is_exceeded) = thread_memory::limited(bytes, || run(out.clone()));
             match started.map_err(|panic| self.crashed(&*panic))? {
                 Err(_) if is_exceeded => {
@@ -190,7 +190,7 @@ impl Method {
                     let step = step?;
                     if let (Step::Later(_), Some(reservation)) = (&step, &mut reservation) {
                         // What it waits with. Blocking work has not decoded its arguments yet.
-                        let held = thread_memory::held().saturating_sub(before);
+                        let held = thread_memory::held_bytes().saturating_sub(before);
                         reservation.shrink_to(usize::try_from(held).unwrap_or(0));
                     }
                     return Ok((step, reservation));

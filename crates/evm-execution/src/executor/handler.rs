@@ -139,7 +139,7 @@ struct PlainFrames;
 
 impl<'a, I> Frames<'a, I> for PlainFrames {
     fn init(evm: &mut Machine<'a, I>, init: FrameInit) -> Result<Option<FrameResult>, Error> {
-        Ok(started(evm.frame_init(init)?))
+        Ok(immediate_result(evm.frame_init(init)?))
     }
 
     fn run(evm: &mut Machine<'a, I>) -> Result<Step, Error> {
@@ -197,7 +197,7 @@ where
     }
     let input = init.frame_input.clone();
     let logs_before = evm.ctx.journaled_state.logs().len();
-    let result = started(evm.frame_init(init)?);
+    let result = immediate_result(evm.frame_init(init)?);
     // The logs of a failed precompiled contract are already removed.
     for at in logs_before..evm.ctx.journaled_state.logs().len() {
         let log = evm.ctx.journaled_state.logs()[at].clone();
@@ -244,7 +244,7 @@ where
 }
 
 /// The result of a frame that did not need to run.
-fn started(init: ItemOrResult<&mut EthFrame, FrameResult>) -> Option<FrameResult> {
+fn immediate_result(init: ItemOrResult<&mut EthFrame, FrameResult>) -> Option<FrameResult> {
     match init {
         ItemOrResult::Item(_) => None,
         ItemOrResult::Result(result) => Some(result),
@@ -355,7 +355,7 @@ fn enter<'a, I, F: Frames<'a, I>>(
             let nonce = evm.ctx.journaled_state.load_account(inputs.caller())?.info.nonce;
             if is_prohibited(&inputs.created_address(nonce)) {
                 evm.ctx.chain.failure = Some(VmError::Prohibited);
-                return Ok(Some(FrameResult::Create(refused(inputs.gas_limit()))));
+                return Ok(Some(FrameResult::Create(refused_creation(inputs.gas_limit()))));
             }
         }
         FrameInput::Call(inputs) if native_asset::is_call(&evm.ctx, inputs) => {
@@ -388,7 +388,7 @@ fn enter<'a, I, F: Frames<'a, I>>(
 }
 
 /// The outcome of a creation that did not begin. Its gas is returned.
-fn refused(gas_limit: u64) -> CreateOutcome {
+fn refused_creation(gas_limit: u64) -> CreateOutcome {
     let result = InstructionResult::OutOfFunds;
     CreateOutcome::new(
         InterpreterResult { result, output: Bytes::new(), gas: Gas::new(gas_limit) },

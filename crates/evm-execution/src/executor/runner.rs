@@ -177,7 +177,7 @@ impl<'a, I> Runner<'a, I> {
     ) -> Result<ExecutionEnd, TxError> {
         self.prepare(block, message)?;
         let result = ChainHandler::default().run(&mut self.machine);
-        self.ended(result)
+        self.execution_end(result)
     }
 
     /// As [`Self::run`], with the inspector.
@@ -191,7 +191,7 @@ impl<'a, I> Runner<'a, I> {
     {
         self.prepare(block, message)?;
         let result = ChainHandler::default().inspect_run(&mut self.machine);
-        self.ended(result)
+        self.execution_end(result)
     }
 
     /// Makes the system call at the beginning of a block. It costs nothing and is not checked.
@@ -234,7 +234,7 @@ impl<'a, I> Runner<'a, I> {
         Ok(())
     }
 
-    fn ended(
+    fn execution_end(
         &mut self,
         result: Result<ExecutionResult, RunError>,
     ) -> Result<ExecutionEnd, TxError> {

@@ -39,7 +39,7 @@ pub(super) fn sload(context: Ictx<'_, '_>) -> InstructionExecResult {
     if warm(host, target, key, skip_cold)? && !interpreter.gas.record_regular_cost(cold_cost) {
         return Err(InstructionResult::OutOfGas);
     }
-    let value = loaded(host, |host| peek(host, target, slot))?;
+    let value = keep_error(host, |host| peek(host, target, slot))?;
     *interpreter.stack.top().expect("the key is on the stack") = value;
     Ok(())
 }
@@ -62,9 +62,9 @@ pub(super) fn sstore(mut context: Ictx<'_, '_>) -> InstructionExecResult {
     }
     let skip_cold = gas.remaining() < host.gas_params().cold_storage_cost();
     let is_cold = warm(host, target, key, skip_cold)?;
-    let present_value = loaded(host, |host| peek(host, target, slot))?;
+    let present_value = keep_error(host, |host| peek(host, target, slot))?;
     let original_value = host.journaled_state.inner.state[&target].storage[&slot].original_value();
-    loaded(host, |host| poke(host, target, slot, new))?;
+    keep_error(host, |host| poke(host, target, slot, new))?;
     let result = SStoreResult { original_value, present_value, new_value: new };
     let load = StateLoad::new(result, is_cold);
     standard::sstore_default_gas_accounting(&mut context, target, &load)
@@ -83,7 +83,7 @@ fn warm(
         NativeAsset::On => match host.journaled_state.inner.state.get(&address) {
             Some(account) if account.storage.contains_key(&key) => U256::ZERO,
             Some(account) if account.is_created() => U256::ZERO,
-            _ => loaded(host, |host| host.journaled_state.database.storage(address, key))
+            _ => keep_error(host, |host| host.journaled_state.database.storage(address, key))
                 .map_err(|_| LoadError::DBError)?,
         },
         NativeAsset::Reverts | NativeAsset::Absent => U256::ZERO,
@@ -115,7 +115,7 @@ fn warm(
 }
 
 /// Runs a read of the state. An error is kept until the end, as revm does.
-fn loaded<'a, T>(
+fn keep_error<'a, T>(
     host: &mut EvmContext<'a>,
     load: impl FnOnce(&mut EvmContext<'a>) -> Result<T, DatabaseError>,
 ) -> Result<T, InstructionResult> {

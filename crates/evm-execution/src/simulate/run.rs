@@ -92,7 +92,7 @@ impl<'s, 'a> Simulation<'s, 'a> {
         runner.move_precompiles(moved);
         let beacon_root = request.header.beacon_root.unwrap_or_default();
         begin_block(chain, &mut runner, &context, beacon_root)
-            .map_err(|error| self.refused(error, 0))?;
+            .map_err(|error| self.refusal(error, 0))?;
         let mut open = OpenBlock {
             runner,
             context,
@@ -145,7 +145,7 @@ impl<'s, 'a> Simulation<'s, 'a> {
             true => open.runner.inspect(context, &message),
             false => open.runner.run(context, &message),
         };
-        let ended = ended.map_err(|error| self.refused(error, gas))?;
+        let ended = ended.map_err(|error| self.refusal(error, gas))?;
         open.runner.commit()?;
         self.gas_left -= ended.gas_used;
         open.gas_used += ended.gas_used;
@@ -243,7 +243,7 @@ impl<'s, 'a> Simulation<'s, 'a> {
         Ok(self.limits.check()?)
     }
 
-    fn refused(&self, error: TxError, gas: u64) -> SimulateError {
+    fn refusal(&self, error: TxError, gas: u64) -> SimulateError {
         match error {
             TxError::Stopped(_) | TxError::State(_) => {
                 CallError::from_tx_error(error, gas, self.limits.timeout).into()

@@ -102,7 +102,7 @@ impl EarlierState<'_> {
         };
         if *tag == ACCOUNT_UNDO.tag() {
             let (hash, _) = ACCOUNT_UNDO.decode_key(rest)?;
-            let leaf = parsed(&ACCOUNTS, &value)?.map(|StoredAccount(account)| {
+            let leaf = decode_undo_row(&ACCOUNTS, &value)?.map(|StoredAccount(account)| {
                 let mut leaf = Vec::new();
                 self.audit.evm.params().rules.encode_account(&account, &mut leaf);
                 leaf
@@ -112,7 +112,8 @@ impl EarlierState<'_> {
         }
         if *tag == SLOT_UNDO.tag() {
             let (account, slot, _) = SLOT_UNDO.decode_key(rest)?;
-            let leaf = parsed(&SLOTS, &value)?.map(|StoredSlot(value)| alloy_rlp::encode(value));
+            let leaf =
+                decode_undo_row(&SLOTS, &value)?.map(|StoredSlot(value)| alloy_rlp::encode(value));
             let Some(root) = self.storage_root(account)? else { return Ok(difference(None, leaf)) };
             let nodes = self.storage_nodes(account);
             return Ok(difference(prove(&nodes, root, B256::from(slot))?.value, leaf));
@@ -142,7 +143,7 @@ impl EarlierState<'_> {
 }
 
 /// The value in an undo row; `None` for an empty row, which says that there was no value.
-fn parsed<K: KeyCodec, V: ValueCodec>(
+fn decode_undo_row<K: KeyCodec, V: ValueCodec>(
     table: &Table<K, V>,
     value: &[u8],
 ) -> Result<Option<V>, StateError> {

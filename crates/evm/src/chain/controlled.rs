@@ -98,9 +98,9 @@ impl Evm {
     pub(super) fn note_built(&self, plan: Plan, block: &ExecutedBlock) {
         let Some(controls) = self.controls() else { return };
         let hash = B256::new(*block.id.as_bytes());
-        controls.sealed(hash);
+        controls.record_sealed(hash);
         if matches!(plan, Plan::Mine | Plan::Only | Plan::Change) {
-            controls.built(hash);
+            controls.record_built(hash);
         }
     }
 

@@ -45,7 +45,7 @@ impl Evm {
     pub fn submit_and_forward(&self, tx: Transaction) -> Result<SubmittedTx, SubmitError> {
         self.check_impersonation(&tx)?;
         let permit = self.context.reserve_forward()?;
-        let outgoing = permit.is_forwarding().then(|| self.forwarded(&tx));
+        let outgoing = permit.is_forwarding().then(|| self.forwarded_tx(&tx));
         let hash = self.submit_here(tx)?;
         let answer = match outgoing {
             Some(tx) => permit.send(Submission::New, || tx),
@@ -75,7 +75,7 @@ impl Evm {
     }
 
     /// A transaction in the form that is sent to a source.
-    fn forwarded(&self, tx: &Transaction) -> ForwardedTx {
+    fn forwarded_tx(&self, tx: &Transaction) -> ForwardedTx {
         ForwardedTx {
             chain: self.context.chain_id,
             kind: TxKind::Evm,
@@ -105,7 +105,7 @@ impl ForwardPool for WaitingTxs {
     fn visit_waiting(&self, visit: &mut dyn FnMut(ForwardedTx) -> ControlFlow<()>) {
         let Some(evm) = self.0.upgrade() else { return };
         for pooled in evm.pool.waiting() {
-            if visit(evm.forwarded(pooled.tx())).is_break() {
+            if visit(evm.forwarded_tx(pooled.tx())).is_break() {
                 return;
             }
         }
@@ -120,7 +120,7 @@ impl ExchangePool for WaitingTxs {
     fn waiting(&self, id: &Id) -> Option<ForwardedTx> {
         let evm = self.0.upgrade()?;
         let (pooled, _) = evm.pool.get(&B256::new(*id.as_bytes()))?;
-        Some(evm.forwarded(pooled.tx()))
+        Some(evm.forwarded_tx(pooled.tx()))
     }
 
     fn visit_waiting_ids(&self, visit: &mut dyn FnMut(Id) -> ControlFlow<()>) {

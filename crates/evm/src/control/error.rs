@@ -65,6 +65,6 @@ pub enum ControlError {
 }
 
 /// A refusal with the text of another error.
-pub(super) fn refused(error: impl fmt::Display) -> ControlError {
+pub(super) fn refusal(error: impl fmt::Display) -> ControlError {
     ControlError::Refused(error.to_string())
 }

@@ -110,7 +110,7 @@ pub(super) struct State {
 
 impl State {
     /// The work of the request for which the last block was planned.
-    fn planned(&mut self) -> Option<&mut Work> {
+    fn planned_work(&mut self) -> Option<&mut Work> {
         let id = self.planned?;
         self.request(id).map(|request| &mut request.work)
     }
@@ -502,7 +502,7 @@ impl Controls {
 
     /// The transactions of the planned block, if it holds no others ([`Plan::Only`]).
     pub(crate) fn only(&self) -> Option<Arc<HashSet<B256>>> {
-        match self.state.lock().planned() {
+        match self.state.lock().planned_work() {
             Some(Work::Mine(mining)) => mining.only.clone(),
             Some(Work::Change { .. } | Work::Idle) | None => None,
         }
@@ -510,7 +510,7 @@ impl Controls {
 
     /// The time of the block under construction, Unix s; `None` for the time of the clock.
     pub(crate) fn planned_time_s(&self) -> Option<u64> {
-        match self.state.lock().planned() {
+        match self.state.lock().planned_work() {
             Some(Work::Mine(mining)) => mining.next_s,
             Some(Work::Change { .. } | Work::Idle) | None => None,
         }
@@ -522,13 +522,13 @@ impl Controls {
     }
 
     /// Records the block that was built by the last plan.
-    pub(crate) fn sealed(&self, hash: B256) {
+    pub(crate) fn record_sealed(&self, hash: B256) {
         self.state.lock().header.block = Some(hash);
     }
 
     /// The control record of the block under construction.
     pub(crate) fn record_plan(&self) -> RecordPlan {
-        match self.state.lock().planned() {
+        match self.state.lock().planned_work() {
             None | Some(Work::Idle) => RecordPlan::Nothing,
             Some(Work::Mine(Mining { only: None, .. })) => RecordPlan::Block,
             Some(Work::Mine(Mining { only: Some(_), .. })) => RecordPlan::Record,
@@ -537,8 +537,8 @@ impl Controls {
     }
 
     /// Records that the block was built for the planned request.
-    pub(crate) fn built(&self, hash: B256) {
-        match self.state.lock().planned() {
+    pub(crate) fn record_built(&self, hash: B256) {
+        match self.state.lock().planned_work() {
             Some(Work::Mine(Mining { built, .. }) | Work::Change { built, .. }) => {
                 *built = Some(hash);
             }

@@ -9,7 +9,7 @@ use esker_primitives::ChainId;
 use esker_primitives::clock::Clock as _;
 use esker_storage::WriteSet;
 
-use super::error::refused;
+use super::error::refusal;
 use super::replaced::{self, ReplacedBundles};
 use super::saved::Snapshot;
 use super::snapshots::{bundle_before, delete, not_kept, without};
@@ -61,7 +61,7 @@ impl Snapshots {
             return Ok(());
         }
         let chain = evm.context().chain_id;
-        let old_time_s = evm.header_at(common + 1).map_err(refused)?.map(|old| old.header.time);
+        let old_time_s = evm.header_at(common + 1).map_err(refusal)?.map(|old| old.header.time);
         let (old, mut saved) = self.take_back(&machine, (&chain, common + 1)).await?;
         saved.add_waiting(machine.chains());
         evm.drop_transactions_of(blocks.iter().flatten());
@@ -127,8 +127,8 @@ impl Snapshots {
             let (machine, chain) = (Arc::clone(machine), *chain);
             move || ReplacedBundles::above(&machine, bundle_before(&machine, &chain, block)?, last)
         });
-        let old = read.await.map_err(refused)??;
-        let lowest = machine.lowest_rewind().await.map_err(refused)?;
+        let old = read.await.map_err(refusal)??;
+        let lowest = machine.lowest_rewind().await.map_err(refusal)?;
         if lowest.is_none_or(|lowest| old.to < lowest) {
             return Err(TakeBackError::Refused(ControlError::NotKept));
         }
@@ -147,7 +147,7 @@ impl Snapshots {
         let gone = self.above(to);
         let mut writes = replaced::forget(machine.store())?;
         writes.merge(&without(&gone));
-        machine.store().commit(writes).await.map_err(refused)?;
+        machine.store().commit(writes).await.map_err(refusal)?;
         self.forget(&gone);
         self.move_beginning(machine);
         Ok(())
@@ -178,7 +178,7 @@ impl Snapshots {
             self.clock().advance_to(last.timestamp_ms);
         }
         loop {
-            machine.rewind_with(old.to, WriteSet::new()).await.map_err(refused)?;
+            machine.rewind_with(old.to, WriteSet::new()).await.map_err(refusal)?;
             tries += 1;
             let bundles = old.bundles.iter().map(|bundle| (bundle.clone(), None)).collect();
             match machine.finalize_all(bundles).await {
@@ -187,10 +187,10 @@ impl Snapshots {
                 Err(error @ (FinalizeError::Invalid(_) | FinalizeError::NotYet { .. })) => {
                     // From here on, the next start must not take new blocks back for the old ones.
                     delete(machine, replaced::forget(machine.store())?).await;
-                    return Err(refused(error));
+                    return Err(refusal(error));
                 }
                 outcome => {
-                    outcome.map_err(refused)?;
+                    outcome.map_err(refusal)?;
                     break;
                 }
             }
@@ -205,7 +205,7 @@ impl Snapshots {
         let (height, last) = machine.last_final();
         let before = match old.to == height {
             true => Some(last),
-            false => machine.bundle_at(old.to).map_err(refused)?.map(|(bundle, _)| bundle.id()),
+            false => machine.bundle_at(old.to).map_err(refusal)?.map(|(bundle, _)| bundle.id()),
         };
         if last == old.last || before != old.parent() || before.is_none() {
             // Nothing was taken back yet, or the store has got other blocks since.
@@ -234,10 +234,10 @@ async fn make_blocks(
         }
         turn.mine_only(hashes.iter().copied().collect()).await?;
         for hash in hashes {
-            if evm.location(hash).map_err(refused)?.is_some_and(|at| at.height == number) {
+            if evm.location(hash).map_err(refusal)?.is_some_and(|at| at.height == number) {
                 continue;
             }
-            let dropped = evm.dropped(hash).map_err(refused)?;
+            let dropped = evm.dropped(hash).map_err(refusal)?;
             let why = dropped.map_or_else(|| "it waits".to_owned(), |dropped| dropped.reason);
             return Err(not_in(number, &hash, &why));
         }

@@ -8,7 +8,7 @@ use esker_primitives::codec::Encode as _;
 use esker_storage::{Scope, Store, WriteSet};
 
 use super::ControlError;
-use super::error::refused;
+use super::error::refusal;
 
 /// Most bytes of the bundles that a reorg replaces.
 const MAX_BYTES: usize = 256 << 20;
@@ -41,7 +41,7 @@ impl ReplacedBundles {
         for height in to + 1..=height {
             let missing =
                 || ControlError::Refused(format!("the bundle of height {height} is not stored"));
-            let (bundle, _) = machine.bundle_at(height).map_err(refused)?.ok_or_else(missing)?;
+            let (bundle, _) = machine.bundle_at(height).map_err(refusal)?.ok_or_else(missing)?;
             bytes = bytes.saturating_add(bundle.encoded_len());
             if bytes > MAX_BYTES {
                 return Err(ControlError::Refused(format!(
@@ -60,12 +60,12 @@ impl ReplacedBundles {
             REPLACED.put(&mut writes, Scope::NODE, &bundle.height, &bundle.to_versioned_bytes());
             if writes.size_bytes() >= WRITE_BYTES {
                 let full = std::mem::take(&mut writes);
-                store.commit(full).await.map_err(refused)?;
+                store.commit(full).await.map_err(refusal)?;
             }
         }
         let complete = [&self.to.to_be_bytes(), self.last.as_bytes().as_slice()].concat();
         REPLACED.put(&mut writes, Scope::NODE, &COMPLETE, &complete);
-        store.commit(writes).await.map_err(refused)
+        store.commit(writes).await.map_err(refusal)
     }
 
     /// Whether a store has replaced bundles.
@@ -76,8 +76,8 @@ impl ReplacedBundles {
 
     /// The stored bundles of an unfinished reorg.
     pub(super) fn stored(store: &Store) -> Result<Option<Self>, ControlError> {
-        let reader = store.snapshot().map_err(refused)?;
-        let complete = REPLACED.get(reader.as_ref(), Scope::NODE, &COMPLETE).map_err(refused)?;
+        let reader = store.snapshot().map_err(refusal)?;
+        let complete = REPLACED.get(reader.as_ref(), Scope::NODE, &COMPLETE).map_err(refusal)?;
         let Some(complete) = complete else { return Ok(None) };
         let damaged = || ControlError::Refused("the row of an unfinished reorg is damaged".into());
         let (to, last) = complete.split_first_chunk().ok_or_else(damaged)?;
@@ -92,11 +92,11 @@ impl ReplacedBundles {
                         Ok(bundle) => bundles.push(bundle),
                         Err(_) => outcome = Err(damaged()),
                     },
-                    Err(error) => outcome = Err(refused(error)),
+                    Err(error) => outcome = Err(refusal(error)),
                 }
                 if outcome.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
             })
-            .map_err(refused)?;
+            .map_err(refusal)?;
         outcome?;
         Ok(Some(Self { to, last, bundles }))
     }
@@ -109,7 +109,7 @@ impl ReplacedBundles {
 
 /// Returns the write that deletes the stored bundles.
 pub(super) fn forget(store: &Store) -> Result<WriteSet, ControlError> {
-    let reader = store.snapshot().map_err(refused)?;
+    let reader = store.snapshot().map_err(refusal)?;
     let mut writes = WriteSet::new();
     let mut keys = Vec::new();
     REPLACED
@@ -117,9 +117,9 @@ pub(super) fn forget(store: &Store) -> Result<WriteSet, ControlError> {
             keys.push(REPLACED.decode_key(key));
             ControlFlow::Continue(())
         })
-        .map_err(refused)?;
+        .map_err(refusal)?;
     for key in keys {
-        REPLACED.delete(&mut writes, Scope::NODE, &key.map_err(refused)?);
+        REPLACED.delete(&mut writes, Scope::NODE, &key.map_err(refusal)?);
     }
     Ok(writes)
 }

@@ -15,7 +15,7 @@ use esker_primitives::sync::Mutex;
 use esker_storage::{KvRead, Scope, StorageResult, Store, ValueCodec as _, WriteSet};
 use tokio::sync::{Semaphore, SemaphorePermit};
 
-use super::error::refused;
+use super::error::refusal;
 use super::replaced::ReplacedBundles;
 use super::saved::Snapshot;
 use super::{ControlError, Turn};
@@ -101,8 +101,8 @@ impl Snapshots {
         if let Err(error) = self.recover(&machine).await {
             tracing::error!(%error, "cannot put back the blocks that a reorg has taken");
         }
-        let lowest = machine.lowest_rewind().await.map_err(refused)?;
-        let (read, gone) = read(&machine, lowest).map_err(refused)?;
+        let lowest = machine.lowest_rewind().await.map_err(refusal)?;
+        let (read, gone) = read(&machine, lowest).map_err(refusal)?;
         if !gone.is_empty() {
             tracing::info!(snapshots = gone.len(), "snapshots can't be reached any more");
             delete(&machine, without(&gone)).await;
@@ -162,7 +162,7 @@ impl Snapshots {
         let mut writes = WriteSet::new();
         SNAPSHOTS.put(&mut writes, Scope::NODE, &LAST_ID, &id.to_be_bytes().to_vec());
         SNAPSHOTS.put_bytes(&mut writes, Scope::NODE, &id, &snapshot.to_bytes());
-        machine.store().commit(writes).await.map_err(refused)?;
+        machine.store().commit(writes).await.map_err(refusal)?;
         let mut taken = self.taken.lock();
         taken.last_id = id;
         taken.snapshots.insert(id, snapshot);
@@ -187,7 +187,7 @@ impl Snapshots {
         let _turns = self.turns().await?;
         // No block may be built with a time from before the revert.
         let _pause = machine.pause_building();
-        machine.rewind_with(snapshot.last.0, without(&gone)).await.map_err(refused)?;
+        machine.rewind_with(snapshot.last.0, without(&gone)).await.map_err(refusal)?;
         self.forget(&gone);
         self.restore(&machine, snapshot)?;
         self.move_beginning(&machine);
@@ -198,8 +198,8 @@ impl Snapshots {
     fn restore(&self, machine: &Machine, snapshot: Snapshot) -> Result<(), ControlError> {
         self.clock.restore(snapshot.clock);
         // The snapshot may be from between blocks whose times were ahead of the clock.
-        let reader = machine.store().snapshot().map_err(refused)?;
-        if let Some(last) = POSITION.get(reader.as_ref(), Scope::NODE, &()).map_err(refused)? {
+        let reader = machine.store().snapshot().map_err(refusal)?;
+        if let Some(last) = POSITION.get(reader.as_ref(), Scope::NODE, &()).map_err(refusal)? {
             self.clock.advance_to(last.timestamp_ms);
         }
         snapshot.restore(machine.chains(), &self.evms());
@@ -218,9 +218,9 @@ impl Snapshots {
         if has_prepared {
             // Undo rows are not switched off in between, so that a block which is made meanwhile can be taken back.
             let nothing = UndoLimits { bytes: 0, ..UndoLimits::bundles(0) };
-            machine.set_undo(keep(nothing)).await.map_err(refused)?;
+            machine.set_undo(keep(nothing)).await.map_err(refusal)?;
         }
-        machine.set_undo(keep(Self::LIMITS)).await.map_err(refused)?;
+        machine.set_undo(keep(Self::LIMITS)).await.map_err(refusal)?;
         *self.beginning.lock() = Some(self.snapshot(&machine, last));
         Ok(())
     }
@@ -302,7 +302,7 @@ impl Snapshots {
             let (machine, chain) = (Arc::clone(&machine), evm.context().chain_id);
             move || bundle_before(&machine, &chain, last + 1)
         });
-        let to = find.await.map_err(refused)??;
+        let to = find.await.map_err(refusal)??;
         self.rewind(&machine, to).await
     }
 
@@ -338,7 +338,7 @@ impl Snapshots {
     }
 
     pub(super) async fn turn(&self) -> Result<SemaphorePermit<'_>, ControlError> {
-        self.turn.acquire().await.map_err(refused)
+        self.turn.acquire().await.map_err(refusal)
     }
 
     /// The first places in the queues of all chains. All earlier requests are done.
@@ -435,10 +435,10 @@ pub(super) fn bundle_before(
     chain: &ChainId,
     block: u64,
 ) -> Result<u64, ControlError> {
-    let reader = machine.store().snapshot().map_err(refused)?;
+    let reader = machine.store().snapshot().map_err(refusal)?;
     let (last, _) = machine.last_final();
     for height in (1..=last).rev() {
-        let bundle = BUNDLES.get(reader.as_ref(), Scope::NODE, &height).map_err(refused)?;
+        let bundle = BUNDLES.get(reader.as_ref(), Scope::NODE, &height).map_err(refusal)?;
         let has_it = |(id, number): &(ChainId, u64)| id == chain && *number == block;
         if bundle.is_some_and(|bundle| bundle.blocks.iter().any(has_it)) {
             return Ok(height - 1);
@@ -450,6 +450,6 @@ pub(super) fn bundle_before(
 pub(super) fn not_kept(error: RewindError) -> ControlError {
     match error {
         RewindError::NoUndoRows { .. } | RewindError::BelowUndoRows { .. } => ControlError::NotKept,
-        error => refused(error),
+        error => refusal(error),
     }
 }

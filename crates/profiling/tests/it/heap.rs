@@ -50,8 +50,9 @@ fn what_is_held_and_what_was_freed() {
 
 #[test]
 fn a_thread_knows_what_it_holds() {
-    let before = thread_memory::held();
-    let grown = |bytes: usize| usize::try_from(thread_memory::held() - before).unwrap() / bytes;
+    let before = thread_memory::held_bytes();
+    let grown =
+        |bytes: usize| usize::try_from(thread_memory::held_bytes() - before).unwrap() / bytes;
     let mut block = vec![1_u8; 4 * RATE];
     assert_eq!(grown(RATE), 4);
     // Also where a sample moves.

@@ -81,7 +81,7 @@ impl Precompiles {
         &self.warm
     }
 
-    fn own(
+    fn run_own(
         &self,
         context: &mut EvmContext<'_>,
         inputs: &CallInputs,
@@ -183,7 +183,7 @@ impl<'a> PrecompileProvider<EvmContext<'a>> for Precompiles {
         context: &mut EvmContext<'a>,
         inputs: &CallInputs,
     ) -> Result<Option<InterpreterResult>, String> {
-        let ran = match self.own(context, inputs) {
+        let ran = match self.run_own(context, inputs) {
             Ok(Some(ran)) => ran,
             Ok(None) => match self.standard.get(&self.moved.resolve(inputs.bytecode_address)) {
                 Some(precompile) => {
