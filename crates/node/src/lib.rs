@@ -24,6 +24,7 @@ pub mod journal;
 pub mod logging;
 pub mod metrics;
 pub mod networks;
+mod throttle;
 mod validator_changes;
 pub mod wiring;
 

@@ -6,7 +6,7 @@
 
 mod output;
 mod text;
-mod throttle;
+mod summary;
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -23,7 +23,8 @@ use tokio::sync::broadcast::error::{RecvError, TryRecvError};
 use tokio::task::JoinHandle;
 
 use self::output::{Closed, Output};
-use self::throttle::{BlockSummary, Throttle};
+use self::summary::BlockSummary;
+use crate::throttle::Throttle;
 
 /// Most blocks of a chain that have their own text in a window, and most failed calls.
 const MAX_SHOWN: u32 = 10;
@@ -80,7 +81,7 @@ impl Activity {
 struct Chain {
     vm: Arc<dyn ChainVm>,
     name: String,
-    blocks: Throttle<BlockSummary>,
+    blocks: Throttle<BlockSummary, MAX_SHOWN>,
 }
 
 impl Chain {
@@ -93,7 +94,7 @@ impl Chain {
 struct Screen {
     chains: BTreeMap<ChainId, Chain>,
     /// Failed calls; the summary is their number.
-    calls: Throttle<u64>,
+    calls: Throttle<u64, MAX_SHOWN>,
     output: Output,
     clock: Arc<dyn Clock>,
     controls: Vec<Arc<Controls>>,

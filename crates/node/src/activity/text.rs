@@ -6,7 +6,7 @@ use std::time::Duration;
 use esker_chain::{BlockReport, ExecutedBlock, Rewound, TxReport};
 use esker_rpc::work::FailedCall;
 
-use super::throttle::BlockSummary;
+use super::summary::BlockSummary;
 use crate::clock;
 
 /// Most characters of a reason or an error.

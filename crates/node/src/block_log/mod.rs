@@ -2,7 +2,7 @@
 //!
 //! The lines are written by a task that follows the machine's events, so no chain waits for them.
 
-mod throttle;
+mod summary;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -16,7 +16,8 @@ use tokio::sync::broadcast::Receiver;
 use tokio::sync::broadcast::error::{RecvError, TryRecvError};
 use tokio::task::JoinHandle;
 
-use self::throttle::{Block, Summary, Throttle};
+use self::summary::{Block, MAX_LINES, Summary};
+use crate::throttle::Throttle;
 
 /// The task that writes the lines.
 #[derive(Debug)]
@@ -114,7 +115,7 @@ struct BlockLog<F, W> {
 #[derive(Debug, Default)]
 struct ChainLog {
     name: String,
-    throttle: Throttle,
+    throttle: Throttle<Summary, MAX_LINES>,
     /// When the last block was accepted, Unix ms.
     last_ms: Option<u64>,
 }
@@ -158,7 +159,7 @@ where
             }
         }
         for chain in self.chains.values_mut() {
-            if let Some(summary) = chain.throttle.take() {
+            if let Some(summary) = chain.throttle.take_summary(None) {
                 (self.write)(Line::Summary(chain.name.clone(), summary));
             }
         }
@@ -195,7 +196,7 @@ where
     fn write_due(&mut self) {
         let now_ms = self.clock.now_ms();
         for chain in self.chains.values_mut() {
-            if let Some(summary) = chain.throttle.take_due(now_ms) {
+            if let Some(summary) = chain.throttle.take_summary(Some(now_ms)) {
                 (self.write)(Line::Summary(chain.name.clone(), summary));
             }
         }

@@ -3,8 +3,9 @@ use esker_primitives::clock::ManualClock;
 use esker_primitives::{BlockId, Id};
 use tokio::sync::{broadcast, mpsc};
 
-use super::throttle::{MAX_LINES, WINDOW_MS};
+use super::summary::MAX_LINES;
 use super::*;
+use crate::throttle::WINDOW_MS;
 
 const START_MS: u64 = 1_000_000;
 const CHAIN: ChainId = ChainId::new([7; 32]);

@@ -1,12 +1,11 @@
-//! Which blocks get a line of their own under load.
+//! Blocks with a log line of their own, and the summary of the others.
 
 use esker_chain::BlockFigures;
 
+use crate::throttle::Throttle;
+
 /// Most lines of blocks of one chain in a window. A summary follows for the others.
 pub(super) const MAX_LINES: u32 = 4;
-
-/// Length of a window, ms.
-pub(super) const WINDOW_MS: u64 = 1000;
 
 /// An accepted block.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -59,55 +58,21 @@ impl Summary {
     }
 }
 
-/// The lines of one chain.
-#[derive(Debug, Default)]
-pub(super) struct Throttle {
-    /// End of the current window, Unix ms.
-    end_ms: u64,
-    /// Lines in this window.
-    lines: u32,
-    summary: Summary,
-}
-
-impl Throttle {
-    /// The block, if it gets a line of its own; else it is added to the summary.
+impl Throttle<Summary, MAX_LINES> {
+    /// The block, if it gets its own line. Otherwise it is added to the summary.
     pub(super) fn accept(&mut self, block: Block, now_ms: u64) -> Option<Block> {
-        // A summary that is due comes first: see `take_due`.
-        if self.is_over(now_ms) && self.summary.blocks == 0 {
-            (self.end_ms, self.lines) = (now_ms.saturating_add(WINDOW_MS), 0);
-        }
-        if self.lines < MAX_LINES {
-            self.lines += 1;
+        if self.take(now_ms) {
             return Some(block);
         }
-        self.summary.add(&block);
+        self.summary().add(&block);
         None
-    }
-
-    /// When the summary is due, Unix ms; `None` without one.
-    pub(super) fn due_ms(&self) -> Option<u64> {
-        (self.summary.blocks > 0).then_some(self.end_ms)
-    }
-
-    /// The summary, if it is due.
-    pub(super) fn take_due(&mut self, now_ms: u64) -> Option<Summary> {
-        self.is_over(now_ms).then(|| self.take()).flatten()
-    }
-
-    /// The summary, due or not.
-    pub(super) fn take(&mut self) -> Option<Summary> {
-        (self.summary.blocks > 0).then(|| std::mem::take(&mut self.summary))
-    }
-
-    /// Whether the window is over. A clock that was set back ends it too.
-    fn is_over(&self, now_ms: u64) -> bool {
-        now_ms >= self.end_ms || self.end_ms - now_ms > WINDOW_MS
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::throttle::WINDOW_MS;
 
     fn block(height: u64, gas: Option<u64>) -> Block {
         let figures = BlockFigures { txs: 2, gas, ..BlockFigures::default() };
@@ -116,14 +81,14 @@ mod tests {
 
     #[test]
     fn a_few_lines_a_window_and_a_summary_of_the_others() {
-        let mut throttle = Throttle::default();
-        let shown = |throttle: &mut Throttle, from: u64, to: u64, now_ms| -> Vec<u64> {
+        let mut throttle = Throttle::<Summary, MAX_LINES>::default();
+        let shown = |throttle: &mut Throttle<Summary, MAX_LINES>, from: u64, to: u64, now_ms| -> Vec<u64> {
             let lines = (from..=to).filter_map(|n| throttle.accept(block(n, Some(10)), now_ms));
             lines.map(|line| line.height).collect()
         };
         assert_eq!(shown(&mut throttle, 1, 10, 5_000), [1, 2, 3, 4]);
         assert_eq!(throttle.due_ms(), Some(6_000));
-        assert_eq!(throttle.take_due(5_999), None);
+        assert_eq!(throttle.take_summary(Some(5_999)), None);
         let summary = Summary {
             blocks: 6,
             first: 5,
@@ -133,36 +98,36 @@ mod tests {
             max_execute_ms: 10,
             max_commit_ms: 1,
         };
-        assert_eq!(throttle.take_due(6_000), Some(summary));
-        assert_eq!((throttle.take_due(6_000), throttle.due_ms()), (None, None));
+        assert_eq!(throttle.take_summary(Some(6_000)), Some(summary));
+        assert_eq!((throttle.take_summary(Some(6_000)), throttle.due_ms()), (None, None));
         // The next window.
         assert_eq!(shown(&mut throttle, 11, 15, 6_000), [11, 12, 13, 14]);
-        assert_eq!(throttle.take().map(|summary| summary.first), Some(15));
+        assert_eq!(throttle.take_summary(None).map(|summary| summary.first), Some(15));
     }
 
     #[test]
     fn slow_blocks_all_have_their_line_and_a_chain_without_gas_has_none() {
-        let mut throttle = Throttle::default();
+        let mut throttle = Throttle::<Summary, MAX_LINES>::default();
         for height in 1..100 {
             let now_ms = 10_000 + height * WINDOW_MS / u64::from(MAX_LINES);
-            assert_eq!(throttle.take_due(now_ms), None);
+            assert_eq!(throttle.take_summary(Some(now_ms)), None);
             assert!(throttle.accept(block(height, None), now_ms).is_some(), "{height}");
         }
         let now_ms = 1_000_000;
         for height in 100..106 {
             throttle.accept(block(height, None), now_ms);
         }
-        assert_eq!(throttle.take().map(|summary| summary.gas), Some(None));
+        assert_eq!(throttle.take_summary(None).map(|summary| summary.gas), Some(None));
     }
 
     #[test]
     fn a_clock_that_is_set_back_silences_nothing() {
-        let mut throttle = Throttle::default();
+        let mut throttle = Throttle::<Summary, MAX_LINES>::default();
         for height in 1..6 {
             throttle.accept(block(height, None), 1_000_000);
         }
-        assert_eq!(throttle.take_due(10).map(|summary| summary.blocks), Some(1));
+        assert_eq!(throttle.take_summary(Some(10)).map(|summary| summary.blocks), Some(1));
         assert!(throttle.accept(block(6, None), 10).is_some());
-        assert_eq!(throttle.take_due(1_010), None);
+        assert_eq!(throttle.take_summary(Some(1_010)), None);
     }
 }
