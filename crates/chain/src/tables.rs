@@ -192,7 +192,7 @@ impl BundleRecord {
     }
 
     /// The record of a bundle, with the height of each of its blocks.
-    pub(crate) fn of(bundle: &Bundle, blocks: Vec<(ChainId, u64)>, proof: Option<Bytes>) -> Self {
+    pub(crate) fn new(bundle: &Bundle, blocks: Vec<(ChainId, u64)>, proof: Option<Bytes>) -> Self {
         Self {
             version: bundle.version,
             parent: bundle.parent,

@@ -94,7 +94,7 @@ impl<'p, 'de> Reader<'p, 'de> {
     }
 
     fn kind(&self) -> Kind {
-        Kind::of(self.peek())
+        Kind::from_first_byte(self.peek())
     }
 
     /// Goes to the next value, name or end of a container.

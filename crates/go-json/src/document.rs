@@ -80,7 +80,7 @@ impl<'a> Document<'a> {
     /// What the value is.
     #[must_use]
     pub fn kind(self) -> Kind {
-        Kind::of(self.0.first().copied())
+        Kind::from_first_byte(self.0.first().copied())
     }
 
     /// The text of a string.

@@ -20,7 +20,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    pub(super) fn of(first: Option<u8>) -> Self {
+    pub(super) fn from_first_byte(first: Option<u8>) -> Self {
         match first {
             Some(b'{') => Self::Object,
             Some(b'[') => Self::Array,

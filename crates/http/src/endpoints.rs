@@ -179,7 +179,7 @@ impl HttpState {
                     let metrics = &self.metrics;
                     let (body, answer) =
                         batch::answer(server, &caller, read, connection, metrics, in_flight).await;
-                    (positional::http::Reply::of(answer), Some(body.into()))
+                    (positional::http::Reply::from_answer(answer), Some(body.into()))
                 } else {
                     let caller = Caller { takes_files: true, ..caller };
                     let mut reply = positional::http::answer(server, &read.bytes, &caller).await;

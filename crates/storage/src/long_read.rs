@@ -14,7 +14,7 @@ pub struct GrowthLimit(u64);
 
 impl GrowthLimit {
     /// From the size of the store now.
-    pub fn of(store: &dyn KvStore) -> StorageResult<Self> {
+    pub fn for_store(store: &dyn KvStore) -> StorageResult<Self> {
         Ok(Self::from_size(store.size_on_disk()?))
     }
 

@@ -25,16 +25,16 @@ impl Store {
     /// Starts a writer for `kv`, which returns every error to its caller.
     pub fn new(kv: Arc<dyn KvStore>) -> StorageResult<Self> {
         let writer = Writer::spawn(Arc::clone(&kv))?;
-        Ok(Self::of(kv, writer))
+        Ok(Self::with_writer(kv, writer))
     }
 
     /// As [`Self::new`], with a writer that suspends itself while the store refuses writes.
     pub fn retrying(kv: Arc<dyn KvStore>, retry: RetryPolicy) -> StorageResult<Self> {
         let writer = Writer::spawn_retrying(Arc::clone(&kv), retry)?;
-        Ok(Self::of(kv, writer))
+        Ok(Self::with_writer(kv, writer))
     }
 
-    fn of(kv: Arc<dyn KvStore>, writer: Writer) -> Self {
+    fn with_writer(kv: Arc<dyn KvStore>, writer: Writer) -> Self {
         Self { kv, writer, upkeep: Arc::new(Mutex::new_named("store.upkeep", ())) }
     }
 

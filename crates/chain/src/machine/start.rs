@@ -200,7 +200,7 @@ fn write_first_bundle(
     let heights = blocks.iter().map(|(id, _)| (*id, 0)).collect();
     let bundle = first_bundle(genesis, blocks);
     let position = Position { height: 0, id: bundle.id(), timestamp_ms: 0 };
-    let record = BundleRecord::of(&bundle, heights, None);
+    let record = BundleRecord::new(&bundle, heights, None);
     let mut out = WriteSet::default();
     BUNDLES.put(&mut out, Scope::NODE, &0, &record);
     POSITION.put(&mut out, Scope::NODE, &(), &position);

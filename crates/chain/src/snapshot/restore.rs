@@ -379,7 +379,7 @@ fn put_end(
     let id: BundleId = bundle.id();
     let height_of = |chain: &ChainId| summary.chains.get(chain).map_or(0, |state| state.height);
     let heights = bundle.blocks.iter().map(|(chain, _)| (*chain, height_of(chain))).collect();
-    let record = BundleRecord::of(&bundle, heights, proof);
+    let record = BundleRecord::new(&bundle, heights, proof);
     let position = Position { height: bundle.height, id, timestamp_ms: bundle.timestamp_ms };
     let node = Scope::NODE;
     target.put_chains(out);

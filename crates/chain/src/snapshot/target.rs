@@ -107,7 +107,7 @@ impl SnapshotTarget {
     /// The record of the bundle of height 0.
     pub(super) fn genesis_record(&self) -> BundleRecord {
         let heights = self.genesis.blocks.iter().map(|(id, _)| (*id, 0)).collect();
-        BundleRecord::of(&self.genesis, heights, None)
+        BundleRecord::new(&self.genesis, heights, None)
     }
 
     /// The entry of each chain, and the rows of its genesis that stay.

@@ -93,7 +93,7 @@ impl SnapshotServer {
         let place = place.map_err(|_| SnapshotOpenError::Full(self.limits.max_snapshots))?;
         let failed = |error: StorageError| SnapshotRefusal::Failed(error.into());
         let store = self.machine.store().kv.as_ref();
-        let growth = GrowthLimit::of(store).map_err(failed)?;
+        let growth = GrowthLimit::for_store(store).map_err(failed)?;
         let reader = self.reader()?;
         let (records, receiver) = mpsc::channel(BACKLOG);
         let sender = Sender {

@@ -132,7 +132,7 @@ impl Backups {
         let begun = Instant::now();
         tracing::info!(path = %path.display(), "backup begun");
         let mut watch = Watch { backups: self, begun, rate, logged: begun, bytes: 0 };
-        let limit = GrowthLimit::of(&*self.store).and_then(|limit| {
+        let limit = GrowthLimit::for_store(&*self.store).and_then(|limit| {
             self.check_running()?;
             Ok(limit)
         });

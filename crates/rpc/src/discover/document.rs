@@ -13,7 +13,7 @@ use crate::service::Service;
 const OPENRPC: &str = "1.3.2";
 
 /// The document of an endpoint.
-pub(super) fn of(
+pub(super) fn build(
     service: &Service,
     info: &EndpointInfo,
     subscriptions: &[SubscriptionMethods],

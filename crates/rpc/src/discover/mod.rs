@@ -96,7 +96,7 @@ impl Service {
         };
         let text = Document::default();
         let service = self.merge(&table.bind(Arc::new(text.clone())));
-        let document = document::of(&service, info, subscriptions);
+        let document = document::build(&service, info, subscriptions);
         let document = serde_json::value::to_raw_value(&document).expect("a value is valid JSON");
         // Made here for the first time.
         let _ = text.0.set(document);

@@ -51,7 +51,7 @@ impl Schemas {
     pub(super) fn finish(mut self) -> (Map<String, Value>, Renamed) {
         let arguments = self.arguments.take_definitions(true);
         let mut all = self.results.take_definitions(true);
-        let renamed = Renamed::of(&arguments, &all);
+        let renamed = Renamed::from_members(&arguments, &all);
         for (name, mut schema) in arguments {
             renamed.apply(&mut schema);
             all.insert(renamed.name(name), schema);
@@ -66,7 +66,7 @@ pub(super) struct Renamed(Vec<String>);
 
 impl Renamed {
     /// Those that differ, and those that refer to one that does.
-    fn of(arguments: &Map<String, Value>, results: &Map<String, Value>) -> Self {
+    fn from_members(arguments: &Map<String, Value>, results: &Map<String, Value>) -> Self {
         let is_other = |name: &String| {
             results.get(name).is_some_and(|schema| arguments.get(name) != Some(schema))
         };

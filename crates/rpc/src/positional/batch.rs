@@ -92,7 +92,7 @@ impl Replies<'_> {
 /// Answers a batch; true: it was cut short, or is an error as a whole.
 pub(super) async fn answer(calls: &Calls<'_>, list: Document<'_>, parts: &PartQueue) -> bool {
     let limits = &calls.server.limits;
-    let mut messages = list.elements().map(Message::of);
+    let mut messages = list.elements().map(Message::from_document);
     let mut replies = Replies { parts, client: calls.client(), is_empty: true };
     if list.first_element().is_none() {
         let error = RpcError::with_code(RpcError::INVALID_REQUEST, "empty batch");

@@ -39,7 +39,7 @@ pub struct Reply {
 impl Reply {
     /// The reply to a body with this answer.
     #[must_use]
-    pub fn of(answer: Answer) -> Self {
+    pub fn from_answer(answer: Answer) -> Self {
         let status = if answer.retry_after_s.is_some() { 429 } else { 200 };
         Self { status, content_type: Some(JSON), nosniff: false, answer }
     }
@@ -79,7 +79,7 @@ pub fn admit(server: &Server, head: &RequestHead<'_>) -> Option<Reply> {
 /// Answers the body of a request that [`admit`] let pass. The caller cuts a body without a declared length at the
 /// limit.
 pub async fn answer(server: &Server, body: &[u8], caller: &Caller) -> Reply {
-    Reply::of(server.answer(body, None, caller).await)
+    Reply::from_answer(server.answer(body, None, caller).await)
 }
 
 fn is_accepted(content_type: &str) -> bool {

@@ -84,7 +84,7 @@ impl Default for NotAList {
 
 impl<'a> Message<'a> {
     /// An element of a batch.
-    pub(super) fn of(value: Document<'a>) -> Self {
+    pub(super) fn from_document(value: Document<'a>) -> Self {
         match read(value.as_bytes()) {
             Incoming::Single(message) => message,
             Incoming::Nothing | Incoming::Broken | Incoming::Batch(_) => Self::default(),
