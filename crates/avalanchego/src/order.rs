@@ -58,14 +58,14 @@ pub enum OrderError {
 #[derive(Debug)]
 pub struct Order {
     ids: ChainIds,
-    waiting: [Waiting; 3],
+    waiting: [WaitingBlocks; 3],
     /// Blocks that were handed out and are not accepted yet, and what they export.
     handed_out: VecDeque<(Chain, u64, Vec<Shared>)>,
     exported: BTreeSet<Shared>,
 }
 
 #[derive(Debug, Default)]
-struct Waiting {
+struct WaitingBlocks {
     blocks: VecDeque<Block>,
     bytes: usize,
 }

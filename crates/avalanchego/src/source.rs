@@ -129,7 +129,7 @@ struct Feed {
 }
 
 /// What one request brought.
-enum Fetched {
+enum FetchResult {
     Blocks,
     Nothing { total: u64 },
 }
@@ -194,11 +194,11 @@ impl<R: BlockReader> Source<R> {
                     continue;
                 }
                 match feed.fetch(&mut self.client, &self.reader, &mut self.order).await {
-                    Ok(Fetched::Blocks) => has_new = true,
-                    Ok(Fetched::Nothing { total }) if total < feed.position.next_index() => {
+                    Ok(FetchResult::Blocks) => has_new = true,
+                    Ok(FetchResult::Nothing { total }) if total < feed.position.next_index() => {
                         behind = Some((feed.chain, total));
                     }
-                    Ok(Fetched::Nothing { .. }) => {}
+                    Ok(FetchResult::Nothing { .. }) => {}
                     Err(error) => {
                         // Without a connection the other chains would fail alike.
                         let is_last = error.is_temporary();
@@ -263,7 +263,7 @@ impl Feed {
         client: &mut IndexClient,
         reader: &dyn BlockReader,
         order: &mut Order,
-    ) -> Result<Fetched, SourceError> {
+    ) -> Result<FetchResult, SourceError> {
         let found = loop {
             let index = self.position.next_index();
             match client.containers(self.chain, index, self.page).await {
@@ -272,7 +272,7 @@ impl Feed {
             }
         };
         let containers = match found {
-            Containers::None { total } => return Ok(Fetched::Nothing { total }),
+            Containers::None { total } => return Ok(FetchResult::Nothing { total }),
             Containers::Some(containers) => containers,
         };
         let bytes: usize = containers.iter().map(|container| container.bytes.len()).sum();
@@ -283,7 +283,7 @@ impl Feed {
         if bytes < MAX_ANSWER_LEN / 8 {
             self.page = self.page.saturating_mul(2).min(MAX_PAGE);
         }
-        Ok(Fetched::Blocks)
+        Ok(FetchResult::Blocks)
     }
 }
 

@@ -53,21 +53,21 @@ pub struct BlockWaits {
     places: Arc<Semaphore>,
     /// Asks for a build.
     work: Arc<Notify>,
-    waiting: Mutex<Waiting>,
+    waiting: Mutex<WaitState>,
 }
 
 #[derive(Debug, Default)]
-struct Waiting {
+struct WaitState {
     /// Builds that have begun.
     builds: u64,
     next_key: u64,
-    sends: BTreeMap<u64, Send>,
+    sends: BTreeMap<u64, PendingSend>,
     credit: Credit,
     /// The last block, if it was of a burst.
     burst: Option<Instant>,
 }
 
-impl Waiting {
+impl WaitState {
     /// Whether a client sends without pause: the last block held transactions for which no send waited, and left some.
     fn is_burst(&self, now: Instant) -> bool {
         self.burst.is_some_and(|last_block| now < last_block + BURST_TIME)
@@ -104,7 +104,7 @@ impl Credit {
 }
 
 #[derive(Debug)]
-struct Send {
+struct PendingSend {
     tx: Id,
     /// Builds that had begun before it waited.
     builds: u64,
@@ -124,7 +124,7 @@ pub struct BlockWait {
 impl BlockWaits {
     /// None yet. `places`: as many may wait, together with those of other chains. `work` wakes the machine.
     pub fn new(places: Arc<Semaphore>, work: Arc<Notify>) -> Arc<Self> {
-        let waiting = Mutex::new_named("chain.block-waits", Waiting::default());
+        let waiting = Mutex::new_named("chain.block-waits", WaitState::default());
         Arc::new(Self { places, work, waiting })
     }
 
@@ -153,7 +153,7 @@ impl BlockWaits {
             let key = waiting.next_key;
             waiting.next_key += 1;
             let builds = waiting.builds;
-            waiting.sends.insert(key, Send { tx, builds, done: sender, _place: place });
+            waiting.sends.insert(key, PendingSend { tx, builds, done: sender, _place: place });
             key
         };
         let until = now + MAX_BLOCK_WAIT;
@@ -196,7 +196,7 @@ impl BlockWaits {
     }
 
     /// Ends waits, and returns how many.
-    fn end(&self, is_over: impl Fn(&Send) -> bool) -> usize {
+    fn end(&self, is_over: impl Fn(&PendingSend) -> bool) -> usize {
         let over: Vec<_> = {
             let mut waiting = self.waiting.lock();
             if waiting.sends.is_empty() {

@@ -110,13 +110,13 @@ pub struct Dropped {
 #[derive(Debug)]
 pub struct DropLog {
     tables: &'static DropTables,
-    unsaved: Mutex<Unsaved>,
+    unsaved: Mutex<UnsavedDrops>,
     /// Number of the last record in the pending commit of blocks, plus one; 0 for none.
     committing: AtomicU64,
 }
 
 #[derive(Debug, Default)]
-struct Unsaved {
+struct UnsavedDrops {
     next: u64,
     queue: BTreeMap<u64, (TxId, Dropped)>,
     by_id: HashMap<TxId, u64>,
@@ -125,7 +125,7 @@ struct Unsaved {
 impl DropLog {
     /// An empty log over these tables. `name` is the name of its lock.
     pub fn new(tables: &'static DropTables, name: &'static str) -> Self {
-        let unsaved = Mutex::new_named(name, Unsaved::default());
+        let unsaved = Mutex::new_named(name, UnsavedDrops::default());
         Self { tables, unsaved, committing: AtomicU64::new(0) }
     }
 
@@ -241,7 +241,7 @@ impl DropLog {
     /// Deletes the unsaved records of bundles that were accepted at that time (Unix ms) or later and are now rewound.
     pub fn rewound(&self, since_ms: u64) {
         let mut unsaved = self.unsaved.lock();
-        let Unsaved { queue, by_id, .. } = &mut *unsaved;
+        let UnsavedDrops { queue, by_id, .. } = &mut *unsaved;
         queue.retain(|_, (_, dropped)| dropped.at_ms < since_ms);
         by_id.retain(|_, order| queue.contains_key(order));
     }
@@ -328,7 +328,7 @@ impl DropLog {
     }
 }
 
-impl Unsaved {
+impl UnsavedDrops {
     fn get(&self, id: &TxId) -> Option<Dropped> {
         self.by_id.get(id).and_then(|at| self.queue.get(at)).map(|(_, dropped)| dropped.clone())
     }

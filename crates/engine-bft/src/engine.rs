@@ -218,16 +218,16 @@ impl Engine for BftEngine {
             self.votes.store(votes, Ordering::Relaxed);
             let phase = self.phase(&set.committee, &changes, &machine, (votes, is_member));
             match run_phase(phase, stop.clone()).await? {
-                Ended::Stopped => return Ok(()),
-                Ended::Epoch => {}
-                Ended::MayVote => {
+                PhaseEnd::Stopped => return Ok(()),
+                PhaseEnd::Epoch => {}
+                PhaseEnd::MayVote => {
                     begin()?;
                     may_vote = true;
                     info!(
                         "the others are past the rounds in which this validator may have voted: it votes"
                     );
                 }
-                Ended::Panicked => {
+                PhaseEnd::Panicked => {
                     let Err(error) = disk::probe(&config.folder).await else {
                         let text = "the consensus engine has panicked".to_owned();
                         return Err(EngineError::Protocol(text));
@@ -245,8 +245,8 @@ impl Engine for BftEngine {
                     }
                     warn!("the disk takes writes again");
                 }
-                Ended::StoreBehind(text) if is_reset => return Err(EngineError::Protocol(text)),
-                Ended::StoreBehind(text) => {
+                PhaseEnd::StoreBehind(text) if is_reset => return Err(EngineError::Protocol(text)),
+                PhaseEnd::StoreBehind(text) => {
                     warn!(
                         reason = text,
                         "the votes are kept; missing bundles are fetched from the peers"
@@ -355,7 +355,7 @@ struct Phase {
 
 /// How a phase ended.
 #[derive(Debug)]
-enum Ended {
+enum PhaseEnd {
     Stopped,
     MayVote,
     /// The last bundle of the epoch is final.
@@ -393,7 +393,7 @@ impl BftEngine {
 }
 
 /// Runs a phase in a thread of its own: the library's runtime can't be started within another one.
-async fn run_phase(phase: Phase, stop: Shutdown) -> Result<Ended, EngineError> {
+async fn run_phase(phase: Phase, stop: Shutdown) -> Result<PhaseEnd, EngineError> {
     let settings = runtime::Config::new()
         .with_worker_threads(THREADS)
         .with_storage_directory(phase.config.folder.clone())
@@ -405,7 +405,7 @@ async fn run_phase(phase: Phase, stop: Shutdown) -> Result<Ended, EngineError> {
     };
     let failed = |error| EngineError::Protocol(format!("no thread for the engine: {error}"));
     thread::Builder::new().name("consensus".to_owned()).spawn(body).map_err(failed)?;
-    ended.await.unwrap_or(Ok(Ended::Panicked))
+    ended.await.unwrap_or(Ok(PhaseEnd::Panicked))
 }
 
 /// Waits until the disk of a folder takes writes, or the node is stopped.
@@ -429,7 +429,7 @@ impl Phase {
         self,
         context: runtime::Context,
         mut stop: Shutdown,
-    ) -> Result<Ended, EngineError> {
+    ) -> Result<PhaseEnd, EngineError> {
         let Self {
             config,
             committee,
@@ -476,15 +476,15 @@ impl Phase {
             |part| Err(EngineError::Protocol(format!("the validators' {part} has stopped")));
         tokio::select! {
             biased;
-            () = stop.wait() => Ok(Ended::Stopped),
+            () = stop.wait() => Ok(PhaseEnd::Stopped),
             error = running => match read.store_behind() {
-                Some(text) => Ok(Ended::StoreBehind(text)),
+                Some(text) => Ok(PhaseEnd::StoreBehind(text)),
                 None => Err(error),
             },
             _ended = network => stopped("network"),
             _ended = counter => stopped("counter of peers"),
-            () = end => Ok(Ended::Epoch),
-            waited = rejoin.wait(waiting), if rejoins => waited.map(|()| Ended::MayVote),
+            () = end => Ok(PhaseEnd::Epoch),
+            waited = rejoin.wait(waiting), if rejoins => waited.map(|()| PhaseEnd::MayVote),
         }
     }
 }

@@ -53,13 +53,13 @@ struct Target {
 }
 
 /// A call without an answer. If the caller gives it up, the next call goes to another source first.
-struct Unanswered<'a> {
+struct PendingCall<'a> {
     preferred: &'a PreferredSource,
     /// The source to ask first then; `None` once the call has ended.
     next: Option<usize>,
 }
 
-impl Drop for Unanswered<'_> {
+impl Drop for PendingCall<'_> {
     fn drop(&mut self) {
         if let Some(next) = self.next {
             self.preferred.set(next);
@@ -109,7 +109,7 @@ impl TxForwarder for SourceForwarder {
             let index = first.wrapping_add(index) % self.sources.len();
             let Some(source) = self.sources.get(index) else { continue };
             let mut unanswered =
-                Unanswered { preferred: &self.preferred, next: Some(index.wrapping_add(1)) };
+                PendingCall { preferred: &self.preferred, next: Some(index.wrapping_add(1)) };
             let sent = source.send(&tx).await;
             unanswered.next = None;
             match sent {

@@ -33,7 +33,7 @@ type Stamp = (i64, i64, u64, u64);
 
 /// A file as it was last looked at.
 #[derive(Debug)]
-struct Seen {
+struct CachedFile {
     stamp: Stamp,
     /// `None`: it can't be read, which was logged.
     key: Option<Arc<KeyFile>>,
@@ -50,7 +50,7 @@ pub(crate) struct KeyFiles {
 
 #[derive(Debug, Default)]
 struct State {
-    files: BTreeMap<String, Seen>,
+    files: BTreeMap<String, CachedFile>,
     is_overfull: bool,
 }
 
@@ -66,7 +66,7 @@ pub(crate) enum WriteError {
 
 /// A file that holds a key.
 #[derive(Clone, Debug)]
-pub(crate) struct Found {
+pub(crate) struct KeyFileEntry {
     pub(crate) path: PathBuf,
     pub(crate) key: Arc<KeyFile>,
 }
@@ -94,15 +94,15 @@ impl KeyFiles {
     }
 
     /// All key files, by name.
-    pub(crate) fn list(&self) -> Vec<Found> {
+    pub(crate) fn list(&self) -> Vec<KeyFileEntry> {
         let mut state = self.seen.lock();
         self.refresh(&mut state);
         state.found(&self.folder).collect()
     }
 
     /// The files of an account; as in the reference, those of the zero address are all.
-    pub(crate) fn find(&self, account: &Address) -> Vec<Found> {
-        let is_meant = |found: &Found| account.is_zero() || found.key.address() == *account;
+    pub(crate) fn find(&self, account: &Address) -> Vec<KeyFileEntry> {
+        let is_meant = |found: &KeyFileEntry| account.is_zero() || found.key.address() == *account;
         self.list().into_iter().filter(is_meant).collect()
     }
 
@@ -137,7 +137,7 @@ impl KeyFiles {
         *last_ns = (*last_ns + 1).max(now_ms.saturating_mul(1_000_000));
         let name = file_name(*last_ns, &key.address());
         let stamp = self.write(&name, key.to_json().as_bytes()).map_err(WriteError::Io)?;
-        self.seen.lock().files.insert(name, Seen { stamp, key: Some(Arc::new(key)) });
+        self.seen.lock().files.insert(name, CachedFile { stamp, key: Some(Arc::new(key)) });
         Ok(())
     }
 
@@ -193,16 +193,16 @@ impl KeyFiles {
                         tracing::warn!(file = %path.display(), %reason, "skipping a file that is not a key file");
                     })
                     .ok();
-                state.files.insert(name, Seen { stamp, key: key.map(Arc::new) });
+                state.files.insert(name, CachedFile { stamp, key: key.map(Arc::new) });
             }
         }
     }
 }
 
 impl State {
-    fn found<'a>(&'a self, folder: &'a Path) -> impl Iterator<Item = Found> + 'a {
+    fn found<'a>(&'a self, folder: &'a Path) -> impl Iterator<Item = KeyFileEntry> + 'a {
         self.files.iter().filter_map(|(name, seen)| {
-            Some(Found { path: folder.join(name), key: Arc::clone(seen.key.as_ref()?) })
+            Some(KeyFileEntry { path: folder.join(name), key: Arc::clone(seen.key.as_ref()?) })
         })
     }
 

@@ -15,7 +15,7 @@ use esker_rpc::off_thread;
 
 use crate::cost::ScryptCost;
 use crate::error::KeyFileError;
-use crate::files::{Found, KeyFiles, MAX_FILES_FOR_NEW, WriteError};
+use crate::files::{KeyFileEntry, KeyFiles, MAX_FILES_FOR_NEW, WriteError};
 use crate::key_file::KeyFile;
 use crate::unlocked::{Period, Timers, UnlockedKeys};
 
@@ -84,7 +84,7 @@ impl KeyDirectory {
         let found = off_thread(move || inner.files.find(&account)).await.map_err(unavailable)?;
         let key = match found.as_slice() {
             [] => return Err(none),
-            [Found { key, .. }] => Arc::clone(key),
+            [KeyFileEntry { key, .. }] => Arc::clone(key),
             several => return Err(ambiguous(several)),
         };
         let name = key.address().to_string();
@@ -111,7 +111,7 @@ impl AccountManager for KeyDirectory {
     fn wallets(&self) -> Vec<Wallet> {
         let files = self.0.files.list();
         let now_ms = self.0.clock.now_ms();
-        let wallet = |Found { path, key }: Found| Wallet {
+        let wallet = |KeyFileEntry { path, key }: KeyFileEntry| Wallet {
             url: format!("keystore://{}", path.display()),
             account: key.address(),
             is_unlocked: self.0.unlocked.contains(&key.address(), now_ms),
@@ -204,7 +204,7 @@ fn unavailable(error: impl fmt::Display) -> AccountError {
     AccountError::Unavailable(error.to_string())
 }
 
-fn ambiguous(several: &[Found]) -> AccountError {
+fn ambiguous(several: &[KeyFileEntry]) -> AccountError {
     let paths: Vec<_> = several.iter().map(|found| found.path.display().to_string()).collect();
     unavailable(format!("multiple keys match address ({})", paths.join(", ")))
 }

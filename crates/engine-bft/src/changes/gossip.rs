@@ -58,7 +58,7 @@ impl fmt::Debug for Gossip {
 }
 
 /// What a peer said last.
-struct Said {
+struct PeerReport {
     epoch: u64,
     known: u64,
     at: SystemTime,
@@ -75,7 +75,7 @@ pub(crate) async fn run<E: Clock, B, S, R>(
     S: Sender<PublicKey = PublicKey>,
     R: Receiver<PublicKey = PublicKey>,
 {
-    let mut peers: BTreeMap<PublicKey, Said> = BTreeMap::new();
+    let mut peers: BTreeMap<PublicKey, PeerReport> = BTreeMap::new();
     let mut tracked = gossip.state.with_history(ChangeHistory::newest_epoch);
     let (mut said, mut say_at) = (None, clock.current());
     let mut next = clock.current();
@@ -113,7 +113,7 @@ pub(crate) async fn run<E: Clock, B, S, R>(
                     Ok(Message::State { epoch, known, votes }) => {
                         let own = gossip.state.with_history(ChangeHistory::newest_epoch);
                         let is_new = peers
-                            .insert(peer.clone(), Said { epoch, known, at: clock.current() })
+                            .insert(peer.clone(), PeerReport { epoch, known, at: clock.current() })
                             .is_none_or(|said| said.known != known);
                         let missing = gossip.state.documents_from(known.saturating_add(1), MAX_CHANGES);
                         if !missing.is_empty() {
@@ -181,7 +181,7 @@ impl Gossip {
     }
 
     /// Asks peers of later epochs for the last bundle before theirs: nobody votes in this node's epoch any more.
-    fn hint(&self, peers: &BTreeMap<PublicKey, Said>) {
+    fn hint(&self, peers: &BTreeMap<PublicKey, PeerReport>) {
         let epoch = self.state.epoch();
         let known = self.state.with_history(ChangeHistory::newest_epoch);
         let Some(ahead) = peers.values().map(|said| said.epoch.min(known)).max() else { return };

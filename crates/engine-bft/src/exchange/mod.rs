@@ -127,7 +127,7 @@ struct Exchange {
     /// What peers have delivered since the last look: they announce it themselves.
     delivered: BTreeSet<TxKey>,
     announce_all_at: SystemTime,
-    wanted: BTreeMap<TxKey, Wanted>,
+    wanted: BTreeMap<TxKey, RequestedTx>,
     /// No time of `wanted` is over before this one.
     ask_others_at: Option<SystemTime>,
     /// How many of `wanted` a peer was asked for.
@@ -141,7 +141,7 @@ struct Exchange {
 }
 
 /// A requested transaction.
-struct Wanted {
+struct RequestedTx {
     /// Who is to deliver it.
     asked: PublicKey,
     until: SystemTime,
@@ -310,7 +310,7 @@ impl Exchange {
                 || self.pools.is_known(&key.chain, key.kind, &key.id);
             if !is_useless {
                 let (asked, until) = (peer.clone(), now + DELIVERY);
-                self.wanted.insert(key, Wanted { asked, until, others: Vec::new() });
+                self.wanted.insert(key, RequestedTx { asked, until, others: Vec::new() });
                 *requested += 1;
                 missing.push(key);
             }

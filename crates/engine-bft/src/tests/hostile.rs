@@ -37,7 +37,7 @@ struct Hostile {
 }
 
 /// What it has.
-struct Means {
+struct HostileContext {
     context: runtime::Context,
     links: NetworkLinks,
     scheme: Scheme,
@@ -49,7 +49,7 @@ impl Hostile {
     fn start<F>(
         config: ValidatorConfig,
         genesis: Id,
-        behave: impl FnOnce(Means) -> F + Send + 'static,
+        behave: impl FnOnce(HostileContext) -> F + Send + 'static,
     ) -> Self
     where
         F: Future<Output = ()>,
@@ -77,7 +77,7 @@ impl Hostile {
                 };
                 tokio::select! {
                     biased;
-                    () = behave(Means { context, links, scheme, history, key }) => {}
+                    () = behave(HostileContext { context, links, scheme, history, key }) => {}
                     () = ended => {}
                 }
             });
@@ -174,8 +174,8 @@ async fn bytes_that_are_no_messages_disconnect_a_validator_or_are_ignored() {
         let sends = Arc::new(AtomicBool::new(false));
         let (sending, to) = (Arc::clone(&sends), channels);
         let hostile =
-            Hostile::start(network.fourth.clone(), network.genesis(), async move |means: Means| {
-                let Means { context, links, .. } = means;
+            Hostile::start(network.fourth.clone(), network.genesis(), async move |means: HostileContext| {
+                let HostileContext { context, links, .. } = means;
                 let NetworkLinks {
                     votes,
                     certificates,
@@ -217,8 +217,8 @@ async fn bytes_that_are_no_messages_disconnect_a_validator_or_are_ignored() {
 async fn a_validator_that_votes_twice_is_disconnected_and_nothing_forks() {
     let mut network = Network::start().await;
     let hostile =
-        Hostile::start(network.fourth.clone(), network.genesis(), async |means: Means| {
-            let Means { mut links, scheme, .. } = means;
+        Hostile::start(network.fourth.clone(), network.genesis(), async |means: HostileContext| {
+            let HostileContext { mut links, scheme, .. } = means;
             let mut number = 0_u64;
             while let Ok((_, bytes)) = links.votes.1.recv().await {
                 let Ok(vote) = Vote::<Scheme, Digest>::decode(bytes) else { continue };
@@ -262,8 +262,8 @@ async fn a_validator_that_floods_with_transactions_does_not_slow_the_others_down
     let floods = Arc::new(AtomicBool::new(false));
     let flooding = Arc::clone(&floods);
     let hostile =
-        Hostile::start(network.fourth.clone(), network.genesis(), async move |means: Means| {
-            let Means { context, mut links, .. } = means;
+        Hostile::start(network.fourth.clone(), network.genesis(), async move |means: HostileContext| {
+            let HostileContext { context, mut links, .. } = means;
             let mut number = 0_u64;
             loop {
                 if !flooding.load(Ordering::Relaxed) {
@@ -311,8 +311,8 @@ async fn a_validator_that_floods_with_changes_does_not_slow_the_others_down() {
     let floods = Arc::new(AtomicBool::new(false));
     let flooding = Arc::clone(&floods);
     let hostile =
-        Hostile::start(network.fourth.clone(), network.genesis(), async move |means: Means| {
-            let Means { context, mut links, history, key, .. } = means;
+        Hostile::start(network.fourth.clone(), network.genesis(), async move |means: HostileContext| {
+            let HostileContext { context, mut links, history, key, .. } = means;
             for number in 0.. {
                 if flooding.load(Ordering::Relaxed) {
                     let message = harm::restless(&history, &key, number);
@@ -361,8 +361,8 @@ async fn a_validator_with_forged_changes_is_disconnected() {
         let sends = Arc::new(AtomicBool::new(false));
         let sending = Arc::clone(&sends);
         let hostile =
-            Hostile::start(network.fourth.clone(), network.genesis(), async move |means: Means| {
-                let Means { context, mut links, history, key, .. } = means;
+            Hostile::start(network.fourth.clone(), network.genesis(), async move |means: HostileContext| {
+                let HostileContext { context, mut links, history, key, .. } = means;
                 let message = &harm::forged(&history, &key)[kind];
                 loop {
                     context.sleep(PAUSE).await;
@@ -394,8 +394,8 @@ async fn a_key_of_no_validator_is_not_connected() {
     stranger.key = ValidatorKey::from_bytes(&[99; 32]);
     let (_, address) = stranger.validators.pop().unwrap();
     stranger.validators.push((stranger.key.public_key(), address));
-    let hostile = Hostile::start(stranger, genesis, async |means: Means| {
-        let Means { context, mut links, .. } = means;
+    let hostile = Hostile::start(stranger, genesis, async |means: HostileContext| {
+        let HostileContext { context, mut links, .. } = means;
         for number in 0.. {
             let _sent = links.votes.0.send(Recipients::All, garbage(number), true);
             context.sleep(PAUSE).await;

@@ -32,7 +32,7 @@ pub struct SnapshotSource {
 }
 
 /// The beginning of a snapshot.
-pub(super) struct Opened {
+pub(super) struct SnapshotStart {
     pub(super) bundle: Bundle,
     pub(super) proof: Option<Bytes>,
     pub(super) summary: StateSummary,
@@ -67,7 +67,7 @@ impl SnapshotSource {
     }
 
     /// Connects, and reads the records before the first item.
-    pub(super) async fn open(&self) -> Result<Opened, SourceError> {
+    pub(super) async fn open(&self) -> Result<SnapshotStart, SourceError> {
         let connect = self.source.timeouts.connect;
         let opened = tokio::time::timeout(connect, self.connect()).await;
         let opened = opened.map_err(|_| SourceError::Stalled(connect))??;
@@ -76,7 +76,7 @@ impl SnapshotSource {
         Ok(opened)
     }
 
-    async fn connect(&self) -> Result<Opened, SourceError> {
+    async fn connect(&self) -> Result<SnapshotStart, SourceError> {
         let EskerSource { dialer, url, timeouts, .. } = &self.source;
         let body = get(dialer, url, PATH, timeouts.idle).await?;
         let mut body = SnapshotBody {
@@ -104,7 +104,7 @@ impl SnapshotSource {
         let SnapshotRecord::Summary(summary) = body.record().await? else {
             return Err(unexpected("summary"));
         };
-        Ok(Opened { bundle, proof, summary, body })
+        Ok(SnapshotStart { bundle, proof, summary, body })
     }
 
     fn check(&self, hello: &SnapshotHello) -> Result<(), SourceError> {

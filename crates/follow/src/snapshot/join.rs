@@ -8,7 +8,7 @@ use esker_chain::{ChainError, Shutdown};
 use esker_primitives::clock::Clock;
 use tokio::sync::mpsc;
 
-use super::client::{Next, Opened, SnapshotSource};
+use super::client::{Next, SnapshotStart, SnapshotSource};
 use super::progress::Progress;
 use super::status::JoinStatusCell;
 use crate::engine::FollowerConfig;
@@ -139,7 +139,7 @@ impl SnapshotJoin {
         source: &SnapshotSource,
         target: &Arc<SnapshotTarget>,
     ) -> Result<Result<Position, SourceError>, ChainError> {
-        let Opened { bundle, proof, summary, mut body } = match source.open().await {
+        let SnapshotStart { bundle, proof, summary, mut body } = match source.open().await {
             Ok(opened) => opened,
             Err(error) => return Ok(Err(error)),
         };

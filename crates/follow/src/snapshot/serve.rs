@@ -148,7 +148,7 @@ impl Stream for SnapshotStream {
 }
 
 /// Why a snapshot is not sent to its end.
-enum Cut {
+enum StopReason {
     /// The client is gone.
     Gone,
     /// With the text for the client.
@@ -156,13 +156,13 @@ enum Cut {
     Failed(ChainError),
 }
 
-impl From<ChainError> for Cut {
+impl From<ChainError> for StopReason {
     fn from(error: ChainError) -> Self {
         Self::Failed(error)
     }
 }
 
-impl From<StorageError> for Cut {
+impl From<StorageError> for StopReason {
     fn from(error: StorageError) -> Self {
         match error {
             StorageError::Cancelled(reason) => Self::Ended(reason),
@@ -196,9 +196,9 @@ impl Sender {
                 tracing::info!(height, rows, bytes, ms, "sent a snapshot");
                 return;
             }
-            Err(Cut::Gone) => "the client has closed the connection".to_owned(),
-            Err(Cut::Ended(reason)) => reason,
-            Err(Cut::Failed(error)) => {
+            Err(StopReason::Gone) => "the client has closed the connection".to_owned(),
+            Err(StopReason::Ended(reason)) => reason,
+            Err(StopReason::Failed(error)) => {
                 tracing::error!(%error, "can't read a snapshot");
                 "the source can't read its store".to_owned()
             }
@@ -208,7 +208,7 @@ impl Sender {
         let _told = self.records.try_send(SnapshotRecord::Failed(reason).to_bytes());
     }
 
-    fn send_all(&mut self, mut reader: SnapshotReader) -> Result<(), Cut> {
+    fn send_all(&mut self, mut reader: SnapshotReader) -> Result<(), StopReason> {
         let (bundle, proof) = reader.bundle();
         let hello = SnapshotHello {
             version: SNAPSHOT_VERSION,
@@ -243,7 +243,7 @@ impl Sender {
         self.send(&SnapshotRecord::End(self.totals))
     }
 
-    fn heartbeat(&mut self) -> Result<(), Cut> {
+    fn heartbeat(&mut self) -> Result<(), StopReason> {
         match self.last.elapsed() >= HEARTBEAT {
             true => self.send(&SnapshotRecord::Alive),
             false => Ok(()),
@@ -251,7 +251,7 @@ impl Sender {
     }
 
     /// Waits until the connection takes the record.
-    fn send(&mut self, record: &SnapshotRecord) -> Result<(), Cut> {
+    fn send(&mut self, record: &SnapshotRecord) -> Result<(), StopReason> {
         let record = record.to_bytes();
         self.totals.bytes += record.len() as u64;
         let SnapshotLimits { grace, min_rate, .. } = self.server.limits;
@@ -261,12 +261,12 @@ impl Sender {
         let records = &self.records;
         let sent = self.runtime.block_on(async {
             tokio::select! {
-                sent = records.send(record) => sent.map_err(|_| Cut::Gone),
+                sent = records.send(record) => sent.map_err(|_| StopReason::Gone),
                 () = tokio::time::sleep_until(deadline) => {
                     let text = format!("the client reads less than {min_rate} bytes a second");
-                    Err(Cut::Ended(text))
+                    Err(StopReason::Ended(text))
                 }
-                () = stop.wait() => Err(Cut::Ended("the source is stopping".to_owned())),
+                () = stop.wait() => Err(StopReason::Ended("the source is stopping".to_owned())),
             }
         });
         self.last = Instant::now();

@@ -26,16 +26,16 @@ impl SocketDialect for Server {
     }
 
     fn connect(&self) -> Arc<dyn SocketSession> {
-        Arc::new(Connected { server: self.clone(), session: Self::connect(self) })
+        Arc::new(PositionalSession { server: self.clone(), session: Self::connect(self) })
     }
 }
 
-struct Connected {
+struct PositionalSession {
     server: Server,
     session: Arc<dyn Session>,
 }
 
-impl SocketSession for Connected {
+impl SocketSession for PositionalSession {
     fn answer<'a>(&'a self, message: &'a [u8], caller: &'a Caller) -> BoxFuture<'a, SocketAnswer> {
         async move {
             let (answer, made) =

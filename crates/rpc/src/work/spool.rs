@@ -54,13 +54,13 @@ impl Eq for SpoolConfig {}
 #[derive(Debug)]
 pub(crate) struct Spool {
     config: SpoolConfig,
-    used: Mutex<Used>,
+    used: Mutex<SpoolUsage>,
     /// The last write failed. Set, a failure is not logged again.
     has_failed: AtomicBool,
 }
 
 #[derive(Debug, Default)]
-struct Used {
+struct SpoolUsage {
     /// Bytes of all results.
     bytes: u64,
     /// Of these, bytes that are about to be written: the disk does not count them yet.
@@ -88,7 +88,7 @@ pub struct SpoolFile {
 
 impl Spool {
     pub(super) fn new(config: SpoolConfig) -> Arc<Self> {
-        let used = Mutex::new_named("rpc.spool", Used::default());
+        let used = Mutex::new_named("rpc.spool", SpoolUsage::default());
         Arc::new(Self { config, used, has_failed: AtomicBool::new(false) })
     }
 

@@ -69,7 +69,7 @@ static GENESIS: LazyLock<(Vec<u8>, Vec<u8>)> = LazyLock::new(|| {
 });
 
 /// A transaction that a node has taken.
-struct Sent {
+struct SentTx {
     tx: AnyTx,
     what: What,
     /// The step of its last submission.
@@ -81,7 +81,7 @@ pub(super) struct Chains {
     disks: Vec<Arc<FailingStore>>,
     /// What waited in the pools of a node that was stopped in order.
     journals: Vec<[Vec<Bytes>; 2]>,
-    txs: BTreeMap<Id, Sent>,
+    txs: BTreeMap<Id, SentTx>,
     /// What each node has taken from users and not lost in a crash.
     taken: Vec<BTreeSet<Id>>,
     accepted: BTreeSet<Id>,
@@ -109,7 +109,7 @@ impl Chains {
     fn has_rival(&self, id: &Id) -> bool {
         let consumes = &self.txs[id].tx.consumes;
         let is_rival =
-            |other: &Id, sent: &Sent| other != id && !sent.tx.consumes.is_disjoint(consumes);
+            |other: &Id, sent: &SentTx| other != id && !sent.tx.consumes.is_disjoint(consumes);
         self.txs.iter().any(|(other, sent)| is_rival(other, sent))
     }
 
@@ -121,7 +121,7 @@ impl Chains {
     fn submit(&mut self, node: usize, world: &World, (what, tx): (What, &AnyTx), step: u64) {
         if tx.submit(world) {
             self.taken[node].insert(tx.id());
-            self.txs.entry(tx.id()).or_insert_with(|| Sent { tx: tx.clone(), what, step });
+            self.txs.entry(tx.id()).or_insert_with(|| SentTx { tx: tx.clone(), what, step });
         }
     }
 
@@ -261,7 +261,7 @@ impl Scenario for Chains {
     fn finish(&self, nodes: &[&World]) -> Counts {
         let rows: Vec<_> = nodes.iter().map(|world| shared_rows(world)).collect();
         for (node, world) in nodes.iter().enumerate() {
-            for (id, Sent { tx, .. }) in &self.txs {
+            for (id, SentTx { tx, .. }) in &self.txs {
                 self.check_status(node, world, id);
                 let status = tx.status(world);
                 let is_accepted = status == Status::Accepted;
