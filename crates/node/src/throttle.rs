@@ -71,11 +71,10 @@ mod tests {
             }
             u32::from(taken)
         };
-        let many = |throttle: &mut Throttle<u64, MAX>,
-                    shown: &mut dyn FnMut(&mut Throttle<u64, MAX>, u64) -> u32,
-                    now_ms| {
-            (0..MAX + 5).map(|_| shown(throttle, now_ms)).sum::<u32>()
-        };
+        let many =
+            |throttle: &mut Throttle<u64, MAX>,
+             shown: &mut dyn FnMut(&mut Throttle<u64, MAX>, u64) -> u32,
+             now_ms| { (0..MAX + 5).map(|_| shown(throttle, now_ms)).sum::<u32>() };
         assert_eq!(many(&mut throttle, &mut shown, 5_000), MAX);
         assert_eq!(throttle.due_ms(), Some(6_000));
         assert_eq!(throttle.take_summary(Some(5_999)), None);

@@ -173,8 +173,10 @@ async fn bytes_that_are_no_messages_disconnect_a_validator_or_are_ignored() {
         let mut network = Network::start().await;
         let sends = Arc::new(AtomicBool::new(false));
         let (sending, to) = (Arc::clone(&sends), channels);
-        let hostile =
-            Hostile::start(network.fourth.clone(), network.genesis(), async move |means: HostileContext| {
+        let hostile = Hostile::start(
+            network.fourth.clone(),
+            network.genesis(),
+            async move |means: HostileContext| {
                 let HostileContext { context, links, .. } = means;
                 let NetworkLinks {
                     votes,
@@ -198,7 +200,8 @@ async fn bytes_that_are_no_messages_disconnect_a_validator_or_are_ignored() {
                         }
                     }
                 }
-            });
+            },
+        );
         until("the fourth is connected", || network.peers() == [3; 3]).await;
         sends.store(true, Ordering::Relaxed);
         if is_disconnected {
@@ -261,8 +264,10 @@ async fn a_validator_that_floods_with_transactions_does_not_slow_the_others_down
     let chain = network.honest[0].toy.id();
     let floods = Arc::new(AtomicBool::new(false));
     let flooding = Arc::clone(&floods);
-    let hostile =
-        Hostile::start(network.fourth.clone(), network.genesis(), async move |means: HostileContext| {
+    let hostile = Hostile::start(
+        network.fourth.clone(),
+        network.genesis(),
+        async move |means: HostileContext| {
             let HostileContext { context, mut links, .. } = means;
             let mut number = 0_u64;
             loop {
@@ -291,7 +296,8 @@ async fn a_validator_that_floods_with_transactions_does_not_slow_the_others_down
                 // As many as its peers take.
                 context.sleep(Duration::from_millis(1)).await;
             }
-        });
+        },
+    );
     until("the fourth is connected", || network.peers() == [3; 3]).await;
     let quiet = network.measure("the others decide").await;
     floods.store(true, Ordering::Relaxed);
@@ -310,8 +316,10 @@ async fn a_validator_that_floods_with_changes_does_not_slow_the_others_down() {
     let mut network = Network::start().await;
     let floods = Arc::new(AtomicBool::new(false));
     let flooding = Arc::clone(&floods);
-    let hostile =
-        Hostile::start(network.fourth.clone(), network.genesis(), async move |means: HostileContext| {
+    let hostile = Hostile::start(
+        network.fourth.clone(),
+        network.genesis(),
+        async move |means: HostileContext| {
             let HostileContext { context, mut links, history, key, .. } = means;
             for number in 0.. {
                 if flooding.load(Ordering::Relaxed) {
@@ -320,7 +328,8 @@ async fn a_validator_that_floods_with_changes_does_not_slow_the_others_down() {
                 }
                 context.sleep(Duration::from_millis(1)).await;
             }
-        });
+        },
+    );
     until("the fourth is connected", || network.peers() == [3; 3]).await;
     let quiet = network.measure("the others decide").await;
     floods.store(true, Ordering::Relaxed);
@@ -360,8 +369,10 @@ async fn a_validator_with_forged_changes_is_disconnected() {
         let mut network = Network::start().await;
         let sends = Arc::new(AtomicBool::new(false));
         let sending = Arc::clone(&sends);
-        let hostile =
-            Hostile::start(network.fourth.clone(), network.genesis(), async move |means: HostileContext| {
+        let hostile = Hostile::start(
+            network.fourth.clone(),
+            network.genesis(),
+            async move |means: HostileContext| {
                 let HostileContext { context, mut links, history, key, .. } = means;
                 let message = &harm::forged(&history, &key)[kind];
                 loop {
@@ -371,7 +382,8 @@ async fn a_validator_with_forged_changes_is_disconnected() {
                         let _sent = links.changes.0.send(to, message.clone(), false);
                     }
                 }
-            });
+            },
+        );
         until("the fourth is connected", || network.peers() == [3; 3]).await;
         sends.store(true, Ordering::Relaxed);
         until("it is disconnected", || network.peers() == [2; 3]).await;

@@ -8,7 +8,7 @@ use esker_chain::{ChainError, Shutdown};
 use esker_primitives::clock::Clock;
 use tokio::sync::mpsc;
 
-use super::client::{Next, SnapshotStart, SnapshotSource};
+use super::client::{Next, SnapshotSource, SnapshotStart};
 use super::progress::Progress;
 use super::status::JoinStatusCell;
 use crate::engine::FollowerConfig;

@@ -5,8 +5,8 @@
 //! nor clients wait for a terminal. Under load, some blocks a second have their text and the others a summary.
 
 mod output;
-mod text;
 mod summary;
+mod text;
 
 use std::collections::BTreeMap;
 use std::io::Write;

@@ -82,10 +82,11 @@ mod tests {
     #[test]
     fn a_few_lines_a_window_and_a_summary_of_the_others() {
         let mut throttle = Throttle::<Summary, MAX_LINES>::default();
-        let shown = |throttle: &mut Throttle<Summary, MAX_LINES>, from: u64, to: u64, now_ms| -> Vec<u64> {
-            let lines = (from..=to).filter_map(|n| throttle.accept(block(n, Some(10)), now_ms));
-            lines.map(|line| line.height).collect()
-        };
+        let shown =
+            |throttle: &mut Throttle<Summary, MAX_LINES>, from: u64, to: u64, now_ms| -> Vec<u64> {
+                let lines = (from..=to).filter_map(|n| throttle.accept(block(n, Some(10)), now_ms));
+                lines.map(|line| line.height).collect()
+            };
         assert_eq!(shown(&mut throttle, 1, 10, 5_000), [1, 2, 3, 4]);
         assert_eq!(throttle.due_ms(), Some(6_000));
         assert_eq!(throttle.take_summary(Some(5_999)), None);
