@@ -10,7 +10,7 @@ use std::sync::Arc;
 use alloy_primitives::{Address, B256, Log};
 use esker_evm_execution::rules::Rules;
 use esker_evm_state::logs::{LogCandidates, LogQuery};
-use esker_evm_state::state::{At, StateError, StateView};
+use esker_evm_state::state::{StateError, StateVersion, StateView};
 use esker_evm_state::types::{Receipt, SealedBlock, SealedHeader};
 use esker_storage::{KvRead, Scope, StorageError};
 use thiserror::Error;
@@ -156,12 +156,12 @@ pub struct BadBlock {
 pub struct StateSnapshot {
     reader: Box<dyn KvRead>,
     scope: Scope,
-    at: At,
+    at: StateVersion,
 }
 
 impl StateSnapshot {
     /// The state that `reader` shows at `at`.
-    pub fn new(reader: Box<dyn KvRead>, scope: Scope, at: At) -> Self {
+    pub fn new(reader: Box<dyn KvRead>, scope: Scope, at: StateVersion) -> Self {
         Self { reader, scope, at }
     }
 

@@ -1,6 +1,5 @@
-//! Atomic transactions as far as a recorded chain needs them (docs/protocol/atomic-transactions.md, "Ext data"):
-//! enough to check whether ext data is applied in the right place. Who owns what on the other side is taken from the
-//! recording.
+//! The part of atomic transactions that a recorded chain needs (docs/protocol/atomic-transactions.md, "Ext data"), to
+//! check that ext data is applied in the right order. The owners of imported outputs are taken from the recording.
 
 use std::collections::BTreeMap;
 
@@ -118,14 +117,14 @@ pub fn parse(ext_data: &[u8]) -> Result<Vec<SignedTx>, CodecError> {
     Ok(txs)
 }
 
-/// The extension; it knows who may import what.
+/// The extension with the owners of imported outputs.
 #[derive(Debug, Default)]
 pub struct RecordedOwners {
     owners: BTreeMap<B256, Address>,
 }
 
 impl RecordedOwners {
-    /// Takes the owners from blocks that were accepted.
+    /// Reads the owners from accepted blocks.
     pub fn new<'a>(ext_data: impl Iterator<Item = &'a Bytes>) -> Self {
         let mut owners = BTreeMap::new();
         for signed in ext_data.flat_map(|bytes| parse(bytes).unwrap()) {

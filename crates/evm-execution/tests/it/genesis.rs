@@ -3,7 +3,7 @@
 use alloy_primitives::{Address, B256, U256, hex};
 use esker_evm_execution::genesis::{ChainConfig, Genesis, GenesisError, check_schedule};
 use esker_evm_execution::rules::{CChainRules, FeeOverrides, ForkSchedule, Phase, UNSCHEDULED};
-use esker_evm_state::state::{At, StateView};
+use esker_evm_state::state::{StateVersion, StateView};
 use esker_evm_state::types::Block;
 use esker_storage::{KvStore, MemoryStore, WriteSet};
 use esker_testkit::first_block::SCOPE;
@@ -169,7 +169,7 @@ fn accounts_have_code_storage_and_assets() {
     genesis.build(&rules, SCOPE, Default::default(), &mut out).unwrap();
     store.write(&out).unwrap();
     let reader = store.snapshot().unwrap();
-    let view = StateView::new(&*reader, SCOPE, At::Latest);
+    let view = StateView::new(&*reader, SCOPE, StateVersion::Latest);
     let address = Address::with_last_byte(0xaa);
     let account = view.account(&address).unwrap().unwrap();
     assert_eq!((account.nonce, account.balance), (3, U256::from(10)));

@@ -4,7 +4,7 @@ use alloy_primitives::{Address, B256, Bytes, U256};
 use esker_evm_execution::executor::{NoHashes, StateOverlay};
 use esker_evm_execution::genesis::{Genesis, GenesisAccount};
 use esker_evm_execution::rules::ForkSchedule;
-use esker_evm_state::state::{At, StateTries, StateView};
+use esker_evm_state::state::{StateTries, StateVersion, StateView};
 use esker_storage::KvStore;
 use esker_testkit::first_block::{SCOPE, params};
 use proptest::prelude::*;
@@ -92,7 +92,7 @@ proptest! {
     ) {
         let chain = chain();
         let reader = chain.store.snapshot().unwrap();
-        let view = StateView::new(&*reader, SCOPE, At::Latest);
+        let view = StateView::new(&*reader, SCOPE, StateVersion::Latest);
         let mut state = StateOverlay::new(view, &NoHashes, chain.params.codes.clone());
         prop_assert!(state.changes().is_empty());
         before.iter().for_each(|change| apply(&mut state, change));
@@ -129,7 +129,7 @@ fn slots_of_an_account_that_is_gone_wait_for_it() {
 fn check_steps(steps: &[Vec<Change>]) {
     let chain = chain();
     let reader = chain.store.snapshot().unwrap();
-    let view = StateView::new(&*reader, SCOPE, At::Latest);
+    let view = StateView::new(&*reader, SCOPE, StateVersion::Latest);
     let tries = || StateTries::new(&*chain.params.rules, view, chain.tip.state_root);
     let new = || StateOverlay::new(view, &NoHashes, chain.params.codes.clone());
     let (mut tracked, mut whole, mut by_step) = (new().tracking(), new(), tries());

@@ -9,7 +9,7 @@ use esker_evm_execution::simulate::{
     BlockRequest, SimulatedState, SimulationEnv, SimulationOptions, simulate,
 };
 use esker_evm_state::state::{
-    AccountChange, AccountParts, At, StateChanges, StateTries, StateView,
+    AccountChange, AccountParts, StateChanges, StateTries, StateVersion, StateView,
 };
 use esker_evm_state::types::SealedHeader;
 use esker_storage::{Entry, KvRead, StorageResult, Visitor};
@@ -70,7 +70,7 @@ fn reads(chain: &Ledger, blocks: usize) -> (u64, B256) {
     let base = SealedHeader { header: chain.tip.clone(), hash: chain.tip.parent_hash };
     let env = SimulationEnv {
         chain: &chain.params,
-        view: StateView::new(&reader, SCOPE, At::Latest),
+        view: StateView::new(&reader, SCOPE, StateVersion::Latest),
         base: &base,
         hashes: &NoHashes,
     };
@@ -108,7 +108,7 @@ fn a_block_costs_what_it_changes() {
     let caller = AccountChange { account: Some(caller), ..Default::default() };
     changes.insert(Address::ZERO, caller);
     let reader = chain.reader();
-    let view = StateView::new(&*reader, SCOPE, At::Latest);
+    let view = StateView::new(&*reader, SCOPE, StateVersion::Latest);
     let mut tries = StateTries::new(&*chain.params.rules, view, chain.tip.state_root);
     assert_eq!(tries.apply(&changes).unwrap(), root);
 }
@@ -117,7 +117,7 @@ fn a_block_costs_what_it_changes() {
 fn nodes_are_hashed_once_for_each_change() {
     let chain = Ledger::local();
     let reader = chain.reader();
-    let view = StateView::new(&*reader, SCOPE, At::Latest);
+    let view = StateView::new(&*reader, SCOPE, StateVersion::Latest);
     let hashed = |blocks: usize| {
         let mut tries = StateTries::new(&*chain.params.rules, view, chain.tip.state_root);
         for block in 0..blocks {

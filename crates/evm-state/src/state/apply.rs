@@ -13,7 +13,7 @@ use super::tables::{
     STORAGE_NODE_UNDO, STORAGE_NODES, UNDO_KEYS, bytes_of, key_of,
 };
 use super::tries::set_slot;
-use super::view::{AccountNodes, At, StateView, StorageNodes};
+use super::view::{AccountNodes, StateVersion, StateView, StorageNodes};
 use super::{AccountChange, StateChanges, StateError};
 use crate::trie::{NodeSource, TrieError, TrieUpdate};
 use crate::types::{Account, AccountCodec};
@@ -47,7 +47,7 @@ impl BlockState<'_> {
     pub fn apply(&self, changes: &StateChanges, out: &mut dyn KvWrite) -> Result<B256, StateError> {
         let Self { codec, below, scope, root, height, options } = *self;
         let mut rows = Rows { below, scope, height, out, undone: BTreeSet::new() };
-        let view = StateView::new(below, scope, At::Latest);
+        let view = StateView::new(below, scope, StateVersion::Latest);
         let mut trie = TrieUpdate::new(AccountNodes(view), root);
         for (address, change) in changes {
             let hash = keccak256(address);

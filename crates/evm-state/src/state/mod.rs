@@ -30,7 +30,7 @@ pub use changes::{AccountChange, AccountParts, StateChanges};
 pub use restore::{RestoreError, StateRestore};
 pub use rows::{StoredAccount, StoredSlot, StoredSum, UndoKeys};
 pub use tries::StateTries;
-pub use view::{AccountNodes, At, StateView, StorageNodes, asset_slot};
+pub use view::{AccountNodes, StateVersion, StateView, StorageNodes, asset_slot};
 pub use walk::WalkPart;
 
 /// Why state can't be read or written.

@@ -15,11 +15,11 @@ use crate::types::Account;
 
 /// The state to read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum At {
+pub enum StateVersion {
     /// The newest state of the reader.
     Latest,
     /// The state after the block at a height. Its undo rows must exist.
-    Height(u64),
+    AtHeight(u64),
 }
 
 /// The state in a reader.
@@ -27,7 +27,7 @@ pub enum At {
 pub struct StateView<'a> {
     pub(super) reader: &'a dyn KvRead,
     pub(super) scope: Scope,
-    pub(super) at: At,
+    pub(super) at: StateVersion,
 }
 
 impl std::fmt::Debug for StateView<'_> {
@@ -38,7 +38,7 @@ impl std::fmt::Debug for StateView<'_> {
 
 impl<'a> StateView<'a> {
     /// The state of a chain's scope.
-    pub fn new(reader: &'a dyn KvRead, scope: Scope, at: At) -> Self {
+    pub fn new(reader: &'a dyn KvRead, scope: Scope, at: StateVersion) -> Self {
         Self { reader, scope, at }
     }
 
@@ -50,7 +50,7 @@ impl<'a> StateView<'a> {
         undo: &Table<U, Vec<u8>>,
         undo_key: impl FnOnce(u64) -> U,
     ) -> StorageResult<Option<V>> {
-        if let At::Height(height) = self.at {
+        if let StateVersion::AtHeight(height) = self.at {
             let from = undo.key(self.scope, &undo_key(height.saturating_add(1)));
             let row = from.len() - size_of::<u64>();
             if let Some((found, value)) = self.reader.seek(&from)?

@@ -12,7 +12,7 @@ use super::rows::{StoredAccount, StoredSlot};
 use super::tables::{
     ACCOUNT_UNDO, ACCOUNTS, HashKey, PREIMAGES, SLOT_UNDO, SLOTS, UNDO_KEYS, key_of,
 };
-use super::view::{At, StateView};
+use super::view::{StateVersion, StateView};
 use crate::types::Account;
 
 /// Bytes of a hash in a key.
@@ -107,9 +107,11 @@ impl StateView<'_> {
             };
             in_latest = Some(next_latest);
             let next_undo = match (self.at, in_undo) {
-                (At::Latest, _) => None,
-                (At::Height(_), Some(next)) if next.is_none_or(|next| next >= at) => next,
-                (At::Height(_), _) => self.first_hash(undo, prefix, at)?,
+                (StateVersion::Latest, _) => None,
+                (StateVersion::AtHeight(_), Some(next)) if next.is_none_or(|next| next >= at) => {
+                    next
+                }
+                (StateVersion::AtHeight(_), _) => self.first_hash(undo, prefix, at)?,
             };
             in_undo = Some(next_undo);
             let nearest = match (next_latest, next_undo) {

@@ -366,34 +366,37 @@ impl Commit {
 
     fn encode(&mut self, node: &Node, path: &Nibbles) -> Vec<u8> {
         encode(&node.kind, |child, at| match at {
-            At::Key(key) => self.child(child, &path.join(key)),
-            At::Nibble(nibble) => self.child(child, &joined(path, nibble)),
+            ChildPosition::Key(key) => self.child(child, &path.join(key)),
+            ChildPosition::Nibble(nibble) => self.child(child, &joined(path, nibble)),
         })
     }
 }
 
 /// The position of a child.
-enum At<'a> {
+enum ChildPosition<'a> {
     Key(&'a Nibbles),
     Nibble(usize),
 }
 
 /// The RLP of a node; `reference` returns its reference to a child.
-fn encode(kind: &Kind, mut reference: impl FnMut(&Child, At<'_>) -> Option<RlpNode>) -> Vec<u8> {
+fn encode(
+    kind: &Kind,
+    mut reference: impl FnMut(&Child, ChildPosition<'_>) -> Option<RlpNode>,
+) -> Vec<u8> {
     let mut rlp = Vec::new();
     match kind {
         Kind::Leaf { key, value } => {
             LeafNodeRef::new(key, value).rlp(&mut rlp);
         }
         Kind::Extension { key, child } => {
-            let child = reference(child, At::Key(key)).unwrap_or_default();
+            let child = reference(child, ChildPosition::Key(key)).unwrap_or_default();
             ExtensionNodeRef::new(key, child.as_slice()).rlp(&mut rlp);
         }
         Kind::Branch { children } => {
             let mut stack = Vec::with_capacity(children.len());
             let mut mask = 0u16;
             for (nibble, child) in children.iter().enumerate() {
-                if let Some(reference) = reference(child, At::Nibble(nibble)) {
+                if let Some(reference) = reference(child, ChildPosition::Nibble(nibble)) {
                     stack.push(reference);
                     mask |= 1 << nibble;
                 }

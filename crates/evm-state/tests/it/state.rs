@@ -6,8 +6,8 @@ use alloy_primitives::{Address, B256, Bytes, U256, keccak256};
 use alloy_rlp::Encodable as _;
 use alloy_trie::{EMPTY_ROOT_HASH, HashBuilder, KECCAK_EMPTY, Nibbles};
 use esker_evm_state::state::{
-    AccountChange, AccountParts, ApplyOptions, At, BlockState, StateChanges, StateTries, StateView,
-    prune, tables,
+    AccountChange, AccountParts, ApplyOptions, BlockState, StateChanges, StateTries, StateVersion,
+    StateView, prune, tables,
 };
 use esker_evm_state::types::{Account, AccountCodec};
 use esker_storage::{KvRead, KvStore, MemoryStore, Overlay, Scope, WriteSet};
@@ -91,7 +91,7 @@ fn write(reader: &dyn KvRead, root: B256, height: u64, changes: &StateChanges) -
     (state.apply(changes, &mut out).unwrap(), out)
 }
 
-fn check(reader: &dyn KvRead, at: At, model: &Model, root: B256) {
+fn check(reader: &dyn KvRead, at: StateVersion, model: &Model, root: B256) {
     let view = StateView::new(reader, SCOPE, at);
     assert_eq!(view.root().unwrap(), root, "{at:?}");
     for address in (0..6).map(Address::repeat_byte) {
@@ -113,7 +113,7 @@ fn check(reader: &dyn KvRead, at: At, model: &Model, root: B256) {
 }
 
 /// Checks walks in parts of any size: they return the content of the model in the order of hashes.
-fn check_walks(reader: &dyn KvRead, at: At, model: &Model, steps: usize) {
+fn check_walks(reader: &dyn KvRead, at: StateVersion, model: &Model, steps: usize) {
     let view = StateView::new(reader, SCOPE, at);
     let found = walked(|from| {
         let part = view.walk_accounts(from, steps).unwrap();
@@ -157,7 +157,7 @@ fn walked<T>(part: impl Fn(B256) -> (Vec<(B256, T)>, Option<B256>)) -> Vec<(B256
 
 /// Checks the accounts whose rows a block changed: all that differ from before, and perhaps more.
 fn check_changed(reader: &dyn KvRead, height: u64, before: &Model, after: &Model) {
-    let view = StateView::new(reader, SCOPE, At::Latest);
+    let view = StateView::new(reader, SCOPE, StateVersion::Latest);
     let mut changed = std::collections::BTreeSet::new();
     view.changed_accounts(height, |hash| {
         changed.insert(hash);
@@ -219,25 +219,25 @@ proptest! {
             }
         }
         let reader = Overlay::new(store.snapshot().unwrap(), layers);
-        check(&reader, At::Latest, &model, root);
-        check_walks(&reader, At::Latest, &model, steps);
+        check(&reader, StateVersion::Latest, &model, root);
+        check_walks(&reader, StateVersion::Latest, &model, steps);
         for (height, (model, root)) in (0u64..).zip(&history) {
-            check(&reader, At::Height(height), model, *root);
-            check_walks(&reader, At::Height(height), model, steps);
+            check(&reader, StateVersion::AtHeight(height), model, *root);
+            check_walks(&reader, StateVersion::AtHeight(height), model, steps);
         }
         for (height, pair) in (1u64..).zip(history.windows(2)) {
             check_changed(&reader, height, &pair[0].0, &pair[1].0);
         }
         // Roots of simulated blocks are computed on any state, however old.
         for (base, (_, root)) in history.iter().enumerate() {
-            let view = StateView::new(&reader, SCOPE, At::Height(base as u64));
+            let view = StateView::new(&reader, SCOPE, StateVersion::AtHeight(base as u64));
             let mut tries = StateTries::new(&FiveFields, view, *root);
             for (changes, (_, root)) in blocks.iter().zip(&history).skip(base + 1) {
                 prop_assert_eq!(tries.apply(changes).unwrap(), *root);
             }
         }
         let coded = history.iter().any(|(model, _)| !model.0.is_empty());
-        let code = StateView::new(&reader, SCOPE, At::Latest).code(keccak256(b"code"));
+        let code = StateView::new(&reader, SCOPE, StateVersion::Latest).code(keccak256(b"code"));
         prop_assert_eq!(code.is_ok(), coded);
     }
 }
@@ -286,7 +286,7 @@ fn slow_a_long_history_is_pruned_to_its_window() {
     }
     let reader = store.snapshot().unwrap();
     for (height, (model, root)) in &history {
-        check(reader.as_ref(), At::Height(*height), model, *root);
+        check(reader.as_ref(), StateVersion::AtHeight(*height), model, *root);
     }
     let mut undo_rows = 0;
     for prefix in [

@@ -10,7 +10,8 @@ use esker_evm_state::state::tables::{
     ACCOUNT_UNDO, ACCOUNTS, NODE_UNDO, PathKey, SLOT_UNDO, SLOTS, STORAGE_NODE_UNDO, UNDO_KEYS,
 };
 use esker_evm_state::state::{
-    AccountNodes, At, StateError, StateView, StorageNodes, StoredAccount, StoredSlot, UndoKeys,
+    AccountNodes, StateError, StateVersion, StateView, StorageNodes, StoredAccount, StoredSlot,
+    UndoKeys,
 };
 use esker_evm_state::trie::{NodeSource, prove};
 use esker_storage::audit::{AuditError, shown};
@@ -44,7 +45,7 @@ impl Auditing<'_> {
             let Ok(Some(before)) = view.header(height - 1) else { continue };
             let earlier = EarlierState {
                 audit: self,
-                state: StateView::new(stored, scope, At::Height(height - 1)),
+                state: StateView::new(stored, scope, StateVersion::AtHeight(height - 1)),
                 stored,
                 root: before.state_root,
             };

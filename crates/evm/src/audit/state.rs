@@ -7,7 +7,7 @@ use alloy_trie::{EMPTY_ROOT_HASH, HashBuilder, KECCAK_EMPTY, Nibbles};
 use esker_chain::audit::AuditContext;
 use esker_evm_state::state::tables::{ACCOUNTS, CODE, NODES, PREIMAGES, SLOTS, STORAGE_NODES};
 use esker_evm_state::state::{
-    AccountNodes, At, StateError, StateView, StorageNodes, StoredAccount, StoredSlot,
+    AccountNodes, StateError, StateVersion, StateView, StorageNodes, StoredAccount, StoredSlot,
 };
 use esker_evm_state::types::{Account, Header};
 use esker_storage::audit::{AuditError, shown};
@@ -118,7 +118,7 @@ impl Auditing<'_> {
         if account.storage_root == EMPTY_ROOT_HASH {
             return Ok(());
         }
-        let view = StateView::new(stored, scope, At::Latest);
+        let view = StateView::new(stored, scope, StateVersion::Latest);
         let nodes = StorageNodes { view, account: B256::from(hash) };
         let mut leaves = Vec::new();
         let walked = walk(&nodes, account.storage_root, &mut |slot, value| {
@@ -144,7 +144,7 @@ impl Auditing<'_> {
         ctx: &mut AuditContext<'_>,
     ) -> Result<(), AuditError> {
         let (stored, scope) = (ctx.stored, self.scope());
-        let view = StateView::new(stored, scope, At::Latest);
+        let view = StateView::new(stored, scope, StateVersion::Latest);
         let rules = &self.evm.params().rules;
         let mut leaves = Vec::new();
         let walked = walk(&AccountNodes(view), tip.state_root, &mut |hash, value| {

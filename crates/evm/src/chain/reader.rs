@@ -6,7 +6,7 @@ use alloy_primitives::{Address, B256};
 use esker_chain::ChainVm;
 use esker_evm_execution::rules::Rules;
 use esker_evm_state::logs::{LogCandidates, LogQuery};
-use esker_evm_state::state::At;
+use esker_evm_state::state::StateVersion;
 use esker_evm_state::types::{Receipt, SealedBlock, SealedHeader};
 use esker_primitives::Id;
 use tokio::sync::broadcast;
@@ -229,7 +229,11 @@ impl ChainReader for Evm {
         if height < tip.oldest_state {
             return Err(ViewError::StateGone(block.header.state_root));
         }
-        let at = if height == tip.height { At::Latest } else { At::Height(height) };
+        let at = if height == tip.height {
+            StateVersion::Latest
+        } else {
+            StateVersion::AtHeight(height)
+        };
         Ok(StateSnapshot::new(reader, self.context().scope, at))
     }
 

@@ -5,7 +5,7 @@ use alloy_rlp::{Decodable, Header as RlpHeader};
 use esker_evm_execution::executor::BlockHashes;
 use esker_evm_execution::rules::Rules;
 use esker_evm_state::blocks::tables::{BLOCKS, HEIGHTS, LOCATIONS, Location, RECEIPTS, TIP, Tip};
-use esker_evm_state::state::{At, StateError, StateView};
+use esker_evm_state::state::{StateError, StateVersion, StateView};
 use esker_evm_state::types::{Block, Header, Receipt};
 use esker_storage::{KvRead, Scope, StorageError};
 
@@ -84,12 +84,12 @@ impl<'a> ChainView<'a> {
 
     /// The newest state.
     pub fn latest_state(&self) -> StateView<'a> {
-        StateView::new(self.reader, self.scope, At::Latest)
+        StateView::new(self.reader, self.scope, StateVersion::Latest)
     }
 
     /// The state after the block at a height, which must not be below [`Tip::oldest_state`].
     pub fn state_at(&self, height: u64) -> StateView<'a> {
-        StateView::new(self.reader, self.scope, At::Height(height))
+        StateView::new(self.reader, self.scope, StateVersion::AtHeight(height))
     }
 }
 

@@ -3,7 +3,7 @@
 use alloy_primitives::{B64, B256, Bytes, U256};
 use esker_evm_execution::executor::{BlockContext, BlockExecutionOutput, BlockExecutor, TxError};
 use esker_evm_execution::rules::{ChildTerms, Instructions};
-use esker_evm_state::state::{At, StateView};
+use esker_evm_state::state::{StateVersion, StateView};
 use esker_evm_state::types::{Block, EMPTY_OMMERS_HASH, Header, Transaction, ext_data_hash};
 use esker_storage::WriteSet;
 
@@ -16,7 +16,7 @@ pub fn child_executor<'a>(
     terms: &ChildTerms,
     time: u64,
 ) -> Result<BlockExecutor<'a>, TxError> {
-    let view = StateView::new(ctx.reader, ctx.scope, At::Latest);
+    let view = StateView::new(ctx.reader, ctx.scope, StateVersion::Latest);
     let block = BlockContext::child(ctx.parent, time, terms);
     let available = terms.gas_available.min(terms.gas_limit);
     BlockExecutor::new(ctx.chain, view, ctx.hashes, ctx.parent, block, available)

@@ -14,7 +14,7 @@ use esker_evm_execution::executor::{
     BlockContext, BlockExecutionOutput, BlockExecutor, BlockHashes, ChainParams, has_warp_predicate,
 };
 use esker_evm_execution::rules::{ChildTerms, FeeRuleError};
-use esker_evm_state::state::{ApplyOptions, At, BlockState, StateView};
+use esker_evm_state::state::{ApplyOptions, BlockState, StateVersion, StateView};
 use esker_evm_state::types::{Block, Header};
 use esker_storage::{KvRead, PendingWrites, Scope, WriteSet};
 
@@ -115,7 +115,7 @@ pub fn verify_block(
     check_header(ctx, &terms, header, &summary)?;
     check_body(block)?;
     let context = BlockContext::for_header(ctx.chain, header)?;
-    let view = StateView::new(ctx.reader, ctx.scope, At::Latest);
+    let view = StateView::new(ctx.reader, ctx.scope, StateVersion::Latest);
     let mut executor = BlockExecutor::new(
         ctx.chain,
         view,

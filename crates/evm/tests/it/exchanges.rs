@@ -13,7 +13,7 @@ use esker_evm_execution::call::{
     call, create_access_list, estimate_gas,
 };
 use esker_evm_execution::executor::{BlockContext, ExtOutcome};
-use esker_evm_state::state::{At, StateView};
+use esker_evm_state::state::{StateVersion, StateView};
 use esker_evm_state::types::{Receipt, Transaction};
 use esker_storage::WriteSet;
 use esker_testkit::first_block::SCOPE;
@@ -194,7 +194,7 @@ fn answer(chain: &Ledger, call_of: &Value, names: &BTreeMap<String, u64>) -> Opt
     let block_at = usize::from(method == "eth_getStorageAt") + 1;
     let height = height(chain, &at(block_at), names)?;
     let reader = chain.reader();
-    let view = StateView::new(&*reader, SCOPE, At::Height(height));
+    let view = StateView::new(&*reader, SCOPE, StateVersion::AtHeight(height));
     if let Some(result) = look(chain, method, params, view) {
         return Some(json!({"result": result}));
     }

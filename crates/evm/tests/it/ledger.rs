@@ -8,7 +8,7 @@ use esker_evm::verify::{ParentContext, PreparedBlock, VerifyError, verify_block}
 use esker_evm_execution::executor::{BlockExecutionOutput, BlockHashes, ChainParams};
 use esker_evm_execution::genesis::Genesis;
 use esker_evm_execution::rules::ForkSchedule;
-use esker_evm_state::state::{ApplyOptions, At, StateError, StateView};
+use esker_evm_state::state::{ApplyOptions, StateError, StateVersion, StateView};
 use esker_evm_state::types::{Block, Header};
 use esker_storage::{KvRead, KvStore, MemoryStore, WriteSet};
 use esker_testkit::first_block::{SCOPE, first_block, local_genesis, params};
@@ -94,6 +94,6 @@ impl Ledger {
 
     pub(crate) fn with_view<T>(&self, run: impl FnOnce(StateView<'_>) -> T) -> T {
         let reader = self.reader();
-        run(StateView::new(&*reader, SCOPE, At::Latest))
+        run(StateView::new(&*reader, SCOPE, StateVersion::Latest))
     }
 }

@@ -10,7 +10,7 @@ use esker_evm_execution::executor::{
 use esker_evm_execution::genesis::{Genesis, GenesisAccount};
 use esker_evm_execution::rules::{CChainRules, FeeOverrides, ForkSchedule};
 use esker_evm_execution::trace::{BufferOutput, Observer, Tracer, TxPlace};
-use esker_evm_state::state::{At, StateView};
+use esker_evm_state::state::{StateVersion, StateView};
 use esker_evm_state::types::Header;
 use esker_js_tracer::JsTracer;
 use esker_storage::{KvStore, MemoryStore, Scope, WriteSet};
@@ -57,7 +57,7 @@ impl Lab {
         bounds: Bounds<'_>,
     ) -> Result<String, String> {
         let reader = self.store.snapshot().unwrap();
-        let view = StateView::new(&*reader, SCOPE, At::Latest);
+        let view = StateView::new(&*reader, SCOPE, StateVersion::Latest);
         let state = StateOverlay::new(view, &NoHashes, self.params.codes.clone());
         let block = BlockContext::next(&self.params, &self.parent, 2_000_000_000);
         let request = CallRequest {

@@ -20,7 +20,7 @@ use esker_evm_execution::call::{
 use esker_evm_execution::executor::{BlockContext, BlockExecutor, ChainParams, NoHashes, TxError};
 use esker_evm_execution::genesis::{Genesis, GenesisAccount};
 use esker_evm_execution::rules::{ForkSchedule, Phase, UNSCHEDULED};
-use esker_evm_state::state::{At, BlockState, StateView};
+use esker_evm_state::state::{BlockState, StateVersion, StateView};
 use esker_evm_state::types::{Header, Receipt, Transaction};
 use esker_storage::{KvRead, KvStore, MemoryStore, WriteSet};
 use esker_testkit::first_block::{SCOPE, first_block, params};
@@ -79,7 +79,7 @@ impl Lab {
     /// Calls `run` in a new block and keeps the state after it.
     pub(crate) fn in_block<T>(&mut self, run: impl FnOnce(&mut BlockExecutor<'_>) -> T) -> T {
         let reader = self.store.snapshot().unwrap();
-        let view = StateView::new(&*reader, SCOPE, At::Latest);
+        let view = StateView::new(&*reader, SCOPE, StateVersion::Latest);
         let block = self.block();
         let (params, gas) = (&self.params, block.gas_limit);
         let mut executor =
@@ -113,7 +113,7 @@ impl Lab {
 
     pub(crate) fn view<T>(&self, look: impl FnOnce(StateView<'_>) -> T) -> T {
         let reader = self.store.snapshot().unwrap();
-        look(StateView::new(&*reader, SCOPE, At::Latest))
+        look(StateView::new(&*reader, SCOPE, StateVersion::Latest))
     }
 
     pub(crate) fn balance(&self, address: Address) -> U256 {
@@ -133,7 +133,7 @@ impl Lab {
         let block = self.block();
         CallEnv {
             chain: &self.params,
-            view: StateView::new(reader, SCOPE, At::Latest),
+            view: StateView::new(reader, SCOPE, StateVersion::Latest),
             state_time: block.time,
             block,
             hashes: &NoHashes,
