@@ -13,9 +13,6 @@ use thiserror::Error;
 /// Most addresses of one call, duplicates included.
 pub const MAX_ADDRESSES: usize = 1024;
 
-/// Most UTXOs of one reply. A larger limit is lowered to this.
-pub const MAX_UTXO_PAGE: usize = 1024;
-
 /// Why UTXOs can't be listed, with the reference's texts.
 #[derive(Clone, Debug, Error)]
 pub enum ListingError {

@@ -20,7 +20,7 @@ mod tables;
 pub use apply::{Element, Requests, apply};
 pub use audit::{compare, visit};
 pub use error::{SharedMemoryError, SharedMemoryResult};
-pub use page::{PageEnd, PageStart, visit_page};
+pub use page::{MAX_UTXO_PAGE, PageEnd, PageStart, visit_page};
 pub use query::{Cursor, Page, get, indexed};
 pub use restore::{ROW_KEY_LEN, restore_row};
 pub use tables::{ELEMENTS_TAG, MAX_KEY_LEN, MAX_TRAIT_LEN};

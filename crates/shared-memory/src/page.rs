@@ -8,6 +8,9 @@ use esker_storage::{KvRead, StorageError, StorageResult};
 use crate::error::SharedMemoryError;
 use crate::query::{Cursor, indexed};
 
+/// Most UTXOs of a page that a client gets, of shared memory or of a chain. A larger limit is lowered to this.
+pub const MAX_UTXO_PAGE: usize = 1024;
+
 /// Where a page begins: after that UTXO of that address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PageStart {

@@ -9,9 +9,9 @@
 //! is one write set; nothing here writes to the store but maintenance, in small commits of its own. No lock is held
 //! while a signature is checked or the store is read.
 //!
-//! Where the node signs for users of its keystore, [`spend`] builds the transactions.
+//! Where the node signs for users of its keystore, [`wallet`] builds the transactions.
 //!
-//! Start with [`Tx`](esker_transactions::xvm::Tx) for the data, [`state::tables`] for what is stored, `vm.rs` for the chain.
+//! Start with [`Tx`](esker_transactions::xvm::Tx) for the data, [`state::tables`] for what is stored, `chain` for the chain.
 
 #![warn(
     clippy::wildcard_enum_match_arm,
@@ -21,37 +21,17 @@
 
 pub mod genesis;
 pub mod service;
-pub mod spend;
 pub mod state;
 pub mod verify;
+pub mod wallet;
 
 mod assets;
-mod audit;
-mod builder;
-mod built;
-mod events;
+mod chain;
 mod execute;
-mod figures;
-mod forward;
-mod index;
-mod issue;
-mod journal;
-mod log;
-mod maintenance;
-mod mempool;
-mod rewind;
-mod snapshot;
-mod status;
-mod vm;
-mod wallet;
+mod pool;
 
 pub use assets::GenesisAssets;
-pub use builder::{MAX_FUTURE_S, TARGET_BLOCK_BYTES};
+pub use chain::{IssueError, Issued, MAX_FUTURE_S, TARGET_BLOCK_BYTES, Xvm, XvmConfig};
 pub use execute::{BlockPayload, exported_element};
-pub use forward::Issued;
-pub use index::IndexProgress;
-pub use issue::IssueError;
-pub use mempool::{MempoolError, MempoolLimits};
-pub use status::TxStatus;
-pub use vm::{Xvm, XvmConfig};
-pub use wallet::{MAX_WALLET_BYTES, MAX_WALLET_TXS, WalletFull};
+pub use pool::{MAX_WALLET_BYTES, MAX_WALLET_TXS, MempoolError, MempoolLimits, WalletFull};
+pub use state::{IndexProgress, TxStatus};

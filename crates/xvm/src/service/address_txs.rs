@@ -6,8 +6,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Reply, ServiceError, parse_address};
+use crate::chain::Xvm;
 use crate::state::MAX_ADDRESS_TXS_PAGE;
-use crate::vm::Xvm;
 
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase")]

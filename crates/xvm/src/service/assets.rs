@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Reply, ServiceError, lookup_asset};
-use crate::vm::Xvm;
+use crate::chain::Xvm;
 
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(default)]

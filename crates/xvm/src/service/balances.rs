@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Reply, lookup_asset, now_s, parse_balance_address};
-use crate::vm::Xvm;
+use crate::chain::Xvm;
 
 /// UTXOs of an address that are added up among short work, at most.
 const MAX_BRIEF: usize = 512;

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::encoded_reply::EncodedReply;
 use super::{Reply, ServiceError};
-use crate::vm::Xvm;
+use crate::chain::Xvm;
 
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct HeightReply {

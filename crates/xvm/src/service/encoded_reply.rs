@@ -8,7 +8,7 @@ use esker_utxo::json::{AddressFormat, Json};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Serialize, Serializer};
 
-use crate::vm::Xvm;
+use crate::chain::Xvm;
 use esker_transactions::xvm::json::schema::{BlockSchema, TxSchema};
 
 /// What a reply shows of a `T`: a text, or the value itself for `json`.

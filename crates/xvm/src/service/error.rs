@@ -12,9 +12,9 @@ use esker_storage::StorageError;
 
 use super::genesis::BuildGenesisError;
 use super::keys::KeysError;
-use crate::issue::IssueError;
-use crate::spend::SpendError;
+use crate::chain::IssueError;
 use crate::state::{AddressTxsError, BalanceError};
+use crate::wallet::SpendError;
 
 /// Why a method has no result.
 #[derive(Debug, thiserror::Error)]

@@ -27,7 +27,7 @@ use esker_primitives::{AssetId, ShortId, address};
 use esker_rpc::{MethodTable, Route, RpcError, cost};
 use esker_services::sending::forward_error;
 
-use crate::vm::Xvm;
+use crate::chain::Xvm;
 pub(crate) use error::ServiceError;
 
 /// A handler's outcome.

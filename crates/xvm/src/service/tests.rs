@@ -13,9 +13,9 @@ use serde_json::{Value, json};
 use tokio::sync::Notify;
 
 use super::routes;
+use crate::chain::{Xvm, XvmConfig};
 use crate::genesis::define::{AssetDefinition, Holder, genesis};
 use crate::genesis::primary::fresh_genesis_block;
-use crate::{Xvm, XvmConfig};
 
 /// A chain whose genesis gives 5 units to one address.
 pub(super) fn chain() -> Arc<Xvm> {

@@ -12,9 +12,9 @@ use serde::{Deserialize, Serialize};
 
 use super::encoded_reply::EncodedReply;
 use super::{Reply, ServiceError, off_thread};
-use crate::forward::Issued;
-use crate::status::TxStatus;
-use crate::vm::Xvm;
+use crate::chain::Issued;
+use crate::chain::Xvm;
+use crate::state::TxStatus;
 
 /// Longest transaction text that is verified in place: some inputs, so some signatures of 50 us each.
 const MAX_INLINE_TX_TEXT: usize = 4096;

@@ -9,8 +9,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Reply, ServiceError, format_address, parse_address};
+use crate::chain::Xvm;
 use crate::state::{MAX_UTXO_PAGE, PageEnd, PageStart};
-use crate::vm::Xvm;
 
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase")]

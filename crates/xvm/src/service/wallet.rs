@@ -5,7 +5,7 @@ use std::sync::Arc;
 use esker_rpc::{MethodTable, RpcError, cost};
 
 use super::txs::{IssueArgs, TxIdReply, by_size};
-use crate::vm::Xvm;
+use crate::chain::Xvm;
 
 /// The `wallet` namespace; its endpoint as a whole is deprecated.
 pub fn methods() -> MethodTable<Xvm> {

@@ -6,8 +6,7 @@ use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
 use esker_primitives::{AssetId, Id, ShortId};
-pub use esker_services::listing::MAX_UTXO_PAGE;
-pub use esker_shared_memory::{PageEnd, PageStart};
+pub use esker_shared_memory::{MAX_UTXO_PAGE, PageEnd, PageStart};
 use esker_storage::{StorageError, StorageResult};
 
 use super::chain_state::ChainState;

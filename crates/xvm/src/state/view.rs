@@ -12,13 +12,13 @@ use thiserror::Error;
 
 use super::address_txs::{self, AddressTxsError, MAX_ADDRESS_TXS_PAGE};
 use super::chain_state::ChainState;
+use super::index::IndexProgress;
 use super::page::{self, MAX_UTXO_PAGE, PageEnd, PageStart};
 use super::raw::RawUtxo;
 use super::tables::{ACCEPTED_AT, AssetRecord, Tip};
-use crate::index::IndexProgress;
-use crate::mempool::Mempool;
-use crate::status::TxStatus;
-use crate::vm::Xvm;
+use super::tx_status::TxStatus;
+use crate::chain::Xvm;
+use crate::pool::Mempool;
 
 /// The chain at one moment. Keep it short-lived: while it lives, the store keeps what is overwritten.
 pub struct View<'a> {
@@ -55,11 +55,14 @@ pub enum BalanceError {
     Storage(#[from] esker_storage::StorageError),
 }
 
-impl<'a> View<'a> {
-    pub(crate) fn new(vm: &'a Xvm, reader: Box<dyn KvRead>) -> Self {
-        Self { vm, reader }
+impl Xvm {
+    /// One snapshot to read from.
+    pub fn view(&self) -> StorageResult<View<'_>> {
+        Ok(View { vm: self, reader: self.context().store.snapshot()? })
     }
+}
 
+impl View<'_> {
     /// The chain's waiting transactions, as they are now.
     pub(crate) fn mempool(&self) -> &Mempool {
         &self.vm.mempool

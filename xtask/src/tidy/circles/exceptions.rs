@@ -67,18 +67,4 @@ pub(super) const EXCEPTIONS: &[Exception] = &[
         "a guard: the node makes it, and it borrows the node",
         &["crates/testing/src/dev.rs", "crates/testing/src/snapshot.rs"],
     ),
-    (
-        "what builds, issues, takes back and shows blocks uses the chain that has it",
-        &[
-            "crates/xvm/src/builder.rs",
-            "crates/xvm/src/events/block.rs",
-            "crates/xvm/src/events/hub.rs",
-            "crates/xvm/src/figures.rs",
-            "crates/xvm/src/forward.rs",
-            "crates/xvm/src/issue.rs",
-            "crates/xvm/src/rewind.rs",
-            "crates/xvm/src/state/view.rs",
-            "crates/xvm/src/vm.rs",
-        ],
-    ),
 ];

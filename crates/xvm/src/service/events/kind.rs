@@ -9,9 +9,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::MAX_CRITERIA;
-use crate::events::{KINDS, UtxoChange};
+use crate::chain::Xvm;
+use crate::chain::events::{KINDS, UtxoChange};
 use crate::service::{ServiceError, lookup_asset, parse_address};
-use crate::vm::Xvm;
 
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase")]

@@ -24,7 +24,7 @@ use serde::{Deserialize, Serialize};
 
 use self::kind::SubscribeArgs;
 use self::session::{Connected, EventSession};
-use crate::vm::Xvm;
+use crate::chain::Xvm;
 
 /// Path of the websockets, below the chain's name.
 pub(super) const WS: &str = "/ws";

@@ -18,9 +18,9 @@ use futures_util::future::BoxFuture;
 
 use super::kind::{Kind, SubscribeArgs, SubscribeReply};
 use super::{MAX_CRITERIA_BYTES, MAX_LAG, MAX_SUBSCRIPTIONS, text};
-use crate::events::{BlockEvent, EventReader, NextBlock, Place, Rewind, Slot};
+use crate::chain::Xvm;
+use crate::chain::events::{BlockEvent, EventReader, NextBlock, Place, Rewind, Slot};
 use crate::service::ServiceError;
-use crate::vm::Xvm;
 
 /// Items that are examined before other tasks have their turn.
 const MAX_ITEMS_A_POLL: usize = 4096;

@@ -10,9 +10,9 @@ use esker_utxo::json::{AddressFormat, Hex};
 use esker_utxo::{Output, OutputOwners};
 use serde::Serialize;
 
-use crate::events::{BlockEvent, ChangeKind, Holding, TxEvent, UtxoChange, peer};
+use crate::chain::Xvm;
+use crate::chain::events::{BlockEvent, ChangeKind, Holding, TxEvent, UtxoChange, peer};
 use crate::service::encoded_reply::EncodedReply;
-use crate::vm::Xvm;
 
 /// The first part of a notification.
 const PREFIX: &str = r#"{"jsonrpc":"2.0","method":"xvm.subscription","params":{"subscription":"#;

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use super::super::{Reply, format_address, off_thread, parse_address};
 use super::KeysError;
 use super::session::unlock;
-use crate::vm::Xvm;
+use crate::chain::Xvm;
 
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase")]

@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use super::super::{Reply, parse_address};
 use super::KeysError;
-use crate::vm::Xvm;
+use crate::chain::Xvm;
 
 /// The arguments of every method that spends.
 #[derive(Debug)]

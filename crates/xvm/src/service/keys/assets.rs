@@ -15,9 +15,9 @@ use super::super::{Reply, parse_address};
 use super::KeysError;
 use super::arguments::{ChangeReply, Header, spending_arguments};
 use super::session::{Session, spend};
-use crate::spend::{Amounts, NewAsset};
+use crate::chain::Xvm;
 use crate::verify::VerifyError;
-use crate::vm::Xvm;
+use crate::wallet::{Amounts, NewAsset};
 
 spending_arguments! {
     /// An asset of amounts.

@@ -19,10 +19,10 @@ use super::KeysError;
 use super::arguments::{ChangeReply, parse_to, spending_arguments};
 use super::issue::issue_on_pool;
 use super::session::{keychain, run_exclusively, spend};
-use crate::spend::{ExportedCoins, ImportLimits, Payer, PoolCoins};
+use crate::chain::Xvm;
 use crate::state::View;
 use crate::verify::semantic::fx_bit;
-use crate::vm::Xvm;
+use crate::wallet::{ExportedCoins, ImportLimits, Payer, PoolCoins};
 
 spending_arguments! {
     /// Units for an address of another chain.

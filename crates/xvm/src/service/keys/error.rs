@@ -6,7 +6,7 @@ use esker_primitives::{excerpt, go};
 use esker_rpc::wire::EncodingError;
 use esker_transactions::xvm::MAX_MEMO_LEN;
 
-use crate::issue::IssueError;
+use crate::chain::IssueError;
 
 /// Why a method that uses keys has no result. None of the texts holds a password or a key.
 #[derive(Debug, thiserror::Error)]

@@ -4,11 +4,11 @@ use esker_transactions::xvm::Tx;
 
 use super::super::Reply;
 use super::KeysError;
-use crate::built::BuiltError;
-use crate::forward::Issued;
-use crate::spend::{Coins, PendingCoins, PoolCoins};
+use crate::chain::BuiltError;
+use crate::chain::Issued;
+use crate::chain::Xvm;
 use crate::state::View;
-use crate::vm::Xvm;
+use crate::wallet::{Coins, PendingCoins, PoolCoins};
 
 /// How often a transaction is built if others take its coins each time.
 const MAX_BUILDS: usize = 16;
@@ -30,7 +30,7 @@ pub(super) fn issue_on_pool(
                     failure = Some(KeysError::Issue(error).into());
                 }
                 Err(BuiltError::Refused(error)) => {
-                    vm.counters.count_refused(&error);
+                    vm.count_refused(&error);
                     return Err(KeysError::Issue(error).into());
                 }
             },

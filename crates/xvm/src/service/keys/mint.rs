@@ -10,8 +10,8 @@ use super::super::{Reply, lookup_asset};
 use super::KeysError;
 use super::arguments::{ChangeReply, Header, parse_to, spending_arguments};
 use super::session::{Session, spend};
-use crate::spend::{self, Amounts, AuthorisedOperation};
-use crate::vm::Xvm;
+use crate::chain::Xvm;
+use crate::wallet::{self, Amounts, AuthorisedOperation};
 
 spending_arguments! {
     /// More units of an asset.
@@ -67,7 +67,7 @@ async fn mint_checked(
     let to = parse_to(&vm, &args.to)?;
     operate(vm, args.header(client), move |session| {
         let keys = session.all_user_keys()?;
-        Ok(spend::mint(session.coins(), &keys, (asset, amount), to, session.now_s)?)
+        Ok(wallet::mint(session.coins(), &keys, (asset, amount), to, session.now_s)?)
     })
     .await
 }
@@ -92,7 +92,7 @@ async fn mint_nft_checked(
     operate(vm, args.header(client), move |session| {
         let keys = session.all_user_keys()?;
         let payload = payload.clone();
-        Ok(spend::mint_nft(session.coins(), &keys, &asset, payload, to, session.now_s)?)
+        Ok(wallet::mint_nft(session.coins(), &keys, &asset, payload, to, session.now_s)?)
     })
     .await
 }
@@ -115,7 +115,7 @@ async fn send_nft_checked(
     let to = parse_to(&vm, &args.to)?;
     let JsonU32(group) = args.group_id;
     operate(vm, args.header(client), move |session| {
-        Ok(spend::send_nft(session.coins(), session.keys, (asset, group), to, session.now_s)?)
+        Ok(wallet::send_nft(session.coins(), session.keys, (asset, group), to, session.now_s)?)
     })
     .await
 }

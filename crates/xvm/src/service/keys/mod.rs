@@ -17,7 +17,7 @@ mod session;
 use esker_rpc::MethodTable;
 
 use super::check_sending;
-use crate::vm::Xvm;
+use crate::chain::Xvm;
 pub(crate) use error::KeysError;
 
 /// The release of the reference that deprecated them.

@@ -14,8 +14,8 @@ use super::super::Reply;
 use super::KeysError;
 use super::arguments::{ChangeReply, Header, parse_to, spending_arguments};
 use super::session::{Session, spend, spend_pending};
-use crate::spend::{Amounts, SpendError};
-use crate::vm::Xvm;
+use crate::chain::Xvm;
+use crate::wallet::{Amounts, SpendError};
 
 spending_arguments! {
     /// One output.

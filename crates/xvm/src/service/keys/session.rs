@@ -16,9 +16,9 @@ use super::super::{Reply, ServiceError, format_address, now_s, off_thread, parse
 use super::KeysError;
 use super::arguments::{ChangeReply, Header};
 use super::issue::{issue_on_pool, issue_on_wallet};
-use crate::forward::Issued;
-use crate::spend::{Coins, Payer};
-use crate::vm::Xvm;
+use crate::chain::Issued;
+use crate::chain::Xvm;
+use crate::wallet::{Coins, Payer};
 
 /// A user who spends: its keys, and where change goes.
 struct Spender<'a> {

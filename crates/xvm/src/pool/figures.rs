@@ -2,8 +2,7 @@
 
 use esker_chain::{PoolFigures, ReasonCounters};
 
-use crate::issue::IssueError;
-use crate::mempool::MempoolError;
+use super::MempoolError;
 
 /// Why a waiting transaction was rejected, in figures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,45 +34,53 @@ impl RejectKind {
     }
 }
 
-/// Names of the refusals.
-const REFUSALS: [&str; 8] = [
-    "undecodable",
-    "refused_before",
-    "invalid",
-    "too_large",
-    "full",
-    "conflict",
-    "wallet_full",
-    "not_forwarded",
-];
+/// Why a transaction was not taken, in figures.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum RefusalKind {
+    /// The bytes are no transaction.
+    Undecodable,
+    /// It was refused before, and nothing has changed since.
+    RefusedBefore,
+    /// A rule is broken.
+    Invalid,
+    /// It is longer than one transaction may be.
+    TooLarge,
+    /// The pool has no room.
+    Full,
+    /// One that waits consumes the same.
+    Conflict,
+    /// The wallet's queue has no room.
+    WalletFull,
+    /// The node passes no transactions on, or too many already.
+    NotForwarded,
+}
 
-/// The place of a refusal among [`REFUSALS`]; `None`: the store failed, and no rule.
-const fn refusal(error: &IssueError) -> Option<usize> {
-    Some(match error {
-        IssueError::Codec(_) => 0,
-        IssueError::RefusedBefore(_) => 1,
-        IssueError::Verify(_) => 2,
-        IssueError::Mempool(MempoolError::TooLarge { .. }) => 3,
-        IssueError::Mempool(MempoolError::Full { .. }) => 4,
-        IssueError::Mempool(MempoolError::Conflict(_)) => 5,
-        IssueError::WalletFull(_) => 6,
-        IssueError::Forward(_) => 7,
-        IssueError::Storage(_) => return None,
-    })
+impl RefusalKind {
+    /// In the order of the variants.
+    const LABELS: [&str; 8] = [
+        "undecodable",
+        "refused_before",
+        "invalid",
+        "too_large",
+        "full",
+        "conflict",
+        "wallet_full",
+        "not_forwarded",
+    ];
 }
 
 /// The counters of a chain.
 #[derive(Debug)]
 pub(crate) struct PoolCounters {
     dropped: ReasonCounters<{ RejectKind::LABELS.len() }>,
-    refused: ReasonCounters<{ REFUSALS.len() }>,
+    refused: ReasonCounters<{ RefusalKind::LABELS.len() }>,
 }
 
 impl PoolCounters {
     pub(crate) const fn new() -> Self {
         Self {
             dropped: ReasonCounters::new(&RejectKind::LABELS),
-            refused: ReasonCounters::new(&REFUSALS),
+            refused: ReasonCounters::new(&RefusalKind::LABELS),
         }
     }
 
@@ -81,10 +88,8 @@ impl PoolCounters {
         self.dropped.count(kind as usize);
     }
 
-    pub(crate) fn count_refused(&self, error: &IssueError) {
-        if let Some(reason) = refusal(error) {
-            self.refused.count(reason);
-        }
+    pub(crate) fn count_refused(&self, kind: RefusalKind) {
+        self.refused.count(kind as usize);
     }
 
     pub(crate) fn figures(&self) -> PoolFigures {

@@ -1,7 +1,8 @@
 //! What accepted blocks changed, for subscribers.
 //!
 //! - `block`: a block with each UTXO that its transactions created, consumed, exported and imported; made of the
-//!   executed block, or of the store.
+//!   executed block.
+//! - `reader`: the same, made of the store.
 //! - `hub`: the newest blocks, the blocks that rewinds removed, and the connections that wait for more.
 //! - `slots`: how many subscriptions there are.
 //!
@@ -10,8 +11,10 @@
 
 mod block;
 mod hub;
+mod reader;
 mod slots;
 
-pub(crate) use block::{BlockEvent, ChangeKind, EventReader, Holding, TxEvent, UtxoChange, peer};
+pub(crate) use block::{BlockEvent, ChangeKind, Holding, TxEvent, UtxoChange, peer};
 pub(crate) use hub::{EventHub, MAX_REMOVED_BLOCKS, MAX_REMOVED_BYTES, NextBlock, Place, Rewind};
+pub(crate) use reader::EventReader;
 pub(crate) use slots::{KINDS, Slot};

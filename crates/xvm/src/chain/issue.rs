@@ -10,14 +10,15 @@ use esker_storage::{KvRead, StorageError};
 use esker_transactions::xvm::Tx;
 use thiserror::Error;
 
-use crate::figures::RejectKind;
-use crate::forward::Issued;
-use crate::mempool::{Added, JoinError, MempoolError, Pooled, RefusalValidity};
+use super::forward::Issued;
+use super::parts::Xvm;
+use crate::pool::{
+    Added, Enqueued, JoinError, MempoolError, PendingList, Pooled, RefusalKind, RefusalValidity,
+    RejectKind, WalletFull,
+};
 use crate::state::ChainState;
 use crate::verify::semantic::{AssetCache, CheckError, Semantic, may_pass_on_same_tip};
 use crate::verify::{VerifyError, syntactic};
-use crate::vm::Xvm;
-use crate::wallet::{Enqueued, PendingList, WalletFull};
 
 /// How often a transaction is checked again because blocks were accepted meanwhile.
 const MAX_CHECKS: usize = 8;
@@ -46,6 +47,23 @@ pub enum IssueError {
     /// The store failed.
     #[error(transparent)]
     Storage(#[from] StorageError),
+}
+
+impl IssueError {
+    /// How a refusal is counted; `None`: the store failed, and no rule.
+    const fn refusal_kind(&self) -> Option<RefusalKind> {
+        Some(match self {
+            Self::Codec(_) => RefusalKind::Undecodable,
+            Self::RefusedBefore(_) => RefusalKind::RefusedBefore,
+            Self::Verify(_) => RefusalKind::Invalid,
+            Self::Mempool(MempoolError::TooLarge { .. }) => RefusalKind::TooLarge,
+            Self::Mempool(MempoolError::Full { .. }) => RefusalKind::Full,
+            Self::Mempool(MempoolError::Conflict(_)) => RefusalKind::Conflict,
+            Self::WalletFull(_) => RefusalKind::WalletFull,
+            Self::Forward(_) => RefusalKind::NotForwarded,
+            Self::Storage(_) => return None,
+        })
+    }
 }
 
 /// What accepted blocks decide of a transaction.
@@ -87,14 +105,20 @@ impl Xvm {
     fn parse(&self, bytes: &[u8]) -> Result<Tx, IssueError> {
         let parsed = Tx::parse(bytes).map_err(IssueError::from);
         parsed.inspect_err(|error| {
-            self.counters.count_refused(error);
+            self.count_refused(error);
             tracing::debug!(chain = self.context().primary_alias(), bytes = bytes.len(), %error, "transaction refused");
         })
     }
 
+    pub(crate) fn count_refused(&self, error: &IssueError) {
+        if let Some(kind) = error.refusal_kind() {
+            self.counters.count_refused(kind);
+        }
+    }
+
     /// Counts and logs a refusal.
     fn note_refused(&self, id: &TxId, error: &IssueError) {
-        self.counters.count_refused(error);
+        self.count_refused(error);
         tracing::debug!(chain = self.context().primary_alias(), %id, %error, "transaction refused");
     }
 
@@ -295,7 +319,7 @@ impl Xvm {
 
     /// As [`Self::pool`], of a transaction that was verified: see [`Mempool::add_verified`].
     ///
-    /// [`Mempool::add_verified`]: crate::mempool::Mempool::add_verified
+    /// [`Mempool::add_verified`]: crate::pool::Mempool::add_verified
     pub(crate) fn join(
         &self,
         pooled: Pooled,

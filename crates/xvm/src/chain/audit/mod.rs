@@ -7,7 +7,6 @@ mod adopted;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 
-use esker_chain::ChainVm as _;
 use esker_chain::audit::{Audit, AuditContext, Exchange, Ledger, Ledgers};
 use esker_chain::tables::HistoryStart;
 use esker_primitives::{AssetId, Id};
@@ -16,18 +15,19 @@ use esker_storage::{KvRead, KvWrite, PendingWrites, Scope, StorageError, WriteSe
 use esker_transactions::xvm::{Block, Operation, Tx, UnsignedTx};
 use esker_utxo::{FxOperation, Utxo};
 
+use super::open;
+use super::parts::Xvm;
 use crate::execute::{
     add_holdings, add_utxo, asset_record, exported_element, remove_utxo, write_block,
 };
-use crate::index::Rows;
 use crate::state::ChainState;
+use crate::state::index::Rows;
 use crate::state::raw::RawUtxo;
 use crate::state::tables::{
     ACCEPTED_AT, ADDRESS_TXS, ADDRESS_UTXOS, ASSETS, BLOCK_HEIGHTS, BLOCKS, GENESIS, INDEXED,
     REJECTED, TIP, TXS, visit_utxos,
 };
 use crate::verify::semantic::EXEMPT;
-use crate::vm::Xvm;
 
 /// Blocks between two reports of progress.
 const STEP: u64 = 64;
@@ -39,7 +39,7 @@ impl Audit for Xvm {
         let history = HistoryStart::of(ctx.stored)?;
         let mut audit = XvmAudit {
             xvm: self,
-            name: self.name(),
+            name: self.context().primary_alias(),
             ledgers: ctx.assets.iter().map(|asset| (*asset, Ledger::default())).collect(),
             indexed: None,
             is_joined: history.bundle > 0,
@@ -112,7 +112,7 @@ impl XvmAudit<'_> {
 
     fn derive_genesis(&mut self, ctx: &mut AuditContext<'_>) -> Result<(), AuditError> {
         let mut rows = WriteSet::new();
-        if let Err(error) = self.xvm.genesis(&mut rows) {
+        if let Err(error) = open::write_genesis(self.xvm, &mut rows) {
             return Err(StorageError::Backend(error.to_string()).into());
         }
         INDEXED.delete(&mut rows, self.scope(), &());

@@ -11,10 +11,10 @@ use esker_utxo::fx::secp256k1;
 use esker_utxo::{
     Keychain, NftMintOutput, NftTransferOutput, Output, OutputOwners, TransferOutput, Utxo, UtxoId,
 };
-use esker_xvm::spend::{
+use esker_xvm::verify::syntactic::{self, Params};
+use esker_xvm::wallet::{
     Amounts, Coins, ImportLimits, NewAsset, Payer, SpendError, choose, mint, mint_nft, send_nft,
 };
-use esker_xvm::verify::syntactic::{self, Params};
 use proptest::prelude::*;
 
 const NOW_S: u64 = 1_700_000_000;
@@ -131,7 +131,7 @@ impl Coins for Slice<'_> {
     fn visit(
         &self,
         owners: &BTreeSet<ShortId>,
-        visit: &mut esker_xvm::spend::Visit<'_>,
+        visit: &mut esker_xvm::wallet::Visit<'_>,
     ) -> esker_storage::StorageResult<()> {
         self.0.visit(owners, visit)
     }

@@ -26,7 +26,7 @@ pub trait Coins {
 /// ascending, UTXO IDs ascending within each, one of several owners under the lowest. What waiting transactions
 /// produce follows, in the order of their arrival.
 ///
-/// The pool changes while the UTXOs are visited. [`Xvm::issue_built`](crate::Xvm) checks whether they are still
+/// The pool changes while the UTXOs are visited. [`Xvm::issue_built`](crate::chain::Xvm) checks whether they are still
 /// unspent when the transaction is complete.
 #[derive(Debug)]
 pub struct PoolCoins<'a> {

@@ -4,10 +4,10 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-use esker_chain::{ChainError, ChainVm, Maintenance};
+use esker_chain::{ChainError, Maintenance};
 use esker_storage::StorageError;
 
-use crate::vm::Xvm;
+use super::parts::Xvm;
 
 /// How long rejections gather before they get a commit of their own. Rejected transactions must not slow down blocks,
 /// whose commits save rejections at no cost.
@@ -22,7 +22,11 @@ impl Xvm {
     /// The system has no thread to give.
     pub fn start_maintenance(self: &Arc<Self>) -> io::Result<Maintenance> {
         let vm = Arc::clone(self);
-        Maintenance::spawn(self.name(), Arc::clone(&self.maintenance), move || run(&vm))
+        Maintenance::spawn(
+            self.context().primary_alias(),
+            Arc::clone(&self.maintenance),
+            move || run(&vm),
+        )
     }
 
     /// Does a few milliseconds of slow work; true if there is more to do at once. Blocks the calling thread on the
@@ -48,7 +52,7 @@ fn run(vm: &Xvm) {
             }
             Err(error) => {
                 // Tried again, at the pace of the work that comes.
-                tracing::error!(%error, chain = vm.name(), "maintenance failed");
+                tracing::error!(%error, chain = vm.context().primary_alias(), "maintenance failed");
                 false
             }
         };
@@ -57,7 +61,7 @@ fn run(vm: &Xvm) {
         }
     }
     if let Err(error) = vm.save_rejections() {
-        tracing::error!(%error, chain = vm.name(), "the reasons of rejected transactions are lost");
+        tracing::error!(%error, chain = vm.context().primary_alias(), "the reasons of rejected transactions are lost");
     }
 }
 

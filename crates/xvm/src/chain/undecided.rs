@@ -1,5 +1,4 @@
-//! The status of transactions (docs/decisions.md, "Transaction status") that the state does not hold: those in
-//! undecided blocks, and those that this node had accepted into its pool and later rejected.
+//! Blocks that are being decided on, and their transactions.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -10,22 +9,6 @@ use esker_primitives::{BlockId, TxId};
 use esker_transactions::xvm::Tx;
 
 use crate::execute::BlockPayload;
-
-/// The status of a transaction.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum TxStatus {
-    /// In an accepted block, or a genesis asset.
-    Accepted,
-    /// In the mempool, in the wallet's queue, or in a block that is being decided on.
-    Processing,
-    /// This node had accepted it into its pool and later rejected it.
-    Rejected {
-        /// Why.
-        reason: String,
-    },
-    /// None of these.
-    Unknown,
-}
 
 /// Blocks that were executed and are not decided.
 #[derive(Debug, Default)]

@@ -9,11 +9,11 @@ use esker_storage::{KeyCodec as _, KvRead, Scope, ValueCodec as _, WriteSet};
 use esker_transactions::xvm::Block;
 use esker_utxo::Utxo;
 
+use super::parts::Xvm;
 use crate::execute::{list_utxo, write_block};
 use crate::state::tables::{
     ASSETS, AssetRecord, BLOCK_HEIGHTS, BLOCKS, GENESIS, INDEXED, TXS, UTXOS, utxo_key,
 };
-use crate::vm::Xvm;
 
 /// Bytes of a transaction's key, and of an asset's.
 const ID_LEN: usize = 32;

@@ -7,11 +7,11 @@ use esker_primitives::TxId;
 use esker_storage::KvRead;
 use esker_transactions::xvm::{Block, Tx};
 
+use super::parts::Xvm;
 use crate::execute::{ApplyError, BlockExecution, BlockPayload};
-use crate::mempool::Pooled;
+use crate::pool::Pooled;
 use crate::state::ChainState;
 use crate::verify::syntactic;
-use crate::vm::Xvm;
 
 /// Bytes of transactions at which a block is full.
 pub const TARGET_BLOCK_BYTES: usize = 128 << 10;

@@ -3,14 +3,13 @@
 use std::collections::HashSet;
 
 use bytes::Bytes;
-use esker_chain::ChainVm as _;
 use esker_primitives::TxId;
 use esker_transactions::xvm::Tx;
 
-use crate::built::BuiltError;
-use crate::figures::RejectKind;
-use crate::issue::IssueError;
-use crate::vm::Xvm;
+use super::issue::IssueError;
+use super::issue_built::BuiltError;
+use super::parts::Xvm;
+use crate::pool::RejectKind;
 
 /// What an entry begins with: a transaction follows that was verified, or one of the wallet's queue.
 const VERIFIED: u8 = 0;
@@ -74,7 +73,11 @@ impl Xvm {
     }
 
     fn skip(&self, why: &str) -> bool {
-        tracing::error!(chain = self.name(), why, "an entry of the pool journal is skipped");
+        tracing::error!(
+            chain = self.context().primary_alias(),
+            why,
+            "an entry of the pool journal is skipped"
+        );
         false
     }
 }

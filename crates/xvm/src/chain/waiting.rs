@@ -1,61 +1,36 @@
-//! Passing transactions on to the node that decides, where this one does not.
+//! What waits for a block, for the node's forwarding and for its exchange with other nodes.
 
 use std::collections::HashSet;
 use std::ops::ControlFlow;
 use std::sync::{Arc, Weak};
 
-use esker_chain::forward::{
-    ExchangePool, ForwardError, ForwardPool, ForwardedTx, SendAnswer, TxKind,
-};
+use esker_chain::forward::{ExchangePool, ForwardError, ForwardPool, ForwardedTx, TxKind};
 use esker_primitives::{Id, TxId};
 use esker_transactions::xvm::Tx;
 
-use crate::figures::RejectKind;
-use crate::vm::Xvm;
+use super::forward::parents;
+use super::parts::Xvm;
+use crate::pool::RejectKind;
 
 /// Bytes of waiting transactions that are looked at together.
 const PAGE_BYTES: usize = 1 << 20;
-
-/// A transaction that waits for a block.
-#[derive(Debug)]
-pub struct Issued {
-    /// Its ID.
-    pub id: TxId,
-    /// What the client's answer waits for: the source, or on a development node the block.
-    pub answer: SendAnswer,
-}
 
 /// The pool and the wallet's queue of a chain.
 #[derive(Debug)]
 struct WaitingTxs(Weak<Xvm>);
 
-impl Xvm {
-    /// Lets the node's forwarding submit what waits here.
-    pub(crate) fn register_pool(self: &Arc<Self>) {
-        if let Some(forwarding) = &self.context().forwarding {
-            let pool = Arc::new(WaitingTxs(Arc::downgrade(self)));
-            forwarding.register(self.context().chain_id, TxKind::Asset, pool);
-        }
+/// Lets the node's forwarding submit what waits here.
+pub(super) fn register(vm: &Arc<Xvm>) {
+    if let Some(forwarding) = &vm.context().forwarding {
+        let pool = Arc::new(WaitingTxs(Arc::downgrade(vm)));
+        forwarding.register(vm.context().chain_id, TxKind::Asset, pool);
     }
+}
 
+impl Xvm {
     /// What waits here, for a node that passes transactions to others which decide too.
     pub fn exchange_pool(self: &Arc<Self>) -> Arc<dyn ExchangePool> {
         Arc::new(WaitingTxs(Arc::downgrade(self)))
-    }
-
-    /// A transaction as it goes to a source.
-    pub(crate) fn forwarded(&self, tx: &Tx) -> ForwardedTx {
-        let waits = |id: &TxId| self.mempool.contains(id) || self.wallet.contains(id);
-        let kind = match parents(tx).any(|parent| waits(&parent)) {
-            true => TxKind::AssetWallet,
-            false => TxKind::Asset,
-        };
-        self.forwarded_as(kind, tx)
-    }
-
-    pub(crate) fn forwarded_as(&self, kind: TxKind, tx: &Tx) -> ForwardedTx {
-        let (chain, id) = (self.context().chain_id, tx.id());
-        ForwardedTx { chain, kind, id, bytes: tx.bytes().clone() }
     }
 
     /// Visits what waits, those that others depend on first, until `visit` breaks.
@@ -85,12 +60,6 @@ impl Xvm {
     fn waiting_tx(&self, id: &TxId) -> Option<Tx> {
         self.mempool.get(id).map(|pooled| pooled.tx.clone()).or_else(|| self.wallet.get(id))
     }
-}
-
-/// The transactions whose outputs, or whose assets, a transaction uses.
-fn parents(tx: &Tx) -> impl Iterator<Item = TxId> {
-    let spent = tx.unsigned().local_utxo_ids().map(|id| id.tx_id);
-    spent.chain(tx.unsigned().base().inputs.iter().map(|input| input.asset_id))
 }
 
 impl ForwardPool for WaitingTxs {

@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use esker_chain::{AfterRewind, ChainError, Rewinding};
 
-use crate::events::{EventReader, MAX_REMOVED_BLOCKS, MAX_REMOVED_BYTES, Rewind};
+use super::events::{EventReader, MAX_REMOVED_BLOCKS, MAX_REMOVED_BYTES, Rewind};
+use super::parts::Xvm;
 use crate::state::ChainState;
 use crate::state::tables::Tip;
-use crate::vm::Xvm;
 
 /// Corrects rows that no bundle wrote, and returns the update of memory after the write.
 pub(crate) fn prepare<'a>(

@@ -1,19 +1,15 @@
 //! An accepted block with the UTXOs that it changed.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::OnceLock;
 
 use bytes::Bytes;
-use esker_chain::{ChainError, ExecutedBlock};
+use esker_chain::ExecutedBlock;
 use esker_primitives::{AssetId, BlockId, ShortId, TxId};
 use esker_transactions::xvm::{Tx, UnsignedTx};
 use esker_utxo::fx::Signers;
 use esker_utxo::{Output, Utxo, UtxoId};
-use lru::LruCache;
 
 use crate::execute::BlockPayload;
-use crate::index::{TX_CACHE, read_block, spent_by};
-use crate::state::ChainState;
-use crate::vm::Xvm;
 
 /// Memory of an event with all its texts, in units of the block's own bytes.
 const BYTES_PER_BLOCK_BYTE: usize = 12;
@@ -104,7 +100,7 @@ impl UtxoChange {
 impl TxEvent {
     /// `spent`: the outputs of this chain that it consumed, as far as they are known, in the order of its inputs and
     /// operations.
-    fn new(tx: Tx, spent: Vec<Utxo>) -> Self {
+    pub(super) fn new(tx: Tx, spent: Vec<Utxo>) -> Self {
         let mut changes = consumed(&tx, spent);
         changes.extend(tx.produced_utxos().map(|utxo| UtxoChange::of(ChangeKind::Created, utxo)));
         changes.extend(tx.exported_utxos().map(|utxo| UtxoChange::of(ChangeKind::Exported, utxo)));
@@ -197,53 +193,6 @@ impl BlockEvent {
         txs.fold(BYTES_PER_EVENT, |sum, bytes| {
             sum.saturating_add(bytes.saturating_mul(BYTES_PER_BLOCK_BYTE))
         })
-    }
-}
-
-/// Reads the events of stored blocks.
-#[derive(Debug)]
-pub(crate) struct EventReader<'a> {
-    vm: &'a Xvm,
-    state: ChainState<'a>,
-    /// Neighbouring transactions consume each other's outputs.
-    cache: LruCache<TxId, Tx>,
-}
-
-impl<'a> EventReader<'a> {
-    /// A reader of this state.
-    pub(crate) fn new(vm: &'a Xvm, state: ChainState<'a>) -> Self {
-        Self { vm, state, cache: LruCache::new(TX_CACHE) }
-    }
-
-    /// The event of the block at a height, which has to be stored.
-    pub(crate) fn read(&mut self, height: u64, is_removed: bool) -> Result<BlockEvent, ChainError> {
-        let block = read_block(self.state, height)?;
-        let mut event = BlockEvent {
-            id: block.id(),
-            parent_id: block.parent_id(),
-            height,
-            time_s: block.time_s(),
-            bytes: block.bytes().clone(),
-            is_removed,
-            txs: Vec::new(),
-            texts: Default::default(),
-            tx_ids: block.txs().iter().map(Tx::id).collect(),
-        };
-        let genesis = if height == 0 { self.vm.genesis_txs() } else { &[] };
-        for tx in genesis.iter().chain(block.txs()) {
-            let spent = spent_by(self.state, &mut self.cache, tx)?;
-            event.txs.push(TxEvent::new(tx.clone(), spent));
-            self.cache.put(tx.id(), tx.clone());
-        }
-        Ok(event)
-    }
-
-    /// As [`Self::read`]; `None` if there is no such block.
-    pub(crate) fn find(&mut self, height: u64) -> Result<Option<Arc<BlockEvent>>, ChainError> {
-        if self.state.tip()?.height < height {
-            return Ok(None);
-        }
-        Ok(Some(Arc::new(self.read(height, false)?)))
     }
 }
 

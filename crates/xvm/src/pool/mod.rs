@@ -5,10 +5,12 @@
 //! it is in an undecided block, so that an abandoned block needs no repair; the builder passes over those that its
 //! ancestors hold.
 
+mod figures;
 mod outputs;
 mod recent;
 #[cfg(test)]
 mod tests;
+mod wallet_queue;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::num::NonZeroUsize;
@@ -23,6 +25,10 @@ use thiserror::Error;
 
 use outputs::{PooledOutputs, output_at};
 use recent::RecentBlocks;
+
+pub(crate) use figures::{PoolCounters, RefusalKind, RejectKind};
+pub(crate) use wallet_queue::{Enqueued, PendingList, WalletQueue};
+pub use wallet_queue::{MAX_WALLET_BYTES, MAX_WALLET_TXS, WalletFull};
 
 /// Refused transactions whose error is remembered.
 const DROP_CACHE_LEN: NonZeroUsize = NonZeroUsize::new(64).expect("64 is not 0");

@@ -16,9 +16,9 @@ use esker_transactions::xvm::{Block, Tx};
 use esker_utxo::Utxo;
 use lru::LruCache;
 
+use super::chain_state::ChainState;
+use super::tables::{ADDRESS_TXS, INDEXED};
 use crate::execute::{BlockPayload, add_holdings};
-use crate::state::ChainState;
-use crate::state::tables::{ADDRESS_TXS, INDEXED};
 
 /// Rows of one step of the backfill: a few milliseconds of work.
 const STEP_ROWS: usize = 512;

@@ -7,14 +7,14 @@ use esker_primitives::TxId;
 use esker_storage::{KvRead, PendingWrites, StorageResult};
 use esker_transactions::xvm::{Tx, UnsignedTx};
 
+use super::forward::Issued;
+use super::issue::IssueError;
+use super::parts::Xvm;
 use crate::execute::{add_utxo, asset_record};
-use crate::forward::Issued;
-use crate::issue::IssueError;
-use crate::mempool::{Added, JoinError, MempoolError, Pooled};
+use crate::pool::{Added, JoinError, MempoolError, Pooled};
 use crate::state::tables::ASSETS;
 use crate::state::{ChainState, View};
 use crate::verify::{VerifyError, syntactic};
-use crate::vm::Xvm;
 
 /// Why a transaction that was built for a user is not taken in.
 #[derive(Debug)]

@@ -1,0 +1,64 @@
+//! The chain in figures: for health checks, metrics and logs.
+
+use std::sync::atomic::Ordering;
+
+use esker_chain::{BlockFigures, BlockReport, ChainStats, ExecutedBlock, TxReport};
+use esker_storage::StorageError;
+
+use super::parts::Xvm;
+use crate::execute::BlockPayload;
+use crate::state::IndexProgress;
+use crate::state::tables::TIP;
+
+/// What a health check says of the chain.
+pub(super) fn health(vm: &Xvm) -> Result<String, String> {
+    vm.context
+        .store
+        .snapshot()
+        .and_then(|reader| TIP.get(reader.as_ref(), vm.scope(), &()))
+        .and_then(|tip| tip.ok_or_else(|| StorageError::Corrupted("no last block".into())))
+        .map(|tip| match vm.index.progress(tip.height) {
+            IndexProgress::Building { indexed, height } => {
+                format!("height {height}, address transactions indexed up to {indexed}")
+            }
+            IndexProgress::Off | IndexProgress::Complete | IndexProgress::Unfillable { .. } => {
+                format!("height {}", tip.height)
+            }
+        })
+        .map(|height| match vm.first_block() {
+            0 => height,
+            first => format!("{height}, history from block {first}"),
+        })
+        .map_err(|error| error.to_string())
+}
+
+/// A block in numbers.
+pub(super) fn block_figures(block: &ExecutedBlock) -> BlockFigures {
+    let txs = BlockPayload::of(block).map_or(0, |payload| payload.txs.len() as u64);
+    BlockFigures { hash: block.id.to_string(), is_empty: txs == 0, txs, ..BlockFigures::default() }
+}
+
+/// A block with its transactions.
+pub(super) fn block_report(block: &ExecutedBlock) -> BlockReport {
+    let txs = BlockPayload::of(block).map_or(&[][..], |payload| &payload.txs);
+    let txs = txs.iter().map(|tx| TxReport {
+        id: tx.id().to_string(),
+        kind: Some(tx.unsigned().kind()),
+        ..TxReport::default()
+    });
+    BlockReport { hash: block.id.to_string(), txs: txs.collect() }
+}
+
+/// The chain in numbers.
+pub(super) fn stats(vm: &Xvm) -> ChainStats {
+    let (txs, bytes) = vm.mempool.size();
+    ChainStats {
+        height: vm.accepted_height(),
+        first_block: vm.first_block(),
+        last_block_s: vm.accepted_time.load(Ordering::Relaxed),
+        mempool_txs: txs as u64,
+        mempool_bytes: bytes as u64,
+        accepted_txs: vm.accepted_txs.load(Ordering::Relaxed),
+        gas: None,
+    }
+}
