@@ -1,9 +1,9 @@
 //! Moving assets between the C-Chain and the other chains: atomic transactions, which EVM blocks carry beside
 //! their own (docs/protocol/atomic-transactions.md, "Atomic transactions").
 //!
-//! - [`verify`], [`transfer`]: whether one is valid, and what it changes.
+//! - [`verify`], [`execute`]: whether one is valid, and what it changes.
 //! - [`pool`]: those that wait for a block, and those given up lately.
-//! - [`tables`]: accepted ones by ID.
+//! - [`state`]: accepted ones by ID.
 //! - [`wallet`]: building them from keys; [`service`]: the `nat` namespace; [`json`]: how a node shows them.
 //! - [`AtomicExtension`]: all that as the extension of the chain's blocks.
 //! - [`Nat`]: the chain and its extension as services see them: [`Nat::submit`], [`Nat::verify`], [`Nat::find`],
@@ -20,22 +20,14 @@
     clippy::arithmetic_side_effects
 )]
 
+pub mod execute;
 pub mod json;
 pub mod pool;
 pub mod service;
-pub mod tables;
-pub mod transfer;
+pub mod state;
 pub mod verify;
 pub mod wallet;
 
-mod accounts;
-mod audit;
 mod chain;
-mod extension;
-mod forward;
-mod log;
-mod restore;
 
-pub use chain::{AtomicStatus, Nat, SubmitError};
-pub use extension::{AtomicExtension, MAX_BUILT_BYTES};
-pub use forward::Submitted;
+pub use chain::{AtomicExtension, AtomicStatus, MAX_BUILT_BYTES, Nat, SubmitError, Submitted};

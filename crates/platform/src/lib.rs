@@ -8,7 +8,8 @@
 //! [`Platform`] is the chain for the machine, so that a block of P is one write like any other, is exported and imported
 //! with the others, and can be verified on the disk. It never builds and has no pool.
 //!
-//! Start with `block.rs`; `tx.rs` lists the types of transactions, `vm.rs` has the chain.
+//! Start with `txs/block.rs`; `txs/tx.rs` lists the types of transactions, `execute.rs` has what they change, and
+//! `chain` is the chain.
 
 #![warn(
     clippy::wildcard_enum_match_arm,
@@ -16,16 +17,10 @@
     clippy::arithmetic_side_effects
 )]
 
-mod audit;
-mod block;
-mod error;
-mod parts;
-mod snapshot;
-mod tables;
-mod tx;
-mod vm;
+mod chain;
+mod execute;
+mod state;
+mod txs;
 
-pub use block::{Block, BlockKind};
-pub use error::ParseError;
-pub use tx::{Exchange, Tx, TxKind};
-pub use vm::Platform;
+pub use chain::Platform;
+pub use txs::{Block, BlockKind, Exchange, ParseError, Tx, TxKind};

@@ -389,7 +389,7 @@ impl DevNode {
         };
         let id = self.dev().snapshot();
         let id = id.map_err(|error| self.call_error("taking a snapshot", error))?;
-        Ok(Snapshot::new(self, id, turn))
+        Ok(Snapshot::new(&self.node, id, turn))
     }
 
     /// Runs a test and goes back to where the node was before it, also if it panics.
@@ -416,8 +416,8 @@ impl DevNode {
         Error::Timeout { what: what.to_owned(), patience, log: self.node.last_lines() }
     }
 
-    pub(crate) fn call_error(&self, what: &str, error: CallError) -> Error {
-        Error::Call { what: what.to_owned(), error, log: self.node.last_lines() }
+    fn call_error(&self, what: &str, error: CallError) -> Error {
+        self.node.call_error(what, error)
     }
 }
 

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
-use esker_client::{EvmClient, RpcClient, XvmClient};
+use esker_client::{CallError, EvmClient, RpcClient, XvmClient};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use tempfile::TempDir;
@@ -328,6 +328,10 @@ impl Node {
     /// The last lines of [`Self::output`], as errors have them.
     pub fn last_lines(&self) -> String {
         log::last_lines(&self.log)
+    }
+
+    pub(crate) fn call_error(&self, what: &str, error: CallError) -> Error {
+        Error::Call { what: what.to_owned(), error, log: self.last_lines() }
     }
 
     /// `kill -9`: nothing of the process runs any more when this returns.

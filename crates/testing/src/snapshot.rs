@@ -2,18 +2,18 @@
 
 use std::thread;
 
-use esker_client::SnapshotId;
+use esker_client::{DevClient, SnapshotId};
 use parking_lot::ReentrantMutexGuard;
 
-use crate::dev::DevNode;
 use crate::error::Error;
+use crate::node::Node;
 
 /// Goes back to the snapshot when it is dropped, also when the test panics. Only one thread at a time has snapshots of a
 /// node; they can be nested, and the last one goes first.
 #[derive(Debug)]
 #[must_use = "the node goes back at once if this is not kept"]
 pub struct Snapshot<'a> {
-    node: &'a DevNode,
+    node: &'a Node,
     /// None: gone back to, or kept.
     id: Option<SnapshotId>,
     /// Released after the way back.
@@ -21,11 +21,7 @@ pub struct Snapshot<'a> {
 }
 
 impl<'a> Snapshot<'a> {
-    pub(crate) fn new(
-        node: &'a DevNode,
-        id: SnapshotId,
-        turn: ReentrantMutexGuard<'a, ()>,
-    ) -> Self {
+    pub(crate) fn new(node: &'a Node, id: SnapshotId, turn: ReentrantMutexGuard<'a, ()>) -> Self {
         Self { node, id: Some(id), _turn: turn }
     }
 
@@ -44,7 +40,7 @@ impl<'a> Snapshot<'a> {
 
     fn go_back(&mut self) -> Result<(), Error> {
         let Some(id) = self.id.take() else { return Ok(()) };
-        let is_back = self.node.dev().revert(&id);
+        let is_back = DevClient::new(self.node.address()).revert(&id);
         match is_back.map_err(|error| self.node.call_error("going back to a snapshot", error))? {
             true => Ok(()),
             false => Err(Error::SnapshotGone(id.to_string())),

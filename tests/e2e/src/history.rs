@@ -64,7 +64,9 @@ pub fn forget_history(folder: &Path, c_blocks: u64) -> Result<Joined> {
     rows.remove(&c::LOCATIONS, c_scope, |_, at| is_gone(at.height, first_c_block))?;
     rows.remove(&LOG_ROWS, c_scope, |_, _| true)?;
     rows.remove(&LOG_SECTIONS, c_scope, |(), _| true)?;
-    rows.remove(&esker_nat::tables::TXS, c_scope, |_, tx| is_gone(tx.height, first_c_block))?;
+    rows.remove(&esker_nat::state::tables::TXS, c_scope, |_, tx| {
+        is_gone(tx.height, first_c_block)
+    })?;
     rows.remove(&state::ACCOUNT_UNDO, c_scope, |_, _| true)?;
     rows.remove(&state::SLOT_UNDO, c_scope, |_, _| true)?;
     rows.remove(&state::NODE_UNDO, c_scope, |_, _| true)?;
@@ -73,7 +75,7 @@ pub fn forget_history(folder: &Path, c_blocks: u64) -> Result<Joined> {
     for (tables, scope) in [
         (&x::REJECTED, x_scope),
         (&esker_evm::pool::DROPPED, c_scope),
-        (&esker_nat::tables::DROPPED, c_scope),
+        (&esker_nat::state::tables::DROPPED, c_scope),
     ] {
         rows.remove_all(&tables.records.prefix(scope))?;
         rows.remove_all(&tables.order.prefix(scope))?;

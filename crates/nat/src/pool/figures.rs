@@ -3,7 +3,6 @@
 use esker_chain::{PoolFigures, ReasonCounters};
 
 use super::PoolError;
-use crate::chain::SubmitError;
 
 /// Why a transaction left the pool without being accepted, in figures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,45 +35,53 @@ impl DropKind {
     }
 }
 
-/// Names of the refusals.
-const REFUSALS: [&str; 8] = [
-    "too_long",
-    "gas_limit",
-    "invalid",
-    "conflict",
-    "underpriced",
-    "full",
-    "outdated",
-    "not_forwarded",
-];
+/// Why a transaction was not taken, in figures.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum RefusalKind {
+    /// It is longer than what a block may carry.
+    TooLong,
+    /// It takes more gas than a block may use.
+    GasLimit,
+    /// It is invalid on the last accepted state.
+    Invalid,
+    /// It does not pay more than one that consumes the same, or an undecided block consumes that.
+    Conflict,
+    /// The pool is full, and it pays no more than those in it.
+    Underpriced,
+    /// All places are taken by undecided blocks.
+    Full,
+    /// The chain moved on, again and again.
+    Outdated,
+    /// The node passes no transactions on, or too many already.
+    NotForwarded,
+}
 
-/// The place of a refusal among [`REFUSALS`]; `None`: the node failed, and no rule.
-const fn refusal(error: &SubmitError) -> Option<usize> {
-    Some(match error {
-        SubmitError::TooLong(_) => 0,
-        SubmitError::TooMuchGas(_) => 1,
-        SubmitError::Invalid(_) | SubmitError::Pool(PoolError::Amount(_)) => 2,
-        SubmitError::Pool(PoolError::Conflict { .. } | PoolError::Undecided(_)) => 3,
-        SubmitError::Pool(PoolError::FeeTooLow { .. }) => 4,
-        SubmitError::Pool(PoolError::TooMany) => 5,
-        SubmitError::Outdated => 6,
-        SubmitError::Forward(_) => 7,
-        SubmitError::Fees(_) | SubmitError::State(_) => return None,
-    })
+impl RefusalKind {
+    /// In the order of the variants.
+    const LABELS: [&str; 8] = [
+        "too_long",
+        "gas_limit",
+        "invalid",
+        "conflict",
+        "underpriced",
+        "full",
+        "outdated",
+        "not_forwarded",
+    ];
 }
 
 /// The counters of a pool.
 #[derive(Debug)]
 pub(super) struct PoolCounters {
     dropped: ReasonCounters<{ DropKind::LABELS.len() }>,
-    refused: ReasonCounters<{ REFUSALS.len() }>,
+    refused: ReasonCounters<{ RefusalKind::LABELS.len() }>,
 }
 
 impl PoolCounters {
     pub(super) const fn new() -> Self {
         Self {
             dropped: ReasonCounters::new(&DropKind::LABELS),
-            refused: ReasonCounters::new(&REFUSALS),
+            refused: ReasonCounters::new(&RefusalKind::LABELS),
         }
     }
 
@@ -82,10 +89,8 @@ impl PoolCounters {
         self.dropped.count(kind as usize);
     }
 
-    pub(super) fn count_refused(&self, error: &SubmitError) {
-        if let Some(reason) = refusal(error) {
-            self.refused.count(reason);
-        }
+    pub(super) fn count_refused(&self, kind: RefusalKind) {
+        self.refused.count(kind as usize);
     }
 
     pub(super) fn figures(&self) -> PoolFigures {

@@ -24,13 +24,12 @@ use esker_transactions::money::Wei;
 use esker_transactions::nat::{AccountNonce, AmountError, AtomicTx, nonce_key};
 use lru::LruCache;
 
-use crate::chain::SubmitError;
-use crate::tables::DROPPED;
+use crate::state::tables::DROPPED;
 use crate::verify::VerifyError;
 use figures::PoolCounters;
 use nonces::WaitingNonces;
 
-pub(crate) use figures::DropKind;
+pub(crate) use figures::{DropKind, RefusalKind};
 
 /// Transactions that wait or are in undecided blocks.
 pub const MAX_POOLED: usize = 4096;
@@ -293,8 +292,9 @@ impl AtomicPool {
         self.counters.figures()
     }
 
-    pub(crate) fn count_refused(&self, error: &SubmitError) {
-        self.counters.count_refused(error);
+    /// Counts a transaction that was not taken.
+    pub(crate) fn count_refused(&self, kind: RefusalKind) {
+        self.counters.count_refused(kind);
     }
 
     /// Notes a transaction that is not here, and why it will not be accepted.

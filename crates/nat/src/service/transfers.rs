@@ -24,9 +24,7 @@ use super::error::CreateError;
 use super::keys::{keyring, unlock};
 use super::txs::TxIdReply;
 use super::{NatService, Reply, ServiceError, utxos};
-use crate::accounts::PendingAccounts;
-use crate::chain::{BuiltError, SubmitError};
-use crate::forward::Submitted;
+use crate::chain::{BuiltError, PendingAccounts, SubmitError, Submitted};
 use crate::wallet::{self, Import, Payer, TxParams};
 
 #[derive(Debug, Default, Deserialize, JsonSchema)]

@@ -10,8 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::encoded_tx::EncodedTx;
 use super::{NatService, Reply, ServiceError};
-use crate::chain::AtomicStatus;
-use crate::forward::Submitted;
+use crate::chain::{AtomicStatus, Submitted};
 
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(default)]

@@ -1,5 +1,5 @@
 //! Validity of atomic transactions. [`syntactic`] needs the transaction alone, [`semantic`] shared memory; what an
-//! account must have is asked when the state is changed ([`crate::transfer`]). Order and texts are the
+//! account must have is asked when the state is changed ([`crate::execute`]). Order and texts are the
 //! reference's (docs/protocol/atomic-transactions.md, "Verification of imports").
 
 pub mod semantic;

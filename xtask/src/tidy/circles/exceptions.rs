@@ -9,19 +9,6 @@ pub(super) const EXCEPTIONS: &[Exception] = &[
         &["crates/commands/src/network/member.rs", "crates/commands/src/network/run.rs"],
     ),
     (
-        "the pool counts what the chain refuses, and the extension has the pool",
-        &[
-            "crates/nat/src/accounts.rs",
-            "crates/nat/src/chain.rs",
-            "crates/nat/src/extension/build.rs",
-            "crates/nat/src/extension.rs",
-            "crates/nat/src/forward.rs",
-            "crates/nat/src/pool/figures.rs",
-            "crates/nat/src/pool/mod.rs",
-            "crates/nat/src/restore.rs",
-        ],
-    ),
-    (
         "facts of the network answer the methods of P",
         &["crates/node/src/api/facts.rs", "crates/node/src/api/platform/mod.rs"],
     ),
@@ -62,9 +49,5 @@ pub(super) const EXCEPTIONS: &[Exception] = &[
     (
         "the error of a start has those of its parameters",
         &["crates/node/src/wiring/error.rs", "crates/node/src/wiring/parameters.rs"],
-    ),
-    (
-        "a guard: the node makes it, and it borrows the node",
-        &["crates/testing/src/dev.rs", "crates/testing/src/snapshot.rs"],
     ),
 ];

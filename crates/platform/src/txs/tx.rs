@@ -4,8 +4,8 @@ use esker_primitives::codec::{self, Reader};
 use esker_primitives::{ChainId, Id, TxId};
 use esker_utxo::{Output, TransferableInput, Utxo, UtxoId};
 
-use crate::error::{ParseError, ParseResult};
-use crate::parts::{
+use super::error::{ParseError, ParseResult};
+use super::fields::{
     self, BLS_SIGNATURE_LEN, base, inputs, list, outputs, owners, signer, subnet_auth, u64s,
     unknown, validator,
 };
@@ -99,7 +99,7 @@ impl TxKind {
 enum Moved {
     Nothing,
     In(ChainId, Vec<TransferableInput>),
-    Out { destination: ChainId, first_index: usize, outputs: Vec<parts::Output> },
+    Out { destination: ChainId, first_index: usize, outputs: Vec<fields::Output> },
 }
 
 impl Tx {
@@ -119,7 +119,7 @@ impl Tx {
             return unknown("transaction", type_id);
         };
         let moved = read_body(kind, r)?;
-        parts::credentials(r)?;
+        fields::credentials(r)?;
         let id = Id::sha256(&[&codec::VERSION.to_be_bytes(), r.since(start)].concat());
         let exchange = match moved {
             Moved::Nothing => None,
@@ -220,7 +220,7 @@ fn skip_body(kind: TxKind, r: &mut Reader<'_>) -> ParseResult<()> {
             r.id()?;
             r.id()?;
             r.bytes()?;
-            list(r, parts::l1_validator)?;
+            list(r, fields::l1_validator)?;
             subnet_auth(r)?;
         }
         TxKind::RegisterL1Validator => {
@@ -248,10 +248,10 @@ fn skip_body(kind: TxKind, r: &mut Reader<'_>) -> ParseResult<()> {
     Ok(())
 }
 
-fn exported(id: TxId, first_index: usize, outputs: Vec<parts::Output>) -> ParseResult<Vec<Utxo>> {
+fn exported(id: TxId, first_index: usize, outputs: Vec<fields::Output>) -> ParseResult<Vec<Utxo>> {
     let too_many = |_| ParseError::TooManyOutputs(id);
     let first_index = u32::try_from(first_index).map_err(too_many)?;
-    let utxo = |(index, output): (usize, parts::Output)| {
+    let utxo = |(index, output): (usize, fields::Output)| {
         let index = u32::try_from(index).map_err(too_many)?;
         let output_index = first_index.checked_add(index).ok_or(ParseError::TooManyOutputs(id))?;
         let transfer = output.transfer.ok_or(ParseError::LockedExport(id))?;

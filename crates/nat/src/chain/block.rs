@@ -7,7 +7,7 @@ use esker_evm_state::state::StateError;
 use esker_storage::{KvRead, StorageError};
 use esker_transactions::nat::{AccountNonce, AtomicTx, ExtDataForm, decode_ext_data};
 
-use crate::transfer::TransferError;
+use crate::execute::TransferError;
 use crate::verify::semantic::VerifyContext;
 
 /// Where the transactions of a block are verified; `shared` shows what was exported to the chain.

@@ -4,7 +4,7 @@ use esker_chain::ChainContext;
 use esker_transactions::nat::AtomicTx;
 
 use crate::pool::{AtomicPool, DropKind};
-use crate::tables::AcceptedTx;
+use crate::state::tables::AcceptedTx;
 
 /// Takes a transaction in; true if it waits again. As with one whose block was abandoned, the builder verifies it
 /// when it comes to it, and gives it up with the reason where it is not valid any more.

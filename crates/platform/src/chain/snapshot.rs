@@ -6,9 +6,10 @@ use esker_chain::snapshot::{
 use esker_primitives::BlockId;
 use esker_storage::{KvRead, Scope, WriteSet};
 
-use crate::block::Block;
-use crate::tables::Tip;
-use crate::vm::{Platform, write_block};
+use super::parts::Platform;
+use crate::execute::write_block;
+use crate::state::tables::Tip;
+use crate::txs::Block;
 
 impl PartSnapshot for Platform {
     fn tables(&self) -> Vec<SnapshotTable> {

@@ -12,8 +12,8 @@ use esker_storage::StorageError;
 use esker_storage::audit::{AuditError, Finding, compare_rows};
 use esker_transactions::nat::{AtomicTx, ExtDataForm, UnsignedAtomicTx, decode_ext_data};
 
-use crate::tables::{AcceptedTx, DROPPED, TXS};
-use crate::transfer::add_requests;
+use crate::execute::add_requests;
+use crate::state::tables::{AcceptedTx, DROPPED, TXS};
 
 /// Goes along with the blocks.
 #[derive(Debug)]

@@ -4,7 +4,7 @@ use esker_primitives::Id;
 use esker_primitives::codec::{CodecError, Decode, Reader};
 use esker_utxo::{OutputOwners, TransferInput, TransferOutput, TransferableInput, UtxoId};
 
-use crate::error::{ParseError, ParseResult};
+use super::error::{ParseError, ParseResult};
 
 /// `secp256k1fx.TransferInput`.
 const TRANSFER_INPUT: u32 = 5;

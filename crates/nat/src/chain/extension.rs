@@ -1,16 +1,11 @@
 //! Atomic transactions in EVM blocks: the extension that `evm` verifies, builds and accepts blocks with.
 
-mod batch;
-mod block;
-mod build;
-
 use std::collections::{BTreeMap, HashSet};
-use std::sync::{Arc, OnceLock, Weak};
+use std::sync::Weak;
 
 use alloy_primitives::{Address, Bytes, U256};
 use esker_chain::commitment::StateTable;
-use esker_chain::{ChainContext, DropLog, PoolFigures, TxReport};
-use esker_evm::chain::Evm;
+use esker_chain::{DropLog, PoolFigures, TxReport};
 use esker_evm::control::split_record;
 use esker_evm::extension::{
     BlockExtension, ChangedAccount, ExtBlock, ExtDataView, ExtError, ExtSummary, ExtensionAudit,
@@ -25,55 +20,20 @@ use esker_transactions::nat::{
 };
 use serde_json::value::{RawValue, to_raw_value};
 
-use crate::audit::AtomicAudit;
+use super::audit::AtomicAudit;
+use super::batch::{Batch, Payment};
+use super::block::{decode, decode_executed, internal, nonces, verify_context};
+use super::build::Builder;
+use super::journal::restore_tx;
+use super::log;
+use super::parts::AtomicExtension;
+use crate::execute::{add_requests, transfer};
 use crate::json::tx_json;
-use crate::log;
-use crate::pool::AtomicPool;
-use crate::restore::restore_tx;
-use crate::tables::AcceptedTx;
-use crate::transfer::{add_requests, transfer};
+use crate::state::tables::AcceptedTx;
 use crate::verify::VerifyError;
 use crate::verify::semantic::CheckError;
 
-pub use build::MAX_BUILT_BYTES;
-
-use batch::{Batch, Payment};
-use block::{decode, decode_executed, internal, nonces, verify_context};
-use build::Builder;
-
-/// The C-Chain's extension: its rules, and the pool of what waits.
-#[derive(Debug)]
-pub struct AtomicExtension {
-    context: ChainContext,
-    pool: AtomicPool,
-    /// The chain, which owns this.
-    evm: OnceLock<Weak<Evm>>,
-}
-
 impl AtomicExtension {
-    /// The extension of a chain.
-    pub fn new(context: ChainContext) -> Self {
-        let pool = AtomicPool::new(context.native_asset_id, Arc::clone(&context.clock))
-            .log_as(context.primary_alias());
-        Self { context, pool, evm: OnceLock::new() }
-    }
-
-    /// Sets the chain, whose pool is asked for transactions that exports follow; the first call counts.
-    pub(crate) fn set_chain(&self, evm: &Arc<Evm>) {
-        // A second call is a defect of the wiring that changes nothing.
-        let _already = self.evm.set(Arc::downgrade(evm));
-    }
-
-    /// The chain's context.
-    pub const fn context(&self) -> &ChainContext {
-        &self.context
-    }
-
-    /// Transactions that wait for a block.
-    pub const fn pool(&self) -> &AtomicPool {
-        &self.pool
-    }
-
     /// Writes what transactions leave beside the accounts: shared memory, the index.
     fn write_rows(
         &self,

@@ -14,8 +14,8 @@ use esker_transactions::nat::{AccountNonce, AtomicTx};
 
 use super::batch::{Batch, Payment};
 use super::block::{decode_executed, internal, verify_context};
+use crate::execute::{TransferError, transfer};
 use crate::pool::{AtomicPool, used_nonce};
-use crate::transfer::{TransferError, transfer};
 use crate::verify::VerifyError;
 use crate::verify::semantic::{CheckError, VerifyContext};
 

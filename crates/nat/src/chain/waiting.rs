@@ -1,29 +1,17 @@
-//! Passing atomic transactions on to the node that decides, where this one does not.
+//! What waits for a block, for the node's forwarding and for its exchange with other nodes.
 
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 use std::sync::{Arc, Weak};
 
-use esker_chain::forward::{
-    ExchangePool, ForwardError, ForwardPool, ForwardedTx, SendAnswer, TxKind,
-};
+use esker_chain::forward::{ExchangePool, ForwardError, ForwardPool, ForwardedTx, TxKind};
 use esker_evm::chain::Evm;
-use esker_primitives::ids::{Id, TxId};
+use esker_primitives::ids::Id;
 use esker_transactions::nat::{AccountNonce, AtomicTx};
 
-use crate::chain::Nat;
-use crate::extension::AtomicExtension;
+use super::parts::{AtomicExtension, Nat};
 use crate::pool::PoolStatus;
-use crate::tables::AcceptedTx;
-
-/// A transaction that waits for a block.
-#[derive(Debug)]
-pub struct Submitted {
-    /// Its ID.
-    pub id: TxId,
-    /// What the client's answer waits for: the source, or on a development node the block.
-    pub answer: SendAnswer,
-}
+use crate::state::tables::AcceptedTx;
 
 /// The pool of a chain's atomic transactions.
 #[derive(Debug)]
@@ -38,28 +26,19 @@ impl WaitingTxs {
     }
 }
 
-impl Nat {
-    /// Lets the node's forwarding submit what waits here.
-    pub(crate) fn register_pool(&self, extension: &Arc<AtomicExtension>) {
-        if let Some(forwarding) = &self.context().forwarding {
-            let pool = WaitingTxs {
-                evm: Arc::downgrade(self.evm()),
-                extension: Arc::downgrade(extension),
-            };
-            forwarding.register(self.context().chain_id, TxKind::Atomic, Arc::new(pool));
-        }
+/// Lets the node's forwarding submit what waits here.
+pub(super) fn register(nat: &Nat) {
+    if let Some(forwarding) = &nat.context().forwarding {
+        let pool = WaitingTxs { evm: Arc::downgrade(nat.evm()), extension: nat.weak_extension() };
+        forwarding.register(nat.context().chain_id, TxKind::Atomic, Arc::new(pool));
     }
+}
 
+impl Nat {
     /// What waits here, for a node that passes transactions to others which decide too.
     pub fn exchange_pool(&self) -> Arc<dyn ExchangePool> {
         let extension = self.weak_extension();
         Arc::new(WaitingTxs { evm: Arc::downgrade(self.evm()), extension })
-    }
-
-    /// A transaction as it goes to a source.
-    pub(crate) fn forwarded(&self, tx: &AtomicTx) -> ForwardedTx {
-        let bytes = tx.bytes().clone();
-        ForwardedTx { chain: self.context().chain_id, kind: TxKind::Atomic, id: tx.id(), bytes }
     }
 
     /// Whether an export has to wait for transactions of its accounts that wait here: a source verifies it on the

@@ -1,22 +1,22 @@
 //! Checks the chain's rows against its blocks, and reports what they move between chains.
 
-use esker_chain::ChainVm as _;
 use esker_chain::audit::{Audit, AuditContext, Exchange, Ledger, Ledgers};
 use esker_chain::tables::HistoryStart;
 use esker_storage::StorageError;
 use esker_storage::audit::{AuditError, Finding, compare_rows, shown};
 
-use crate::block::Block;
-use crate::tables::{BLOCKS, TIP, Tip};
-use crate::tx::Exchange as Moved;
-use crate::vm::{Platform, check_position, requests_of, write_block};
+use super::parts::Platform;
+use crate::execute::{check_position, requests_of, write_block};
+use crate::state::tables::{BLOCKS, TIP, Tip};
+use crate::txs::Block;
+use crate::txs::Exchange as Moved;
 
 /// Blocks between two reports of progress.
 const STEP: u64 = 64;
 
 impl Audit for Platform {
     fn audit(&self, ctx: &mut AuditContext<'_>) -> Result<Option<Ledgers>, AuditError> {
-        let (name, scope) = (self.name(), self.scope());
+        let (name, scope) = (self.context.primary_alias(), self.scope());
         let mut amounts = Amounts::new(ctx);
         let mut tip = Tip::default();
         // The comparison of rows reports a damaged row.
@@ -26,7 +26,7 @@ impl Audit for Platform {
             TIP.put(pending, scope, &(), &tip);
             Ok::<_, StorageError>(())
         })?;
-        let first = HistoryStart::of(ctx.stored)?.first_block(&self.context().chain_id);
+        let first = HistoryStart::of(ctx.stored)?.first_block(&self.context.chain_id);
         for height in first.max(1)..=last.max(first) {
             let found = BLOCKS.get(ctx.stored, scope, &height)?;
             let parsed = found.ok_or_else(|| "nothing".to_owned()).and_then(|bytes| {

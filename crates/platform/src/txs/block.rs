@@ -4,9 +4,9 @@ use bytes::Bytes;
 use esker_primitives::codec::{self, Reader};
 use esker_primitives::{BlockId, Id};
 
-use crate::error::ParseError;
-use crate::parts::{list, unknown};
-use crate::tx::Tx;
+use super::error::ParseError;
+use super::fields::{list, unknown};
+use super::tx::Tx;
 
 /// Types of blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

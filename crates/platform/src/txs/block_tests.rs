@@ -8,16 +8,16 @@ use proptest::prelude::*;
 use serde_json::Value;
 
 use super::*;
-use crate::{Exchange, TxKind};
+use crate::txs::{Exchange, TxKind};
 
 const RUNS: [(&str, &str); 2] = [
     (
-        include_str!("../../../tests/vectors/follow/follow-1.jsonl"),
-        include_str!("../../../tests/vectors/follow/follow-1.ptx.jsonl"),
+        include_str!("../../../../tests/vectors/follow/follow-1.jsonl"),
+        include_str!("../../../../tests/vectors/follow/follow-1.ptx.jsonl"),
     ),
     (
-        include_str!("../../../tests/vectors/follow/follow-signed.jsonl"),
-        include_str!("../../../tests/vectors/follow/follow-signed.ptx.jsonl"),
+        include_str!("../../../../tests/vectors/follow/follow-signed.jsonl"),
+        include_str!("../../../../tests/vectors/follow/follow-signed.ptx.jsonl"),
     ),
 ];
 

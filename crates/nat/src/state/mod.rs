@@ -1,0 +1,3 @@
+//! What the store keeps of atomic transactions.
+
+pub mod tables;

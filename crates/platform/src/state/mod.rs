@@ -1,0 +1,3 @@
+//! What the store keeps of the observed P-Chain.
+
+pub(crate) mod tables;
