@@ -20,6 +20,7 @@ mod specification;
 mod tables;
 mod todos;
 mod toolchain;
+mod writers;
 
 use anyhow::{Result, bail};
 
@@ -27,10 +28,11 @@ use anyhow::{Result, bail};
 pub type Rule = (&'static str, fn() -> Result<Vec<String>>);
 
 /// Every rule.
-pub const RULES: [Rule; 19] = [
+pub const RULES: [Rule; 20] = [
     ("crates depend on each other only along the arrows", arrows::breaches),
     ("files of a crate do not use each other in a circle", circles::breaches),
     ("a crate's own code does not import through its lib.rs", own_imports::breaches),
+    ("only the writers of ARCHITECTURE.md write to the store", writers::breaches),
     ("source files are short", sizes::breaches),
     ("functions are short", functions::breaches),
     ("examples in documentation are tested", doc_tests::breaches),

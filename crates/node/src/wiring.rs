@@ -14,6 +14,7 @@ mod fixture;
 mod index;
 mod keystore;
 mod listen;
+mod parameter_error;
 mod parameters;
 mod running;
 mod snapshot;

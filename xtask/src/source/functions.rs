@@ -45,7 +45,7 @@ fn body(tokens: &[Token], start: usize) -> Option<usize> {
 }
 
 /// Where the bracket that opens at `open` closes; the number of tokens if it never does.
-pub(super) fn closing(tokens: &[Token], open: usize) -> usize {
+pub(crate) fn closing(tokens: &[Token], open: usize) -> usize {
     let mut depth = 0_usize;
     for (at, token) in tokens.iter().enumerate().skip(open) {
         if token.is('{') || token.is('(') || token.is('[') {

@@ -3,14 +3,16 @@
 
 use std::io::{self, Read as _};
 use std::thread;
+use std::time::Duration;
 
 use rustix::process::{Signal, getpid, kill_process};
-
-use super::run::STOP_WITHIN;
 
 /// The first argument of a process of `esker network run`, before those of its command. Its input is a pipe of which the
 /// command has the other end.
 pub const MEMBER_ARGUMENT: &str = "network-member";
+
+/// How long a process has to stop; then it is killed.
+pub(super) const STOP_WITHIN: Duration = Duration::from_secs(60);
 
 /// Stops this process as a signal does when its input ends, and ends it if it has not stopped after a minute.
 pub fn stop_with_input() {

@@ -12,15 +12,13 @@ use esker_node::wiring::exit_code;
 use rustix::process::{Pid, Signal, kill_process};
 use thiserror::Error;
 
+use super::member::{MEMBER_ARGUMENT, STOP_WITHIN};
 use super::ports::{Member, PortTaken};
-use super::{CONFIG_FILE, MAX_VALIDATORS, MEMBER_ARGUMENT, NodeKind, NodeName};
+use super::{CONFIG_FILE, MAX_VALIDATORS, NodeKind, NodeName};
 use crate::signals::{Request, Signals};
 
 /// Between two looks at the processes.
 const LOOK: Duration = Duration::from_millis(50);
-
-/// How long the validators have to stop; then they are killed.
-pub(super) const STOP_WITHIN: Duration = Duration::from_secs(60);
 
 /// Most bytes of a line that is passed on at once.
 const MAX_LINE: u64 = 64 << 10;

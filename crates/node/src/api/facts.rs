@@ -2,9 +2,10 @@
 
 use esker_primitives::{AssetId, ChainId, Id, SubnetId, network};
 use esker_utxo::Utxo;
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use super::info::{TxFees, UpgradeTimes};
-use super::platform::{FeeConfig, MinStake};
 use super::supply::NativeSupply;
 use crate::networks::Network;
 
@@ -55,6 +56,45 @@ pub struct Blockchain {
     pub subnet_id: SubnetId,
     /// The virtual machine.
     pub vm_id: Id,
+}
+
+/// Fee rules of the P-Chain since Etna.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct FeeConfig {
+    /// Weights of bandwidth, reads, writes and computation.
+    pub weights: [u64; 4],
+    /// Maximum accumulated gas.
+    pub max_capacity: u64,
+    /// Gas that the capacity regains per second.
+    pub max_per_second: u64,
+    /// Gas used per second that keeps the price constant.
+    pub target_per_second: u64,
+    /// Minimum gas price.
+    pub min_price: u64,
+    /// How slowly the price reacts to the excess.
+    pub excess_conversion_constant: u64,
+}
+
+impl FeeConfig {
+    /// The rules of all networks.
+    pub const DEFAULT: Self = Self {
+        weights: [1, 1000, 1000, 4],
+        max_capacity: 1_000_000,
+        max_per_second: 100_000,
+        target_per_second: 50_000,
+        min_price: 1,
+        excess_conversion_constant: 2_164_043,
+    };
+}
+
+/// Minimum stakes in the primary network, in the smallest unit of the native asset.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MinStake {
+    /// For validators.
+    pub validator: u64,
+    /// For delegators.
+    pub delegator: u64,
 }
 
 impl NetworkFacts {

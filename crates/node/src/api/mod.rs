@@ -32,11 +32,10 @@ use esker_validators::ValidatorEngine;
 
 pub use admin::{AdminApi, AdminDeps};
 pub use early::{EarlyDeps, EarlyReport, EarlyStatus, install_early};
-pub use facts::{Blockchain, NetworkFacts};
+pub use facts::{Blockchain, FeeConfig, MinStake, NetworkFacts};
 pub use health::Health;
 pub use index::{Container, IndexSource};
 pub use info::{TxFees, UpgradeTimes, Versions};
-pub use platform::{FeeConfig, MinStake};
 pub use sync::SyncDeps;
 
 use crate::aliases::AliasTable;

@@ -1,15 +1,12 @@
 //! Builds chains by the kind of their virtual machine: one line per kind in [`build`].
 
 use std::io;
-use std::path::Path;
-use std::sync::{Arc, OnceLock, Weak};
+use std::sync::Arc;
 
 use esker_chain::audit::Audit;
-use esker_chain::forward::{ExchangePools, Forwarding, TxKind};
-use esker_chain::{AdjustableClock, ChainContext, ChainError, ChainVm, Maintenance};
-use esker_evm::control::{Controls, Snapshots, split_record};
-use esker_evm_rpc::DevelopmentNode;
-use esker_js_tracer::ScriptSlots;
+use esker_chain::forward::TxKind;
+use esker_chain::{ChainContext, ChainError, ChainVm, Maintenance};
+use esker_evm::control::{Controls, split_record};
 use esker_keystore::Keystore;
 use esker_nat::Nat;
 use esker_primitives::Randomness;
@@ -20,10 +17,8 @@ use esker_transactions::xvm::Block;
 use esker_xvm::genesis::{Genesis, primary};
 use esker_xvm::{Xvm, XvmConfig};
 
-use super::{MachineSlot, evm};
+use super::{NodeParts, evm};
 use crate::config::Config;
-use crate::diagnostics::Diagnostics;
-use crate::metrics::Metrics;
 use crate::networks::{ChainParameters, ChainSpec, Fees};
 
 /// A chain of this node. The machine uses [`ChainVm`] only; the wiring needs the kind for its extras (threads, an
@@ -87,59 +82,6 @@ impl Chain {
             Self::Evm(nat) => nat.evm().start_maintenance(),
         }
     }
-}
-
-/// What the chains of a development network share, besides.
-#[derive(Clone, Debug)]
-pub struct Development {
-    /// Their clock, which controls move.
-    pub clock: AdjustableClock,
-    /// Snapshots of all of them.
-    pub snapshots: Arc<Snapshots>,
-    /// What loads and dumps the C-Chain's state. Its endpoint owns it.
-    node: Arc<OnceLock<Weak<DevelopmentNode>>>,
-}
-
-impl Development {
-    /// Shared parts over this clock.
-    pub fn new(clock: AdjustableClock) -> Self {
-        let snapshots = Arc::new(Snapshots::new(clock.clone()));
-        Self { clock, snapshots, node: Arc::default() }
-    }
-
-    /// Sets what loads and dumps states; the first call counts.
-    pub(super) fn set_node(&self, node: &Arc<DevelopmentNode>) {
-        // Further EVM chains have no files.
-        let _already = self.node.set(Arc::downgrade(node));
-    }
-
-    /// What loads and dumps states, under `esker dev`.
-    pub fn node(&self) -> Option<Arc<DevelopmentNode>> {
-        self.node.get()?.upgrade()
-    }
-}
-
-/// What the chains of a node share, besides their context.
-#[derive(Clone, Copy, Debug)]
-pub struct NodeParts<'a> {
-    /// The users of the node.
-    pub keystore: &'a Arc<Keystore>,
-    /// The data folder, in which chains keep files beside the store; `None`: they keep none.
-    pub data_folder: Option<&'a Path>,
-    /// Log levels, and folders of profiles.
-    pub diagnostics: &'a Diagnostics,
-    /// The machine, once it is open.
-    pub machine: &'a Arc<MachineSlot>,
-    /// Places for processes that run scripts.
-    pub script_slots: &'a Arc<ScriptSlots>,
-    /// Where transactions of clients go besides the chains' pools; `None`: this node decides.
-    pub forwarding: Option<&'a Arc<Forwarding>>,
-    /// The pools that pass transactions to other validators; `None`: this node is none.
-    pub exchange: Option<&'a Arc<ExchangePools>>,
-    /// What the chains of a development network share; `None` on other networks.
-    pub development: Option<&'a Development>,
-    /// What the chains' clients keep open is registered here.
-    pub metrics: &'a Metrics,
 }
 
 /// Builds the chain of a specification, and the endpoints of the services over it. `is_known`: its stored rows were made with the same parameters.

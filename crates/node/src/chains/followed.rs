@@ -10,7 +10,6 @@ use esker_avalanchego::{
 };
 use esker_chain::{ChainError, ChainVm};
 use esker_evm::chain::Evm;
-use esker_evm_execution::rules::{INITIALLY_ACTIVE, Phase};
 use esker_platform::{Block as PBlock, Exchange, Platform};
 use esker_primitives::{ChainId, Id};
 use esker_shared_memory::{SharedMemoryError, get};
@@ -22,19 +21,6 @@ use esker_utxo::{TransferableInput, Utxo};
 
 use super::Chain;
 use crate::networks::{ChainSpec, Network};
-
-/// Why a network can't be followed; `None` if it can (docs/protocol/avalanchego.md, "What is checked, and what is
-/// not").
-pub fn refusal(network: &Network) -> Option<String> {
-    let begins = network.c_parameters().schedule.begins(Phase::Apricot5);
-    (begins > INITIALLY_ACTIVE).then(|| {
-        format!(
-            "network \"{}\" can't be followed: its first blocks are older than Apricot Phase 5, and have no block of the \
-             proposer VM around them",
-            network.name
-        )
-    })
-}
 
 /// Reads the blocks of P, X and C.
 #[derive(Debug)]
@@ -198,19 +184,4 @@ fn accepted(
     let genesis = vm.block_at(reader.as_ref(), 0)?;
     let genesis = genesis.map(|block| blocks.read(chain, &block)).transpose().map_err(damaged)?;
     Ok(Accepted { height, bytes, genesis: genesis.map(|block| block.id) })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::networks::Preset;
-
-    #[test]
-    fn networks_with_older_blocks_are_refused() {
-        assert_eq!(refusal(&Preset::Local.network()), None);
-        for preset in [Preset::Main, Preset::Test] {
-            let refused = refusal(&preset.network()).unwrap();
-            assert!(refused.contains("older than Apricot Phase 5"), "{refused}");
-        }
-    }
 }

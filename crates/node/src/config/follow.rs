@@ -1,12 +1,12 @@
 //! The nodes that this one follows, and the followers that it serves.
 
+use esker_evm_execution::rules::{INITIALLY_ACTIVE, Phase};
 use esker_evm_rpc::evm::FailedSends;
 use esker_follow::{FollowerConfig, Timeouts};
 use esker_outbound::{Dialer, SourceKind, SourceUrl, UrlError};
 
 use super::value::Switch;
 use super::{Config, Mode, Settings};
-use crate::chains::followed;
 use crate::networks::Network;
 
 /// Most sources.
@@ -99,7 +99,7 @@ pub(super) fn check(
                 "this network has validators: an AvalancheGo has none of their certificates";
             return Err(("follow", reason.to_owned()));
         }
-        if let Some(reason) = followed::refusal(network) {
+        if let Some(reason) = avalanchego_refusal(network) {
             return Err(("follow", reason));
         }
     }
@@ -139,4 +139,32 @@ fn dialer(settings: &Settings, sources: &[SourceUrl]) -> Result<Dialer, (&'stati
         }
     };
     dialer.map_err(|error| ("follow-ca-file", error.to_string()))
+}
+
+/// Why no AvalancheGo of a network can be followed; `None` if it can (docs/protocol/avalanchego.md, "What is checked, and what is
+/// not").
+fn avalanchego_refusal(network: &Network) -> Option<String> {
+    let begins = network.c_parameters().schedule.begins(Phase::Apricot5);
+    (begins > INITIALLY_ACTIVE).then(|| {
+        format!(
+            "network \"{}\" can't be followed: its first blocks are older than Apricot Phase 5, and have no block of the \
+             proposer VM around them",
+            network.name
+        )
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::networks::Preset;
+
+    #[test]
+    fn networks_with_older_blocks_are_refused() {
+        assert_eq!(avalanchego_refusal(&Preset::Local.network()), None);
+        for preset in [Preset::Main, Preset::Test] {
+            let refused = avalanchego_refusal(&preset.network()).unwrap();
+            assert!(refused.contains("older than Apricot Phase 5"), "{refused}");
+        }
+    }
 }

@@ -253,7 +253,7 @@ mod tests {
     use tracing::Dispatch;
     use tracing_subscriber::layer::SubscriberExt;
 
-    use super::super::levels::{Levels, LogLevel};
+    use super::super::level::{Levels, LogLevel};
     use super::super::{LogFiles, Rotation};
     use super::*;
 

@@ -7,6 +7,7 @@
 
 mod files;
 mod layer;
+mod level;
 mod levels;
 mod modules;
 
@@ -17,7 +18,8 @@ use std::sync::Arc;
 use tracing_subscriber::layer::SubscriberExt;
 
 pub use files::Rotation;
-pub use levels::{Levels, LogLevel, LogLevels, MAIN, UnknownLevel};
+pub use level::{Levels, LogLevel, UnknownLevel};
+pub use levels::{LogLevels, MAIN};
 pub use modules::{BadModuleRules, level_of_number};
 
 use files::LogFiles;

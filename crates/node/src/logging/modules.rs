@@ -1,6 +1,6 @@
 //! Parts of the node that log more than their logger: `debug_vmodule`.
 
-use super::levels::LogLevel;
+use super::level::LogLevel;
 
 /// Most rules.
 const MAX_RULES: usize = 100;

@@ -14,13 +14,13 @@ use thiserror::Error;
 
 use super::assets::{self, GenesisData, hex_bytes, short_id};
 use super::coin::{Coin, CoinDeclaration};
-use super::parameters::EvmParameters;
+use super::parameters::{EvmParameters, Fees};
 use super::presets::{Preset, primary_network};
 use super::spec::{
-    AddChainError, ChainDeclaration, DeclaredFees, ExportedUtxo, Fees, GAS_LIMITS, Network,
-    P_CHAIN_ID, Vm,
+    AddChainError, ChainDeclaration, DeclaredFees, ExportedUtxo, GAS_LIMITS, Network, P_CHAIN_ID,
 };
 use super::validators::{self, JsonEngine, JsonFollower, JsonValidator};
+use super::vm::Vm;
 
 /// Why a network file is unusable.
 #[derive(Debug, Error)]

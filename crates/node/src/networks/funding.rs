@@ -8,20 +8,15 @@ use esker_utxo::{
     UtxoId,
 };
 
-use super::Network;
 use super::accounts::{Account, well_known};
+use super::dev_accounts::WELL_KNOWN_UNITS;
+use super::spec::Network;
 
 /// Nano-units of one unit of the native asset.
 const NANO: u64 = 1_000_000_000;
 
 /// Index of the well-known key's genesis UTXO among the outputs of the native asset.
 const WELL_KNOWN_INDEX: u32 = 1;
-
-/// Genesis balance of the well-known key, in whole units.
-const WELL_KNOWN_UNITS: u64 = 300_000_000;
-
-/// Most whole units that the accounts can get: one is left for fees.
-pub(super) const MAX_FUNDS: u64 = WELL_KNOWN_UNITS - 1;
 
 /// Accounts funded by one transaction, so that it has fewer bytes than a transaction may have.
 const ACCOUNTS_PER_TX: usize = 500;
@@ -100,8 +95,9 @@ fn funding_tx(
 
 #[cfg(test)]
 mod tests {
-    use super::super::dev::{DevOptions, dev_network};
-    use super::super::{DevAccounts, Preset};
+    use super::super::dev::dev_network;
+    use super::super::dev_accounts::{DevAccounts, DevOptions, MAX_FUNDS};
+    use super::super::presets::Preset;
     use super::*;
 
     /// What an owner gets, in nano-units.

@@ -7,7 +7,9 @@
 pub mod accounts;
 mod assets;
 mod coin;
+mod coins;
 mod dev;
+mod dev_accounts;
 pub mod file;
 mod funding;
 mod mnemonic;
@@ -15,22 +17,24 @@ mod parameters;
 mod presets;
 mod spec;
 mod validators;
+mod vm;
 
 pub use coin::{Coin, CoinDeclaration};
-pub use dev::{
+pub use dev::{DevStart, dev_network};
+pub use dev_accounts::{
     DEV_COUNTS, DEV_MNEMONIC, DEV_PATH, DEV_START_TIMES, DevAccounts, DevError, DevOptions,
-    DevStart, dev_network,
 };
 pub use funding::dev_funding_txs;
 pub(crate) use funding::{Source, dev_funding};
 pub use mnemonic::{MnemonicError, PathError};
-pub use parameters::{ChainParameters, EvmParameters};
+pub use parameters::{ChainParameters, EvmParameters, Fees};
 pub use presets::Preset;
 pub use spec::{
-    AddChainError, ChainDeclaration, ChainSpec, DeclaredFees, EVM_CHAIN_IDS, ExportedUtxo, Fees,
-    GAS_LIMITS, MAX_CHAINS, Network, P_ALIASES, P_CHAIN_ID, Vm,
+    AddChainError, ChainDeclaration, ChainSpec, DeclaredFees, EVM_CHAIN_IDS, ExportedUtxo,
+    GAS_LIMITS, MAX_CHAINS, Network, P_ALIASES, P_CHAIN_ID,
 };
 pub use validators::Validators;
+pub use vm::Vm;
 
 use std::io;
 use std::path::{Path, PathBuf};

@@ -2,8 +2,30 @@
 
 use esker_evm_execution::genesis::{FORK_NAMES, GenesisConfig, GenesisError};
 use esker_evm_execution::rules::{FeeOverrides, ForkSchedule};
+use esker_primitives::network;
 
-use super::{Coin, Fees, Vm};
+use super::coin::Coin;
+use super::vm::Vm;
+
+/// Fees of an asset-VM chain, in nano-units of its fee asset.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Fees {
+    /// Fee of a transaction.
+    pub tx_fee: u64,
+    /// Fee of a transaction that creates an asset, instead of `tx_fee`.
+    pub create_asset_tx_fee: u64,
+}
+
+impl Fees {
+    /// The fees of a network (docs/protocol/x-chain-rules.md, "Fees").
+    pub const fn of_network(network_id: u32) -> Self {
+        let create_asset_tx_fee = match network_id {
+            network::MAIN_ID | network::TEST_ID => 10_000_000,
+            _ => 1_000_000,
+        };
+        Self { tx_fee: 1_000_000, create_asset_tx_fee }
+    }
+}
 
 /// The parameters of a chain. Validity of blocks depends on them and on the genesis.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -7,9 +7,9 @@ use esker_primitives::network::{self, LOCAL_ID, MAIN_ID, TEST_ID};
 use esker_xvm::genesis::{Genesis, primary};
 
 use super::coin::Coin;
-use super::dev::{DEV_TIME_S, DevAccounts};
-use super::parameters::{ChainParameters, EvmParameters};
-use super::spec::{ChainSpec, Fees, Network};
+use super::dev_accounts::{DEV_TIME_S, DevAccounts};
+use super::parameters::{ChainParameters, EvmParameters, Fees};
+use super::spec::{ChainSpec, Network};
 use super::validators::Validators;
 
 /// Aliases of the X-Chain. The first is the prefix of its addresses; the reference's `avm` stays in the list, because

@@ -1,18 +1,19 @@
 //! The definition of a network.
 
-use std::fmt;
 use std::ops::RangeInclusive;
-use std::str::FromStr;
 use std::sync::Arc;
 
 use bytes::Bytes;
 use esker_evm_execution::rules::FeeOverrides;
-use esker_primitives::{AssetId, ChainId, Id, network};
+use esker_primitives::{AssetId, ChainId, Id};
 use esker_utxo::Utxo;
 use esker_xvm::genesis::{Genesis, primary};
 use thiserror::Error;
 
-use super::{ChainParameters, Coin, DevAccounts, EvmParameters, Validators};
+use super::coin::Coin;
+use super::dev_accounts::DevAccounts;
+use super::parameters::{ChainParameters, EvmParameters, Fees};
+use super::validators::Validators;
 use crate::aliases::MAX_ALIAS_BYTES;
 use crate::fixture::Fixture;
 
@@ -30,72 +31,6 @@ pub const GAS_LIMITS: RangeInclusive<u64> = 21_000..=i64::MAX.cast_unsigned();
 
 /// EVM chain IDs for which the signature of an old transaction has room (EIP-2294).
 pub const EVM_CHAIN_IDS: RangeInclusive<u64> = 1..=u64::MAX / 2 - 36;
-
-/// A kind of virtual machine.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Vm {
-    /// The asset VM.
-    Xvm,
-    /// The EVM.
-    Evm,
-}
-
-impl Vm {
-    /// Its ID.
-    pub fn id(self) -> Id {
-        match self {
-            Self::Xvm => primary::XVM_ID,
-            Self::Evm => primary::EVM_ID,
-        }
-    }
-
-    /// Its name in configurations.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Xvm => "xvm",
-            Self::Evm => "evm",
-        }
-    }
-}
-
-impl fmt::Display for Vm {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
-}
-
-impl FromStr for Vm {
-    type Err = String;
-
-    /// Its name, or the reference's.
-    fn from_str(text: &str) -> Result<Self, String> {
-        match text {
-            "xvm" | "avm" => Ok(Self::Xvm),
-            "evm" => Ok(Self::Evm),
-            other => Err(format!("unknown virtual machine \"{other}\", expected xvm or evm")),
-        }
-    }
-}
-
-/// Fees of an asset-VM chain, in nano-units of its fee asset.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Fees {
-    /// Fee of a transaction.
-    pub tx_fee: u64,
-    /// Fee of a transaction that creates an asset, instead of `tx_fee`.
-    pub create_asset_tx_fee: u64,
-}
-
-impl Fees {
-    /// The fees of a network (docs/protocol/x-chain-rules.md, "Fees").
-    pub const fn of_network(network_id: u32) -> Self {
-        let create_asset_tx_fee = match network_id {
-            network::MAIN_ID | network::TEST_ID => 10_000_000,
-            _ => 1_000_000,
-        };
-        Self { tx_fee: 1_000_000, create_asset_tx_fee }
-    }
-}
 
 /// One chain of a network.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -364,6 +299,8 @@ impl Network {
 
 #[cfg(test)]
 mod tests {
+    use esker_primitives::network;
+
     use super::super::Preset;
     use super::*;
 

@@ -9,7 +9,7 @@ use esker_storage::{Scope, StorageResult, Store, WriteSet};
 
 use super::asking::{self, Answers};
 use super::early::EarlyServer;
-use super::parameters::ParameterError;
+use super::parameter_error::ParameterError;
 use super::{StartError, fixture};
 use crate::api::EarlyStatus;
 use crate::config::{Beginning, Config};

@@ -10,7 +10,7 @@ use esker_http::{CertificateError, RouteError};
 use esker_storage::StorageError;
 use thiserror::Error;
 
-use super::parameters::ParameterError;
+use super::parameter_error::ParameterError;
 use crate::aliases::AliasError;
 use crate::config::ValidatorError;
 use crate::identity::IdentityError;

@@ -16,7 +16,7 @@ use tokio::sync::broadcast::error::RecvError;
 use tokio::time::{Instant, sleep_until};
 
 use super::StartError;
-use super::parameters::ParameterError;
+use super::parameter_error::ParameterError;
 use crate::config::Config;
 use crate::fixture::{Fixture, Step, StepTx};
 use crate::networks::Network;

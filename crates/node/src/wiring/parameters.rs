@@ -7,99 +7,15 @@ use esker_chain::tables::CHAINS;
 use esker_primitives::Id;
 use esker_storage::meta::{self, Parameters};
 use esker_storage::{KvRead, Scope, StorageResult, Store, WriteSet};
-use thiserror::Error;
 
 use super::StartError;
+use super::parameter_error::ParameterError;
 use crate::networks::{ChainSpec, Network};
 
 /// Owner of the network's own parameters in the store.
 const NETWORK: &str = "network";
 /// The name of the network or of a further chain, which is not compared.
 const NAME: &str = "name";
-
-/// The data folder was made with other parameters.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
-pub enum ParameterError {
-    /// The folder has the chains of another network.
-    #[error(
-        "the data folder belongs to network \"{found}\", this start is of network \"{wanted}\" (they differ in \
-         {name}): choose the other network, or another --data-dir"
-    )]
-    Network {
-        /// Name of the folder's network.
-        found: String,
-        /// Name of the configured network.
-        wanted: String,
-        /// The parameter that differs.
-        name: String,
-    },
-    /// The folder has a development network that began otherwise.
-    #[error(
-        "the data folder was made with other --accounts, --balance, --mnemonic, --derivation-path or --timestamp \
-         (it differs in {name}): start with the same, or choose another --data-dir"
-    )]
-    DevNetwork {
-        /// The parameter that differs.
-        name: String,
-    },
-    /// The blocks of an import are of a development network that began otherwise.
-    #[error(
-        "the data folder has a development network that began {found}, the blocks are of one that began {wanted}: \
-         choose another --data-dir"
-    )]
-    Beginning {
-        /// The folder's beginning.
-        found: String,
-        /// That of the blocks.
-        wanted: String,
-    },
-    /// The folder has another fixture.
-    #[error(
-        "the data folder was made with {found}, this start has fixture {wanted}: start with the same file, or choose \
-         another --data-dir"
-    )]
-    Fixture {
-        /// The folder's fixture.
-        found: String,
-        /// Hash of the fixture of this start.
-        wanted: String,
-    },
-    /// The start that made the folder was interrupted.
-    #[error(
-        "the data folder has a part of fixture {found}: start with the same --fixture to complete it, or choose \
-         another --data-dir"
-    )]
-    PartOfFixture {
-        /// Hash of the folder's fixture.
-        found: String,
-    },
-    /// The folder's chain has other parameters.
-    #[error(
-        "{name} of chain {chain}: the data folder was made with {found}, this start has {wanted}: start with \
-         {found}{hint}, or choose another --data-dir"
-    )]
-    Chain {
-        /// Name of the chain.
-        chain: String,
-        /// The parameter that differs: a setting, or a member of the chain's genesis.
-        name: String,
-        /// The value in the folder.
-        found: String,
-        /// The value of this start.
-        wanted: String,
-        /// How to use the folder's value.
-        hint: &'static str,
-    },
-    /// A chain of the folder is not declared any more.
-    #[error(
-        "the data folder has chain {chain}, which this start does not declare: declare it as before, or choose another \
-         --data-dir"
-    )]
-    Missing {
-        /// Its name, if that is on record, and its ID.
-        chain: String,
-    },
-}
 
 /// Parameters by their owner's key in the store.
 type Owners = Vec<(Vec<u8>, Parameters)>;
