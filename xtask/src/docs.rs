@@ -12,7 +12,7 @@ use crate::workspace;
 /// Arguments of `cargo test` for each group of pages.
 const WRITERS: [&[&str]; 3] = [
     // docs/configuration.md
-    &["-p", "esker-node", "--lib", "config::docs"],
+    &["-p", "esker-settings", "--lib", "config::docs"],
     // docs/metrics.md
     &["-p", "esker-node", "--test", "it", "the_documentation_is_current"],
     // Answers and tables of parameters on all pages, the list of methods in docs/api/README.md.

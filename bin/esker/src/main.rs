@@ -15,12 +15,12 @@ use esker_commands::terminal::{printable, printable_error};
 use esker_commands::{
     backup, network, online, replay, rewind, script_worker, status, users, verify,
 };
-use esker_node::config::{Mode, show};
 use esker_node::logging::log_fatal;
-use esker_node::wiring::exit_code;
-use esker_node::{Config, Environment, Node, RunningNode, Shutdown, StartError};
+use esker_node::{Environment, Node, RunningNode, Shutdown, StartError};
 use esker_profiling::heap::SamplingAllocator;
 use esker_profiling::{locks, memory};
+use esker_settings::config::{Config, Mode, show};
+use esker_settings::exit_code;
 use mimalloc::MiMalloc;
 
 /// Gives memory back to the system when a storm of large replies is over, which the C library's does not. A sample of

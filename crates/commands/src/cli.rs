@@ -4,9 +4,9 @@ use std::ffi::OsString;
 
 use clap::error::{ContextKind, ContextValue};
 use clap::{Arg, ArgAction, ArgMatches, Command, ValueHint};
-use esker_node::config::keys::{KEYS, Key};
-use esker_node::config::{Flags, Mode};
 use esker_primitives::excerpt;
+use esker_settings::config::keys::{KEYS, Key};
+use esker_settings::config::{Flags, Mode};
 
 use crate::backup::{self, BackupCommand};
 use crate::network::{self, NetworkCommand};

@@ -5,7 +5,7 @@
 //! `esker dev` and the ready file. [`users`], [`replay`] (`esker export` and `esker import`), [`rewind`] and
 //! [`verify`] work on a stopped node's data, which `offline` opens; [`backup`] copies it, also that of a running node. [`online`] has the commands of a
 //! running node's users; [`terminal`] makes what a node answers fit to be shown. This crate is not part of a running node.
-//! `esker-node` loads the configuration.
+//! `esker-settings` loads the configuration.
 
 pub mod backup;
 pub mod cli;

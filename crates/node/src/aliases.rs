@@ -5,10 +5,8 @@ use std::collections::HashMap;
 use esker_chain::Aliases;
 use esker_primitives::sync::RwLock;
 use esker_primitives::{ChainId, excerpt};
+use esker_settings::networks::MAX_ALIAS_BYTES;
 use thiserror::Error;
-
-/// Longest alias that may be added while the node runs, in bytes.
-pub const MAX_ALIAS_BYTES: usize = 512;
 
 /// Most aliases of a node, configured and added.
 pub const MAX_ALIASES: usize = 16_384;

@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use esker_profiling::Folder;
+use esker_settings::config::{ChainSettings, Config};
 
-use crate::config::{ChainSettings, Config};
 use crate::logging::LogLevels;
 
 /// Folder of profiles below the data folder.

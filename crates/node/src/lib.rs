@@ -1,11 +1,11 @@
 //! The node: from a configuration to a running process.
 //!
-//! This crate has the configuration, the networks, the list of chains, the data folder, the node's own APIs, and
-//! [`wiring`], one linear function that connects them. It never executes a transaction and never orders a block:
+//! This crate has the list of chains, the data folder, the node's own APIs, and [`wiring`], which connects them in stages.
+//! Configuration and networks are in `esker-settings`. It never executes a transaction and never orders a block:
 //! chains (`esker-xvm`, ...) and engines (`esker-engine`) do, behind the traits of `esker-chain`.
 //!
 //! Where to start: [`Node::start`] in `wiring.rs` reads like the data-flow diagram of ARCHITECTURE.md. The binary
-//! (`esker-commands`) is arguments -> [`Config`] -> [`Node::start`] -> exit code.
+//! (`esker-commands`) is arguments -> `Config` -> [`Node::start`] -> exit code.
 
 mod activity;
 pub mod aliases;
@@ -14,22 +14,18 @@ pub mod backup;
 mod block_log;
 pub mod chains;
 pub mod clock;
-pub mod config;
 mod diagnostics;
 mod discovery;
 mod environment;
-pub mod fixture;
 pub mod identity;
 pub mod journal;
 pub mod logging;
 pub mod metrics;
-pub mod networks;
 mod throttle;
 mod validator_changes;
 pub mod wiring;
 
 pub use activity::Activity;
-pub use config::{Config, ConfigError};
 pub use environment::Environment;
 pub use esker_chain::Shutdown;
 pub use validator_changes::StoreChangeLog;

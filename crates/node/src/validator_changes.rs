@@ -9,12 +9,12 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use esker_chain::{Bundle, BundleId, ProofError, ProofVerifier};
 use esker_follow::{ChangeRefusal, FollowedValidators};
+use esker_settings::networks::Network;
 use esker_storage::{Scope, StorageResult, Store, Table, WriteSet};
 use esker_validators::{ChangeError, ChangeLog, Committees, Consensus, NewEpoch};
 use thiserror::Error;
 
 use crate::environment::Environment;
-use crate::networks::Network;
 
 /// Signed changes of the validators by the epoch that they begin.
 pub(crate) const VALIDATOR_CHANGES: Table<u64, Bytes> = Table::new(0x40, "validator-change");

@@ -11,6 +11,7 @@ mod engine;
 mod error;
 mod first_start;
 mod fixture;
+mod follow;
 mod index;
 mod keystore;
 mod listen;
@@ -23,17 +24,17 @@ mod unserved;
 mod versions;
 
 use esker_chain::Shutdown;
+use esker_settings::config::Config;
 
 pub use beginning::start as network_start;
 pub use chains::{ChainRoutes, OpenChains, UncheckedChains, open_offline, open_unchecked};
+pub use error::StartError;
 pub use error::of_storage as storage_exit_code;
-pub use error::{StartError, exit_code};
 pub use first_start::exported as exported_by_p;
 pub use running::RunningNode;
 pub use snapshot::SharedMemoryPart;
 
 use self::stages::{ChainStage, OrderStage, StoreStage};
-use crate::config::Config;
 use crate::environment::Environment;
 
 /// Starts nodes.

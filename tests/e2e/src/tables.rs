@@ -4,8 +4,9 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use esker_commands::cli::{self, Invocation};
-use esker_node::{Config, Environment, Node};
+use esker_node::{Environment, Node};
 use esker_rpc::{CallContext, Lookup, MethodInfo, Params, Service};
+use esker_settings::config::Config;
 use serde_json::Value;
 
 use crate::files::tests_path;

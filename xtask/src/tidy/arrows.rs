@@ -50,18 +50,19 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("esker-profiling", &["esker-primitives"]),
     ("esker-js-tracer", &["esker-evm-execution"]),
     (
+        "esker-settings",
+        &["esker-http", "esker-validators", "esker-outbound", "esker-xvm", "esker-evm-rpc"],
+    ),
+    (
         "esker-node",
         &[
-            "esker-http",
+            "esker-settings",
             "esker-engine",
-            "esker-validators",
             "esker-follow",
             "esker-avalanchego",
             "esker-platform",
-            "esker-xvm",
             "esker-nat",
             "esker-key-directory",
-            "esker-evm-rpc",
             "esker-profiling",
             "esker-js-tracer",
         ],

@@ -15,9 +15,9 @@ use std::io::{self, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
-use esker_node::networks::NetworkError;
-use esker_node::wiring::exit_code;
 use esker_primitives::Randomness;
+use esker_settings::exit_code;
+use esker_settings::networks::NetworkError;
 use esker_validators::{AddressError, ValidatorAddress, ValidatorKey, ValidatorPublicKey};
 use serde_json::Value;
 use thiserror::Error;

@@ -6,9 +6,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use esker_node::Environment;
-use esker_node::config::ENGINE_FOLDER;
-use esker_node::networks::Preset;
 use esker_primitives::Randomness;
+use esker_settings::config::ENGINE_FOLDER;
+use esker_settings::networks::Preset;
 use esker_validators::{ValidatorAddress, journal};
 use serde_json::{Value, json};
 
@@ -231,9 +231,9 @@ mod tests {
         let output = local(&out, 4, 9_000).unwrap();
         assert_eq!(output.lines().count(), 6, "{output}");
         let file = out.join(NETWORK_FILE);
-        let network = esker_node::networks::load(file.to_str().unwrap()).unwrap();
+        let network = esker_settings::networks::load(file.to_str().unwrap()).unwrap();
         let local = Preset::Local.network();
-        let ids = |network: &esker_node::networks::Network| {
+        let ids = |network: &esker_settings::networks::Network| {
             network.chains.iter().map(|chain| chain.id).collect::<Vec<_>>()
         };
         assert_eq!(ids(&network), ids(&local), "the chains of the local network");
@@ -262,7 +262,7 @@ mod tests {
         let output = new_with(&command).unwrap();
         assert!(output.contains("\nfollower 2: esker node --config "), "{output}");
         let file = out.join(NETWORK_FILE);
-        let network = esker_node::networks::load(file.to_str().unwrap()).unwrap();
+        let network = esker_settings::networks::load(file.to_str().unwrap()).unwrap();
         assert_eq!(network.validators.followers.len(), 2);
         for (number, named) in (1..=2).zip(&network.validators.followers) {
             let text = fs::read_to_string(out.join(format!("follower-{number}/key"))).unwrap();
@@ -305,7 +305,7 @@ mod tests {
         let output = new_with(&command("net", &["one:9651", "10.0.0.2:9651"])).unwrap();
         assert!(output.lines().last().unwrap().starts_with("each on its machine"), "{output}");
         let file = folder.path().join("net").join(NETWORK_FILE);
-        let network = esker_node::networks::load(file.to_str().unwrap()).unwrap();
+        let network = esker_settings::networks::load(file.to_str().unwrap()).unwrap();
         let addresses: Vec<String> =
             network.validators.members.iter().map(|(_, address)| address.to_string()).collect();
         assert_eq!(addresses, ["one:9651", "10.0.0.2:9651"]);

@@ -5,9 +5,9 @@ use std::fs;
 use std::path::PathBuf;
 
 use esker_node::Environment;
-use esker_node::config::ENGINE_FOLDER;
-use esker_node::networks;
 use esker_primitives::Randomness;
+use esker_settings::config::ENGINE_FOLDER;
+use esker_settings::networks;
 use esker_validators::{ValidatorAddress, journal};
 use serde_json::json;
 

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use esker_client::HttpClient;
-use esker_node::config::{Config, Flags, Mode};
+use esker_settings::config::{Config, Flags, Mode};
 use thiserror::Error;
 
 use super::NodeName;

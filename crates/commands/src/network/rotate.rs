@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 
 use esker_client::RpcClient;
 use esker_client::rpc::CallError;
-use esker_node::networks::{self, Network, NetworkError};
-use esker_node::wiring::exit_code;
+use esker_settings::exit_code;
+use esker_settings::networks::{self, Network, NetworkError};
 use serde_json::{Value, json};
 use thiserror::Error;
 

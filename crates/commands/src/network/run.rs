@@ -8,7 +8,7 @@ use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use esker_node::wiring::exit_code;
+use esker_settings::exit_code;
 use rustix::process::{Pid, Signal, kill_process};
 use thiserror::Error;
 

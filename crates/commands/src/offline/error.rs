@@ -2,7 +2,8 @@
 
 use std::path::PathBuf;
 
-use esker_node::wiring::{StartError, exit_code};
+use esker_node::wiring::StartError;
+use esker_settings::exit_code;
 use esker_storage::StorageError;
 use thiserror::Error;
 

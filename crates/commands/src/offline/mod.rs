@@ -12,9 +12,9 @@ use esker_keystore::Keystore;
 use esker_node::Environment;
 use esker_node::aliases::AliasTable;
 use esker_node::chains::Chain;
-use esker_node::config::Config;
 use esker_node::wiring::{OpenChains, StartError, open_offline};
 use esker_primitives::clock::Clock;
+use esker_settings::config::Config;
 use esker_storage::{Store, meta};
 
 pub use error::OfflineError;

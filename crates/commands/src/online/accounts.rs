@@ -3,8 +3,8 @@
 use std::fmt::Write as _;
 
 use alloy_primitives::U256;
-use esker_node::networks::accounts::{Account, well_known};
 use esker_primitives::address;
+use esker_settings::networks::accounts::{Account, well_known};
 use serde_json::{Value, json};
 
 use super::connection::{Asset, Connection, NATIVE};

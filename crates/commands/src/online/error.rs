@@ -1,7 +1,7 @@
 //! Why a command on a running node fails.
 
 use esker_client::CallError;
-use esker_node::wiring::exit_code;
+use esker_settings::exit_code;
 use thiserror::Error;
 
 /// Why a command on a running node fails. The text says what to do next.

@@ -4,9 +4,9 @@ use std::fmt::Write as _;
 use std::path::PathBuf;
 
 use alloy_primitives::Address;
-use esker_node::networks::Preset;
 use esker_primitives::keys::address_of;
 use esker_primitives::{ShortId, address, network};
+use esker_settings::networks::Preset;
 use secp256k1::PublicKey;
 use serde_json::json;
 

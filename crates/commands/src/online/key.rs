@@ -4,9 +4,9 @@ use std::env;
 use std::path::{Path, PathBuf};
 
 use alloy_primitives::Address;
-use esker_node::networks::accounts::Account;
-use esker_node::networks::{DEV_COUNTS, DevOptions, dev_network};
 use esker_primitives::{PrivateKey, check_secret};
+use esker_settings::networks::accounts::Account;
+use esker_settings::networks::{DEV_COUNTS, DevOptions, dev_network};
 use serde_json::json;
 use zeroize::Zeroizing;
 
@@ -151,7 +151,7 @@ mod tests {
     use std::fs::Permissions;
     use std::os::unix::fs::PermissionsExt as _;
 
-    use esker_node::networks::accounts::well_known;
+    use esker_settings::networks::accounts::well_known;
 
     use super::*;
 

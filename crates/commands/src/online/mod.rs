@@ -27,7 +27,7 @@ pub use key::Signer;
 use crate::node_url::NodeUrl;
 use call::Call;
 use connection::Connection;
-use esker_node::networks::accounts::well_known;
+use esker_settings::networks::accounts::well_known;
 use forms::Forms;
 use key::SigningKey;
 use pay::Order;

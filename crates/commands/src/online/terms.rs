@@ -5,8 +5,8 @@ use std::env;
 use std::path::Path;
 
 use alloy_primitives::U256;
-use esker_node::networks::{self, ChainParameters, Network, Preset};
 use esker_primitives::network::{self, LOCAL_ID, MAIN_ID, TEST_ID};
+use esker_settings::networks::{self, ChainParameters, Network, Preset};
 
 use super::connection::{Asset, Connection};
 use super::known::{Identity, KnownNetworks};

@@ -4,7 +4,8 @@ use std::io;
 use std::path::PathBuf;
 
 use esker_chain::{ChainError, EngineError, FinalizeError};
-use esker_node::wiring::{StartError, exit_code};
+use esker_node::wiring::StartError;
+use esker_settings::exit_code;
 use esker_storage::StorageError;
 use thiserror::Error;
 

@@ -8,10 +8,10 @@ use std::sync::Arc;
 
 use esker_chain::tables::BUNDLES;
 use esker_chain::{ChainError, ChainMachine as _, ChainVm};
-use esker_node::config::Config;
-use esker_node::networks::DevStart;
 use esker_node::wiring::network_start;
 use esker_primitives::ChainId;
+use esker_settings::config::Config;
+use esker_settings::networks::DevStart;
 use esker_storage::{FileSpace, Scope};
 
 use super::lines::{BlockLine, StartLine};

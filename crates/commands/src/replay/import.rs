@@ -8,9 +8,9 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use esker_chain::{Aliases as _, ChainMachine as _, ChainVm, FinalizeError};
-use esker_node::config::{Beginning, Config};
-use esker_node::networks::DevStart;
 use esker_primitives::{ChainId, Clock as _};
+use esker_settings::config::{Beginning, Config};
+use esker_settings::networks::DevStart;
 use tokio::sync::mpsc;
 
 use super::lines::{BlockLine, ReadError, StartLine};

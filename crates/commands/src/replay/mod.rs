@@ -13,7 +13,7 @@ mod read_ahead;
 
 use std::path::PathBuf;
 
-use esker_node::config::Config;
+use esker_settings::config::Config;
 
 pub(crate) use cli::{commands, dev_switch, parse};
 pub use error::ReplayError;

@@ -7,8 +7,9 @@ mod plan;
 use std::io::{self, Write as _};
 
 use esker_chain::{ChainError, ChainMachine as _, RewindError};
-use esker_node::config::Config;
-use esker_node::wiring::{StartError, exit_code};
+use esker_node::wiring::StartError;
+use esker_settings::config::Config;
+use esker_settings::exit_code;
 use thiserror::Error;
 use tokio::runtime::Runtime;
 

@@ -7,10 +7,10 @@ use std::io::Write as _;
 use std::net::SocketAddr;
 use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
 
-use esker_node::config::{Config, Mode};
-use esker_node::networks::accounts::Account;
-use esker_node::networks::{DEV_MNEMONIC, DevAccounts, P_ALIASES};
 use esker_node::wiring::{RunningNode, StartError};
+use esker_settings::config::{Config, Mode};
+use esker_settings::networks::accounts::Account;
+use esker_settings::networks::{DEV_MNEMONIC, DevAccounts, P_ALIASES};
 use serde_json::json;
 
 pub use self::text::render;
@@ -238,7 +238,7 @@ pub fn endpoints(paths: &[String], primary_aliases: &[String]) -> Vec<(String, S
 
 #[cfg(test)]
 mod tests {
-    use esker_node::networks::accounts::well_known;
+    use esker_settings::networks::accounts::well_known;
     use expect_test::expect;
 
     use super::*;

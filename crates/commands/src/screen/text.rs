@@ -2,8 +2,8 @@
 
 use std::fmt::Write as _;
 
-use esker_node::networks::accounts::{WELL_KNOWN_KEY, well_known};
-use esker_node::networks::{DEV_MNEMONIC, DevAccounts};
+use esker_settings::networks::accounts::{WELL_KNOWN_KEY, well_known};
+use esker_settings::networks::{DEV_MNEMONIC, DevAccounts};
 
 use super::Ready;
 

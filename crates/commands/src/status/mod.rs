@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 use esker_client::{HttpClient, HttpError};
-use esker_node::wiring::exit_code;
+use esker_settings::exit_code;
 use serde_json::{Value, json};
 use thiserror::Error;
 

@@ -4,7 +4,8 @@ use std::io;
 use std::path::PathBuf;
 
 use esker_keystore::KeystoreError;
-use esker_node::wiring::{exit_code, storage_exit_code};
+use esker_node::wiring::storage_exit_code;
+use esker_settings::exit_code;
 use esker_storage::StorageError;
 use thiserror::Error;
 

@@ -8,9 +8,9 @@ use std::sync::Arc;
 
 use esker_keystore::{HashLimits, Keystore, blob};
 use esker_node::Environment;
-use esker_node::config::Config;
 use esker_primitives::ClientAddress;
 use esker_primitives::{go, hexfmt, read_input};
+use esker_settings::config::Config;
 use esker_storage::{Store, meta};
 use zeroize::Zeroizing;
 

@@ -17,10 +17,11 @@ use esker_chain::audit::{Audit, AuditContext, Ledger, Scratch, audit_bundles, au
 use esker_chain::tables::{CHAINS, HistoryStart, POSITION};
 use esker_chain::{ChainError, ChainVm};
 use esker_node::Environment;
-use esker_node::config::Config;
-use esker_node::networks::Coin;
-use esker_node::wiring::{StartError, exit_code, open_unchecked};
+use esker_node::wiring::{StartError, open_unchecked};
 use esker_primitives::AssetId;
+use esker_settings::config::Config;
+use esker_settings::exit_code;
+use esker_settings::networks::Coin;
 use esker_storage::audit::{AuditError, AuditLog as _, Finding};
 use esker_storage::{KvRead, Scope, StorageError, meta};
 use thiserror::Error;

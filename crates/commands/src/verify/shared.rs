@@ -6,11 +6,11 @@ use std::sync::Arc;
 
 use esker_chain::ChainVm;
 use esker_chain::audit::{Exchange, Ledger, Scratch};
-use esker_node::config::Config;
-use esker_node::networks::P_CHAIN_ID;
 use esker_node::wiring::exported_by_p;
 use esker_primitives::codec::Decode as _;
 use esker_primitives::{AssetId, ChainId};
+use esker_settings::config::Config;
+use esker_settings::networks::P_CHAIN_ID;
 use esker_shared_memory::{Element, Requests, SharedMemoryError, apply, compare, visit};
 use esker_storage::audit::{AuditError, AuditLog, Finding};
 use esker_storage::{KvRead, StorageError};

@@ -1,13 +1,13 @@
 //! The network's definition, for the node's APIs.
 
 use esker_primitives::{AssetId, ChainId, Id, SubnetId, network};
+use esker_settings::networks::Network;
 use esker_utxo::Utxo;
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::info::{TxFees, UpgradeTimes};
 use super::supply::NativeSupply;
-use crate::networks::Network;
 
 /// Time of all upgrades on networks that start with all of them: 2020-12-05T05:00Z.
 const INITIALLY_ACTIVE: u64 = 1_607_144_400;
@@ -100,7 +100,7 @@ pub struct MinStake {
 impl NetworkFacts {
     /// The facts of a network.
     pub fn of(network: &Network) -> Self {
-        let blockchain = |chain: &crate::networks::ChainSpec| Blockchain {
+        let blockchain = |chain: &esker_settings::networks::ChainSpec| Blockchain {
             id: chain.id,
             name: chain.name.clone(),
             subnet_id: SubnetId::ZERO,
@@ -218,8 +218,9 @@ impl UpgradeTimes {
 
 #[cfg(test)]
 mod tests {
+    use esker_settings::networks::Preset;
+
     use super::*;
-    use crate::networks::Preset;
 
     #[test]
     fn of_the_presets() {

@@ -5,9 +5,8 @@ use std::sync::OnceLock;
 use alloy_primitives::U256;
 use bytes::Bytes;
 use esker_primitives::AssetId;
+use esker_settings::networks::Network;
 use esker_utxo::Utxo;
-
-use crate::networks::Network;
 
 /// Wei in the smallest unit of the X-Chain.
 const WEI_IN_NANO: u64 = 1_000_000_000;

@@ -17,13 +17,13 @@ use esker_follow::snapshot::{SnapshotLimits, SnapshotOpenError, SnapshotServer};
 use esker_follow::{BundleServer, NetworkBeginning, OpenError, ServerConfig};
 use esker_http::{ClientAddress, Endpoint, RouteError, Routes};
 use esker_primitives::hexfmt;
+use esker_settings::config::Config;
 use esker_storage::{StorageResult, Store};
 use http::StatusCode;
 use http::header::CONTENT_TYPE;
 use ipnet::IpNet;
 use serde::Deserialize;
 
-use crate::config::Config;
 use crate::validator_changes::StoreChangeLog;
 use crate::wiring::{SharedMemoryPart, network_start};
 

@@ -5,10 +5,10 @@ use std::io;
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
+use esker_settings::config::Config;
 use esker_storage::{CopyProgress, KvStore};
 
 use super::BackupError;
-use crate::config::Config;
 use crate::{identity, journal};
 
 /// Locked while a folder is being written. A folder with it that nobody has locked is what a killed process left.

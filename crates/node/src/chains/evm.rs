@@ -35,18 +35,18 @@ use esker_primitives::network::{MAIN_ID, TEST_ID};
 use esker_primitives::{Clock, Randomness};
 use esker_rpc::positional::{Limits, Server};
 use esker_rpc::{Route, Service};
+use esker_settings::config::value::Switch;
+use esker_settings::config::{ChainSettings, Config, Mode, personal};
+use esker_settings::networks::accounts::{Account, well_known};
+use esker_settings::networks::{ChainSpec, EvmParameters, Network};
 
 use super::NodeParts;
 use super::import::Importer;
 use crate::api::admin::chain::ChainAdminApi;
 use crate::api::admin::runtime::ChainRuntime;
 use crate::api::admin::vm_config::{self, Effective};
-use crate::config::value::Switch;
-use crate::config::{ChainSettings, Config, Mode, personal};
 use crate::discovery::chain_info;
 use crate::metrics::Metrics;
-use crate::networks::accounts::{Account, well_known};
-use crate::networks::{ChainSpec, EvmParameters, Network};
 
 /// Path of the methods, below the chain's name.
 pub(crate) const RPC: &str = "/rpc";

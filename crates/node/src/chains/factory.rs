@@ -12,14 +12,14 @@ use esker_nat::Nat;
 use esker_primitives::Randomness;
 use esker_primitives::network::{MAIN_ID, TEST_ID};
 use esker_rpc::Route;
+use esker_settings::config::Config;
+use esker_settings::networks::{ChainParameters, ChainSpec, Fees};
 use esker_transactions::nat::{ExtDataForm, decode_ext_data};
 use esker_transactions::xvm::Block;
 use esker_xvm::genesis::{Genesis, primary};
 use esker_xvm::{Xvm, XvmConfig};
 
 use super::{NodeParts, evm};
-use crate::config::Config;
-use crate::networks::{ChainParameters, ChainSpec, Fees};
 
 /// A chain of this node. The machine uses [`ChainVm`] only; the wiring needs the kind for its extras (threads, an
 /// index).

@@ -12,6 +12,7 @@ use esker_chain::{ChainError, ChainVm};
 use esker_evm::chain::Evm;
 use esker_platform::{Block as PBlock, Exchange, Platform};
 use esker_primitives::{ChainId, Id};
+use esker_settings::networks::{ChainSpec, Network};
 use esker_shared_memory::{SharedMemoryError, get};
 use esker_storage::Store;
 use esker_transactions::nat::{ExtDataForm, UnsignedAtomicTx, decode_ext_data};
@@ -20,7 +21,6 @@ use esker_transactions::xvm::UnsignedTx;
 use esker_utxo::{TransferableInput, Utxo};
 
 use super::Chain;
-use crate::networks::{ChainSpec, Network};
 
 /// Reads the blocks of P, X and C.
 #[derive(Debug)]

@@ -7,19 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, UNIX_EPOCH};
 
 use esker_primitives::sync::Mutex;
-
-/// When a file is rotated and how many are kept.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Rotation {
-    /// A file is rotated before it exceeds this size in bytes.
-    pub max_bytes: u64,
-    /// A file is rotated at the next line once its first line is older; `None`: by size only.
-    pub interval: Option<Duration>,
-    /// Number of rotated files per logger: `X.log.1` is the newest.
-    pub max_files: u32,
-    /// A rotated file is removed once its last line is older; `None`: whatever its age.
-    pub max_age: Option<Duration>,
-}
+use esker_settings::logging::Rotation;
 
 /// Time between two looks for rotated files that are too old or too many.
 const CLEANUP_INTERVAL: Duration = Duration::from_secs(3600);

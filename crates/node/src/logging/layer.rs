@@ -249,12 +249,12 @@ mod tests {
     use std::fs;
     use std::sync::OnceLock;
 
+    use esker_settings::logging::{Levels, LogLevel, Rotation};
     use expect_test::expect;
     use tracing::Dispatch;
     use tracing_subscriber::layer::SubscriberExt;
 
-    use super::super::level::{Levels, LogLevel};
-    use super::super::{LogFiles, Rotation};
+    use super::super::LogFiles;
     use super::*;
 
     const QUIET: Levels = Levels { file: LogLevel::Info, display: LogLevel::Off };

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 
 use esker_primitives::sync::RwLock;
+use esker_settings::logging::{Levels, LogLevel};
 
-use super::level::{Levels, LogLevel};
 use super::modules::{BadModuleRules, ModuleRules};
 
 /// Name of the logger for events without a chain.

@@ -7,7 +7,6 @@
 
 mod files;
 mod layer;
-mod level;
 mod levels;
 mod modules;
 
@@ -15,43 +14,14 @@ use std::io::{self, IsTerminal};
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use esker_settings::logging::{LogConfig, LogFormat};
 use tracing_subscriber::layer::SubscriberExt;
 
-pub use files::Rotation;
-pub use level::{Levels, LogLevel, UnknownLevel};
 pub use levels::{LogLevels, MAIN};
 pub use modules::{BadModuleRules, level_of_number};
 
 use files::LogFiles;
 use layer::LogLayer;
-
-/// The format of lines.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum LogFormat {
-    /// Text, with colours on a terminal.
-    Auto,
-    /// Text without colours.
-    Plain,
-    /// Text with colours, also without a terminal.
-    Colors,
-    /// One JSON object per line.
-    Json,
-}
-
-/// The configuration of logging.
-#[derive(Clone, Debug)]
-pub struct LogConfig {
-    /// Format of the lines.
-    pub format: LogFormat,
-    /// Levels of `main`.
-    pub main: Levels,
-    /// Loggers of the chains: primary alias and levels.
-    pub chains: Vec<(String, Levels)>,
-    /// Folder of the files; `None` disables them.
-    pub folder: Option<PathBuf>,
-    /// When files are rotated and how many are kept.
-    pub rotation: Rotation,
-}
 
 /// Checks that the files can be written. Otherwise a node could run for months without a log.
 ///

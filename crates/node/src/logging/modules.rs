@@ -1,6 +1,6 @@
 //! Parts of the node that log more than their logger: `debug_vmodule`.
 
-use super::level::LogLevel;
+use esker_settings::logging::LogLevel;
 
 /// Most rules.
 const MAX_RULES: usize = 100;

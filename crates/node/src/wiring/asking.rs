@@ -8,11 +8,11 @@ use esker_follow::{NetworkBeginning, Timeouts};
 use esker_outbound::{Dialer, SourceKind, SourceUrl};
 use esker_primitives::Clock;
 use esker_primitives::sync::Mutex;
+use esker_settings::config::Beginning;
+use esker_settings::networks::{DEV_START_TIMES, DevStart};
 use serde_json::json;
 
 use crate::api::{EarlyReport, EarlyStatus};
-use crate::config::Beginning;
-use crate::networks::{DEV_START_TIMES, DevStart};
 
 /// Time between two rounds of questions.
 const ASK_AGAIN: Duration = Duration::from_secs(1);

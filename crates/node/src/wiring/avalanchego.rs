@@ -12,11 +12,11 @@ use esker_follow::{Feed, FeedItem, Source, SourceError};
 use esker_outbound::{Dialer, SourceUrl};
 use esker_platform::Platform;
 use esker_primitives::ChainId;
+use esker_settings::networks::{ChainSpec, Network, P_CHAIN_ID};
 use esker_storage::Store;
 
 use crate::chains::Chain;
 use crate::chains::followed::{self, AcceptedMemory, FollowedBlocks};
-use crate::networks::{ChainSpec, Network, P_CHAIN_ID};
 
 /// Time between two looks at indexes without new containers: nothing tells of them.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);

@@ -4,17 +4,17 @@ use std::sync::Arc;
 
 use esker_chain::Shutdown;
 use esker_chain::tables::CHAINS;
+use esker_settings::config::{Beginning, Config};
+use esker_settings::networks::{DEV_START_TIMES, DevStart};
 use esker_storage::meta;
 use esker_storage::{Scope, StorageResult, Store, WriteSet};
 
 use super::asking::{self, Answers};
 use super::early::EarlyServer;
 use super::parameter_error::ParameterError;
-use super::{StartError, fixture};
+use super::{StartError, fixture, follow};
 use crate::api::EarlyStatus;
-use crate::config::{Beginning, Config};
 use crate::environment::Environment;
-use crate::networks::{DEV_START_TIMES, DevStart};
 
 /// Owner of the record in the store.
 const OWNER: &[u8] = b"beginning";
@@ -77,7 +77,7 @@ pub(super) async fn of_node(
                 beginning = asking::ask(
                     asked,
                     config.network.id,
-                    config.follow_timeouts(),
+                    follow::timeouts(&config),
                     environment.clock.as_ref(),
                     &answers,
                 ) => Some(beginning),

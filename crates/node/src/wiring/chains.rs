@@ -13,6 +13,8 @@ use esker_keystore::Keystore;
 use esker_platform::Platform;
 use esker_primitives::{AssetId, ChainId, Clock};
 use esker_rpc::Route;
+use esker_settings::config::{Config, Mode};
+use esker_settings::networks::{ChainSpec, P_ALIASES, P_CHAIN_ID};
 use esker_storage::{Scope, Store, meta};
 use tokio::sync::{Notify, Semaphore};
 
@@ -21,11 +23,9 @@ use super::parameters::{self, UnrecordedParameters};
 use super::{StartError, beginning, first_start};
 use crate::aliases::AliasTable;
 use crate::chains::{Chain, Development, NodeParts, factory};
-use crate::config::{Config, Mode};
 use crate::diagnostics::Diagnostics;
 use crate::environment::Environment;
 use crate::metrics::Metrics;
-use crate::networks::{ChainSpec, P_ALIASES, P_CHAIN_ID};
 
 /// The endpoints of the services over each chain.
 pub type ChainRoutes = BTreeMap<ChainId, Vec<Route>>;

@@ -5,11 +5,11 @@ use std::sync::Arc;
 
 use esker_chain::snapshot::check_finished;
 use esker_primitives::Randomness;
+use esker_settings::config::Config;
 use esker_storage::meta::{self, OpenOptions, TempFolder};
 use esker_storage::{KvStore, RetryPolicy, StorageResult, Store};
 
 use super::StartError;
-use crate::config::Config;
 use crate::identity::Identity;
 use crate::metrics::{MeteredStore, Metrics};
 

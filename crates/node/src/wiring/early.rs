@@ -7,12 +7,12 @@ use esker_chain::Shutdown;
 use esker_http::{HttpConfig, HttpState, Routes, Tls, serve};
 use esker_primitives::NodeId;
 use esker_primitives::clock::Clock;
+use esker_settings::config::Config;
 use esker_storage::Store;
 use tokio::net::TcpListener;
 
 use super::{StartError, listen};
 use crate::api::{self, EarlyStatus};
-use crate::config::Config;
 use crate::metrics::Metrics;
 
 /// Serves them, as often as the node waits for something.

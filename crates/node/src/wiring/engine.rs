@@ -12,14 +12,14 @@ use esker_engine::Solo;
 use esker_follow::{EskerSource, Follower, PreferredSource, Source, SourceForwarder};
 use esker_outbound::{SourceKind, SourceUrl};
 use esker_primitives::clock::Clock;
+use esker_settings::config::Config;
 use esker_storage::Store;
 use esker_validators::{ValidatorConfig, ValidatorEngine};
 use tokio::runtime::Handle;
 use tokio::sync::watch;
 
-use super::StartError;
 use super::avalanchego::{AvalancheGoSource, FollowedNode};
-use crate::config::Config;
+use super::{StartError, follow};
 use crate::environment::Environment;
 use crate::validator_changes::{KnownValidators, consensus};
 
@@ -60,14 +60,14 @@ pub(super) fn choose(
                 Arc::new(AvalancheGoSource::new(url, config.dialer.clone(), Arc::clone(node)))
             }
             _ => {
-                let (dialer, timeouts) = (config.dialer.clone(), config.follow_timeouts());
+                let (dialer, timeouts) = (config.dialer.clone(), follow::timeouts(config));
                 Arc::new(EskerSource::new(url, dialer, (network, genesis), timeouts))
             }
         }
     };
     let sources = urls.into_iter().map(source).collect();
     let clock = Arc::clone(&environment.clock);
-    let mut follower = Follower::new(sources, config.follower(), clock);
+    let mut follower = Follower::new(sources, follow::follower_config(config), clock);
     let validators = KnownValidators::open(&config.network, genesis, environment, store)?;
     if let Some(validators) = validators {
         follower = follower.with_validators(Arc::new(validators), preferred);

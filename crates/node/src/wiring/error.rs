@@ -7,36 +7,15 @@ use esker_chain::{ChainError, EngineError, FinalizeError, ProposeError};
 use esker_evm::control::ControlError;
 use esker_evm_rpc::StateFileError;
 use esker_http::{CertificateError, RouteError};
+use esker_settings::config::ValidatorError;
+use esker_settings::exit_code;
 use esker_storage::StorageError;
 use thiserror::Error;
 
 use super::parameter_error::ParameterError;
 use crate::aliases::AliasError;
-use crate::config::ValidatorError;
 use crate::identity::IdentityError;
 use crate::validator_changes::ValidatorsError;
-
-/// Exit codes of the process.
-pub mod exit_code {
-    /// Success.
-    pub const OK: u8 = 0;
-    /// A failure while running.
-    pub const FAILURE: u8 = 1;
-    /// Usage or configuration: the user must change something.
-    pub const CONFIG: u8 = 2;
-    /// The data is damaged.
-    pub const DAMAGED: u8 = 3;
-    /// The port is in use.
-    pub const PORT_IN_USE: u8 = 4;
-
-    /// The code of an error of the system. Missing permission is for the user to change.
-    pub fn of_io(error: &std::io::Error) -> u8 {
-        match error.kind() {
-            std::io::ErrorKind::PermissionDenied => CONFIG,
-            _ => FAILURE,
-        }
-    }
-}
 
 /// Why a node does not run.
 #[derive(Debug, Error)]

@@ -7,6 +7,8 @@ use std::sync::Arc;
 use esker_chain::tables::{CHAINS, POSITION};
 use esker_chain::{ChainError, ChainVm, Machine, write_initial_rows};
 use esker_primitives::ChainId;
+use esker_settings::config::Config;
+use esker_settings::networks::{Network, P_CHAIN_ID, dev_funding_txs};
 use esker_shared_memory::{Requests, apply};
 use esker_storage::{KvStore, MemoryStore, PendingWrites, Scope, StorageResult, Store};
 use esker_transactions::xvm::Tx;
@@ -14,9 +16,7 @@ use esker_xvm::{TxStatus, Xvm, exported_element};
 use tokio::sync::broadcast::error::RecvError;
 
 use super::StartError;
-use crate::config::Config;
 use crate::environment::Environment;
-use crate::networks::{Network, P_CHAIN_ID, dev_funding_txs};
 
 /// Adds the P-Chain's exports of the network file to shared memory, for chains that are not in the store. It runs
 /// before their genesis is written, so a crash between the two makes it run again.

@@ -9,6 +9,9 @@ use esker_evm::view::ChainReader as _;
 use esker_evm_execution::rules::TARGET_BLOCK_RATE_S;
 use esker_nat::{AtomicStatus, Nat};
 use esker_primitives::clock::Clock as _;
+use esker_settings::config::Config;
+use esker_settings::fixture::{Fixture, Step, StepTx};
+use esker_settings::networks::Network;
 use esker_storage::meta::{self, Parameters};
 use esker_storage::{Scope, Store, WriteSet};
 use esker_xvm::{TxStatus, Xvm};
@@ -17,9 +20,6 @@ use tokio::time::{Instant, sleep_until};
 
 use super::StartError;
 use super::parameter_error::ParameterError;
-use crate::config::Config;
-use crate::fixture::{Fixture, Step, StepTx};
-use crate::networks::Network;
 
 /// Owner of the fixture's record in the store.
 const OWNER: &[u8] = b"fixture";

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use esker_http::{RouteError, Routes};
 use esker_keystore::{Keystore, KeystoreService, methods};
+use esker_settings::config::Config;
 use esker_storage::Store;
 
-use crate::config::Config;
 use crate::discovery::node_endpoint;
 use crate::environment::Environment;
 

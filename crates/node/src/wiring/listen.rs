@@ -6,11 +6,11 @@ use std::time::Duration;
 
 use esker_chain::Shutdown;
 use esker_http::{Routes, Tls, listen};
+use esker_settings::config::Config;
 use tokio::net::TcpListener;
 
 use super::StartError;
 use crate::chains::EVM_RPC;
-use crate::config::Config;
 
 /// Time between two checks of the certificate's files.
 const CERTIFICATE_INTERVAL: Duration = Duration::from_secs(2);

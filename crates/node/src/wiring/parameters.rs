@@ -5,12 +5,12 @@ use std::ops::ControlFlow;
 use esker_chain::GenesisBundle;
 use esker_chain::tables::CHAINS;
 use esker_primitives::Id;
+use esker_settings::networks::{ChainSpec, Network};
 use esker_storage::meta::{self, Parameters};
 use esker_storage::{KvRead, Scope, StorageResult, Store, WriteSet};
 
 use super::StartError;
 use super::parameter_error::ParameterError;
-use crate::networks::{ChainSpec, Network};
 
 /// Owner of the network's own parameters in the store.
 const NETWORK: &str = "network";
@@ -199,8 +199,9 @@ impl UnrecordedParameters {
 
 #[cfg(test)]
 mod tests {
+    use esker_settings::networks::Preset;
+
     use super::*;
-    use crate::networks::Preset;
 
     fn begin(store: &Store, chains: &[ChainSpec]) {
         let mut out = WriteSet::new();

@@ -11,6 +11,7 @@ use esker_http::{Routes, Tls};
 use esker_primitives::NodeId;
 use esker_primitives::clock::Clock;
 use esker_rpc::work::FailedCalls;
+use esker_settings::config::{Config, ConfigError};
 use esker_storage::{StorageError, Store};
 use tokio::task::JoinHandle;
 
@@ -21,7 +22,6 @@ use crate::activity::{Activity, Sources};
 use crate::backup::Backups;
 use crate::block_log::BlockLogTask;
 use crate::chains::{Chain, Development};
-use crate::config::{Config, ConfigError};
 use crate::journal;
 use crate::logging::{LogLevels, OpenLogFiles};
 

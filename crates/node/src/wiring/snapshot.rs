@@ -11,14 +11,14 @@ use esker_chain::{ChainError, Shutdown};
 use esker_follow::snapshot::{JoinStatusCell, Joined, SnapshotJoin, SnapshotSource};
 use esker_follow::{EskerSource, FollowedValidators};
 use esker_primitives::BlockId;
+use esker_settings::config::Config;
 use esker_shared_memory::{ELEMENTS_TAG, ROW_KEY_LEN, restore_row};
 use esker_storage::{KvRead, Scope, Store, WriteSet};
 
-use super::StartError;
 use super::chains::PreparedChains;
 use super::early::EarlyServer;
 use super::parameters::genesis_bundle;
-use crate::config::Config;
+use super::{StartError, follow};
 use crate::environment::Environment;
 use crate::validator_changes::KnownValidators;
 
@@ -103,7 +103,7 @@ pub(super) async fn join(
     let validators = KnownValidators::open(network, id, environment, store)?;
     let validators = validators.map(|known| Arc::new(known) as Arc<dyn FollowedValidators>);
     let source = |url| {
-        let (dialer, timeouts) = (config.dialer.clone(), config.follow_timeouts());
+        let (dialer, timeouts) = (config.dialer.clone(), follow::timeouts(config));
         let source = EskerSource::new(url, dialer, (network.id, id), timeouts);
         let source = SnapshotSource::new(source);
         match &validators {
@@ -114,7 +114,7 @@ pub(super) async fn join(
     let status = JoinStatusCell::default();
     let join = SnapshotJoin::new(
         config.sources().into_iter().map(source).collect(),
-        config.follower(),
+        follow::follower_config(config),
         Arc::clone(&environment.clock),
         status.clone(),
     );

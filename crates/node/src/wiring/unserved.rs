@@ -2,11 +2,11 @@
 
 use esker_chain::Aliases;
 use esker_http::Routes;
+use esker_settings::config::Config;
+use esker_settings::networks::{ChainSpec, P_ALIASES};
 
 use crate::aliases::AliasTable;
 use crate::chains::{Chain, EVM_ADMIN};
-use crate::config::Config;
-use crate::networks::{ChainSpec, P_ALIASES};
 
 /// Records each endpoint that the configuration leaves switched off.
 pub(super) fn note(

@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 
 use esker_primitives::Id;
+use esker_settings::networks::Vm;
 use esker_utxo::FxKind;
 use esker_xvm::genesis::primary;
 
 use crate::api::Versions;
-use crate::networks::Vm;
 
 /// The reference's names of the virtual machines, which clients use.
 fn names() -> [(Id, &'static str); 3] {

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use esker_node::config::{Flags, Mode};
-use esker_node::{Config, Environment, Node, RunningNode};
+use esker_node::{Environment, Node, RunningNode};
 use esker_primitives::Randomness;
 use esker_primitives::clock::ManualClock;
 use esker_primitives::sync::Mutex;
+use esker_settings::config::{Config, Flags, Mode};
 use esker_testkit::http_client::Client;
 use rand::rngs::StdRng;
 use rand::{RngCore as _, SeedableRng as _};

@@ -6,11 +6,11 @@ use esker_commands::replay::lines::Lines;
 use esker_engine_bft::ChangeHistory;
 use esker_key_directory::KeyFile;
 use esker_keystore::blob::ExportedUser;
-use esker_node::config::file;
-use esker_node::fixture::{FixtureError, FixtureSource};
 use esker_node::journal;
-use esker_node::networks::{self, DevOptions, Vm};
 use esker_primitives::Id;
+use esker_settings::config::file;
+use esker_settings::fixture::{FixtureError, FixtureSource};
+use esker_settings::networks::{self, DevOptions, Vm};
 use esker_validators::{SetChange, SignedChange};
 use esker_xvm::genesis::Genesis;
 

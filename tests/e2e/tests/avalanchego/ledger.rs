@@ -10,13 +10,13 @@ use esker_chain::{ChainMachine as _, ChainVm as _, MachineConfig, Undo, UndoLimi
 use esker_e2e::avalanchego::Recording;
 use esker_evm::chain::ChainView;
 use esker_keystore::Keystore;
+use esker_node::Environment;
 use esker_node::chains::Chain;
-use esker_node::config::{Flags, Mode};
-use esker_node::networks::Network;
 use esker_node::wiring::{OpenChains, open_offline};
-use esker_node::{Config, Environment};
 use esker_primitives::clock::ManualClock;
 use esker_primitives::{ChainId, Id};
+use esker_settings::config::{Config, Flags, Mode};
+use esker_settings::networks::Network;
 use esker_storage::Store;
 use esker_xvm::state::tables::visit_utxos;
 use serde_json::Value;

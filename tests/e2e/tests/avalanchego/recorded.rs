@@ -8,8 +8,8 @@ use esker_commands::replay::ReplayCommand;
 use esker_commands::{replay, verify};
 use esker_e2e::avalanchego::{Container, Recording};
 use esker_e2e::files::copy_folder;
-use esker_node::config::{Flags, Mode};
-use esker_node::{Config, Environment, Node};
+use esker_node::{Environment, Node};
+use esker_settings::config::{Config, Flags, Mode};
 use esker_storage::meta::{self, OpenOptions};
 use esker_storage::{KvStore as _, WriteSet};
 

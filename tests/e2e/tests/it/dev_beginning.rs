@@ -5,8 +5,8 @@ use std::path::Path;
 
 use esker_e2e::tables::dev_config;
 use esker_e2e::{Node, NodeBuilder, until};
-use esker_node::config::Beginning;
-use esker_node::networks::DevStart;
+use esker_settings::config::Beginning;
+use esker_settings::networks::DevStart;
 use serde_json::{Value, json};
 
 use crate::support::{esker, local, now_s};

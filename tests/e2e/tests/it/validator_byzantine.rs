@@ -16,10 +16,11 @@ use esker_commands::cli::{self, Invocation};
 use esker_e2e::{Node, until};
 use esker_engine_bft::BftEngine;
 use esker_keystore::Keystore;
+use esker_node::Environment;
 use esker_node::wiring::{OpenChains, open_offline};
-use esker_node::{Config, Environment};
 use esker_primitives::sync::Mutex;
 use esker_primitives::{ChainId, Id};
+use esker_settings::config::Config;
 use esker_storage::Store;
 
 use crate::validator_net::{Net, heights, lines_with};

@@ -11,7 +11,7 @@ use esker_client::{RpcClient, Wallet, XvmClient};
 use esker_e2e::files::{tests_path, write_secret};
 use esker_e2e::funds::funded;
 use esker_e2e::{Node, NodeBuilder, until};
-use esker_node::wiring::exit_code::PORT_IN_USE;
+use esker_settings::exit_code::PORT_IN_USE;
 use serde_json::{Value, json};
 
 use crate::load::EVM;

@@ -5,13 +5,14 @@ use std::sync::Arc;
 use esker_primitives::excerpt;
 use esker_profiling::Folder;
 use esker_rpc::{MethodTable, NoArgs, RpcError, Service};
+use esker_settings::logging::LogLevel;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::EmptyReply;
 use super::profiles::Profiles;
 use super::vm_config::Flags;
-use crate::logging::{LogLevel, LogLevels};
+use crate::logging::LogLevels;
 
 /// The `admin` service of one chain.
 #[derive(Debug)]

@@ -19,6 +19,8 @@ use esker_primitives::{ChainId, excerpt, hexfmt};
 use esker_profiling::Folder;
 use esker_rpc::wire::JsonU64;
 use esker_rpc::{MethodTable, NoArgs, RpcError, Service};
+use esker_settings::logging::{Levels, LogLevel};
+use esker_settings::networks::MAX_ALIAS_BYTES;
 use esker_storage::{MAX_KEY_LEN, Store};
 use esker_validators::ValidatorEngine;
 use schemars::JsonSchema;
@@ -28,9 +30,9 @@ use serde_json::Value;
 
 use self::chain::done;
 use self::profiles::Profiles;
-use crate::aliases::{AliasTable, MAX_ALIAS_BYTES};
+use crate::aliases::AliasTable;
 use crate::backup::Backups;
-use crate::logging::{Levels, LogLevel, LogLevels};
+use crate::logging::LogLevels;
 
 /// Largest value of the store that `dbGet` shows, bytes.
 const MAX_SHOWN_VALUE: usize = 1024 * 1024;

@@ -1,9 +1,8 @@
 //! The node's settings as `getConfig` shows them. None of them is a secret.
 
+use esker_settings::config::Config;
+use esker_settings::config::keys::{CHAIN_KEYS, KEYS, Key};
 use serde_json::{Map, Value};
-
-use crate::config::Config;
-use crate::config::keys::{CHAIN_KEYS, KEYS, Key};
 
 /// Every setting of the node with its effective value, and the settings of its chains that were given.
 pub(crate) fn shown(config: &Config, data_dir: &std::path::Path) -> Value {

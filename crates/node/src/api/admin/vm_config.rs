@@ -3,11 +3,10 @@
 
 use esker_evm_execution::call::go_duration;
 use esker_evm_rpc::{Api, Apis};
+use esker_settings::config::ChainSettings;
+use esker_settings::logging::LogLevel;
 use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
-
-use crate::config::ChainSettings;
-use crate::logging::LogLevel;
 
 /// The services, those that the reference has on by default first, in its order.
 const IN_ORDER: [Api; 16] = [

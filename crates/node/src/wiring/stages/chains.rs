@@ -7,6 +7,7 @@ use esker_chain::{ChainMachine as _, Machine, Maintenance};
 use esker_follow::PreferredSource;
 use esker_keystore::Keystore;
 use esker_platform::Platform;
+use esker_settings::networks::ChainSpec;
 
 use super::StoreStage;
 use crate::aliases::AliasTable;
@@ -14,7 +15,6 @@ use crate::block_log::BlockLogTask;
 use crate::chains::{Chain, Development, NodeParts};
 use crate::diagnostics::Diagnostics;
 use crate::journal;
-use crate::networks::ChainSpec;
 use crate::wiring::chains::{self, ChainRoutes, OpenChains, machine_config};
 use crate::wiring::error::StartError;
 use crate::wiring::{engine, keystore, snapshot};

@@ -6,11 +6,11 @@ use std::sync::Arc;
 use esker_chain::Engine;
 use esker_evm_rpc::{DevelopmentNode, StateFileError};
 use esker_follow::Follower;
+use esker_settings::config::Mode;
 use esker_validators::ValidatorEngine;
 
 use super::ChainStage;
 use crate::chains::{Chain, Development};
-use crate::config::Mode;
 use crate::wiring::avalanchego::FollowedNode;
 use crate::wiring::chains::machine_config;
 use crate::wiring::engine::{self, ChosenEngine, EngineThread};

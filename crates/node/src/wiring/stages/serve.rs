@@ -6,6 +6,7 @@ use std::sync::Arc;
 use esker_chain::{Aliases as _, Shutdown};
 use esker_http::{Readiness, Routes};
 use esker_primitives::SubnetId;
+use esker_settings::config::Mode;
 use tokio::net::TcpListener;
 
 use super::http::Served;
@@ -14,7 +15,6 @@ use crate::api::admin::settings::shown as shown_settings;
 use crate::api::{self, AdminDeps, ApiDeps, FollowerDeps, NetworkFacts, RunningChain};
 use crate::backup::{BackupSource, Backups};
 use crate::chains::{development, endpoints};
-use crate::config::Mode;
 use crate::discovery::node_endpoint;
 use crate::wiring::error::StartError;
 use crate::wiring::running::RunningNode;

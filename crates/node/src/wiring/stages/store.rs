@@ -5,12 +5,12 @@ use std::time::Instant;
 
 use esker_chain::Shutdown;
 use esker_http::Tls;
+use esker_settings::config::Config;
+use esker_settings::fixture::Fixture;
 use esker_storage::Store;
 use esker_validators::ValidatorConfig;
 
-use crate::config::Config;
 use crate::environment::Environment;
-use crate::fixture::Fixture;
 use crate::identity::Identity;
 use crate::logging::{self, LogLevels, OpenLogFiles};
 use crate::metrics::Metrics;

@@ -22,13 +22,14 @@ use esker_node::api::{self, AdminDeps, ApiDeps, Health, NetworkFacts, RunningCha
 use esker_node::backup::{BackupSource, Backups};
 use esker_node::chains::endpoints;
 use esker_node::identity::Identity;
-use esker_node::logging::{Levels, LogLevel, LogLevels};
+use esker_node::logging::LogLevels;
 use esker_node::metrics::{MeteredStore, Metrics};
-use esker_node::networks::{Network, Preset};
 use esker_primitives::clock::ManualClock;
 use esker_primitives::sync::Mutex;
 use esker_primitives::{ChainId, SubnetId};
 use esker_profiling::Folder;
+use esker_settings::logging::{Levels, LogLevel};
+use esker_settings::networks::{Network, Preset};
 use esker_storage::{FailingStore, MemoryStore, RetryPolicy, Store};
 use esker_testkit::http_client::{Client, Reply};
 use esker_utxo::Utxo;

@@ -1,7 +1,9 @@
-//! Log levels, and those of one logger.
+//! Settings of the log: levels of the loggers, format of the lines, rotation of the files.
 
 use std::fmt;
+use std::path::PathBuf;
 use std::str::FromStr;
+use std::time::Duration;
 
 use thiserror::Error;
 
@@ -67,7 +69,8 @@ impl LogLevel {
         self >= least
     }
 
-    pub(super) const fn from_u8(n: u8) -> Self {
+    /// The level whose place in [`Self::ALL`] is `n`.
+    pub const fn from_u8(n: u8) -> Self {
         Self::ALL[n as usize & 7]
     }
 }
@@ -109,6 +112,47 @@ impl Levels {
     pub fn most_verbose(self) -> LogLevel {
         self.file.max(self.display)
     }
+}
+
+/// When a file is rotated and how many are kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rotation {
+    /// A file is rotated before it exceeds this size in bytes.
+    pub max_bytes: u64,
+    /// A file is rotated at the next line once its first line is older; `None`: by size only.
+    pub interval: Option<Duration>,
+    /// Number of rotated files per logger: `X.log.1` is the newest.
+    pub max_files: u32,
+    /// A rotated file is removed once its last line is older; `None`: whatever its age.
+    pub max_age: Option<Duration>,
+}
+
+/// The format of lines.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LogFormat {
+    /// Text, with colours on a terminal.
+    Auto,
+    /// Text without colours.
+    Plain,
+    /// Text with colours, also without a terminal.
+    Colors,
+    /// One JSON object per line.
+    Json,
+}
+
+/// The configuration of logging.
+#[derive(Clone, Debug)]
+pub struct LogConfig {
+    /// Format of the lines.
+    pub format: LogFormat,
+    /// Levels of `main`.
+    pub main: Levels,
+    /// Loggers of the chains: primary alias and levels.
+    pub chains: Vec<(String, Levels)>,
+    /// Folder of the files; `None` disables them.
+    pub folder: Option<PathBuf>,
+    /// When files are rotated and how many are kept.
+    pub rotation: Rotation,
 }
 
 #[cfg(test)]

@@ -31,7 +31,7 @@ pub use parameters::{ChainParameters, EvmParameters, Fees};
 pub use presets::Preset;
 pub use spec::{
     AddChainError, ChainDeclaration, ChainSpec, DeclaredFees, EVM_CHAIN_IDS, ExportedUtxo,
-    GAS_LIMITS, MAX_CHAINS, Network, P_ALIASES, P_CHAIN_ID,
+    GAS_LIMITS, MAX_ALIAS_BYTES, MAX_CHAINS, Network, P_ALIASES, P_CHAIN_ID,
 };
 pub use validators::Validators;
 pub use vm::Vm;

@@ -14,7 +14,6 @@ use super::coin::Coin;
 use super::dev_accounts::DevAccounts;
 use super::parameters::{ChainParameters, EvmParameters, Fees};
 use super::validators::Validators;
-use crate::aliases::MAX_ALIAS_BYTES;
 use crate::fixture::Fixture;
 
 /// The P-Chain: the zero ID. It is a peer in shared memory with a few read methods, not a running chain.
@@ -25,6 +24,9 @@ pub const P_ALIASES: [&str; 2] = ["P", "platform"];
 
 /// Most chains of a network besides P.
 pub const MAX_CHAINS: usize = 1000;
+
+/// Longest alias of a chain, in bytes, in a configuration or added while the node runs.
+pub const MAX_ALIAS_BYTES: usize = 512;
 
 /// Valid gas limits of EVM blocks: at least a transfer, at most the greatest signed number, which clients use.
 pub const GAS_LIMITS: RangeInclusive<u64> = 21_000..=i64::MAX.cast_unsigned();

@@ -35,7 +35,7 @@ const DEV_APIS: [&str; 16] = [
 const KEY_FOLDER: &str = "keystore";
 
 /// The services of a chain.
-pub(crate) fn apis(chain: &ChainSettings, mode: Mode) -> Result<Apis, UnknownApi> {
+pub fn apis(chain: &ChainSettings, mode: Mode) -> Result<Apis, UnknownApi> {
     match (chain.eth_apis.0.is_empty(), mode) {
         (true, Mode::Dev) => Apis::parse(DEV_APIS),
         (true, Mode::Node) => Ok(Apis::default()),

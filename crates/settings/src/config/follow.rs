@@ -2,7 +2,6 @@
 
 use esker_evm_execution::rules::{INITIALLY_ACTIVE, Phase};
 use esker_evm_rpc::evm::FailedSends;
-use esker_follow::{FollowerConfig, Timeouts};
 use esker_outbound::{Dialer, SourceKind, SourceUrl, UrlError};
 
 use super::value::Switch;
@@ -16,19 +15,6 @@ impl Config {
     /// The nodes that this one follows, the preferred one first; empty: it makes blocks itself.
     pub fn sources(&self) -> Vec<SourceUrl> {
         sources(&self.settings).expect("checked by Config::load")
-    }
-
-    /// How long a follower waits for its sources.
-    pub fn follow_timeouts(&self) -> Timeouts {
-        Timeouts { idle: self.settings.follow_idle_timeout, ..Timeouts::default() }
-    }
-
-    /// How a follower goes from source to source.
-    pub fn follower(&self) -> FollowerConfig {
-        let idle = self.settings.follow_idle_timeout;
-        // Longer than a source that withholds is waited for.
-        let return_time = idle.saturating_add(idle / 2);
-        FollowerConfig { return_time, ..FollowerConfig::default() }
     }
 
     /// Whether no other node depends on the bundles of this one, and it makes them itself.

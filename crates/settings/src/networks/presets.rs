@@ -1,4 +1,4 @@
-//! The known networks. Their genesis bytes are data (`crates/node/genesis`) from the reference's genesis builder;
+//! The known networks. Their genesis bytes are data (`crates/settings/genesis`) from the reference's genesis builder;
 //! `dev-c.json` is ours.
 
 use bytes::Bytes;

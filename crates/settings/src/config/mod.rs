@@ -15,7 +15,7 @@ pub mod keys;
 mod keystore;
 mod merge;
 mod nearest;
-pub(crate) mod personal;
+pub mod personal;
 pub mod profile;
 pub mod show;
 mod tls;

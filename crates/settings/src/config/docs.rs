@@ -7,7 +7,7 @@ use super::keys::{CHAIN_KEYS, KEYS, Key};
 const HEAD: &str = "\
 # Configuration
 
-Generated from the table of settings (`crates/node/src/config/keys.rs`) by `cargo xtask docs`; do not edit.
+Generated from the table of settings (`crates/settings/src/config/keys.rs`) by `cargo xtask docs`; do not edit.
 
 Every setting can be given as a flag (`--http-port 9650`), as an environment variable (`ESKER_HTTP_PORT=9650`) and as
 a key of the configuration file that `--config` names (`http-port = 9650`). A flag overrides a variable, a variable

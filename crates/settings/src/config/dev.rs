@@ -163,14 +163,14 @@ pub(super) fn fees(settings: &Settings, fees: FeeOverrides) -> FeeOverrides {
 
 impl Config {
     /// The file whose state the chain is brought to, and whether it may be missing.
-    pub(crate) fn state_to_load(&self) -> Option<(&Path, bool)> {
+    pub fn state_to_load(&self) -> Option<(&Path, bool)> {
         let Settings { load_state, state, .. } = &self.settings;
         let loaded = load_state.as_deref().map(|path| (path, false));
         loaded.or(state.as_deref().map(|path| (path, true)))
     }
 
     /// The file to which the state is written at the end.
-    pub(crate) fn state_to_dump(&self) -> Option<&Path> {
+    pub fn state_to_dump(&self) -> Option<&Path> {
         self.settings.dump_state.as_deref().or(self.settings.state.as_deref())
     }
 
