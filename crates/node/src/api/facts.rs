@@ -6,7 +6,6 @@ use esker_utxo::Utxo;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::info::{TxFees, UpgradeTimes};
 use super::supply::NativeSupply;
 
 /// Time of all upgrades on networks that start with all of them: 2020-12-05T05:00Z.
@@ -56,6 +55,62 @@ pub struct Blockchain {
     pub subnet_id: SubnetId,
     /// The virtual machine.
     pub vm_id: Id,
+}
+
+/// Fees in the smallest unit of the native asset, in the order of the reply.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TxFees {
+    /// A transaction without a specific fee.
+    pub tx: u64,
+    /// Creating an asset.
+    pub create_asset: u64,
+    /// Creating a subnet.
+    pub create_subnet: u64,
+    /// Transforming a subnet into one with a staking token.
+    pub transform_subnet: u64,
+    /// Creating a blockchain.
+    pub create_blockchain: u64,
+    /// Adding a validator of the primary network.
+    pub add_primary_network_validator: u64,
+    /// Adding a delegator of the primary network.
+    pub add_primary_network_delegator: u64,
+    /// Adding a subnet validator.
+    pub add_subnet_validator: u64,
+    /// Adding a subnet delegator.
+    pub add_subnet_delegator: u64,
+}
+
+/// Times of the upgrades, Unix seconds, in the order of the reply.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct UpgradeTimes {
+    /// Apricot phase 1.
+    pub apricot_phase_1: u64,
+    /// Apricot phase 2.
+    pub apricot_phase_2: u64,
+    /// Apricot phase 3.
+    pub apricot_phase_3: u64,
+    /// Apricot phase 4.
+    pub apricot_phase_4: u64,
+    /// Minimum P-Chain height of apricot phase 4.
+    pub apricot_phase_4_min_p_chain_height: u64,
+    /// Apricot phase 5.
+    pub apricot_phase_5: u64,
+    /// Apricot phase before 6.
+    pub apricot_phase_pre_6: u64,
+    /// Apricot phase 6.
+    pub apricot_phase_6: u64,
+    /// Apricot phase after 6.
+    pub apricot_phase_post_6: u64,
+    /// Banff.
+    pub banff: u64,
+    /// Cortina.
+    pub cortina: u64,
+    /// The last vertex of the X-Chain as a DAG.
+    pub cortina_x_chain_stop_vertex_id: Id,
+    /// Durango.
+    pub durango: u64,
+    /// Etna.
+    pub etna: u64,
 }
 
 /// Fee rules of the P-Chain since Etna.

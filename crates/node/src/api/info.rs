@@ -13,8 +13,9 @@ use schemars::JsonSchema;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
 
+use super::facts::{TxFees, UpgradeTimes};
+use super::inputs::{BaseInputs, ChainInputs, RunningChain};
 use super::time::Timestamp;
-use super::{ApiDeps, RunningChain};
 use crate::aliases::AliasTable;
 use crate::discovery::node_endpoint;
 use crate::identity::Identity;
@@ -34,60 +35,15 @@ pub struct Versions {
     pub vms: BTreeMap<String, String>,
 }
 
-/// Fees in the smallest unit of the native asset, in the order of the reply.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct TxFees {
-    /// A transaction without a specific fee.
-    pub tx: u64,
-    /// Creating an asset.
-    pub create_asset: u64,
-    /// Creating a subnet.
-    pub create_subnet: u64,
-    /// Transforming a subnet into one with a staking token.
-    pub transform_subnet: u64,
-    /// Creating a blockchain.
-    pub create_blockchain: u64,
-    /// Adding a validator of the primary network.
-    pub add_primary_network_validator: u64,
-    /// Adding a delegator of the primary network.
-    pub add_primary_network_delegator: u64,
-    /// Adding a subnet validator.
-    pub add_subnet_validator: u64,
-    /// Adding a subnet delegator.
-    pub add_subnet_delegator: u64,
-}
-
-/// Times of the upgrades, Unix seconds, in the order of the reply.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct UpgradeTimes {
-    /// Apricot phase 1.
-    pub apricot_phase_1: u64,
-    /// Apricot phase 2.
-    pub apricot_phase_2: u64,
-    /// Apricot phase 3.
-    pub apricot_phase_3: u64,
-    /// Apricot phase 4.
-    pub apricot_phase_4: u64,
-    /// Minimum P-Chain height of apricot phase 4.
-    pub apricot_phase_4_min_p_chain_height: u64,
-    /// Apricot phase 5.
-    pub apricot_phase_5: u64,
-    /// Apricot phase before 6.
-    pub apricot_phase_pre_6: u64,
-    /// Apricot phase 6.
-    pub apricot_phase_6: u64,
-    /// Apricot phase after 6.
-    pub apricot_phase_post_6: u64,
-    /// Banff.
-    pub banff: u64,
-    /// Cortina.
-    pub cortina: u64,
-    /// The last vertex of the X-Chain as a DAG.
-    pub cortina_x_chain_stop_vertex_id: Id,
-    /// Durango.
-    pub durango: u64,
-    /// Etna.
-    pub etna: u64,
+/// The software: its versions, and the parts that chains can have.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Software {
+    /// Versions.
+    pub versions: Versions,
+    /// Virtual machines by ID with their names.
+    pub vms: Vec<(Id, Vec<String>)>,
+    /// Feature extensions by ID, with their names.
+    pub fxs: Vec<(Id, String)>,
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
@@ -150,21 +106,28 @@ pub(crate) struct InfoApi {
 }
 
 /// Adds `/ext/info`.
-pub(super) fn install(deps: ApiDeps, routes: &Routes) -> Result<(), RouteError> {
+pub(super) fn install(
+    (base, chains, engine): (&BaseInputs, &ChainInputs, &Arc<dyn Engine>),
+    software: Software,
+    node_ip: SocketAddr,
+    routes: &Routes,
+) -> Result<(), RouteError> {
     let chain = |running: &RunningChain| (running.vm.context().chain_id, running.ready.clone());
+    let network = &base.network;
+    let Software { versions, vms, fxs } = software;
     let api = InfoApi {
-        chains: deps.chains.iter().map(chain).collect(),
-        network_id: deps.network.id,
-        network_name: deps.network.name,
-        fees: deps.network.fees,
-        upgrades: deps.network.upgrades,
-        identity: deps.identity,
-        versions: deps.versions,
-        node_ip: deps.node_ip,
-        vms: deps.vms,
-        fxs: deps.fxs,
-        aliases: deps.aliases,
-        engine: deps.engine,
+        chains: chains.running.iter().map(chain).collect(),
+        network_id: network.id,
+        network_name: network.name.clone(),
+        fees: network.fees,
+        upgrades: network.upgrades,
+        identity: Arc::clone(&base.identity),
+        versions,
+        node_ip,
+        vms,
+        fxs,
+        aliases: Arc::clone(&chains.aliases),
+        engine: Arc::clone(engine),
     };
     routes.node("info", node_endpoint("info", api.service()))
 }

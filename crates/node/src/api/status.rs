@@ -11,7 +11,7 @@ use futures_util::future::BoxFuture;
 use http::{Method, StatusCode};
 use serde::Serialize;
 
-use super::{ApiDeps, RunningChain};
+use super::inputs::{BaseInputs, ChainInputs, OrderInputs, RunningChain};
 
 /// Path of the report, below `/ext/`.
 pub(super) const PATH: &str = "status";
@@ -100,16 +100,20 @@ struct StatusPage {
 }
 
 /// Adds the path.
-pub(super) fn install(deps: &ApiDeps, routes: &Routes) -> Result<(), RouteError> {
+pub(super) fn install(
+    (base, chains, order): (&BaseInputs, &ChainInputs, &OrderInputs),
+    server: Option<Arc<BundleServer>>,
+    routes: &Routes,
+) -> Result<(), RouteError> {
     let page = StatusPage {
-        network: (deps.network.name.clone(), deps.network.id),
-        node_id: deps.identity.node_id().to_string(),
-        first_bundle: Some(deps.first_bundle).filter(|first| *first > 0),
-        engine: Arc::clone(&deps.engine),
-        follower: deps.follower.as_ref().map(|deps| Arc::clone(&deps.follower)),
-        server: deps.sync.as_ref().map(|sync| Arc::clone(&sync.server)),
-        validator: deps.validator.clone(),
-        chains: deps.chains.clone(),
+        network: (base.network.name.clone(), base.network.id),
+        node_id: base.identity.node_id().to_string(),
+        first_bundle: Some(chains.first_bundle).filter(|first| *first > 0),
+        engine: Arc::clone(&order.engine),
+        follower: order.follower.as_ref().map(|deps| Arc::clone(&deps.follower)),
+        server,
+        validator: order.validator.clone(),
+        chains: chains.running.clone(),
     };
     routes.node(PATH, Endpoint::Page(Arc::new(page)))
 }

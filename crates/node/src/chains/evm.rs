@@ -40,8 +40,8 @@ use esker_settings::config::{ChainSettings, Config, Mode, personal};
 use esker_settings::networks::accounts::{Account, well_known};
 use esker_settings::networks::{ChainSpec, EvmParameters, Network};
 
-use super::NodeParts;
 use super::import::Importer;
+use super::{ServiceParts, SharedParts};
 use crate::api::admin::chain::ChainAdminApi;
 use crate::api::admin::runtime::ChainRuntime;
 use crate::api::admin::vm_config::{self, Effective};
@@ -65,7 +65,8 @@ struct Inputs<'a> {
     parameters: &'a EvmParameters,
     config: &'a Config,
     settings: &'a ChainSettings,
-    parts: NodeParts<'a>,
+    services: ServiceParts<'a>,
+    shared: &'a SharedParts,
     randomness: &'a Randomness,
 }
 
@@ -88,11 +89,12 @@ pub(super) fn build(
     (spec, parameters): (&ChainSpec, &EvmParameters),
     context: ChainContext,
     config: &Config,
-    (parts, randomness): (NodeParts<'_>, &Randomness),
+    (services, shared, randomness): (ServiceParts<'_>, &SharedParts, &Randomness),
     is_known: bool,
 ) -> Result<(Nat, Vec<Route>), ChainError> {
     let settings = config.chain(&spec.id);
-    let inputs = Inputs { spec, parameters, config, settings, parts, randomness };
+    let inputs = Inputs { spec, parameters, config, settings, services, shared, randomness };
+    let exchange = context.exchange.clone();
     let opened = inputs.open(context, is_known)?;
     let apis = personal::apis(settings, config.mode).map_err(|error| inputs.fault(&error))?;
     let reads = inputs.reads(&opened);
@@ -103,11 +105,11 @@ pub(super) fn build(
     let server = inputs.server(&apis, &evm, service, &transact);
     let mut routes = vec![Route::positional(RPC, server.clone()).with_socket(WS, Arc::new(server))];
     let nat = Nat::new(Arc::clone(&evm), atomic);
-    if let Some(pools) = parts.exchange {
+    if let Some(pools) = exchange {
         pools.register(spec.id, TxKind::Evm, evm.exchange_pool());
         pools.register(spec.id, TxKind::Atomic, nat.exchange_pool());
     }
-    let keystore = Arc::clone(parts.keystore);
+    let keystore = Arc::clone(services.keystore);
     routes.extend(NatService::new(nat.clone(), keystore, VERSION.to_owned()).routes());
     if settings.admin_api_enabled {
         routes.push(inputs.admin(&apis, is_archive));
@@ -127,8 +129,8 @@ impl Inputs<'_> {
 
     /// Opens the chain on its store.
     fn open(&self, context: ChainContext, is_known: bool) -> Result<OpenedChain, ChainError> {
-        let Self { spec, config, settings, parts, .. } = self;
-        let development = parts.development;
+        let Self { spec, config, settings, shared, .. } = self;
+        let development = shared.development.as_ref();
         let controls = development.filter(|_| config.mode == Mode::Dev && config.decides_alone());
         let controls = controls
             .map(|shared| Arc::new(Controls::new(shared.clock.clone(), Arc::clone(&context.work))));
@@ -145,7 +147,7 @@ impl Inputs<'_> {
             development.map_or_else(|| Arc::clone(&chain_clock), |shared| shared.clock.base());
         let importer = Importer {
             chain: context.chain_id,
-            machine: Arc::clone(parts.machine),
+            machine: Arc::clone(&shared.machine),
             development: development.map(|shared| shared.clock.clone()),
             rules: Arc::clone(&rules),
         };
@@ -216,13 +218,13 @@ impl Inputs<'_> {
         opened: &OpenedChain,
         reads: &Arc<ReadApi>,
     ) -> Result<Arc<TransactApi>, ChainError> {
-        let Self { spec, config, settings, parts, randomness, .. } = self;
+        let Self { spec, config, settings, services, randomness, .. } = self;
         let OpenedChain { evm, params, controls, chain_clock, clock, .. } = opened;
-        let key_folder = parts.data_folder.and_then(|data| config.key_folder(settings, data));
+        let key_folder = services.data_folder.and_then(|data| config.key_folder(settings, data));
         let accounts =
-            accounts(config, controls.clone(), key_folder, (clock, randomness), parts.metrics);
+            accounts(config, controls.clone(), key_folder, (clock, randomness), services.metrics);
         let rules = Arc::clone(&params.rules);
-        let scripts = script_config(settings, config.mode, parts.script_slots);
+        let scripts = script_config(settings, config.mode, &self.shared.script_slots);
         Ok(Arc::new(TransactApi {
             reads: Arc::clone(reads),
             chain: params.clone(),
@@ -247,7 +249,7 @@ impl Inputs<'_> {
         reads: &Arc<ReadApi>,
         transact: &Arc<TransactApi>,
     ) -> Service {
-        let Self { spec, config, settings, parts, randomness, .. } = self;
+        let Self { spec, config, settings, services, randomness, .. } = self;
         let OpenedChain { evm, clock, importer, .. } = opened;
         let filters = self.filters(&evm, reads, &clock);
         let mut service = reading_methods(reads, apis)
@@ -256,7 +258,7 @@ impl Inputs<'_> {
         if apis.has(Api::DebugTracer) {
             service = service.merge(&tracing_methods(transact));
         }
-        let folder = || parts.data_folder.map(|folder| folder.join(&settings.chain_files_dir));
+        let folder = || services.data_folder.map(|folder| folder.join(&settings.chain_files_dir));
         if let Some(folder) = folder().filter(|_| apis.has(Api::DebugFileTracer)) {
             let files = TraceFiles::new(transact, folder, Arc::clone(randomness));
             service = service.merge(&file_tracing_methods(&Arc::new(files)));
@@ -268,11 +270,12 @@ impl Inputs<'_> {
         if apis.has(Api::DebugHandler) {
             service = service.merge(&runtime_methods(Arc::new(ChainRuntime {
                 logger: self.alias(),
-                levels: parts.diagnostics.levels.clone(),
-                folder: parts.diagnostics.chain_folder(settings, &self.alias()),
+                levels: services.diagnostics.levels.clone(),
+                folder: services.diagnostics.chain_folder(settings, &self.alias()),
             })));
         }
-        if let Some(shared) = parts.development.filter(|_| config.mode == Mode::Dev) {
+        let development = self.shared.development.as_ref();
+        if let Some(shared) = development.filter(|_| config.mode == Mode::Dev) {
             let snapshots = Arc::clone(&shared.snapshots);
             snapshots.add_chain(&evm);
             let patience = limits(settings).call_timeout * 9 / 10;
@@ -303,7 +306,7 @@ impl Inputs<'_> {
         );
         // Weak, so that metrics do not keep the chain, and with it the store, alive.
         let weak = Arc::downgrade(&filters);
-        self.parts.metrics.watch_filters(&self.alias(), move || {
+        self.services.metrics.watch_filters(&self.alias(), move || {
             weak.upgrade().map(|filters| filters.counts()).unwrap_or_default()
         });
         filters
@@ -317,7 +320,7 @@ impl Inputs<'_> {
         service: Service,
         transact: &Arc<TransactApi>,
     ) -> Server {
-        let Self { parts: NodeParts { metrics, .. }, randomness, .. } = self;
+        let Self { services: ServiceParts { metrics, .. }, randomness, .. } = self;
         let mut server = Server::new(service, limits(self.settings));
         if apis.has(Api::EthFilter) {
             let subscriptions =
@@ -341,7 +344,7 @@ impl Inputs<'_> {
 
     /// The chain's admin API.
     fn admin(&self, apis: &Apis, is_archive: bool) -> Route {
-        let Self { config, settings, parts, .. } = self;
+        let Self { config, settings, services, .. } = self;
         let effective = Effective {
             apis,
             is_archive,
@@ -351,8 +354,8 @@ impl Inputs<'_> {
         };
         let admin = ChainAdminApi::new(
             self.alias(),
-            parts.diagnostics.levels.clone(),
-            parts.diagnostics.chain_folder(settings, &self.alias()),
+            services.diagnostics.levels.clone(),
+            services.diagnostics.chain_folder(settings, &self.alias()),
             vm_config::shown(settings, &effective),
         );
         Route::object(ADMIN, admin.service())

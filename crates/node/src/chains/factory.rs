@@ -19,7 +19,7 @@ use esker_transactions::xvm::Block;
 use esker_xvm::genesis::{Genesis, primary};
 use esker_xvm::{Xvm, XvmConfig};
 
-use super::{NodeParts, evm};
+use super::{ServiceParts, SharedParts, evm};
 
 /// A chain of this node. The machine uses [`ChainVm`] only; the wiring needs the kind for its extras (threads, an
 /// index).
@@ -89,24 +89,26 @@ pub fn build(
     spec: &ChainSpec,
     context: ChainContext,
     config: &Config,
-    (parts, randomness): (NodeParts<'_>, &Randomness),
+    (services, shared, randomness): (ServiceParts<'_>, &SharedParts, &Randomness),
     is_known: bool,
 ) -> Result<(Chain, Vec<Route>), ChainError> {
     match &spec.parameters {
         ChainParameters::Xvm(fees) => {
-            let xvm = xvm(spec, fees, context, config, parts.keystore)?;
+            let exchange = context.exchange.clone();
+            let xvm = xvm(spec, fees, context, config, services.keystore)?;
             let weak = Arc::downgrade(&xvm);
-            parts.metrics.watch_subscriptions(&spec.primary_alias(), move || {
+            services.metrics.watch_subscriptions(&spec.primary_alias(), move || {
                 weak.upgrade().map(|xvm| xvm.subscription_counts()).unwrap_or_default()
             });
-            if let Some(pools) = parts.exchange {
+            if let Some(pools) = exchange {
                 pools.register(spec.id, TxKind::Asset, xvm.exchange_pool());
             }
             let routes = esker_xvm::service::routes(Arc::clone(&xvm));
             Ok((Chain::Xvm(xvm), routes))
         }
         ChainParameters::Evm(parameters) => {
-            evm::build((spec, parameters), context, config, (parts, randomness), is_known)
+            let with = (services, shared, randomness);
+            evm::build((spec, parameters), context, config, with, is_known)
                 .map(|(nat, routes)| (Chain::Evm(nat), routes))
         }
     }

@@ -12,4 +12,4 @@ pub use endpoints::endpoints;
 pub(crate) use evm::{ADMIN as EVM_ADMIN, RPC as EVM_RPC};
 pub use factory::Chain;
 pub use import::MachineSlot;
-pub use parts::{Development, NodeParts};
+pub use parts::{Development, ServiceParts, SharedParts, TxRelays};

@@ -44,25 +44,35 @@ impl Development {
     }
 }
 
-/// What the chains of a node share, besides their context.
+/// What a node has for the services over its chains before there are any.
 #[derive(Clone, Copy, Debug)]
-pub struct NodeParts<'a> {
+pub struct ServiceParts<'a> {
     /// The users of the node.
     pub keystore: &'a Arc<Keystore>,
     /// The data folder, in which chains keep files beside the store; `None`: they keep none.
     pub data_folder: Option<&'a Path>,
     /// Log levels, and folders of profiles.
     pub diagnostics: &'a Diagnostics,
-    /// The machine, once it is open.
-    pub machine: &'a Arc<MachineSlot>,
-    /// Places for processes that run scripts.
-    pub script_slots: &'a Arc<ScriptSlots>,
-    /// Where transactions of clients go besides the chains' pools; `None`: this node decides.
-    pub forwarding: Option<&'a Arc<Forwarding>>,
-    /// The pools that pass transactions to other validators; `None`: this node is none.
-    pub exchange: Option<&'a Arc<ExchangePools>>,
-    /// What the chains of a development network share; `None` on other networks.
-    pub development: Option<&'a Development>,
     /// What the chains' clients keep open is registered here.
     pub metrics: &'a Metrics,
+}
+
+/// What the chains of a node share, made with them.
+#[derive(Debug, Default)]
+pub struct SharedParts {
+    /// The machine, once it is open.
+    pub machine: Arc<MachineSlot>,
+    /// Places for processes that run scripts.
+    pub script_slots: Arc<ScriptSlots>,
+    /// What the chains of a development network share besides; `None` on other networks.
+    pub development: Option<Development>,
+}
+
+/// Where transactions of clients go besides the chains' pools.
+#[derive(Clone, Debug, Default)]
+pub struct TxRelays {
+    /// To the nodes that this one follows; `None`: this node decides.
+    pub forwarding: Option<Arc<Forwarding>>,
+    /// To other validators; `None`: this node is none.
+    pub exchange: Option<Arc<ExchangePools>>,
 }

@@ -22,7 +22,7 @@ use super::data::DataFolder;
 use super::parameters::{self, UnrecordedParameters};
 use super::{StartError, beginning, first_start};
 use crate::aliases::AliasTable;
-use crate::chains::{Chain, Development, NodeParts, factory};
+use crate::chains::{Chain, Development, ServiceParts, SharedParts, TxRelays, factory};
 use crate::diagnostics::Diagnostics;
 use crate::environment::Environment;
 use crate::metrics::Metrics;
@@ -51,14 +51,14 @@ pub struct OpenChains {
 pub(super) struct PreparedChains {
     built: BuiltChains,
     unrecorded: UnrecordedParameters,
-    development: Option<Development>,
+    shared: SharedParts,
 }
 
 /// Compares the network with the store, and makes its chains.
 pub(super) fn prepare(
     config: &Config,
     store: &Store,
-    parts: NodeParts<'_>,
+    (services, relays): (ServiceParts<'_>, &TxRelays),
     environment: &Environment,
 ) -> Result<PreparedChains, StartError> {
     let unrecorded = parameters::compare(&config.network, store)?;
@@ -69,9 +69,9 @@ pub(super) fn prepare(
         }
         None => environment,
     };
-    let parts = NodeParts { development: development.as_ref(), ..parts };
-    let built = build(config, store, parts, environment, &unrecorded)?;
-    Ok(PreparedChains { built, unrecorded, development })
+    let shared = SharedParts { development, ..SharedParts::default() };
+    let built = build(config, store, (services, &shared, relays), environment, &unrecorded)?;
+    Ok(PreparedChains { built, unrecorded, shared })
 }
 
 impl PreparedChains {
@@ -90,12 +90,12 @@ pub(super) fn open(
     config: &Config,
     store: &Store,
     prepared: PreparedChains,
-    parts: NodeParts<'_>,
     environment: &Environment,
     machine: MachineConfig,
 ) -> Result<(OpenChains, ChainRoutes), StartError> {
     let vms = prepared.vms();
-    let PreparedChains { built, unrecorded, development } = prepared;
+    let PreparedChains { built, unrecorded, shared } = prepared;
+    let SharedParts { machine: slot, development, .. } = shared;
     let node_clock = Arc::clone(&environment.clock);
     let clock = match &development {
         Some(shared) => Arc::new(shared.clock.clone()),
@@ -117,7 +117,7 @@ pub(super) fn open(
     }
     let machine = Machine::open(vms, store.clone(), clock, work, machine_config)?;
     if machine_config.decides_alone {
-        parts.machine.set(&machine);
+        slot.set(&machine);
         if let Some(shared) = &development {
             shared.snapshots.set_machine(&machine);
         }
@@ -157,7 +157,7 @@ struct BuiltChains {
 fn build(
     config: &Config,
     store: &Store,
-    parts: NodeParts<'_>,
+    (services, shared, relays): (ServiceParts<'_>, &SharedParts, &TxRelays),
     environment: &Environment,
     unrecorded: &UnrecordedParameters,
 ) -> Result<BuiltChains, StartError> {
@@ -173,7 +173,9 @@ fn build(
         aliases: &aliases,
         environment,
         store,
-        parts,
+        services,
+        shared,
+        relays,
         work: &work,
         unrecorded,
         wait_places,
@@ -195,17 +197,13 @@ pub fn open_unchecked(
     let store = folder.open_offline_store(config)?;
     let config = &beginning::of_data(config, &store, environment)?;
     let unrecorded = parameters::compare(&config.network, &store)?;
-    let parts = NodeParts {
+    let services = ServiceParts {
         keystore: &Keystore::disabled(),
         data_folder: None,
         diagnostics: &Diagnostics::offline(config, folder.path()),
-        machine: &Arc::default(),
-        script_slots: &Arc::default(),
-        forwarding: None,
-        exchange: None,
-        development: None,
         metrics: &Metrics::new(),
     };
+    let parts = (services, &SharedParts::default(), &TxRelays::default());
     let built = build(config, &store, parts, environment, &unrecorded)?;
     Ok((store, built.chains, built.observed_p))
 }
@@ -221,20 +219,16 @@ pub fn open_offline(
     let store = folder.open_offline_store(config)?;
     let config = &beginning::of_folder(config, &store, &environment)?;
     let environment = first_start::with_clock(environment, config, &store)?;
-    let parts = NodeParts {
+    let services = ServiceParts {
         keystore,
         data_folder: None,
         diagnostics: &Diagnostics::offline(config, folder.path()),
-        machine: &Arc::default(),
-        script_slots: &Arc::default(),
-        forwarding: None,
-        exchange: None,
-        development: None,
         metrics: &Metrics::new(),
     };
+    let parts = (services, &TxRelays::default());
     let prepared = prepare(config, &store, parts, &environment)?;
     // Nothing serves the endpoints, which would keep the store open.
-    let (chains, _routes) = open(config, &store, prepared, parts, &environment, machine)?;
+    let (chains, _routes) = open(config, &store, prepared, &environment, machine)?;
     Ok((store, chains))
 }
 
@@ -254,7 +248,9 @@ struct Builder<'a> {
     aliases: &'a Arc<AliasTable>,
     environment: &'a Environment,
     store: &'a Store,
-    parts: NodeParts<'a>,
+    services: ServiceParts<'a>,
+    shared: &'a SharedParts,
+    relays: &'a TxRelays,
     work: &'a Arc<Notify>,
     unrecorded: &'a UnrecordedParameters,
     /// For sends that wait for their block; `None`: none do.
@@ -276,7 +272,7 @@ impl Builder<'_> {
                 spec,
                 context,
                 self.config,
-                (self.parts, &self.environment.randomness),
+                (self.services, self.shared, &self.environment.randomness),
                 is_known,
             )?;
             chains.push((spec.clone(), chain));
@@ -319,8 +315,8 @@ impl Builder<'_> {
             store: self.store.clone(),
             peers: Arc::new(peers),
             work: Arc::clone(self.work),
-            forwarding: self.parts.forwarding.cloned(),
-            exchange: self.parts.exchange.cloned(),
+            forwarding: self.relays.forwarding.clone(),
+            exchange: self.relays.exchange.clone(),
             block_waits: self.block_waits(),
         })
     }

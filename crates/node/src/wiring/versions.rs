@@ -7,7 +7,7 @@ use esker_settings::networks::Vm;
 use esker_utxo::FxKind;
 use esker_xvm::genesis::primary;
 
-use crate::api::Versions;
+use crate::api::{Software, Versions};
 
 /// The reference's names of the virtual machines, which clients use.
 fn names() -> [(Id, &'static str); 3] {
@@ -15,7 +15,11 @@ fn names() -> [(Id, &'static str); 3] {
 }
 
 /// With the commit that the program was built from; empty if it is not known.
-pub(super) fn versions(commit: &str) -> Versions {
+pub(super) fn software(commit: &str) -> Software {
+    Software { versions: versions(commit), vms: vms(), fxs: fxs() }
+}
+
+fn versions(commit: &str) -> Versions {
     let version = env!("CARGO_PKG_VERSION");
     let vms = names().map(|(_, name)| (name.to_owned(), format!("v{version}")));
     Versions {
@@ -27,10 +31,10 @@ pub(super) fn versions(commit: &str) -> Versions {
     }
 }
 
-pub(super) fn vms() -> Vec<(Id, Vec<String>)> {
+fn vms() -> Vec<(Id, Vec<String>)> {
     names().map(|(id, name)| (id, vec![name.to_owned()])).to_vec()
 }
 
-pub(super) fn fxs() -> Vec<(Id, String)> {
+fn fxs() -> Vec<(Id, String)> {
     FxKind::ALL.into_iter().map(|fx| (fx.id(), fx.name().to_owned())).collect()
 }

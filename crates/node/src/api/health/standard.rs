@@ -11,31 +11,34 @@ use esker_validators::ValidatorEngine;
 use serde_json::{Value, json};
 
 use super::{APPLICATION, Failure, Health, Outcome, Turn};
-use crate::api::{ApiDeps, FollowerDeps, RunningChain};
+use crate::api::inputs::{BaseInputs, ChainInputs, FollowerDeps, OrderInputs, RunningChain};
 
 /// Minimum free space on the data folder's disk, in bytes.
 pub(super) const MIN_FREE_DISK: u64 = 512 * 1024 * 1024;
 
 /// All checks of a node.
-pub(in crate::api) fn standard(deps: &ApiDeps, routes: &Arc<Routes>) -> Arc<Health> {
-    let mut health = Health::new(Arc::clone(&deps.clock), Arc::clone(&deps.metrics));
-    health = network(health, Arc::clone(&deps.engine));
-    if let Some(deps) = &deps.follower {
+pub(in crate::api) fn standard(
+    (base, chains, order): (&BaseInputs, &ChainInputs, &OrderInputs),
+    routes: &Arc<Routes>,
+) -> Arc<Health> {
+    let mut health = Health::new(Arc::clone(&base.clock), Arc::clone(&base.metrics));
+    health = network(health, Arc::clone(&order.engine));
+    if let Some(deps) = &order.follower {
         health = follower(health, deps.clone());
     }
-    if let Some(validator) = &deps.validator {
+    if let Some(validator) = &order.validator {
         health = validators(health, Arc::clone(validator));
     }
-    health = router(health, deps, routes);
-    health = database(health, deps.store.clone());
-    if let Some(folder) = &deps.data_dir {
+    health = router(health, &chains.running, routes);
+    health = database(health, base.store.clone());
+    if let Some(folder) = &base.data_dir {
         health = diskspace(health, folder.clone());
     }
-    health = bootstrapped(health, deps.chains.clone());
+    health = bootstrapped(health, chains.running.clone());
     let primary = SubnetId::ZERO.to_string();
     // The P-Chain has no blocks here: its data is constant.
     health = health.check("P", &[&primary], || async { Ok(Value::Null) });
-    for running in &deps.chains {
+    for running in &chains.running {
         health = chain(health, running);
     }
     Arc::new(health)
@@ -125,9 +128,9 @@ fn follower(health: Health, deps: FollowerDeps) -> Health {
 }
 
 /// All paths of the chains and of the node exist.
-fn router(health: Health, deps: &ApiDeps, routes: &Arc<Routes>) -> Health {
+fn router(health: Health, chains: &[RunningChain], routes: &Arc<Routes>) -> Health {
     // Weak, because the routes refer to the health endpoints.
-    let (routes, chains): (Weak<Routes>, _) = (Arc::downgrade(routes), deps.chains.clone());
+    let (routes, chains): (Weak<Routes>, _) = (Arc::downgrade(routes), chains.to_vec());
     health.blocking_check("router", &[APPLICATION], move || {
         let Some(routes) = routes.upgrade() else { return Err("there is no router".into()) };
         let of_chains = chains.iter().flat_map(|chain| {

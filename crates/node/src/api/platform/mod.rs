@@ -21,8 +21,9 @@ use serde::{Deserialize, Serialize};
 
 use self::utxos::LocalUtxos;
 use super::facts::FeeConfig;
+use super::inputs::{BaseInputs, ChainInputs};
 use super::time::Timestamp;
-use super::{ApiDeps, Blockchain, NetworkFacts};
+use super::{Blockchain, NetworkFacts};
 use crate::aliases::AliasTable;
 use crate::discovery::chain_endpoint;
 
@@ -43,17 +44,21 @@ pub(crate) struct PlatformApi {
 }
 
 /// Adds `/ext/bc/P` under all aliases of the P-Chain.
-pub(super) fn install(deps: &ApiDeps, routes: &Routes) -> Result<(), RouteError> {
+pub(super) fn install(
+    base: &BaseInputs,
+    chains: &ChainInputs,
+    routes: &Routes,
+) -> Result<(), RouteError> {
     let api = PlatformApi {
-        local: LocalUtxos::new(&deps.network.platform_utxos),
-        network: deps.network.clone(),
-        aliases: Arc::clone(&deps.aliases),
-        running: deps.chains.iter().map(|chain| chain.vm.context().chain_id).collect(),
-        store: deps.store.clone(),
-        clock: Arc::clone(&deps.clock),
+        local: LocalUtxos::new(&base.network.platform_utxos),
+        network: base.network.clone(),
+        aliases: Arc::clone(&chains.aliases),
+        running: chains.running.iter().map(|chain| chain.vm.context().chain_id).collect(),
+        store: base.store.clone(),
+        clock: Arc::clone(&base.clock),
     };
     let endpoint = ("", chain_endpoint(super::P_CHAIN, "", api.service()));
-    routes.chain(&P_CHAIN, &deps.aliases.aliases(&P_CHAIN), vec![endpoint], &Readiness::ready())
+    routes.chain(&P_CHAIN, &chains.aliases.aliases(&P_CHAIN), vec![endpoint], &Readiness::ready())
 }
 
 /// The `platform` namespace.

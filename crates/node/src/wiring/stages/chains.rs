@@ -5,19 +5,22 @@ use std::sync::Arc;
 use esker_chain::forward::Forwarding;
 use esker_chain::{ChainMachine as _, Machine, Maintenance};
 use esker_follow::PreferredSource;
+use esker_http::Readiness;
 use esker_keystore::Keystore;
 use esker_platform::Platform;
+use esker_primitives::SubnetId;
 use esker_settings::networks::ChainSpec;
 
 use super::StoreStage;
 use crate::aliases::AliasTable;
+use crate::api::{ChainInputs, RunningChain};
 use crate::block_log::BlockLogTask;
-use crate::chains::{Chain, Development, NodeParts};
+use crate::chains::{Chain, Development, ServiceParts, TxRelays};
 use crate::diagnostics::Diagnostics;
 use crate::journal;
 use crate::wiring::chains::{self, ChainRoutes, OpenChains, machine_config};
 use crate::wiring::error::StartError;
-use crate::wiring::{engine, keystore, snapshot};
+use crate::wiring::{engine, index, keystore, snapshot};
 
 /// Chains whose next blocks nobody decides yet.
 pub(in crate::wiring) struct ChainStage {
@@ -58,25 +61,23 @@ impl ChainStage {
         metrics.watch_hasher("users", keystore.hasher());
         let diagnostics = Diagnostics::new(config, folder.path(), logs.clone());
         let preferred = PreferredSource::default();
-        let forwarding = engine::forwarding(config, &environment.clock, &preferred);
-        let parts = NodeParts {
+        let relays = TxRelays {
+            forwarding: engine::forwarding(config, &environment.clock, &preferred),
+            exchange: validator.as_ref().map(|validator| Arc::clone(&validator.pools)),
+        };
+        let services = ServiceParts {
             keystore: &keystore,
             data_folder: Some(folder.path()),
             diagnostics: &diagnostics,
-            machine: &Arc::default(),
-            script_slots: &Arc::default(),
-            forwarding: forwarding.as_ref(),
-            exchange: validator.as_ref().map(|validator| &validator.pools),
-            development: None,
             metrics,
         };
-        let prepared = chains::prepare(config, store, parts, environment)?;
+        let prepared = chains::prepare(config, store, (services, &relays), environment)?;
         if snapshot::is_wanted(config, store)? {
             let (of_store, stop) = ((&prepared, &*store), stop_start.clone());
             snapshot::join(config, of_store, environment, early, stop).await?;
         }
         let machine = machine_config(config);
-        let (opened, routes) = chains::open(config, store, prepared, parts, environment, machine)?;
+        let (opened, routes) = chains::open(config, store, prepared, environment, machine)?;
         let OpenChains { aliases, chains, observed_p, machine, clock: _, development } = opened;
         let first_bundle = machine.history_start()?;
         if first_bundle > 0 {
@@ -105,10 +106,35 @@ impl ChainStage {
             first_bundle,
             keystore,
             diagnostics,
-            forwarding,
+            forwarding: relays.forwarding,
             preferred,
             base,
         })
+    }
+
+    /// For the node's own APIs.
+    pub(super) fn api_inputs(&self, ready: &Readiness) -> ChainInputs {
+        ChainInputs {
+            aliases: Arc::clone(&self.aliases),
+            running: self.running_chains(ready),
+            first_bundle: self.first_bundle,
+        }
+    }
+
+    fn running_chains(&self, ready: &Readiness) -> Vec<RunningChain> {
+        let has_index = self.base.config.settings.index_enabled;
+        let running = self.chains.iter().map(|(spec, chain)| {
+            let routes = self.routes.get(&spec.id).into_iter().flatten();
+            RunningChain {
+                vm: chain.vm(),
+                suffixes: routes.map(|route| route.suffix).collect(),
+                subnet_id: SubnetId::ZERO,
+                ready: ready.clone(),
+                index: has_index.then(|| index::source(chain)),
+                was_dag: chain.was_dag(),
+            }
+        });
+        running.collect()
     }
 
     /// The chain with this ID.

@@ -10,6 +10,7 @@ use esker_settings::config::Mode;
 use esker_validators::ValidatorEngine;
 
 use super::ChainStage;
+use crate::api::{FollowerDeps, OrderInputs};
 use crate::chains::{Chain, Development};
 use crate::wiring::avalanchego::FollowedNode;
 use crate::wiring::chains::machine_config;
@@ -35,6 +36,16 @@ impl OrderStage {
         let mut stage = Self { engine_thread, engine, follower, validator, chains };
         stage.begin_development(applying).await?;
         Ok(stage)
+    }
+
+    /// For the node's own APIs.
+    pub(super) fn api_inputs(&self) -> OrderInputs {
+        let max_lag = self.chains.base.config.settings.follow_max_lag;
+        OrderInputs {
+            engine: Arc::clone(&self.engine),
+            follower: self.follower.clone().map(|follower| FollowerDeps { follower, max_lag }),
+            validator: self.validator.clone(),
+        }
     }
 
     /// Prepares a development network, and loads its snapshots.

@@ -5,20 +5,19 @@ use std::sync::Arc;
 
 use esker_chain::{Aliases as _, Shutdown};
 use esker_http::{Readiness, Routes};
-use esker_primitives::SubnetId;
 use esker_settings::config::Mode;
 use tokio::net::TcpListener;
 
 use super::http::Served;
 use super::{ChainStage, OrderStage};
 use crate::api::admin::settings::shown as shown_settings;
-use crate::api::{self, AdminDeps, ApiDeps, FollowerDeps, NetworkFacts, RunningChain};
+use crate::api::{self, AdminDeps, ServeInputs};
 use crate::backup::{BackupSource, Backups};
 use crate::chains::{development, endpoints};
 use crate::discovery::node_endpoint;
 use crate::wiring::error::StartError;
 use crate::wiring::running::RunningNode;
-use crate::wiring::{index, keystore, listen, unserved, versions};
+use crate::wiring::{keystore, listen, unserved, versions};
 
 /// Port for peers. The node does not listen on it.
 const STAKING_PORT: u16 = 9651;
@@ -35,51 +34,34 @@ impl OrderStage {
         let base = &self.chains.base;
         let source = BackupSource::of(&base.config, base.folder.path());
         let backups = Backups::new(Arc::clone(&base.store.kv), source);
-        let deps = self.api_deps((listener.1, ready), &backups, stopped.clone())?;
-        let health = api::install(deps, &routes)?;
+        let inputs = (&base.api_inputs(), &self.chains.api_inputs(&ready), &self.api_inputs());
+        let own = self.serve_inputs(listener.1, &backups, stopped.clone())?;
+        let health = api::install(inputs, own, &routes)?;
         let served = Served::start(&mut self.chains, (listener, evm), &routes, (health, stopped));
         Ok(self.running(served, routes, (stop, backups)))
     }
 
-    /// What the node's own APIs show and do.
-    fn api_deps(
+    /// What the node's own APIs show and do besides.
+    fn serve_inputs(
         &self,
-        (http_addr, ready): (SocketAddr, Readiness),
+        http_addr: SocketAddr,
         backups: &Arc<Backups>,
         stopped: Shutdown,
-    ) -> Result<ApiDeps, StartError> {
+    ) -> Result<ServeInputs, StartError> {
         let chains = &self.chains;
         let base = &chains.base;
-        let (config, folder) = (&base.config, base.folder.path());
-        let follower = self
-            .follower
-            .clone()
-            .map(|follower| FollowerDeps { follower, max_lag: config.settings.follow_max_lag });
+        let config = &base.config;
         let admin = config.settings.api_admin_enabled.then(|| AdminDeps {
             levels: base.logs.clone(),
             profiles: chains.diagnostics.folder(),
-            config: shown_settings(config, folder),
+            config: shown_settings(config, base.folder.path()),
             backups: Arc::clone(backups),
             validator: self.validator.clone(),
         });
-        Ok(ApiDeps {
-            network: NetworkFacts::of(&config.network),
-            identity: Arc::clone(&base.identity),
-            versions: versions::versions(base.environment.commit),
+        Ok(ServeInputs {
+            software: versions::software(base.environment.commit),
             node_ip: SocketAddr::new(http_addr.ip(), STAKING_PORT),
-            vms: versions::vms(),
-            fxs: versions::fxs(),
-            aliases: Arc::clone(&chains.aliases),
-            chains: chains.running_chains(&ready),
-            engine: Arc::clone(&self.engine),
-            follower,
-            first_bundle: chains.first_bundle,
-            validator: self.validator.clone(),
             sync: api::sync::server(config, &chains.machine, &base.store, stopped)?,
-            store: base.store.clone(),
-            data_dir: Some(folder.to_owned()),
-            clock: base.environment.clock.clone(),
-            metrics: Arc::clone(&base.metrics),
             admin,
         })
     }
@@ -115,22 +97,6 @@ impl ChainStage {
         keystore::add_endpoint(config, Arc::clone(&self.keystore), routes)?;
         unserved::note(config, &self.chains, &self.aliases, routes);
         Ok(())
-    }
-
-    fn running_chains(&self, ready: &Readiness) -> Vec<RunningChain> {
-        let has_index = self.base.config.settings.index_enabled;
-        let running = self.chains.iter().map(|(spec, chain)| {
-            let routes = self.routes.get(&spec.id).into_iter().flatten();
-            RunningChain {
-                vm: chain.vm(),
-                suffixes: routes.map(|route| route.suffix).collect(),
-                subnet_id: SubnetId::ZERO,
-                ready: ready.clone(),
-                index: has_index.then(|| index::source(chain)),
-                was_dag: chain.was_dag(),
-            }
-        });
-        running.collect()
     }
 }
 

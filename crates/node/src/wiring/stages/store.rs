@@ -10,6 +10,7 @@ use esker_settings::fixture::Fixture;
 use esker_storage::Store;
 use esker_validators::ValidatorConfig;
 
+use crate::api::{BaseInputs, NetworkFacts};
 use crate::environment::Environment;
 use crate::identity::Identity;
 use crate::logging::{self, LogLevels, OpenLogFiles};
@@ -103,5 +104,17 @@ impl StoreStage {
             store,
             folder,
         })
+    }
+
+    /// For the node's own APIs.
+    pub(super) fn api_inputs(&self) -> BaseInputs {
+        BaseInputs {
+            network: NetworkFacts::of(&self.config.network),
+            identity: Arc::clone(&self.identity),
+            store: self.store.clone(),
+            data_dir: Some(self.folder.path().to_owned()),
+            clock: Arc::clone(&self.environment.clock),
+            metrics: Arc::clone(&self.metrics),
+        }
     }
 }

@@ -18,7 +18,10 @@ use esker_chain::{
 };
 use esker_http::{HttpConfig, HttpState, Readiness, Routes, serve};
 use esker_node::aliases::AliasTable;
-use esker_node::api::{self, AdminDeps, ApiDeps, Health, NetworkFacts, RunningChain, Versions};
+use esker_node::api::{
+    self, AdminDeps, BaseInputs, ChainInputs, Health, NetworkFacts, OrderInputs, RunningChain,
+    ServeInputs, Software, Versions,
+};
 use esker_node::backup::{BackupSource, Backups};
 use esker_node::chains::endpoints;
 use esker_node::identity::Identity;
@@ -87,6 +90,21 @@ struct Node {
     _trigger: ShutdownTrigger,
 }
 
+fn software(network: &Network) -> Software {
+    let vms = network.chains.iter().map(|chain| chain.parameters.vm());
+    Software {
+        versions: Versions {
+            node: "esker/0.1.0".to_owned(),
+            database: "v1".to_owned(),
+            rpc_protocol: 0,
+            git_commit: String::new(),
+            vms: BTreeMap::from([("avm".to_owned(), "v0.1.0".to_owned())]),
+        },
+        vms: vms.map(|vm| (vm.id(), vec![vm.name().to_owned()])).collect(),
+        fxs: Vec::new(),
+    }
+}
+
 /// Serves the paths on a free port.
 async fn serve_routes(
     routes: &Arc<Routes>,
@@ -131,27 +149,17 @@ impl Node {
         let info = Levels { file: LogLevel::Info, display: LogLevel::Info };
         let levels = ["P", "X", "C"].map(|name| (name.to_owned(), info));
         let profiles = tempfile::tempdir().unwrap();
-        let deps = ApiDeps {
+        let base = BaseInputs {
             network: NetworkFacts { platform_utxos, ..NetworkFacts::of(&network) },
             identity: Arc::clone(&identity),
-            versions: Versions {
-                node: "esker/0.1.0".to_owned(),
-                database: "v1".to_owned(),
-                rpc_protocol: 0,
-                git_commit: String::new(),
-                vms: BTreeMap::from([("avm".to_owned(), "v0.1.0".to_owned())]),
-            },
-            node_ip: "127.0.0.1:9651".parse().unwrap(),
-            vms: network
-                .chains
-                .iter()
-                .map(|chain| {
-                    (chain.parameters.vm().id(), vec![chain.parameters.vm().name().to_owned()])
-                })
-                .collect(),
-            fxs: Vec::new(),
+            store: store.clone(),
+            data_dir: Some(std::env::temp_dir()),
+            clock,
+            metrics: Arc::clone(&metrics),
+        };
+        let chains = ChainInputs {
             aliases,
-            chains: vec![RunningChain {
+            running: vec![RunningChain {
                 vm: vm.clone(),
                 suffixes: vec!["", "/wallet"],
                 subnet_id: SubnetId::ZERO,
@@ -159,30 +167,26 @@ impl Node {
                 index: Some(vm.clone()),
                 was_dag: true,
             }],
-            engine: engine.clone(),
-            follower: None,
             first_bundle: 0,
+        };
+        let order = OrderInputs { engine: engine.clone(), follower: None, validator: None };
+        let admin = AdminDeps {
+            levels: LogLevels::new(info, levels),
+            profiles: Folder::new(profiles.path().join("profiles")),
+            config: json!({ "http-port": 0 }),
+            backups: Backups::new(Arc::clone(&store.kv), BackupSource::identity(profiles.path())),
             validator: None,
+        };
+        let own = ServeInputs {
+            software: software(&network),
+            node_ip: "127.0.0.1:9651".parse().unwrap(),
             sync: None,
-            store: store.clone(),
-            data_dir: Some(std::env::temp_dir()),
-            clock,
-            metrics: Arc::clone(&metrics),
-            admin: Some(AdminDeps {
-                levels: LogLevels::new(info, levels),
-                profiles: Folder::new(profiles.path().join("profiles")),
-                config: json!({ "http-port": 0 }),
-                backups: Backups::new(
-                    Arc::clone(&store.kv),
-                    BackupSource::identity(profiles.path()),
-                ),
-                validator: None,
-            }),
+            admin: Some(admin),
         };
         let routes = Arc::new(Routes::new(metrics.clone()));
         let endpoints = endpoints("X", toy::routes(), true);
         routes.chain(&x, &["X", "avm"], endpoints, &ready).unwrap();
-        let health = api::install(deps, &routes).unwrap();
+        let health = api::install((&base, &chains, &order), own, &routes).unwrap();
         let (address, trigger) = serve_routes(&routes, &identity, &metrics).await;
         Self {
             network,
