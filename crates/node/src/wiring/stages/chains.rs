@@ -45,18 +45,7 @@ pub(in crate::wiring) struct ChainStage {
 impl ChainStage {
     /// Opens the chains, of a snapshot where the node is to join from one.
     pub(in crate::wiring) async fn open(mut base: StoreStage) -> Result<Self, StartError> {
-        let StoreStage {
-            config,
-            store,
-            folder,
-            environment,
-            metrics,
-            validator,
-            early,
-            logs,
-            stop_start,
-            ..
-        } = &mut base;
+        let StoreStage { config, store, folder, environment, metrics, validator, logs, .. } = &base;
         let keystore = keystore::open(config, store, environment);
         metrics.watch_hasher("users", keystore.hasher());
         let diagnostics = Diagnostics::new(config, folder.path(), logs.clone());
@@ -65,19 +54,8 @@ impl ChainStage {
             forwarding: engine::forwarding(config, &environment.clock, &preferred),
             exchange: validator.as_ref().map(|validator| Arc::clone(&validator.pools)),
         };
-        let services = ServiceParts {
-            keystore: &keystore,
-            data_folder: Some(folder.path()),
-            diagnostics: &diagnostics,
-            metrics,
-        };
-        let prepared = chains::prepare(config, store, (services, &relays), environment)?;
-        if snapshot::is_wanted(config, store)? {
-            let (of_store, stop) = ((&prepared, &*store), stop_start.clone());
-            snapshot::join(config, of_store, environment, early, stop).await?;
-        }
-        let machine = machine_config(config);
-        let (opened, routes) = chains::open(config, store, prepared, environment, machine)?;
+        let opening = open_chains(&mut base, (&keystore, &diagnostics), &relays);
+        let (opened, routes) = Box::pin(opening).await?;
         let OpenChains { aliases, chains, observed_p, machine, clock: _, development } = opened;
         let first_bundle = machine.history_start()?;
         if first_bundle > 0 {
@@ -88,11 +66,11 @@ impl ChainStage {
         }
         let threads = chains.iter().map(|(_, chain)| chain.start_maintenance());
         let maintenance = threads.collect::<Result<_, _>>().map_err(StartError::Thread)?;
-        if let Some(path) = folder.persistent_path() {
+        if let Some(path) = base.folder.persistent_path() {
             let vms: Vec<_> = chains.iter().map(|(_, chain)| chain.vm()).collect();
             journal::restore(path, &vms);
         }
-        let (events, clock) = (machine.subscribe(), environment.clock.clone());
+        let (events, clock) = (machine.subscribe(), base.environment.clock.clone());
         let block_log = BlockLogTask::spawn(events, machine.chains(), clock);
         Ok(Self {
             block_log,
@@ -141,4 +119,21 @@ impl ChainStage {
     pub(super) fn chain(&self, id: esker_primitives::ChainId) -> Option<&Chain> {
         self.chains.iter().find(|(spec, _)| spec.id == id).map(|(_, chain)| chain)
     }
+}
+
+/// Opens the chains, of a snapshot where the node is to join from one.
+async fn open_chains(
+    base: &mut StoreStage,
+    (keystore, diagnostics): (&Arc<Keystore>, &Diagnostics),
+    relays: &TxRelays,
+) -> Result<(OpenChains, ChainRoutes), StartError> {
+    let StoreStage { config, store, folder, environment, metrics, early, stop_start, .. } = base;
+    let data_folder = Some(folder.path());
+    let services = ServiceParts { keystore, data_folder, diagnostics, metrics };
+    let prepared = chains::prepare(config, store, (services, relays), environment)?;
+    if snapshot::is_wanted(config, store)? {
+        let (of_store, stop) = ((&prepared, &*store), stop_start.clone());
+        snapshot::join(config, of_store, environment, early, stop).await?;
+    }
+    chains::open(config, store, prepared, environment, machine_config(config))
 }
