@@ -32,7 +32,6 @@ pub use error::StartError;
 pub use error::of_storage as storage_exit_code;
 pub use first_start::exported as exported_by_p;
 pub use running::RunningNode;
-pub use snapshot::SharedMemoryPart;
 
 use self::stages::{ChainStage, OrderStage, StoreStage};
 use crate::environment::Environment;

@@ -18,14 +18,15 @@ use esker_follow::{BundleServer, NetworkBeginning, OpenError, ServerConfig};
 use esker_http::{ClientAddress, Endpoint, RouteError, Routes};
 use esker_primitives::hexfmt;
 use esker_settings::config::Config;
-use esker_storage::{StorageResult, Store};
+use esker_settings::networks::DevStart;
+use esker_storage::Store;
 use http::StatusCode;
 use http::header::CONTENT_TYPE;
 use ipnet::IpNet;
 use serde::Deserialize;
 
+use crate::shared_memory_part::SharedMemoryPart;
 use crate::validator_changes::StoreChangeLog;
-use crate::wiring::{SharedMemoryPart, network_start};
 
 /// Path of the stream, below `/ext/`.
 const PATH: &str = "sync/bundles";
@@ -69,18 +70,15 @@ struct FirstChange {
     from: Option<u64>,
 }
 
-/// The server of a node's followers, if the configuration enables it. Its streams end when `stop` is triggered.
-///
-/// # Errors
-/// The store can't be read.
+/// The server of a node's followers, if the configuration enables it. `start` is that of a development
+/// network. The streams end when `stop` is triggered.
 pub(crate) fn server(
     config: &Config,
     machine: &Arc<Machine>,
-    store: &Store,
+    (store, start): (&Store, Option<DevStart>),
     stop: Shutdown,
-) -> StorageResult<Option<SyncDeps>> {
+) -> Option<SyncDeps> {
     let settings = &config.settings;
-    let start = if config.network.is_development() { network_start(store)? } else { None };
     let beginning = NetworkBeginning {
         network_id: config.network.id,
         start: start.map(|start| start.time_s),
@@ -90,7 +88,7 @@ pub(crate) fn server(
         max_followers: settings.sync_max_followers.count(),
         ..ServerConfig::default()
     };
-    Ok(settings.api_sync_enabled.then(|| {
+    settings.api_sync_enabled.then(|| {
         let (events, network) = (machine.subscribe(), config.network.id);
         let has_proofs = !config.network.validators.is_empty();
         let proof_wait = has_proofs.then_some(PROOF_WAIT);
@@ -107,7 +105,7 @@ pub(crate) fn server(
         let allowed = Arc::new(settings.sync_allowed_clients.0.clone());
         let changes = StoreChangeLog::new(store.clone());
         SyncDeps { server, snapshots, changes, beginning, allowed }
-    }))
+    })
 }
 
 /// Adds the path.

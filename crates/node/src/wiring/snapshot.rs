@@ -2,64 +2,21 @@
 
 use std::sync::Arc;
 
-use esker_chain::snapshot::{
-    PartRestore, PartSnapshot, RestoreError, SnapshotBlock, SnapshotTable, SnapshotTarget,
-    check_finished, is_unfinished,
-};
+use esker_chain::snapshot::{SnapshotTarget, check_finished, is_unfinished};
 use esker_chain::tables::POSITION;
 use esker_chain::{ChainError, Shutdown};
 use esker_follow::snapshot::{JoinStatusCell, Joined, SnapshotJoin, SnapshotSource};
 use esker_follow::{EskerSource, FollowedValidators};
-use esker_primitives::BlockId;
 use esker_settings::config::Config;
-use esker_shared_memory::{ELEMENTS_TAG, ROW_KEY_LEN, restore_row};
-use esker_storage::{KvRead, Scope, Store, WriteSet};
+use esker_storage::{Scope, Store};
 
 use super::chains::PreparedChains;
 use super::early::EarlyServer;
 use super::parameters::genesis_bundle;
 use super::{StartError, follow};
 use crate::environment::Environment;
+use crate::shared_memory_part::SharedMemoryPart;
 use crate::validator_changes::KnownValidators;
-
-/// Most bytes of an element with its traits.
-const MAX_ELEMENT: usize = 4 << 20;
-
-/// Shared memory's part of a snapshot.
-#[derive(Clone, Copy, Debug)]
-pub struct SharedMemoryPart;
-
-impl PartSnapshot for SharedMemoryPart {
-    fn tables(&self) -> Vec<SnapshotTable> {
-        vec![SnapshotTable {
-            tag: ELEMENTS_TAG,
-            name: "shared memory",
-            min_key: *ROW_KEY_LEN.start(),
-            max_key: *ROW_KEY_LEN.end(),
-            max_value: MAX_ELEMENT,
-        }]
-    }
-
-    fn restore(&self) -> Box<dyn PartRestore + '_> {
-        Box::new(*self)
-    }
-}
-
-impl PartRestore for SharedMemoryPart {
-    fn block(&mut self, _: SnapshotBlock<'_>, _: &mut WriteSet) -> Result<BlockId, RestoreError> {
-        Err(RestoreError::invalid("a block of shared memory"))
-    }
-
-    fn row(
-        &mut self,
-        _: u8,
-        (key, value): (&[u8], &[u8]),
-        _: &dyn KvRead,
-        out: &mut WriteSet,
-    ) -> Result<(), RestoreError> {
-        restore_row(key, value, out).map_err(RestoreError::invalid)
-    }
-}
 
 /// Whether the node begins with a snapshot.
 ///

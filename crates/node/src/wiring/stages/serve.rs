@@ -17,7 +17,7 @@ use crate::chains::{development, endpoints};
 use crate::discovery::node_endpoint;
 use crate::wiring::error::StartError;
 use crate::wiring::running::RunningNode;
-use crate::wiring::{keystore, listen, unserved, versions};
+use crate::wiring::{beginning, keystore, listen, unserved, versions};
 
 /// Port for peers. The node does not listen on it.
 const STAKING_PORT: u16 = 9651;
@@ -58,10 +58,15 @@ impl OrderStage {
             backups: Arc::clone(backups),
             validator: self.validator.clone(),
         });
+        let start = match config.network.is_development() {
+            true => beginning::start(&base.store)?,
+            false => None,
+        };
+        let of_store = (&base.store, start);
         Ok(ServeInputs {
             software: versions::software(base.environment.commit),
             node_ip: SocketAddr::new(http_addr.ip(), STAKING_PORT),
-            sync: api::sync::server(config, &chains.machine, &base.store, stopped)?,
+            sync: api::sync::server(config, &chains.machine, of_store, stopped),
             admin,
         })
     }
