@@ -84,10 +84,7 @@ const TESTKIT: &str = "esker-testkit";
 
 /// What a package may use in its tests beyond its arrows.
 const IN_TESTS: &[(&str, &str)] = &[
-    // The VM under a real engine.
-    ("esker-xvm", "esker-engine"),
     // Both chains under one machine.
-    ("esker-nat", "esker-engine"),
     ("esker-nat", "esker-xvm"),
     // Wallets against the rules of the chain.
     ("esker-client", "esker-xvm"),
