@@ -1,5 +1,5 @@
-//! The asset VM's: one file per type of transaction, the [`UnsignedTx`] that is any of them, the signed [`Tx`], and
-//! [`Block`].
+//! Transactions of the asset VM: one file per type, the [`UnsignedTx`] that is any of them, and the signed [`Tx`]. A
+//! [`Block`] holds them.
 
 mod base;
 mod block;

@@ -1,4 +1,4 @@
-//! A transaction as it is passed on to the node that decides, where this one does not.
+//! How a transaction is passed on to the node that decides, if this one does not.
 
 use esker_chain::forward::{ForwardedTx, SendAnswer, TxKind};
 use esker_primitives::TxId;

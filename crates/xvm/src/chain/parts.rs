@@ -1,4 +1,4 @@
-//! What a chain consists of, and what builds, issues, takes back and reads blocks shares of it.
+//! What a chain consists of. Building, issuing, rewinding and reading share it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
