@@ -65,7 +65,7 @@ chain-seeds seeds="1000":
 
 # How fast 1, 4 and 7 validators are, on an idle machine: the table and the plots of docs/performance.md. Needs `ss` of iproute2.
 measure-validators:
-    cargo build --release
+    cargo build --release --features validators
     MEASURED_NODE={{justfile_directory()}}/target/release/esker MEASURED_OUT={{justfile_directory()}}/target/validators.json cargo test -p esker-e2e --test it -- --ignored --nocapture slow_how_fast_validators_are
     cargo xtask plots target/validators.json
 
