@@ -77,10 +77,13 @@ impl Committees for KnownCommittees {
 
     fn add(&self, document: &[u8]) -> Result<(), ChangeError> {
         let mut history = self.history.lock();
-        history.append(document)?;
+        let mut next = history.clone();
+        next.append(document)?;
         // The history checked the set and its place.
-        let added = self.verifier.add_committees(&history);
-        added.map_err(|_| ChangeError::Form("its set is none"))
+        let added = self.verifier.add_committees(&next);
+        added.map_err(|_| ChangeError::Form("its set is none"))?;
+        *history = next;
+        Ok(())
     }
 }
 
