@@ -272,7 +272,7 @@ where
 /// Proposes and verifies bundles with the machine.
 type Proposals<E> = Inline<E, Scheme, Application, BundleBlock, Epochs>;
 
-/// What the votes ask for proposals and verdicts, without and with the promise.
+/// What proposes and verifies bundles: alone, and guarded by the promise of a change ([`Guarded`]), as the votes ask it.
 fn automaton<E>(
     context: &E,
     setup: &Setup<E>,

@@ -1,7 +1,7 @@
 //! The validators of a network: keys, addresses, changes of their set, and what the node needs of a consensus library.
 //!
-//! [`Consensus`] is the port that a library fills; `esker-engine-bft` does with Commonware. This crate knows no library, so that a
-//! node can be built without one.
+//! [`Consensus`] is the port to such a library. `esker-engine-bft` fills it with Commonware. This crate depends on no
+//! library, so that a node can be built without one.
 
 mod address;
 mod change;

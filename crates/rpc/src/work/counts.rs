@@ -1,4 +1,4 @@
-//! What is counted of a connection and of an address.
+//! The counts of a connection and of an address.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};

@@ -11,7 +11,7 @@ pub(super) const FIRST: usize = 1;
 /// The lowest level at which a job begins, for clients whose last job took long.
 pub(super) const LOWEST_START: usize = 3;
 
-/// How many there are.
+/// The number of levels.
 pub(super) const LEVELS: usize = 5;
 
 /// How long a job may run at each level while others wait there. [`SHORT`] and the last one have no bound.
