@@ -94,10 +94,10 @@ impl fmt::Debug for PreparedBlocks {
 
 #[cfg(test)]
 mod tests {
+    use esker_evm_execution::rules::{CChainRules, FeeOverrides, ForkSchedule};
     use esker_evm_state::types::{Block, Header};
 
     use super::*;
-    use esker_evm_execution::rules::{CChainRules, FeeOverrides, ForkSchedule};
 
     #[test]
     fn a_block_is_found_once_and_only_by_its_own_bytes() {

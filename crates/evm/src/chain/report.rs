@@ -59,8 +59,9 @@ fn reason(failure: &TxFailure) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use esker_evm_execution::executor::ExecutionEnd;
+
+    use super::*;
 
     fn reason(error: VmError, output: Vec<u8>) -> String {
         let output = output.into();
