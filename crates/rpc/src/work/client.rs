@@ -232,6 +232,11 @@ impl Client {
         Arc::as_ptr(&self.0.address).addr()
     }
 
+    /// The same for what shares one count of jobs: a connection, or an address behind proxies.
+    pub(super) fn share_key(&self) -> usize {
+        Arc::as_ptr(&self.0.share).addr()
+    }
+
     /// How far a job is put off behind others of its address that arrive at the same time: by the recent use of its client
     /// and by its expected time, up to a limit, so that every job runs at last, however many arrive later.
     pub(super) fn rank_delay(&self, lane: Lane, period: u64) -> Duration {

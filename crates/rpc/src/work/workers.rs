@@ -177,7 +177,8 @@ impl Shared {
         drop(refused);
     }
 
-    /// Takes out a job, if too many wait: of the address with the most of them the one that comes last.
+    /// Takes out a job, if too many wait: of the address with the most of them, and of its client with the most, the one
+    /// that comes last.
     fn refuse(&self, state: &mut State, level: usize) -> Option<Job> {
         let levels = if level == SHORT { SHORT..FIRST } else { FIRST..LEVELS };
         let group = &mut state.levels[levels];
@@ -191,13 +192,16 @@ impl Shared {
             return None;
         }
         self.refused.fetch_add(1, Ordering::Relaxed);
-        let mut of_address = HashMap::new();
+        let (mut of_address, mut of_client) = (HashMap::new(), HashMap::new());
         for job in group.iter().flat_map(|level| level.waiting.jobs()) {
             *of_address.entry(job.client.address_key()).or_insert(0_usize) += 1;
+            *of_client.entry(job.client.share_key()).or_insert(0_usize) += 1;
         }
         let jobs = group.iter_mut().flat_map(|level| {
-            let rank =
-                |job: &Job| (of_address.get(&job.client.address_key()).copied(), job.rank_us);
+            let rank = |job: &Job| {
+                let at_address = of_address.get(&job.client.address_key()).copied();
+                (at_address, of_client.get(&job.client.share_key()).copied(), job.rank_us)
+            };
             let last = level.waiting.jobs().enumerate().max_by_key(|(_, job)| rank(job));
             last.map(|(at, job)| (rank(job), at)).map(|(rank, at)| (rank, at, level))
         });
@@ -552,6 +556,23 @@ mod tests {
         assert_eq!(add(&b, 100), Some((false, 3)), "not the newcomer");
         assert_eq!(add(&b, 200), Some((true, 200)), "two each: the one that comes last");
         assert_eq!(add(&a, 4), Some((false, 4)));
+    }
+
+    #[test]
+    fn the_client_with_the_most_jobs_of_an_address_is_refused() {
+        let work = Work::new(WorkConfig { queue: 3, ..WorkConfig::default() });
+        let [a, b] = [(); 2].map(|()| work.client(Some("127.0.0.1".parse().unwrap())));
+        let shared = &work.workers().0;
+        let mut state = shared.state.lock();
+        let mut add = |client: &Client, level: usize, rank_us| {
+            let job = Job { rank_us, ..waiting(client, false) };
+            state.levels[level].waiting.push(job);
+            shared.refuse(&mut state, FIRST).map(|job| (job.client == b, job.rank_us))
+        };
+        (1..4).for_each(|rank| assert_eq!(add(&a, LOWEST_START, rank), None));
+        assert_eq!(add(&b, FIRST, 100), Some((false, 3)), "not the one with a single job");
+        assert_eq!(add(&b, FIRST, 200), Some((true, 200)), "two each: the one that comes last");
+        assert_eq!(add(&a, FIRST, 4), Some((false, 4)));
     }
 
     /// A server whose jobs are begun by hand.
