@@ -141,15 +141,7 @@ impl<'a> BlockExecutor<'a> {
         self.gas_used += ended.gas_used;
         self.gas_left -= ended.gas_used;
         self.failures.extend(TxFailure::from_end(self.receipts.len(), &ended));
-        self.receipts.push(Receipt {
-            tx_type: tx.tx_type() as u8,
-            success: ended.error.is_none(),
-            cumulative_gas_used: self.gas_used,
-            gas_used: ended.gas_used,
-            from: message.from,
-            contract_address: message.to.is_none().then(|| message.from.create(message.nonce)),
-            logs: ended.logs,
-        });
+        self.receipts.push(ended.into_receipt(tx, message, self.gas_used));
     }
 
     /// The state after the transactions so far, for example to continue with an inspector.

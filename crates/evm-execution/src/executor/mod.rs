@@ -33,6 +33,7 @@ mod overlay;
 mod params;
 mod precompiles;
 mod price;
+mod receipt;
 mod recover;
 mod runner;
 mod stop_meter;

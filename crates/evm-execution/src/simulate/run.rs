@@ -150,15 +150,7 @@ impl<'s, 'a> Simulation<'s, 'a> {
         self.gas_left -= ended.gas_used;
         open.gas_used += ended.gas_used;
         let tx = unsigned(&message, &request, self.env.chain.rules.chain_id())?;
-        open.receipts.push(Receipt {
-            tx_type: tx.tx_type() as u8,
-            success: ended.error.is_none(),
-            cumulative_gas_used: open.gas_used,
-            gas_used: ended.gas_used,
-            from: message.from,
-            contract_address: message.to.is_none().then(|| message.from.create(message.nonce)),
-            logs: ended.logs.clone(),
-        });
+        open.receipts.push(ended.clone().into_receipt(&tx, &message, open.gas_used));
         let mut outcome = CallOutcome::from_end(ended);
         if self.options.trace_transfers {
             outcome.logs = open.runner.inspector().take();

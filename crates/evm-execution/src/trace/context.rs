@@ -26,12 +26,7 @@ impl fmt::Debug for TraceContext<'_, '_> {
     }
 }
 
-impl<'a> TraceContext<'_, 'a> {
-    /// The same state with another output.
-    pub fn with_output<'d>(&'d mut self, out: &'d mut dyn TraceOutput) -> TraceContext<'d, 'a> {
-        TraceContext { evm: self.evm, out }
-    }
-
+impl TraceContext<'_, '_> {
     /// Counts bytes that a tracer writes, which code does not pay for. The next stop check comes sooner.
     pub fn count_written(&mut self, bytes: usize) {
         self.evm.chain.count_in_frame(bytes as u64 / BYTES_PER_GAS);

@@ -80,11 +80,6 @@ impl RunningNode {
         &self.config
     }
 
-    /// The levels of its loggers.
-    pub fn log_levels(&self) -> &LogLevels {
-        &self.logs
-    }
-
     /// Its chains.
     pub fn chains(&self) -> &[Chain] {
         &self.chains
