@@ -9,7 +9,9 @@ use std::io::{self, Read, Write};
 use alloy_eips::eip2930::AccessListItem;
 use alloy_primitives::{Address, B256, Bytes, U256};
 use esker_evm_execution::executor::{BlockContext, Message, Origin};
-use esker_evm_execution::rules::{ForkSchedule, Instructions, NativeAsset, Phase, PhaseRules};
+use esker_evm_execution::rules::{
+    BaseFeeUse, BlobLimits, ExecutionRules, ForkSchedule, NativeAsset, Revision, StorageKeys,
+};
 use esker_evm_execution::trace::TxPlace;
 use esker_evm_state::state::AccountParts;
 
@@ -322,7 +324,7 @@ fn times<const N: usize>(fields: &mut Fields<'_>) -> FrameResult<[u64; N]> {
 
 fn put_block(frame: Frame, block: &BlockContext) -> Frame {
     let BlockContext { number, time, gas_limit, base_fee, coinbase, difficulty, .. } = block;
-    let rules = &block.phase;
+    let rules = &block.rules;
     frame
         .word(*number)
         .number(*time)
@@ -331,16 +333,14 @@ fn put_block(frame: Frame, block: &BlockContext) -> Frame {
         .address(*coinbase)
         .word(*difficulty)
         .word(block.blob_base_fee)
-        .number(rules.phase as u64)
-        .number(rules.gas_limit)
-        .number(rules.target_gas)
-        .number(rules.base_fee_denominator)
-        .number(rules.min_base_fee)
-        .number(rules.block_gas_cost_step)
-        .option(rules.atomic_gas_limit, Frame::number)
-        .number(rules.instructions as u64)
+        .number(rules.revision as u64)
         .number(rules.native_asset as u64)
         .flag(rules.warp)
+        .number(rules.storage_keys as u64)
+        .flag(rules.reserves_addresses)
+        .number(rules.base_fee as u64)
+        .flag(rules.refunds)
+        .option(rules.blobs, put_blobs)
 }
 
 fn block(fields: &mut Fields<'_>) -> FrameResult<BlockContext> {
@@ -352,24 +352,35 @@ fn block(fields: &mut Fields<'_>) -> FrameResult<BlockContext> {
         coinbase: fields.address()?,
         difficulty: fields.word()?,
         blob_base_fee: fields.word()?,
-        phase: PhaseRules {
-            phase: one_of(&Phase::ALL, fields)?,
-            gas_limit: fields.number()?,
-            target_gas: fields.number()?,
-            base_fee_denominator: fields.number()?,
-            min_base_fee: fields.number()?,
-            block_gas_cost_step: fields.number()?,
-            atomic_gas_limit: fields.option(Fields::number)?,
-            instructions: one_of(
-                &[Instructions::London, Instructions::Shanghai, Instructions::Cancun],
-                fields,
-            )?,
-            native_asset: one_of(
-                &[NativeAsset::On, NativeAsset::Reverts, NativeAsset::Absent],
-                fields,
-            )?,
-            warp: fields.flag()?,
-        },
+        rules: rules(fields)?,
+    })
+}
+
+fn rules(fields: &mut Fields<'_>) -> FrameResult<ExecutionRules> {
+    let native_assets = [NativeAsset::On, NativeAsset::Reverts, NativeAsset::Absent];
+    Ok(ExecutionRules {
+        revision: one_of(&Revision::ALL, fields)?,
+        native_asset: one_of(&native_assets, fields)?,
+        warp: fields.flag()?,
+        storage_keys: one_of(&[StorageKeys::Whole, StorageKeys::Separated], fields)?,
+        reserves_addresses: fields.flag()?,
+        base_fee: one_of(&[BaseFeeUse::ToCoinbase, BaseFeeUse::Burnt], fields)?,
+        refunds: fields.flag()?,
+        blobs: fields.option(blobs)?,
+    })
+}
+
+fn put_blobs(frame: Frame, blobs: BlobLimits) -> Frame {
+    let frame = frame.number(blobs.target).number(blobs.max).number(blobs.update_fraction);
+    frame.option(blobs.max_a_transaction, Frame::number)
+}
+
+fn blobs(fields: &mut Fields<'_>) -> FrameResult<BlobLimits> {
+    Ok(BlobLimits {
+        target: fields.number()?,
+        max: fields.number()?,
+        update_fraction: fields.number()?,
+        max_a_transaction: fields.option(Fields::number)?,
     })
 }
 
@@ -434,6 +445,7 @@ fn list<'f, T>(
 #[cfg(test)]
 mod tests {
     use alloy_primitives::{address, b256};
+    use esker_evm_execution::rules::Phase;
 
     use super::*;
 
@@ -460,7 +472,7 @@ mod tests {
                 coinbase: address!("0x0100000000000000000000000000000000000000"),
                 difficulty: U256::from(1),
                 blob_base_fee: U256::from(1),
-                phase: Phase::Durango.rules(),
+                rules: Phase::Durango.rules().execution,
             },
             message: Message {
                 from: Address::ZERO,
@@ -490,8 +502,30 @@ mod tests {
         assert_eq!(Job::parse(&[&bytes[..], &[0]].concat()), Err(MalformedFrame));
         for phase in Phase::ALL {
             let mut job = job();
-            job.block.phase = phase.rules();
+            job.block.rules = phase.rules().execution;
             assert_eq!(Job::parse(&body(job.frame())), Ok(job));
+        }
+    }
+
+    #[test]
+    fn rules_of_ethereum_arrive_as_they_were_sent() {
+        let limits = BlobLimits { target: 6, max: 9, update_fraction: 5, max_a_transaction: None };
+        let one = BlobLimits { max_a_transaction: Some(6), ..limits };
+        for revision in Revision::ALL {
+            for blobs in [None, Some(limits), Some(one)] {
+                let mut job = job();
+                job.block.rules = ExecutionRules {
+                    revision,
+                    native_asset: NativeAsset::Absent,
+                    warp: false,
+                    storage_keys: StorageKeys::Whole,
+                    reserves_addresses: false,
+                    base_fee: BaseFeeUse::Burnt,
+                    refunds: true,
+                    blobs,
+                };
+                assert_eq!(Job::parse(&body(job.frame())), Ok(job));
+            }
         }
     }
 

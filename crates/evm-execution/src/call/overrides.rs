@@ -91,8 +91,9 @@ impl BlockOverrides {
     /// The block of an environment with these overrides.
     pub fn apply(&self, env: &CallEnv<'_>) -> BlockContext {
         let block = env.block.clone();
-        let phase = self.time.map_or(block.phase, |time| {
-            env.chain.rules.phase_at(time).unwrap_or_else(|_| Phase::Apricot5.rules())
+        let rules = self.time.map_or(block.rules, |time| {
+            let phase = env.chain.rules.phase_at(time);
+            phase.unwrap_or_else(|_| Phase::Apricot5.rules()).execution
         });
         BlockContext {
             number: self.number.unwrap_or(block.number),
@@ -102,7 +103,7 @@ impl BlockOverrides {
             coinbase: self.coinbase.unwrap_or(block.coinbase),
             base_fee: self.base_fee.unwrap_or(block.base_fee),
             blob_base_fee: self.blob_base_fee.unwrap_or(block.blob_base_fee),
-            phase,
+            rules,
         }
     }
 }

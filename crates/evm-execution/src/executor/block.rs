@@ -186,7 +186,7 @@ pub(crate) fn begin_block<I>(
     block: &BlockContext,
     beacon_root: B256,
 ) -> Result<(), TxError> {
-    if let Some(contract) = chain.rules.system_call(&block.phase)
+    if let Some(contract) = chain.rules.system_call(&block.rules)
         && !runner.state().code(contract)?.is_empty()
     {
         runner.system_call(SYSTEM, contract, beacon_root.into(), SYSTEM_CALL_GAS)?;

@@ -4,7 +4,7 @@ use alloy_primitives::{Address, U256};
 use esker_evm_state::types::Header;
 
 use super::ChainParams;
-use crate::rules::{ChildTerms, FeeRuleError, Phase, PhaseRules};
+use crate::rules::{ChildTerms, ExecutionRules, FeeRuleError, Phase};
 
 /// The values that instructions about the block return, and the rules.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -23,24 +23,24 @@ pub struct BlockContext {
     pub difficulty: U256,
     /// BLOBBASEFEE, wei.
     pub blob_base_fee: U256,
-    /// The rules at this time.
-    pub phase: PhaseRules,
+    /// The rules of execution.
+    pub rules: ExecutionRules,
 }
 
 impl BlockContext {
     /// The context of a block with this header.
     pub fn for_header(chain: &ChainParams, header: &Header) -> Result<Self, FeeRuleError> {
-        Ok(Self::with_phase(header, chain.rules.phase_at(header.time)?))
+        Ok(Self::with_rules(header, chain.rules.phase_at(header.time)?.execution))
     }
 
     /// As [`Self::for_header`], for calls: a block of the history that this software does not execute (the genesis
     /// of the public networks) counts as one of the first phase that it does.
     pub fn for_call(chain: &ChainParams, header: &Header) -> Self {
         let phase = chain.rules.phase_at(header.time);
-        Self::with_phase(header, phase.unwrap_or_else(|_| Phase::Apricot5.rules()))
+        Self::with_rules(header, phase.unwrap_or_else(|_| Phase::Apricot5.rules()).execution)
     }
 
-    fn with_phase(header: &Header, phase: PhaseRules) -> Self {
+    fn with_rules(header: &Header, rules: ExecutionRules) -> Self {
         Self {
             number: U256::from(header.number),
             time: header.time,
@@ -53,7 +53,7 @@ impl BlockContext {
                 false => header.difficulty,
             },
             blob_base_fee: U256::from(1),
-            phase,
+            rules,
         }
     }
 
@@ -83,7 +83,7 @@ impl BlockContext {
                 false => terms.random.into(),
             },
             blob_base_fee: U256::from(1),
-            phase: terms.phase,
+            rules: terms.phase.execution,
         }
     }
 }

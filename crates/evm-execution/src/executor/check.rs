@@ -5,7 +5,7 @@ use alloy_primitives::{Address, U256, address};
 use alloy_trie::KECCAK_EMPTY;
 
 use super::{BlockContext, Message, Origin, StateOverlay, TxError, is_prohibited};
-use crate::rules::{Instructions, PhaseRules};
+use crate::rules::{ExecutionRules, Revision};
 
 /// The warp precompile.
 pub const WARP: Address = address!("0x0200000000000000000000000000000000000005");
@@ -36,7 +36,7 @@ pub(super) struct Costs {
 
 /// Gas that a transaction uses before its first instruction.
 pub fn intrinsic_gas(
-    phase: &PhaseRules,
+    rules: &ExecutionRules,
     input: &[u8],
     creates: bool,
     access_list: &AccessList,
@@ -44,7 +44,7 @@ pub fn intrinsic_gas(
     let mut gas = TX_GAS;
     if creates {
         gas += CREATION_GAS;
-        if phase.instructions >= Instructions::Shanghai {
+        if rules.revision >= Revision::Shanghai {
             gas += INIT_CODE_WORD_GAS * input.len().div_ceil(32) as u64;
         }
     }
@@ -55,8 +55,8 @@ pub fn intrinsic_gas(
 }
 
 /// Whether an access list requires a warp message (docs/decisions.md, "Warp and snowman").
-pub fn has_warp_predicate(phase: &PhaseRules, access_list: &AccessList) -> bool {
-    phase.warp && access_list.iter().any(|item| item.address == WARP)
+pub fn has_warp_predicate(rules: &ExecutionRules, access_list: &AccessList) -> bool {
+    rules.warp && access_list.iter().any(|item| item.address == WARP)
 }
 
 /// Checks a message against the state before its execution.
@@ -85,7 +85,7 @@ pub(super) fn check(
         {
             return Err(TxError::SenderNotEoa { address, code_hash });
         }
-        if is_prohibited(&address) {
+        if block.rules.reserves_addresses && is_prohibited(&address) {
             return Err(TxError::Prohibited(address));
         }
     }
@@ -94,15 +94,15 @@ pub(super) fn check(
     let price = message.effective_price(block.base_fee);
     let have = sender.map(|sender| sender.balance).unwrap_or_default();
     let prepaid = check_funds(block, message, price, blob_gas, have)?;
-    if has_warp_predicate(&block.phase, &message.access_list) {
+    if has_warp_predicate(&block.rules, &message.access_list) {
         return Err(TxError::WarpPredicate);
     }
     let creates = message.to.is_none();
-    let want = intrinsic_gas(&block.phase, &message.input, creates, &message.access_list);
+    let want = intrinsic_gas(&block.rules, &message.input, creates, &message.access_list);
     if message.gas_limit < want {
         return Err(TxError::IntrinsicGas { have: message.gas_limit, want });
     }
-    let limited = creates && block.phase.instructions >= Instructions::Shanghai;
+    let limited = creates && block.rules.revision >= Revision::Shanghai;
     if limited && message.input.len() > MAX_INIT_CODE {
         return Err(TxError::InitCodeSize { size: message.input.len(), limit: MAX_INIT_CODE });
     }
@@ -135,7 +135,7 @@ fn check_blobs(block: &BlockContext, message: &Message) -> Result<u64, TxError> 
     if let Some(index) = hashes.iter().position(|hash| hash[0] != BLOB_HASH_VERSION) {
         return Err(TxError::BlobVersion(index));
     }
-    if block.phase.instructions < Instructions::Cancun {
+    if block.rules.revision < Revision::Cancun {
         return Ok(0);
     }
     let (fee_cap, base_fee) = (message.blob_fee_cap, block.blob_base_fee);
@@ -170,7 +170,7 @@ fn check_funds(
 pub(crate) fn blob_fee(block: &BlockContext, message: &Message) -> U256 {
     let is_free = message.is_call() && message.blob_fee_cap.is_zero();
     let count = message.blob_hashes.as_ref().map_or(0, Vec::len);
-    if is_free || count == 0 || block.phase.instructions < Instructions::Cancun {
+    if is_free || count == 0 || block.rules.revision < Revision::Cancun {
         return U256::ZERO;
     }
     U256::from(GAS_PER_BLOB * count as u64).saturating_mul(block.blob_base_fee)

@@ -12,7 +12,7 @@ use revm::interpreter::{InstructionContext, InstructionResult};
 use super::database::DatabaseError;
 use super::stop_meter::StopMeter;
 use super::{Bounds, ChainParams, StateOverlay, Stop, VmError};
-use crate::rules::NativeAsset;
+use crate::rules::ExecutionRules;
 
 /// The context of code: block, transaction, and journal over a [`StateOverlay`].
 pub type EvmContext<'a> = Context<
@@ -31,7 +31,7 @@ pub(super) type Ictx<'i, 'a> = InstructionContext<'i, EvmContext<'a>, EthInterpr
 /// Data for instructions and precompiled contracts that revm has no fields for.
 pub struct ChainEnv<'a> {
     pub(super) chain: ChainParams,
-    pub(super) native_asset: NativeAsset,
+    pub(super) rules: ExecutionRules,
     /// BASEFEE, which may exceed revm's 64 bits.
     pub(super) base_fee: U256,
     /// GASPRICE, which may exceed revm's 128 bits.
@@ -143,7 +143,7 @@ impl<'a> ChainEnv<'a> {
 
     /// The slot of a storage key.
     pub(crate) fn storage_slot(&self, key: U256) -> U256 {
-        self.chain.rules.storage_slot(key)
+        self.rules.storage_keys.slot(key)
     }
 
     /// Ends a try that could continue differently with the whole gas of its message. Returns true to stop.

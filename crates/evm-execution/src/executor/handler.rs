@@ -353,7 +353,9 @@ fn enter<'a, I, F: Frames<'a, I>>(
     match &mut frame.frame_input {
         FrameInput::Create(inputs) => {
             let nonce = evm.ctx.journaled_state.load_account(inputs.caller())?.info.nonce;
-            if is_prohibited(&inputs.created_address(nonce)) {
+            if evm.ctx.chain.rules.reserves_addresses
+                && is_prohibited(&inputs.created_address(nonce))
+            {
                 evm.ctx.chain.failure = Some(VmError::Prohibited);
                 return Ok(Some(FrameResult::Create(refused_creation(inputs.gas_limit()))));
             }

@@ -52,7 +52,8 @@ pub(super) enum AssetCallStart {
 
 /// Whether it is a call with assets, in a phase that has such calls.
 pub(super) fn is_call(context: &EvmContext<'_>, inputs: &CallInputs) -> bool {
-    inputs.bytecode_address == NATIVE_ASSET_CALL && context.chain.native_asset == NativeAsset::On
+    inputs.bytecode_address == NATIVE_ASSET_CALL
+        && context.chain.rules.native_asset == NativeAsset::On
 }
 
 /// Moves the assets, and replaces the call by the one that the contract makes.

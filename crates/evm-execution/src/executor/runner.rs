@@ -24,7 +24,7 @@ use super::stop_meter::StopMeter;
 use super::{
     BlockContext, Bounds, ChainParams, Message, StateOverlay, TxError, VmError, instructions,
 };
-use crate::rules::Instructions;
+use crate::rules::Revision;
 
 pub(crate) use revm::Inspector;
 pub(crate) use revm::bytecode::opcode;
@@ -85,7 +85,7 @@ impl<'a, I> Runner<'a, I> {
             journaled_state: revm::context_interface::JournalTr::new(state),
             chain: ChainEnv {
                 chain: chain.clone(),
-                native_asset: block.phase.native_asset,
+                rules: block.rules,
                 base_fee: U256::ZERO,
                 gas_price: U256::ZERO,
                 prepaid: U256::ZERO,
@@ -107,14 +107,14 @@ impl<'a, I> Runner<'a, I> {
             context,
             inspector,
             instructions::table(spec, bounds),
-            Precompiles::new(&block.phase),
+            Precompiles::new(&block.rules),
         );
         let mut runner = Self { machine };
         runner.set_block(block);
         runner
     }
 
-    /// Continues in another block of the same phase.
+    /// Continues in another block with the same rules.
     pub fn set_block(&mut self, block: &BlockContext) {
         let BlockContext { number, time, gas_limit, base_fee, coinbase, difficulty, .. } = *block;
         let blob_gasprice = block.blob_base_fee.saturating_to();
@@ -275,10 +275,22 @@ impl<'a, I> Runner<'a, I> {
 
 /// The fork of Ethereum with the instructions of a block.
 fn spec_of(block: &BlockContext) -> SpecId {
-    match block.phase.instructions {
-        Instructions::London => SpecId::LONDON,
-        Instructions::Shanghai => SpecId::SHANGHAI,
-        Instructions::Cancun => SpecId::CANCUN,
+    match block.rules.revision {
+        Revision::Frontier => SpecId::FRONTIER,
+        Revision::Homestead => SpecId::HOMESTEAD,
+        Revision::TangerineWhistle => SpecId::TANGERINE,
+        Revision::SpuriousDragon => SpecId::SPURIOUS_DRAGON,
+        Revision::Byzantium => SpecId::BYZANTIUM,
+        // Net gas metering ended with Petersburg: revm has no revision for the time between.
+        Revision::Constantinople | Revision::Petersburg => SpecId::PETERSBURG,
+        Revision::Istanbul => SpecId::ISTANBUL,
+        Revision::Berlin => SpecId::BERLIN,
+        Revision::London => SpecId::LONDON,
+        Revision::Paris => SpecId::MERGE,
+        Revision::Shanghai => SpecId::SHANGHAI,
+        Revision::Cancun => SpecId::CANCUN,
+        Revision::Prague => SpecId::PRAGUE,
+        Revision::Osaka => SpecId::OSAKA,
     }
 }
 

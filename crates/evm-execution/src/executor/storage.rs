@@ -26,7 +26,7 @@ use crate::rules::NativeAsset;
 /// The key on top of the stack and its slot, if they differ.
 fn aliased(context: &Ictx<'_, '_>) -> Option<(U256, U256)> {
     let key = *context.interpreter.stack.data().last()?;
-    let slot = context.host.chain.chain.rules.storage_slot(key);
+    let slot = context.host.chain.storage_slot(key);
     (slot != key).then_some((key, slot))
 }
 
@@ -79,7 +79,7 @@ fn warm(
 ) -> Result<bool, LoadError> {
     let listed = host.journaled_state.inner.warm_addresses.is_storage_warm(&address, &key);
     // If the account has other assets, a slot of that number can be a balance.
-    let value = match host.chain.native_asset {
+    let value = match host.chain.rules.native_asset {
         NativeAsset::On => match host.journaled_state.inner.state.get(&address) {
             Some(account) if account.storage.contains_key(&key) => U256::ZERO,
             Some(account) if account.is_created() => U256::ZERO,

@@ -1,6 +1,7 @@
 //! Apricot 5 and the three steps after it, which only switch the native-asset precompiles.
 
-use super::phase::{Instructions, NativeAsset, Phase, PhaseRules};
+use super::execution::{BaseFeeUse, ExecutionRules, NativeAsset, Revision, StorageKeys};
+use super::phase::{Phase, PhaseRules};
 
 const GWEI: u64 = 1_000_000_000;
 
@@ -16,14 +17,27 @@ pub(super) const RULES: PhaseRules = PhaseRules {
     min_base_fee: 25 * GWEI,
     block_gas_cost_step: 200_000,
     atomic_gas_limit: Some(MAX_ATOMIC_GAS),
-    instructions: Instructions::London,
+    execution: EXECUTION,
+};
+
+/// Ethereum's London, without refunds. All fees go to the coinbase.
+const EXECUTION: ExecutionRules = ExecutionRules {
+    revision: Revision::London,
     native_asset: NativeAsset::On,
     warp: false,
+    storage_keys: StorageKeys::Separated,
+    reserves_addresses: true,
+    base_fee: BaseFeeUse::ToCoinbase,
+    refunds: false,
+    blobs: None,
 };
 
 /// Apricot Pre-6: the precompiles always revert.
-pub(super) const PRE6: PhaseRules =
-    PhaseRules { phase: Phase::ApricotPre6, native_asset: NativeAsset::Reverts, ..RULES };
+pub(super) const PRE6: PhaseRules = PhaseRules {
+    phase: Phase::ApricotPre6,
+    execution: ExecutionRules { native_asset: NativeAsset::Reverts, ..RULES.execution },
+    ..RULES
+};
 
 /// Apricot 6: they work again.
 pub(super) const APRICOT6: PhaseRules = PhaseRules { phase: Phase::Apricot6, ..RULES };

@@ -1,7 +1,11 @@
 //! Banff: the native-asset precompiles always revert, and only the native asset crosses chains.
 
 use super::apricot5;
-use super::phase::{NativeAsset, Phase, PhaseRules};
+use super::execution::{ExecutionRules, NativeAsset};
+use super::phase::{Phase, PhaseRules};
 
-pub(super) const RULES: PhaseRules =
-    PhaseRules { phase: Phase::Banff, native_asset: NativeAsset::Reverts, ..apricot5::RULES };
+pub(super) const RULES: PhaseRules = PhaseRules {
+    phase: Phase::Banff,
+    execution: ExecutionRules { native_asset: NativeAsset::Reverts, ..apricot5::RULES.execution },
+    ..apricot5::RULES
+};

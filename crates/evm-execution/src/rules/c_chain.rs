@@ -7,8 +7,9 @@ use alloy_rlp::Encodable;
 use esker_evm_state::types::{Account, AccountCodec, Block, Header};
 use thiserror::Error;
 
+use super::execution::{ExecutionRules, Revision, StorageKeys};
 use super::fortuna::{CapacityError, GasState, STATE_BYTES};
-use super::phase::{Instructions, Phase, PhaseRules};
+use super::phase::{Phase, PhaseRules};
 use super::window::{INITIAL_BASE_FEE, Parent, WINDOW_BYTES, Window, child_fee};
 use super::{BlockGasCost, ForkSchedule, HeaderTerms, NextHeader, block_gas_cost};
 
@@ -208,7 +209,7 @@ pub trait Rules: AccountCodec {
     fn storage_slot(&self, key: U256) -> U256;
 
     /// The contract of the system call before a block's first transaction.
-    fn system_call(&self, phase: &PhaseRules) -> Option<Address>;
+    fn system_call(&self, rules: &ExecutionRules) -> Option<Address>;
 
     /// Recipient of all fees, base fee included.
     fn fee_recipient(&self) -> Address;
@@ -414,16 +415,15 @@ impl Rules for CChainRules {
     }
 
     fn no_predicate_results(&self, phase: &PhaseRules) -> Option<&'static [u8]> {
-        phase.warp.then_some(&NO_PREDICATE_RESULTS)
+        phase.execution.warp.then_some(&NO_PREDICATE_RESULTS)
     }
 
     fn storage_slot(&self, key: U256) -> U256 {
-        // The lowest bit of the first byte separates contract storage from balances of other assets.
-        key & !U256::ONE.wrapping_shl(248)
+        StorageKeys::Separated.slot(key)
     }
 
-    fn system_call(&self, phase: &PhaseRules) -> Option<Address> {
-        (phase.instructions >= Instructions::Cancun).then_some(BEACON_ROOTS)
+    fn system_call(&self, rules: &ExecutionRules) -> Option<Address> {
+        (rules.revision >= Revision::Cancun).then_some(BEACON_ROOTS)
     }
 
     fn fee_recipient(&self) -> Address {

@@ -1,11 +1,15 @@
 //! Durango: Shanghai without withdrawals, the warp precompile, predicate results in the header.
 
 use super::cortina;
-use super::phase::{Instructions, Phase, PhaseRules};
+use super::execution::{ExecutionRules, Revision};
+use super::phase::{Phase, PhaseRules};
 
 pub(super) const RULES: PhaseRules = PhaseRules {
     phase: Phase::Durango,
-    instructions: Instructions::Shanghai,
-    warp: true,
+    execution: ExecutionRules {
+        revision: Revision::Shanghai,
+        warp: true,
+        ..cortina::RULES.execution
+    },
     ..cortina::RULES
 };

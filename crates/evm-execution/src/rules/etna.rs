@@ -2,11 +2,12 @@
 //! recorded on the reference (tests/golden/c/contracts-1.io). Its documentation says otherwise.
 
 use super::durango;
-use super::phase::{Instructions, Phase, PhaseRules};
+use super::execution::{ExecutionRules, Revision};
+use super::phase::{Phase, PhaseRules};
 
 pub(super) const RULES: PhaseRules = PhaseRules {
     phase: Phase::Etna,
-    instructions: Instructions::Cancun,
+    execution: ExecutionRules { revision: Revision::Cancun, ..durango::RULES.execution },
     min_base_fee: 1_000_000_000,
     ..durango::RULES
 };

@@ -2,6 +2,8 @@
 
 use alloy_primitives::U256;
 
+use super::execution::ExecutionRules;
+
 /// A phase of the chain with the same rules, in chronological order. This software does not execute the history
 /// before Apricot 5.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -44,34 +46,8 @@ pub struct PhaseRules {
     pub block_gas_cost_step: u64,
     /// Most gas of a block's atomic transactions; `None` if it counts as gas of the block.
     pub atomic_gas_limit: Option<u64>,
-    /// Ethereum's instruction set.
-    pub instructions: Instructions,
-    /// Behaviour of the two native-asset precompiles.
-    pub native_asset: NativeAsset,
-    /// Whether the warp precompile and predicate results in the header exist.
-    pub warp: bool,
-}
-
-/// Ethereum's instruction sets, by the hard fork that brought them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Instructions {
-    /// With type 1 and 2 transactions and BASEFEE.
-    London,
-    /// With PUSH0, warm coinbase, init code limit.
-    Shanghai,
-    /// With transient storage, MCOPY, EIP-6780, blob opcodes, point evaluation.
-    Cancun,
-}
-
-/// Behaviour of the addresses 0x0100..00 to 02.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum NativeAsset {
-    /// They return balances and make calls with other assets.
-    On,
-    /// They always revert.
-    Reverts,
-    /// They are ordinary addresses.
-    Absent,
+    /// How transactions and code run.
+    pub execution: ExecutionRules,
 }
 
 impl Phase {

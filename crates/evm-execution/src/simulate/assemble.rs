@@ -10,7 +10,7 @@ use esker_evm_state::types::{
 use super::{HeaderOverrides, SimulateError};
 use crate::call::CallRequest;
 use crate::executor::{BlockContext, Message};
-use crate::rules::{ChildTerms, Instructions, Rules};
+use crate::rules::{ChildTerms, Revision, Rules};
 
 /// The results of a block's calls.
 pub(super) struct Parts<'a> {
@@ -34,7 +34,7 @@ pub(super) fn assemble(
 ) -> Result<(Block, Bytes), SimulateError> {
     // A requested gas limit may exceed the capacity.
     let counted = parts.gas_used.min(terms.gas_available);
-    let is_etna = terms.phase.instructions >= Instructions::Cancun;
+    let is_etna = terms.phase.execution.revision >= Revision::Cancun;
     let header = Header {
         parent_hash: parent.1,
         ommers_hash: EMPTY_OMMERS_HASH,

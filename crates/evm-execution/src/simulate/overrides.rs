@@ -7,7 +7,7 @@ use alloy_primitives::{Address, B256, U256};
 use super::SimulateError;
 use crate::call::{CallLimits, StateOverrides};
 use crate::executor::{ChainParams, MovedPrecompiles, StateOverlay};
-use crate::rules::PhaseRules;
+use crate::rules::ExecutionRules;
 
 /// Overrides of a simulated header.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -47,13 +47,13 @@ impl SimulatedState {
     pub(super) fn apply(
         &self,
         chain: &ChainParams,
-        phase: &PhaseRules,
+        execution: &ExecutionRules,
         state: &mut StateOverlay<'_>,
         limits: &CallLimits<'_>,
     ) -> Result<MovedPrecompiles, SimulateError> {
         let mut moved = MovedPrecompiles::default();
         for from in self.accounts.0.keys() {
-            let is_precompile = moved.has(phase, *from);
+            let is_precompile = moved.has(execution, *from);
             if let Some(to) = self.moves.get(from) {
                 if from == to {
                     return Err(SimulateError::MovedToItself);

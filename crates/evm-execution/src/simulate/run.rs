@@ -83,7 +83,7 @@ impl<'s, 'a> Simulation<'s, 'a> {
         let moved = {
             // The overrides may be large.
             let given = std::mem::take(&mut request.state);
-            given.apply(chain, &terms.phase, &mut state, self.limits)?
+            given.apply(chain, &terms.phase.execution, &mut state, self.limits)?
         };
         activate(chain, &mut state, self.parent.0.time, time)?;
         let bounds = self.limits.bounds;

@@ -28,7 +28,7 @@ impl Runner<'_, Observer<'_>> {
             message,
             to: message.to.unwrap_or_else(|| message.from.create(nonce)),
             intrinsic_gas: intrinsic_gas(
-                &block.phase,
+                &block.rules,
                 &message.input,
                 message.to.is_none(),
                 &message.access_list,

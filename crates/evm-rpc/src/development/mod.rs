@@ -21,7 +21,7 @@ use std::time::Duration;
 use alloy_primitives::B256;
 use esker_evm::chain::Evm;
 use esker_evm::control::{ControlError, Controls, Snapshots};
-use esker_evm_execution::rules::Instructions;
+use esker_evm_execution::rules::Revision;
 use esker_rpc::{MethodTable, RpcError, Service, cost};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -231,6 +231,27 @@ struct ForkConfig {
     fork_retry_backoff: Option<()>,
 }
 
+/// The name of a revision, as anvil shows it.
+const fn hard_fork(revision: Revision) -> &'static str {
+    match revision {
+        Revision::Frontier => "Frontier",
+        Revision::Homestead => "Homestead",
+        Revision::TangerineWhistle => "Tangerine",
+        Revision::SpuriousDragon => "Spurious Dragon",
+        Revision::Byzantium => "Byzantium",
+        Revision::Constantinople => "Constantinople",
+        Revision::Petersburg => "Petersburg",
+        Revision::Istanbul => "Istanbul",
+        Revision::Berlin => "Berlin",
+        Revision::London => "London",
+        Revision::Paris => "Paris",
+        Revision::Shanghai => "Shanghai",
+        Revision::Cancun => "Cancun",
+        Revision::Prague => "Prague",
+        Revision::Osaka => "Osaka",
+    }
+}
+
 /// The state of the chain, and the properties of the next block.
 fn node_info(node: &DevelopmentNode, (): ()) -> Result<NodeInfoReply, RpcError> {
     let TransactApi { reads, clock, .. } = &*node.transact;
@@ -242,11 +263,7 @@ fn node_info(node: &DevelopmentNode, (): ()) -> Result<NodeInfoReply, RpcError> 
         current_block_number: Uint64(head.header.number),
         current_block_timestamp: head.header.time,
         current_block_hash: Hash(head.hash),
-        hard_fork: match rules.phase_at(time).map_err(refused)?.instructions {
-            Instructions::London => "London",
-            Instructions::Shanghai => "Shanghai",
-            Instructions::Cancun => "Cancun",
-        },
+        hard_fork: hard_fork(rules.phase_at(time).map_err(refused)?.execution.revision),
         // Blocks take the highest tips first.
         transaction_order: "fees",
         environment: Environment {

@@ -72,13 +72,13 @@ fn fork(rules: &dyn Rules, genesis: &SealedHeader, passed: &[u64]) -> ForkReply 
     let phase = rules.phase_at(activation_time.max(genesis.header.time)).ok();
     let mut fork_hash = ForkHash::from(genesis.hash);
     passed.iter().for_each(|time| fork_hash += *time);
-    let system_contract = phase.as_ref().and_then(|phase| rules.system_call(phase));
+    let system_contract = phase.as_ref().and_then(|phase| rules.system_call(&phase.execution));
     ForkReply {
         activation_time,
         blob_schedule: NO_BLOBS,
         chain_id: Big(U256::from(rules.chain_id())),
         fork_id: hex::encode_prefixed(fork_hash.0),
-        precompiles: named_precompiles(phase.as_ref())
+        precompiles: named_precompiles(phase.as_ref().map(|phase| &phase.execution))
             .into_iter()
             .map(|(name, address)| (name, Addr(address)))
             .collect(),

@@ -39,7 +39,7 @@ pub fn before_recovery(tx: &Transaction, size: usize, next: &NextBlock) -> Resul
     if tx.max_priority_fee_per_gas().is_some_and(|tip| tip > tx.max_fee_per_gas()) {
         return Err(PoolError::TipAboveFeeCap);
     }
-    if tx.access_list().is_some_and(|list| has_warp_predicate(&next.phase, list)) {
+    if tx.access_list().is_some_and(|list| has_warp_predicate(&next.phase.execution, list)) {
         return Err(PoolError::WarpPredicate);
     }
     Ok(())
@@ -53,7 +53,7 @@ pub(super) fn after_recovery(
 ) -> Result<(), PoolError> {
     let (sender, gas) = (tx.sender(), tx.tx().gas_limit());
     let list = tx.tx().access_list().cloned().unwrap_or_default();
-    let needed = intrinsic_gas(&next.phase, tx.tx().input(), tx.tx().is_create(), &list);
+    let needed = intrinsic_gas(&next.phase.execution, tx.tx().input(), tx.tx().is_create(), &list);
     if gas < needed {
         return Err(PoolError::IntrinsicGas { sender, gas, needed });
     }

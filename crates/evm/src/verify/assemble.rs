@@ -2,7 +2,7 @@
 
 use alloy_primitives::{B64, B256, Bytes, U256};
 use esker_evm_execution::executor::{BlockContext, BlockExecutionOutput, BlockExecutor, TxError};
-use esker_evm_execution::rules::{ChildTerms, Instructions};
+use esker_evm_execution::rules::{ChildTerms, Revision};
 use esker_evm_state::state::{StateVersion, StateView};
 use esker_evm_state::types::{Block, EMPTY_OMMERS_HASH, Header, Transaction, ext_data_hash};
 use esker_storage::WriteSet;
@@ -37,7 +37,7 @@ pub fn assemble(
     let number = ctx.parent.number + 1;
     let (gas_used, ext_gas_used) = (processed.gas_used, processed.extension.gas_used);
     let extra = ctx.chain.rules.child_extra(terms, gas_used, ext_gas_used)?;
-    let is_etna = terms.phase.instructions >= Instructions::Cancun;
+    let is_etna = terms.phase.execution.revision >= Revision::Cancun;
     let header = Header {
         parent_hash: ctx.parent_hash,
         ommers_hash: EMPTY_OMMERS_HASH,

@@ -160,7 +160,7 @@ fn check_predicates(ctx: &ParentContext<'_>, block: &Block) -> Result<(), Verify
     let Some(want) = rules.no_predicate_results(&phase) else { return Ok(()) };
     for tx in &block.transactions {
         use alloy_consensus::Transaction as _;
-        if tx.access_list().is_some_and(|list| has_warp_predicate(&phase, list)) {
+        if tx.access_list().is_some_and(|list| has_warp_predicate(&phase.execution, list)) {
             return Err(VerifyError::WarpPredicate);
         }
     }

@@ -2,7 +2,7 @@
 //! order.
 
 use alloy_primitives::{B64, B256, U256, keccak256};
-use esker_evm_execution::rules::{HeaderTerms, Instructions, Phase, PhaseRules, Rules};
+use esker_evm_execution::rules::{HeaderTerms, Phase, PhaseRules, Revision, Rules};
 use esker_evm_state::types::{Header, ext_data_hash};
 
 use super::{PreparedBlock, SyntacticError};
@@ -127,7 +127,7 @@ fn check_fee_fields(phase: &PhaseRules, header: &Header, ext: &ExtSummary) -> Ch
 fn check_etna_fields(phase: &PhaseRules, header: &Header) -> CheckResult {
     let early = |name, have| Err(SyntacticError::BeforeEtna { name, have });
     let missing = |text| Err(SyntacticError::Missing(text));
-    if phase.instructions < Instructions::Cancun {
+    if phase.execution.revision < Revision::Cancun {
         return match (header.excess_blob_gas, header.blob_gas_used, header.parent_beacon_root) {
             (Some(gas), _, _) => early("excessBlobGas", gas.to_string()),
             (_, Some(gas), _) => early("blobGasUsed", gas.to_string()),

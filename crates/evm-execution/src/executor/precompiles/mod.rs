@@ -26,7 +26,7 @@ use super::database::DatabaseError;
 use super::env::EvmContext;
 use super::native_asset::{NATIVE_ASSET_BALANCE, NATIVE_ASSET_CALL};
 use super::{Bounds, Stop, VmError};
-use crate::rules::{BLACKHOLE, NativeAsset, PhaseRules};
+use crate::rules::{BLACKHOLE, ExecutionRules, NativeAsset};
 
 use modexp::LengthError;
 use outcome::PrecompileOutcome;
@@ -60,14 +60,14 @@ pub(super) struct Precompiles {
 }
 
 impl Precompiles {
-    pub(super) fn new(phase: &PhaseRules) -> Self {
-        let standard = moved::standard(phase);
+    pub(super) fn new(rules: &ExecutionRules) -> Self {
+        let standard = moved::standard(rules);
         let mut warm = standard.addresses_set().clone();
-        if phase.native_asset != NativeAsset::Absent {
+        if rules.native_asset != NativeAsset::Absent {
             warm.extend([BLACKHOLE, NATIVE_ASSET_BALANCE, NATIVE_ASSET_CALL]);
         }
         let moved = MovedPrecompiles::default();
-        Self { standard, native_asset: phase.native_asset, warp: phase.warp, warm, moved }
+        Self { standard, native_asset: rules.native_asset, warp: rules.warp, warm, moved }
     }
 
     /// Moves some precompiled contracts.

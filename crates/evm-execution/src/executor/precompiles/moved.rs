@@ -4,7 +4,7 @@ use alloy_primitives::map::AddressMap;
 use revm::precompile::{PrecompileSpecId, Precompiles as Standard};
 use revm::primitives::{Address, AddressSet};
 
-use crate::rules::{Instructions, PhaseRules};
+use crate::rules::{ExecutionRules, Revision};
 
 /// Moved precompiled contracts of Ethereum. Those of native assets and warp can't be moved.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -17,8 +17,8 @@ impl MovedPrecompiles {
     }
 
     /// Whether a precompiled contract of Ethereum is at this address.
-    pub(crate) fn has(&self, phase: &PhaseRules, address: Address) -> bool {
-        standard(phase).get(&self.resolve(address)).is_some()
+    pub(crate) fn has(&self, rules: &ExecutionRules, address: Address) -> bool {
+        standard(rules).get(&self.resolve(address)).is_some()
     }
 
     /// Copies the contract at `from` to `to`, where it replaces any other.
@@ -43,10 +43,22 @@ impl MovedPrecompiles {
     }
 }
 
-/// Ethereum's precompiled contracts of a phase.
-pub(super) fn standard(phase: &PhaseRules) -> &'static Standard {
-    Standard::new(match phase.instructions {
-        Instructions::London | Instructions::Shanghai => PrecompileSpecId::BERLIN,
-        Instructions::Cancun => PrecompileSpecId::CANCUN,
+/// Ethereum's precompiled contracts under these rules.
+pub(super) fn standard(rules: &ExecutionRules) -> &'static Standard {
+    Standard::new(match rules.revision {
+        Revision::Frontier
+        | Revision::Homestead
+        | Revision::TangerineWhistle
+        | Revision::SpuriousDragon => PrecompileSpecId::HOMESTEAD,
+        Revision::Byzantium | Revision::Constantinople | Revision::Petersburg => {
+            PrecompileSpecId::BYZANTIUM
+        }
+        Revision::Istanbul => PrecompileSpecId::ISTANBUL,
+        Revision::Berlin | Revision::London | Revision::Paris | Revision::Shanghai => {
+            PrecompileSpecId::BERLIN
+        }
+        Revision::Cancun => PrecompileSpecId::CANCUN,
+        Revision::Prague => PrecompileSpecId::PRAGUE,
+        Revision::Osaka => PrecompileSpecId::OSAKA,
     })
 }

@@ -4,7 +4,7 @@ use alloy_primitives::Address;
 
 use super::super::check::WARP;
 use super::super::native_asset::{NATIVE_ASSET_BALANCE, NATIVE_ASSET_CALL};
-use crate::rules::{Instructions, NativeAsset, PhaseRules};
+use crate::rules::{ExecutionRules, NativeAsset, Revision};
 
 /// Names of Ethereum's contracts since Istanbul, at the addresses 1 to 9.
 const ISTANBUL: [&str; 9] = [
@@ -19,19 +19,19 @@ const ISTANBUL: [&str; 9] = [
     "BLAKE2F",
 ];
 
-/// The usable precompiled contracts of a phase. `None` is the early history.
-pub fn named_precompiles(phase: Option<&PhaseRules>) -> Vec<(&'static str, Address)> {
+/// The usable precompiled contracts under these rules. `None` is the early history.
+pub fn named_precompiles(rules: Option<&ExecutionRules>) -> Vec<(&'static str, Address)> {
     let address = |(name, at): (&'static str, u8)| (name, Address::with_last_byte(at));
     let mut named: Vec<_> = ISTANBUL.into_iter().zip(1..).map(address).collect();
-    let Some(phase) = phase else { return named };
-    if phase.instructions >= Instructions::Cancun {
+    let Some(rules) = rules else { return named };
+    if rules.revision >= Revision::Cancun {
         named.push(address(("KZG_POINT_EVALUATION", 0x0a)));
     }
-    if phase.native_asset == NativeAsset::On {
+    if rules.native_asset == NativeAsset::On {
         named.push(("NATIVE_ASSET_BALANCE", NATIVE_ASSET_BALANCE));
         named.push(("NATIVE_ASSET_CALL", NATIVE_ASSET_CALL));
     }
-    if phase.warp {
+    if rules.warp {
         named.push(("WARP", WARP));
     }
     named

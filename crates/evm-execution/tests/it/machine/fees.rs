@@ -88,8 +88,8 @@ fn intrinsic_gas_follows_the_phase() {
         storage_keys: vec![B256::ZERO, B256::with_last_byte(1)],
     }]);
     let none = AccessList::default();
-    let durango = Phase::Durango.rules();
-    let cortina = Phase::Cortina.rules();
+    let durango = Phase::Durango.rules().execution;
+    let cortina = Phase::Cortina.rules().execution;
     assert_eq!(intrinsic_gas(&durango, &[], false, &none), 21_000);
     assert_eq!(intrinsic_gas(&durango, &[0, 1, 0], false, &none), 21_024);
     assert_eq!(intrinsic_gas(&durango, &[1; 33], true, &none), 53_000 + 33 * 16 + 4);
