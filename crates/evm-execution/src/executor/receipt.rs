@@ -22,6 +22,7 @@ impl ExecutionEnd {
             from: message.from,
             contract_address: message.to.is_none().then(|| message.from.create(message.nonce)),
             logs: self.logs,
+            state_root: None,
         }
     }
 }

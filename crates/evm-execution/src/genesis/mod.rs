@@ -161,9 +161,7 @@ impl Genesis {
         let (below, root, height) = (&*nothing, EMPTY_ROOT_HASH, 0);
         let state = BlockState { codec: rules, below, scope, root, height, options };
         let root = state.apply(&self.state(rules), out)?;
-        let (transactions, uncles, ext_data) = (Vec::new(), Vec::new(), Bytes::new());
-        let header = self.header(rules, root);
-        Ok(Block { header, transactions, uncles, version: 0, ext_data })
+        Ok(Block { header: self.header(rules, root), ..Block::default() })
     }
 
     fn header(&self, rules: &dyn Rules, state_root: B256) -> Header {
@@ -195,6 +193,8 @@ impl Genesis {
             blob_gas_used: is_etna.then_some(self.blob_gas_used.unwrap_or(0)),
             excess_blob_gas: is_etna.then_some(self.excess_blob_gas.unwrap_or(0)),
             parent_beacon_root: is_etna.then_some(B256::ZERO),
+            withdrawals_root: None,
+            requests_hash: None,
         }
     }
 }

@@ -58,9 +58,10 @@ pub(super) fn assemble(
         blob_gas_used: is_etna.then_some(0),
         excess_blob_gas: is_etna.then_some(0),
         parent_beacon_root: is_etna.then(|| given.beacon_root.unwrap_or_default()),
+        withdrawals_root: None,
+        requests_hash: None,
     };
-    let (transactions, ext_data) = (parts.transactions, Bytes::new());
-    let mut block = Block { header, transactions, uncles: Vec::new(), version: 0, ext_data };
+    let mut block = Block { header, transactions: parts.transactions, ..Block::default() };
     block.header.transactions_root = block.transactions_root();
     Ok((block, rules.child_extra(terms, counted, 0)?))
 }

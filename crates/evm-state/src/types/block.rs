@@ -2,6 +2,7 @@
 
 use alloy_consensus::TxEnvelope;
 use alloy_eips::eip2718::{Decodable2718, Encodable2718};
+use alloy_eips::eip4895::Withdrawal;
 use alloy_primitives::{B256, Bytes, b256, keccak256};
 use alloy_rlp::{BufMut, Decodable, Encodable, Header as RlpHeader};
 use alloy_trie::root::ordered_trie_root_with_encoder;
@@ -24,20 +25,23 @@ pub fn ext_data_hash(ext_data: &[u8]) -> B256 {
     keccak256(alloy_rlp::encode(ext_data))
 }
 
-/// A block: header, transactions, uncles (never any), a version (always 0), and the bytes of its atomic
-/// transactions.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// A block. The C-Chain's has a header, transactions, uncles (never any), a version (always 0), and the bytes of its
+/// atomic transactions; its encoding is that of the traits here. Other chains have their own
+/// (`esker_evm_execution::rules::BlockCodec`).
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Block {
     /// The header.
     pub header: Header,
     /// The transactions.
     pub transactions: Vec<Transaction>,
-    /// Headers of uncles. A block with uncles decodes, but is refused.
+    /// Headers of uncles. A block of the C-Chain with uncles decodes, but is refused.
     pub uncles: Vec<Header>,
     /// 0.
     pub version: u32,
     /// Atomic transactions; empty for none.
     pub ext_data: Bytes,
+    /// Withdrawals of validators (EIP-4895); `None` on the C-Chain.
+    pub withdrawals: Option<Vec<Withdrawal>>,
 }
 
 impl Block {
@@ -116,6 +120,6 @@ impl Decodable for Block {
         if !list.is_empty() {
             return Err(alloy_rlp::Error::UnexpectedLength);
         }
-        Ok(Self { header, transactions, uncles, version, ext_data })
+        Ok(Self { header, transactions, uncles, version, ext_data, withdrawals: None })
     }
 }

@@ -1,4 +1,4 @@
-//! The block header: 22 fields, the last six optional (docs/protocol/c-chain-blocks.md, "Header").
+//! The block header. The C-Chain's has 22 fields, the last six optional (docs/protocol/c-chain-blocks.md, "Header").
 
 use alloy_primitives::{Address, B64, B256, Bloom, Bytes, U256, b256, keccak256};
 use alloy_rlp::{Buf, BufMut, Decodable, EMPTY_STRING_CODE, Encodable, Header as RlpHeader};
@@ -7,8 +7,9 @@ use alloy_rlp::{Buf, BufMut, Decodable, EMPTY_STRING_CODE, Encodable, Header as 
 pub const EMPTY_OMMERS_HASH: B256 =
     b256!("0x1dcc4de8dec75d7aab85b567b6ccd41ad312451b948a7413f0a142fd40d49347");
 
-/// A block header. Ethereum's order of fields differs: `ext_data_hash` stands between the nonce and the
-/// base fee, so the two can't be mistaken for each other.
+/// A block header, with the fields of all chains. The encoding of the traits here is the C-Chain's. Ethereum's order
+/// of fields differs: here `ext_data_hash` stands between the nonce and the base fee, so the two can't be mistaken
+/// for each other.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct Header {
     /// Hash of the parent.
@@ -55,6 +56,10 @@ pub struct Header {
     pub excess_blob_gas: Option<u64>,
     /// Zero hash; from Etna on.
     pub parent_beacon_root: Option<B256>,
+    /// Root of the withdrawals (EIP-4895); `None` on the C-Chain.
+    pub withdrawals_root: Option<B256>,
+    /// Hash of the requests (EIP-7685); `None` on the C-Chain.
+    pub requests_hash: Option<B256>,
 }
 
 impl Header {
@@ -161,6 +166,8 @@ impl Decodable for Header {
             blob_gas_used: optional(b)?,
             excess_blob_gas: optional(b)?,
             parent_beacon_root: optional_hash(b)?,
+            withdrawals_root: None,
+            requests_hash: None,
         };
         if b.is_empty() { Ok(header) } else { Err(alloy_rlp::Error::UnexpectedLength) }
     }

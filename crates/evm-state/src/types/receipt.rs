@@ -10,7 +10,7 @@ use esker_storage::ValueCodec;
 /// than the rest of a look-up, and the created contract.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Receipt {
-    /// Type of the transaction: 0, 1 or 2.
+    /// Type of the transaction.
     pub tx_type: u8,
     /// Whether the transaction succeeded.
     pub success: bool,
@@ -24,6 +24,9 @@ pub struct Receipt {
     pub contract_address: Option<Address>,
     /// Logs of its contracts; none if it failed.
     pub logs: Vec<Log>,
+    /// Root of the state after the transaction, which the consensus form has in place of the status before Byzantium;
+    /// `None` from then on, and on the C-Chain.
+    pub state_root: Option<B256>,
 }
 
 impl Receipt {
@@ -37,8 +40,12 @@ impl Receipt {
         if self.tx_type != 0 {
             out.put_u8(self.tx_type);
         }
+        let status = match self.state_root {
+            Some(root) => Eip658Value::PostState(root),
+            None => Eip658Value::Eip658(self.success),
+        };
         let receipt = EthReceipt {
-            status: Eip658Value::Eip658(self.success),
+            status,
             cumulative_gas_used: self.cumulative_gas_used,
             logs: self.logs.clone(),
         };
@@ -58,11 +65,12 @@ pub fn block_bloom(receipts: &[Receipt]) -> Bloom {
 }
 
 /// All receipts of a block as one row: RLP without blooms and without the gas of each transaction, which is the
-/// difference of the sums.
+/// difference of the sums. A state root is only there if the receipt has one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct StoredReceipts(pub Vec<Receipt>);
 
 #[derive(RlpEncodable, RlpDecodable)]
+#[rlp(trailing)]
 struct StoredReceipt {
     tx_type: u8,
     success: bool,
@@ -71,6 +79,7 @@ struct StoredReceipt {
     /// Empty or one address.
     contract_address: Vec<Address>,
     logs: Vec<Log>,
+    state_root: Option<B256>,
 }
 
 impl ValueCodec for StoredReceipts {
@@ -99,6 +108,7 @@ impl ValueCodec for StoredReceipts {
                 from: row.from,
                 contract_address,
                 logs: row.logs,
+                state_root: row.state_root,
             });
         }
         bytes.is_empty().then_some(Self(receipts))
@@ -114,6 +124,7 @@ impl From<&Receipt> for StoredReceipt {
             from: receipt.from,
             contract_address: receipt.contract_address.into_iter().collect(),
             logs: receipt.logs.clone(),
+            state_root: receipt.state_root,
         }
     }
 }

@@ -22,11 +22,12 @@ fn receipts() -> impl Strategy<Value = Vec<Receipt>> {
         any::<[u8; 20]>(),
         proptest::option::of(any::<[u8; 20]>()),
         proptest::collection::vec(log(), 0..4),
+        proptest::option::of(any::<[u8; 32]>()),
     );
     proptest::collection::vec(receipt, 0..6).prop_map(|all| {
         let mut sum = 0;
         all.into_iter()
-            .map(|(tx_type, success, gas_used, from, made, logs)| {
+            .map(|(tx_type, success, gas_used, from, made, logs, root)| {
                 sum += gas_used;
                 Receipt {
                     tx_type,
@@ -36,6 +37,7 @@ fn receipts() -> impl Strategy<Value = Vec<Receipt>> {
                     from: Address::new(from),
                     contract_address: made.map(Address::new),
                     logs,
+                    state_root: root.map(B256::new),
                 }
             })
             .collect()

@@ -119,8 +119,7 @@ mod tests {
         let slots: Vec<_> = all.iter().map(|block| blocks.add(block).unwrap()).collect();
         let numbered = |number| {
             let header = Header { number, ..Header::default() };
-            let (transactions, uncles, ext_data) = (Vec::new(), Vec::new(), Default::default());
-            let block = Block { header, transactions, uncles, version: 0, ext_data };
+            let block = Block { header, ..Block::default() };
             let rules = CChainRules::new(1, ForkSchedule::LOCAL, FeeOverrides::default());
             Ok(Arc::new(PreparedBlock::new(block, Arc::new(rules))))
         };

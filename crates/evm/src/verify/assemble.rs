@@ -61,8 +61,10 @@ pub fn assemble(
         blob_gas_used: is_etna.then_some(0),
         excess_blob_gas: is_etna.then_some(0),
         parent_beacon_root: is_etna.then_some(B256::ZERO),
+        withdrawals_root: None,
+        requests_hash: None,
     };
-    let mut block = Block { header, transactions, uncles: Vec::new(), version: 0, ext_data };
+    let mut block = Block { header, transactions, ext_data, ..Block::default() };
     block.header.transactions_root = block.transactions_root();
     Ok(block)
 }

@@ -125,13 +125,7 @@ fn without_index() -> Arc<CountingStore> {
             };
             let state_root = genesis.header.state_root;
             let header = Header { number, bloom, state_root, ..Header::default() };
-            let block = Block {
-                header,
-                transactions: Vec::new(),
-                uncles: Vec::new(),
-                version: 0,
-                ext_data: Default::default(),
-            };
+            let block = Block { header, ..Block::default() };
             let (hash, bytes) = (block.hash(), block.to_bytes());
             let rows = (hash, bytes.as_slice());
             let history = History::Archive;

@@ -31,13 +31,7 @@ impl LoadedBlock {
                 .push(receipt(mined, &tx).ok_or("a number of a receipt has more than 64 bits")?);
             transactions.push(tx);
         }
-        let block = Block {
-            header: own_header(header),
-            transactions,
-            uncles: Vec::new(),
-            version: 0,
-            ext_data: alloy_primitives::Bytes::new(),
-        };
+        let block = Block { header: own_header(header), transactions, ..Block::default() };
         let size = block.to_bytes().len();
         let block = Arc::new(SealedBlock { block, hash, size });
         Ok(Self { block, receipts: receipts.into() })
@@ -195,5 +189,6 @@ fn receipt(mined: &RawMined, tx: &Transaction) -> Option<Receipt> {
         from: mined.info.from.0,
         contract_address: mined.info.contract_address.as_ref().map(|address| address.0),
         logs: mined.receipt.logs.iter().map(log).collect(),
+        state_root: None,
     })
 }
