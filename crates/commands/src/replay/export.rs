@@ -41,7 +41,7 @@ pub(super) fn run(path: &Path, from: Option<u64>, config: &Config) -> Result<Str
     let start = start.map(|DevStart { time_s, has_fee_window }| StartLine {
         start: time_s,
         has_fee_window,
-        chain_id: config.network.c_chain().id.to_string(),
+        chain_id: config.network.evm_chain().id.to_string(),
     });
     let written = write(&node, (start, from), &mut target.out, &stop);
     let closed = node.close();

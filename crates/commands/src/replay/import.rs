@@ -67,7 +67,7 @@ fn beginning(
         let is_empty = input.fill_buf().map_or(true, <[u8]>::is_empty);
         return Ok((input, if is_empty { Beginning::New } else { Beginning::OfFile }));
     };
-    if chain_id == config.network.c_chain().id.to_string() {
+    if chain_id == config.network.evm_chain().id.to_string() {
         return Ok((input, Beginning::At(DevStart { time_s: start, has_fee_window })));
     }
     Err(ReplayError::OtherNetwork { start })

@@ -91,15 +91,15 @@ impl Ready {
                 .zip(aliases)
                 .map(|(spec, alias)| (alias, spec.id.to_string(), runs(spec.id)))
                 .collect(),
-            evm_chain_id: network.c_parameters().chain_id,
+            evm_chain_id: network.evm_parameters().chain_id,
             native_asset_id: network.native_asset_id.to_string(),
             native_aliases: config.settings.native_aliases.0.clone(),
             dev_accounts: network.dev_accounts.clone().filter(|_| config.mode == Mode::Dev),
             data_dir: config.data_dir.as_ref().map(|path| path.display().to_string()),
             evm_in_use: node.evm_in_use().map(str::to_owned),
             start_s: network.start_time_s,
-            gas_limit: network.c_gas_limit(network.start_time_s),
-            base_fee: network.c_initial_base_fee(),
+            gas_limit: network.gas_limit_at(network.start_time_s),
+            base_fee: network.initial_base_fee(),
             fixture: network.fixture.as_ref().map(|fixture| fixture.names()).unwrap_or_default(),
             is_verbose: config.settings.verbose,
         }

@@ -16,8 +16,8 @@ const WEI_IN_NANO: u64 = 1_000_000_000;
 #[derive(Clone, Debug)]
 pub struct NativeSupply {
     native: AssetId,
-    x_genesis: Bytes,
-    c_genesis: Bytes,
+    x_genesis: Option<Bytes>,
+    evm_genesis: Bytes,
     exported: u64,
     sum: OnceLock<u64>,
 }
@@ -28,8 +28,8 @@ impl NativeSupply {
         let native = network.native_asset_id;
         Self {
             native,
-            x_genesis: network.x_chain().genesis.clone(),
-            c_genesis: network.c_chain().genesis.clone(),
+            x_genesis: network.x_chain().map(|chain| chain.genesis.clone()),
+            evm_genesis: network.evm_chain().genesis.clone(),
             exported: sum_of(native, network.exported.iter().map(|exported| exported.utxo.clone())),
             sum: OnceLock::new(),
         }
@@ -39,12 +39,13 @@ impl NativeSupply {
     /// most of the main network's stakes, which the definition does not include. The first call may take a second.
     pub fn nano(&self) -> u64 {
         *self.sum.get_or_init(|| {
-            let x = esker_xvm::genesis::Genesis::parse(&self.x_genesis);
+            let x = self.x_genesis.as_deref().map(esker_xvm::genesis::Genesis::parse);
+            let x = x.and_then(Result::ok);
             let assets = x.map(|genesis| genesis.assets).unwrap_or_default();
             let utxos =
                 assets.iter().flat_map(|asset| asset.to_tx().produced_utxos().collect::<Vec<_>>());
             let on_x = sum_of(self.native, utxos);
-            let c = esker_evm_execution::genesis::Genesis::parse(&self.c_genesis);
+            let c = esker_evm_execution::genesis::Genesis::parse(&self.evm_genesis);
             let alloc = c.map(|genesis| genesis.alloc).unwrap_or_default();
             let wei = alloc.values().fold(U256::ZERO, |sum, one| sum.saturating_add(one.balance));
             let on_c: u64 = (wei / U256::from(WEI_IN_NANO)).saturating_to();

@@ -10,11 +10,11 @@ use esker_chain::{ChainContext, ChainError};
 use esker_evm::accounts::{AccountManager, AccountManagers, KeyRing, NoAccounts};
 use esker_evm::chain::{BuildMode, Evm, EvmConfig, GenesisSource, PRUNED_WINDOW};
 use esker_evm::control::{ControlExtension, Controls, ImpersonatedAccounts, Snapshots};
-use esker_evm::extension::{BlockExtension, ExtDataView};
+use esker_evm::extension::{BlockExtension, ExtDataView, NoExtension};
 use esker_evm::oracle::{FeeOracle, OracleConfig, PriceOptionsConfig};
 use esker_evm::pool::PoolConfig;
 use esker_evm_execution::executor::{ChainParams, CodeCache};
-use esker_evm_execution::rules::{CChainRules, Rules};
+use esker_evm_execution::rules::Rules;
 use esker_evm_rpc::debug::runtime_methods;
 use esker_evm_rpc::evm::{
     FilterConfig, Filters, ReceiptWaits, TransactApi, TransactConfig, filter_methods,
@@ -40,8 +40,9 @@ use esker_settings::config::{ChainSettings, Config, Mode, personal};
 use esker_settings::networks::accounts::{Account, well_known};
 use esker_settings::networks::{ChainSpec, EvmParameters, Network};
 
+use super::evm_chain::EvmChain;
 use super::import::Importer;
-use super::{ServiceParts, SharedParts};
+use super::{ServiceParts, SharedParts, rules};
 use crate::api::admin::chain::ChainAdminApi;
 use crate::api::admin::runtime::ChainRuntime;
 use crate::api::admin::vm_config::{self, Effective};
@@ -73,7 +74,8 @@ struct Inputs<'a> {
 /// The chain itself, before anything reads it.
 struct OpenedChain {
     evm: Arc<Evm>,
-    atomic: Arc<AtomicExtension>,
+    /// Its atomic transactions, if it has any.
+    atomic: Option<Arc<AtomicExtension>>,
     params: ChainParams,
     controls: Option<Arc<Controls>>,
     /// Blocks have the time of this one.
@@ -91,7 +93,7 @@ pub(super) fn build(
     config: &Config,
     (services, shared, randomness): (ServiceParts<'_>, &SharedParts, &Randomness),
     is_known: bool,
-) -> Result<(Nat, Vec<Route>), ChainError> {
+) -> Result<(EvmChain, Vec<Route>), ChainError> {
     let settings = config.chain(&spec.id);
     let inputs = Inputs { spec, parameters, config, settings, services, shared, randomness };
     let exchange = context.exchange.clone();
@@ -99,22 +101,30 @@ pub(super) fn build(
     let apis = personal::apis(settings, config.mode).map_err(|error| inputs.fault(&error))?;
     let reads = inputs.reads(&opened);
     let transact = inputs.transact(&opened, &reads)?;
-    let (evm, atomic) = (Arc::clone(&opened.evm), Arc::clone(&opened.atomic));
+    let (evm, atomic) = (Arc::clone(&opened.evm), opened.atomic.clone());
     let is_archive = opened.is_archive;
     let service = inputs.methods(&apis, opened, &reads, &transact);
     let server = inputs.server(&apis, &evm, service, &transact);
     let mut routes = vec![Route::positional(RPC, server.clone()).with_socket(WS, Arc::new(server))];
-    let nat = Nat::new(Arc::clone(&evm), atomic);
-    if let Some(pools) = exchange {
+    if let Some(pools) = &exchange {
         pools.register(spec.id, TxKind::Evm, evm.exchange_pool());
-        pools.register(spec.id, TxKind::Atomic, nat.exchange_pool());
     }
-    let keystore = Arc::clone(services.keystore);
-    routes.extend(NatService::new(nat.clone(), keystore, VERSION.to_owned()).routes());
+    let chain = match atomic {
+        Some(atomic) => {
+            let nat = Nat::new(evm, atomic);
+            if let Some(pools) = exchange {
+                pools.register(spec.id, TxKind::Atomic, nat.exchange_pool());
+            }
+            let keystore = Arc::clone(services.keystore);
+            routes.extend(NatService::new(nat.clone(), keystore, VERSION.to_owned()).routes());
+            EvmChain::with_atomic(nat)
+        }
+        None => EvmChain::new(evm),
+    };
     if settings.admin_api_enabled {
         routes.push(inputs.admin(&apis, is_archive));
     }
-    Ok((nat, routes))
+    Ok((chain, routes))
 }
 
 impl Inputs<'_> {
@@ -129,7 +139,7 @@ impl Inputs<'_> {
 
     /// Opens the chain on its store.
     fn open(&self, context: ChainContext, is_known: bool) -> Result<OpenedChain, ChainError> {
-        let Self { spec, config, settings, shared, .. } = self;
+        let Self { spec, parameters, config, settings, shared, .. } = self;
         let development = shared.development.as_ref();
         let controls = development.filter(|_| config.mode == Mode::Dev && config.decides_alone());
         let controls = controls
@@ -151,7 +161,7 @@ impl Inputs<'_> {
             development: development.map(|shared| shared.clock.clone()),
             rules: Arc::clone(&rules),
         };
-        let is_archive = is_archive(settings, config.mode);
+        let is_archive = is_archive(settings, parameters, config.mode);
         let evm_config = EvmConfig {
             history: if is_archive { History::Archive } else { History::Window(PRUNED_WINDOW) },
             preimages: in_dev(settings.preimages_enabled, config.mode),
@@ -159,9 +169,13 @@ impl Inputs<'_> {
             mode: build_mode(config.settings.block_time.0),
             allow_unprotected: allows_unprotected(settings, config.mode),
         };
-        let atomic = Arc::new(AtomicExtension::new(context.clone()));
-        let mut extension = Arc::clone(&atomic) as Arc<dyn BlockExtension>;
-        if config.network.is_development() {
+        let has_atomic = parameters.has_atomic_transactions();
+        let atomic = has_atomic.then(|| Arc::new(AtomicExtension::new(context.clone())));
+        let mut extension: Arc<dyn BlockExtension> = match &atomic {
+            Some(atomic) => Arc::clone(atomic) as _,
+            None => Arc::new(NoExtension),
+        };
+        if config.network.has_controls {
             extension = Arc::new(ControlExtension::new(extension, rules, controls.clone()));
         }
         let genesis = GenesisSource::json(spec.genesis.clone(), is_known);
@@ -173,15 +187,9 @@ impl Inputs<'_> {
     }
 
     fn rules(&self, controls: Option<&Arc<Controls>>) -> Arc<dyn Rules> {
-        let EvmParameters { chain_id, schedule, fees, coin: _ } = self.parameters.clone();
-        let mut rules = CChainRules::new(chain_id, schedule, fees);
-        if self.config.network.is_development() {
-            rules = rules.for_development();
-        }
-        if let Some(controls) = controls {
-            rules = rules.with_next_header(Arc::clone(controls.next_header()));
-        }
-        Arc::new(rules)
+        let has_controls = self.config.network.has_controls;
+        let next_header = controls.map(|controls| Arc::clone(controls.next_header()));
+        rules::of_chain(self.parameters, has_controls, next_header)
     }
 
     /// What reads the chain.
@@ -192,12 +200,13 @@ impl Inputs<'_> {
             loaded: LoadedBlocks::default(),
             chain: evm.clone(),
             pool: evm.clone(),
-            ext_data: settings
-                .atomic_transactions
-                .then(|| Arc::clone(atomic) as Arc<dyn ExtDataView>),
+            ext_data: atomic
+                .as_ref()
+                .filter(|_| settings.atomic_transactions)
+                .map(|atomic| Arc::clone(atomic) as Arc<dyn ExtDataView>),
             config: ReadConfig {
                 allow_unfinalized_queries: settings.allow_unfinalized_queries,
-                is_development: config.network.is_development(),
+                is_development: config.network.has_controls,
                 proof_window: ProofWindow::of(
                     opened.is_archive,
                     settings.historical_proof_query_window,
@@ -282,7 +291,7 @@ impl Inputs<'_> {
             let transact = Arc::clone(transact);
             let node = development_node(transact, (&evm, patience), snapshots, randomness);
             let node = Arc::new(node);
-            if spec.id == config.network.c_chain().id {
+            if spec.id == config.network.evm_chain().id {
                 shared.set_node(&node);
             }
             service = service.merge(&development_methods(&node));
@@ -445,9 +454,9 @@ fn development_node(
     }
 }
 
-fn is_archive(settings: &ChainSettings, mode: Mode) -> bool {
+fn is_archive(settings: &ChainSettings, parameters: &EvmParameters, mode: Mode) -> bool {
     match settings.pruning_enabled {
-        Switch::Auto => mode == Mode::Dev,
+        Switch::Auto => mode == Mode::Dev || parameters.is_archive_by_default(),
         Switch::On => false,
         Switch::Off => true,
     }
@@ -481,7 +490,7 @@ fn pool_config(settings: &ChainSettings) -> PoolConfig {
 /// The least tip, and the highest if it is below: on the C-Chain of a development network such that the suggested price is
 /// that of `gas-price`.
 fn oracle_config(spec: &ChainSpec, settings: &ChainSettings, config: &Config) -> OracleConfig {
-    let is_c = spec.id == config.network.c_chain().id;
+    let is_c = spec.id == config.network.evm_chain().id;
     let of_price = config.min_suggested_tip().filter(|_| is_c);
     let min_tip = U256::from(of_price.unwrap_or(settings.tx_pool_price_limit));
     let usual = OracleConfig::default();

@@ -6,19 +6,18 @@ use std::sync::Arc;
 use esker_chain::audit::Audit;
 use esker_chain::forward::TxKind;
 use esker_chain::{ChainContext, ChainError, ChainVm, Maintenance};
-use esker_evm::control::{Controls, split_record};
+use esker_evm::control::Controls;
 use esker_keystore::Keystore;
-use esker_nat::Nat;
 use esker_primitives::Randomness;
 use esker_primitives::network::{MAIN_ID, TEST_ID};
 use esker_rpc::Route;
 use esker_settings::config::Config;
 use esker_settings::networks::{ChainParameters, ChainSpec, Fees};
-use esker_transactions::nat::{ExtDataForm, decode_ext_data};
 use esker_transactions::xvm::Block;
 use esker_xvm::genesis::{Genesis, primary};
 use esker_xvm::{Xvm, XvmConfig};
 
+use super::evm_chain::EvmChain;
 use super::{ServiceParts, SharedParts, evm};
 
 /// A chain of this node. The machine uses [`ChainVm`] only; the wiring needs the kind for its extras (threads, an
@@ -27,8 +26,8 @@ use super::{ServiceParts, SharedParts, evm};
 pub enum Chain {
     /// A chain of the asset VM.
     Xvm(Arc<Xvm>),
-    /// A chain of the EVM, with its atomic transactions.
-    Evm(Nat),
+    /// A chain of the EVM.
+    Evm(EvmChain),
 }
 
 impl Chain {
@@ -36,7 +35,7 @@ impl Chain {
     pub fn vm(&self) -> Arc<dyn ChainVm> {
         match self {
             Self::Xvm(xvm) => Arc::clone(xvm) as Arc<dyn ChainVm>,
-            Self::Evm(nat) => Arc::clone(nat.evm()) as Arc<dyn ChainVm>,
+            Self::Evm(chain) => Arc::clone(chain.evm()) as Arc<dyn ChainVm>,
         }
     }
 
@@ -44,7 +43,7 @@ impl Chain {
     pub(crate) fn controls(&self) -> Option<&Arc<Controls>> {
         match self {
             Self::Xvm(_) => None,
-            Self::Evm(nat) => nat.evm().controls(),
+            Self::Evm(chain) => chain.evm().controls(),
         }
     }
 
@@ -52,7 +51,7 @@ impl Chain {
     pub fn audit(&self) -> Arc<dyn Audit> {
         match self {
             Self::Xvm(xvm) => Arc::clone(xvm) as Arc<dyn Audit>,
-            Self::Evm(nat) => Arc::clone(nat.evm()) as Arc<dyn Audit>,
+            Self::Evm(chain) => Arc::clone(chain.evm()) as Arc<dyn Audit>,
         }
     }
 
@@ -66,12 +65,7 @@ impl Chain {
     pub fn count_txs(&self, block: &[u8]) -> Option<(usize, usize)> {
         match self {
             Self::Xvm(_) => Some((Block::parse(block).ok()?.txs().len(), 0)),
-            Self::Evm(nat) => {
-                let block = nat.evm().params().rules.decode_block(block).ok()?;
-                let (_, ext_data) = split_record(&block.ext_data).ok()?;
-                let atomic = decode_ext_data(ext_data, ExtDataForm::Batch).ok()?;
-                Some((block.transactions.len(), atomic.len()))
-            }
+            Self::Evm(chain) => chain.count_txs(block),
         }
     }
 
@@ -79,7 +73,7 @@ impl Chain {
     pub fn start_maintenance(&self) -> io::Result<Maintenance> {
         match self {
             Self::Xvm(xvm) => xvm.start_maintenance(),
-            Self::Evm(nat) => nat.evm().start_maintenance(),
+            Self::Evm(chain) => chain.evm().start_maintenance(),
         }
     }
 }
@@ -109,7 +103,7 @@ pub fn build(
         ChainParameters::Evm(parameters) => {
             let with = (services, shared, randomness);
             evm::build((spec, parameters), context, config, with, is_known)
-                .map(|(nat, routes)| (Chain::Evm(nat), routes))
+                .map(|(chain, routes)| (Chain::Evm(chain), routes))
         }
     }
 }
@@ -127,7 +121,7 @@ fn xvm(
     let genesis = Genesis::parse(&spec.genesis).map_err(|error| fault(&error))?;
     // Only the X-Chains of these two networks were DAGs.
     let once_a_dag = [MAIN_ID, TEST_ID].contains(&context.network_id)
-        && context.chain_id == config.network.x_chain().id;
+        && config.network.x_chain().is_some_and(|chain| context.chain_id == chain.id);
     let block = match once_a_dag {
         true => primary::x_genesis_block(context.network_id, spec.id),
         false => primary::fresh_genesis_block(spec.id),

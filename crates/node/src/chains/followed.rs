@@ -29,8 +29,9 @@ pub struct FollowedBlocks(Arc<Evm>);
 impl FollowedBlocks {
     /// Where C is among these chains; `None` without it.
     pub fn new(chains: &[(ChainSpec, Chain)], network: &Network) -> Option<Self> {
+        let c = network.evm_chain().id;
         chains.iter().find_map(|(spec, chain)| match chain {
-            Chain::Evm(nat) if spec.id == network.c_chain().id => Some(Self(Arc::clone(nat.evm()))),
+            Chain::Evm(chain) if spec.id == c => Some(Self(Arc::clone(chain.evm()))),
             Chain::Evm(_) | Chain::Xvm(_) => None,
         })
     }
@@ -137,14 +138,14 @@ impl SharedMemory for AcceptedMemory {
     }
 }
 
-/// The IDs of the followed chains.
-pub fn ids(network: &Network) -> ChainIds {
-    ChainIds { x: network.x_chain().id, c: network.c_chain().id }
+/// The IDs of the followed chains; `None` for a network without X, which has no AvalancheGo.
+pub fn ids(network: &Network) -> Option<ChainIds> {
+    Some(ChainIds { x: network.x_chain()?.id, c: network.evm_chain().id })
 }
 
 /// Where this node is: network, chains and the last accepted blocks.
 pub fn start(
-    network: &Network,
+    (network_id, ids): (u32, ChainIds),
     chains: &[(ChainSpec, Chain)],
     p: &Platform,
     blocks: &FollowedBlocks,
@@ -156,13 +157,12 @@ pub fn start(
             ChainError::Mismatch(format!("this node does not run chain {id}, which it follows"))
         })
     };
-    let ids = ids(network);
     let accepted = [
         accepted(Followed::P, p, blocks, store)?,
         accepted(Followed::X, vm(ids.x)?.as_ref(), blocks, store)?,
         accepted(Followed::C, vm(ids.c)?.as_ref(), blocks, store)?,
     ];
-    Ok(Start { network_id: network.id, ids, accepted })
+    Ok(Start { network_id, ids, accepted })
 }
 
 fn accepted(

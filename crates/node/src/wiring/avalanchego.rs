@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
 use esker_avalanchego as avalanchego;
-use esker_avalanchego::{Chain as Followed, IndexClient, Step, Waiting};
+use esker_avalanchego::{Chain as Followed, ChainIds, IndexClient, Step, Waiting};
 use esker_chain::{BundleId, ChainVm};
 use esker_follow::{Feed, FeedItem, Source, SourceError};
 use esker_outbound::{Dialer, SourceUrl};
@@ -30,6 +30,7 @@ const STUCK: Duration = Duration::from_secs(10);
 /// What every source of this node reads.
 pub(super) struct FollowedNode {
     pub(super) network: Network,
+    pub(super) ids: ChainIds,
     pub(super) chains: Vec<(ChainSpec, Chain)>,
     pub(super) p: Arc<Platform>,
     pub(super) store: Store,
@@ -51,7 +52,7 @@ impl FollowedNode {
     fn id(&self, chain: Followed) -> ChainId {
         match chain {
             Followed::P => P_CHAIN_ID,
-            Followed::X | Followed::C => followed::ids(&self.network).of(chain),
+            Followed::X | Followed::C => self.ids.of(chain),
         }
     }
 }
@@ -84,11 +85,12 @@ impl Source for AvalancheGoSource {
 
     async fn open(&self, _: (u64, BundleId)) -> Result<Box<dyn Feed>, SourceError> {
         let node = Arc::clone(&self.node);
-        let FollowedNode { network, chains, p, store } = &*node;
+        let FollowedNode { network, ids, chains, p, store } = &*node;
         let here = |error: &dyn fmt::Display| SourceError::Unreachable(error.to_string());
         let blocks = FollowedBlocks::new(chains, network)
             .ok_or_else(|| here(&"this node does not run the C-Chain"))?;
-        let start = followed::start(network, chains, p, &blocks, store).map_err(|e| here(&e))?;
+        let start =
+            followed::start((network.id, *ids), chains, p, &blocks, store).map_err(|e| here(&e))?;
         let client = IndexClient::new(self.url.clone(), self.dialer.clone());
         let source = avalanchego::Source::open(client, blocks, start).await.map_err(fault)?;
         let memory = AcceptedMemory(store.clone());

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use esker_chain::Shutdown;
 use esker_chain::tables::CHAINS;
+use esker_evm_execution::rules::FeeOverrides;
 use esker_settings::config::{Beginning, Config};
 use esker_settings::networks::{DEV_START_TIMES, DevStart};
 use esker_storage::meta;
@@ -185,7 +186,8 @@ fn begun(mut config: Config, beginning: Beginning) -> Config {
         Beginning::At(start) => config.network = config.network.beginning_at(start),
         Beginning::OfFile if config.settings.gas_limit.is_none() => {
             // Blocks had the limit of the rules.
-            config.network.c_parameters_mut().fees.gas_limit = None;
+            let parameters = config.network.evm_parameters_mut();
+            parameters.set_fees(FeeOverrides { gas_limit: None, ..parameters.fees() });
         }
         Beginning::New | Beginning::OfFile => {}
     }

@@ -140,8 +140,8 @@ pub(super) fn machine_config(config: &Config) -> MachineConfig {
 
 /// The clock of the chains of a development network.
 fn clock(config: &Config, environment: &Environment) -> Option<AdjustableClock> {
-    let is_development = config.network.is_development();
-    is_development.then(|| AdjustableClock::new(Arc::clone(&environment.clock)))
+    let has_controls = config.network.has_controls;
+    has_controls.then(|| AdjustableClock::new(Arc::clone(&environment.clock)))
 }
 
 /// Chains before they are opened.

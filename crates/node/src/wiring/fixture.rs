@@ -20,6 +20,7 @@ use tokio::time::{Instant, sleep_until};
 
 use super::StartError;
 use super::parameter_error::ParameterError;
+use crate::chains::EvmChain;
 
 /// Owner of the fixture's record in the store.
 const OWNER: &[u8] = b"fixture";
@@ -113,8 +114,27 @@ pub(super) fn duration_ms(network: &Network) -> u64 {
 
 /// Time between two blocks of a fixture, ms.
 fn step_ms(network: &Network) -> u64 {
-    let is_free = network.c_parameters().fees.block_gas_cost_step == Some(0);
-    if is_free { STEP_MS } else { COSTLY_STEP_MS }
+    let costs_more = network.evm_parameters().charges_quick_blocks();
+    if costs_more { COSTLY_STEP_MS } else { STEP_MS }
+}
+
+/// The chains that a fixture has transactions of.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct FixtureChains<'a> {
+    /// The X-Chain, if the network has it.
+    pub(super) xvm: Option<&'a Xvm>,
+    /// The EVM chain.
+    pub(super) evm: &'a EvmChain,
+}
+
+impl FixtureChains<'_> {
+    fn xvm(&self) -> Result<&Xvm, String> {
+        self.xvm.ok_or_else(|| "the network has no X-Chain".to_owned())
+    }
+
+    fn nat(&self) -> Result<&Nat, String> {
+        self.evm.nat().ok_or_else(|| "the chain has no atomic transactions".to_owned())
+    }
 }
 
 /// A fixture that is being applied, with a clock that stands still.
@@ -139,7 +159,7 @@ impl Applying {
     /// applied a part.
     pub(super) async fn finish(
         self,
-        (xvm, nat): (&Xvm, &Nat),
+        chains: FixtureChains<'_>,
         (machine, undo): (&Arc<Machine>, Undo),
         network: &Network,
     ) -> Result<(), StartError> {
@@ -148,7 +168,7 @@ impl Applying {
         let store = machine.store();
         let before = machine.last_final().0;
         let is_resumed = match fixture.steps.first() {
-            Some(first) => is_done(first, (xvm, nat)).map_err(|error| fault(&error))?,
+            Some(first) => is_done(first, chains).map_err(|error| fault(&error))?,
             None => false,
         };
         // Exports from P are there from the beginning: they stay with their fixture.
@@ -159,7 +179,7 @@ impl Applying {
             let pause = machine.pause_building();
             let _none_runs = machine.lowest_rewind().await.map_err(|error| fault(&error))?;
             clock.stop_at(start_ms.saturating_add(step_ms.saturating_mul(number)));
-            if let Err(reason) = apply(step, (xvm, nat), (machine, pause)).await {
+            if let Err(reason) = apply(step, chains, (machine, pause)).await {
                 if store.writer.refusal().borrow().is_some() {
                     // A rewind would wait for room. What is applied stays, and the next start goes on.
                     store.writer.stop_waiting().await;
@@ -192,7 +212,7 @@ impl Applying {
 /// Issues a transaction, if an interrupted start did not, ends the pause of building, and waits for its block.
 async fn apply(
     step: &Step,
-    (xvm, nat): (&Xvm, &Nat),
+    chains: FixtureChains<'_>,
     (machine, pause): (&Arc<Machine>, BuildPause),
 ) -> Result<(), String> {
     let mut events = machine.subscribe();
@@ -200,11 +220,11 @@ async fn apply(
     let mut refusal = machine.store().writer.refusal();
     let deadline = Instant::now() + PATIENCE;
     loop {
-        if is_done(step, (xvm, nat))? {
+        if is_done(step, chains)? {
             return Ok(());
         }
         if let Some(pause) = pause.take() {
-            issue(step, (xvm, nat))?;
+            issue(step, chains)?;
             drop(pause);
         }
         tokio::select! {
@@ -222,39 +242,41 @@ async fn apply(
     }
 }
 
-fn issue(step: &Step, (xvm, nat): (&Xvm, &Nat)) -> Result<(), String> {
+fn issue(step: &Step, chains: FixtureChains<'_>) -> Result<(), String> {
     match &step.tx {
         StepTx::Xvm(tx) => {
-            xvm.issue(tx.bytes()).map_err(|error| error.to_string())?;
+            chains.xvm()?.issue(tx.bytes()).map_err(|error| error.to_string())?;
         }
         StepTx::Atomic(tx) => {
-            nat.submit(tx.clone()).map_err(|error| error.to_string())?;
+            chains.nat()?.submit(tx.clone()).map_err(|error| error.to_string())?;
         }
         StepTx::Evm { tx, .. } => {
-            nat.evm().submit((**tx).clone()).map_err(|error| error.to_string())?;
+            chains.evm.evm().submit((**tx).clone()).map_err(|error| error.to_string())?;
         }
     }
     Ok(())
 }
 
 /// Whether the transaction is in a block. One that failed there is an error.
-fn is_done(step: &Step, (xvm, nat): (&Xvm, &Nat)) -> Result<bool, String> {
+fn is_done(step: &Step, chains: FixtureChains<'_>) -> Result<bool, String> {
     match &step.tx {
         StepTx::Xvm(tx) => {
-            let status = xvm.view().and_then(|view| view.tx_status(&tx.id()));
+            let status = chains.xvm()?.view().and_then(|view| view.tx_status(&tx.id()));
             match status.map_err(|error| error.to_string())? {
                 TxStatus::Accepted => Ok(true),
                 TxStatus::Processing | TxStatus::Unknown => Ok(false),
                 TxStatus::Rejected { reason } => Err(reason),
             }
         }
-        StepTx::Atomic(tx) => match nat.status(&tx.id()).map_err(|error| error.to_string())? {
-            Some(AtomicStatus::Accepted(_)) => Ok(true),
-            Some(AtomicStatus::Processing) | None => Ok(false),
-            Some(AtomicStatus::Dropped(reason)) => Err(reason),
-        },
+        StepTx::Atomic(tx) => {
+            match chains.nat()?.status(&tx.id()).map_err(|error| error.to_string())? {
+                Some(AtomicStatus::Accepted(_)) => Ok(true),
+                Some(AtomicStatus::Processing) | None => Ok(false),
+                Some(AtomicStatus::Dropped(reason)) => Err(reason),
+            }
+        }
         StepTx::Evm { tx, contract } => {
-            let evm = nat.evm();
+            let evm = chains.evm.evm();
             let shown = |error: esker_evm::view::ViewError| error.to_string();
             let Some(place) = evm.location(*tx.tx_hash()).map_err(shown)? else { return Ok(false) };
             let receipts = evm.receipts_at(place.height).map_err(shown)?;

@@ -15,7 +15,7 @@ use crate::chains::Chain;
 pub(super) fn source(chain: &Chain) -> Arc<dyn IndexSource> {
     match chain {
         Chain::Xvm(xvm) => Arc::new(XvmIndex(Arc::clone(xvm))),
-        Chain::Evm(nat) => Arc::new(EvmIndex(Arc::clone(nat.evm()))),
+        Chain::Evm(chain) => Arc::new(EvmIndex(Arc::clone(chain.evm()))),
     }
 }
 

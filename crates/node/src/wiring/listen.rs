@@ -74,7 +74,7 @@ pub(super) enum EvmPort {
 /// Binds that listener, if enabled. A default port that is in use is not an error.
 pub(super) async fn evm(config: &Config, routes: &Routes) -> Result<EvmPort, StartError> {
     let Some(port) = config.settings.evm_port else { return Ok(EvmPort::Off) };
-    let path = format!("/ext/bc/{}{EVM_RPC}", config.network.c_chain().id);
+    let path = format!("/ext/bc/{}{EVM_RPC}", config.network.evm_chain().id);
     let Some(routes) = routes.rooted_at(&path) else { return Ok(EvmPort::Off) };
     match bind(config, port).await {
         Ok((listener, addr)) => {

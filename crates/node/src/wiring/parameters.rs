@@ -153,7 +153,7 @@ fn refusal(
             name: name.to_owned(),
         };
     };
-    let is_c = chain.id == network.c_chain().id;
+    let is_c = chain.id == network.evm_chain().id;
     let hint = match name {
         "chain-id" if is_c => " (--chain-id)",
         "gas-limit" if is_c && network.dev_accounts.is_some() => " (--gas-limit, --real-fees)",

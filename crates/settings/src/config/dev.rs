@@ -152,7 +152,7 @@ fn check_fees(settings: &Settings, network: &Network) -> Result<(), Fault> {
 
 /// The constant base fee of a development network, wei.
 fn base_fee(settings: &Settings, network: &Network) -> u64 {
-    let usual = network.c_parameters().fees.min_base_fee;
+    let usual = network.evm_parameters().fees().min_base_fee;
     settings.base_fee.or(usual).unwrap_or_default()
 }
 
@@ -235,7 +235,7 @@ mod tests {
             assert!(funded.mnemonic.starts_with("legal winner"));
             assert_eq!(funded.path, "m/44'/60'/1'/0");
             assert_eq!(network.start_time_s, 1_700_000_000);
-            assert_ne!(network.c_chain().id, Preset::Dev.network().c_chain().id);
+            assert_ne!(network.evm_chain().id, Preset::Dev.network().evm_chain().id);
         }
     }
 
@@ -290,7 +290,7 @@ mod tests {
     fn base_fee_and_gas_price() {
         let fees = |flags: &[(&'static str, &str)]| {
             let config = dev(flags).unwrap();
-            (config.network.c_parameters().fees.min_base_fee, config.min_suggested_tip())
+            (config.network.evm_parameters().fees().min_base_fee, config.min_suggested_tip())
         };
         assert_eq!(fees(&[]), (Some(1_000_000_000), None));
         assert_eq!(fees(&[("base-fee", "0")]), (Some(0), None));

@@ -41,13 +41,12 @@ pub(super) fn check(settings: &Settings, network: &Network) -> Result<(), (&'sta
 /// development network exact fees.
 pub(super) fn apply(settings: &Settings, network: &mut Network) {
     let is_exact = settings.real_fees && network.name == Preset::Dev.name();
-    let parameters = network.c_parameters_mut();
-    if is_exact {
-        parameters.fees = FeeOverrides::default();
-    }
+    let parameters = network.evm_parameters_mut();
     parameters.chain_id = settings.chain_id.unwrap_or(parameters.chain_id);
-    parameters.fees = dev::fees(settings, parameters.fees);
-    parameters.fees.gas_limit = settings.gas_limit.or(parameters.fees.gas_limit);
+    let usual = if is_exact { FeeOverrides::default() } else { parameters.fees() };
+    let mut fees = dev::fees(settings, usual);
+    fees.gas_limit = settings.gas_limit.or(fees.gas_limit);
+    parameters.set_fees(fees);
 }
 
 impl Config {

@@ -130,7 +130,10 @@ fn dialer(settings: &Settings, sources: &[SourceUrl]) -> Result<Dialer, (&'stati
 /// Why no AvalancheGo of a network can be followed; `None` if it can (docs/protocol/avalanchego.md, "What is checked, and what is
 /// not").
 fn avalanchego_refusal(network: &Network) -> Option<String> {
-    let begins = network.c_parameters().schedule.begins(Phase::Apricot5);
+    let begins = network.evm_parameters().phase_begins(Phase::Apricot5);
+    let (Some(begins), Some(_)) = (begins, network.x_chain()) else {
+        return Some(format!("network \"{}\" is none of an AvalancheGo", network.name));
+    };
     (begins > INITIALLY_ACTIVE).then(|| {
         format!(
             "network \"{}\" can't be followed: its first blocks are older than Apricot Phase 5, and have no block of the \

@@ -426,7 +426,7 @@ fn declared_fees(
     if settings.target_gas == Some(0) {
         return Err(("target-gas", "expected at least 1".to_owned()));
     }
-    let usual = network.c_parameters().fees;
+    let usual = network.evm_parameters().fees();
     Ok(DeclaredFees::Evm(FeeOverrides {
         gas_limit: settings.gas_limit.or(usual.gas_limit),
         target_gas: settings.target_gas.or(usual.target_gas),

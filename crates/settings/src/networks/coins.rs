@@ -146,8 +146,7 @@ impl Network {
     fn check_coin(&self, id: ChainId) -> Result<(), String> {
         let Some(chain) = self.chains.iter().find(|chain| chain.id == id) else { return Ok(()) };
         let Some(Coin::Asset { asset_id, peers, .. }) = chain.coin() else { return Ok(()) };
-        let banff =
-            chain.parameters.evm().map(|parameters| parameters.schedule.begins(Phase::Banff));
+        let banff = chain.parameters.evm().and_then(|evm| evm.phase_begins(Phase::Banff));
         if banff > Some(ForkSchedule::LOCAL.begins(Phase::Banff)) {
             return Err("asset: the genesis has a banffBlockTimestamp of its own, and before Banff other assets could be \
                         moved too"
@@ -297,7 +296,7 @@ mod tests {
         for (chain, peers) in [("X", "P C Y"), ("C", "P X Y"), ("Y", "P X C")] {
             assert_eq!(names(&network, chain), peers, "{chain}");
         }
-        let values = network.c_chain().parameters.values();
+        let values = network.evm_chain().parameters.values();
         assert!(values.iter().all(|(name, _)| !["asset", "peers"].contains(name)));
     }
 

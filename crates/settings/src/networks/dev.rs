@@ -4,6 +4,7 @@ use alloy_primitives::hex;
 use esker_evm_execution::rules::{CChainRules, Rules as _};
 
 use super::dev_accounts::{DEV_START_TIMES, DEV_TIME_S, DevAccounts, DevError, DevOptions};
+use super::parameters::{EvmParameters, EvmRules};
 use super::presets::Preset;
 use super::spec::Network;
 
@@ -67,28 +68,36 @@ fn extra_data_member(extra: &[u8]) -> String {
 }
 
 impl Network {
-    /// Gas limit of the C-Chain's blocks at a time, Unix seconds.
-    pub fn c_gas_limit(&self, time_s: u64) -> u64 {
-        let parameters = self.c_parameters();
-        let rules = CChainRules::new(parameters.chain_id, parameters.schedule, parameters.fees);
-        rules.phase_at(time_s).map_or(DEV_GENESIS_GAS, |phase| phase.gas_limit)
+    /// Gas limit of the EVM chain's blocks at a time, Unix seconds.
+    pub fn gas_limit_at(&self, time_s: u64) -> u64 {
+        let EvmParameters { chain_id, rules, .. } = self.evm_parameters();
+        match *rules {
+            EvmRules::CChain { schedule, fees } => {
+                let rules = CChainRules::new(*chain_id, schedule, fees);
+                rules.phase_at(time_s).map_or(DEV_GENESIS_GAS, |phase| phase.gas_limit)
+            }
+        }
     }
 
-    /// Base fee of the C-Chain's first block, wei.
-    pub fn c_initial_base_fee(&self) -> u64 {
-        let parameters = self.c_parameters();
-        let rules = CChainRules::new(parameters.chain_id, parameters.schedule, parameters.fees);
-        rules.initial_base_fee().saturating_to()
+    /// Base fee of the EVM chain's first block, wei.
+    pub fn initial_base_fee(&self) -> u64 {
+        let EvmParameters { chain_id, rules, .. } = self.evm_parameters();
+        match *rules {
+            EvmRules::CChain { schedule, fees } => {
+                CChainRules::new(*chain_id, schedule, fees).initial_base_fee().saturating_to()
+            }
+        }
     }
 
     /// A development network of which the C-Chain's block 0 has this start, and the gas limit that its next blocks will have.
     /// Its chains keep their IDs, which say nothing of the beginning.
     #[must_use]
     pub fn beginning_at(mut self, start: DevStart) -> Self {
-        let gas_limit = self.c_gas_limit(start.time_s);
-        let chain = &mut self.chains[1];
+        let gas_limit = self.gas_limit_at(start.time_s);
+        let start_time_s = self.start_time_s;
+        let chain = self.evm_chain_mut();
         let mut genesis = String::from_utf8_lossy(&chain.genesis)
-            .replacen(&time_member(self.start_time_s), &time_member(start.time_s), 1)
+            .replacen(&time_member(start_time_s), &time_member(start.time_s), 1)
             .replacen(&gas_limit_member(DEV_GENESIS_GAS), &gas_limit_member(gas_limit), 1);
         if start.has_fee_window {
             // What the first block's fees follow from, whatever the genesis has there.
@@ -103,6 +112,7 @@ impl Network {
 
 #[cfg(test)]
 mod tests {
+    use esker_evm_execution::rules::FeeOverrides;
     use serde_json::{Value, json};
 
     use super::super::dev_accounts::DEV_MNEMONIC;
@@ -110,7 +120,7 @@ mod tests {
     use crate::networks::accounts::well_known;
 
     fn alloc(network: &Network) -> serde_json::Map<String, Value> {
-        let genesis: Value = serde_json::from_slice(&network.c_chain().genesis).unwrap();
+        let genesis: Value = serde_json::from_slice(&network.evm_chain().genesis).unwrap();
         genesis["alloc"].as_object().unwrap().clone()
     }
 
@@ -207,9 +217,9 @@ mod tests {
         };
         let (network, preset) = (dev_network(&options).unwrap(), Preset::Dev.network());
         assert_eq!(network.x_chain(), preset.x_chain());
-        assert_ne!(network.c_chain().id, preset.c_chain().id);
+        assert_ne!(network.evm_chain().id, preset.evm_chain().id);
         assert_eq!(network.start_time_s, 1_900_000_000);
-        let genesis: Value = serde_json::from_slice(&network.c_chain().genesis).unwrap();
+        let genesis: Value = serde_json::from_slice(&network.evm_chain().genesis).unwrap();
         assert_eq!(genesis["timestamp"], "0x713FB300");
         let accounts = network.dev_accounts.as_ref().unwrap();
         assert_eq!(accounts.accounts.len(), 12);
@@ -229,7 +239,7 @@ mod tests {
     #[test]
     fn a_beginning_changes_time_gas_limit_and_extra_data_of_block_0_and_no_id() {
         let genesis = |network: &Network| {
-            esker_evm_execution::genesis::Genesis::parse(&network.c_chain().genesis).unwrap()
+            esker_evm_execution::genesis::Genesis::parse(&network.evm_chain().genesis).unwrap()
         };
         for start_time_s in [None, Some(1_900_000_000)] {
             let options = DevOptions { start_time_s, ..DevOptions::default() };
@@ -258,7 +268,8 @@ mod tests {
         // As `--gas-limit`, and as the rules of exact fees have it.
         for (gas_limit, expected) in [(Some(7_000_000), 7_000_000), (None, 15_000_000)] {
             let mut network = dev_network(&DevOptions::default()).unwrap();
-            network.c_parameters_mut().fees.gas_limit = gas_limit;
+            let fees = FeeOverrides { gas_limit, ..network.evm_parameters().fees() };
+            network.evm_parameters_mut().set_fees(fees);
             let begun = network.beginning_at(DevStart::at(DEV_TIME_S));
             assert_eq!(genesis(&begun).gas_limit, expected);
         }

@@ -197,9 +197,9 @@ pub fn parse(bytes: &[u8]) -> Result<Network, FileError> {
     if let Some(preset) = Preset::with_c_chain(id, &c) {
         c_parameters = preset.c_parameters();
     }
-    c_parameters.fees = read_evm(&file.esker.evm, FeeOverrides::default())
+    let evm_fees = read_evm(&file.esker.evm, FeeOverrides::default())
         .map_err(|(name, reason)| fault(format!("esker.evm.{name}"), reason))?;
-    let evm_fees = c_parameters.fees;
+    c_parameters.set_fees(evm_fees);
     let x = primary::x_chain_genesis(id, &allocations)
         .map_err(|error| fault("allocations", error.to_string()))?;
     let fees = file.esker.fees.over(Fees::of_network(id));
@@ -380,7 +380,7 @@ mod tests {
 
     /// The X and C parts of the reference's file for the local network.
     fn local() -> Value {
-        let c = Preset::Local.network().c_chain().genesis.to_vec();
+        let c = Preset::Local.network().evm_chain().genesis.to_vec();
         json!({
             "networkID": 12345,
             "allocations": [
@@ -425,7 +425,7 @@ mod tests {
         assert_eq!(got.chains, preset.chains);
         assert_eq!(got.native_asset_id, preset.native_asset_id);
         assert_eq!((got.name.as_str(), got.hrp), ("local", "local"));
-        assert_eq!(got.c_parameters().fees, FeeOverrides::default());
+        assert_eq!(got.evm_parameters().fees(), FeeOverrides::default());
     }
 
     fn second() -> Value {
@@ -461,7 +461,7 @@ mod tests {
         assert_eq!(*second.parameters.xvm().unwrap(), Fees { tx_fee: 5, create_asset_tx_fee: 2 });
         assert_eq!(second.id, primary::xvm_chain_id(7, "Second", &second.genesis));
         let [first, other] = network.exported.as_slice() else { panic!("two UTXOs") };
-        assert_eq!(first.destination, network.x_chain().id);
+        assert_eq!(first.destination, network.x_chain().unwrap().id);
         assert_eq!(first.utxo.asset_id, network.native_asset_id);
         assert_eq!(other.destination, second.id);
         assert_eq!(other.utxo.utxo_id, UtxoId { tx_id: Id::ZERO, output_index: 9 });
@@ -481,7 +481,7 @@ mod tests {
             min_base_fee: None,
             block_gas_cost_step: Some(0),
         };
-        assert_eq!(network.c_parameters().fees, expected);
+        assert_eq!(network.evm_parameters().fees(), expected);
         let evm = |evm: Value| move |json: &mut Value| json["esker"] = json!({"evm": evm});
         check(
             evm(json!({"gasLimit": 20999})),
@@ -595,9 +595,9 @@ mod tests {
         let example = page.split("```json\n").nth(2).unwrap();
         let (example, _) = example.split_once("```").unwrap();
         let network = parse(example.as_bytes()).unwrap();
-        assert_eq!(network.c_parameters().fees.gas_limit, Some(3_000_000_000));
+        assert_eq!(network.evm_parameters().fees().gas_limit, Some(3_000_000_000));
         let genesis =
-            esker_evm_execution::genesis::Genesis::parse(&network.c_chain().genesis).unwrap();
+            esker_evm_execution::genesis::Genesis::parse(&network.evm_chain().genesis).unwrap();
         assert_eq!(genesis.config.chain_id, 1337);
     }
 

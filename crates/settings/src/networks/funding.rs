@@ -1,7 +1,7 @@
 //! The transactions that give the development accounts their X-Chain balance
 //! (docs/decisions.md, "Development network").
 
-use esker_primitives::ShortId;
+use esker_primitives::{ChainId, ShortId};
 use esker_transactions::xvm::{BaseTx, Tx, UnsignedTx};
 use esker_utxo::{
     FxKind, OutputOwners, TransferInput, TransferOutput, TransferableInput, TransferableOutput,
@@ -34,12 +34,14 @@ pub(crate) fn dev_funding(network: &Network) -> (Vec<Tx>, Source) {
         utxo_id: UtxoId { tx_id: network.native_asset_id, output_index: WELL_KNOWN_INDEX },
         amount: WELL_KNOWN_UNITS * NANO,
     };
-    let Some(funded) = network.dev_accounts.as_ref().filter(|funded| funded.balance > 0) else {
+    let funded = network.dev_accounts.as_ref().filter(|funded| funded.balance > 0);
+    let (Some(funded), Some(chain)) = (funded, network.x_chain()) else {
         return (Vec::new(), source);
     };
     let mut txs = Vec::new();
     for accounts in funded.accounts.chunks(ACCOUNTS_PER_TX) {
-        let (tx, change) = funding_tx(network, accounts, funded.balance * NANO, &source);
+        let given = (accounts, funded.balance * NANO);
+        let (tx, change) = funding_tx(network, chain.id, given, &source);
         txs.push(tx);
         source = change;
     }
@@ -56,8 +58,8 @@ pub(crate) struct Source {
 /// A transaction that gives each account a balance in nano-units, and the UTXO of its change.
 fn funding_tx(
     network: &Network,
-    accounts: &[Account],
-    balance: u64,
+    blockchain_id: ChainId,
+    (accounts, balance): (&[Account], u64),
     source: &Source,
 ) -> (Tx, Source) {
     let (asset_id, well_known) = (network.native_asset_id, well_known());
@@ -79,7 +81,7 @@ fn funding_tx(
     };
     let base = BaseTx {
         network_id: network.id,
-        blockchain_id: network.x_chain().id,
+        blockchain_id,
         outputs,
         inputs: vec![input],
         memo: Vec::new(),

@@ -27,7 +27,7 @@ pub use dev_accounts::{
 pub use funding::dev_funding_txs;
 pub(crate) use funding::{Source, dev_funding};
 pub use mnemonic::{MnemonicError, PathError};
-pub use parameters::{ChainParameters, EvmParameters, Fees};
+pub use parameters::{ChainParameters, EvmParameters, EvmRules, Fees};
 pub use presets::Preset;
 pub use spec::{
     AddChainError, ChainDeclaration, ChainSpec, DeclaredFees, EVM_CHAIN_IDS, ExportedUtxo,

@@ -1,7 +1,7 @@
 //! Chain parameters: all nodes of a network have the same, because validity depends on them.
 
 use esker_evm_execution::genesis::{FORK_NAMES, GenesisConfig, GenesisError};
-use esker_evm_execution::rules::{FeeOverrides, ForkSchedule};
+use esker_evm_execution::rules::{FeeOverrides, ForkSchedule, Phase};
 use esker_primitives::network;
 
 use super::coin::Coin;
@@ -41,12 +41,22 @@ pub enum ChainParameters {
 pub struct EvmParameters {
     /// Chain ID of transactions (EIP-155).
     pub chain_id: u64,
-    /// Start times of the phases.
-    pub schedule: ForkSchedule,
-    /// Overrides of fee constants.
-    pub fees: FeeOverrides,
+    /// The rules of its blocks.
+    pub rules: EvmRules,
     /// What its coin is to other chains.
     pub coin: Coin,
+}
+
+/// The rules of an EVM chain's blocks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum EvmRules {
+    /// The C-Chain's.
+    CChain {
+        /// Start times of the phases.
+        schedule: ForkSchedule,
+        /// Overrides of fee constants.
+        fees: FeeOverrides,
+    },
 }
 
 impl EvmParameters {
@@ -57,27 +67,82 @@ impl EvmParameters {
     pub fn of_genesis(json: &[u8]) -> Result<Self, GenesisError> {
         let config = GenesisConfig::parse(json)?;
         let (chain_id, schedule) = (config.chain_id, config.schedule()?);
-        Ok(Self { chain_id, schedule, fees: FeeOverrides::default(), coin: Coin::Native })
+        let rules = EvmRules::CChain { schedule, fees: FeeOverrides::default() };
+        Ok(Self { chain_id, rules, coin: Coin::Native })
+    }
+
+    /// The overrides of the C-Chain's fee constants; none under other rules.
+    pub fn fees(&self) -> FeeOverrides {
+        match self.rules {
+            EvmRules::CChain { fees, .. } => fees,
+        }
+    }
+
+    /// Sets the overrides of the C-Chain's fee constants. Other rules have none.
+    pub const fn set_fees(&mut self, overrides: FeeOverrides) {
+        match &mut self.rules {
+            EvmRules::CChain { fees, .. } => *fees = overrides,
+        }
+    }
+
+    /// Whether assets come from other chains and go there, by transactions in the blocks' ext data.
+    pub const fn has_atomic_transactions(&self) -> bool {
+        match self.rules {
+            EvmRules::CChain { .. } => true,
+        }
+    }
+
+    /// Whether a node keeps all states unless it is told.
+    pub const fn is_archive_by_default(&self) -> bool {
+        match self.rules {
+            EvmRules::CChain { .. } => false,
+        }
+    }
+
+    /// Whether a block soon after the one before costs more.
+    pub fn charges_quick_blocks(&self) -> bool {
+        match self.rules {
+            EvmRules::CChain { fees, .. } => fees.block_gas_cost_step != Some(0),
+        }
+    }
+
+    /// When a phase of the C-Chain begins, Unix s; `None` under other rules.
+    pub const fn phase_begins(&self, phase: Phase) -> Option<u64> {
+        match &self.rules {
+            EvmRules::CChain { schedule, .. } => Some(schedule.begins(phase)),
+        }
     }
 
     fn values(&self) -> Vec<(&'static str, String)> {
-        // Destructured, so that a new field can't be forgotten here.
-        let FeeOverrides { gas_limit, target_gas, min_base_fee, block_gas_cost_step } = self.fees;
-        let fee =
-            |value: Option<u64>| value.map_or_else(|| "default".to_owned(), |n| n.to_string());
-        let mut values = vec![
-            ("chain-id", self.chain_id.to_string()),
-            ("gas-limit", fee(gas_limit)),
-            ("target-gas", fee(target_gas)),
-            ("min-base-fee", fee(min_base_fee)),
-            ("block-gas-cost-step", fee(block_gas_cost_step)),
-        ];
-        let ForkSchedule { history, phases } = self.schedule;
-        let times = history.into_iter().chain(phases).map(|time| time.to_string());
-        values.extend(FORK_NAMES.into_iter().zip(times));
+        let mut values = vec![("chain-id", self.chain_id.to_string())];
+        values.extend(self.rules.values());
         values.extend(self.coin.values());
         values
     }
+}
+
+impl EvmRules {
+    fn values(&self) -> Vec<(&'static str, String)> {
+        match self {
+            Self::CChain { schedule, fees } => c_chain_values(*schedule, *fees),
+        }
+    }
+}
+
+fn c_chain_values(schedule: ForkSchedule, fees: FeeOverrides) -> Vec<(&'static str, String)> {
+    // Destructured, so that a new field can't be forgotten here.
+    let FeeOverrides { gas_limit, target_gas, min_base_fee, block_gas_cost_step } = fees;
+    let fee = |value: Option<u64>| value.map_or_else(|| "default".to_owned(), |n| n.to_string());
+    let mut values = vec![
+        ("gas-limit", fee(gas_limit)),
+        ("target-gas", fee(target_gas)),
+        ("min-base-fee", fee(min_base_fee)),
+        ("block-gas-cost-step", fee(block_gas_cost_step)),
+    ];
+    let ForkSchedule { history, phases } = schedule;
+    let times = history.into_iter().chain(phases).map(|time| time.to_string());
+    values.extend(FORK_NAMES.into_iter().zip(times));
+    values
 }
 
 impl ChainParameters {
@@ -125,8 +190,10 @@ mod tests {
     fn every_parameter_has_a_name_of_its_own() {
         let evm = EvmParameters {
             chain_id: 7,
-            schedule: ForkSchedule::MAIN,
-            fees: FeeOverrides { gas_limit: Some(8), ..FeeOverrides::default() },
+            rules: EvmRules::CChain {
+                schedule: ForkSchedule::MAIN,
+                fees: FeeOverrides { gas_limit: Some(8), ..FeeOverrides::default() },
+            },
             coin: Coin::Native,
         };
         let values = ChainParameters::Evm(Box::new(evm)).values();
@@ -145,8 +212,9 @@ mod tests {
         let json = br#"{"config":{"chainId":9,"fortunaTimestamp":2000000000},"alloc":{"ab":7}}"#;
         let parameters = EvmParameters::of_genesis(json).unwrap();
         assert_eq!(parameters.chain_id, 9);
-        assert_eq!(parameters.schedule.phases[8], 2_000_000_000);
-        assert_eq!(parameters.schedule.phases[7], ForkSchedule::LOCAL.phases[7]);
+        let EvmRules::CChain { schedule, .. } = parameters.rules;
+        assert_eq!(schedule.phases[8], 2_000_000_000);
+        assert_eq!(schedule.phases[7], ForkSchedule::LOCAL.phases[7]);
         EvmParameters::of_genesis(b"{}").unwrap_err();
     }
 }

@@ -8,7 +8,7 @@ use esker_xvm::genesis::{Genesis, primary};
 
 use super::coin::Coin;
 use super::dev_accounts::{DEV_TIME_S, DevAccounts};
-use super::parameters::{ChainParameters, EvmParameters, Fees};
+use super::parameters::{ChainParameters, EvmParameters, EvmRules, Fees};
 use super::spec::{ChainSpec, Network};
 use super::validators::Validators;
 
@@ -118,7 +118,8 @@ impl Preset {
         let network = primary_network(self.name(), self.id(), x, (c, self.c_parameters()))
             .expect("the embedded genesis bytes are valid");
         let dev_accounts = (self == Self::Dev).then(|| DevAccounts::usual().clone());
-        Network { start_time_s: self.start_time_s(), dev_accounts, ..network }
+        let has_controls = dev_accounts.is_some();
+        Network { start_time_s: self.start_time_s(), has_controls, dev_accounts, ..network }
     }
 
     /// The preset with this ID and this C-Chain genesis.
@@ -133,7 +134,8 @@ impl Preset {
             Self::Test => (43113, ForkSchedule::TEST),
             Self::Local | Self::Dev => (43112, ForkSchedule::LOCAL),
         };
-        EvmParameters { chain_id, schedule, fees: self.fee_overrides(), coin: Coin::Native }
+        let rules = EvmRules::CChain { schedule, fees: self.fee_overrides() };
+        EvmParameters { chain_id, rules, coin: Coin::Native }
     }
 
     /// On the development network blocks are larger, the base fee is constant, and blocks in quick succession cost nothing
@@ -177,6 +179,7 @@ pub(super) fn primary_network(
             chain(x_id, "X-Chain", X_ALIASES, x, ChainParameters::Xvm(x_fees)),
             chain(c_id, "C-Chain", C_ALIASES, c, ChainParameters::Evm(Box::new(c_parameters))),
         ],
+        has_controls: false,
         exported: Vec::new(),
         dev_accounts: None,
         fixture: None,
@@ -247,7 +250,7 @@ mod tests {
     fn the_presets_have_the_references_ids() {
         for (preset, ids, bytes, hash) in TABLE {
             let network = preset.network();
-            let (x, c) = (network.x_chain(), network.c_chain());
+            let (x, c) = (network.x_chain().unwrap(), network.evm_chain());
             let block = primary::x_genesis_block(network.id, x.id);
             let got = [x.id, network.native_asset_id, c.id, block.id()].map(|id| id.to_string());
             assert_eq!(got, ids, "{preset:?}");
@@ -262,10 +265,10 @@ mod tests {
         assert_eq!(dev.id, local.id);
         assert_eq!(dev.x_chain(), local.x_chain());
         assert_eq!(dev.native_asset_id, local.native_asset_id);
-        assert_ne!(dev.c_chain().id, local.c_chain().id);
+        assert_ne!(dev.evm_chain().id, local.evm_chain().id);
 
         let json = |network: &Network| -> serde_json::Value {
-            serde_json::from_slice(&network.c_chain().genesis).unwrap()
+            serde_json::from_slice(&network.evm_chain().genesis).unwrap()
         };
         let (mut dev, mut local) = (json(&dev), json(&local));
         let mut alloc = dev["alloc"].take();

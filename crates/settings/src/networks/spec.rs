@@ -105,8 +105,12 @@ pub struct Network {
     pub start_time_s: u64,
     /// Its native asset.
     pub native_asset_id: AssetId,
-    /// X first, C second, then the others in the order of their declaration, without P.
+    /// Those of the genesis first: X and C, or one chain of the EVM alone. Then the others in the order of their declaration,
+    /// without P.
     pub chains: Vec<ChainSpec>,
+    /// Whether blocks of its EVM chains may have control records
+    /// (docs/protocol/c-chain-blocks.md, "Control records").
+    pub has_controls: bool,
     /// The P-Chain's exports before the start.
     pub exported: Vec<ExportedUtxo>,
     /// The accounts of a development network, which its node funds on X and signs for on C.
@@ -191,43 +195,53 @@ impl AddChainError {
 }
 
 impl Network {
-    /// Whether blocks of its EVM chains may have control records
-    /// (docs/protocol/c-chain-blocks.md, "Control records").
+    /// Whether its node begins it at its first start, with the accounts of the configuration.
     pub const fn is_development(&self) -> bool {
         self.dev_accounts.is_some()
     }
 
-    /// The asset-VM chain of the primary network, where the native asset is created.
-    pub fn x_chain(&self) -> &ChainSpec {
-        &self.chains[0]
+    /// The asset-VM chain of the genesis, where the native asset is created; `None` where an EVM chain is alone.
+    pub fn x_chain(&self) -> Option<&ChainSpec> {
+        self.chains.first().filter(|chain| chain.parameters.xvm().is_some())
     }
 
-    /// The EVM chain of the primary network.
-    pub fn c_chain(&self) -> &ChainSpec {
-        &self.chains[1]
+    /// The EVM chain of the genesis: the C-Chain, or the one that is alone.
+    pub fn evm_chain(&self) -> &ChainSpec {
+        &self.chains[self.evm_index()]
     }
 
-    /// The fees of the X-Chain.
+    /// That chain, to change before the node starts.
+    pub(super) fn evm_chain_mut(&mut self) -> &mut ChainSpec {
+        let index = self.evm_index();
+        &mut self.chains[index]
+    }
+
+    fn evm_index(&self) -> usize {
+        usize::from(self.x_chain().is_some())
+    }
+
+    /// The fees of the X-Chain; the usual ones without it.
     pub fn x_fees(&self) -> Fees {
-        *self.x_chain().parameters.xvm().expect("the X-Chain is one of the asset VM")
+        let fees = self.x_chain().and_then(|chain| chain.parameters.xvm());
+        fees.copied().unwrap_or_else(|| Fees::of_network(self.id))
     }
 
-    /// The parameters of the C-Chain.
-    pub fn c_parameters(&self) -> &EvmParameters {
-        self.c_chain().parameters.evm().expect("the C-Chain is one of the EVM")
+    /// The parameters of [`Self::evm_chain`].
+    pub fn evm_parameters(&self) -> &EvmParameters {
+        self.evm_chain().parameters.evm().expect("it is a chain of the EVM")
     }
 
-    /// The parameters of the C-Chain, to change before the node starts.
-    pub fn c_parameters_mut(&mut self) -> &mut EvmParameters {
-        match &mut self.chains[1].parameters {
+    /// These parameters, to change before the node starts.
+    pub fn evm_parameters_mut(&mut self) -> &mut EvmParameters {
+        match &mut self.evm_chain_mut().parameters {
             ChainParameters::Evm(parameters) => parameters,
-            ChainParameters::Xvm(_) => unreachable!("the C-Chain is one of the EVM"),
+            ChainParameters::Xvm(_) => unreachable!("it is a chain of the EVM"),
         }
     }
 
-    /// The genesis chains: X and C. Other chains join the network later.
+    /// The chains of the genesis: X and C, or an EVM chain alone. Other chains join the network later.
     pub fn genesis_chains(&self) -> &[ChainSpec] {
-        &self.chains[..2]
+        &self.chains[..=self.evm_index()]
     }
 
     /// The chain with this alias, name or ID.
@@ -262,7 +276,8 @@ impl Network {
                     )));
                 }
                 let id = primary::evm_chain_id(self.id, &name, &genesis);
-                let parameters = EvmParameters { fees, coin: Coin::Own, ..named };
+                let mut parameters = EvmParameters { coin: Coin::Own, ..named };
+                parameters.set_fees(fees);
                 (id, ChainParameters::Evm(Box::new(parameters)))
             }
         };
@@ -287,10 +302,13 @@ impl Network {
 
     /// Fingerprint of the network's initial state, which differs between networks. A chain may join a running
     /// network, so the fingerprint only covers the primary X-Chain and the P-Chain's exports. Each chain also checks
-    /// its own genesis.
+    /// its own genesis. All networks of an EVM chain alone have one fingerprint.
     pub fn fingerprint(&self) -> Id {
         use esker_primitives::Encode;
-        let mut bytes = self.x_chain().id.as_bytes().to_vec();
+        let mut bytes = match self.x_chain() {
+            Some(x) => x.id.as_bytes().to_vec(),
+            None => b"one chain of the EVM".to_vec(),
+        };
         for exported in &self.exported {
             bytes.extend_from_slice(exported.destination.as_bytes());
             bytes.extend(exported.utxo.to_versioned_bytes());
@@ -310,7 +328,7 @@ mod tests {
         ChainDeclaration {
             name: name.to_owned(),
             aliases: aliases.iter().map(|alias| (*alias).to_owned()).collect(),
-            genesis: Preset::Local.network().x_chain().genesis.to_vec(),
+            genesis: Preset::Local.network().x_chain().unwrap().genesis.to_vec(),
             fees: DeclaredFees::Xvm(Fees::of_network(network::LOCAL_ID)),
         }
     }
@@ -318,7 +336,7 @@ mod tests {
     #[test]
     fn further_chains_have_ids_of_their_own() {
         let mut network = Preset::Local.network();
-        let x = network.x_chain().id;
+        let x = network.x_chain().unwrap().id;
         let second = network.add_chain(declaration("Second", &["Y"])).unwrap().id;
         let third = network.add_chain(declaration("Third", &[])).unwrap().id;
         assert!(x != second && second != third);

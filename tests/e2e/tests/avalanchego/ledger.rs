@@ -111,8 +111,8 @@ impl Ledger {
                     .unwrap();
                     assert_eq!(utxos, elements(&state["xUTXOs"]));
                 }
-                Chain::Evm(nat) => {
-                    let evm = nat.evm();
+                Chain::Evm(chain) => {
+                    let evm = chain.evm();
                     let snapshot = self.store.snapshot().unwrap();
                     let rules = evm.params().rules.as_ref();
                     let view = ChainView::new(snapshot.as_ref(), evm.context().scope, rules);

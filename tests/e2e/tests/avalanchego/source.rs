@@ -61,7 +61,8 @@ async fn connect(
     let (network, chains) = (&ledger.network, &ledger.open.chains);
     let blocks = FollowedBlocks::new(chains, network).unwrap();
     let p = ledger.open.observed_p.as_ref().unwrap();
-    let start = followed::start(network, chains, p, &blocks, &ledger.store).unwrap();
+    let ids = followed::ids(network).unwrap();
+    let start = followed::start((network.id, ids), chains, p, &blocks, &ledger.store).unwrap();
     let client = IndexClient::new(stand_in.url().parse().unwrap(), Dialer::plain());
     Source::open(client, blocks, start).await
 }

@@ -11,11 +11,12 @@ use esker_validators::ValidatorEngine;
 
 use super::ChainStage;
 use crate::api::{FollowerDeps, OrderInputs};
-use crate::chains::{Chain, Development};
+use crate::chains::{Chain, Development, followed};
 use crate::wiring::avalanchego::FollowedNode;
 use crate::wiring::chains::machine_config;
 use crate::wiring::engine::{self, ChosenEngine, EngineThread};
 use crate::wiring::error::StartError;
+use crate::wiring::fixture::FixtureChains;
 use crate::wiring::{first_start, fixture};
 
 /// Chains whose blocks are decided.
@@ -97,8 +98,10 @@ impl ChainStage {
         let base = &mut self.base;
         let validator = base.validator.take();
         let followed = self.observed_p.clone().filter(|_| base.config.observes_p);
-        let followed = followed.map(|p| FollowedNode {
+        let ids = followed::ids(&base.config.network);
+        let followed = followed.zip(ids).map(|(p, ids)| FollowedNode {
             network: base.config.network.clone(),
+            ids,
             chains: self.chains.clone(),
             p,
             store: base.store.clone(),
@@ -112,12 +115,19 @@ impl ChainStage {
     async fn prepare(&self, applying: Option<fixture::Applying>) -> Result<bool, StartError> {
         let config = &self.base.config;
         let network = &config.network;
-        let (x, c) = (self.chain(network.x_chain().id), self.chain(network.c_chain().id));
-        let (Some(Chain::Xvm(xvm)), Some(Chain::Evm(nat))) = (x, c) else { return Ok(false) };
-        let mut has_prepared = first_start::fund_dev_accounts(network, xvm, &self.machine).await?;
+        let Some(Chain::Evm(evm)) = self.chain(network.evm_chain().id) else { return Ok(false) };
+        let xvm = match network.x_chain().and_then(|spec| self.chain(spec.id)) {
+            Some(Chain::Xvm(xvm)) => Some(xvm.as_ref()),
+            Some(Chain::Evm(_)) | None => None,
+        };
+        let mut has_prepared = match xvm {
+            Some(xvm) => first_start::fund_dev_accounts(network, xvm, &self.machine).await?,
+            None => false,
+        };
         if let Some(applying) = applying {
             let machine = (&self.machine, machine_config(config).undo);
-            applying.finish((xvm, nat), machine, network).await?;
+            let chains = FixtureChains { xvm, evm };
+            applying.finish(chains, machine, network).await?;
             has_prepared = true;
         }
         let node = self.development.as_ref().and_then(Development::node);

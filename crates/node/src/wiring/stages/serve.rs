@@ -91,7 +91,7 @@ impl ChainStage {
             tracing::info!(chain = vm.name(), %id, height = vm.stats().height, "chain opened");
             let mut of_chain = self.routes.get(&id).cloned().unwrap_or_default();
             if let Some(shared) = self.development.as_ref().filter(|_| config.mode == Mode::Dev)
-                && id == config.network.x_chain().id
+                && config.network.x_chain().is_some_and(|chain| id == chain.id)
             {
                 development::add_methods(&mut of_chain, &shared.snapshots);
             }

@@ -32,7 +32,7 @@ async fn further_names_of_routes() {
 #[tokio::test]
 async fn further_names_of_chains() {
     let node = Node::start().await;
-    let x = node.network.x_chain().id.to_string();
+    let x = node.network.x_chain().unwrap().id.to_string();
     let alias = |chain: &str, alias: &str| json!({"chain": chain, "alias": alias});
     assert_eq!(node.result(ADMIN, "admin.aliasChain", alias("X", "xx")).await, json!({}));
     assert_eq!(node.result("/ext/bc/xx", "xvm.getHeight", json!({})).await, json!(7));

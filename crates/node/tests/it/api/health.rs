@@ -145,7 +145,7 @@ async fn a_full_disk_makes_the_node_unready_but_alive() {
 #[tokio::test]
 async fn a_missing_route() {
     let node = Node::start().await;
-    let path = format!("/ext/bc/{}/wallet", node.network.x_chain().id);
+    let path = format!("/ext/bc/{}/wallet", node.network.x_chain().unwrap().id);
     node.routes.remove(&path);
     let report = node.until("/ext/health", 503).await.json();
     let check = &report["checks"]["router"];

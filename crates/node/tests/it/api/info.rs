@@ -7,7 +7,7 @@ use super::{INVALID_ARGUMENT, NOBODY, Node};
 #[tokio::test]
 async fn replies() {
     let node = Node::start().await;
-    let x = node.network.x_chain().id.to_string();
+    let x = node.network.x_chain().unwrap().id.to_string();
     let hex = |bytes: &[u8]| format!("0x{}", hex::encode(bytes));
     for (method, params, want) in [
         ("getNetworkID", json!({}), json!({"networkID": "12345"})),

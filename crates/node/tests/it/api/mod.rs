@@ -137,9 +137,9 @@ impl Node {
         metrics.watch_writer(store.writer.refusal());
         let aliases = Arc::new(AliasTable::new());
         aliases.add_chain(ChainId::ZERO, &["P", "platform"]).unwrap();
-        let x = network.x_chain().id;
+        let x = network.x_chain().unwrap().id;
         aliases.add_chain(x, &["X", "avm"]).unwrap();
-        aliases.add_chain(network.c_chain().id, &["C", "evm"]).unwrap();
+        aliases.add_chain(network.evm_chain().id, &["C", "evm"]).unwrap();
         let clock = Arc::new(ManualClock::new(START_MS));
         let vm = Arc::new(ToyVm::new(x, aliases.clone(), clock.clone(), store.clone()));
         let ready = Readiness::ready();

@@ -14,7 +14,7 @@ fn tables_of_chains() {
     let file = "index-transactions = false\n[chains.X]\nindex-transactions = true\nlog-level = 'debug'\n\
         [chains.Second]\nvm = 'xvm'\ngenesis = 'second.json'\naliases = 'Y'\ntx-fee = 3\n";
     let config = load(&Given { file, ..NOTHING }).unwrap();
-    let (x, second) = (config.network.x_chain(), config.network.chain("Y").unwrap());
+    let (x, second) = (config.network.x_chain().unwrap(), config.network.chain("Y").unwrap());
     assert_eq!(second.name, "Second");
     assert_eq!(
         *second.parameters.xvm().unwrap(),
@@ -56,10 +56,10 @@ fn tables_of_evm_chains() {
          [chains.Fourth]\nvm = 'evm'\ngenesis = 'fourth.json'\nasset = 'X:AVAX'\n"
     );
     let config = load(&Given { mode: Mode::Dev, file: &file, ..NOTHING }).unwrap();
-    let (third, c) = (config.network.chain("E").unwrap(), config.network.c_parameters());
+    let (third, c) = (config.network.chain("E").unwrap(), config.network.evm_parameters());
     let parameters = third.parameters.evm().unwrap();
-    assert_eq!((parameters.chain_id, parameters.fees.gas_limit), (43_301, Some(9_000_000)));
-    assert_eq!(parameters.fees.min_base_fee, c.fees.min_base_fee);
+    assert_eq!((parameters.chain_id, parameters.fees().gas_limit), (43_301, Some(9_000_000)));
+    assert_eq!(parameters.fees().min_base_fee, c.fees().min_base_fee);
     assert_eq!(config.chain(&third.id).rpc_gas_cap, 7);
     let fourth = config.network.chain("Fourth").unwrap();
     assert_eq!(config.network.peers_of(fourth), [third.id]);
@@ -150,8 +150,8 @@ fn settings_of_the_c_chain() {
     let dev = load(&Given { mode: Mode::Dev, ..NOTHING }).unwrap();
     assert_eq!(dev.settings.evm_port, Some(8545));
     assert!(!dev.is_evm_port_set());
-    assert_eq!(dev.network.c_parameters(), Preset::Dev.network().c_parameters());
-    assert_eq!(dev.network.c_parameters().fees.block_gas_cost_step, Some(0));
+    assert_eq!(dev.network.evm_parameters(), Preset::Dev.network().evm_parameters());
+    assert_eq!(dev.network.evm_parameters().fees().block_gas_cost_step, Some(0));
     let flags = [
         ("real-fees", "true"),
         ("gas-limit", "30000000"),
@@ -161,8 +161,8 @@ fn settings_of_the_c_chain() {
     ];
     let exact = load(&Given { mode: Mode::Dev, flags: &flags, ..NOTHING }).unwrap();
     let only_gas = FeeOverrides { gas_limit: Some(30_000_000), ..FeeOverrides::default() };
-    assert_eq!(exact.network.c_parameters().fees, only_gas);
-    assert_eq!(exact.network.c_parameters().chain_id, 31337);
+    assert_eq!(exact.network.evm_parameters().fees(), only_gas);
+    assert_eq!(exact.network.evm_parameters().chain_id, 31337);
     assert_eq!(exact.settings.block_time.0, Duration::from_secs(2));
     for given in [
         Given { flags: &[("block-time", "1")], ..NOTHING },
@@ -178,7 +178,7 @@ fn settings_of_the_c_chain() {
 
     let node = load(&NOTHING).unwrap();
     assert_eq!(node.settings.evm_port, None);
-    assert_eq!(node.network.c_parameters().fees, FeeOverrides::default());
+    assert_eq!(node.network.evm_parameters().fees(), FeeOverrides::default());
     check_error(
         &Given { flags: &[("network", "main"), ("chain-id", "7")], ..NOTHING },
         expect!["--chain-id: chain-id: network main has its own, which can't be changed"],

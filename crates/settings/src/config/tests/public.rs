@@ -23,7 +23,7 @@ fn a_public_node_has_the_settings_of_the_profile() {
     }
     let limit = config.http().rate_limit.unwrap();
     assert_eq!((limit.units_per_second.get(), limit.burst.get()), (200, 2000));
-    let chain = config.chain(&config.network.c_chain().id);
+    let chain = config.chain(&config.network.evm_chain().id);
     assert_eq!((chain.batch_request_limit, chain.api_max_blocks_per_request), (40, 2048));
     assert!(!chain.ws_http_methods_enabled && !config.settings.api_key_methods_enabled);
     let shown = show::render(&config);
@@ -32,7 +32,7 @@ fn a_public_node_has_the_settings_of_the_profile() {
 
     let usual = load(&NOTHING).unwrap();
     assert_eq!(usual.http().rate_limit, None);
-    let chain = usual.chain(&usual.network.c_chain().id);
+    let chain = usual.chain(&usual.network.evm_chain().id);
     assert_eq!((chain.batch_request_limit, chain.api_max_blocks_per_request), (1000, 0));
     assert!(chain.ws_http_methods_enabled && usual.settings.api_key_methods_enabled);
     assert!(!show::render(&usual).contains("batch-request-limit"));
@@ -84,7 +84,7 @@ fn what_the_user_sets_wins_over_the_profile() {
     let file = "[chains.C]\nbatch-request-limit = 40\nws-http-methods-enabled = false\n";
     let config = load(&Given { file, flags: &[("api-key-methods-enabled", "false")], ..NOTHING });
     let config = config.unwrap();
-    let chain = config.chain(&config.network.c_chain().id);
+    let chain = config.chain(&config.network.evm_chain().id);
     assert_eq!((chain.batch_request_limit, chain.ws_http_methods_enabled), (40, false));
     assert!(!config.settings.api_key_methods_enabled);
 }

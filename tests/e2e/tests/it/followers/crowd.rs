@@ -182,7 +182,7 @@ fn allocations(size: CrowdSize) -> Vec<Value> {
 /// The development network's genesis, with more accounts.
 fn c_genesis(size: CrowdSize) -> String {
     let dev = esker_settings::networks::load("dev").unwrap();
-    let mut genesis: Value = serde_json::from_slice(&dev.c_chain().genesis).unwrap();
+    let mut genesis: Value = serde_json::from_slice(&dev.evm_chain().genesis).unwrap();
     let alloc: &mut Map<String, Value> = genesis["alloc"].as_object_mut().unwrap();
     for index in 0..size.accounts {
         alloc.insert(account(index)[2..].to_owned(), json!({ "balance": "1" }));

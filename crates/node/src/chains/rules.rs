@@ -1,0 +1,27 @@
+//! The rules of an EVM chain.
+
+use std::sync::Arc;
+
+use esker_evm_execution::rules::{CChainRules, NextHeader, Rules};
+use esker_settings::networks::{EvmParameters, EvmRules};
+
+/// The rules of a chain with these parameters; `has_controls`: its blocks may have control records. `next_header` has what
+/// clients ask of the next block.
+pub(super) fn of_chain(
+    parameters: &EvmParameters,
+    has_controls: bool,
+    next_header: Option<Arc<NextHeader>>,
+) -> Arc<dyn Rules> {
+    match parameters.rules {
+        EvmRules::CChain { schedule, fees } => {
+            let mut rules = CChainRules::new(parameters.chain_id, schedule, fees);
+            if has_controls {
+                rules = rules.for_development();
+            }
+            if let Some(next_header) = next_header {
+                rules = rules.with_next_header(next_header);
+            }
+            Arc::new(rules)
+        }
+    }
+}
