@@ -1,6 +1,6 @@
-//! Every setting there is, in one table: the structs, the flags, the environment variables, the keys of the
-//! configuration file, the help texts and docs/configuration.md are all made from it. To add a setting, add a
-//! line here and use the field.
+//! All settings, in one table. The structs, the flags, the environment variables, the keys of the configuration file,
+//! the help texts and docs/configuration.md are generated from it. To add a setting, add a line here and use the
+//! field.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -15,8 +15,8 @@ use crate::logging::{LogFormat, LogLevel};
 pub struct Key {
     /// Name of the flag and of the key in the file: `http-port`.
     pub name: &'static str,
-    /// Further names of the flag under `esker dev`, as other development nodes have them; one of a single character is
-    /// its short form.
+    /// Further names of the flag under `esker dev`, which other development nodes use. A name of a single character
+    /// is its short form.
     pub dev_names: &'static [&'static str],
     /// Heading in the documentation.
     pub section: &'static str,
@@ -67,15 +67,15 @@ impl Key {
 /// Prefix of the node's environment variables.
 pub const ENV_PREFIX: &str = "ESKER_";
 
-/// Variables with that prefix that are no settings: the commit where the program is built (bin/esker/build.rs), the key with
-/// which commands sign, and the program for the packages that start it (docs/testing-with-esker.md).
+/// Variables with that prefix that are not settings: the commit for the build of the program (bin/esker/build.rs),
+/// the key with which commands sign, and the program for the packages that start it (docs/testing-with-esker.md).
 pub(super) const OTHER_VARIABLES: [&str; 4] =
     ["ESKER_GIT_COMMIT", "ESKER_COMMIT_DATE", "ESKER_PRIVATE_KEY", "ESKER_BIN"];
 
 /// The only setting that the configuration file can't have.
 pub(super) const CONFIG: &str = "config";
 
-/// Headings of the settings that only chains of the one virtual machine have.
+/// Headings of the settings that only chains of one virtual machine have.
 pub(super) const XVM_SECTION: &str = "Chains of the asset VM";
 pub(super) const EVM_SECTION: &str = "Chains of the EVM";
 
@@ -112,7 +112,7 @@ macro_rules! settings {
         ];
 
         impl $struct {
-            /// Builds the settings from texts that the table's `check` has accepted. The error has the key.
+            /// Builds the settings from texts that the table's `check` has accepted. The error names the key.
             pub(super) fn from_texts(
                 text: impl Fn(&'static str) -> String,
             ) -> Result<Self, (&'static str, String)> {
@@ -143,11 +143,11 @@ settings! {
     /// Maximum size of the store in bytes. It reserves address space; disk space is used as the store grows.
     store_map_size: Positive = "store-map-size", "1099511627776";
     /// Bytes of the data folder's disk that the store leaves free; at most a 32nd of the disk. With less free space
-    /// the node makes no blocks and refuses writes, until there is room again (docs/operations.md). Answers in files and
-    /// exports leave twice as much. 0: none.
+    /// the node makes no blocks and refuses writes until there is room again (docs/operations.md). Answers in files
+    /// and exports leave twice as much. 0: no reserve.
     store_disk_reserve: u64 = "store-disk-reserve", "16777216";
-    /// How many of the last bundles of blocks `esker db rewind` can rewind; 0: none. The node keeps undo data for it,
-    /// at most 256 MiB; a start with 0 deletes the undo data. `esker dev` keeps that of its whole run in any case.
+    /// Number of bundles that `esker db rewind` can rewind; 0: none. The node keeps undo data for them, at most 256
+    /// MiB. A start with 0 deletes the undo data. `esker dev` always keeps the undo data of its whole run.
     rewind_depth: u64 = "rewind-depth", "0";
     /// Aliases of the native asset in arguments.
     native_aliases: CommaList = "native-aliases", "NAT,AVAX";
@@ -161,7 +161,7 @@ settings! {
     /// use, `esker dev` logs that and starts without it. Empty: none.
     evm_port: Option<u16> = "evm-port", "", dev "8545", also ["port", "p"];
     /// Serve HTTPS and secure websockets only, on every port. `auto`: if `http-tls-cert-file` and `http-tls-key-file`
-    /// are set. `false`: plain HTTP, whatever they are.
+    /// are set. `false`: plain HTTP, even if they are set.
     http_tls_enabled: Switch = "http-tls-enabled", "auto";
     /// Certificate of the HTTP server in PEM, followed by those of its issuers. A changed file is used for new
     /// connections within seconds.
@@ -182,8 +182,8 @@ settings! {
     /// Maximum bytes of a request's head, at least 8192; a larger one gets status 431, as does one of more than 100
     /// headers.
     http_head_limit: Positive = "http-head-limit", "65536";
-    /// Maximum bytes of request bodies in memory at once, excluding small ones. Above it, requests get status 503. Those of one
-    /// address get a quarter of it, and its further ones wait.
+    /// Maximum bytes of request bodies in memory at once, excluding small ones. Above it, requests get status 503.
+    /// The requests of one address may use a quarter of it; its further requests wait.
     http_body_memory: Positive = "http-body-memory", "268435456";
     /// Maximum bytes of answers in memory that clients have not read yet, excluding small ones. Above it, the node closes
     /// the connection with the longest unread answer, if that is unread for at least a second. Otherwise the call
@@ -194,12 +194,12 @@ settings! {
     /// Maximum bytes that calls take at once beside their answers: decoded arguments, changed state, results that are being
     /// made. The first 2 MiB of a call are not counted. Above it, calls wait, and get an error after 20 s.
     http_call_memory: Positive = "http-call-memory", "268435456";
-    /// Maximum bytes of it that the calls of one address take. Its further calls wait; a call that needs more alone gets an
-    /// error.
+    /// Maximum bytes of `http-call-memory` that the calls of one address may use. Its further calls wait. A call that
+    /// alone needs more gets an error.
     http_client_call_memory: Positive = "http-client-call-memory", "134217728";
-    /// Maximum bytes of answers in files of the data folder. A result that is too large for memory, such as a trace, is
-    /// written there until its client has taken it. One answer may have a quarter of it. 0: such an answer is the error
-    /// `response too large`.
+    /// Maximum bytes of answers in files of the data folder. A result that is too large for memory, such as a trace,
+    /// is kept in a file until its client has read it. One answer may use a quarter of this limit. 0: a client gets
+    /// the error `response too large` instead.
     http_reply_spool: u64 = "http-reply-spool", "4294967296";
     /// How long a client may take to send the head of a request.
     http_read_header_timeout: Duration = "http-read-header-timeout", "30s";
@@ -224,11 +224,11 @@ settings! {
     /// Addresses of the proxies in front of the node, and ranges such as `10.0.0.0/8`, together less than half of all. Their requests count for the address
     /// that `http-client-address-header` names.
     http_trusted_proxies: IpRanges = "http-trusted-proxies", "";
-    /// Header in which those proxies name the client's address: `X-Forwarded-For`, `X-Real-IP` or one of that form. From
-    /// others it is ignored. Empty: none.
+    /// Header in which those proxies name the client's address: `X-Forwarded-For`, `X-Real-IP` or another one of the
+    /// same form. The node ignores it in requests of others. Empty: none.
     http_client_address_header: String = "http-client-address-header", "";
-    /// The node serves the public: sets what docs/public.md lists, as far as the configuration does not set it. Refused
-    /// together with settings that serve what a public node withholds, and by `esker dev`.
+    /// Serve the public: applies the settings of docs/public.md that the configuration does not set. Refused by
+    /// `esker dev`, and together with settings that serve what a public node withholds.
     public: bool = "public", "false";
 
     ["APIs and indexes"]
@@ -250,8 +250,8 @@ settings! {
     api_key_methods_enabled: bool = "api-key-methods-enabled", "true";
     /// Maximum number of passwords that the keystore checks at a time; each takes 64 MiB and a core for some 60 ms.
     keystore_hashes_at_once: Positive = "keystore-hashes-at-once", "2";
-    /// Maximum number of calls that wait for a password check. Clients take turns. Above it a call is refused: the newest of
-    /// the client that has the most waiting.
+    /// Maximum number of calls that wait for a password check. Clients take turns. Above it, the newest call of the
+    /// client with the most waiting calls is refused.
     keystore_hash_queue: Positive = "keystore-hash-queue", "128";
     /// How long a call waits for a password check before it is refused.
     keystore_hash_wait: Duration = "keystore-hash-wait", "20s";
@@ -262,22 +262,23 @@ settings! {
     index_transactions: bool = "index-transactions", "true";
 
     /// The reply of `web3_clientVersion`. Default: the name `esker` and the version. `esker dev` adds the prefix
-    /// `anvil/`, because tools for anvil and Hardhat Network recognize a development node by it.
+    /// `anvil/`, by which tools for anvil and Hardhat Network recognize a development node.
     client_version: String = "client-version", "";
 
     ["Followers"]
-    /// Follow these nodes instead of making blocks, the preferred one first (docs/followers.md): `http://HOST:PORT` of an
-    /// Esker with `api-sync-enabled`, or `avalanchego+http://HOST:PORT` of an AvalancheGo with its index; with `https` over TLS.
-    /// Empty: the node makes the blocks itself.
+    /// Follow these nodes instead of making blocks, the preferred one first (docs/followers.md): `http://HOST:PORT`
+    /// of an Esker with `api-sync-enabled`, or `avalanchego+http://HOST:PORT` of an AvalancheGo with its index;
+    /// `https` for TLS. Empty: the node makes the blocks itself.
     follow: CommaList = "follow", "";
     /// Certificates, in PEM, by which sources with `https` are checked: those of authorities, or of the sources themselves.
     /// Default: the authorities that this machine trusts.
     follow_ca_file: Option<PathBuf> = "follow-ca-file", "";
-    /// Begin with a snapshot of the source's state, without the blocks before it, if the data folder has no final bundles
-    /// (docs/followers.md). `--snapshot` for short. Only together with `follow`, and not behind an AvalancheGo node.
+    /// Begin with a snapshot of the source's state, without the blocks before it, if the data folder has no final
+    /// bundles (docs/followers.md). `--snapshot` is a short form. Only together with `follow`, and not if the source
+    /// is an AvalancheGo node.
     follow_snapshot: bool = "follow-snapshot", "false";
-    /// How long a source may send no bundle, though it says that it has more, or no record, before the node tries the next
-    /// one. An honest source sends a record every second.
+    /// Time after which the node tries the next source, if a source sends no record, or no bundle although it reports
+    /// further ones. An honest source sends a record every second.
     follow_idle_timeout: Duration = "follow-idle-timeout", "10s";
     /// How long the node may be behind its sources before its health check fails.
     follow_max_lag: Duration = "follow-max-lag", "1m";
@@ -292,19 +293,20 @@ settings! {
     sync_max_followers: Positive = "sync-max-followers", "64";
 
     ["Validators"]
-    /// File with the key of the validator that this node is, on a network with validators (docs/validators.md).
+    /// File with the key of this validator, on a network with validators (docs/validators.md).
     validator_key: Option<PathBuf> = "validator-key", "";
-    /// File with the key of the follower that this node is among the validators' peers: the network file names it
-    /// (docs/validators.md). In place of `follow`.
+    /// File with the key of this follower, if it is one of the validators' peers and the network file names it
+    /// (docs/validators.md). Replaces `follow`.
     peer_key: Option<PathBuf> = "peer-key", "";
-    /// The validator's key has never voted, in any folder: it votes at once, though the data folder has no journal of its
-    /// votes. Only for the first start of a network, or after all validators have lost their votes.
+    /// Declares that the validator's key has never voted, in any folder. It then votes at once, although the data
+    /// folder has no journal of its votes. Only for the first start of a network, or after all validators have lost
+    /// their votes.
     validator_key_is_new: bool = "validator-key-is-new", "false";
     /// Address and port at which the other validators reach this one, such as `0.0.0.0:9700`. Empty: its address in the
     /// network file, or its port on all addresses if that has a name.
     validator_listen: String = "validator-listen", "";
-    /// File with agreed changes of the validators, as `esker network rotate --out` writes it: for a validator that is not in the
-    /// network file. Others learn of changes by themselves.
+    /// File with agreed changes of the validators, as `esker network rotate --out` writes it. Only a validator that
+    /// is not in the network file needs it; other nodes receive the changes from their peers or sources.
     validator_changes: Option<PathBuf> = "validator-changes", "";
 
     ["C-Chain of development networks"]
@@ -319,47 +321,48 @@ settings! {
     /// Gas limit of blocks. Default: the network's, which is 30000000 under `esker dev` unless `real-fees` is set. Not on
     /// networks 1 and 5. A kept data folder requires the same value at each start.
     gas_limit: Option<u64> = "gas-limit", "";
-    /// Under `esker dev`: a send whose transaction is in a block and failed there is answered with an error, as by Hardhat's own
-    /// node, in place of its hash. `auto`: to programs that call themselves `hardhat` in their `User-Agent`, as Hardhat does.
+    /// Under `esker dev`: if a sent transaction fails in its block, answer with an error instead of its hash, as
+    /// Hardhat's own node does. `auto`: only for programs that call themselves `hardhat` in their `User-Agent`, as
+    /// Hardhat does.
     refuse_failed_sends: Switch = "refuse-failed-sends", "auto";
 
     ["Accounts and start of the development network"]
-    /// How many accounts get a balance on X and on C, from 1 to 1000. A kept data folder requires the same value at each
-    /// start, as it does of the next three settings.
+    /// Number of accounts that get a balance on X and on C, from 1 to 1000. A kept data folder requires the same
+    /// value at each start, also of the next three settings.
     accounts: Option<u64> = "accounts", "", dev "10", also ["a"];
     /// Balance of each account, on X and on C, in whole units of the native asset. All of them together get at most
     /// 299999999 on each chain.
     balance: Option<u64> = "balance", "", dev "10000";
-    /// Mnemonic of the accounts: 12 to 24 words of BIP-39. It and the keys are shown on the screen: not for one that
-    /// owns anything elsewhere.
+    /// Mnemonic of the accounts: 12 to 24 words of BIP-39. The screen shows it and the keys: do not use a mnemonic
+    /// that owns anything elsewhere.
     mnemonic: String = "mnemonic", "", dev "test test test test test test test test test test test junk",
         also ["m"];
-    /// BIP-32 path of the accounts, to which the account's number from 0 is added; with or without a slash at its end.
+    /// BIP-32 path of the accounts, with or without a slash at its end. The account's number, from 0, is added to it.
     derivation_path: String = "derivation-path", "", dev "m/44'/60'/0'/0";
     /// Base fee in wei of the C-Chain's first block and of all others. Default: 1000000000. Not with `real-fees`. A kept data
     /// folder requires the same value at each start.
     base_fee: Option<u64> = "base-fee", "", also ["block-base-fee-per-gas"];
-    /// Gas price in wei that the C-Chain suggests at least (`evm_gasPrice`), not less than the base fee. Cheaper
-    /// transactions are mined too, if they pay the base fee. Not with `real-fees`.
+    /// Least gas price in wei that the C-Chain suggests (`evm_gasPrice`). It can't be less than the base fee. Cheaper
+    /// transactions are mined, too, if they pay the base fee. Not with `real-fees`.
     gas_price: Option<u64> = "gas-price", "";
-    /// Unix seconds of the C-Chain's genesis, from 1607144400. The node's clock begins there, at a later start of a kept
-    /// data folder at the time of the last block, and goes on from there. A kept data folder requires the same value at each
+    /// Unix seconds of the C-Chain's genesis, from 1607144400. The node's clock begins at this time, and at a later
+    /// start of a kept data folder at the time of the last block. A kept data folder requires the same value at each
     /// start. Default: the time of the first start, which a kept data folder keeps, and the clock of the machine.
     timestamp: Option<u64> = "timestamp", "";
-    /// File with what the network has at its beginning besides its accounts: assets, NFTs, UTXOs, exports, contracts
+    /// File with the initial content of the network besides its accounts: assets, NFTs, UTXOs, exports, contracts
     /// (docs/fixtures.md). It is applied at the first start of a data folder.
     fixture: Option<PathBuf> = "fixture", "";
-    /// File with the state that the chain is brought to at the start: one of `dump-state`, or of anvil
-    /// (docs/from-anvil.md). In a folder the file `state.json`. Not with `data-dir`, where the state is kept anyway.
+    /// File with a state that is loaded at the start, written by `dump-state` or by anvil (docs/from-anvil.md). If it
+    /// is a folder, its file `state.json`. Not with `data-dir`, which keeps the state anyway.
     load_state: Option<PathBuf> = "load-state", "";
-    /// File to which the state is written when the node stops, in anvil's form. In a folder the file `state.json`. A start
-    /// is refused if it can't be written.
+    /// File to which the state is written when the node stops, in anvil's form. If it is a folder, its file
+    /// `state.json`. A start is refused if the file can't be written.
     dump_state: Option<PathBuf> = "dump-state", "";
     /// Both `load-state`, if the file exists, and `dump-state`.
     state: Option<PathBuf> = "state", "";
     /// List the account of the well-known key after those of the mnemonic (`evm_accounts`). The node signs for it in any case.
     list_well_known_account: bool = "list-well-known-account", "false";
-    /// Print neither the screen nor, below it, what happens. Errors and log lines still go to standard error. Not with
+    /// Print neither the screen nor the events below it. Errors and log lines still go to standard error. Not with
     /// `json`.
     silent: bool = "silent", "false", also ["quiet", "q"];
     /// Show all endpoints, IDs and addresses on the screen of `esker dev`. Not with `json` or `silent`.
@@ -392,7 +395,8 @@ settings! {
     ready_file: Option<PathBuf> = "ready-file", "";
     /// Print one line of JSON with the bound addresses once the node answers, and nothing else.
     json: bool = "json", "false";
-    /// Stop when standard input ends: for programs that start a node, which then ends with them, also if they are killed.
+    /// Stop when standard input ends. A program that starts a node with it also ends the node, even if the program is
+    /// killed.
     stop_with_input: bool = "stop-with-input", "false";
 }
 
@@ -413,18 +417,18 @@ settings! {
     index_transactions: Switch = "index-transactions", "auto";
 
     ["Chains of the EVM"]
-    /// Services of the endpoint `/rpc`, by their names; empty: the usual ones, under `esker dev` also
+    /// Services of the endpoint `/rpc`, by their names; empty: the default ones, and under `esker dev` also
     /// `internal-tx-pool`, `internal-account` and `internal-personal` for the accounts that the node holds,
     /// `debug-tracer`, `debug-handler`, `debug`, `internal-debug` and `admin`.
     eth_apis: CommaList = "eth-apis", "";
-    /// Keep the state of the last 32 blocks only. `auto`: all states under `esker dev`, else as `true`.
+    /// Keep the state of the last 32 blocks only. `auto`: `false` under `esker dev`, otherwise `true`.
     pruning_enabled: Switch = "pruning-enabled", "auto";
-    /// How many blocks back a node that keeps all states serves proofs; 0: any.
+    /// Number of last blocks for which a node that keeps all states serves proofs; 0: all blocks.
     historical_proof_query_window: u64 = "historical-proof-query-window", "43200";
     /// Include atomic transactions in replies that show blocks: `atomicTransactions`.
     atomic_transactions: bool = "atomic-transactions", "false";
-    /// Store the preimages of hashed addresses and storage keys, for the methods of `debug` that show them. What blocks
-    /// changed before this was set stays unknown. `auto`: enabled for `esker dev`.
+    /// Store the preimages of hashed addresses and storage keys, for the methods of `debug` that show them. Accounts
+    /// and slots that were last changed before this was set stay unknown. `auto`: enabled for `esker dev`.
     preimages_enabled: Switch = "preimages-enabled", "auto";
     /// Maximum gas of a call; 0: no limit.
     rpc_gas_cap: u64 = "rpc-gas-cap", "50000000";
@@ -436,9 +440,10 @@ settings! {
     evm_http_body_limit: u64 = "http-body-limit", "0";
     /// Maximum number of requests of a batch; 0: no limit.
     batch_request_limit: u64 = "batch-request-limit", "1000";
-    /// Serve the methods of the endpoint `/rpc` on the websocket too. Otherwise it serves subscriptions alone.
+    /// Serve the methods of the endpoint `/rpc` on the websocket, too. Otherwise the websocket serves only
+    /// subscriptions.
     ws_http_methods_enabled: bool = "ws-http-methods-enabled", "true";
-    /// Treat a block above the last one as unknown, not as not final.
+    /// Answer that a block above the last one is unknown, instead of not final.
     allow_unfinalized_queries: bool = "allow-unfinalized-queries", "false";
     /// Accept transactions without a chain ID (EIP-155). `auto`: under `esker dev`.
     allow_unprotected_txs: Switch = "allow-unprotected-txs", "auto";
@@ -468,25 +473,25 @@ settings! {
     /// Serve the chain's admin API at `/ext/bc/CHAIN/admin`: profiles, log level, configuration. Not for a node that
     /// others can reach.
     admin_api_enabled: bool = "admin-api-enabled", "false";
-    /// Beginning of the path of the chain's folder of profiles, as of the reference: with `/var/` the folder is
+    /// First part of the path of the chain's folder of profiles, as in the reference: with `/var/` the folder is
     /// `/var/_coreth_performance_C`. Empty: a folder with the chain's name in `profile-dir`.
     admin_api_dir: String = "admin-api-dir", "";
     /// Let clients of the service `debug-handler` name files outside the chain's folder of profiles. They can then
     /// replace every file that the node may write.
     debug_files_anywhere: bool = "debug-files-anywhere", "false";
-    /// Run tracers in JavaScript that clients send, each in a process of its own. Those with a name always run. `auto`:
-    /// under `esker dev`.
+    /// Run tracers in JavaScript that clients send, each in a separate process. Built-in tracers always run. `auto`:
+    /// enabled under `esker dev`.
     tracer_scripts_enabled: Switch = "tracer-scripts-enabled", "auto";
     /// Maximum number of blocks of a query of logs; 0: no limit.
     api_max_blocks_per_request: u64 = "api-max-blocks-per-request", "0";
-    /// Folder in which `admin_exportChain` writes files, and from which `admin_importChain` reads them; a relative path
-    /// begins at the data folder. `/` allows files anywhere.
+    /// Folder in which `admin_exportChain` writes files, and from which `admin_importChain` reads them; a relative
+    /// path is below the data folder. `/` allows files anywhere.
     chain_files_dir: String = "chain-files-dir", "chain-files";
-    /// Folder of the accounts' encrypted keys, in geth's format; a relative path begins at the data folder. Default:
-    /// `keystore`, where `internal-personal` is served.
+    /// Folder of the accounts' encrypted keys, in geth's format; a relative path is below the data folder. Default:
+    /// `keystore`, if `internal-personal` is served.
     keystore_directory: String = "keystore-directory", "";
-    /// Let clients unlock those accounts for later calls, which then need no password, also where other machines can
-    /// reach the node, or with `public`. On an address that only this machine reaches they always may.
+    /// Let clients unlock those accounts for later calls, which then need no password, even if other machines can
+    /// reach the node, or with `public`. If only this machine can reach the node, unlocking is always allowed.
     keystore_insecure_unlock_allowed: bool = "keystore-insecure-unlock-allowed", "false";
 
     ["Further chains"]
@@ -509,11 +514,12 @@ settings! {
     peers: CommaList = "peers", "";
     /// EVM: gas limit of blocks. Default: the C-Chain's.
     gas_limit: Option<u64> = "gas-limit", "";
-    /// EVM: gas of ten seconds at which the base fee stays where it is; up to Etna. Default: the C-Chain's.
+    /// EVM: gas in ten seconds at which the base fee does not change; up to Etna. Default: the C-Chain's.
     target_gas: Option<u64> = "target-gas", "";
     /// EVM: least base fee in wei, also that of the first block. Default: the C-Chain's.
     min_base_fee: Option<u64> = "min-base-fee", "";
-    /// EVM: how much a second too early adds to the block gas cost. Default: the C-Chain's.
+    /// EVM: amount by which the block gas cost rises for each second that a block is too early. Default: the
+    /// C-Chain's.
     block_gas_cost_step: Option<u64> = "block-gas-cost-step", "";
 }
 
