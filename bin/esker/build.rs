@@ -1,8 +1,8 @@
 //! The commit that the binary is built from, for `esker --version` and the node's answers.
 //!
-//! `ESKER_GIT_COMMIT` and `ESKER_COMMIT_DATE` name it where there is no git checkout (an image, a package); otherwise
-//! git does. Without either the version stands alone. The date is that of the commit: a build of the same commit has
-//! the same bytes. Only this crate depends on it, so that a commit rebuilds nothing else.
+//! Without a git checkout (an image, a package) `ESKER_GIT_COMMIT` and `ESKER_COMMIT_DATE` provide it; otherwise git
+//! does. Without either, the version has no commit. The date is that of the commit: a build of the same commit has
+//! the same bytes. Only this crate depends on it, so a new commit rebuilds nothing else.
 
 use std::env;
 use std::path::{Path, PathBuf};
@@ -37,10 +37,10 @@ fn given() -> Option<(String, Option<String>)> {
     Some((variable("ESKER_GIT_COMMIT")?, variable("ESKER_COMMIT_DATE")))
 }
 
-/// The commit of the checkout that this package is part of, and its date (UTC).
+/// The commit of the checkout of this package, and its date (UTC).
 fn from_git() -> Option<(String, Option<String>)> {
     let root = Path::new(&env::var_os("CARGO_MANIFEST_DIR")?).join("../..").canonicalize().ok()?;
-    // Sources that lie in another repository have no commit of their own.
+    // Sources in another repository have no commit of their own.
     let top = git(&root, ["rev-parse", "--show-toplevel"])?;
     if Path::new(&top).canonicalize().ok()? != root {
         return None;
@@ -51,9 +51,9 @@ fn from_git() -> Option<(String, Option<String>)> {
     Some((commit, git(&root, date)))
 }
 
-/// Has Cargo run this again when another commit is checked out or made. In a linked worktree `HEAD` is the worktree's,
-/// the branches are the repository's. A branch without a file of its own is in `packed-refs`, and gets one with its
-/// next commit.
+/// Makes Cargo run this again when another commit is checked out or made. In a linked worktree `HEAD` belongs to the
+/// worktree and the branches to the repository. A branch without a file of its own is in `packed-refs`, and gets a
+/// file with its next commit.
 fn watch(root: &Path) {
     let path = |name: &str| Some(root.join(git(root, ["rev-parse", "--git-path", name])?));
     let mut watched = vec![path("HEAD"), path("packed-refs").filter(|path| path.exists())];

@@ -7,11 +7,11 @@ use anyhow::{Result, bail};
 use crate::node::must;
 use crate::workspace;
 
-/// The test that makes a folder, and the variable that names its place.
+/// The test that makes a folder, and the variable with its path.
 const TEST: &str = "folders::a_folder_of_this_version_can_be_kept";
 const VARIABLE: &str = "NEW_DATA_FOLDER";
 
-/// Runs the test that makes one, with the version's name as that of the folder.
+/// Runs the test that makes one. The folder's name is that of the version.
 pub fn run(arguments: &[String]) -> Result<()> {
     if !arguments.is_empty() {
         bail!("no arguments: the folder is named after the version");

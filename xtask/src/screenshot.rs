@@ -20,7 +20,7 @@ const COLUMNS: f64 = 80.0;
 const CHARACTER: f64 = 8.0;
 const LINE: f64 = 17.0;
 const MARGIN: f64 = 16.0;
-/// Lines that the program `script` adds to what it records.
+/// Lines that the program `script` adds to its recording.
 const SCRIPT_LINES: [&str; 2] = ["Script started on ", "Script done on "];
 
 /// Writes the picture.
@@ -82,7 +82,7 @@ fn svg(command: &str, output: &str) -> String {
     out
 }
 
-/// A line as text of SVG. `style` is the style at its beginning, then that at its end.
+/// A line as text of SVG. `style` is the style at its beginning, and is then the style at its end.
 fn spans(line: &str, style: &mut Style) -> String {
     let mut out = String::new();
     for (index, part) in line.split("\x1b[").enumerate() {

@@ -1,4 +1,4 @@
-//! Rules of the repository that no compiler checks, one file each; every rule lists what is wrong.
+//! Rules of the repository that no compiler checks, one file each. Every rule lists its breaches.
 
 mod arrows;
 mod circles;
@@ -24,7 +24,7 @@ mod writers;
 
 use anyhow::{Result, bail};
 
-/// A rule: its name, and what finds its breaches.
+/// A rule: its name, and the function that finds its breaches.
 pub type Rule = (&'static str, fn() -> Result<Vec<String>>);
 
 /// Every rule.

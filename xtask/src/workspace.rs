@@ -1,4 +1,4 @@
-//! Where things are.
+//! The paths of the workspace.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -11,7 +11,7 @@ pub fn root() -> PathBuf {
     manifest.parent().unwrap_or(manifest).to_owned()
 }
 
-/// Where build products go.
+/// The folder of build products.
 pub fn target_dir() -> PathBuf {
     std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from)
 }
@@ -46,7 +46,7 @@ pub fn crate_roots() -> Result<Vec<PathBuf>> {
     Ok(files()?.into_iter().filter(is_root).collect())
 }
 
-/// The text of a file; `None` for what is no text.
+/// The text of a file; `None` if it is not text.
 pub fn text(file: &Path) -> Option<String> {
     std::fs::read_to_string(root().join(file)).ok()
 }

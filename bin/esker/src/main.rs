@@ -23,12 +23,12 @@ use esker_settings::config::{Config, Mode, show};
 use esker_settings::exit_code;
 use mimalloc::MiMalloc;
 
-/// Gives memory back to the system when a storm of large replies is over, which the C library's does not. A sample of
-/// what it allocates is noted, for heap profiles.
+/// Returns memory to the system after a storm of large replies, unlike the allocator of the C library. It also
+/// samples allocations for heap profiles.
 #[global_allocator]
 static ALLOCATOR: SamplingAllocator<MiMalloc> = SamplingAllocator::new(MiMalloc);
 
-/// Of `build.rs`, which runs for this package alone: its text of `--version`, and the commit if it is known.
+/// From `build.rs`, which runs for this package alone: the text of `--version`, and the commit if it is known.
 const VERSION: &str = match option_env!("ESKER_BUILD_VERSION") {
     Some(version) => version,
     None => env!("CARGO_PKG_VERSION"),
@@ -38,14 +38,14 @@ const COMMIT: &str = match option_env!("ESKER_BUILD_COMMIT") {
     None => "",
 };
 
-/// Why validators can't be run.
+/// The error of a program without validators.
 const WITHOUT_VALIDATORS: &str = "this program was built without validators: build it with `cargo build --release --features validators`";
 
-/// Between two times at which free memory goes back to the system.
+/// Time between two returns of free memory to the system.
 const COLLECT_INTERVAL: Duration = Duration::from_secs(1);
 
-/// Gives free memory back to the system as time passes. The allocator by itself does so only when it is called, so that
-/// what a storm has left would stay for as long as nobody calls.
+/// Returns free memory to the system at intervals. The allocator by itself does so only when it is called, so memory
+/// from a storm would otherwise stay allocated on an idle node.
 fn collect_memory() {
     let collect = || {
         loop {
@@ -53,12 +53,12 @@ fn collect_memory() {
             memory::release();
         }
     };
-    // Without the thread the node works as well.
+    // The node also works without the thread.
     let _thread = thread::Builder::new().name("memory".to_owned()).spawn(collect);
 }
 
 fn main() -> ExitCode {
-    // Before anything is read: such a process has nothing of a node's.
+    // Checked before anything is read: such a process uses nothing of a node.
     if std::env::args_os().nth(1).is_some_and(|argument| argument == script_worker::ARGUMENT) {
         return script_worker::run();
     }
@@ -92,7 +92,7 @@ fn main() -> ExitCode {
         };
     }
     let (mode, flags) = invocation.configuration();
-    // A name that is no text can't be one of ours.
+    // A variable whose name is not valid text can't be one of ours.
     let env = std::env::vars_os().filter_map(|(name, value)| {
         Some((name.into_string().ok()?, value.to_string_lossy().into_owned()))
     });
@@ -257,11 +257,11 @@ fn run(config: Config) -> Result<(), StartError> {
         };
         tokio::select! {
             stopped = stop => stopped,
-            // Asked a second time: whoever waits does not want to.
+            // A second signal ends the process at once.
             () = signals.stop() => std::process::exit(exit_code::FAILURE.into()),
         }
     });
-    // A handler that is still reading something long must not hold the process.
+    // A handler that still reads must not hold the process.
     runtime.shutdown_background();
     ended.inspect_err(|error| {
         if !error.is_folder_in_use() {
@@ -270,7 +270,7 @@ fn run(config: Config) -> Result<(), StartError> {
     })
 }
 
-/// What the node gets from outside.
+/// Makes what the node takes from outside: clock, randomness, consensus library, commit.
 fn environment() -> Environment {
     let environment = Environment { commit: COMMIT, ..Environment::system() };
     #[cfg(feature = "validators")]
@@ -303,7 +303,7 @@ fn shows_screen(node: &RunningNode) -> bool {
 fn reload(node: &RunningNode) {
     node.reopen_logs();
     node.reload_certificate();
-    // An error is in the log.
+    // The log has the error.
     let _unchanged = node.reload_log_levels();
 }
 
@@ -312,12 +312,12 @@ fn fail(error: &dyn std::fmt::Display, code: u8) -> ExitCode {
     ExitCode::from(code)
 }
 
-/// To standard error; whoever closed it does not want to know.
+/// Writes to standard error. A closed standard error is no failure.
 fn say(text: &str) {
     let _closed = writeln!(std::io::stderr(), "esker: {}", printable_error(text));
 }
 
-/// To standard output, at once: a program may wait for the line.
+/// Writes to standard output at once: a program may wait for the line.
 fn print(text: &str) {
     let mut out = std::io::stdout().lock();
     let _closed = out.write_all(text.as_bytes()).and_then(|()| out.flush());

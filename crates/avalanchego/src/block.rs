@@ -88,7 +88,7 @@ pub struct Export {
     pub key: Id,
 }
 
-/// What a [`BlockReader`] finds in a block.
+/// The part of a block that a [`BlockReader`] extracts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct InnerBlock {
     /// Its ID; on C its hash.
@@ -97,9 +97,9 @@ pub struct InnerBlock {
     pub parent: BlockId,
     /// The number of blocks before it.
     pub height: u64,
-    /// What it imports.
+    /// The UTXOs that it imports.
     pub imports: Vec<Import>,
-    /// What it exports.
+    /// The UTXOs that it exports.
     pub exports: Vec<Export>,
 }
 
@@ -118,9 +118,9 @@ pub struct Block {
     pub height: u64,
     /// The chain's own bytes.
     pub bytes: Bytes,
-    /// What it imports.
+    /// The UTXOs that it imports.
     pub imports: Vec<Import>,
-    /// What it exports.
+    /// The UTXOs that it exports.
     pub exports: Vec<Export>,
 }
 

@@ -30,11 +30,11 @@ pub struct FeedError {
     pub chain: Chain,
     /// The index at which the container was asked for.
     pub index: u64,
-    /// What is wrong with it.
+    /// The fault.
     pub fault: FeedFault,
 }
 
-/// What is wrong with a container.
+/// A fault of a container.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum FeedFault {
     /// It has no outer block, or can't be parsed.
@@ -45,7 +45,7 @@ pub enum FeedFault {
     Id {
         /// The hash of the bytes.
         computed: BlockId,
-        /// What the index says.
+        /// The ID that the index reports.
         given: BlockId,
     },
     /// It does not follow the container before.

@@ -41,7 +41,7 @@ pub enum ClientError {
     Garbage {
         /// The method.
         method: &'static str,
-        /// What is wrong.
+        /// The reason.
         reason: String,
     },
 }

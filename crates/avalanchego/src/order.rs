@@ -20,7 +20,7 @@ pub trait SharedMemory: Send + Sync {
     fn contains(&self, utxo: &Shared) -> Result<bool, String>;
 }
 
-/// What [`Order::next`] gives.
+/// The result of [`Order::next`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Next {
     /// The next block.

@@ -10,7 +10,7 @@ use crate::Export;
 
 const IDS: ChainIds = ChainIds { x: Id::new([1; 32]), c: Id::new([2; 32]) };
 
-/// What is accepted already.
+/// The UTXOs in accepted shared memory.
 #[derive(Default)]
 struct Memory(BTreeSet<Shared>);
 

@@ -33,7 +33,7 @@ pub struct Outer {
     pub id: BlockId,
     /// ID of the outer block before. The first block of a chain has the ID of the genesis block here.
     pub parent: BlockId,
-    /// What is only in one of the two types.
+    /// The part that only one of the two types has.
     pub kind: OuterKind,
     /// The chain's own block.
     pub inner: Bytes,

@@ -35,7 +35,7 @@ pub struct Start {
     pub accepted: [Accepted; 3],
 }
 
-/// What [`Source::next`] gives.
+/// The result of [`Source::next`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Step {
     /// The next block.
@@ -128,7 +128,7 @@ struct Feed {
     page: u64,
 }
 
-/// What one request brought.
+/// The result of one request.
 enum FetchResult {
     Blocks,
     Nothing { total: u64 },

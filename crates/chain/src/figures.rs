@@ -1,4 +1,4 @@
-//! What a chain reports to metrics.
+//! The figures that a chain reports to metrics.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 

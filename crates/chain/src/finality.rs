@@ -1,4 +1,4 @@
-//! What shows that a bundle is final, where several nodes decide.
+//! The proof that a bundle is final, on networks where several nodes decide.
 
 use std::fmt;
 

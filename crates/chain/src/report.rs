@@ -1,4 +1,4 @@
-//! What accepted blocks hold, for a person's screen.
+//! The content of accepted blocks, for a person's screen.
 
 /// An accepted block.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -14,7 +14,7 @@ pub struct BlockReport {
 pub struct TxReport {
     /// Its ID or hash, as clients see it.
     pub id: String,
-    /// What it does, if the chain has several kinds of transactions: `export`.
+    /// The effect of the transaction, if the chain has several kinds: `export`.
     pub kind: Option<&'static str>,
     /// Address of the contract that it was to create.
     pub contract: Option<String>,

@@ -1,4 +1,4 @@
-//! What the machine says of a bundle.
+//! The machine's result for a bundle.
 
 use std::fmt;
 

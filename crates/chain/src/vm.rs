@@ -223,7 +223,7 @@ pub trait ChainVm: Send + Sync + fmt::Debug + 'static {
         BlockFigures { hash: block.id.to_string(), ..BlockFigures::default() }
     }
 
-    /// What one of the chain's accepted blocks holds. The call is cheap.
+    /// The content of one of the chain's accepted blocks. The call is cheap.
     fn block_report(&self, block: &ExecutedBlock) -> BlockReport {
         BlockReport { hash: self.block_figures(block).hash, ..BlockReport::default() }
     }

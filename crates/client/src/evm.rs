@@ -50,7 +50,7 @@ impl EvmTx {
     }
 }
 
-/// What a transaction in an accepted block did.
+/// The outcome of a transaction in an accepted block.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Receipt {
     /// The transaction.

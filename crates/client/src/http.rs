@@ -66,7 +66,7 @@ impl HttpReply {
     }
 }
 
-/// What lies between HTTP and TCP: TLS, for which this crate has no library.
+/// The layer between HTTP and TCP: TLS, for which this crate has no library.
 pub trait Layer: fmt::Debug + Send + Sync {
     /// Opens the layer on a new connection, whose reads and writes end at a deadline.
     ///

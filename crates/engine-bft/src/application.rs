@@ -25,7 +25,7 @@ const RETRY: Duration = Duration::from_millis(100);
 /// Longest sleep for a bundle that is ahead of the clock; then the clock is read again.
 const MAX_SLEEP_MS: u64 = 1_000;
 
-/// What the library calls for proposals and verdicts. Calls may be cancelled at any await.
+/// The callbacks by which the library asks for proposals and verdicts. Calls may be cancelled at any await.
 #[derive(Clone)]
 pub(crate) struct Application {
     machine: Arc<dyn ChainMachine>,

@@ -57,12 +57,12 @@ impl Committee {
         keys.try_collect().expect("the members are distinct")
     }
 
-    /// What checks votes, and signs none.
+    /// A scheme that checks votes and signs none.
     pub(crate) fn verifier(&self) -> Scheme {
         Scheme::verifier(&self.namespace, self.keys())
     }
 
-    /// What signs votes with this key.
+    /// A scheme that signs votes with this key.
     pub(crate) fn signer(&self, key: &ValidatorKey) -> Result<Scheme, EngineError> {
         Scheme::signer(&self.namespace, self.keys(), key.to_library()).ok_or_else(|| {
             let text = format!("{} is not a validator of this network", key.public_key());

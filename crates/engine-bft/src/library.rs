@@ -8,7 +8,7 @@ use commonware_p2p::{Address, Ingress};
 use commonware_utils::Hostname;
 use esker_validators::{ValidatorAddress, ValidatorKey, ValidatorPublicKey};
 
-/// What has a form in the library.
+/// A type with a counterpart in the library.
 pub(crate) trait ToLibrary {
     /// The library's type.
     type Library;

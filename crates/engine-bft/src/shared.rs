@@ -1,4 +1,4 @@
-//! What the parts of the engine share with each other and with readers of its status.
+//! The state that the parts of the engine share with each other and with readers of its status.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -24,7 +24,7 @@ pub(crate) struct Shared {
     /// Connected peers that are in the same epoch.
     peers_in_epoch: AtomicUsize,
     rounds: Mutex<Rounds>,
-    /// What is wrong if the store is older than the engine's files.
+    /// The fault, if the store is older than the engine's files.
     store_behind: Mutex<Option<String>>,
     votes: Mutex<Votes>,
     failed: mpsc::Sender<EngineError>,

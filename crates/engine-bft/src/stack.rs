@@ -171,7 +171,7 @@ where
     Ok(vec![broadcast, actor, finalizer, notifier, exchange, gossip, engine])
 }
 
-/// What the stages share, where to begin, whom to tell of changes, and the pools.
+/// The parts that the stages share, the beginning, the receiver of changes, and the pools.
 type StartParts<E> = (Setup<E>, Origin, Track, Arc<ExchangePools>);
 
 /// Finds where the validator begins, and checks that its machine is of this network.
@@ -272,7 +272,8 @@ where
 /// Proposes and verifies bundles with the machine.
 type Proposals<E> = Inline<E, Scheme, Application, BundleBlock, Epochs>;
 
-/// What proposes and verifies bundles: alone, and guarded by the promise of a change ([`Guarded`]), as the votes ask it.
+/// The parts that propose and verify bundles: one by themselves, and one under the promise of a change ([`Guarded`]),
+/// which the votes use.
 fn automaton<E>(
     context: &E,
     setup: &Setup<E>,

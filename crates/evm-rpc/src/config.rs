@@ -36,7 +36,7 @@ pub struct ReadConfig {
     pub proof_window: ProofWindow,
     /// The answer of `web3_clientVersion`.
     pub client_version: String,
-    /// What `net_version` answers: 1 on the public networks, otherwise the chain ID
-    /// (docs/decisions.md, "Network version").
+    /// The answer of `net_version`: 1 on the public networks, otherwise the chain ID (docs/decisions.md, "Network
+    /// version").
     pub net_version: String,
 }

@@ -10,8 +10,8 @@
 //! - [`subscriptions`]: notifications to websocket connections.
 //! - [`evm::TransactApi`] is what methods share that run code, send, or sign.
 //!
-//! What this crate never does: know HTTP, take a lock of the chain, write to a store. Every call reads one block
-//! that it resolved first.
+//! This crate never knows HTTP, takes a lock of the chain, or writes to a store. Every call reads one block that it
+//! resolved first.
 
 mod admin;
 mod apis;

@@ -1,5 +1,5 @@
-//! When a development network began, which its followers ask their sources
-//! (docs/protocol/bundle-stream.md, "Beginning of a development network").
+//! The beginning of a development network. Followers ask their sources for it (docs/protocol/bundle-stream.md,
+//! "Beginning of a development network").
 
 use esker_outbound::{Dialer, SourceUrl};
 use serde::{Deserialize, Serialize};
@@ -12,15 +12,16 @@ const PATH: &str = "/ext/sync/beginning";
 /// Most bytes of an answer.
 const MAX_ANSWER: usize = 4096;
 
-/// When the network of a node began.
+/// The beginning of a node's network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NetworkBeginning {
     /// ID of the network.
     #[serde(rename = "networkID")]
     pub network_id: u32,
-    /// Time of the C-Chain's block 0, Unix seconds; `None` where it follows from the network alone.
+    /// Time of the C-Chain's block 0, Unix seconds; `None` if it follows from the network alone.
     pub start: Option<u64>,
-    /// Whether the extra data of that block is a fee window. Nodes that do not say so have a single byte there.
+    /// Whether the extra data of that block is a fee window. A node that does not report this has a single byte
+    /// there.
     #[serde(rename = "feeWindow", default)]
     pub has_fee_window: bool,
 }
@@ -75,7 +76,7 @@ mod tests {
                 assert_eq!(parse(&serde_json::to_vec(&beginning).unwrap()).unwrap(), beginning);
             }
         }
-        // Of an earlier version.
+        // An answer of an earlier version.
         let answer = br#"{"networkID":1,"start":2}"#;
         let expected = NetworkBeginning { network_id: 1, start: Some(2), has_fee_window: false };
         assert_eq!(parse(answer).unwrap(), expected);

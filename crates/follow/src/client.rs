@@ -1,4 +1,4 @@
-//! Another Esker as source: its stream of bundles over HTTP/1.1.
+//! Another Esker node as a source: its stream of bundles over HTTP/1.1.
 
 use std::time::Duration;
 
@@ -16,9 +16,9 @@ use crate::validators;
 
 /// Path of the stream.
 pub(crate) const PATH: &str = "/ext/sync/bundles";
-/// Bytes a second that a source has to send of a record which takes longer than the idle time.
+/// Bytes a second that a source must send of a record that takes longer than the idle time.
 const MIN_RATE: u64 = 256 << 10;
-/// Most tips in a row for which a bundle is waited for.
+/// Most consecutive tips without a bundle while a bundle is due.
 const MAX_TIPS: u32 = 100;
 
 /// An Esker node with its stream of bundles (docs/protocol/bundle-stream.md, "Request").
@@ -69,7 +69,7 @@ impl EskerSource {
         Ok(feed)
     }
 
-    /// Checks that the stream continues what is final here.
+    /// Checks that the stream continues after the last final bundle of this node.
     fn check(&self, hello: &Hello, last: (u64, BundleId)) -> Result<(), SourceError> {
         if hello.version != PROTOCOL_VERSION {
             let version = hello.version;
@@ -121,7 +121,7 @@ impl Source for EskerSource {
     }
 }
 
-/// The end of a stream that has none.
+/// The error of a stream that ends without an end record.
 pub(crate) fn unexpected_end(is_in_record: bool) -> SourceError {
     SourceError::Unreachable(match is_in_record {
         true => "the stream ended within a record".to_owned(),
@@ -135,11 +135,11 @@ struct EskerFeed {
     records: RecordReader,
     /// Height of the last bundle that was handed out.
     last: u64,
-    /// Greatest height that the source has said it has.
+    /// Greatest height that the source has reported.
     tip: u64,
-    /// With the source since its last record.
+    /// Patience for the next record.
     record_patience: Patience,
-    /// With the source since its last bundle, or since it said that it has more.
+    /// Patience for the next bundle, while the source reports that it has more.
     bundle_patience: Patience,
     idle: Duration,
 }
@@ -178,7 +178,7 @@ impl EskerFeed {
         }
     }
 
-    /// Why the source is not waited for any longer.
+    /// The reason why the follower stops waiting for the source.
     fn overdue(&self) -> SourceError {
         let seconds = self.idle.as_secs_f32();
         if !self.record_patience.left().is_zero() {
@@ -193,12 +193,12 @@ impl EskerFeed {
         }
     }
 
-    /// The source says how far it is.
+    /// The source reports its height.
     fn note_tip(&mut self, height: u64) {
         if self.tip <= self.last {
             self.bundle_patience.reset();
         }
-        // What arrived was no part of a bundle. Many of them at once take time, too.
+        // The bytes that arrived were not part of a bundle. Many such records at once use up time, too.
         self.bundle_patience.forget_bytes();
         self.bundle_patience.add(self.idle / MAX_TIPS, 0);
         self.tip = self.tip.max(height);

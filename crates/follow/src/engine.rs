@@ -30,13 +30,13 @@ use crate::forward::PreferredSource;
 use crate::status::{FollowStatus, StatusCell};
 use crate::validators::{FollowedValidators, update};
 
-/// Most bundles that the machine gets at once.
+/// Most bundles that are passed to the machine at once.
 const GROUP_LEN: usize = 256;
 /// Bytes of blocks at which a group of bundles is complete.
 const GROUP_BYTES: usize = 4 << 20;
 /// Longest wait for the time of a bundle that is ahead of the clock, before it is tried again.
 const CLOCK_WAIT_MS: u64 = 1000;
-/// Wait before a bundle is tried again whose store can't be read for the moment.
+/// Wait before a bundle is tried again after a temporary error of the store.
 const STORE_WAIT_MS: u64 = 250;
 
 /// Settings of a follower.
@@ -46,14 +46,14 @@ pub struct FollowerConfig {
     pub retry_min: Duration,
     /// Longest wait between two rounds over the sources.
     pub retry_max: Duration,
-    /// How long a source may send bundles without a certificate, where the network has them.
+    /// Time for which a source may send bundles without a certificate, if the network has certificates.
     pub certificate_wait: Duration,
-    /// Wait before a preferred source is looked at again while a lower one is followed. It doubles while there is none.
+    /// Wait before a preferred source is probed again while a lower one is followed. It doubles while none is back.
     pub return_min: Duration,
     /// Longest such wait.
     pub return_max: Duration,
-    /// How long a preferred source has to send what the lower one sends before the follower returns to it. Longer than
-    /// what a source may take for a bundle.
+    /// Time for which a preferred source must send the same bundles as the lower one before the follower returns to
+    /// it. It is longer than the time that a source may take for a bundle.
     pub return_time: Duration,
 }
 
@@ -70,7 +70,7 @@ impl Default for FollowerConfig {
     }
 }
 
-/// Takes final bundles from the first source that serves them. It builds nothing.
+/// Takes final bundles from the first source that serves them. It builds none.
 ///
 /// Every bundle is verified by the machine before it is final here. With [`Follower::with_validators`] it must also have
 /// a certificate, or a descendant with one, before the machine gets it. A source that fails is left for the next one of
@@ -99,15 +99,15 @@ impl Follower {
         Self { sources, config, clock, chain_clock: None, validators: None, preferred, status }
     }
 
-    /// Moves the chains' clock forward to blocks that are ahead of it, as on a development network, where the source's
-    /// may have been moved. Without it the follower waits.
+    /// Moves the chains' clock forward to blocks that are ahead of it. A development network needs this, since the
+    /// source's clock may have been moved. Without it the follower waits.
     #[must_use]
     pub fn with_chain_clock(self, clock: AdjustableClock) -> Self {
         Self { chain_clock: Some(clock), ..self }
     }
 
-    /// Takes only bundles that these validators have decided, or a descendant of. The source that is followed is then the
-    /// preferred one for transactions.
+    /// Takes only bundles that these validators have decided, or ancestors of such bundles. The source that is
+    /// followed is then the preferred one for transactions.
     #[must_use]
     pub fn with_validators(
         self,
@@ -202,7 +202,8 @@ impl Follower {
     }
 
     /// Makes those of the bundles final that have a certificate, or a descendant with one. After a refused or overdue
-    /// certificate the source is asked for changes of the validators; with a new one the certificates are checked again.
+    /// certificate it asks the source for changes of the validators. If there is a new one, it checks the
+    /// certificates again.
     async fn finalize_certified(
         &self,
         machine: &dyn ChainMachine,
@@ -281,7 +282,7 @@ impl Follower {
         }
     }
 
-    /// Notes why a source was left.
+    /// Records why a source was left.
     fn left(&self, source: &dyn Source, error: &SourceError, log: &mut SourceLog) {
         let (name, is_fault) = (source.name(), error.is_fault());
         self.status.disconnected(format!("{name}: {error}"), is_fault);
@@ -296,7 +297,7 @@ impl Follower {
     }
 }
 
-/// Why a source is not followed any longer.
+/// The reason for leaving a source.
 enum LeaveReason {
     Failed(SourceError),
     /// The preferred source of this place is back.
@@ -328,7 +329,7 @@ impl Group {
         self.blocks.push((chain, block));
     }
 
-    /// Makes everything final that is not yet. May be repeated after an error.
+    /// Makes the rest of the group final. It may be called again after an error.
     async fn finalize(&self, machine: &dyn ChainMachine) -> Result<(), FinalizeError> {
         if !self.bundles.is_empty() {
             machine.finalize_all(self.bundles.clone()).await?;

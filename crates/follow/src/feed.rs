@@ -1,4 +1,4 @@
-//! What a follower asks of a source.
+//! The operations that a follower needs from a source.
 
 use std::fmt;
 use std::time::Duration;
@@ -9,7 +9,7 @@ use esker_chain::{Bundle, BundleId};
 use esker_primitives::ChainId;
 use thiserror::Error;
 
-/// A node whose final bundles or blocks a follower takes.
+/// A node from which a follower takes final bundles or blocks.
 #[async_trait]
 pub trait Source: Send + Sync + fmt::Debug + 'static {
     /// Its address, for logs and status.
@@ -18,7 +18,8 @@ pub trait Source: Send + Sync + fmt::Debug + 'static {
     /// Connects, and continues after the follower's last final bundle.
     async fn open(&self, last: (u64, BundleId)) -> Result<Box<dyn Feed>, SourceError>;
 
-    /// The changes of the validators that it knows, from the one that begins this epoch on; not necessarily all at once.
+    /// The changes of the validators that it knows, from the one that begins this epoch on. They need not come all at
+    /// once.
     async fn validator_changes(&self, _from: u64) -> Result<Vec<Bytes>, SourceError> {
         Ok(Vec::new())
     }
@@ -38,7 +39,7 @@ pub enum FeedItem {
     Bundle {
         /// The bundle.
         bundle: Bundle,
-        /// What shows that it is final.
+        /// The proof that the bundle is final.
         proof: Option<Bytes>,
     },
     /// The next final block of a source without bundles. The follower makes a bundle of it.
@@ -48,7 +49,7 @@ pub enum FeedItem {
         /// The block, in its chain's encoding.
         bytes: Bytes,
     },
-    /// How many bundles or blocks the source has after the items so far.
+    /// Number of bundles or blocks that the source has after the items so far.
     Remaining(u64),
 }
 
@@ -63,16 +64,16 @@ impl FeedItem {
     }
 }
 
-/// Why a source can't be followed further.
+/// The reason why a source can't be followed further.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum SourceError {
     /// There is no connection, or it broke.
     #[error("{0}")]
     Unreachable(String),
-    /// Nothing arrived for this time.
+    /// No bytes arrived for this time.
     #[error("nothing arrived for {} s", .0.as_secs_f32())]
     Stalled(Duration),
-    /// Something arrived, but not what the source was asked for.
+    /// Bytes arrived, but not the requested bundles.
     #[error("the source withholds: {0}")]
     Withheld(String),
     /// The source has fewer bundles than this node.
@@ -84,16 +85,16 @@ pub enum SourceError {
     /// The source ended the stream.
     #[error("source ended the stream: {0}")]
     Ended(String),
-    /// What it sent has another form.
+    /// The source sent data of another form.
     #[error("invalid data from source: {0}")]
     Protocol(String),
-    /// What shows that its bundles are final is false, or missing for too long.
+    /// A proof that its bundles are final is false, or missing for too long.
     #[error("its certificates are refused: {0}")]
     Certificate(String),
     /// Its changes of the validators are false.
     #[error("its changes of the validators are refused: {0}")]
     Changes(String),
-    /// A change of the validators is right, but this node can't keep it.
+    /// A change of the validators is valid, but this node can't store it.
     #[error("a change of the validators can't be stored: {0}")]
     Storage(String),
     /// Its snapshot of the state is wrong.
@@ -105,7 +106,7 @@ pub enum SourceError {
 }
 
 impl SourceError {
-    /// Whether no honest source of this network fails in this way, so that an operator has to look.
+    /// Whether no honest source of this network fails in this way. An operator then has to act.
     pub fn is_fault(&self) -> bool {
         matches!(
             self,

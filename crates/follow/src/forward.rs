@@ -1,4 +1,4 @@
-//! Transactions of clients on their way to a source: a JSON-RPC call of the source's own method.
+//! Passes transactions of clients to a source, by a JSON-RPC call of the source's own method.
 
 use std::fmt;
 use std::sync::Arc;
@@ -18,17 +18,17 @@ use serde_json::{Value, json};
 const MAX_ANSWER: usize = 64 << 10;
 /// Most idle connections to a source.
 const MAX_IDLE: usize = 16;
-/// How long a connection may take, before the next source is tried.
+/// Time for a connection before the next source is tried.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// The source that transactions go to first, by its place in the list of sources: the one that took the last call. On a
-/// network with certificates a [`crate::Follower`] sets it to the source that it connects to, so that
-/// transactions do not go to one that it has refused.
+/// The source that gets transactions first, by its place in the list of sources: the one that took the last call. On
+/// a network with certificates a [`crate::Follower`] sets it to the source that it connects to, so that no
+/// transactions go to a source that it has refused.
 #[derive(Clone, Debug, Default)]
 pub struct PreferredSource(Arc<AtomicUsize>);
 
 impl PreferredSource {
-    /// Its place.
+    /// The place of the source.
     pub fn get(&self) -> usize {
         self.0.load(Ordering::Relaxed)
     }
@@ -52,10 +52,10 @@ struct Target {
     idle: Mutex<Vec<HttpConnection<Full<Bytes>>>>,
 }
 
-/// A call without an answer. If the caller gives it up, the next call goes to another source first.
+/// A call without an answer. If the caller drops it, the next call goes to another source first.
 struct PendingCall<'a> {
     preferred: &'a PreferredSource,
-    /// The source to ask first then; `None` once the call has ended.
+    /// The source to ask first in that case; `None` once the call has ended.
     next: Option<usize>,
 }
 
@@ -67,11 +67,11 @@ impl Drop for PendingCall<'_> {
     }
 }
 
-/// Why a source gave no answer to a call.
+/// The reason why a source gave no answer to a call.
 enum CallError {
-    /// It did not get the call.
+    /// The source did not get the call.
     NotSent(String),
-    /// It may have got the call.
+    /// The source may have got the call.
     Lost(String),
 }
 
@@ -117,13 +117,13 @@ impl TxForwarder for SourceForwarder {
                     self.preferred.set(index);
                     return outcome;
                 }
-                // The next source may be asked: to send a transaction twice changes nothing.
+                // The next source can be asked, since sending a transaction twice changes nothing.
                 Err(CallError::NotSent(error)) => last = format!("{}: {error}", source.url),
                 Err(CallError::Lost(error)) => lost = Some(format!("{}: {error}", source.url)),
             }
         }
         Err(match lost {
-            // A source that may have it matters more than one that does not.
+            // A source that may have the transaction matters more than one that does not.
             Some(error) => ForwardError::Lost(error),
             None => ForwardError::Unreachable(last),
         })
@@ -138,9 +138,9 @@ impl Target {
         if let Some(kept) = self.kept() {
             match self.exchange(kept, &path, body.clone()).await {
                 Ok(answer) => return outcome(&answer),
-                // The source has closed the connection before it was used.
+                // The source closed the connection before it was used.
                 Err(CallError::NotSent(_)) => {}
-                // Before it read the call, or after.
+                // The source closed it before it read the call, or after.
                 Err(CallError::Lost(error)) => lost = Some(error),
             }
         }
@@ -149,7 +149,7 @@ impl Target {
             Err(refused) => Err(CallError::NotSent(refused)),
         };
         match (sent.and_then(|answer| outcome(&answer)), lost) {
-            // It may still have got the first one.
+            // The source may still have got the first call.
             (Err(CallError::NotSent(error)), Some(lost)) => {
                 Err(CallError::Lost(format!("{lost}; then {error}")))
             }
@@ -157,7 +157,7 @@ impl Target {
         }
     }
 
-    /// A connection that is still open, as far as is known.
+    /// An idle connection that is open, as far as is known.
     fn kept(&self) -> Option<HttpConnection<Full<Bytes>>> {
         let mut idle = self.idle.lock();
         idle.retain(|open| !open.sender.is_closed());
@@ -195,7 +195,7 @@ impl fmt::Debug for Target {
 
 /// Path and body of the call that passes a transaction on.
 fn call(kind: SourceKind, tx: &ForwardedTx) -> (String, Bytes) {
-    // Each kind of source has its own names; those of AvalancheGo are its bytes.
+    // Each kind of source has its own names. Those of AvalancheGo belong to its exact protocol.
     let (suffix, method) = match (kind, tx.kind) {
         (SourceKind::Esker, TxKind::Asset) => ("", "xvm.issueTx"),
         (SourceKind::Esker, TxKind::Atomic) => ("/nat", "nat.issueTx"),
@@ -215,7 +215,7 @@ fn call(kind: SourceKind, tx: &ForwardedTx) -> (String, Bytes) {
     (format!("/ext/bc/{}{suffix}", tx.chain), body.to_string().into())
 }
 
-/// What a source's answer says.
+/// Interprets a source's answer.
 fn outcome((status, body): &(u16, Bytes)) -> Result<Result<(), ForwardError>, CallError> {
     let text = || {
         let text = String::from_utf8_lossy(body);
@@ -267,7 +267,7 @@ mod tests {
         }
     }
 
-    /// A source whose connections are taken: it answers each call with success, or never.
+    /// A source that accepts connections. It answers each call with success, or never.
     async fn source(answers: bool) -> SourceUrl {
         let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
@@ -332,7 +332,7 @@ mod tests {
         assert!(text.starts_with(&first), "{text}");
     }
 
-    /// A source that has stopped since its last answer has nothing of the next transaction.
+    /// A source that has stopped since its last answer gets no part of the next transaction.
     #[tokio::test]
     async fn a_source_that_has_stopped_does_not_have_the_transaction() {
         let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
@@ -361,7 +361,8 @@ mod tests {
         assert!(text.starts_with(&url) && text.contains("refused"), "{text}");
     }
 
-    /// A source that may have taken a transaction at first may still have it when it refuses the second connection's call.
+    /// A source that may have taken a transaction at first may still have it after it refuses the connection of the
+    /// second call.
     #[tokio::test]
     async fn a_source_that_may_have_the_first_call_is_named_after_a_second_one() {
         let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();

@@ -1,4 +1,4 @@
-//! Followers: nodes that take final bundles from another node, verify each and serve what they hold.
+//! Followers: nodes that take final bundles from another node, verify each of them, and serve their state.
 //!
 //! [`Follower`] is the engine of such a node. It asks a [`Source`] for the bundles after its own last one, gives them
 //! to the machine like an engine with another validator's bundles, and goes on with the next source where one fails.

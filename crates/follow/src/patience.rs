@@ -1,8 +1,8 @@
-//! How long a source may take: what counts is what it was asked for, not that something arrives.
+//! The time that a source may take. Only requested data counts, not any bytes that arrive.
 
 use std::time::Duration;
 
-/// The time that this node has waited for something of a source. Time in which it does not read does not count.
+/// The time that this node has waited for data of a source. Time in which it does not read does not count.
 #[derive(Debug)]
 pub(crate) struct Patience {
     limit: Duration,
@@ -13,34 +13,34 @@ pub(crate) struct Patience {
 }
 
 impl Patience {
-    /// `limit`, and the time that what has arrived of it takes at `rate` bytes a second.
+    /// Allows `limit`, plus the time that the bytes received so far take at `rate` bytes a second.
     pub(crate) fn new(limit: Duration, rate: u64) -> Self {
         Self { limit, rate: rate.max(1), waited: Duration::ZERO, bytes: 0 }
     }
 
-    /// It has come, or is not waited for.
+    /// The data has arrived, or is not needed any more.
     pub(crate) fn reset(&mut self) {
         (self.waited, self.bytes) = (Duration::ZERO, 0);
     }
 
-    /// What arrived was something else.
+    /// The bytes that arrived belong to another record.
     pub(crate) fn forget_bytes(&mut self) {
         self.bytes = 0;
     }
 
-    /// It was waited for, and a part of it has arrived.
+    /// The node has waited, and a part of the data has arrived.
     pub(crate) fn add(&mut self, waited: Duration, bytes: usize) {
         self.waited = self.waited.saturating_add(waited);
         self.bytes = self.bytes.saturating_add(bytes as u64);
     }
 
-    /// So many bytes that it was asked for have come: they make up for the time that they take at the rate.
+    /// This many requested bytes have arrived. They give back the time that they take at the rate.
     pub(crate) fn credit(&mut self, bytes: usize) {
         let ms = (bytes as u64).saturating_mul(1000) / self.rate;
         self.waited = self.waited.saturating_sub(Duration::from_millis(ms));
     }
 
-    /// How long it may still be waited for.
+    /// The remaining time.
     pub(crate) fn left(&self) -> Duration {
         let ms = self.bytes.saturating_mul(1000) / self.rate;
         let allowed = self.limit.saturating_add(Duration::from_millis(ms));
@@ -61,12 +61,12 @@ mod tests {
     #[test]
     fn it_ends_unless_what_is_waited_for_arrives_fast_enough() {
         let mut patience = Patience::new(LIMIT, 1000);
-        // A byte every five seconds.
+        // One byte in five seconds.
         patience.add(Duration::from_secs(5), 1);
         assert_eq!(left_s(&patience), 5);
         patience.add(Duration::from_secs(5), 1);
         assert_eq!(left_s(&patience), 0);
-        // A long one, at the rate and above it.
+        // A long record, at the rate and above it.
         patience.reset();
         for _ in 0..100 {
             patience.add(Duration::from_secs(5), 5000);

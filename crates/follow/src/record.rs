@@ -21,7 +21,7 @@ const BUNDLE: u8 = 1;
 const TIP: u8 = 2;
 const END: u8 = 3;
 
-/// The first record of a stream: which network it is of, and where it begins.
+/// The first record of a stream: its network and its beginning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Hello {
     /// Version of the stream.
@@ -45,26 +45,26 @@ pub enum Record {
     Bundle {
         /// The bundle.
         bundle: Bundle,
-        /// What shows that it is final.
+        /// The proof that the bundle is final.
         proof: Option<Bytes>,
     },
-    /// The height of the last final bundle: sent while there is nothing else to send, and while bundles are sent to a
-    /// reader that is far behind.
+    /// The height of the last final bundle. It is sent while there is nothing else to send, and while bundles are
+    /// sent to a reader that is far behind.
     Tip(u64),
     /// The source ends the stream, with the reason.
     End(String),
 }
 
-/// Why bytes are not a record.
+/// The reason why bytes are not a record.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum RecordError {
     /// Its length is zero or above the limit.
     #[error("invalid record length: {0} bytes; expected 1 to {MAX_RECORD_LEN}")]
     Length(usize),
-    /// It is of no known kind.
+    /// Its kind is unknown.
     #[error("unknown kind of record: {0}")]
     Kind(u8),
-    /// It is shorter or longer than its kind is.
+    /// Its length does not fit its kind.
     #[error("wrong length of a record of kind {0}")]
     Form(u8),
     /// The bundle can't be read.
@@ -89,7 +89,7 @@ impl Record {
         }
     }
 
-    /// Parses what follows the length.
+    /// Parses the bytes after the length.
     fn parse(mut bytes: Bytes) -> Result<Self, RecordError> {
         let kind = bytes.try_get_u8().map_err(|_| RecordError::Length(0))?;
         let form = || RecordError::Form(kind);
@@ -128,7 +128,7 @@ pub(crate) fn bundle_record(bundle: &Bundle, proof: Option<&[u8]>) -> Bytes {
     })
 }
 
-/// A bundle with its proof, from the payload of a record. The error is `None` if that has another form.
+/// A bundle with its proof, from the payload of a record. The error is `None` if the payload has another form.
 pub(crate) fn take_bundle(
     mut bytes: Bytes,
 ) -> Result<(Bundle, Option<Bytes>), Option<RecordError>> {
@@ -183,7 +183,7 @@ impl RecordReader {
     }
 }
 
-/// Cuts a stream of bytes into what follows each length.
+/// Cuts a stream of bytes at its lengths.
 #[derive(Debug, Default)]
 pub(crate) struct FrameReader {
     buffer: BytesMut,
@@ -195,7 +195,7 @@ impl FrameReader {
         self.buffer.extend_from_slice(bytes);
     }
 
-    /// What follows the next length; `None` if more bytes are needed.
+    /// The bytes after the next length; `None` if more bytes are needed.
     pub(crate) fn next(&mut self) -> Result<Option<Bytes>, RecordError> {
         let Some(head) = self.buffer.first_chunk::<4>() else { return Ok(None) };
         let len = u32::from_be_bytes(*head) as usize;

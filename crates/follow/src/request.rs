@@ -14,13 +14,13 @@ use crate::feed::SourceError;
 /// Most bytes of a refusal's text that are read.
 const MAX_REFUSAL: usize = 4096;
 
-/// How long a follower waits for a source.
+/// The times that a follower waits for a source.
 #[derive(Clone, Copy, Debug)]
 pub struct Timeouts {
     /// For the connection and the first record.
     pub connect: Duration,
-    /// For a record, and for a bundle where the source says that it has more; an honest source sends a record every
-    /// second. A long one may take longer, as far as its bytes come fast enough.
+    /// Limit for a record, and for a bundle if the source reports that it has more. An honest source sends a record
+    /// every second. A long record may take longer if its bytes arrive fast enough.
     pub idle: Duration,
 }
 
@@ -30,7 +30,7 @@ impl Default for Timeouts {
     }
 }
 
-/// Asks for a path; the body of an answer with status 200. A body that sends nothing for `idle` is a failure.
+/// Requests a path; returns the body of an answer with status 200. A body that sends nothing for `idle` is a failure.
 pub(crate) async fn get(
     dialer: &Dialer,
     url: &SourceUrl,
@@ -53,7 +53,7 @@ pub(crate) async fn get(
     Ok(SourceBody { body: reply.into_body(), idle, _connection: connection })
 }
 
-/// Why a source answered with a status other than 200.
+/// The reason why a source answered with a status other than 200.
 async fn refusal(status: StatusCode, body: Incoming) -> SourceError {
     let body = Limited::new(body, MAX_REFUSAL).collect().await;
     let bytes = body.map(|body| body.to_bytes()).unwrap_or_default();

@@ -37,7 +37,7 @@ impl Default for ServerConfig {
     }
 }
 
-/// Why a follower gets no stream.
+/// The reason why a follower gets no stream.
 #[derive(Debug, Error)]
 pub enum OpenError {
     /// Its first bundle is more than one above the last final one.
@@ -46,7 +46,7 @@ pub enum OpenError {
         /// Height of the last final bundle.
         tip: u64,
     },
-    /// Its first bundle is not stored here, nor is the one before it.
+    /// Neither its first bundle nor the one before it is stored here.
     #[error(
         "the history here begins at bundle {first} (joined from a snapshot); a stream can begin at {} or later",
         first.saturating_add(1)
@@ -80,7 +80,7 @@ pub struct BundleServer {
 }
 
 impl BundleServer {
-    /// A server for a machine's bundles. `events` are the machine's own; a task follows them until `stop`.
+    /// A server for a machine's bundles. `events` are those of the machine; a task follows them until `stop`.
     pub fn spawn(
         machine: Arc<dyn ChainMachine>,
         events: broadcast::Receiver<MachineEvent>,
@@ -89,7 +89,7 @@ impl BundleServer {
         stop: Shutdown,
     ) -> Arc<Self> {
         let (sender, tip) = watch::channel(machine.last_final().0);
-        // Ends with the events: the machine is dropped after the server.
+        // The task ends with the events: the machine is dropped after the server.
         let _task = tokio::spawn(watch_tip(Arc::clone(&machine), events, sender, stop.clone()));
         let places = Arc::new(Semaphore::new(config.max_followers));
         let recent = Recent::default();
@@ -133,12 +133,12 @@ impl BundleServer {
         bundle.map(|(bundle, _)| bundle.parent).ok_or_else(|| missing(height))
     }
 
-    /// Records of the bundles from this height on, at least one and not beyond `tip`.
+    /// Records of the bundles from this height on: at least one, and none above `tip`.
     async fn records(self: &Arc<Self>, from: u64, tip: u64) -> Result<Vec<Bytes>, ChainError> {
         if let Some(records) = self.recent.get(from) {
             return Ok(records);
         }
-        // Followers at the tip wait here for the one of them that reads the new bundles.
+        // Followers at the tip wait here while one of them reads the new bundles.
         let is_at_tip = tip.saturating_sub(from) < CHUNK_LEN;
         let _turn = match is_at_tip {
             true => self.recent.turn().await,

@@ -14,12 +14,12 @@ pub struct FollowStatus {
     pub tip_final: u64,
     /// Greatest height that a source has reported.
     pub tip_seen: u64,
-    /// For how long it has been behind, ms; 0 at the tip of a connected source.
+    /// The time for which it has been behind, ms; 0 at the tip of a connected source.
     pub lag_ms: u64,
-    /// What an operator has to look at: a source that contradicts this node or sends invalid bundles. It ends when a
-    /// source served a good bundle, or has no further one.
+    /// A fault for an operator: a source that contradicts this node or sends invalid bundles. It ends when a source
+    /// served a good bundle, or has no further one.
     pub fault: Option<String>,
-    /// Why the last connection ended.
+    /// The reason why the last connection ended.
     pub last_error: Option<String>,
 }
 
@@ -33,7 +33,7 @@ impl FollowStatus {
 #[derive(Debug)]
 struct Inner {
     shown: FollowStatus,
-    /// When it was last at the tip of a connected source, Unix ms.
+    /// The last time at the tip of a connected source, Unix ms.
     at_tip_ms: u64,
 }
 
@@ -112,7 +112,7 @@ mod tests {
         cell.advanced(5, 8000);
         let status = cell.get(9000);
         assert_eq!((status.lag_bundles(), status.lag_ms), (0, 0));
-        // A source that says nothing more, and one that is gone.
+        // A source that sends nothing more, and one that is gone.
         assert_eq!(cell.get(8000 + FRESH_MS).lag_ms, FRESH_MS);
         cell.disconnected("gone".into(), false);
         assert_eq!(cell.get(8100).lag_ms, 100);

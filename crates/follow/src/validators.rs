@@ -19,18 +19,18 @@ const MAX_ANSWER: usize = 8 << 20;
 /// Most changes of an answer.
 const MAX_CHANGES: usize = 4096;
 
-/// Why changes of the validators are not taken.
+/// The reason why changes of the validators are not accepted.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum ChangeRefusal {
-    /// They are not this network's.
+    /// They are not changes of this network.
     #[error("{0}")]
     Invalid(String),
-    /// This node can't keep them.
+    /// This node can't store them.
     #[error("{0}")]
     Storage(String),
 }
 
-/// What a follower knows of the validators of its network. They check certificates.
+/// The validators that a follower knows of its network. They check certificates.
 #[async_trait]
 pub trait FollowedValidators: ProofVerifier {
     /// The epoch that the next change begins.
@@ -55,7 +55,7 @@ pub(crate) async fn update(
         if changes.is_empty() {
             return Ok(has_new);
         }
-        // Each further request needs a new change, of which there are not many.
+        // Each further request needs a new change, and a network has few of them.
         match validators.append(&changes).await {
             Ok(0) => return Ok(has_new),
             Ok(_) => has_new = true,
@@ -100,7 +100,7 @@ async fn read(
     Ok(answer)
 }
 
-/// One change a line, hex.
+/// The answer has one change in each line, in hex.
 fn parse(answer: &[u8]) -> Result<Vec<Bytes>, SourceError> {
     let text = str::from_utf8(answer).map_err(|_| SourceError::Changes("no text".to_owned()))?;
     if !text.is_empty() && !text.ends_with('\n') {

@@ -250,7 +250,8 @@ struct Items<'a, 'p, 'de> {
 }
 
 impl Items<'_, '_, '_> {
-    /// What a list of these elements takes at once with the next one: it doubles, and is there twice meanwhile.
+    /// The bytes that a list of these elements takes at once for the next one: it doubles, and exists twice
+    /// meanwhile.
     fn growth<T>(&self) -> usize {
         if self.taken.is_power_of_two() { 2 * self.taken * size_of::<T>() } else { 0 }
     }

@@ -77,7 +77,7 @@ impl<'a> Document<'a> {
         self.0
     }
 
-    /// What the value is.
+    /// The kind of the value.
     #[must_use]
     pub fn kind(self) -> Kind {
         Kind::from_first_byte(self.0.first().copied())
@@ -166,7 +166,7 @@ impl<'a> Name<'a> {
         self.literal() == Some(field.as_bytes()) || text::same_name(&self.text(), field)
     }
 
-    /// What stands between the quotes, escapes as they are.
+    /// The bytes between the quotes, escapes as they are.
     #[must_use]
     pub fn literal(self) -> Option<&'a [u8]> {
         self.0.strip_prefix(b"\"")?.strip_suffix(b"\"")
@@ -199,7 +199,7 @@ impl GoValue {
         &self.0
     }
 
-    /// What the value is.
+    /// The kind of the value.
     #[must_use]
     pub fn kind(&self) -> Kind {
         self.document().kind()

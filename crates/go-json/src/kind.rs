@@ -1,8 +1,8 @@
-//! What a JSON value is.
+//! The kinds of JSON values.
 
 use std::fmt;
 
-/// What a JSON value is.
+/// The kind of a JSON value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// `null`

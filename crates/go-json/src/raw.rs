@@ -12,7 +12,7 @@ pub(crate) const RAW_TEXT: &str = "$esker_go_json::RawText";
 
 /// A type that reads the JSON text of its value itself.
 pub trait RawText: Sized {
-    /// What it wants, for the texts of other formats' errors.
+    /// The name of the expected form, for the error texts of other forms.
     const WANTED: &'static str;
 
     /// Reads one compact JSON value; `None` refuses it.

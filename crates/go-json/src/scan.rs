@@ -145,7 +145,7 @@ fn skip_scalar(bytes: &[u8], at: usize) -> usize {
     bytes.get(at..).and_then(|rest| rest.iter().position(ends)).map_or(bytes.len(), |len| at + len)
 }
 
-/// What may come next.
+/// The bytes that may come next.
 enum Next {
     /// A value.
     Value,
@@ -155,7 +155,7 @@ enum Next {
     Name,
     /// A member's name, or the end of the object just opened.
     NameOrEnd,
-    /// What follows a value.
+    /// The bytes after a value.
     After,
 }
 
@@ -230,7 +230,7 @@ impl Scanner<'_> {
         Ok(name)
     }
 
-    /// What follows a value inside a container.
+    /// Reads the byte after a value inside a container.
     fn separator(&mut self) -> Result<Next, SyntaxError> {
         self.skip_space();
         let in_object = self.open.in_object();

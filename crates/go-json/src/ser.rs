@@ -33,7 +33,7 @@ pub fn write(
 
 /// A piece of this size, in bytes, gets the memory that it needs; for smaller ones the buffer grows by doubling.
 const LARGE_PIECE: usize = 64 * 1024;
-/// What follows such a piece, bytes.
+/// The bytes that follow such a piece.
 const AFTER_LARGE_PIECE: usize = 1024;
 
 /// Where text is appended. A long string does not take twice its size.

@@ -53,7 +53,7 @@ pub struct HttpConfig {
     pub allowed_origins: Vec<String>,
     /// Where proxies name the addresses of their clients; `None`: a client's address is that of its connection.
     pub client_address: Option<ClientAddressHeader>,
-    /// What an address may ask for; above it requests get 429. `None`: no limit.
+    /// The rate limit of an address; above it requests get 429. `None`: no limit.
     pub rate_limit: Option<RateLimitConfig>,
     /// Largest request body, in bytes; a larger one gets 413.
     pub body_limit: usize,

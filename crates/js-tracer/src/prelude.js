@@ -1,5 +1,5 @@
-// What scripts find: big integers, conversions, and the objects that hooks are given. `native` is what only this file
-// sees. Scripts may break all of it for themselves; the next transaction begins with a fresh one.
+// The names that scripts can use: big integers, conversions, and the objects that hooks are given. Only this file
+// sees `native`. Scripts may break all of it for themselves; the next transaction begins with a fresh one.
 (function (native) {
   'use strict';
   const Bytes = Uint8Array;
@@ -397,7 +397,7 @@
     Object.defineProperty(globalThis, name, { value: globals[name], writable: true, configurable: true });
   }
 
-  // What hooks are given. `native.number` says what is meant by its place in a list.
+  // The objects that hooks are given. `native.number` selects a figure by its place in a list.
 
   const number = native.number;
   const names = [];

@@ -1,4 +1,4 @@
-//! What deriving a key from a password may cost.
+//! The limits of the cost of deriving a key from a password.
 
 use pbkdf2::pbkdf2_hmac;
 use scrypt::Params;

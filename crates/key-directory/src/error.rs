@@ -44,7 +44,7 @@ pub enum KeyFileError {
     /// The password is wrong. The text is the reference's.
     #[error("could not decrypt key with given password")]
     WrongPassword,
-    /// What it holds is no private key.
+    /// The content is not a private key.
     #[error("invalid key")]
     InvalidKey,
     /// It holds the key of another account.

@@ -25,10 +25,10 @@ pub const MAX_FILES: usize = 4096;
 /// there.
 pub const MAX_FILES_FOR_NEW: usize = 1024;
 
-/// What a file's name begins with until it is whole. Hidden files are no key files.
+/// The prefix of a file's name until it is complete. Hidden files are not key files.
 const UNFINISHED: &str = ".esker-";
 
-/// What tells that a file has changed: its time, its length, its inode.
+/// The properties that show a change of a file: its time, its length, its inode.
 type Stamp = (i64, i64, u64, u64);
 
 /// A file as it was last looked at.

@@ -1,4 +1,4 @@
-//! What a key file may demand.
+//! The limits of a key file's demands.
 
 /// Longest key file. Wallets write some 500 bytes.
 pub const MAX_FILE_BYTES: usize = 16 * 1024;

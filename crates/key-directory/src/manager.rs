@@ -67,7 +67,7 @@ impl KeyDirectory {
         }))
     }
 
-    /// What checks the passwords, for metrics.
+    /// The hasher that checks the passwords, for metrics.
     pub fn hasher(&self) -> &Arc<Hasher> {
         &self.0.hasher
     }

@@ -287,7 +287,7 @@ mod tests {
         ClientAddress::from_peer(Some(Ipv4Addr::new(127, 0, 0, number).into()))
     }
 
-    /// What a call gets at once: a try, how long it has to wait, or nothing yet.
+    /// The immediate result of a call: an attempt, the time that it has to wait, or nothing yet.
     fn begin(attempts: &Arc<Attempts>, number: u8, name: &str) -> Option<Result<Attempt, u64>> {
         let pair = Pair { client: client(number), user: sha256(name.as_bytes()) };
         match attempts.start(pair, name) {

@@ -1,4 +1,4 @@
-//! What atomic transactions change: balances and nonces of accounts, and shared memory.
+//! The changes that atomic transactions make: balances and nonces of accounts, and shared memory.
 
 use std::collections::BTreeMap;
 

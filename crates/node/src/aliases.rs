@@ -11,7 +11,7 @@ use thiserror::Error;
 /// Most aliases of a node, configured and added.
 pub const MAX_ALIASES: usize = 16_384;
 
-/// Why an alias was not added. The texts are the reference's where it has them.
+/// The reason why an alias was not added. The texts are the reference's if it has them.
 #[derive(Debug, Error, PartialEq, Eq)]
 pub enum AliasError {
     /// A chain has this alias already.

@@ -27,18 +27,18 @@ impl Clock for SystemClock {
     }
 }
 
-/// A clock that goes on from a time of its own, as fast as another one.
+/// A clock that continues from its own start, as fast as another one.
 #[derive(Debug)]
 pub(crate) struct ShiftedClock {
     clock: Arc<dyn Clock>,
-    /// What the other clock showed when this one began, Unix ms.
+    /// The time of the other clock when this one began, Unix ms.
     origin_ms: u64,
-    /// Where this one began, Unix ms.
+    /// The time that this clock began with, Unix ms.
     start_ms: u64,
 }
 
 impl ShiftedClock {
-    /// Shows `start_ms` (Unix ms) now.
+    /// A clock that shows `start_ms` (Unix ms) now.
     pub(crate) fn starting_at(start_ms: u64, clock: Arc<dyn Clock>) -> Self {
         Self { origin_ms: clock.now_ms(), start_ms, clock }
     }
@@ -71,7 +71,7 @@ pub fn rfc3339(since_epoch: Duration) -> String {
     format!("{:.3}", timestamp(since_epoch))
 }
 
-/// A time since 1970, to the millisecond. Times after the year 9999 become its last one.
+/// A time since 1970, to the millisecond. Times after the year 9999 become its last millisecond.
 pub(crate) fn timestamp(since_epoch: Duration) -> jiff::Timestamp {
     let ms = i64::try_from(since_epoch.as_millis()).unwrap_or(i64::MAX);
     jiff::Timestamp::from_millisecond(ms).unwrap_or(jiff::Timestamp::MAX)
@@ -95,7 +95,7 @@ mod tests {
             clock.advance(1);
             assert_eq!(shifted.now_ms(), start_ms + 250);
             sleep.await;
-            // At once, as it is over.
+            // It resolves at once, since that time is over.
             shifted.sleep_until(0).await;
         }
         // The other clock may be set back.

@@ -1,4 +1,4 @@
-//! What the admin and debug methods watch and change beside chains: loggers, and the folders of profiles.
+//! The parts that the admin and debug methods watch and change beside chains: loggers, and the folders of profiles.
 
 use std::path::{Path, PathBuf};
 
@@ -19,27 +19,27 @@ pub struct Diagnostics {
 }
 
 impl Diagnostics {
-    /// Of a node with this data folder.
+    /// The parts of a node with this data folder.
     pub fn new(config: &Config, data_dir: &Path, levels: LogLevels) -> Self {
         let given = config.settings.profile_dir.clone();
         Self { levels, profiles: given.unwrap_or_else(|| data_dir.join(PROFILES)) }
     }
 
-    /// Of a command that works on a stopped node's folder: nobody calls the methods.
+    /// The parts of a command that works on a stopped node's folder, where nobody calls the methods.
     pub fn offline(config: &Config, data_dir: &Path) -> Self {
         Self::new(config, data_dir, LogLevels::new(config.log().main, []))
     }
 
-    /// Where the node's profiles go.
+    /// The folder of the node's profiles.
     pub fn folder(&self) -> Folder {
         Folder::new(self.profiles.clone())
     }
 
-    /// Where the profiles of a chain go (docs/decisions.md, "Profiles").
+    /// The folder of a chain's profiles (docs/decisions.md, "Profiles").
     pub fn chain_folder(&self, settings: &ChainSettings, alias: &str) -> Folder {
         let path = match settings.admin_api_dir.as_str() {
             "" => self.profiles.join(alias),
-            // The reference's name: the setting is the beginning of a text.
+            // The reference's name: the setting is the first part of it.
             given => PathBuf::from(format!("{given}_coreth_performance_{alias}")),
         };
         Folder::new(path).with_files_anywhere(settings.debug_files_anywhere)

@@ -1,4 +1,4 @@
-//! What `rpc.discover` says of an endpoint beside its methods.
+//! The description of an endpoint that `rpc.discover` gives beside its methods.
 
 use esker_http::Endpoint;
 use esker_rpc::Service;

@@ -1,4 +1,5 @@
-//! What a node gets from outside: time, randomness, a consensus library, and the commit of its program. Tests set their own.
+//! The node's inputs from outside: time, randomness, a consensus library, and the commit of its program. Tests set
+//! their own.
 
 use std::fmt;
 use std::sync::Arc;
@@ -8,7 +9,7 @@ use esker_validators::Consensus;
 
 use crate::clock::{ShiftedClock, SystemClock};
 
-/// What a node gets from outside. Tests use a manual clock and fixed bytes.
+/// The node's inputs from outside. Tests use a manual clock and fixed bytes.
 #[derive(Clone)]
 pub struct Environment {
     /// The time.
@@ -29,7 +30,7 @@ impl Environment {
         Self { clock, randomness, commit: "", consensus: None }
     }
 
-    /// With a clock that shows `start_ms` (Unix ms) now and goes on from there.
+    /// An environment whose clock shows `start_ms` (Unix ms) now and goes on from there.
     pub(crate) fn starting_at(self, start_ms: u64) -> Self {
         let clock = Arc::new(ShiftedClock::starting_at(start_ms, Arc::clone(&self.clock)));
         Self { clock, ..self }

@@ -29,7 +29,7 @@ const MAX_FILE_BYTES: usize = 64 << 10;
 /// Ciphersuite of proofs of possession: minimal public keys, hashing to G2.
 const POSSESSION: &[u8] = b"BLS_POP_BLS12381G2_XMD:SHA-256_SSWU_RO_POP_";
 
-/// Why the identity can't be loaded.
+/// The reason why the identity can't be loaded.
 #[derive(Debug, Error)]
 pub enum IdentityError {
     /// A file cannot be read or written.
@@ -40,7 +40,7 @@ pub enum IdentityError {
         /// The system's error.
         error: io::Error,
     },
-    /// Every user of the machine has a key.
+    /// Every user of the machine can read a key.
     #[error("{path}: {error}")]
     Exposed {
         /// The file.
@@ -68,7 +68,7 @@ pub struct Identity {
     tls_key_pem: Zeroizing<String>,
     node_id: NodeId,
     bls: SecretKey,
-    /// Computed on first use, because it takes half a millisecond.
+    /// Computed on first use, since that takes half a millisecond.
     proof: OnceLock<[u8; 96]>,
 }
 
@@ -150,7 +150,7 @@ fn load_or_create_tls(folder: &Path) -> Result<(String, Zeroizing<String>), Iden
             let key = text(&key_path, key.to_vec())?;
             Ok((text(&certificate_path, certificate.to_vec())?, Zeroizing::new(key)))
         }
-        // A new certificate for an existing key would be another node, so only the user may create it.
+        // A new certificate for an existing key would make another node. Only the user may do that.
         (Some(_), None) => Err(damaged(&key_path, "is missing, and its certificate is there")),
         (None, Some(_)) => Err(damaged(&certificate_path, "is missing, and its key is there")),
         (None, None) => {
@@ -217,7 +217,7 @@ fn read(path: &Path) -> Result<Option<Zeroizing<Vec<u8>>>, IdentityError> {
     open(path)?.map(|file| content(path, file)).transpose()
 }
 
-/// The content of a file with a key, if it exists. One that every user of the machine can read is refused.
+/// The content of a file with a key, if it exists. A file that every user of the machine can read is refused.
 fn read_key(path: &Path) -> Result<Option<Zeroizing<Vec<u8>>>, IdentityError> {
     let Some(file) = open(path)? else { return Ok(None) };
     check_secret(&file).map_err(|error| IdentityError::Exposed { path: path.to_owned(), error })?;
@@ -233,7 +233,7 @@ fn open(path: &Path) -> Result<Option<File>, IdentityError> {
 }
 
 fn content(path: &Path, file: File) -> Result<Zeroizing<Vec<u8>>, IdentityError> {
-    // No file of these has more, and no part of a key stays in memory that grew.
+    // None of these files is longer. Because the buffer does not grow, no part of a key stays in memory.
     let mut bytes = Zeroizing::new(Vec::with_capacity(MAX_FILE_BYTES));
     let read = file.take(MAX_FILE_BYTES as u64).read_to_end(&mut bytes);
     read.map_err(|error| IdentityError::Io { path: path.to_owned(), error })?;
@@ -295,7 +295,7 @@ mod tests {
                 assert_eq!(load().unwrap().node_id(), id, "{mode:o}");
             }
         }
-        // The certificate is no secret.
+        // The certificate is not secret.
         let certificate = folder.path().join(FOLDER).join(CERTIFICATE);
         fs::set_permissions(certificate, fs::Permissions::from_mode(0o644)).unwrap();
         assert_eq!(load().unwrap().node_id(), id);

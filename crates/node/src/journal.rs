@@ -36,7 +36,7 @@ const ENTRY: usize = Id::LEN + size_of::<u32>();
 /// A pooled transaction, with its chain.
 pub type JournalEntry = (ChainId, Bytes);
 
-/// Why a file can't be read.
+/// The reason why a file can't be read.
 #[derive(Debug, Error)]
 pub enum JournalError {
     /// The system reported an error.
@@ -47,7 +47,7 @@ pub enum JournalError {
     Damaged(&'static str),
 }
 
-/// The bytes of a file, and the number of transactions beyond its limit.
+/// The bytes of a file, and the number of transactions that exceed its limit.
 pub fn encode(entries: &[JournalEntry]) -> (Vec<u8>, usize) {
     let mut file = MAGIC.to_vec();
     let mut left_out = 0;
@@ -160,7 +160,7 @@ pub(crate) fn restore<'a>(folder: &Path, chains: impl IntoIterator<Item = &'a Ar
     for (chain, txs) in by_chain {
         tracing::warn!(%chain, lost = txs.len(), "transactions of a chain that this node does not run are lost");
     }
-    // Removed only now: if the node is killed before, the next start reads the file again.
+    // It is removed only now. If the node is killed before, the next start reads the file again.
     let removed = fs::remove_file(&path).and_then(|()| File::open(folder)?.sync_all());
     if let Err(error) = removed {
         tracing::error!(%error, file = %path.display(), "can't remove the pool journal");

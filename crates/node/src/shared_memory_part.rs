@@ -10,7 +10,7 @@ use esker_storage::{KvRead, WriteSet};
 /// Most bytes of an element with its traits.
 const MAX_ELEMENT: usize = 4 << 20;
 
-/// Restores and checks the elements that chains have for each other.
+/// Restores and checks the elements of shared memory.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SharedMemoryPart;
 

@@ -1,9 +1,9 @@
-//! Limits lines under load: some of a window are written, the others are in a summary.
+//! Limits lines under load: the first items of a window are written, and a summary covers the others.
 
 /// Length of a window, ms.
 pub(crate) const WINDOW_MS: u64 = 1000;
 
-/// Lets the first `MAX` items of a window through. `S`, the summary of the others, is due at its end.
+/// Lets the first `MAX` items of a window pass. `S`, the summary of the others, is due at the end of the window.
 #[derive(Debug, Default)]
 pub(crate) struct Throttle<S, const MAX: u32> {
     /// End of the current window, Unix ms.
@@ -13,7 +13,7 @@ pub(crate) struct Throttle<S, const MAX: u32> {
 }
 
 impl<S: Default, const MAX: u32> Throttle<S, MAX> {
-    /// Whether one more is shown. Otherwise it belongs to the summary. Take a summary that is due before.
+    /// Whether one more item is shown. Otherwise it belongs to the summary. Take a due summary before calling this.
     pub(crate) fn take(&mut self, now_ms: u64) -> bool {
         if self.is_over(now_ms) && self.summary.is_none() {
             (self.end_ms, self.shown) = (now_ms.saturating_add(WINDOW_MS), 0);
@@ -28,12 +28,12 @@ impl<S: Default, const MAX: u32> Throttle<S, MAX> {
         self.summary.get_or_insert_default()
     }
 
-    /// When the summary is due, Unix ms; `None` without one.
+    /// Time at which the summary is due, Unix ms; `None` if there is none.
     pub(crate) fn due_ms(&self) -> Option<u64> {
         self.summary.as_ref().map(|_| self.end_ms)
     }
 
-    /// The summary, if it is due; without a time, in any case.
+    /// Takes the summary if it is due; without a time, in any case.
     pub(crate) fn take_summary(&mut self, now_ms: Option<u64>) -> Option<S> {
         match now_ms.is_none_or(|now_ms| self.is_over(now_ms)) {
             true => self.summary.take(),
@@ -41,14 +41,14 @@ impl<S: Default, const MAX: u32> Throttle<S, MAX> {
         }
     }
 
-    /// Whether the window is over. A clock that was set back ends it too.
+    /// Whether the window is over. A clock that was set back also ends it.
     fn is_over(&self, now_ms: u64) -> bool {
         now_ms >= self.end_ms || self.end_ms - now_ms > WINDOW_MS
     }
 }
 
 impl<const MAX: u32> Throttle<u64, MAX> {
-    /// Adds to the number of those that are not shown.
+    /// Adds to the number of items that are not shown.
     pub(crate) fn skip(&mut self, more: u64) {
         let number = self.summary();
         *number = number.saturating_add(more);
@@ -80,7 +80,7 @@ mod tests {
         assert_eq!(throttle.take_summary(Some(5_999)), None);
         assert_eq!(throttle.take_summary(Some(6_000)), Some(5));
         assert_eq!((throttle.due_ms(), throttle.take_summary(None)), (None, None));
-        // The next window; then a clock that was set back.
+        // The next window, and then a clock that was set back.
         assert_eq!(many(&mut throttle, &mut shown, 6_000), MAX);
         assert_eq!(throttle.take_summary(Some(10)), Some(5));
         assert!(throttle.take(10));

@@ -1,5 +1,5 @@
-//! Where a node keeps the agreed changes of its network's validators: a table of the store, so that a backup has them, and
-//! a crash keeps all or nothing of one. And what a follower knows of the validators by them.
+//! Keeps the agreed changes of its network's validators in a table of the store. A backup therefore has them, and a
+//! crash leaves all or nothing of a change. This file also has the validators that a follower knows by these changes.
 
 use std::fmt;
 use std::ops::ControlFlow;
@@ -19,7 +19,7 @@ use crate::environment::Environment;
 /// Signed changes of the validators by the epoch that they begin.
 pub(crate) const VALIDATOR_CHANGES: Table<u64, Bytes> = Table::new(0x40, "validator-change");
 
-/// Why a node can't take part in a network with validators.
+/// The reason why a node can't take part in a network with validators.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum ValidatorsError {
     /// The program was built without them.
@@ -50,7 +50,7 @@ pub(crate) fn consensus<'a>(
 pub struct StoreChangeLog(Store);
 
 impl StoreChangeLog {
-    /// Those of this store.
+    /// The changes in this store.
     #[must_use]
     pub const fn new(store: Store) -> Self {
         Self(store)
@@ -64,7 +64,7 @@ impl StoreChangeLog {
         self.from_epoch(0, usize::MAX)
     }
 
-    /// At most so many changes, from the one that begins this epoch on.
+    /// At most this many changes, from the one that begins this epoch on.
     ///
     /// # Errors
     /// The store can't be read.
@@ -104,14 +104,14 @@ impl fmt::Debug for StoreChangeLog {
     }
 }
 
-/// The validators of a network as a follower knows them: those of the network file, and those of the changes in its store.
+/// The validators of a network as a follower knows them: those of the network file and of the changes in its store.
 pub(crate) struct KnownValidators {
     committees: Arc<dyn Committees>,
     log: StoreChangeLog,
 }
 
 impl KnownValidators {
-    /// Reads what the store has. `None`: the network has no validators.
+    /// Reads the changes in the store. `None`: the network has no validators.
     ///
     /// # Errors
     /// This build has no validators, or a stored change is not one of this network.

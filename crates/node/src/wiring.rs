@@ -56,7 +56,7 @@ impl Node {
         Box::pin(Self::start_unless_stopped(config, environment, stop)).await
     }
 
-    /// As [`Self::start`]; a start that takes long ends at `stop` with [`StartError::Stopped`].
+    /// Like [`Self::start`], but a start that takes long ends at `stop` with [`StartError::Stopped`].
     pub async fn start_unless_stopped(
         config: Config,
         environment: Environment,

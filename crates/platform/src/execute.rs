@@ -56,7 +56,7 @@ pub(crate) fn check_position(block: &Block, tip: &Tip) -> Result<(), String> {
     Ok(())
 }
 
-/// What a block changes in shared memory. Imported UTXOs must be there in `parent`.
+/// The changes that a block makes in shared memory. Imported UTXOs must be there in `parent`.
 fn requests(
     context: &ChainContext,
     parent: &dyn KvRead,

@@ -1,4 +1,5 @@
-//! What the sampling wrapper costs an allocation: `cargo run --release -p esker-profiling --example alloc_cost`.
+//! The cost of an allocation through the sampling wrapper: `cargo run --release -p esker-profiling --example
+//! alloc_cost`.
 //!
 //! Allocates and frees through both allocators in turn, in rounds, and prints the median of each in nanoseconds.
 

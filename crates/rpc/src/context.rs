@@ -45,7 +45,7 @@ impl Caller {
     }
 }
 
-/// What a handler can query about its call besides the arguments.
+/// The properties of a call that a handler can query besides the arguments.
 #[derive(Debug, Clone, Default)]
 pub struct CallContext {
     abandoned: Arc<AtomicBool>,

@@ -1,5 +1,5 @@
-//! What calls cost of the units that an address may use ([`crate::work::RateLimitConfig`]): about the work that they may be,
-//! with a small read as the unit.
+//! The cost of calls in the units that an address may use ([`crate::work::RateLimitConfig`]). It grows with the work
+//! that a call may cause. A small read costs one unit.
 
 /// A small read, and every request without a call.
 pub const READ: u32 = 1;

@@ -18,8 +18,8 @@
 //!
 //! [`socket`] is the port over which either dialect is served on websockets.
 //!
-//! What this crate never does: open a socket, read a header other than those that a dialect's errors are
-//! about, hold a lock while a handler runs, or let a handler's panic past [`Method::call`].
+//! This crate never opens a socket, never reads a header other than those that a dialect's errors are about, never
+//! holds a lock while a handler runs, and never lets a handler's panic past [`Method::call`].
 //!
 //! # How a dialect joins
 //!

@@ -37,7 +37,7 @@ const MAX_SHOWN_DATA: usize = 100;
 /// The outcome of a handler: the buffer it was given with the serialised result appended.
 pub(crate) type Outcome = Result<Vec<u8>, RpcError>;
 
-/// What a handler does once its arguments are decoded.
+/// The execution of a handler once its arguments are decoded.
 pub(crate) enum Step {
     Done(Outcome),
     Later(BoxFuture<'static, Outcome>),
@@ -102,13 +102,13 @@ impl Method {
         Self { info, signature, lane_policy, run, deprecation_logged: AtomicBool::new(false) }
     }
 
-    /// What is known about the method.
+    /// The known properties of the method.
     #[must_use]
     pub fn info(&self) -> &MethodInfo {
         &self.info
     }
 
-    /// What the method takes and returns.
+    /// The argument and result types of the method.
     pub(crate) fn signature(&self) -> &Signature {
         &self.signature
     }
@@ -189,7 +189,7 @@ impl Method {
                 step => {
                     let step = step?;
                     if let (Step::Later(_), Some(reservation)) = (&step, &mut reservation) {
-                        // What it waits with. Blocking work has not decoded its arguments yet.
+                        // The memory that it holds while it waits. Blocking work has not decoded its arguments yet.
                         let held = thread_memory::held_bytes().saturating_sub(before);
                         reservation.shrink_to(usize::try_from(held).unwrap_or(0));
                     }
@@ -271,7 +271,7 @@ impl Method {
         }
     }
 
-    /// What followers of failed calls learn.
+    /// The report for followers of failed calls.
     fn failed_call(&self, error: &CallError) -> FailedCall {
         let mut text: String = error.to_string().chars().take(MAX_SHOWN_ERROR).collect();
         if let CallError::Handler(error) = error

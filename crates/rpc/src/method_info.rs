@@ -1,11 +1,11 @@
-//! What is known about a method without calling it.
+//! The properties of a method that are known without calling it.
 
 use std::sync::Arc;
 
 /// The method that describes an endpoint, as OpenRPC names it in every dialect.
 pub(crate) const DISCOVER: &str = "rpc.discover";
 
-/// What is known about a method without calling it.
+/// The properties of a method that are known without calling it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MethodInfo {
     /// The canonical namespace.
@@ -18,7 +18,7 @@ pub struct MethodInfo {
     pub aliases: Vec<&'static str>,
     /// The release of the reference in which the method became deprecated, such as `v1.9.12`.
     pub deprecated_since: Option<&'static str>,
-    /// What to call instead of a deprecated method.
+    /// The replacement of a deprecated method.
     pub instead: Option<&'static str>,
     /// Whether web pages of untrusted origins are refused ([`crate::MethodTable::trusted_callers_only`]).
     pub trusted_callers_only: bool,

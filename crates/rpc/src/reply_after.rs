@@ -10,7 +10,7 @@ use crate::error::RpcError;
 /// Delays of one batch that are waited for together, at most.
 const MAX_SHARED_DELAYS: usize = 256;
 
-/// What a reply waits for. Nothing holds a thread meanwhile.
+/// The condition that a reply waits for. Nothing holds a thread meanwhile.
 pub enum ReplyWait {
     /// Something that decides the reply: its error becomes the reply.
     Verdict(BoxFuture<'static, Result<(), RpcError>>),

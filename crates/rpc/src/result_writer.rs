@@ -36,7 +36,7 @@ pub struct ResultWriter {
 pub(crate) struct WrittenResult {
     pub(crate) file: Option<SpoolFile>,
     pub(crate) bytes: Vec<u8>,
-    /// What the reply waits for.
+    /// The condition that the reply waits for.
     pub(crate) wait: Option<ReplyWait>,
 }
 

@@ -16,7 +16,7 @@ pub trait SocketDialect: fmt::Debug + Send + Sync + 'static {
     /// The methods.
     fn service(&self) -> &Service;
 
-    /// What stands between a method's namespace and its name.
+    /// The separator between a method's namespace and its name.
     fn separator(&self) -> char;
 
     /// Methods beside those of [`Self::service`], by canonical namespace and name: those that begin and end subscriptions.

@@ -100,7 +100,7 @@ impl<S: Send + Sync + 'static> MethodTable<S> {
         self
     }
 
-    /// What to call instead of the deprecated methods registered so far, unless they already name it: for the log.
+    /// Names the replacement of the deprecated methods registered so far that do not have one yet: for the log.
     #[must_use]
     pub fn instead(mut self, method: &'static str) -> Self {
         for row in self.rows.iter_mut().filter(|row| row.deprecated_since.is_some()) {
@@ -151,7 +151,7 @@ impl<S: Send + Sync + 'static> MethodTable<S> {
         self
     }
 
-    /// What the method registered last returns, where its handler does not show it: it has the JSON of `R`.
+    /// Sets the result type of the method registered last, if its handler does not show it: it has the JSON of `R`.
     ///
     /// # Panics
     ///

@@ -16,7 +16,7 @@ pub fn forward_error(error: ForwardError) -> RpcError {
     }
 }
 
-/// What the reply to a send waits for, if anything.
+/// The condition that the reply to a send waits for, if any.
 pub fn reply_wait(answer: SendAnswer) -> Option<ReplyWait> {
     match answer {
         SendAnswer::Now => None,

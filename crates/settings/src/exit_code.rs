@@ -11,7 +11,7 @@ pub const DAMAGED: u8 = 3;
 /// The port is in use.
 pub const PORT_IN_USE: u8 = 4;
 
-/// The code of an error of the system. Missing permission is for the user to change.
+/// The code of a system error. Missing permission is for the user to change.
 pub fn of_io(error: &std::io::Error) -> u8 {
     match error.kind() {
         std::io::ErrorKind::PermissionDenied => CONFIG,

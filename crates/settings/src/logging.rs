@@ -114,7 +114,7 @@ impl Levels {
     }
 }
 
-/// When a file is rotated and how many are kept.
+/// The times at which a file is rotated, and the number of files that are kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rotation {
     /// A file is rotated before it exceeds this size in bytes.
@@ -151,7 +151,7 @@ pub struct LogConfig {
     pub chains: Vec<(String, Levels)>,
     /// Folder of the files; `None` disables them.
     pub folder: Option<PathBuf>,
-    /// When files are rotated and how many are kept.
+    /// The times at which files are rotated, and the number of files that are kept.
     pub rotation: Rotation,
 }
 

@@ -30,7 +30,7 @@ pub enum SharedMemoryError {
     /// A key or a trait is empty or too long for the store.
     #[error("shared memory: {what} of {len} bytes, not 1 to {max}")]
     Length {
-        /// What it is.
+        /// The kind of the value.
         what: &'static str,
         /// Its length in bytes.
         len: usize,

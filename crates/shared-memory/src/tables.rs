@@ -37,7 +37,7 @@ impl Space {
         out.extend_from_slice(self.source.as_bytes());
     }
 
-    /// What all keys of [`BY_TRAIT`] for this trait begin with.
+    /// The common prefix of all keys of [`BY_TRAIT`] for this trait.
     pub(crate) fn trait_prefix(&self, name: &[u8]) -> SharedMemoryResult<Vec<u8>> {
         check_len("trait", name, MAX_TRAIT_LEN)?;
         let mut prefix = Vec::with_capacity(2 * ChainId::LEN + 1 + name.len() + ChainId::LEN);

@@ -1,4 +1,5 @@
-//! What reads, commits and copies cost on this machine: `cargo run --release -p esker-storage --example cost [FOLDER]`.
+//! The cost of reads, commits and copies on this machine: `cargo run --release -p esker-storage --example cost
+//! [FOLDER]`.
 //!
 //! Without a folder a new one in `target` is used, since the system's place for temporary files may be memory, which
 //! would make durable commits look free. Each figure is the best of five rounds.

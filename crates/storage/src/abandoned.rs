@@ -103,7 +103,7 @@ mod tests {
         let folder = TempFolder::create_in(place.path()).unwrap();
         assert!(folder.remove_abandoned().is_empty());
         assert!(path.join("esker.mdb").is_file());
-        // What keeps it is the lock alone.
+        // Only the lock keeps it.
         drop(used);
         assert_eq!(folder.remove_abandoned(), [path]);
     }

@@ -1,4 +1,4 @@
-//! What every store can do.
+//! The operations of every store.
 
 use std::fmt::Debug;
 use std::ops::ControlFlow;
@@ -86,9 +86,9 @@ pub trait KvStore: Send + Sync + Debug + 'static {
 pub struct StoreSpace {
     /// Largest size of the store.
     pub size_limit: Option<u64>,
-    /// What the process can still write to the store's disk.
+    /// The bytes that the process can still write to the store's disk.
     pub disk_free: Option<u64>,
-    /// What stays free on the disk: a write that would use it is refused.
+    /// The bytes of the disk that stay free: a write that would use them is refused.
     pub disk_reserve: Option<u64>,
 }
 

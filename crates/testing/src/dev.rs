@@ -29,7 +29,7 @@ const TURN_WITHIN: Duration = Duration::from_secs(600);
 /// Wei of one unit of the X-Chain.
 const WEI: u64 = 1_000_000_000;
 
-/// What a development node is started with.
+/// The arguments with which a development node is started.
 #[derive(Debug, Default)]
 #[must_use = "nothing is started yet"]
 pub struct DevNodeBuilder {
@@ -54,7 +54,7 @@ impl DevNodeBuilder {
         self.args(["--accounts", &count.to_string()])
     }
 
-    /// What each account has on each chain, in whole units of the native asset; 10,000 by default.
+    /// The balance of each account on each chain, in whole units of the native asset; 10,000 by default.
     pub fn balance(self, units: u64) -> Self {
         self.args(["--balance", &units.to_string()])
     }
@@ -254,7 +254,7 @@ impl DevNode {
         self.node.pid()
     }
 
-    /// What it has written to its outputs.
+    /// The text that it has written to its outputs.
     pub fn output(&self) -> String {
         self.node.output()
     }

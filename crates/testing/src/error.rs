@@ -64,7 +64,7 @@ pub enum Error {
     /// The node refused a call, or did not answer.
     #[error("{what}: {error}\n{log}")]
     Call {
-        /// What was asked for.
+        /// The request.
         what: String,
         /// The cause.
         error: CallError,

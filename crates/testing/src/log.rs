@@ -1,4 +1,4 @@
-//! What a node has written.
+//! The output of a node.
 
 use std::fs::File;
 use std::io;

@@ -21,7 +21,7 @@ const STOP_WITHIN: Duration = Duration::from_secs(120);
 /// The same for one that did not serve in time, before it is killed.
 const STOP_LATE_WITHIN: Duration = Duration::from_secs(10);
 
-/// What a node is started with.
+/// The arguments with which a node is started.
 #[derive(Debug)]
 pub struct NodeBuilder {
     program: PathBuf,
@@ -234,7 +234,7 @@ impl StartingNode {
         Ok(self.node)
     }
 
-    /// What it has written to its outputs.
+    /// The text that it has written to its outputs.
     pub fn output(&self) -> String {
         self.node.output()
     }
@@ -320,7 +320,7 @@ impl Node {
         XvmClient::new(self.address, alias_or_id)
     }
 
-    /// What it has written to its outputs.
+    /// The text that it has written to its outputs.
     pub fn output(&self) -> String {
         log::all(&self.log)
     }

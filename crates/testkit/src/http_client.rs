@@ -6,7 +6,7 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-/// What no test waits longer for.
+/// The longest time that a test waits.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// A reply, its header names in lower case.
@@ -18,7 +18,7 @@ pub struct Reply {
 }
 
 impl Reply {
-    /// The values of a header, each line's apart.
+    /// The values of a header, one for each line.
     pub fn all(&self, name: &str) -> Vec<&str> {
         let lines = self.headers.iter().filter(|(n, _)| n == name);
         lines.map(|(_, value)| value.as_str()).collect()
@@ -125,7 +125,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Client<S> {
         self.take(length).await
     }
 
-    /// Up to and including these bytes; `None` if the connection ends before anything came.
+    /// Reads up to and including these bytes; `None` if the connection ends before any byte.
     async fn take_to(&mut self, end: &[u8]) -> Option<Vec<u8>> {
         loop {
             if let Some(at) = self.rest.windows(end.len()).position(|window| window == end) {
@@ -155,7 +155,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Client<S> {
         read > 0
     }
 
-    /// Waits until the server closes the connection, in whatever way; whatever comes before is thrown away.
+    /// Waits until the server closes the connection in any way, and discards all bytes before that.
     pub async fn closed(&mut self) {
         self.rest.clear();
         while self.more().await {}

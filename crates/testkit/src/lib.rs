@@ -1,4 +1,5 @@
-//! What the tests of several crates share. Only dev-dependencies name this crate, each with the features that it needs.
+//! Code that the tests of several crates share. Only dev-dependencies name this crate, each with the features that it
+//! needs.
 
 #![allow(missing_docs, missing_debug_implementations, reason = "names say it, as in other tests")]
 #![allow(clippy::unwrap_used, reason = "a panic in a test is its message")]

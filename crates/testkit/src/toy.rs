@@ -1,4 +1,4 @@
-//! A chain that is small enough to see through: a block sets numbered registers.
+//! A chain that is small enough to understand at once: a block sets numbered registers.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -24,11 +24,11 @@ use tokio::sync::{Notify, watch};
 /// Register number to value.
 pub const REGISTERS: Table<u64, u64> = Table::new(0x80, "register");
 pub const BLOCKS: Table<u64, Vec<u8>> = Table::new(0x81, "block");
-/// Ops of all accepted blocks: no part of validity, added to their commit.
+/// Number of ops of all accepted blocks: not part of validity, added to their commit.
 const TOTAL: Table<(), u64> = Table::new(0x83, "total");
 pub const TIP: Table<(), [u8; Id::LEN]> = Table::new(0x82, "tip");
 
-/// Tag of the rows that all chains share. Toys have none.
+/// Tag of the rows that all chains share. Toys have no such rows.
 pub const SHARED_TAG: u8 = 0x20;
 
 /// Sets a register, no earlier than a time. A register can't be set twice.
@@ -39,7 +39,7 @@ pub struct Op {
     pub not_before_ms: u64,
 }
 
-/// What happened to the chain, in order.
+/// The events of the chain, in order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ChainEvent {
     Verified(u64),
@@ -55,7 +55,7 @@ pub struct Toy {
     context: ChainContext,
     pub queue: Mutex<Vec<Op>>,
     pub events: Mutex<Vec<ChainEvent>>,
-    /// How often it was asked for a block.
+    /// Number of requests for a block.
     pub looks: AtomicU64,
     /// Blocks that were prepared.
     pub prepared: watch::Sender<Vec<Bytes>>,
@@ -63,7 +63,7 @@ pub struct Toy {
     pub holds_preparation: (Mutex<bool>, Condvar),
 }
 
-/// What the chains of a test share.
+/// The state that the chains of a test share.
 #[derive(Clone, Debug)]
 pub struct World {
     pub store: Store,
@@ -137,7 +137,7 @@ pub fn block_bytes(parent: &Id, height: u64, ops: &[Op]) -> Bytes {
 }
 
 impl Toy {
-    /// A block that the chain can't stand.
+    /// A block on which the chain panics.
     pub const PANICS: &[u8] = b"panic";
 
     pub fn scope(&self) -> Scope {
@@ -163,7 +163,7 @@ impl Toy {
         self.submit(Op { register, value, not_before_ms: 0 });
     }
 
-    /// A register's value in the final state; `None` too while the store can't be read.
+    /// A register's value in the final state; also `None` while the store can't be read.
     pub fn get(&self, register: u64) -> Option<u64> {
         let reader = self.context.store.snapshot().ok()?;
         REGISTERS.get(reader.as_ref(), self.context.scope, &register).unwrap()
@@ -254,7 +254,7 @@ impl ChainVm for Toy {
     fn build(&self, parent: &dyn KvRead, at: &BuildContext) -> Result<Built, ChainError> {
         self.looks.fetch_add(1, Ordering::SeqCst);
         let mut queue = self.queue.lock();
-        // Another node's block may have set a register meanwhile; undecided, it may also be dropped.
+        // Another node's block may have set a register meanwhile. If it is undecided, it may also be dropped.
         let scope = self.context.scope;
         let is_set = |op: &Op| REGISTERS.get(parent, scope, &op.register).unwrap().is_some();
         let (taken, open): (Vec<Op>, Vec<Op>) = queue.iter().partition(|op| is_set(op));
@@ -264,7 +264,7 @@ impl ChainVm for Toy {
             let next = wait.iter().map(|op| op.not_before_ms).min();
             return Ok(next.map_or(Built::Nothing, Built::Later));
         }
-        // Submitted twice, it is in a block once.
+        // An op that is submitted twice is in a block once.
         let mut seen = BTreeSet::new();
         let ready: Vec<Op> = ready.into_iter().filter(|op| seen.insert(op.register)).collect();
         wait.extend(taken);
@@ -274,7 +274,7 @@ impl ChainVm for Toy {
         match self.execute(parent, bytes, ready.clone(), (tip, height + 1)) {
             Ok(block) => Ok(Built::Block(Box::new(block))),
             Err(BlockError::Invalid(_)) => {
-                // On another parent they may do.
+                // On another parent they may be valid.
                 queue.extend(ready);
                 Ok(Built::Nothing)
             }

@@ -18,7 +18,7 @@ pub struct Credential {
     pub signatures: Vec<Signature>,
 }
 
-/// What stands in a transaction's credential slot.
+/// The content of a transaction's credential slot.
 ///
 /// The reference's codec asks no more of it than a `Verify` method, so that any type of the feature
 /// extensions decodes; another kind than a credential is refused only by the semantic rules.
@@ -30,7 +30,7 @@ pub enum CredentialSlot {
     NonCredential(Box<NonCredential>),
 }
 
-/// What may stand in a credential slot without being a credential.
+/// A value that may be in a credential slot without being a credential.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum NonCredential {
     /// An input.

@@ -15,7 +15,7 @@ pub struct SecpMintOperation {
     pub mint_input: Vec<u32>,
     /// Owners of the mint output that replaces the consumed one; must equal its owners.
     pub mint_output: OutputOwners,
-    /// What is minted.
+    /// The output that is minted.
     pub transfer_output: TransferOutput,
 }
 

@@ -15,7 +15,7 @@ use crate::utxo::Utxo;
 
 /// An unsigned transaction of a chain.
 pub trait Unsigned: Encode + Decode + fmt::Debug {
-    /// What stands in a credential slot.
+    /// The type of a credential slot.
     type Slot: Encode + Decode + fmt::Debug + From<CredentialSlot>;
 
     /// The slot as the feature extensions know it; none if it holds what no extension knows.
@@ -106,7 +106,7 @@ impl<U: Unsigned> SignedTx<U> {
         }))
     }
 
-    /// What is signed.
+    /// The part that is signed.
     pub fn unsigned(&self) -> &U {
         &self.0.unsigned
     }

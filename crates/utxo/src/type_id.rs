@@ -83,7 +83,7 @@ pub mod interface {
     pub const STATE: &str = "verify.State";
     /// An operation of a feature extension.
     pub const FX_OPERATION: &str = "fxs.FxOperation";
-    /// What a credential slot asks for: no more than a `Verify` method.
+    /// The interface of a credential slot: no more than a `Verify` method.
     pub const VERIFIABLE: &str = "verify.Verifiable";
     /// A block.
     pub const BLOCK: &str = "block.Block";

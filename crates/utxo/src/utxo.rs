@@ -42,7 +42,7 @@ pub struct Utxo {
     pub utxo_id: UtxoId,
     /// The asset that it is of.
     pub asset_id: AssetId,
-    /// What it holds.
+    /// The output.
     pub output: Output,
 }
 

@@ -10,12 +10,12 @@ use thiserror::Error;
 const MAX_HOST: usize = 253;
 const MAX_LABEL: usize = 63;
 
-/// A text is no address of a validator.
+/// A text that is not an address of a validator.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("`{0}` is no address: HOST:PORT is needed, with a port above 0")]
 pub struct AddressError(String);
 
-/// Where a validator's peers reach it: `host:port`, with an IP address or a name.
+/// The address at which a validator's peers reach it: `host:port`, with an IP address or a name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ValidatorAddress {
     /// An IP address and a port.

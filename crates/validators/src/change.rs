@@ -24,27 +24,27 @@ pub const MAX_CHANGE: usize = 19 + MAX_VALIDATORS * (32 + 2 + 259);
 /// Most bytes of a signed change.
 pub const MAX_SIGNED_CHANGE: usize = 4 + MAX_CHANGE + 2 + MAX_VALIDATORS * (32 + 64);
 
-/// Why bytes are no change, or a change does not count.
+/// The reason why bytes are not a change, or why a change does not count.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum ChangeError {
-    /// The bytes are no change.
+    /// The bytes are not a change.
     #[error("not a change of the validators: {0}")]
     Form(&'static str),
     /// The new set is empty or too large.
     #[error("{0} validators: a network has 1 to {MAX_VALIDATORS}")]
     Size(usize),
-    /// A key is there twice.
+    /// A key occurs twice.
     #[error("{0} is there twice")]
     KeyTwice(ValidatorPublicKey),
-    /// An address is there twice.
+    /// An address occurs twice.
     #[error("{0} is the address of two validators")]
     AddressTwice(ValidatorAddress),
-    /// It follows other changes.
+    /// The change does not follow the last known one.
     #[error("the change begins epoch {found}, but epoch {expected} is the next one")]
     Epoch {
         /// The epoch after the last known one.
         expected: u64,
-        /// The change's.
+        /// The epoch of the change.
         found: u64,
     },
     /// It would end an epoch before its second bundle.
@@ -68,7 +68,7 @@ pub enum ChangeError {
     /// A signature is wrong.
     #[error("the signature of {0} is wrong")]
     Signature(ValidatorPublicKey),
-    /// Signed by a key that is none of the current validators'.
+    /// The signer is not one of the current validators.
     #[error("{0} has signed, and is no validator")]
     Stranger(ValidatorPublicKey),
     /// The list of changes is full.
@@ -91,7 +91,7 @@ pub type Signature = [u8; 64];
 /// The signatures of a change by key.
 pub type Signatures = BTreeMap<ValidatorPublicKey, Signature>;
 
-/// From a height on other validators decide.
+/// A change: from a height on, other validators decide.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SetChange {
     /// Number of the epoch that it begins. The validators of the network file are those of epoch 0.
@@ -185,8 +185,8 @@ impl SetChange {
     }
 }
 
-/// A change with the promises of a quorum of the validators before it. It ends their epoch by itself: any quorum of votes
-/// for a bundle at its height or above would have one of a validator that promised to give none.
+/// A change with the promises of a quorum of the validators before it. It ends their epoch by itself. A quorum of
+/// votes for a bundle at its height or above would include a validator that promised not to vote for one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SignedChange {
     /// The change.
@@ -231,7 +231,7 @@ pub fn put_signatures(out: &mut Writer, signatures: &Signatures) {
     }
 }
 
-/// Reads what [`put_signatures`] writes.
+/// Reads the output of [`put_signatures`].
 ///
 /// # Errors
 /// There are too many, they are out of order, or a key is none.

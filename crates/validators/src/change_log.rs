@@ -1,4 +1,4 @@
-//! Where agreed changes of the validators are kept.
+//! The store of agreed changes of the validators.
 
 use std::fmt;
 
@@ -6,16 +6,16 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use esker_primitives::sync::Mutex;
 
-/// Where the agreed changes of a network are kept, in order.
+/// Keeps the agreed changes of a network, in order.
 #[async_trait]
 pub trait ChangeLog: fmt::Debug + Send + Sync {
-    /// All of them.
+    /// All changes.
     ///
     /// # Errors
     /// They can't be read.
     fn read(&self) -> Result<Vec<Bytes>, String>;
 
-    /// Adds the one that begins this epoch. It is durable on return.
+    /// Adds the change that begins this epoch. It is durable on return.
     ///
     /// # Errors
     /// It can't be written.

@@ -1,4 +1,4 @@
-//! What the node needs of a consensus library.
+//! The port of the node to a consensus library.
 
 use std::fmt;
 use std::sync::Arc;
@@ -13,9 +13,9 @@ use crate::config::ValidatorConfig;
 use crate::keys::ValidatorPublicKey;
 use crate::status::{ApprovalError, ChangeStatus, ValidatorStats};
 
-/// A consensus library, with which several validators decide together. A build without one has no validators.
+/// A consensus library, by which several validators decide together. A build without one has no validators.
 pub trait Consensus: fmt::Debug + Send + Sync {
-    /// The engine of a validator, or of a follower among the validators' peers, which has not started.
+    /// The engine of a validator, or of a follower among the validators' peers. It is not started yet.
     fn engine(&self, config: ValidatorConfig) -> Arc<dyn ValidatorEngine>;
 
     /// The validators of a network, for a node that checks their certificates. `network` and `genesis` name the network,

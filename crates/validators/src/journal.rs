@@ -1,7 +1,7 @@
-//! Whose votes the engine's folder holds.
+//! The owner of the votes in the engine's folder.
 //!
-//! A validator that votes twice in a round counts as dishonest. The journal of its votes prevents that, if it is there:
-//! a folder that is new, or was restored without the journal, can't say in which rounds its key has voted.
+//! A validator that votes twice in a round counts as dishonest. The journal of its votes prevents that, if it exists.
+//! A folder that is new, or was restored without the journal, does not show in which rounds its key has voted.
 
 use std::fs::{self, File};
 use std::io;
@@ -13,20 +13,20 @@ use crate::whole_file::{self, Existing};
 /// The file with the public key whose votes the folder holds.
 const OWNER_FILE: &str = "validator";
 
-/// Begins the names of the folders with votes, one an epoch.
+/// Prefix of the names of the folders with votes, one for each epoch.
 pub const VOTES: &str = "votes";
 
 /// Most bytes of it that are read.
 const MAX_OWNER_FILE: u64 = 256;
 
-/// What a folder says about a key's votes.
+/// The content of a folder about a key's votes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Journal {
-    /// It has all of them.
+    /// All votes of the key.
     Kept,
-    /// It has none: the key may have voted elsewhere.
+    /// No votes: the key may have voted elsewhere.
     Missing,
-    /// It has those of another key, or of none that can be read.
+    /// The votes of another key, or of a key that can't be read.
     Other(String),
 }
 
@@ -85,7 +85,7 @@ mod tests {
         assert_eq!(again.kind(), io::ErrorKind::AlreadyExists);
     }
 
-    /// As on a full disk.
+    /// The disk is full.
     #[test]
     fn a_folder_whose_owner_could_not_be_written_has_none() {
         let folder = tempfile::tempdir().unwrap();

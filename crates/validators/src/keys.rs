@@ -9,13 +9,13 @@ use sha2::{Digest as _, Sha512};
 use thiserror::Error;
 use zeroize::Zeroizing;
 
-/// Why bytes or a text are no key.
+/// The reason why bytes or a text are not a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum KeyError {
     /// Not 64 hex digits.
     #[error("a validator's key has 64 hex digits")]
     Hex,
-    /// The bytes are no point of the curve.
+    /// The bytes are not a point of the curve.
     #[error("these bytes are not an ed25519 public key")]
     Point,
 }
@@ -135,7 +135,7 @@ mod tests {
         for text in ["", "00", "zz", &SECRET[1..], &format!("{SECRET}00")] {
             assert_eq!(text.parse::<ValidatorKey>().unwrap_err(), KeyError::Hex, "{text}");
         }
-        // y = 2 is no point of the curve.
+        // y = 2 is not a point of the curve.
         let mut no_point = [0; 32];
         no_point[0] = 2;
         assert_eq!(ValidatorPublicKey::from_bytes(no_point), Err(KeyError::Point));

@@ -1,4 +1,4 @@
-//! The validators of a network: keys, addresses, changes of their set, and what the node needs of a consensus library.
+//! The validators of a network: keys, addresses, changes of their set, and the port to a consensus library.
 //!
 //! [`Consensus`] is the port to such a library. `esker-engine-bft` fills it with Commonware. This crate depends on no
 //! library, so that a node can be built without one.

@@ -1,11 +1,11 @@
-//! What all validators of a network agree on: how many there may be, how many decide, and the timeouts.
+//! The values on which all validators of a network agree: how many there may be, how many decide, and the timeouts.
 
 use std::time::Duration;
 
 /// Most validators of a network, and most followers among their peers.
 pub const MAX_VALIDATORS: usize = 100;
 
-/// The votes of so many validators decide: all but those that may be dishonest.
+/// The number of votes that decide: all but those of validators that may be dishonest.
 #[must_use]
 pub const fn quorum(validators: usize) -> usize {
     validators.saturating_sub(validators.saturating_sub(1) / 3)
@@ -14,18 +14,18 @@ pub const fn quorum(validators: usize) -> usize {
 /// Timeouts of the protocol. The defaults are for validators within some milliseconds of each other.
 #[derive(Clone, Copy, Debug)]
 pub struct Timings {
-    /// How long the validators wait for a proposal of the round's leader. It decides how long users wait when a
-    /// leader is down.
+    /// Time that the validators wait for a proposal of the round's leader. Users wait for so long when a leader is
+    /// down.
     pub leader: Duration,
-    /// How long they wait for a quorum in a round; more than `leader`.
+    /// Time that they wait for a quorum in a round; more than `leader`.
     pub certification: Duration,
-    /// When a vote to skip the round is sent again.
+    /// Time after which a vote to skip the round is sent again.
     pub retry: Duration,
-    /// A leader that was silent for so long is skipped at once; more than `certification` and `retry`.
+    /// A leader that was silent for this time is skipped at once; more than `certification` and `retry`.
     pub skip: Duration,
-    /// How long a peer has to answer a request.
+    /// Time that a peer has to answer a request.
     pub fetch: Duration,
-    /// Age of the last bundle from which a leader proposes one without blocks. It bounds the rounds without a bundle.
+    /// Age of the last bundle at which a leader proposes one without blocks. It bounds the rounds without a bundle.
     pub heartbeat: Duration,
 }
 

@@ -1,4 +1,4 @@
-//! What operators see of a validator.
+//! The status of a validator that operators see.
 
 use esker_primitives::Id;
 use thiserror::Error;
@@ -10,16 +10,16 @@ use crate::keys::ValidatorPublicKey;
 /// Counts since the start of the engine.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ValidatorStats {
-    /// The current epoch: 0, and one more with each change of the validators.
+    /// The current epoch. It begins at 0 and grows by one with each change of the validators.
     pub epoch: u64,
     /// The current validators.
     pub validators: usize,
-    /// Whether this one is one of them.
+    /// Whether this node is one of them.
     pub is_member: bool,
-    /// How many of them decide.
+    /// Number of votes that decide.
     pub quorum: usize,
-    /// Whether this one votes. A follower never does, a validator not while it waits because its earlier votes are lost, or
-    /// when it is none of the current ones.
+    /// Whether this node votes. A follower never votes. A validator does not vote while it waits because its earlier
+    /// votes are lost, or when it is not one of the current validators.
     pub votes: bool,
     /// Connected followers of the network file.
     pub followers: usize,
@@ -48,7 +48,7 @@ pub struct VoteCounts {
     pub conflicting: u64,
 }
 
-/// What operators see of the next change.
+/// The next change, as operators see it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ChangeStatus {
     /// The epoch in which this node is.
@@ -57,15 +57,15 @@ pub struct ChangeStatus {
     pub first_height: u64,
     /// The current validators.
     pub validators: Vec<(ValidatorPublicKey, ValidatorAddress)>,
-    /// How many of them agree on a change.
+    /// Number of them that must agree on a change.
     pub quorum: usize,
-    /// A change that is agreed and not in force at this node.
+    /// A change that is agreed and not yet in force at this node.
     pub agreed: Option<SetChange>,
     /// Changes that are not agreed.
     pub proposals: Vec<Proposal>,
 }
 
-/// A change that is not agreed yet, and who wants it.
+/// A change that is not agreed yet, and its supporters.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Proposal {
     /// The change.
@@ -78,7 +78,7 @@ pub struct Proposal {
     pub is_own: bool,
 }
 
-/// Why an operator's approval is refused.
+/// The reason why an operator's approval is refused.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum ApprovalError {
     /// The engine has not started, or is between two epochs.
@@ -87,16 +87,16 @@ pub enum ApprovalError {
     /// Only current validators decide.
     #[error("this node is not one of the current validators")]
     NotValidator,
-    /// The votes of this validator are lost, and it waits.
+    /// The votes of this validator are lost, so it waits.
     #[error("this validator does not vote yet: its earlier votes are lost")]
     NoVotes,
-    /// Nothing would change.
+    /// The set is the current one.
     #[error("these are the current validators already")]
     SameSet,
     /// The height is too near or too far.
     #[error("height {found} is not from {least} to {most}: the network is at {tip}")]
     Height {
-        /// As asked for.
+        /// The requested height.
         found: u64,
         /// The least height.
         least: u64,
@@ -119,7 +119,7 @@ pub enum ApprovalError {
         /// The change's ID.
         id: Id,
     },
-    /// The set is none.
+    /// The set is not a valid one.
     #[error(transparent)]
     Change(#[from] ChangeError),
     /// The approval can't be stored.

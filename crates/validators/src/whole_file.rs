@@ -1,4 +1,4 @@
-//! Small files of the engine's folder, each of which is written whole.
+//! Small files of the engine's folder. Each is written as a whole.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind, Write as _};
@@ -7,12 +7,12 @@ use std::path::Path;
 
 use esker_primitives::read_bounded;
 
-/// What becomes of a file that is there already.
+/// The treatment of a file that exists already.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Existing {
-    /// The new one takes its place.
+    /// The new file replaces it.
     Replaced,
-    /// It stays, and writing fails.
+    /// The old file stays, and writing fails.
     Kept,
 }
 
@@ -29,7 +29,7 @@ pub fn write(folder: &Path, name: &str, bytes: &[u8], existing: Existing) -> io:
         }
     }
     let (path, new) = (folder.join(name), folder.join(format!("{name}.new")));
-    // What a crash has left may be another name of the file itself.
+    // The file that a crash left may be another name of the file itself.
     match fs::remove_file(&new) {
         Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
         Ok(()) | Err(_) => {}
@@ -40,11 +40,11 @@ pub fn write(folder: &Path, name: &str, bytes: &[u8], existing: Existing) -> io:
     match existing {
         Existing::Replaced => fs::rename(&new, &path)?,
         Existing::Kept => {
-            // Unlike a rename it fails if the file is there.
+            // Unlike a rename, a link fails if the file exists.
             let linked = fs::hard_link(&new, &path);
             match linked {
                 Err(error) if error.kind() != ErrorKind::AlreadyExists && !path.try_exists()? => {
-                    // A file system without links.
+                    // The file system has no links.
                     fs::rename(&new, &path)?;
                 }
                 linked => {
@@ -79,7 +79,7 @@ mod tests {
         let folder = folder.path().join("engine");
         let content = || read(&folder, "file", 5).unwrap();
         assert_eq!(content(), None);
-        // What a crash has left of an earlier attempt.
+        // A crash has left this of an earlier attempt.
         fs::create_dir(&folder).unwrap();
         fs::write(folder.join("file.new"), "longer than the next").unwrap();
         write(&folder, "file", b"first", Existing::Kept).unwrap();
@@ -87,14 +87,14 @@ mod tests {
         let error = write(&folder, "file", b"other", Existing::Kept).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::AlreadyExists);
         assert_eq!(content().unwrap(), b"first");
-        // A crash between the link and the removal of the other name.
+        // There was a crash between the link and the removal of the other name.
         fs::hard_link(folder.join("file"), folder.join("file.new")).unwrap();
         write(&folder, "file", b"other", Existing::Kept).unwrap_err();
         assert_eq!(content().unwrap(), b"first");
         write(&folder, "file", b"next", Existing::Replaced).unwrap();
         assert_eq!(content().unwrap(), b"next");
         assert_eq!(fs::read_dir(&folder).unwrap().count(), 1);
-        // The disk takes no new file.
+        // The disk accepts no new file.
         fs::create_dir(folder.join("file.new")).unwrap();
         for existing in [Existing::Replaced, Existing::Kept] {
             write(&folder, "file", b"none", existing).unwrap_err();

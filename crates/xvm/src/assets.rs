@@ -9,7 +9,7 @@ use crate::execute::asset_record;
 use crate::genesis::Genesis;
 use crate::verify::semantic::FxBits;
 
-/// What a chain's genesis says of its assets, kept in memory.
+/// The assets of a chain's genesis, kept in memory.
 #[derive(Debug)]
 pub struct GenesisAssets {
     by_alias: HashMap<Vec<u8>, AssetId>,

@@ -29,7 +29,7 @@ use crate::verify::syntactic::Params;
 /// Bytes of a block before its first transaction.
 const BLOCK_HEAD_LEN: usize = 90;
 
-/// What the chain needs of a block besides its bytes; the payload of its [`ExecutedBlock`].
+/// The data of a block that the chain needs besides its bytes; the payload of its [`ExecutedBlock`].
 #[derive(Debug)]
 pub struct BlockPayload {
     /// The transactions, in order.

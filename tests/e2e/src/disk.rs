@@ -11,14 +11,14 @@ use tempfile::TempDir;
 
 use crate::preload::Library;
 
-/// A file system of a fixed size, in memory; gone when dropped. Drop what uses it before.
+/// A file system of a fixed size, in memory. It is unmounted when dropped; drop its users first.
 #[derive(Debug)]
 pub struct SmallDisk {
     mount: TempDir,
 }
 
 impl SmallDisk {
-    /// Mounts one of so many bytes; `None`, with a line that says so, where this user may not.
+    /// Mounts a file system of this many bytes. `None`, with a printed line, if this user may not.
     pub fn mount(bytes: u64) -> Result<Option<Self>> {
         let mount = tempfile::tempdir()?;
         let mut command = Command::new("mount");
@@ -36,12 +36,12 @@ impl SmallDisk {
         }
     }
 
-    /// Where it is mounted.
+    /// The folder where it is mounted.
     pub fn path(&self) -> &Path {
         self.mount.path()
     }
 
-    /// Writes a file until nothing is free.
+    /// Writes a file until no space is free.
     pub fn fill(&self) -> Result<()> {
         let mut file = File::create(self.filling())?;
         loop {
@@ -53,7 +53,7 @@ impl SmallDisk {
         }
     }
 
-    /// Removes what [`Self::fill`] wrote.
+    /// Removes the file of [`Self::fill`].
     pub fn free(&self) -> Result<()> {
         Ok(fs::remove_file(self.filling())?)
     }
@@ -65,7 +65,7 @@ impl SmallDisk {
 
 impl Drop for SmallDisk {
     fn drop(&mut self) {
-        // A mount that is left is seen at the next look at the machine; the folder can't be removed then.
+        // A mount that is left shows at the next look at the machine. The folder can't be removed then.
         let unmounted = Command::new("umount").arg(self.mount.path()).status();
         if !unmounted.is_ok_and(|status| status.success()) {
             eprintln!("cannot unmount {}", self.mount.path().display());
@@ -73,7 +73,7 @@ impl Drop for SmallDisk {
     }
 }
 
-/// What fails of a write to the database.
+/// The step of a write to the database that fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
     /// Writing pages.
@@ -82,7 +82,7 @@ pub enum Fault {
     Sync,
     /// Writing the page that makes a transaction the last one.
     Meta,
-    /// As `Meta`, and the old content can't be put back: the transaction shows when the file is opened again.
+    /// As `Meta`, and the old content can't be restored: the transaction appears when the file is opened again.
     Stuck,
 }
 
@@ -97,7 +97,7 @@ impl Fault {
     }
 }
 
-/// Lets the writes of a node's database fail: `tests/e2e/faults/disk.c`, loaded into the node.
+/// Makes the writes of a node's database fail: `tests/e2e/faults/disk.c`, loaded into the node.
 #[derive(Debug)]
 pub struct FailingDisk {
     library: Library,
@@ -105,7 +105,7 @@ pub struct FailingDisk {
 }
 
 impl FailingDisk {
-    /// Compiles it; `None`, with a line that says so, where that can't be.
+    /// Compiles it. `None`, with a printed line, if that is not possible.
     pub fn build() -> Result<Option<Self>> {
         let with_control = |library: Library| {
             let control = library.folder().join("fault");
@@ -119,15 +119,15 @@ impl FailingDisk {
         self.library.under(node).env("DISK_FAULT_FILE", &self.control)
     }
 
-    /// From now on this fails with a system's error number.
+    /// Makes this step fail from now on with a system's error number.
     pub fn fail(&self, fault: Fault, errno: i32) -> Result<()> {
-        // In one piece: the node reads it at any time.
+        // Written at once, since the node may read it at any time.
         let next = self.control.with_extension("new");
         fs::write(&next, format!("{} {errno}\n", fault.name()))?;
         Ok(fs::rename(next, &self.control)?)
     }
 
-    /// All goes well again.
+    /// Ends all failures.
     pub fn repair(&self) -> Result<()> {
         fs::remove_file(&self.control).context("nothing fails")
     }

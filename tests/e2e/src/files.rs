@@ -1,4 +1,4 @@
-//! Where the data of the tests is.
+//! The paths of the tests' data.
 
 use std::fs::OpenOptions;
 use std::io::{self, Write as _};
@@ -15,14 +15,14 @@ pub fn profile(name: &str) -> PathBuf {
     tests_path("golden/profiles").join(format!("{name}.toml"))
 }
 
-/// Writes a file that only its owner may read, as keys have to be.
+/// Writes a file that only its owner can read, as keys require.
 pub fn write_secret(path: &Path, text: &str) -> io::Result<()> {
     let mut options = OpenOptions::new();
     let mut file = options.write(true).create(true).truncate(true).mode(0o600).open(path)?;
     file.write_all(text.as_bytes())
 }
 
-/// Copies the files of a folder, not those of folders in it, to a new one.
+/// Copies the files of a folder, without its subfolders, to a new one.
 pub fn copy_folder(from: &Path, to: &Path) -> std::io::Result<()> {
     std::fs::create_dir(to)?;
     for entry in std::fs::read_dir(from)? {

@@ -1,4 +1,5 @@
-//! A data folder as a join from a snapshot leaves it: nothing is stored of what came before.
+//! Makes a data folder like that of a node that joined from a snapshot: the blocks before the snapshot are not
+//! stored.
 
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -14,12 +15,12 @@ use esker_storage::{KvRead, KvStore as _, Scope, Table, ValueCodec, WriteSet};
 use esker_xvm::state::tables as x;
 use esker_xvm::state::tables::TxRecord;
 
-/// What is stored of a joined folder.
+/// The content of a joined folder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Joined {
-    /// Height of the last bundle, the snapshot's.
+    /// Height of the last bundle, which is that of the snapshot.
     pub bundle: u64,
-    /// Height of the X-Chain's last block, its first one here.
+    /// Height of the X-Chain's last block, which is the first one stored here.
     pub x_block: u64,
     /// Height of the C-Chain's last block.
     pub c_block: u64,
@@ -27,8 +28,8 @@ pub struct Joined {
     pub first_c_block: u64,
 }
 
-/// Makes the folder of a stopped node of the local network one that joined from a snapshot of its last bundle, with
-/// that many blocks of the C-Chain.
+/// Turns the folder of a stopped node of the local network into one that joined from a snapshot of its last bundle,
+/// with this many blocks of the C-Chain.
 pub fn forget_history(folder: &Path, c_blocks: u64) -> Result<Joined> {
     let store = meta::open_dir(folder, &OpenOptions::TEST)?;
     let reader = store.snapshot()?;
@@ -104,7 +105,7 @@ impl Rows<'_> {
         Ok(())
     }
 
-    /// Removes the rows of a table that `is_gone` names.
+    /// Removes the rows of a table for which `is_gone` returns true.
     fn remove<K: esker_storage::KeyCodec, V: ValueCodec>(
         &mut self,
         table: &Table<K, V>,

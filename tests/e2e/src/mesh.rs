@@ -14,22 +14,22 @@ use esker_primitives::sync::{Condvar, Mutex};
 /// Bytes of a piece that is passed on.
 const PIECE: usize = 16 << 10;
 
-/// Pieces that are under way in one direction of a connection. A sender waits when there are more.
+/// Pieces in transit in one direction of a connection. A sender waits when there are more.
 const PIECES: usize = 64;
 
 /// Bytes that are recorded of a connection, and connections that are recorded.
 const RECORDED: usize = 64 << 10;
 
-/// How bytes pass in one direction.
+/// The properties of one direction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Flow {
-    /// Connections are closed, and further ones too. Cuts the other direction as well.
+    /// Connections are closed, and so are new ones. This also cuts the other direction.
     pub is_cut: bool,
     /// Bytes wait, and connections stay open.
     pub is_held: bool,
-    /// How long bytes are under way.
+    /// Time that bytes are in transit.
     pub delay: Duration,
-    /// 0: as fast as they come.
+    /// 0: no limit.
     pub bytes_per_second: u32,
 }
 
@@ -37,7 +37,7 @@ pub struct Flow {
 #[derive(Debug)]
 pub struct Mesh {
     size: usize,
-    /// Where `from` connects to reach `to`, at `from * size + to`.
+    /// The address at which `from` reaches `to`, at `from * size + to`.
     addresses: Vec<SocketAddr>,
     shared: Arc<Shared>,
 }
@@ -52,7 +52,7 @@ struct Shared {
 
 #[derive(Debug)]
 struct State {
-    /// From one to another, at `from * size + to`.
+    /// The flow from one process to another, at `from * size + to`.
     flows: Vec<Flow>,
     /// Open connections, with the pair.
     open: Vec<((usize, usize), TcpStream)>,
@@ -61,7 +61,7 @@ struct State {
 }
 
 impl Mesh {
-    /// Proxies to processes that listen, or will, at these addresses.
+    /// Starts proxies to processes that listen at these addresses, now or later.
     pub fn start(targets: &[SocketAddr]) -> Result<Self> {
         let size = targets.len();
         let state = State {
@@ -87,12 +87,12 @@ impl Mesh {
         Ok(Self { size, addresses, shared })
     }
 
-    /// Where one reaches another.
+    /// The address at which one process reaches another.
     pub fn address(&self, from: usize, to: usize) -> SocketAddr {
         self.addresses[from * self.size + to]
     }
 
-    /// How bytes pass from one to another, whoever has connected.
+    /// Sets the flow from one process to another, whichever of them connected.
     pub fn set(&self, from: usize, to: usize, flow: Flow) {
         let mut state = self.shared.state.lock();
         state.flows[from * self.size + to] = flow;
@@ -109,7 +109,7 @@ impl Mesh {
         self.shared.changed.notify_all();
     }
 
-    /// How bytes pass between all, by a function of the one and the other.
+    /// Sets the flow between all pairs, by a function of the two.
     pub fn set_all(&self, flow: impl Fn(usize, usize) -> Flow) {
         for from in 0..self.size {
             for to in (0..self.size).filter(|to| *to != from) {
@@ -118,12 +118,12 @@ impl Mesh {
         }
     }
 
-    /// Nothing is cut, held or slow any more.
+    /// Ends all cuts, holds and limits.
     pub fn heal(&self) {
         self.set_all(|_, _| Flow::default());
     }
 
-    /// The first bytes that one sent to another, of each connection that it has made.
+    /// The first bytes that one process sent to another, for each connection that it made.
     pub fn recorded(&self, from: usize, to: usize) -> Vec<Vec<u8>> {
         let state = self.shared.state.lock();
         let of_pair = state.recorded.iter().filter(|(pair, _)| *pair == (from, to));
@@ -149,7 +149,7 @@ impl Shared {
             if self.has_ended.load(Ordering::Relaxed) {
                 return;
             }
-            // What can't be passed on is closed.
+            // A connection that can't be passed on is closed.
             let _closed = self.pass(client, pair, target);
         }
     }
@@ -184,7 +184,7 @@ impl Shared {
         Ok(())
     }
 
-    /// Copies until one side ends, in two threads: one reads, one waits as long as bytes are under way.
+    /// Copies until one side ends, in two threads: one reads, and one waits while bytes are in transit.
     fn copy(
         self: &Arc<Self>,
         mut from: TcpStream,

@@ -1,4 +1,4 @@
-//! Libraries of `tests/e2e/faults` that are loaded into a node and stand between it and the system.
+//! Libraries of `tests/e2e/faults` that are loaded into a node and replace calls of the system.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -7,7 +7,7 @@ use anyhow::{Result, bail};
 use esker_testing::NodeBuilder;
 use tempfile::TempDir;
 
-/// A compiled library, in a folder that goes with it.
+/// A compiled library, and its folder.
 #[derive(Debug)]
 pub(crate) struct Library {
     file: PathBuf,
@@ -15,7 +15,7 @@ pub(crate) struct Library {
 }
 
 impl Library {
-    /// Compiles a source file; `None`, with a line that says so, where that can't be.
+    /// Compiles a source file. `None`, with a printed line, if that is not possible.
     pub(crate) fn build(source: &str) -> Result<Option<Self>> {
         if !cfg!(target_os = "linux") {
             eprintln!("skipped: only Linux loads a library into a program by LD_PRELOAD");
@@ -39,7 +39,7 @@ impl Library {
         Ok(Some(Self { file, folder }))
     }
 
-    /// A folder for what it reads.
+    /// A folder for the files that it reads.
     pub(crate) fn folder(&self) -> &Path {
         self.folder.path()
     }
@@ -50,18 +50,18 @@ impl Library {
     }
 }
 
-/// Shifts the wall clock of a node: `tests/e2e/faults/clock.c`. The node has no setting for it, since nothing but a test
-/// would want it; and so the clocks of its libraries are shifted too.
+/// Shifts the wall clock of a node: `tests/e2e/faults/clock.c`. The node has no setting for it, since only a test
+/// needs it. The clocks of the node's libraries are shifted, too.
 #[derive(Debug)]
 pub struct ShiftedClock(Library);
 
 impl ShiftedClock {
-    /// Compiles it; `None`, with a line that says so, where that can't be.
+    /// Compiles it. `None`, with a printed line, if that is not possible.
     pub fn build() -> Result<Option<Self>> {
         Ok(Library::build("clock.c")?.map(Self))
     }
 
-    /// A node whose clock is so many seconds ahead, or behind if below 0.
+    /// A node whose clock is this many seconds ahead, or behind if the number is negative.
     pub fn under(&self, node: NodeBuilder, seconds: i32) -> NodeBuilder {
         self.0.under(node).env("CLOCK_SHIFT_S", seconds.to_string())
     }

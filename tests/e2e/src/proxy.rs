@@ -1,4 +1,4 @@
-//! A TCP proxy between two processes of a test: its target can change, and it can cut or hold connections.
+//! A TCP proxy between two processes of a test. Its target can change, and it can cut or hold connections.
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
@@ -22,9 +22,9 @@ pub struct Proxy {
 #[derive(Debug)]
 struct Shared {
     target: Mutex<SocketAddr>,
-    /// Connections are cut after so many bytes to the client; 0: they are not.
+    /// Number of bytes to the client after which connections are cut; 0: never.
     cut_after: AtomicU64,
-    /// Connections wait after so many bytes to the client; 0: they do not.
+    /// Number of bytes to the client after which connections wait; 0: never.
     hold_after: Mutex<u64>,
     released: Condvar,
     /// Connections that wait.
@@ -69,12 +69,12 @@ impl Proxy {
         *self.shared.target.lock() = target;
     }
 
-    /// Cuts each further connection after so many bytes to its client; 0: no more.
+    /// Cuts each further connection after this many bytes to its client; 0: not any more.
     pub fn cut_after(&self, bytes: u64) {
         self.shared.cut_after.store(bytes, Ordering::Relaxed);
     }
 
-    /// Holds each connection after so many bytes to its client, until [`Self::release`].
+    /// Holds each connection after this many bytes to its client, until [`Self::release`].
     pub fn hold_after(&self, bytes: u64) {
         *self.shared.hold_after.lock() = bytes;
     }
@@ -98,7 +98,7 @@ impl Proxy {
 impl Shared {
     fn pass(self: &Arc<Self>, client: TcpStream) {
         let target = *self.target.lock();
-        // A target that is gone: the client sees that its connection is closed.
+        // The target is gone: the client sees that its connection is closed.
         let Ok(server) = TcpStream::connect(target) else { return };
         let (Ok(to_client), Ok(to_server)) = (client.try_clone(), server.try_clone()) else {
             return;
@@ -111,7 +111,7 @@ impl Shared {
         thread::spawn(move || copy(server, to_client, limit, |passed| of_thread.wait(passed)));
     }
 
-    /// Waits while a connection that has passed so many bytes is held.
+    /// Waits while a connection that has passed this many bytes is held.
     fn wait(&self, passed: u64) {
         let mut hold_after = self.hold_after.lock();
         if *hold_after == 0 || passed < *hold_after {

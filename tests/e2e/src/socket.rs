@@ -7,7 +7,7 @@ use anyhow::{Context, Result, bail};
 use tungstenite::client::IntoClientRequest;
 use tungstenite::{Message, WebSocket};
 
-/// What is not waited longer for.
+/// The longest wait.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// An open websocket. It answers pings while it reads.

@@ -1,4 +1,4 @@
-//! The method tables of a node, as its own code has them.
+//! The method tables of a node, from its own code.
 
 use std::path::{Path, PathBuf};
 
@@ -11,19 +11,19 @@ use serde_json::Value;
 
 use crate::files::tests_path;
 
-/// Everything that can be switched on.
+/// All switches of APIs.
 pub const SWITCHES: [&str; 3] =
     ["--api-admin-enabled", "--api-keystore-enabled", "--index-enabled"];
 
-/// A configuration file with what can be switched on for single chains.
+/// A configuration file with all switches of single chains.
 pub fn every_chain_api() -> PathBuf {
     tests_path("e2e/every-chain-api.toml")
 }
 
-/// How the endpoints of the positional dialect end.
+/// Suffix of the endpoints of the positional dialect.
 const POSITIONAL: &str = "/rpc";
 
-/// The method tables of a development node with everything switched on, by path.
+/// The method tables of a development node with all APIs enabled, by path.
 pub fn tables() -> Result<Vec<(String, Service)>> {
     let folder = tempfile::tempdir()?;
     let file = format!("--config={}", every_chain_api().display());
@@ -39,7 +39,7 @@ pub fn tables() -> Result<Vec<(String, Service)>> {
     })
 }
 
-/// The description of an endpoint, which its methods give.
+/// The description of an endpoint, as its methods return it.
 pub fn describe(service: &Service) -> Result<Value> {
     let Lookup::Found(method) = service.find("rpc", "discover") else { bail!("no rpc.discover") };
     let runtime = tokio::runtime::Builder::new_current_thread().build()?;
@@ -48,7 +48,7 @@ pub fn describe(service: &Service) -> Result<Value> {
     Ok(serde_json::from_slice(&answer)?)
 }
 
-/// The configuration of a development node on a folder, on ports that are free.
+/// The configuration of a development node on a folder, on free ports.
 pub fn dev_config(folder: &Path, switches: &[&str]) -> Result<Config> {
     let mut args: Vec<_> = ["esker", "dev", "--http-port", "0", "--evm-port", "0", "--data-dir"]
         .map(Into::into)
@@ -66,7 +66,7 @@ pub fn full_name(path: &str, info: &MethodInfo) -> String {
     format!("{}{}{}", info.namespace, separator(path), info.name)
 }
 
-/// What stands between a namespace and a method at a path.
+/// The separator between a namespace and a method at a path.
 pub fn separator(path: &str) -> char {
     if is_positional(path) { '_' } else { '.' }
 }

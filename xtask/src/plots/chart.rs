@@ -7,18 +7,18 @@ const GAP: f64 = 12.0;
 const LEFT: f64 = 230.0;
 const WIDTH: f64 = 760.0;
 const TOP: f64 = 34.0;
-/// Room for the value behind the longest bar.
+/// Room for the value after the longest bar.
 const RIGHT: f64 = 70.0;
 const LEGEND: f64 = 24.0;
 
-/// Colours of the series, told apart also without red and green.
+/// Colours of the series, which can be told apart without red and green.
 const COLOURS: [&str; 4] = ["#0072b2", "#56b4e9", "#d55e00", "#e69f00"];
 
 /// Groups of horizontal bars.
 #[derive(Clone, Debug)]
 pub(super) struct BarChart {
     pub(super) title: String,
-    /// Names of the bars of a group; none if each has a single bar.
+    /// Names of the bars of a group; empty if each group has a single bar.
     pub(super) series: Vec<String>,
     /// Each group's label and values.
     pub(super) groups: Vec<(String, Vec<f64>)>,

@@ -1,4 +1,4 @@
-//! Where functions begin and end.
+//! The beginnings and ends of functions.
 
 use super::tokens::Token;
 
@@ -13,7 +13,7 @@ pub struct Function {
     pub lines: usize,
 }
 
-/// The functions of a file, those inside others too, in the order in which they begin.
+/// The functions of a file, including those inside others, in the order of their beginnings.
 pub fn functions(tokens: &[Token]) -> Vec<Function> {
     let mut found = Vec::new();
     for (at, pair) in tokens.windows(2).enumerate() {
@@ -27,7 +27,7 @@ pub fn functions(tokens: &[Token]) -> Vec<Function> {
     found
 }
 
-/// Where the body of the function at `start` opens; `None` for one without, as traits have.
+/// The position at which the body of the function at `start` opens; `None` for a function without one, as in traits.
 fn body(tokens: &[Token], start: usize) -> Option<usize> {
     let mut depth = 0_usize;
     for (at, token) in tokens.iter().enumerate().skip(start) {
@@ -44,7 +44,7 @@ fn body(tokens: &[Token], start: usize) -> Option<usize> {
     None
 }
 
-/// Where the bracket that opens at `open` closes; the number of tokens if it never does.
+/// The position of the bracket that closes the one at `open`; the number of tokens if there is none.
 pub(crate) fn closing(tokens: &[Token], open: usize) -> usize {
     let mut depth = 0_usize;
     for (at, token) in tokens.iter().enumerate().skip(open) {

@@ -1,4 +1,4 @@
-//! What a module declares, imports and names.
+//! The declarations, imports and names of a module.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +10,7 @@ use super::tokens::{Kind, Token};
 pub struct Scope {
     /// Its modules.
     pub modules: Vec<Declared>,
-    /// Its imports, those inside functions too.
+    /// Its imports, including those inside functions.
     pub imports: Vec<Import>,
     /// Names of the items that it defines itself.
     pub items: BTreeSet<String>,
@@ -23,22 +23,22 @@ pub struct Scope {
 pub struct Declared {
     /// Its name.
     pub name: String,
-    /// Whether only tests have it.
+    /// Whether it is for tests only.
     pub test: bool,
     /// Whether `#[path]` names its file.
     pub elsewhere: bool,
-    /// What it has, if that stands here.
+    /// Its content, if the file has it.
     pub inline: Option<Scope>,
 }
 
 /// One name of a `use`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Import {
-    /// What is imported, without a star at the end.
+    /// The imported path, without a star at the end.
     pub path: Path,
     /// Its name here; `None` for a star.
     pub name: Option<String>,
-    /// Whether it is passed on, to anyone.
+    /// Whether it is public, so that others can import it from here.
     pub public: bool,
 }
 
@@ -65,7 +65,7 @@ pub fn scope(tokens: &[Token]) -> Scope {
     reader.scope
 }
 
-/// What attributes and visibility say of the item that follows.
+/// The attributes and the visibility of the next item.
 #[derive(Clone, Copy, Debug, Default)]
 struct Marks {
     test: bool,
@@ -140,7 +140,7 @@ impl Reader<'_> {
         self.scope.modules.push(Declared { name, test, elsewhere, inline });
     }
 
-    /// Leaves out what only tests have: up to a semicolon, or a block that ends an item.
+    /// Skips an item that is for tests only: up to a semicolon, or a block that ends it.
     fn skip_item(&mut self) {
         let ends_with_semicolon = ["use", "const", "static", "let", "type"];
         let mut block_ends = !self.word().is_some_and(|word| ends_with_semicolon.contains(&word));
@@ -170,7 +170,7 @@ impl Reader<'_> {
         if !self.sign(':') {
             self.tree(&[], marks.public);
         }
-        // Names of other crates with `::` before them, too.
+        // Names of other crates may have `::` before them.
         while self.tokens.get(self.at).is_some_and(|token| !token.is(';')) {
             self.at = self.at.saturating_add(1);
         }
@@ -223,11 +223,11 @@ impl Reader<'_> {
         let bang = usize::from(self.sign_after(1, '!'));
         let ahead = bang.saturating_add(1);
         let Some(name) = self.word_after(ahead).map(str::to_owned) else {
-            // A pointer to a function, or a constant's body.
+            // It is a pointer to a function, or the body of a constant.
             self.at = self.at.saturating_add(1);
             return;
         };
-        // `const fn` and the like name their item with the second word.
+        // `const fn` and the like have the item's name as the second word.
         let definer = DEFINERS.contains(&name.as_str());
         self.at = self.at.saturating_add(ahead);
         if !definer {
@@ -238,9 +238,9 @@ impl Reader<'_> {
         }
     }
 
-    /// A path, unless it is what follows a dot, or the tail of something that is no path.
+    /// A path, unless it follows a dot or is the tail of something else.
     fn path(&mut self) {
-        // A field or method, or what follows generic arguments; two dots are a range.
+        // A field or method follows, or a tail after generic arguments; two dots are a range.
         let is_tail = (self.before(1, '.') && !self.before(2, '.'))
             || (self.before(1, ':') && self.before(2, ':'));
         let mut names = Vec::new();

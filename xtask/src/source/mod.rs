@@ -1,6 +1,6 @@
-//! Rust source as far as the rules of the repository need it: tokens, items, modules and what their paths name.
-//!
-//! No compiler: nothing is expanded, and of `cfg` only `cfg(test)` is known. Every file that compiles can be read.
+//! Rust source, as far as the rules of the repository need it: tokens, items, modules and the things that their paths
+//! name. It is not a compiler: it expands no macros, and of `cfg` it knows only `cfg(test)`. It can read every file
+//! that compiles.
 
 pub mod functions;
 pub mod items;

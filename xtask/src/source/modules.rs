@@ -1,4 +1,4 @@
-//! The modules of a crate, and what paths name in them.
+//! The modules of a crate, and the things that paths name in them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path as FilePath, PathBuf};
@@ -6,7 +6,7 @@ use std::path::{Path as FilePath, PathBuf};
 use super::items::{Declared, Import, Path, Scope, scope};
 use super::tokens::tokens;
 
-/// A crate's modules, without those that only tests have; the first is its root.
+/// A crate's modules, without those for tests; the first is its root.
 #[derive(Debug, Default)]
 pub struct Modules(Vec<Module>);
 
@@ -19,7 +19,7 @@ struct Module {
     scope: Scope,
 }
 
-/// What a path names.
+/// The thing that a path names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Named {
     Module(usize),
@@ -32,7 +32,7 @@ enum Named {
 pub struct Arrow {
     /// The user.
     pub from: PathBuf,
-    /// Where the used item is defined.
+    /// The file that defines the used item.
     pub to: PathBuf,
     /// The path that names it, as it is written, and its line.
     pub path: String,
@@ -40,7 +40,7 @@ pub struct Arrow {
     pub line: usize,
 }
 
-/// A path that leads through what the root passes on.
+/// A path that leads through the imports of the root.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Detour {
     /// The user.
@@ -49,15 +49,15 @@ pub struct Detour {
     pub line: usize,
     /// The path, as it is written.
     pub path: String,
-    /// The shorter way, by the root's own import.
+    /// The shorter path, by the root's own import.
     pub instead: String,
 }
 
-/// How many imports may lie between a name and its item.
+/// Most imports between a name and its item.
 const MOST_HOPS: usize = 32;
 
 impl Modules {
-    /// Reads a crate from its root file. `text` has the files: `None` for one that is not there.
+    /// Reads a crate from its root file. `text` returns the text of a file: `None` for one that does not exist.
     pub fn read(root: &FilePath, text: &dyn Fn(&FilePath) -> Option<String>) -> Self {
         let mut modules = Self::default();
         let folder = root.parent().unwrap_or(root).to_owned();
@@ -112,23 +112,23 @@ impl Modules {
         arrows
     }
 
-    /// The paths that a module itself needs: not what it passes on, unless it uses that too.
+    /// The paths that a module itself uses. An import that it only passes on does not count.
     fn used_paths(&self, at: usize) -> Vec<Path> {
         let scope = &self.0[at].scope;
         let mut used = scope.paths.clone();
         for import in &scope.imports {
             match &import.name {
-                // As soon as its name stands somewhere, that is one of the paths.
+                // If its name occurs elsewhere, that is one of the paths.
                 Some(_) if import.public => {}
                 Some(_) => used.push(import.path.clone()),
-                // Each name of the text may come from the star; the paths have them.
+                // Each name of the text may come from the star. The paths have them.
                 None => {}
             }
         }
         used
     }
 
-    /// Paths with which modules below the root take what the root only passes on.
+    /// Paths by which modules below the root use names that the root only passes on.
     pub fn detours(&self) -> Vec<Detour> {
         let Some(root) = self.0.first() else { return Vec::new() };
         let mut detours = Vec::new();
@@ -139,7 +139,7 @@ impl Modules {
                 let Some((name, rest)) = self.through_root(at, &path.names) else { continue };
                 let passes_on = |import: &&Import| import.name.as_ref() == Some(name);
                 let own = root.scope.items.contains(name) || root.children.contains_key(name);
-                // What the root passes on of another crate has no shorter way.
+                // An item of another crate that the root passes on has no shorter path.
                 let is_ours = |import: &&Import| self.resolve_import(0, import, 0).is_some();
                 let found = root.scope.imports.iter().find(passes_on).filter(is_ours);
                 let Some(import) = found.filter(|_| !own) else { continue };
@@ -160,7 +160,7 @@ impl Modules {
         detours
     }
 
-    /// The name that a path takes from the root, and what follows.
+    /// The name that a path takes from the root, and the rest of the path.
     fn through_root<'a>(
         &self,
         at: usize,
@@ -179,7 +179,7 @@ impl Modules {
         rest.split_first().filter(|_| module == 0)
     }
 
-    /// What a path names in a module; `None` for names of other crates.
+    /// The thing that a path names in a module; `None` for names of other crates.
     fn resolve(&self, at: usize, names: &[String], hops: usize) -> Option<Named> {
         if hops > MOST_HOPS {
             return None;
@@ -196,7 +196,7 @@ impl Modules {
                 Named::Module(self.0[module].parent?)
             } else {
                 let member = self.known_member(module, name, after.is_empty(), hops);
-                // Names that macros define, too.
+                // Includes names that macros define.
                 member.unwrap_or(Named::Item(module))
             };
             rest = after;
@@ -204,7 +204,7 @@ impl Modules {
         Some(found)
     }
 
-    /// What a name means in a module. The last name of a path is rather an item than a module.
+    /// The meaning of a name in a module. The last name of a path is rather an item than a module.
     fn known_member(&self, at: usize, name: &str, last: bool, hops: usize) -> Option<Named> {
         let module = &self.0[at];
         let child = module.children.get(name).map(|child| Named::Module(*child));
@@ -234,7 +234,7 @@ impl Modules {
         })
     }
 
-    /// What an import brings. It is no other import: `use a::a` begins at the module or crate `a`.
+    /// The thing that an import brings. It is never another import: `use a::a` begins at the module or crate `a`.
     fn resolve_import(&self, at: usize, import: &Import, hops: usize) -> Option<Named> {
         let first = import.path.names.first()?;
         let is_own =

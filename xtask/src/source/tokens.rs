@@ -1,22 +1,22 @@
 //! The words and signs of a source file, without comments.
 
-/// What a token is.
+/// The kind of a token.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// A name or keyword; raw ones without `r#`.
+    /// A name or keyword; a raw one without `r#`.
     Word(String),
-    /// One sign; `::` are two.
+    /// One sign; `::` is two.
     Sign(char),
-    /// A string, character, number or lifetime, whose content no rule asks for.
+    /// A string, character, number or lifetime. No rule needs its content.
     Literal,
 }
 
 /// A token and its line, from 1.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Token {
-    /// What it is.
+    /// Its kind.
     pub kind: Kind,
-    /// Where it begins.
+    /// The line where it begins.
     pub line: usize,
 }
 
@@ -98,7 +98,7 @@ fn is_word(c: char) -> bool {
     c.is_alphanumeric() || c == '_'
 }
 
-/// The length of a comment, which may hold others.
+/// The length of a comment, which may contain others.
 fn block_comment(text: &str) -> usize {
     let (mut depth, mut at) = (0_usize, 0);
     while let Some(rest) = text.get(at..).filter(|rest| !rest.is_empty()) {
@@ -154,7 +154,7 @@ fn character(text: &str) -> Option<usize> {
     Some(prefix.saturating_add(1).saturating_add(length))
 }
 
-/// The length up to and with the closing quote; what follows a backslash closes nothing.
+/// The length up to and including the closing quote. A character after a backslash does not close the string.
 fn quoted(body: &str, quote: char) -> Option<usize> {
     let mut escaped = false;
     for (at, c) in body.char_indices() {

@@ -1,4 +1,4 @@
-//! Installs what the tests with public client libraries need.
+//! Installs the programs of the tests with public client libraries.
 
 use std::path::Path;
 
@@ -8,8 +8,8 @@ use super::programs::Environment;
 use crate::node::{Node, must};
 use crate::{python, workspace};
 
-/// Node.js and npm where they are missing, and the client libraries of JavaScript and Python. The tests find their
-/// programs by the variables returned, and may not skip.
+/// Installs Node.js and npm if they are missing, and the client libraries of JavaScript and Python. The tests find
+/// their programs by the returned variables, and may not skip.
 pub(super) fn install() -> Result<Environment> {
     let node = Node::find_or_install()?;
     install_javascript(&node)?;
@@ -21,14 +21,14 @@ pub(super) fn install() -> Result<Environment> {
     Ok(environment)
 }
 
-/// The packages of Hardhat 3 are apart, since they have the names of Hardhat 2's.
+/// The packages of Hardhat 3 are separate, since they have the same names as those of Hardhat 2.
 fn install_javascript(node: &Node) -> Result<()> {
     let clients = workspace::root().join("tests").join("clients");
     install_packages(node, &clients)?;
     install_packages(node, &clients.join("hardhat3"))
 }
 
-/// `npm ci`, unless what is installed comes from this very lock file.
+/// Runs `npm ci`, unless the installed packages come from the present lock file.
 fn install_packages(node: &Node, folder: &Path) -> Result<()> {
     let lock = std::fs::read(folder.join("package-lock.json"))
         .with_context(|| folder.display().to_string())?;

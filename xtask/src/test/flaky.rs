@@ -1,5 +1,5 @@
-//! `cargo xtask flaky TIMES FILTER...`: runs chosen tests again and again on a busy machine, to find those that fail at
-//! times.
+//! `cargo xtask flaky TIMES FILTER...`: runs chosen tests repeatedly on a busy machine, to find those that fail
+//! sometimes.
 
 use std::fmt::Write as _;
 use std::path::PathBuf;
@@ -28,13 +28,13 @@ struct Case {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Outcome {
     runs: usize,
-    /// Where the output of each failed run is.
+    /// The files with the output of each failed run.
     failures: Vec<PathBuf>,
     longest: Duration,
 }
 
-/// Runs the tests whose names contain one of the filters, each that often, as many at once as there are processors, and
-/// as many busy threads beside them.
+/// Runs the tests whose names contain one of the filters, each TIMES times. As many run at once as there are
+/// processors, with as many busy threads beside them.
 pub fn run(args: &[String]) -> Result<()> {
     let (times, filters) = arguments(args)?;
     let environment = clients::install()?;
@@ -64,7 +64,7 @@ fn arguments(args: &[String]) -> Result<(usize, &[String])> {
     Ok((times, filters))
 }
 
-/// The tests of a program whose names contain one of the filters, but for the ignored ones.
+/// The tests of a program whose names contain one of the filters, without the ignored ones.
 fn cases_of(program: &Program, environment: &Environment, filters: &[String]) -> Result<Vec<Case>> {
     let list = |further: &[&str]| -> Result<Vec<String>> {
         let mut command = program.command(environment);
@@ -87,7 +87,7 @@ fn run_beside_busy_threads(
     let folder = workspace::root().join(OUTPUTS);
     std::fs::create_dir_all(&folder)?;
     let processors = thread::available_parallelism().map_or(1, usize::from);
-    // One run of each, then the next of each: an early end says something of all.
+    // Each test runs once before any runs again, so that an early end still covers all of them.
     let (next, is_done) = (AtomicUsize::new(0), AtomicBool::new(false));
     let work = || -> Result<Vec<(usize, Run)>> {
         let mut runs = Vec::new();
@@ -126,7 +126,7 @@ fn run_beside_busy_threads(
     Ok(outcomes)
 }
 
-/// A run of a test; where its output is if it failed.
+/// The outcome of a run: the file of its output if it failed.
 struct Run {
     took: Duration,
     failure: Option<PathBuf>,
@@ -149,7 +149,7 @@ fn run_once(case: &Case, environment: &Environment, output: PathBuf) -> Result<R
     Ok(Run { took, failure: Some(output) })
 }
 
-/// A line for each test, those that failed most first.
+/// A line for each test, those with most failures first.
 fn table(cases: &[Case], outcomes: &[Outcome]) -> String {
     let mut rows: Vec<_> = cases.iter().zip(outcomes).collect();
     rows.sort_by_key(|(_, outcome)| std::cmp::Reverse(outcome.failures.len()));

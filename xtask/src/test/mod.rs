@@ -1,7 +1,7 @@
 //! `cargo xtask test`: the documented test command.
 //!
-//! Builds all test programs, then runs them side by side: the end-to-end tests mostly wait, and what they leave of the
-//! machine is for the programs of the crates. Programs whose tests bound times come last and alone.
+//! Builds all test programs, then runs them side by side. The end-to-end tests mostly wait, so the programs of the
+//! crates use the rest of the machine. Programs whose tests bound times run last and alone.
 
 mod clients;
 mod flaky;
@@ -35,7 +35,7 @@ pub fn run(args: &[String]) -> Result<()> {
     Ok(())
 }
 
-/// `cargo test --workspace` with these arguments, shown and counted.
+/// Runs `cargo test --workspace` with these arguments, shows its output and counts the results.
 #[expect(clippy::print_stdout, reason = "the tests' own output is passed on")]
 fn run_cargo_test(args: &[String], environment: &Environment) -> Result<Summary> {
     let mut command = programs::cargo();

@@ -30,12 +30,13 @@ pub(super) struct Program {
     /// Package and target, such as `esker-e2e it`.
     pub(super) name: String,
     pub(super) file: PathBuf,
-    /// The package's folder, in which cargo runs the program as well.
+    /// The folder of the package, in which cargo also runs the program.
     pub(super) folder: PathBuf,
 }
 
 impl Program {
-    /// As cargo starts it. The variable lets a stable compiler's test programs say how long each test took.
+    /// The command as cargo starts it. The variable makes test programs of a stable compiler report the duration of
+    /// each test.
     pub(super) fn command(&self, environment: &Environment) -> Command {
         let mut command = Command::new(&self.file);
         command.args(["-Zunstable-options", "--report-time"]).env("RUSTC_BOOTSTRAP", "1");
@@ -52,7 +53,7 @@ pub(super) fn cargo() -> Command {
     command
 }
 
-/// Builds all test programs; in the order in which cargo finishes them.
+/// Builds all test programs, in the order in which cargo finishes them.
 pub(super) fn build(environment: &Environment) -> Result<Vec<Program>> {
     let mut command = cargo();
     command.args(["test", "--workspace", "--no-run", "--message-format=json-render-diagnostics"]);
@@ -84,7 +85,8 @@ fn program_of(message: &Value) -> Option<Program> {
     Some(Program { name, file: file.into(), folder: folder.to_owned() })
 }
 
-/// `esker-rpc` of `path+file:///folder/crates/rpc#esker-rpc@0.1.0`, or of `.../xtask#0.1.0`, which names the folder alone.
+/// `esker-rpc` of `path+file:///folder/crates/rpc#esker-rpc@0.1.0`, or of `.../xtask#0.1.0`, where the folder is the
+/// name.
 fn package_of(id: &str) -> Option<&str> {
     let (path, version) = id.rsplit_once('#')?;
     match version.split_once('@') {

@@ -1,9 +1,9 @@
-//! What the test programs reported together.
+//! The joint report of the test programs.
 
 use std::fmt;
 use std::time::Duration;
 
-/// How many of the slowest are shown.
+/// Number of the slowest ones that are shown.
 const SHOWN: usize = 20;
 
 /// Counts over test programs.
@@ -43,7 +43,7 @@ impl fmt::Display for Summary {
     }
 }
 
-/// How long tests and programs took.
+/// The durations of tests and programs.
 #[derive(Debug, Default)]
 pub(super) struct Times {
     tests: Vec<(Duration, String)>,

@@ -1,4 +1,4 @@
-//! In which order the test programs run, and which side by side.
+//! The order of the test programs, and those that run side by side.
 
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
@@ -13,9 +13,9 @@ use super::report::{Summary, Times};
 
 /// Programs whose tests bound times: nothing runs beside them.
 const ALONE: [&str; 2] = ["esker-e2e hostile", "esker-e2e pressure"];
-/// Where the tests mostly wait for processes.
+/// The package whose tests mostly wait for processes.
 const END_TO_END: &str = "esker-e2e";
-/// End-to-end tests that run at once, beyond one for each processor.
+/// Number of end-to-end tests that run at once, beyond one for each processor.
 const MORE_AT_ONCE: usize = 1;
 /// Priority of the crates' programs beside the end-to-end tests, for `nice`.
 const LOW_PRIORITY: &str = "5";
@@ -56,7 +56,8 @@ fn run_beside(list: &[Program], environment: &Environment, runner: Runner) -> Re
     runner.run("documentation", &mut with_priority(LOW_PRIORITY, &documentation), Output::AtTheEnd)
 }
 
-/// How many end-to-end tests run at once, unless the user has `chosen`: as they mostly wait, more than there are processors.
+/// Number of end-to-end tests that run at once, unless the user has `chosen`: since they mostly wait, more than there
+/// are processors.
 fn threads(chosen: bool) -> Option<String> {
     let processors = thread::available_parallelism().map_or(1, usize::from);
     (!chosen).then(|| format!("--test-threads={}", processors.saturating_add(MORE_AT_ONCE)))
@@ -82,7 +83,7 @@ impl Groups {
     }
 }
 
-/// The same command below `nice`, where that exists.
+/// The same command under `nice`, if that exists.
 fn with_priority(nice: &str, command: &Command) -> Command {
     let mut low =
         if cfg!(unix) { Command::new("nice") } else { Command::new(command.get_program()) };
@@ -102,14 +103,14 @@ fn with_priority(nice: &str, command: &Command) -> Command {
     low
 }
 
-/// When a program's output is shown.
+/// The time at which a program's output is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Output {
     Live,
     AtTheEnd,
 }
 
-/// Runs programs and reports what they do.
+/// Runs programs and reports their events.
 #[derive(Clone, Debug)]
 struct Runner(Sender<Event>);
 
@@ -125,13 +126,13 @@ impl Runner {
         (Self(sender), events)
     }
 
-    /// Runs a program to its end and shows what it writes. One that fails is reported, and is no error.
+    /// Runs a program to its end and shows its output. A failure is reported, and is not an error.
     fn run(&self, name: &str, command: &mut Command, output: Output) -> Result<()> {
         let start = Instant::now();
         let (reader, writer) = std::io::pipe()?;
         command.stdin(Stdio::null()).stdout(writer.try_clone()?).stderr(writer);
         let mut child = command.spawn().with_context(|| name.to_owned())?;
-        // The command has the pipe's end for writing as long as it has these.
+        // The command keeps the writing end of the pipe open as long as it has these.
         command.stdout(Stdio::null()).stderr(Stdio::null());
         let mut unshown = vec![format!("\n     Running {name}")];
         for line in BufReader::new(reader).split(b'\n') {
@@ -180,7 +181,7 @@ fn finish(events: Receiver<Event>) -> Summary {
     summary
 }
 
-/// Writes lines in one piece.
+/// Writes lines at once.
 #[expect(clippy::print_stdout, reason = "the tests' own output is passed on")]
 fn show(lines: &[String]) {
     if !lines.is_empty() {

@@ -1,4 +1,4 @@
-//! The arrows between crates: who may depend on whom.
+//! The arrows between crates: the allowed dependencies.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -7,7 +7,8 @@ use anyhow::{Context, Result};
 
 use crate::workspace;
 
-/// Each package, also of those to come, and those of ours that it may name; it may also name what these may.
+/// Each package, including planned ones, and those of our packages that it may name. It may also name those that
+/// these may name.
 const ARROWS: &[(&str, &[&str])] = &[
     ("esker-primitives", &[]),
     ("esker-storage", &["esker-primitives"]),
@@ -79,10 +80,10 @@ const ARROWS: &[(&str, &[&str])] = &[
 /// The page with a picture of the arrows.
 const PICTURE: &str = "ARCHITECTURE.md";
 
-/// What the tests of any package may use.
+/// The package that the tests of any package may use.
 const TESTKIT: &str = "esker-testkit";
 
-/// What a package may use in its tests beyond its arrows.
+/// The packages that a package may use in its tests beyond its arrows.
 const IN_TESTS: &[(&str, &str)] = &[
     // Both chains under one machine.
     ("esker-nat", "esker-xvm"),
@@ -115,7 +116,7 @@ pub(super) fn breaches() -> Result<Vec<String>> {
     Ok(wrong)
 }
 
-/// Lines that the picture of the arrows lacks, and those that it has too many.
+/// Arrows that are missing in the picture, and arrows that it has too many.
 fn picture_differences(page: &str) -> Vec<String> {
     let name = |package: &'static str| package.strip_prefix("esker-").unwrap_or("bin");
     let expected: BTreeSet<String> = ARROWS
@@ -135,7 +136,7 @@ fn picture_differences(page: &str) -> Vec<String> {
     missing.chain(surplus).collect()
 }
 
-/// Everything that a package may name; `None` for one that is not listed.
+/// All packages that a package may name; `None` for one that is not listed.
 fn allowed(package: &str) -> Option<BTreeSet<&'static str>> {
     let (_, direct) = ARROWS.iter().find(|(name, _)| *name == package)?;
     let mut all: BTreeSet<&'static str> = direct.iter().copied().collect();
@@ -154,7 +155,7 @@ fn packages() -> Result<BTreeMap<String, toml::Table>> {
         }
         let text = workspace::text(&file).context("a manifest is text")?;
         let table: toml::Table = text.parse().with_context(|| file.display().to_string())?;
-        // Workspaces of their own (fuzz targets) are no part of the product.
+        // Separate workspaces (fuzz targets) are not part of the product.
         let own_workspace = table.contains_key("workspace");
         if let Some(name) = table.get("package").and_then(|p| p.get("name")?.as_str())
             && !own_workspace

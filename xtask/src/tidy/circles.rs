@@ -1,7 +1,7 @@
 //! Circles of files inside a crate.
 //!
-//! What a file takes from the module around it is no arrow: a folder is one thing, which its `mod.rs` describes. The
-//! crate's root is no such module.
+//! A use of the surrounding module does not count as an arrow: a folder is one thing, which its `mod.rs` describes. The
+//! crate's root is not such a module.
 
 mod exceptions;
 
@@ -14,7 +14,7 @@ use self::exceptions::EXCEPTIONS;
 use crate::source::modules::{Arrow, Modules};
 use crate::workspace;
 
-/// Files of a circle that stays for now, and why.
+/// The files of a circle that stays for now, and the reason.
 type Exception = (&'static str, &'static [&'static str]);
 
 pub(super) fn breaches() -> Result<Vec<String>> {
@@ -63,7 +63,7 @@ fn circles_of(arrows: &BTreeSet<Arrow>, root: &Path) -> Vec<Circle> {
     circles
 }
 
-/// Whether a file takes something from a module around it, except the root.
+/// Whether a file uses something of a module around it, except the root.
 fn leads_outwards(arrow: &Arrow, root: &Path) -> bool {
     let is_folder = arrow.to.file_name().is_some_and(|name| name == "mod.rs");
     let folder = if is_folder {
@@ -86,7 +86,7 @@ fn reached_from<'a>(
     reached
 }
 
-/// Circles that no exception has, and exceptions for files that are in none.
+/// Circles without an exception, and exceptions for files that are in no circle.
 fn compare(circles: &[Circle], exceptions: &[Exception]) -> Vec<String> {
     let is_in = |file: &Path, list: &[&str]| list.iter().any(|name| Path::new(name) == file);
     let mut wrong = Vec::new();

@@ -12,7 +12,7 @@ use anyhow::Result;
 use super::pages;
 use crate::workspace;
 
-/// Files with comments, and what begins a comment in them.
+/// Kinds of files with comments, and the beginning of a comment in them.
 const KINDS: &[(&str, &str)] = &[
     ("rs", "//"),
     ("mjs", "//"),
@@ -48,13 +48,13 @@ pub(super) fn breaches() -> Result<Vec<String>> {
     Ok(wrong)
 }
 
-/// What begins a comment in a file; `None` for a kind without comments.
+/// The beginning of a comment in a file; `None` for a kind without comments.
 fn marker(file: &Path) -> Option<&'static str> {
     let kind = file.extension()?;
     KINDS.iter().find(|(known, _)| kind == *known).map(|(_, marker)| *marker)
 }
 
-/// Lines of comment that follow each other, as one line of text.
+/// Consecutive lines of comments, as one line of text.
 struct Comment {
     /// Number of the first line.
     line: usize,
@@ -74,7 +74,7 @@ fn comments(text: &str, marker: &str) -> Vec<Comment> {
         let line_number = index.saturating_add(1);
         let trimmed = line.trim_start();
         if let Some(inside) = trimmed.strip_prefix(marker) {
-            // Documentation and comments of modules have one sign more.
+            // Comments for documentation and of modules have one more sign.
             let inside = inside.trim_start_matches(['/', '!']).trim();
             match comments.last_mut().filter(|_| goes_on) {
                 Some(comment) => {
@@ -94,7 +94,7 @@ fn comments(text: &str, marker: &str) -> Vec<Comment> {
     comments
 }
 
-/// What is wrong with the citations of a comment. `find` gives the headings of a page that exists.
+/// The faults of the citations in a comment. `find` gives the headings of a page that exists.
 fn faults(
     text: &str,
     is_page: bool,
@@ -107,7 +107,7 @@ fn faults(
     for (page, rest) in named_pages(text) {
         let heading = rest.strip_prefix(", \"").and_then(|rest| rest.split_once('"'));
         let heading = heading.map(|(heading, _)| heading);
-        // Links and paths of a page are another rule's.
+        // Another rule checks links and paths of a page.
         if is_page && heading.is_none() {
             continue;
         }
@@ -125,7 +125,7 @@ fn faults(
     faults
 }
 
-/// Every name of a page in a text, with what follows it.
+/// Every name of a page in a text, with the text after it.
 fn named_pages(text: &str) -> impl Iterator<Item = (&str, &str)> {
     let is_part = |c: char| c.is_ascii_alphanumeric() || "._-/".contains(c);
     text.match_indices(".md").filter_map(move |(at, end)| {
@@ -139,7 +139,7 @@ fn named_pages(text: &str) -> impl Iterator<Item = (&str, &str)> {
     })
 }
 
-/// A citation by number, as it stands in the text: of a decision, or of a section of the specification.
+/// A citation by number, as it is in the text: of a decision, or of a section of the specification.
 fn numbered(text: &str) -> Option<String> {
     let lower = text.to_lowercase();
     let number = |word: &str| {
@@ -159,7 +159,7 @@ fn numbered(text: &str) -> Option<String> {
     number("decision").or_else(|| number("specification")).or_else(section)
 }
 
-/// Headings of the pages that were looked up.
+/// Headings of the pages that have been read.
 #[derive(Default)]
 struct Pages(HashMap<PathBuf, Option<Vec<String>>>);
 

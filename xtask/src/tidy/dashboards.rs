@@ -1,4 +1,4 @@
-//! Queries of alerts and dashboards: they name metrics and labels that the node has. Where Prometheus' own tool is
+//! Queries of alerts and dashboards: they must name metrics and labels of the node. If Prometheus' own tool is
 //! installed, it loads the alerts and runs their cases.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -19,10 +19,10 @@ const FOLDER: &str = "contrib";
 const PREFIXES: [&str; 2] = ["esker_", "process_"];
 /// Labels that Prometheus adds to each series.
 const TARGET_LABELS: [&str; 2] = ["instance", "job"];
-/// Series of a histogram, by what follows its name.
+/// Series of a histogram, by the suffix of its name.
 const HISTOGRAM: [&str; 3] = ["_bucket", "_sum", "_count"];
 
-/// Prometheus' tool, and what it is asked.
+/// Prometheus' tool, and its arguments.
 const PROMTOOL: &str = "promtool";
 const PROMTOOL_RUNS: [[&str; 3]; 2] = [
     ["check", "rules", "contrib/prometheus/alerts.yml"],
@@ -57,7 +57,7 @@ pub(super) fn breaches() -> Result<Vec<String>> {
     Ok(wrong)
 }
 
-/// What Prometheus' tool finds wrong; nothing where it is not installed, which is reported.
+/// The faults that Prometheus' tool finds; none if it is not installed, which is reported.
 fn run_promtool() -> Result<Vec<String>> {
     let mut wrong = Vec::new();
     for arguments in PROMTOOL_RUNS {
@@ -109,7 +109,7 @@ fn table(page: &str) -> BTreeMap<String, Metric> {
     rows.collect()
 }
 
-/// What is wrong with the series that a line names, and with the labels that it groups them by.
+/// The faults of the series that a line names, and of the labels that it groups them by.
 fn faults(line: &str, metrics: &BTreeMap<String, Metric>) -> Vec<String> {
     let mut wrong: Vec<String> = groups(line)
         .filter(|label| !metrics.values().any(|metric| has(metric, label)))
@@ -132,7 +132,7 @@ fn faults(line: &str, metrics: &BTreeMap<String, Metric>) -> Vec<String> {
     wrong
 }
 
-/// Where names of metrics begin.
+/// The positions at which names of metrics begin.
 fn names(line: &str) -> impl Iterator<Item = usize> {
     let starts = PREFIXES.iter().flat_map(move |prefix| line.match_indices(prefix));
     starts.map(|(at, _)| at).filter(|at| !line[..*at].ends_with(is_word))
@@ -151,7 +151,7 @@ fn has(metric: &Metric, label: &str) -> bool {
         || (metric.is_histogram && label == "le")
 }
 
-/// Labels in the braces that follow a name; none where nothing does.
+/// Labels in the braces that follow a name; empty if there are none.
 fn matchers(after: &str) -> Vec<String> {
     let inside = after.strip_prefix('{').and_then(|rest| rest.split_once('}'));
     let Some((inside, _)) = inside else { return Vec::new() };

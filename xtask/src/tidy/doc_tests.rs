@@ -1,4 +1,4 @@
-//! Examples in documentation run as tests: a manifest may switch that off only where there are none.
+//! Examples in documentation run as tests. A manifest may disable that only if there are none.
 
 use std::path::Path;
 
@@ -39,7 +39,7 @@ fn runs_them(manifest: &str) -> Result<bool> {
     Ok(setting.unwrap_or(true))
 }
 
-/// Whether comments have a block of code that is tested, or a page is included that may have one.
+/// Whether comments have a tested block of code, or include a page that may have one.
 fn has_tests(text: &str) -> bool {
     let mut open = false;
     for line in text.lines().map(str::trim_start) {

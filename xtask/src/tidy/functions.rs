@@ -8,7 +8,8 @@ use crate::workspace;
 
 /// Most lines of a function, from `fn` to its closing brace.
 const MOST: usize = 100;
-/// Longer functions: file, name, most lines, why. The number may fall, never rise; an entry that is not needed is an error.
+/// Longer functions: file, name, most lines, reason. The number may fall and never rise. An entry that is not needed
+/// is an error.
 const LONGER: &[(&str, &str, usize, &str)] = &[
     ("crates/chain/tests/it/snapshot.rs", "lies", 156, "a row for each case"),
     (

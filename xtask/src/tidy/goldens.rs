@@ -1,5 +1,5 @@
-//! The specified methods of the X-Chain and of atomic transactions: each has recorded exchanges. (That each is
-//! registered is a test of tests/e2e, which sees the method tables.)
+//! The specified methods of the X-Chain and of atomic transactions must have recorded exchanges. (A test of
+//! tests/e2e, which sees the method tables, checks that each is registered.)
 
 use anyhow::Result;
 
@@ -42,7 +42,7 @@ pub(super) fn breaches() -> Result<Vec<String>> {
     Ok(METHODS.iter().flat_map(|method| missing(&text, method)).collect())
 }
 
-/// What no exchange of a method shows: a result, an error.
+/// The outcome that no exchange of a method shows: a result, an error.
 fn missing(text: &str, method: &str) -> Vec<String> {
     [(shows_result(text, method), "success"), (shows_refusal(text, method), "failure")]
         .into_iter()
@@ -64,7 +64,7 @@ pub(super) fn shows_refusal(text: &str, method: &str) -> bool {
 
 /// The replies to requests with a method.
 fn replies<'a>(text: &'a str, method: &str) -> impl Iterator<Item = &'a str> {
-    // Recordings are written with a space after the colon, and without.
+    // Recordings are written both with and without a space after the colon.
     let calls = ["", " "].map(|space| format!("\"method\":{space}\"{method}\""));
     text.lines()
         .zip(text.lines().skip(1))

@@ -1,4 +1,4 @@
-//! Links between pages: the page is there, and so is the heading.
+//! Links between pages: the page must exist, and so must the heading.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -43,7 +43,7 @@ fn targets(text: &str) -> Vec<&str> {
     targets
 }
 
-/// What is wrong with a link from `file`. Links to sites are not followed.
+/// The fault of a link from `file`. Links to sites are not followed.
 fn fault(
     file: &Path,
     target: &str,

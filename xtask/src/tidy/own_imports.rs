@@ -1,4 +1,4 @@
-//! A crate's own code names things where they are, not through its `lib.rs`.
+//! A crate's own code imports items from their modules, not through its `lib.rs`.
 
 use anyhow::Result;
 

@@ -1,4 +1,4 @@
-//! The files that the Debian package is made of exist.
+//! The files of the Debian package must exist.
 
 use std::path::{Path, PathBuf};
 
@@ -8,9 +8,9 @@ use toml::Value;
 use crate::workspace;
 
 const MANIFEST: &str = "bin/esker/Cargo.toml";
-/// Scripts that the package system calls; those that are there.
+/// Scripts that the package system calls, if they exist.
 const SCRIPTS: [&str; 3] = ["postinst", "postrm", "prerm"];
-/// Below these folders are files that the build makes.
+/// Folders whose files the build makes.
 const BUILT: [&str; 2] = ["target", "dist"];
 
 pub(super) fn breaches() -> Result<Vec<String>> {
@@ -44,7 +44,7 @@ fn sources(package: &Value) -> Vec<String> {
     sources
 }
 
-/// Whether the file exists; of a name with `*`, whether one of such files does.
+/// Whether the file exists; for a name with `*`, whether a matching file does.
 fn is_there(folder: &Path, source: &str) -> bool {
     let path: PathBuf = folder.join(source);
     let Some((begin, end)) = source.rsplit('/').next().and_then(|name| name.split_once('*')) else {

@@ -1,10 +1,10 @@
-//! Paths of one machine, and registries' hosts: the repository stands alone.
+//! Paths of one machine, and hosts of registries: the repository must not depend on them.
 
 use anyhow::Result;
 
 use crate::workspace;
 
-/// Folders at the root of a file system that only some machines have. (`home` stands in examples.)
+/// Folders at the root of a file system that only some machines have. (`home` occurs in examples.)
 const MACHINE: [&str; 4] = ["root", "work", "Users", "tmp"];
 /// Recordings, which may hold a path as data.
 const EXEMPT: &str = "tests/golden/";
@@ -31,7 +31,7 @@ pub(super) fn breaches() -> Result<Vec<String>> {
     Ok(wrong)
 }
 
-/// A machine's path in the line: at its start, or after something that is no part of a longer path.
+/// A machine's path in the line: at its start, or after a sign that is not part of a longer path.
 fn machine_path(line: &str) -> Option<String> {
     MACHINE.iter().map(|folder| format!("/{folder}/")).find(|place| {
         line.match_indices(place).any(|(at, _)| {

@@ -4,7 +4,7 @@ use anyhow::Result;
 
 use crate::workspace;
 
-/// What runs in the simulation of validators (docs/testing.md, "What a seed decides").
+/// The code that runs in the simulation of validators (docs/testing.md, "What a seed decides").
 const SIMULATED: &str = "crates/engine-bft/src/";
 /// Without `biased` the macro takes the order of its branches from a generator that no seed sets.
 const SELECT: &str = concat!("tokio::select", "! {");

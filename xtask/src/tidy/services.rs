@@ -1,4 +1,4 @@
-//! Units and images give the node settings that exist, and the units of all kinds of nodes are alike.
+//! Units and images must set existing settings of the node, and the units of all kinds of nodes must be alike.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -11,15 +11,15 @@ use crate::workspace;
 const SETTINGS: &str = "docs/configuration.md";
 /// Folders of the files that start nodes.
 const FOLDERS: [&str; 2] = ["contrib/docker", "contrib/systemd"];
-/// How lines with a command line of the node begin.
+/// The beginnings of lines with a command line of the node.
 const COMMANDS: [&str; 3] = ["ExecStart=", "CMD [\"node\"", "command: [\"node\""];
-/// Variables of the build, which are no settings.
+/// Variables of the build, which are not settings.
 const BUILD_VARIABLES: [&str; 2] = ["ESKER_GIT_COMMIT", "ESKER_COMMIT_DATE"];
 
 const NODE: &str = "contrib/systemd/esker.service";
 const OTHERS: [&str; 2] =
     ["contrib/systemd/esker-follower@.service", "contrib/systemd/esker-validator@.service"];
-/// How the lines begin in which the units may differ: what names the instance.
+/// The beginnings of the lines in which the units may differ, since they name the instance.
 const OF_INSTANCE: [&str; 4] = ["#", "Description=", "ExecStart=", "StateDirectory="];
 
 pub(super) fn breaches() -> Result<Vec<String>> {
@@ -49,7 +49,7 @@ fn settings(page: &str) -> BTreeSet<&str> {
     page.lines().filter_map(|line| Some(line.strip_prefix("| `--")?.split_once('`')?.0)).collect()
 }
 
-/// Flags and variables of the node in a line that are no settings.
+/// Flags and variables of the node in a line that are not settings.
 fn unknown(line: &str, settings: &BTreeSet<&str>) -> Vec<String> {
     let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
     let words = || line.split(|c| !is_part(c));

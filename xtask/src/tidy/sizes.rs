@@ -4,9 +4,9 @@ use anyhow::Result;
 
 use crate::workspace;
 
-/// Most lines of a source file. One that needs more is listed with the reason.
+/// Most lines of a source file. A longer file is listed with the reason.
 const MOST: usize = 800;
-/// Longer files: path, most lines, why. The number may fall, never rise.
+/// Longer files: path, most lines, reason. The number may fall and never rise.
 const LONGER: &[(&str, usize, &str)] = &[];
 
 pub(super) fn breaches() -> Result<Vec<String>> {

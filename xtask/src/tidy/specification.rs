@@ -1,4 +1,4 @@
-//! The tests that docs/specification.md names for every rule: each exists, and shows what its column says.
+//! The tests that docs/specification.md names for every rule must exist, and must show the outcome of their column.
 //!
 //! A table there has the columns of [`HEADER`]. A cell cites tests, each as `path::name`: a test function of a source
 //! file, or a method that a recorded exchange calls. Where a rule can't be broken, the failure is `-` with the reason.
@@ -13,7 +13,7 @@ use crate::workspace;
 const PAGE: &str = "docs/specification.md";
 /// The columns of every table on the page.
 const HEADER: [&str; 3] = ["Rule", "Success", "Failure"];
-/// Where recorded exchanges are, all of which tests/e2e/tests/it/golden.rs replays.
+/// The folder of recorded exchanges, all of which tests/e2e/tests/it/golden.rs replays.
 const RECORDED: &str = "tests/golden/";
 
 pub(super) fn breaches() -> Result<Vec<String>> {
@@ -21,7 +21,7 @@ pub(super) fn breaches() -> Result<Vec<String>> {
     Ok(faults(&page, &mut |path| workspace::text(Path::new(path))))
 }
 
-/// What is wrong with the tables of a page. `read` gives the text of a file that exists.
+/// The faults of the tables of a page. `read` gives the text of a file that exists.
 fn faults(page: &str, read: &mut dyn FnMut(&str) -> Option<String>) -> Vec<String> {
     let mut faults = Vec::new();
     let mut is_header = true;
@@ -71,14 +71,14 @@ fn row_faults(cells: &[&str], read: &mut dyn FnMut(&str) -> Option<String>) -> V
     faults
 }
 
-/// What a test is cited for.
+/// The outcome that a cited test shows.
 #[derive(Debug, Clone, Copy)]
 enum Shown {
     Success,
     Failure,
 }
 
-/// What is wrong with a cell of citations, which stand in code spans with commas between them.
+/// The faults of a cell of citations, which are code spans with commas between them.
 fn cell_faults(
     cell: &str,
     shown: Shown,
@@ -119,7 +119,7 @@ fn citation_fault(
     (!is_shown).then(|| format!("{path} has no {shown:?} of {name}").to_lowercase())
 }
 
-/// Whether a source file has a test function of a name, and one that is not ignored.
+/// Whether a source file has a test function with this name that is not ignored.
 fn has_test(text: &str, name: &str) -> bool {
     let lines: Vec<&str> = text.lines().map(str::trim).collect();
     let start = |line: &str| {

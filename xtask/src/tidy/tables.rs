@@ -1,4 +1,4 @@
-//! Tables of one scope of the store have different tags.
+//! Tables of one scope of the store must have different tags.
 
 use std::collections::BTreeMap;
 use std::path::Path;

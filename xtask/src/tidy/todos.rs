@@ -6,8 +6,8 @@ use anyhow::Result;
 
 use crate::workspace;
 
-/// A marker counts where it is written as one: in capitals, followed by nothing of a word.
-/// They are put together here, so that this file can be looked at as any other.
+/// A marker counts if it is written in capitals and no letter follows it. The markers are put together here, so that
+/// this file can be checked like any other.
 const MARKERS: [&str; 3] = [concat!("TO", "DO"), concat!("FIX", "ME"), concat!("XX", "X")];
 
 pub(super) fn breaches() -> Result<Vec<String>> {

@@ -1,4 +1,4 @@
-//! The container image is built with the compiler of the repository.
+//! The container image must be built with the compiler of the repository.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! Who writes to the store: the table in ARCHITECTURE.md, and nobody else.
+//! The writers to the store must be those of the table in ARCHITECTURE.md.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -23,21 +23,21 @@ const QUEUES: &[&str] = &[
     "enqueue_all_when_writable",
     "enqueue_blocking",
 ];
-/// The method that the EVM's database has too.
+/// The name of a method that the EVM's database has, too.
 const COMMIT: &str = "commit";
 const EVM_DATABASE: &str = "database";
-/// Methods that write without the writer, and the names of stores that they are called on.
+/// Methods that write without the writer, and the names of the stores on which they are called.
 const DIRECT: &[&str] = &["write", "write_all", "reset"];
 const STORES: &[&str] = &["kv", "store"];
 
-/// What passes the writes of others on, up to the database.
+/// Files that pass the writes of others on, up to the database.
 const PASSES_ON: &[&str] = &[
     "crates/node/src/metrics/store.rs",
     "crates/storage/src/lmdb/env.rs",
     "crates/storage/src/store.rs",
 ];
 
-/// What only tests use.
+/// The crate that only tests use.
 const TEST_SUPPORT: &str = "crates/testkit/";
 
 pub(super) fn breaches() -> Result<Vec<String>> {
@@ -69,7 +69,7 @@ fn listed(page: &str) -> BTreeSet<&str> {
     last.flat_map(|cell| cell.split('`').skip(1).step_by(2)).collect()
 }
 
-/// Files that write and are not listed, and those that are listed and do not write.
+/// Files that write and are not listed, and listed files that do not write.
 fn compare(writes: &[(String, usize)], listed: &BTreeSet<&str>) -> Vec<String> {
     let unlisted = writes.iter().filter(|(file, _)| !listed.contains(file.as_str()));
     let mut wrong: Vec<String> = unlisted
@@ -99,7 +99,7 @@ fn lines_that_write(tokens: &[Token]) -> Vec<usize> {
     calls.map(|(_, call)| call[1].line).collect()
 }
 
-/// The name at the end of what a method is called on, a field's or a method's without arguments.
+/// The last name before a method call: a field, or a method without arguments.
 fn receiver(before: &[Token]) -> Option<&str> {
     let question = before.iter().rev().take_while(|token| token.is('?')).count();
     match &before[..before.len().saturating_sub(question)] {
@@ -109,7 +109,7 @@ fn receiver(before: &[Token]) -> Option<&str> {
     }
 }
 
-/// Where the tokens of the file's own test module are.
+/// The tokens of the file's own test module.
 fn test_module(tokens: &[Token]) -> std::ops::Range<usize> {
     let starts = tokens.windows(6).position(|window| {
         let [cfg, _, test, _, _, module] = window else { return false };

@@ -30,7 +30,7 @@ fn commit() -> Option<(String, String)> {
     Some((commit.to_owned(), date.to_owned()))
 }
 
-/// What `--version` prints after the name.
+/// The text that `--version` prints after the name.
 pub(crate) fn version() -> String {
     let version = env!("CARGO_PKG_VERSION");
     match commit() {

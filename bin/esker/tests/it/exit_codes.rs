@@ -114,7 +114,7 @@ fn damaged_keys_are_3() {
     assert_eq!(ended.code(), Some(3), "{}", ended.stderr);
 }
 
-/// What every user of the machine can read is no secret.
+/// A key that every user of the machine can read is not secret.
 #[test]
 fn staking_keys_for_everyone_are_2() {
     let dir = tempfile::tempdir().unwrap();

@@ -21,7 +21,7 @@ pub(crate) struct Esker {
     _usual: fs::File,
 }
 
-/// What a process left.
+/// The outcome of a process.
 pub(crate) struct Ended {
     pub(crate) status: ExitStatus,
     pub(crate) stdout: String,

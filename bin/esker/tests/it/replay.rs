@@ -45,7 +45,7 @@ impl Place {
         self.run("import", &file)
     }
 
-    /// What the folder holds, as lines.
+    /// The blocks of the folder, as lines.
     fn exported(&self) -> String {
         let ended = self.run("export", "-");
         assert_eq!((ended.code(), ended.stderr.as_str()), (Some(0), ""));

@@ -16,7 +16,7 @@ pub struct StoredTable {
     pub part: ChainId,
     /// The table's tag.
     pub tag: u8,
-    /// What the stored keys begin with: scope and tag.
+    /// The first bytes of the stored keys: scope and tag.
     pub prefix: [u8; 3],
     /// Length of the keys without the prefix, if rows of another table share the tag.
     pub key_len: Option<usize>,

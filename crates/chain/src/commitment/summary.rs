@@ -1,4 +1,4 @@
-//! What the commitment covers: the checksums of the parts and the last block of each chain.
+//! The content of the commitment: the checksums of the parts and the last block of each chain.
 
 use std::collections::BTreeMap;
 
@@ -19,7 +19,7 @@ pub struct ChainState {
     pub checksum: Id,
 }
 
-/// What the commitment of a state is computed from.
+/// The input from which the commitment of a state is computed.
 ///
 /// Encoding: `shared memory's checksum 32 | u32 n | n * (chain ID 32 | height u64 | block ID 32 | checksum 32)`,
 /// ascending by chain ID.

@@ -96,7 +96,7 @@ pub enum Submission {
     Repeat,
 }
 
-/// What happens to a transaction that the source neither acknowledged nor refused.
+/// The fate of a transaction that the source neither acknowledged nor refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum OnNoAnswer {
     Withdraw,
@@ -323,7 +323,7 @@ impl ForwardPermit {
     }
 }
 
-/// What the reply to a send waits for.
+/// The condition that the reply to a send waits for.
 #[derive(Debug, Default)]
 #[must_use = "a refusal is the client's answer"]
 pub enum SendAnswer {

@@ -64,7 +64,7 @@ impl ParentState {
     }
 }
 
-/// What becomes final next.
+/// The next blocks or bundles to become final.
 #[derive(Debug)]
 pub(super) enum Decision {
     /// A bundle with its proof.

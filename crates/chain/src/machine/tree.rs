@@ -10,7 +10,7 @@ use crate::bundle::{Bundle, BundleId};
 use crate::tables::Position;
 use crate::vm::ExecutedBlock;
 
-/// What a bundle's children need of it.
+/// The properties of a bundle that its children need.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Place {
     pub(super) height: u64,

@@ -1,4 +1,4 @@
-//! What chains and shared memory know of their own rows in a snapshot.
+//! The port through which chains and shared memory describe their rows in a snapshot.
 
 use bytes::Bytes;
 use esker_primitives::BlockId;
@@ -29,7 +29,7 @@ impl SnapshotTable {
         Self { tag, name, min_key: key, max_key: key, max_value }
     }
 
-    /// What the stored keys begin with.
+    /// The first bytes of the stored keys.
     #[must_use]
     pub const fn prefix(&self, scope: Scope) -> [u8; 3] {
         let [high, low] = scope.0.to_be_bytes();
@@ -76,14 +76,14 @@ pub trait PartSnapshot: Send + Sync {
     fn restore(&self) -> Box<dyn PartRestore + '_>;
 }
 
-/// What a chain's part has besides rows.
+/// The content of a chain's part besides rows.
 pub trait ChainSnapshot: PartSnapshot {
     /// Number of blocks that travel: the last one and those before it, without the one of height 0.
     fn block_count(&self) -> u64 {
         1
     }
 
-    /// What travels with the block of a height besides its bytes.
+    /// The data that a snapshot sends with the block of a height, besides the block's bytes.
     fn block_extra(&self, _reader: &dyn KvRead, _height: u64) -> Result<Bytes, ChainError> {
         Ok(Bytes::new())
     }
@@ -98,7 +98,7 @@ pub trait ChainSnapshot: PartSnapshot {
 pub struct SnapshotBlock<'a> {
     /// Its height.
     pub height: u64,
-    /// What its ID has to be.
+    /// The ID that it must have.
     pub id: BlockId,
     /// Its bytes.
     pub bytes: &'a [u8],

@@ -51,7 +51,7 @@ pub enum SnapshotItem {
         height: u64,
         /// Its bytes.
         bytes: Bytes,
-        /// What comes with it.
+        /// The data that was sent with it.
         extra: Bytes,
     },
     /// Consecutive rows of one table.

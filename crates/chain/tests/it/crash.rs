@@ -1,4 +1,4 @@
-//! What a store that fails leaves behind: the state before or the state after, never between.
+//! A store that fails leaves the state before or the state after, and never one between.
 
 use std::sync::Arc;
 

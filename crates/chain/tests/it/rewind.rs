@@ -153,7 +153,7 @@ async fn undecided_bundles_are_dropped_with_their_txs_waiting_again() {
     assert_eq!(fixture.machine.undecided(), 0);
     let events = fixture.toys[0].take_events();
     assert_eq!(events, [ChainEvent::Rewound(1), ChainEvent::Rejected(2)]);
-    // What was undecided waits again, what was final does not.
+    // Transactions of undecided bundles wait again; those of rewound ones do not.
     let next = propose(&fixture.machine).await;
     assert_eq!((next.height, next.blocks.len()), (2, 1));
     fixture.machine.finalize(&next, None).await.unwrap();

@@ -51,7 +51,7 @@ impl PartRestore for Shared {
     }
 }
 
-/// What a source sends.
+/// The records that a source sends.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Sent {
     bundle: Bundle,

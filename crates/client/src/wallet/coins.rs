@@ -20,7 +20,7 @@ pub(super) type Signed<T> = (T, Vec<ShortId>);
 pub(super) struct Chosen {
     /// Not sorted.
     pub(super) inputs: Vec<Signed<TransferableInput>>,
-    /// What remains of each asset.
+    /// The change of each asset.
     pub(super) change: BTreeMap<AssetId, u64>,
 }
 

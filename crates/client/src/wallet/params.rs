@@ -12,8 +12,8 @@ use crate::xvm::XvmClient;
 /// the native asset, a hundred times the fee of a payment on the known networks.
 pub const MAX_FEE: u64 = 100_000_000;
 
-/// What a user knows of a chain. A node that says otherwise is not believed: whoever alters its answers could have the
-/// wallet sign for another network, or pay all it has as a fee.
+/// The user's values for a chain. The wallet does not believe a node with other values: whoever alters its answers
+/// could make the wallet sign for another network, or pay all that it has as a fee.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Expected {
     /// Number of the network.
@@ -53,17 +53,17 @@ pub enum ParamsError {
     /// It is of another network, or serves another chain or asset.
     #[error("the node says that its {what} is {found}, and {expected} is expected")]
     Other {
-        /// What differs.
+        /// The property that differs.
         what: &'static str,
-        /// What the node says.
+        /// The node's value.
         found: String,
-        /// What the user knows.
+        /// The user's value.
         expected: String,
     },
     /// A fee is too high.
     #[error("the node asks for a fee of {fee} units, and {max} are the most that the wallet pays")]
     Fee {
-        /// What the node asks for.
+        /// The fee that the node requires.
         fee: u64,
         /// The limit.
         max: u64,

@@ -1,4 +1,4 @@
-//! What the wallet builds, checked without a node.
+//! Transactions that the wallet builds, checked without a node.
 
 use esker_primitives::keys::PrivateKey;
 use esker_primitives::{AssetId, ChainId, Id, ShortId};

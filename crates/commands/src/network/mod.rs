@@ -153,7 +153,7 @@ fn failed(path: &Path) -> impl FnOnce(io::Error) -> NewNetworkError {
     move |error| NewNetworkError::Write { path, error }
 }
 
-/// What a node of the network does.
+/// The role of a node in the network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum NodeKind {
     Validator,
@@ -173,7 +173,7 @@ impl NodeName {
         network.join(format!("{}-{}", self.kind.text(), self.number))
     }
 
-    /// What its lines begin with.
+    /// The prefix of its lines.
     fn prefix(self) -> String {
         match self.kind {
             NodeKind::Validator => self.number.to_string(),

@@ -58,7 +58,7 @@ pub enum RotateError {
     OtherNetwork {
         /// The file.
         path: PathBuf,
-        /// What differs.
+        /// The difference.
         reason: String,
     },
     /// The URL is not one of a node.

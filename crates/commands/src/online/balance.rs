@@ -82,8 +82,8 @@ pub(super) fn run(
     Ok(output(address, &chain, kind, &balances, as_json))
 }
 
-/// What a development account has on the C-Chain and on the X-Chain. The document is that of its address on the
-/// C-Chain, and `xChain` in it that of the X-Chain.
+/// The balances of a development account on the C-Chain and on the X-Chain. The document is that of its address on
+/// the C-Chain, and its member `xChain` is that of the X-Chain.
 fn of_account(
     node: &mut Connection,
     number: &str,
@@ -153,7 +153,7 @@ fn output(
     out
 }
 
-/// What an address alone has on a chain of the asset VM.
+/// The balances that an address alone owns on a chain of the asset VM.
 fn held(
     node: &mut Connection,
     alias: &str,
@@ -177,7 +177,7 @@ fn held(
         .collect()
 }
 
-/// What was exported from X to an address of C, and waits for its import.
+/// The amounts that X exported to an address of C and that are not imported yet.
 fn exported(node: &mut Connection, address: &str) -> Result<Vec<(Asset, U256)>, OnlineError> {
     const METHOD: &str = "nat.getUTXOs";
     let mut sums: BTreeMap<_, U256> = BTreeMap::new();

@@ -6,7 +6,7 @@ use super::OnlineError;
 use super::connection::Connection;
 use super::target::C;
 
-/// What to call.
+/// The call to make.
 #[derive(Clone, Debug)]
 pub(super) struct Call {
     /// The method's full name.

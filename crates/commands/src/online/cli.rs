@@ -84,7 +84,7 @@ fn required(name: &'static str, value_name: &'static str, help: &'static str) ->
     Arg::new(name).value_name(value_name).required(true).help(help)
 }
 
-/// What a payment may cost, and the network that it is signed for.
+/// The arguments for the highest fee of a payment and for the network of its signature.
 fn terms(command: Command) -> Command {
     let network = Arg::new("network")
         .long("network")

@@ -183,7 +183,7 @@ impl Connection {
         }
     }
 
-    /// What accounts of an EVM chain have.
+    /// The coin of an EVM chain.
     pub(super) fn coin(&mut self, alias: &str) -> Result<Asset, OnlineError> {
         let decimals = WEI_DECIMALS;
         if alias == C {

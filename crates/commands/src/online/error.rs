@@ -35,7 +35,7 @@ pub enum OnlineError {
     Unreachable {
         /// The node.
         url: String,
-        /// What happened.
+        /// The error.
         error: String,
     },
     /// The node refused the call, or answered something else.
@@ -64,11 +64,11 @@ pub enum OnlineError {
     /// Something was not accepted in time.
     #[error("{what} within {seconds} s; {hint}")]
     Timeout {
-        /// What was waited for.
+        /// The event that did not occur in time.
         what: String,
         /// How long.
         seconds: u64,
-        /// What to do.
+        /// Advice for the user.
         hint: &'static str,
     },
     /// The user must say what network it is, or confirm a fee, and there is no terminal to ask.

@@ -29,7 +29,7 @@ pub(super) struct Forms {
     pub(super) network: String,
 }
 
-/// What is known of an address.
+/// The known forms of an address.
 struct Known {
     prefix: String,
     short: Option<ShortId>,

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 /// Most bytes of the file.
 const MAX_BYTES: u64 = 1 << 20;
 
-/// What makes a chain the one that a transaction is signed for.
+/// The values that identify the chain that a transaction is signed for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged, deny_unknown_fields)]
 pub(super) enum Identity {

@@ -42,7 +42,7 @@ pub struct OnlineCommand {
     action: Action,
 }
 
-/// What to do.
+/// The action of a command.
 #[derive(Clone, Debug)]
 enum Action {
     Transfer { order: Order, signer: Signer },
@@ -57,7 +57,7 @@ enum Action {
     Tx { id: String, chain: Option<String> },
 }
 
-/// What to do with a development node's clock.
+/// The action on a development node's clock.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum TimeAction {
     Get,
@@ -69,7 +69,7 @@ enum TimeAction {
     Move(String),
 }
 
-/// What to do with a development node's snapshots.
+/// The action on a development node's snapshots.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum SnapshotAction {
     Take,

@@ -36,7 +36,7 @@ const OUTRUN: [&str; 4] = [
 /// UTXOs of a page.
 const PAGE: u32 = 1024;
 
-/// What is paid to whom.
+/// The amount and the receiver of a payment.
 #[derive(Clone, Debug)]
 pub(super) struct Order {
     /// As the user wrote it.
@@ -49,7 +49,7 @@ pub(super) struct Order {
     pub(super) chain: Option<String>,
     /// How long acceptance may take, in seconds.
     pub(super) timeout_s: u64,
-    /// What it may cost, and on which network.
+    /// The highest fee and the network.
     pub(super) terms: Terms,
 }
 

@@ -1,5 +1,5 @@
-//! What a payment may cost, and the network that it is signed for. Both are the user's, not the node's: whoever alters a
-//! node's answers could otherwise have a key sign away all that it has, or sign for another network.
+//! The highest fee of a payment, and the network of its signature. The user sets both, not the node: whoever alters a
+//! node's answers could otherwise make a key sign away all that it has, or sign for another network.
 
 use std::env;
 use std::path::Path;
@@ -27,7 +27,7 @@ const DEVELOPMENT_CHAIN_ID: u64 = 43_112;
 const NETWORK_VARIABLE: &str = "ESKER_NETWORK";
 const CHAIN_ID_VARIABLE: &str = "ESKER_CHAIN_ID";
 
-/// What the user says of a payment's network and fee.
+/// The user's network and highest fee for a payment.
 #[derive(Clone, Debug)]
 pub(super) struct Terms {
     /// Name, number or file of the network.
@@ -45,7 +45,7 @@ pub(super) struct Terms {
 pub(super) struct Claim<'a> {
     /// The chain's alias.
     pub(super) alias: &'a str,
-    /// What the node says.
+    /// The identity that the node claims.
     pub(super) identity: Identity,
     /// Prefix of the address that is paid, which is of a network.
     pub(super) prefix: Option<&'a str>,
@@ -53,7 +53,7 @@ pub(super) struct Claim<'a> {
     pub(super) is_public_key: bool,
 }
 
-/// What the user means, as far as it is known.
+/// The network that the user means, as far as it is known.
 #[derive(Debug, Default)]
 struct Meant {
     origin: String,
@@ -72,7 +72,7 @@ impl Claim<'_> {
         }
     }
 
-    /// What the node says of the network, for people.
+    /// The network that the node claims, as text for people.
     fn text(&self) -> String {
         let alias = self.alias;
         match self.identity {
@@ -131,7 +131,7 @@ impl Terms {
         self.check_known(node, claim)
     }
 
-    /// What the arguments or variables say.
+    /// The network that arguments or variables name.
     fn named(&self, claim: &Claim<'_>) -> Result<Option<Meant>, OnlineError> {
         let is_evm = matches!(claim.identity, Identity::Evm { .. });
         if !is_evm && let Some(id) = self.chain_id {
@@ -260,7 +260,7 @@ fn named_by_address(claim: &Claim<'_>) -> Option<Meant> {
     is_known.then_some(meant)
 }
 
-/// What a network says of a chain.
+/// The identity of a chain in a network.
 fn of_network(network: &Network, alias: &str) -> Meant {
     let chain = network.chains.iter().find(|chain| {
         chain.aliases.iter().any(|other| other == alias) || chain.id.to_string() == alias
@@ -278,7 +278,7 @@ fn of_network(network: &Network, alias: &str) -> Meant {
     meant
 }
 
-/// What the name, the number or the file of a network says of a chain.
+/// The identity of a chain in the network of a name, number or file.
 fn of_name(name: &str, alias: &str) -> Result<Meant, String> {
     let id = network::id(name);
     let is_named = |preset: &Preset| Some(preset.id()) == id;

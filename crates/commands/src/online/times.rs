@@ -9,7 +9,7 @@ use super::{OnlineError, TimeAction};
 /// Most characters of a time.
 const MAX_CHARS: usize = 100;
 
-/// What to do with the clock.
+/// A change of the clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Move {
     /// Forward by so many seconds.

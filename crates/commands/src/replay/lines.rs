@@ -41,7 +41,7 @@ pub struct StartLine {
 }
 
 impl StartLine {
-    /// What every such line begins with.
+    /// The first bytes of every such line.
     const BEGINNING: &[u8] = b"{\"start\":";
 
     /// Takes the line off the front of an input, where one is, and returns an input with all lines.

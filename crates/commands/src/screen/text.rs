@@ -183,7 +183,7 @@ impl Screen<'_> {
         }
     }
 
-    /// What `--verbose` adds.
+    /// Adds the lines of `--verbose`.
     fn details(&mut self) -> std::fmt::Result {
         let ready = self.ready;
         self.heading("Blocks")?;
@@ -216,7 +216,7 @@ impl Screen<'_> {
         writeln!(self.out, "{WELL_KNOWN_KEY}")
     }
 
-    /// What to do next, and where the node listens.
+    /// Adds the next steps for the user, and the addresses on which the node listens.
     fn end(&mut self) -> std::fmt::Result {
         let (dim, off) = (self.style.dim, self.style.off);
         let url = match self.ready.url.as_str() {

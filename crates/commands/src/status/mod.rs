@@ -42,7 +42,7 @@ pub enum StatusError {
     Unreachable {
         /// The node.
         url: String,
-        /// What happened.
+        /// The error.
         error: HttpError,
     },
     /// The answer is not a status.
@@ -50,7 +50,7 @@ pub enum StatusError {
     Unexpected {
         /// The node.
         url: String,
-        /// What it answered.
+        /// The text of the answer.
         reason: String,
     },
 }

@@ -69,7 +69,7 @@ impl Epocher for Epochs {
     }
 }
 
-/// What checks the votes of each epoch, and signs those of one.
+/// Checks the votes of each epoch, and signs those of one.
 #[derive(Clone)]
 pub(crate) struct Schemes {
     state: Arc<ChangeState>,

@@ -99,7 +99,7 @@ impl Agreement {
         self.0.get(&change.id())
     }
 
-    /// What a node passes on: the change that it approved, or else the one with the most signatures.
+    /// The change that a node passes on: the one that it approved, or else the one with the most signatures.
     pub(super) fn leading(&self, own: Option<&SetChange>) -> Option<&Votes> {
         own.and_then(|own| self.votes(own)).or_else(|| {
             self.0.values().max_by_key(|votes| votes.promises.len() + votes.approvals.len())

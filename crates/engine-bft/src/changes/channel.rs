@@ -10,7 +10,8 @@ use esker_chain::EngineError;
 
 use super::history::MAX_CHANGES;
 
-/// What this epoch receives. Messages of other epochs are dropped; bytes that have none are passed on, to be refused.
+/// Receives the messages of this epoch. Those of other epochs are dropped. Bytes without an epoch are passed on, to
+/// be refused.
 #[derive(Debug)]
 pub(crate) struct EpochReceiver<R> {
     receiver: R,

@@ -41,7 +41,7 @@ const FORGET: Duration = Duration::from_secs(10);
 /// Follows a new set of validators in the network: whom to connect to.
 pub(crate) type Track = Box<dyn FnMut(&ChangeHistory) + Send>;
 
-/// What the task works with.
+/// The parts that the task uses.
 pub(crate) struct Gossip {
     pub(crate) state: Arc<ChangeState>,
     pub(crate) machine: Arc<dyn ChainMachine>,
@@ -57,7 +57,7 @@ impl fmt::Debug for Gossip {
     }
 }
 
-/// What a peer said last.
+/// The last state that a peer sent.
 struct PeerReport {
     epoch: u64,
     known: u64,

@@ -1,4 +1,4 @@
-//! What a validator that means harm says about changes.
+//! Harmful messages of a validator about changes.
 
 use bytes::Bytes;
 use esker_validators::{SetChange, Signatures, SignedChange, ValidatorKey};

@@ -1,4 +1,4 @@
-//! What this validator's operator approved and what it promised, on the disk. A promise is written before its signature
+//! The approval of this validator's operator and its promise, on the disk. A promise is written before its signature
 //! leaves the node, and replaced whole: a crash leaves the old file or the new one.
 
 use std::path::Path;

@@ -11,7 +11,7 @@ use esker_validators::{
 
 use crate::library::ToLibrary as _;
 
-/// What a signature says.
+/// The statement that a signature makes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Statement {
     /// The operator wants the change.

@@ -1,4 +1,4 @@
-//! What a running validator knows of changes.
+//! The changes that a running validator knows.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -57,7 +57,8 @@ struct Inner {
     epoch: u64,
     votes: bool,
     own: Commitments,
-    /// What the folder has of `own`; `None`: a write failed, and it may have the old or the new one.
+    /// The commitments of `own` in the folder. `None`: a write failed, and the folder may have the old or the new
+    /// ones.
     stored: Option<Commitments>,
     agreement: Agreement,
     /// Bundles for whose finality this node may have voted, by round.
@@ -137,7 +138,7 @@ impl ChangeState {
         let own = inner.own.clone();
         inner.own.promised = own.promised.filter(|change| change.epoch > epoch);
         inner.own.approved = own.approved.filter(|change| change.epoch > newest);
-        // What is dropped would be dropped again.
+        // A failed write is harmless: the next start drops the same commitments again.
         self.save_later(&mut inner);
         self.changed();
         epoch
@@ -276,7 +277,7 @@ impl ChangeState {
         Ok(())
     }
 
-    /// What is passed on to peers: the epoch, the newest known one, and the next change.
+    /// The state for peers: the epoch, the newest known one, and the next change.
     pub(super) fn to_send(&self) -> (u64, u64, Option<Votes>) {
         let inner = self.inner.lock();
         let votes = inner.agreement.leading(inner.own.approved.as_ref()).cloned();
@@ -415,7 +416,7 @@ impl ChangeState {
         })
     }
 
-    /// What operators see.
+    /// The status that operators see.
     pub(crate) fn status(&self) -> ChangeStatus {
         let inner = self.inner.lock();
         let set = inner.history.set(inner.epoch);

@@ -1,4 +1,4 @@
-//! What one peer may cost this node.
+//! The limits of the work that one peer may cause.
 
 use std::time::SystemTime;
 
@@ -22,7 +22,7 @@ const REFUSALS: Rate = Rate { per_second: 256, most: 2 << 10 };
 /// Bytes of transactions that are sent to it.
 const SENT_BYTES: Rate = Rate { per_second: 8 << 20, most: 16 << 20 };
 
-/// What is left of a rate.
+/// The rest of a rate.
 #[derive(Clone, Copy, Debug)]
 struct Budget {
     rate: Rate,

@@ -47,7 +47,7 @@ pub(crate) enum Message {
     Announce(Vec<TxKey>),
     /// The sender wants these, which were announced to it.
     Request(Vec<TxKey>),
-    /// What was requested.
+    /// The requested transactions.
     Deliver(Vec<ForwardedTx>),
 }
 

@@ -63,7 +63,7 @@ const MAX_REFUSED: usize = 16 * MAX_ITEMS;
 /// Bytes of transactions that a look sends to all peers together.
 const MAX_SENT: usize = 8 << 20;
 
-/// What goes to whom.
+/// A message and its receivers.
 type Outgoing = (Recipients<PublicKey>, Message);
 
 /// Runs until the network is gone. A peer whose bytes are no message is blocked.
@@ -119,12 +119,12 @@ pub(crate) async fn run<E: Clock, B, S, R>(
     }
 }
 
-/// What a node knows of its peers' transactions and they of its own.
+/// The transactions that a node knows of its peers, and they of it.
 struct Exchange {
     pools: Arc<ExchangePools>,
-    /// What is to be announced, in this order.
+    /// The transactions that are to be announced, in this order.
     unannounced: VecDeque<TxKey>,
-    /// What peers have delivered since the last look: they announce it themselves.
+    /// The transactions that peers have delivered since the last round. Those peers announce them.
     delivered: BTreeSet<TxKey>,
     announce_all_at: SystemTime,
     wanted: BTreeMap<TxKey, RequestedTx>,
@@ -132,7 +132,7 @@ struct Exchange {
     ask_others_at: Option<SystemTime>,
     /// How many of `wanted` a peer was asked for.
     requested: BTreeMap<PublicKey, usize>,
-    /// What peers have requested since the last look.
+    /// The transactions that peers have requested since the last round.
     asked: BTreeMap<PublicKey, BTreeSet<TxKey>>,
     /// Refused transactions, and until when they are not requested.
     refused: BTreeMap<TxKey, SystemTime>,
@@ -211,7 +211,8 @@ impl Exchange {
         });
     }
 
-    /// What peers have requested. Too much for a look waits for the next one; what is beyond a peer's budget is not sent.
+    /// Deliveries for the requests of peers. Those that exceed one round wait for the next. Those above a peer's
+    /// budget are not sent.
     fn deliveries(&mut self, now: SystemTime) -> Vec<Outgoing> {
         let asked = std::mem::take(&mut self.asked);
         let share = MAX_SENT / asked.len().max(1);
@@ -347,7 +348,7 @@ impl Exchange {
     }
 }
 
-/// What a peer may still use.
+/// The budgets that a peer has left.
 fn budgets_of<'a>(
     budgets: &'a mut BTreeMap<PublicKey, Budgets>,
     peer: &PublicKey,

@@ -336,7 +336,7 @@ fn a_peer_looks_at_all_that_is_announced_at_once() {
         }
     };
     assert_eq!(announce(&mut a, 0), MAX_UNANNOUNCED);
-    // What joins meanwhile has room too.
+    // There is room for transactions that join meanwhile, too.
     for n in 0..10_000_u32 {
         a.exchange.pools.announce(chain(), TxKind::Evm, Id::sha256(&n.to_le_bytes()));
     }

@@ -1,4 +1,4 @@
-//! What the stages of a start share, and the settings of the library's parts.
+//! The parts that the stages of a start share, and the settings of the library's parts.
 
 use std::num::NonZeroUsize;
 use std::sync::Arc;
@@ -45,7 +45,7 @@ const MAX_REPAIR: NonZeroUsize = NZUsize!(32);
 /// Delay before a peer is asked again.
 const FETCH_RETRY: Duration = Duration::from_millis(100);
 
-/// What the stages of a start share.
+/// The parts that the stages of a start share.
 pub(super) struct Setup<E> {
     pub(super) me: PublicKey,
     pub(super) epoch: u64,

@@ -36,7 +36,7 @@ struct Hostile {
     thread: Option<JoinHandle<()>>,
 }
 
-/// What it has.
+/// The parts that a hostile peer uses.
 struct HostileContext {
     context: runtime::Context,
     links: NetworkLinks,

@@ -22,7 +22,7 @@ const SLOT_BYTES: usize = 140;
 
 const ADVICE: &str = "ask debug_accountRange for fewer accounts, or without storage and code";
 
-/// What is shown of which accounts.
+/// The accounts that are shown, and their members.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct DumpOptions {
     /// The hash to begin with.

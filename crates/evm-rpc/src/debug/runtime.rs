@@ -30,8 +30,8 @@ pub trait RunningProfile: Send {
     fn finish(self: Box<Self>) -> Result<(), String>;
 }
 
-/// What the methods ask of the node. Errors are texts for clients. Files are named by clients: whoever implements this
-/// decides which may be written.
+/// The operations that the methods need from the node. Errors are texts for clients. Clients name files, and the
+/// implementor decides which of them may be written.
 pub trait RuntimeControl: fmt::Debug + Send + Sync {
     /// Sets how much the chain logs: from 0, failures that end the node, to 5, everything.
     fn set_verbosity(&self, level: i64);
@@ -54,7 +54,7 @@ pub trait RuntimeControl: fmt::Debug + Send + Sync {
     /// Notes one short wait for a lock in so many; 0: none. Returns what it was.
     fn set_lock_fraction(&self, fraction: u32) -> u32;
 
-    /// What each thread does just now, a paragraph each. Blocks for up to two seconds.
+    /// The current stack of each thread, a paragraph each. Blocks for up to two seconds.
     fn stacks(&self) -> Vec<String>;
 
     /// Gives free memory back to the system.
@@ -69,7 +69,7 @@ pub struct MemoryFigures {
     pub alloc: u64,
     /// Ever allocated, estimated.
     pub total_alloc: u64,
-    /// What the allocator has from the system.
+    /// The memory that the allocator has from the system.
     pub sys: u64,
     /// Allocations ever made, estimated.
     pub mallocs: u64,
@@ -79,7 +79,7 @@ pub struct MemoryFigures {
     pub heap_alloc: u64,
     /// As `sys`.
     pub heap_sys: u64,
-    /// What the allocator has and the program does not use.
+    /// The memory that the allocator has and the program does not use.
     pub heap_idle: u64,
     /// Allocations in use, estimated.
     pub heap_objects: u64,
@@ -97,7 +97,7 @@ pub struct MemoryFigures {
     pub threads: u64,
 }
 
-/// What the service keeps between calls.
+/// The state that the service keeps between calls.
 struct Runtime {
     control: Arc<dyn RuntimeControl>,
     /// The CPU profile that `startCPUProfile` began.

@@ -3,7 +3,7 @@
 /// Longest filter, bytes; also bounds how deep parentheses nest.
 const MAX_BYTES: usize = 1024;
 
-/// What a stack must hold.
+/// A condition on a stack.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum StackFilter {
     Holds(String),

@@ -106,7 +106,7 @@ fn header_at(reads: &ReadApi, number: BlockNumber) -> Result<Arc<SealedHeader>, 
     })
 }
 
-/// What was hashed, where the node keeps that (`preimages-enabled`).
+/// The preimage of a hash, if the node keeps it (`preimages-enabled`).
 fn preimage(transact: &TransactApi, (Hash(hash),): (Hash,)) -> Result<Data, RpcError> {
     let reads = &transact.reads;
     let (state, _) = reads.state(BlockNumberOrHash::Number(BlockNumber::Latest))?;
@@ -227,7 +227,7 @@ fn modified(
 /// Bytes of an address as JSON, with its hash in memory.
 const ADDRESS_BYTES: usize = 90;
 
-/// What a hashed address is: its account, where there is one, and the address, where it is known.
+/// The content of a hashed address: its account, if there is one, and the address, if it is known.
 type AccountAndAddress = (Option<Account>, Option<Address>);
 
 /// Accounts of hashed addresses, with the addresses that are known.

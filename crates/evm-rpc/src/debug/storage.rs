@@ -38,7 +38,7 @@ struct StorageEntry {
     value: Hash,
 }
 
-/// What is asked for.
+/// The requested range.
 pub(super) struct StorageRange {
     pub(super) at: BlockNumberOrHash,
     pub(super) index: i64,
@@ -114,7 +114,7 @@ fn preceding(block: &SealedBlock, index: i64) -> Result<usize, RpcError> {
     })
 }
 
-/// What the first transactions of a block do to an account.
+/// The change that the first transactions of a block make to an account.
 fn change_before(
     transact: &TransactApi,
     block: &SealedBlock,

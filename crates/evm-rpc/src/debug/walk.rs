@@ -20,7 +20,7 @@ pub(super) const MAX_REPLY_BYTES: usize = 25_000_000;
 /// Hash of the address, account, and address.
 pub(crate) type FoundAccount = (B256, Account, Option<Address>);
 
-/// What a part of a walk has found, and where the next part begins.
+/// The result of a part of a walk, and the start of the next part.
 type Part<T> = Result<(Vec<T>, Option<B256>), RpcError>;
 
 /// The state after a block, while a call goes through it.
@@ -65,7 +65,7 @@ impl Walk<'_> {
     }
 }
 
-/// What is returned once the work must end is discarded.
+/// A result that is returned after the work must end is discarded.
 pub(super) fn check_cancelled(context: &CallContext) -> Result<(), RpcError> {
     if context.is_cancelled() {
         return Err(RpcError::new("the client has gone"));
@@ -73,7 +73,7 @@ pub(super) fn check_cancelled(context: &CallContext) -> Result<(), RpcError> {
     Ok(())
 }
 
-/// What a reply may still hold.
+/// The room that is left in a reply.
 #[derive(Debug)]
 pub(super) struct ReplyRoom(usize);
 

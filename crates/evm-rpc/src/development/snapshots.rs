@@ -35,7 +35,7 @@ pub(super) async fn revert(
     }
 }
 
-/// What a reset begins with.
+/// The options of a reset.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct ResetOptions {
     forks: bool,

@@ -53,7 +53,7 @@ fn call(
     returned(transact, transact.call(&request(&args), at, (state, block), context)?)
 }
 
-/// What a call returned, or why it failed.
+/// The output of a call, or the reason of its failure.
 fn returned(transact: &TransactApi, outcome: CallOutcome) -> Result<Data, RpcError> {
     match &outcome.error {
         None => Ok(Data(outcome.output)),

@@ -31,7 +31,7 @@ pub(super) fn get_chain_config(reads: &ReadApi, (): ()) -> Result<ChainConfig, R
     Ok(config_of(reads.chain.rules()))
 }
 
-/// What a node publishes of its forks.
+/// The forks that a node publishes.
 pub(super) fn config_of(rules: &dyn Rules) -> ChainConfig {
     ChainConfig::new(rules.chain_id(), rules.schedule())
 }

@@ -72,7 +72,7 @@ pub(super) struct Slot {
     kind: Option<usize>,
 }
 
-/// What the pool reports of a transaction.
+/// A report of the pool about a transaction.
 trait PoolItem: Clone {
     const SOURCE: Source;
 

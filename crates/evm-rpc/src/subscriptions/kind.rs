@@ -161,7 +161,7 @@ impl Kind {
         }
     }
 
-    /// What examining one item costs, in items of the cheapest kind.
+    /// The cost of examining one item, in items of the cheapest kind.
     pub(super) fn item_cost(&self) -> usize {
         match self {
             Self::TransactionReceipts(Some(transactions)) => {

@@ -31,7 +31,7 @@ pub struct HexRef<'a>(pub &'a [u8]);
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct AssetId(pub Id);
 
-/// What stands between the quotes of a JSON string, escapes as they are; `None` for other values.
+/// The bytes between the quotes of a JSON string, escapes as they are; `None` for other values.
 pub(super) fn between_quotes(value: Document<'_>) -> Option<&[u8]> {
     value.as_bytes().strip_prefix(b"\"")?.strip_suffix(b"\"")
 }

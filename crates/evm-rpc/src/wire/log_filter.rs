@@ -102,7 +102,7 @@ impl LogMatcher {
         &self.addresses
     }
 
-    /// What topics, place by place.
+    /// The topics, position by position.
     pub fn topics(&self) -> &[AnyOf<B256>] {
         &self.topics
     }
@@ -307,7 +307,7 @@ fn place(value: Document<'_>) -> Result<AnyOf<B256>, ArgumentError> {
             let mut topics = Vec::new();
             for element in value.elements() {
                 if element.kind() == Kind::Null {
-                    // What follows it is not looked at.
+                    // The topics after it are ignored.
                     return Ok(AnyOf::default());
                 }
                 topics.push(read(&element.as_str().ok_or_else(not_a_topic)?)?);

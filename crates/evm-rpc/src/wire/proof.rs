@@ -31,7 +31,7 @@ pub struct ProofReply {
 pub struct StorageProofReply {
     /// The key.
     pub key: StorageKey,
-    /// What contract code reads at the key.
+    /// The value that contract code reads at the key.
     pub value: Big,
     /// Nodes of the storage trie on the way to the key as it was given, from the root down.
     pub proof: Vec<Data>,

@@ -187,7 +187,7 @@ fn members<'a>(tx: &'a Transaction, from: Address, place: Option<&Inclusion>) ->
     }
 }
 
-/// What a gas of the transaction costs over a base fee, wei. Without one it is the most that may be paid.
+/// The price of a unit of gas over a base fee, in wei. Without a base fee it is the highest price that may be paid.
 pub(super) fn effective_price(tx: &Transaction, base_fee: Option<U256>) -> U256 {
     let cap = U256::from(tx.max_fee_per_gas());
     match (tx.max_priority_fee_per_gas(), base_fee) {

@@ -15,7 +15,7 @@ pub(crate) fn decode<T: Argument>(json: &str) -> Result<T, String> {
     T::decode(Document::first(json.as_bytes()).unwrap()).map_err(|error| error.to_string())
 }
 
-/// What is said of values that do not fit.
+/// Checks the error texts of values that do not fit.
 #[track_caller]
 pub(crate) fn refused<T: Argument>(texts: &[(&str, &str)]) {
     for (json, text) in texts {
@@ -27,7 +27,7 @@ pub(crate) fn mismatch(found: &str, of: &str) -> String {
     format!("json: cannot unmarshal {found} into Go value of type {of}")
 }
 
-/// What every number of a type refuses.
+/// Checks the values that every number of a type refuses.
 fn refused_numbers<T: Argument>(name: &str) {
     let non_string = mismatch("non-string", name);
     for json in ["null", "5", "{}", "[]", "true"] {
@@ -163,7 +163,7 @@ fn block_numbers_or_hashes() {
         ("5", "json: cannot unmarshal number into Go value of type string"),
         ("true", "json: cannot unmarshal bool into Go value of type string"),
         ("[]", "json: cannot unmarshal array into Go value of type string"),
-        // What is wrong within an object is not reported.
+        // A fault within an object is not reported.
         ("{\"blockNumber\":5}", "json: cannot unmarshal object into Go value of type string"),
         ("{\"requireCanonical\":1}", "json: cannot unmarshal object into Go value of type string"),
         ("\"\"", "empty hex string"),

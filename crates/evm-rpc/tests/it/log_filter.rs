@@ -129,7 +129,7 @@ fn which_logs_are_meant() {
         ("{\"topics\":[[$t5,$t1],[$t2]]}", &[2, 4]),
         ("{\"topics\":[null,null,$t4]}", &[3, 4]),
         ("{\"topics\":[[$t9,null]]}", &[1, 2, 3, 4]),
-        // What follows a null is not even read.
+        // Elements after a null are not read.
         ("{\"topics\":[[null,5]]}", &[1, 2, 3, 4]),
         ("{\"address\":$a,\"topics\":[$t1,[$t2,$t3]]}", &[3]),
         ("{\"topics\":[null,null,null,null,null]}", &[]),

@@ -1,4 +1,4 @@
-//! What is read of a block that is rewound meanwhile.
+//! Reads of a block that is rewound meanwhile.
 
 use esker_chain::{Undo, UndoLimits};
 use esker_evm::view::ChainReader as _;

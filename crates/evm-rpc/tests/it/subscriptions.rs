@@ -1,4 +1,4 @@
-//! What subscribers are notified of, and when.
+//! The content and the time of notifications.
 
 use std::collections::BTreeMap;
 use std::future::poll_fn;

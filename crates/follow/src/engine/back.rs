@@ -14,18 +14,18 @@ use crate::feed::{Feed, FeedItem, Source, SourceError};
 
 /// Longest wait before the next probe of a source that can't be reached, refuses or is behind.
 const GONE_MAX: Duration = Duration::from_secs(30);
-/// A source that is left sooner after a return, ms, is probed less often.
+/// A source that is left within this time after a return, in ms, is probed less often.
 const STEADY_MS: u64 = 600_000;
-/// Bundles above this node's at which a source has shown enough.
+/// Number of bundles above this node's height that are enough for a probe.
 const AHEAD: u64 = 256;
 
-/// When the preferred sources are probed again.
+/// The times of the next probes of preferred sources.
 #[derive(Debug)]
 pub(super) struct Schedule {
     min: Duration,
     max: Duration,
     wait: Duration,
-    /// When the follower last returned to a source, and to which, Unix ms.
+    /// The last return to a source: its place, and the time in Unix ms.
     returned: Option<(usize, u64)>,
 }
 
@@ -53,8 +53,8 @@ impl Schedule {
         self.returned = Some((place, now_ms));
     }
 
-    /// The source at that place is left. One that failed soon after a return has to wait longer, so that the follower
-    /// does not go back and forth.
+    /// The source at that place is left. A source that failed soon after a return is probed later, so that the
+    /// follower does not go back and forth.
     pub(super) fn left(&mut self, place: usize, now_ms: u64) {
         match self.returned.take() {
             Some((of, at)) if of == place && now_ms.saturating_sub(at) < STEADY_MS => {
@@ -71,7 +71,7 @@ impl Schedule {
 pub(super) struct ReturnWatch(Option<JoinHandle<usize>>);
 
 impl ReturnWatch {
-    /// Probes these sources, the preferred one first; none if there are none.
+    /// Probes these sources, the preferred one first. An empty list needs no task.
     pub(super) fn spawn(
         preferred: &[Arc<dyn Source>],
         machine: &Arc<dyn ChainMachine>,
@@ -102,7 +102,7 @@ impl ReturnWatch {
         })))
     }
 
-    /// Waits until a source is back; its place in the list.
+    /// Waits until a source is back, and returns its place in the list.
     pub(super) async fn wait(&mut self) -> usize {
         let Some(task) = &mut self.0 else { return pending().await };
         match task.await {
@@ -123,8 +123,8 @@ impl Drop for ReturnWatch {
     }
 }
 
-/// Whether a source is worth a return: for `time` it sends what becomes final here through another source, and then has
-/// this node's last bundle. Nothing of what it sends is executed.
+/// Whether a source is worth a return: for `time` it sends the bundles that become final here through another source,
+/// and then has this node's last bundle. None of its bundles is executed.
 async fn probe(
     source: &dyn Source,
     machine: &dyn ChainMachine,
@@ -149,14 +149,14 @@ async fn probe(
     let withheld = || SourceError::Withheld(format!("it does not send bundle {}", last.0));
     timeout(time, rest).await.unwrap_or_else(|_| Err(withheld()))?;
     drop(probed);
-    // Is it this node's bundle?
+    // Checks that it has this node's last bundle.
     source.open(last).await.map(drop)
 }
 
-/// What a source has sent.
+/// The bundles that a source has sent.
 struct ProbedFeed {
     feed: Box<dyn Feed>,
-    /// Of the last bundle.
+    /// Height of the last bundle.
     height: u64,
 }
 
@@ -164,7 +164,7 @@ impl ProbedFeed {
     async fn next(&mut self) -> Result<(), SourceError> {
         match self.feed.next().await? {
             FeedItem::Bundle { bundle, .. } => self.height = bundle.height,
-            // A source of blocks has been compared with this node's, and has further ones.
+            // A source of blocks has passed the comparison with this node, and has further blocks.
             FeedItem::Block { .. } => self.height = u64::MAX,
             FeedItem::Remaining(_) => {}
         }
@@ -205,17 +205,17 @@ mod tests {
         let mut waits = Vec::new();
         for round in 0..4 {
             schedule.returned(0, round * 30_000);
-            // Another one fails meanwhile.
+            // Another source fails meanwhile.
             schedule.left(1, round * 30_000);
             schedule.left(0, round * 30_000 + 20_000);
             waits.push(schedule.wait.as_secs());
         }
         assert_eq!(waits, [2, 4, 8, 16]);
-        // It was followed for long.
+        // It was followed for a long time.
         schedule.returned(0, 200_000);
         schedule.left(0, 200_000 + STEADY_MS);
         assert_eq!(schedule.wait.as_secs(), 1);
-        // Left without a return.
+        // It is left without a return.
         schedule.left(0, 900_000);
         assert_eq!(schedule.wait.as_secs(), 1);
     }

@@ -1,4 +1,4 @@
-//! Bundles that wait for a certificate, where the network has them.
+//! Bundles that wait for a certificate, if the network has certificates.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -9,13 +9,13 @@ use esker_chain::{Bundle, BundleId};
 use crate::feed::SourceError;
 use crate::validators::FollowedValidators;
 
-/// Most bundles that wait for a certificate of a later one. Some become final through a later bundle and have none of
-/// their own; a validator that was down for long may have a run of them.
+/// Most bundles that wait for the certificate of a later one. Some become final through a later bundle and have none
+/// of their own; a validator that was down for a long time may have many of them in a row.
 pub const MAX_UNCERTIFIED: usize = 4096;
 /// Most bytes of them.
 pub const MAX_UNCERTIFIED_BYTES: usize = 64 << 20;
 
-/// A bundle and what shows that it is final.
+/// A bundle and the proof that it is final.
 type Proven = (Bundle, Option<Bytes>);
 
 /// Lets the bundles of one source pass that have a certificate, or whose descendant has one.
@@ -24,12 +24,12 @@ pub(super) struct CertifiedGate {
     validators: Arc<dyn FollowedValidators>,
     /// Consecutive bundles without a certified descendant.
     waiting: VecDeque<Proven>,
-    /// How many of them, the first ones, have no certificate.
+    /// Number of bundles at the front that are known to have no certificate.
     without: usize,
     bytes: usize,
     /// The last bundle that arrived, or the last final one.
     last: (u64, BundleId),
-    /// Since when bundles wait, Unix ms.
+    /// Time since which bundles wait, Unix ms.
     since_ms: Option<u64>,
     max_wait_ms: u64,
 }
@@ -50,8 +50,8 @@ impl CertifiedGate {
         self.last.0
     }
 
-    /// Takes consecutive bundles. Returns those that are shown to be final, also of earlier calls, and why the source
-    /// can't be followed beyond them. A refused certificate is checked again by the next call.
+    /// Takes consecutive bundles. Returns those that are proven final, including bundles of earlier calls, and the
+    /// reason why the source can't be followed beyond them. The next call checks a refused certificate again.
     pub(super) fn pass(
         &mut self,
         arrived: Vec<Proven>,
@@ -107,7 +107,7 @@ impl CertifiedGate {
         Ok(())
     }
 
-    /// Why the source is not waited for any longer.
+    /// The reason why the follower stops waiting for the source.
     fn overdue(&mut self, has_advanced: bool, now_ms: u64) -> Option<SourceError> {
         if has_advanced || self.waiting.is_empty() {
             self.since_ms = None;

@@ -1,4 +1,4 @@
-//! Reading ahead of the machine, within bounds. Blocks are announced to the machine as soon as they are read.
+//! Reading ahead of the machine, within limits. Blocks are announced to the machine as soon as they are read.
 
 use std::sync::Arc;
 

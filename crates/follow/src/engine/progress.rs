@@ -7,7 +7,7 @@ const INTERVAL_MS: u64 = 10_000;
 /// Bundles behind the tip from which the follower catches up.
 const FAR: u64 = 100;
 
-/// Logs how far the follower is, with the rate and the time that is left.
+/// Logs the progress of a follower, with the rate and the remaining time.
 #[derive(Debug)]
 pub(super) struct Progress {
     last_ms: u64,

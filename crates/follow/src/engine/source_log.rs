@@ -1,21 +1,21 @@
-//! When the connection to a source is worth a line in the log.
+//! Decides which events of a connection to a source are logged.
 
 /// Least time between two warnings about one source, ms.
 const WARN_INTERVAL_MS: u64 = 60_000;
 
-/// What the log says about one source.
+/// The log lines about one source.
 #[derive(Clone, Debug, Default)]
 pub(super) struct SourceLog {
     /// Whether the last line says that the source is followed.
     is_followed: bool,
     /// The error of the last warning, unless the source has served a good bundle since.
     error: Option<String>,
-    /// When the last warning was logged, Unix ms.
+    /// Time of the last warning, Unix ms.
     warned_ms: Option<u64>,
 }
 
 impl SourceLog {
-    /// The source is connected. Whether to log that.
+    /// The source is connected. Returns whether to log that.
     pub(super) fn connected(&mut self) -> bool {
         !std::mem::replace(&mut self.is_followed, true)
     }
@@ -25,7 +25,7 @@ impl SourceLog {
         self.error = None;
     }
 
-    /// The connection ended, or could not be made. Whether to log the error: if it is another one than before, once in
+    /// The connection ended, or could not be made. Returns whether to log the error: if it is new, once in
     /// [`WARN_INTERVAL_MS`].
     pub(super) fn lost(&mut self, error: &str, now_ms: u64) -> bool {
         let is_new = self.error.as_deref() != Some(error);

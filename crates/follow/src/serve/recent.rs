@@ -8,7 +8,7 @@ use tokio::sync::{Semaphore, SemaphorePermit};
 
 /// Most records that are kept.
 const MAX_RECORDS: usize = 256;
-/// Most bytes of records that are kept, but for a single larger one.
+/// Most bytes of records that are kept, except for a single larger one.
 const MAX_BYTES: usize = 16 << 20;
 
 /// Records of consecutive heights.
@@ -24,7 +24,7 @@ struct Window {
 #[derive(Debug)]
 pub(super) struct Recent {
     window: Mutex<Window>,
-    /// One reader of the store at a time.
+    /// Lets one reader at a time use the store.
     turn: Semaphore,
 }
 
@@ -36,7 +36,7 @@ impl Default for Recent {
 }
 
 impl Recent {
-    /// The records from this height on; `None` if the first is not here.
+    /// The records from this height on; `None` if the first one is not kept.
     pub(super) fn get(&self, from: u64) -> Option<Vec<Bytes>> {
         let window = self.window.lock();
         let skip = usize::try_from(from.checked_sub(window.first)?).ok()?;
@@ -44,7 +44,7 @@ impl Recent {
         (!records.is_empty()).then_some(records)
     }
 
-    /// Permission to read the store for all. The semaphore is never closed.
+    /// Permission to read the store for all followers. The semaphore is never closed.
     pub(super) async fn turn(&self) -> Option<SemaphorePermit<'_>> {
         self.turn.acquire().await.ok()
     }

@@ -16,14 +16,14 @@ use tokio::time::Instant;
 use super::BundleServer;
 use crate::record::{Hello, Record};
 
-/// The records for one follower, as chunks of bytes. It reads on only as the follower does.
+/// The records for one follower, as chunks of bytes. They are read only as fast as the follower reads.
 pub struct BundleStream {
     ready: VecDeque<Bytes>,
     /// The step in progress; `None` at the end.
     step: Option<BoxFuture<'static, (Sender, Step)>>,
 }
 
-/// What a step gave.
+/// The result of a step.
 enum Step {
     Records(Vec<Bytes>),
     /// The last record.
@@ -37,7 +37,7 @@ struct Sender {
     stop: Shutdown,
     /// Height of the next bundle.
     next: u64,
-    /// When the follower was told the tip.
+    /// Time at which the tip was last sent to the follower.
     told: Instant,
     _place: OwnedSemaphorePermit,
 }
@@ -50,7 +50,7 @@ impl BundleStream {
         place: OwnedSemaphorePermit,
     ) -> Self {
         let (tip, stop) = (server.tip.clone(), server.stop.clone());
-        // The follower learns at once how far it is behind.
+        // The follower learns immediately how far it is behind.
         let greeting = [Record::Hello(hello), Record::Tip(hello.tip)];
         let ready = greeting.iter().map(Record::to_bytes).collect();
         let sender = Sender { server, tip, stop, next: from, told: Instant::now(), _place: place };
@@ -59,7 +59,7 @@ impl BundleStream {
 }
 
 impl Sender {
-    /// Waits for what to send next.
+    /// Waits for the next records to send.
     async fn step(mut self) -> (Self, Step) {
         let heartbeat = self.server.config.heartbeat;
         loop {

@@ -21,7 +21,7 @@ use crate::validators::{FollowedValidators, update};
 
 /// Most records without content: a source sends one a second while it counts, for two seconds.
 const MAX_ALIVE: u32 = 100;
-/// Bytes a second that a source has to send on average: a sixteenth of what it wants read.
+/// Bytes a second that a source must send on average: a sixteenth of the rate that it requires of its readers.
 const MIN_RATE: u64 = 64 << 10;
 
 /// A node that sends snapshots.
@@ -39,7 +39,7 @@ pub(super) struct SnapshotStart {
     pub(super) body: SnapshotBody,
 }
 
-/// What follows.
+/// The next part of the stream.
 pub(super) enum Next {
     Item(SnapshotItem),
     /// Number of rows that will come.
@@ -71,7 +71,7 @@ impl SnapshotSource {
         let connect = self.source.timeouts.connect;
         let opened = tokio::time::timeout(connect, self.connect()).await;
         let opened = opened.map_err(|_| SourceError::Stalled(connect))??;
-        // Nothing of the state is read before it is known that the network decided it.
+        // The proof is checked before any of the state is read.
         self.check_proof(&opened.bundle, opened.proof.as_deref()).await?;
         Ok(opened)
     }
@@ -134,7 +134,7 @@ impl SnapshotSource {
 pub(super) struct SnapshotBody {
     body: SourceBody,
     records: SnapshotRecordReader,
-    /// With the source, which bytes of its state restore.
+    /// Patience with the source. Bytes of its state restore it.
     patience: Patience,
     idle: Duration,
     has_items: bool,
@@ -162,7 +162,7 @@ impl SnapshotBody {
                 Ok(Next::Total(rows))
             }
             SnapshotRecord::Alive => {
-                // Many of them at once take time, too.
+                // Many such records at once use up time, too.
                 self.patience.add(self.idle / MAX_ALIVE, 0);
                 Ok(Next::Nothing)
             }
@@ -205,7 +205,7 @@ impl SnapshotBody {
         }
     }
 
-    /// The next bytes, as long as the source is waited for; `None` at the end.
+    /// The next bytes, within the patience for the source; `None` at the end.
     async fn read(&mut self) -> Result<Option<Bytes>, SourceError> {
         let left = self.patience.left();
         if left.is_zero() {

@@ -1,4 +1,4 @@
-//! Joining: from the first source whose snapshot is complete and right.
+//! Joining from the first source whose snapshot is complete and correct.
 
 use std::sync::Arc;
 
@@ -17,14 +17,15 @@ use crate::feed::SourceError;
 /// Records that are read ahead, of about half a mebibyte each; a record has at most 68 MiB.
 const BACKLOG: usize = 8;
 
-/// How a join ended.
+/// The outcome of a join.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Joined {
     /// The store has the state after this bundle.
     Snapshot(Position),
-    /// The source has no snapshot yet, for this reason: the store is as new, to be filled from the beginning.
+    /// The source has no snapshot yet, for this reason. The store is empty, and is to be filled from the first bundle
+    /// on.
     FromBeginning(String),
-    /// The node was asked to stop.
+    /// The node was told to stop.
     Stopped,
 }
 
@@ -37,7 +38,7 @@ pub struct SnapshotJoin {
     status: JoinStatusCell,
 }
 
-/// Compares the rows so far, or all rows, with the number that the source has given before them.
+/// Compares the number of rows so far, or of all rows, with the number that the source has announced.
 fn check_total(total: Option<u64>, rows: u64, is_end: bool) -> Result<(), RestoreError> {
     match total {
         Some(total) if rows > total || (is_end && rows != total) => {
@@ -47,9 +48,9 @@ fn check_total(total: Option<u64>, rows: u64, is_end: bool) -> Result<(), Restor
     }
 }
 
-/// What the thread that writes gets.
+/// Work for the thread that writes.
 enum Work {
-    /// The number of rows that will come, before them.
+    /// The announced number of rows.
     Total(u64),
     Item(SnapshotItem),
     /// The end, with the number of rows.
@@ -57,7 +58,7 @@ enum Work {
 }
 
 impl SnapshotJoin {
-    /// From these sources, the preferred one first.
+    /// A join from these sources, the preferred one first.
     pub fn new(
         sources: Vec<SnapshotSource>,
         config: FollowerConfig,
@@ -67,7 +68,7 @@ impl SnapshotJoin {
         Self { sources, config, clock, status }
     }
 
-    /// Tries all sources until one gives a complete snapshot. Nothing of an incomplete one stays in the store, which
+    /// Tries all sources until one gives a complete snapshot. An incomplete one leaves nothing in the store, which
     /// nobody else may use meanwhile.
     ///
     /// # Errors
@@ -91,7 +92,7 @@ impl SnapshotJoin {
                         behind = Some(format!("{}: {reason}", source.name()));
                     }
                     Ok(Err(error)) => self.left(source, &error),
-                    // The store is as after a kill, and the next attempt begins anew.
+                    // The store is in the state after a kill, and the next attempt begins anew.
                     Err(error) if error.is_temporary() => self.suspended(&error),
                     Err(error) => return Err(error),
                 }
@@ -114,7 +115,7 @@ impl SnapshotJoin {
         }
     }
 
-    /// This node can't write now.
+    /// This node can't write at the moment.
     fn suspended(&self, error: &ChainError) {
         if self.status.ended(error.to_string(), false) {
             tracing::error!(%error, "can't write the snapshot; trying again");
@@ -207,7 +208,7 @@ impl SnapshotJoin {
             Err(RestoreError::Invalid(reason)) => Some(SourceError::Snapshot(reason)),
             Err(RestoreError::Chain(error)) => return Err(error),
         };
-        // Nothing of it stays, but the mark.
+        // Only the mark stays in the store.
         target.begin()?;
         let cut = || SourceError::Unreachable("the snapshot ended early".to_owned());
         Ok(Err(refused.or(ended).unwrap_or_else(cut)))

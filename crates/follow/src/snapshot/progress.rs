@@ -5,7 +5,7 @@ use super::status::JoinStatusCell;
 /// Time between two lines, ms.
 const INTERVAL_MS: u64 = 10_000;
 
-/// Logs how far a join is, with the rate and the time that is left.
+/// Logs the progress of a join, with the rate and the remaining time.
 #[derive(Debug)]
 pub(super) struct Progress {
     last_ms: u64,

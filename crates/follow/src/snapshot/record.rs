@@ -15,7 +15,7 @@ use crate::record::{
 pub const SNAPSHOT_VERSION: u16 = 0;
 
 const HELLO: u8 = 0;
-/// As in the stream of bundles.
+/// The same number as in the stream of bundles.
 const BUNDLE: u8 = 1;
 const SUMMARY: u8 = 2;
 const TOTAL: u8 = 3;
@@ -25,10 +25,10 @@ const ROWS: u8 = 6;
 const END: u8 = 7;
 const FAILED: u8 = 8;
 
-/// Bytes before the block in a record of one.
+/// Bytes before the block in a record of a block.
 const BLOCK_HEAD: usize = Id::LEN + 8 + 4;
 
-/// The first record: of which network the snapshot is, and of which bundle.
+/// The first record: the network and the bundle of the snapshot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SnapshotHello {
     /// Version of the snapshot.
@@ -43,7 +43,7 @@ pub struct SnapshotHello {
     pub bundle: BundleId,
 }
 
-/// What the last record says of those before it.
+/// The totals that the last record has of those before it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SnapshotTotals {
     /// Number of rows.
@@ -57,24 +57,24 @@ pub struct SnapshotTotals {
 pub enum SnapshotRecord {
     /// The first record.
     Hello(SnapshotHello),
-    /// The bundle whose state it is, with its proof where the network has proofs.
+    /// The bundle whose state the snapshot has, with its proof if the network has proofs.
     Bundle {
         /// The bundle.
         bundle: Bundle,
-        /// What shows that it is final.
+        /// The proof that the bundle is final.
         proof: Option<Bytes>,
     },
-    /// What the bundle commits to.
+    /// The summary to which the bundle commits.
     Summary(StateSummary),
     /// Number of rows that will come.
     Total(u64),
-    /// Nothing: the source is at work.
+    /// No content: the source is at work.
     Alive,
     /// A block, or rows.
     Item(SnapshotItem),
     /// The last record.
     End(SnapshotTotals),
-    /// The source ends the snapshot before its end, with the reason.
+    /// The source ends the snapshot early, with the reason.
     Failed(String),
 }
 
@@ -123,7 +123,7 @@ impl SnapshotRecord {
         }
     }
 
-    /// Parses what follows the length.
+    /// Parses the bytes after the length.
     fn parse(mut bytes: Bytes) -> Result<Self, RecordError> {
         let kind = bytes.try_get_u8().map_err(|_| RecordError::Length(0))?;
         let form = || RecordError::Form(kind);
@@ -142,7 +142,7 @@ impl SnapshotRecord {
             (SUMMARY, _) => {
                 let mut reader = Reader::new(&bytes);
                 let summary = StateSummary::decode(&mut reader).map_err(|_| form())?;
-                // Not with chains in another order, or twice.
+                // Chains in another order, or twice, are refused.
                 let mut encoded = Writer::new();
                 summary.encode(&mut encoded);
                 match encoded.as_slice() == bytes {
@@ -161,7 +161,7 @@ impl SnapshotRecord {
                 let block = bytes.split_to(block);
                 Ok(Self::Item(SnapshotItem::Block { chain, height, bytes: block, extra: bytes }))
             }
-            // No page is empty.
+            // Every page has a row.
             (ROWS, len) if len > Id::LEN + 1 => {
                 let part = take_id(&mut bytes);
                 let tag = bytes.get_u8();

@@ -24,9 +24,9 @@ use super::record::{SNAPSHOT_VERSION, SnapshotHello, SnapshotRecord, SnapshotTot
 const BACKLOG: usize = 4;
 /// Time between two records while there is nothing to send.
 const HEARTBEAT: Duration = Duration::from_secs(1);
-/// Longest count of the rows. A longer one is given up: a reader waits for the state itself.
+/// Longest count of the rows. A longer one is stopped, since a reader waits for the state itself.
 const COUNT_TIME: Duration = Duration::from_secs(2);
-/// Between two looks whether the last bundle has a proof.
+/// Time between two checks whether the last bundle has a proof.
 const PROOF_LOOK: Duration = Duration::from_millis(20);
 
 /// Limits of a node's snapshots.
@@ -34,11 +34,11 @@ const PROOF_LOOK: Duration = Duration::from_millis(20);
 pub struct SnapshotLimits {
     /// Most snapshots at a time.
     pub max_snapshots: usize,
-    /// What a client may take in addition to the time of its bytes.
+    /// The time that a client may take in addition to the time of its bytes.
     pub grace: Duration,
     /// Bytes a second that a client has to read, on average after `grace`.
     pub min_rate: u64,
-    /// How long to wait until the last final bundle has a proof of its own; `None`: bundles of this network have none.
+    /// Time to wait until the last final bundle has a proof of its own; `None`: bundles of this network have none.
     pub proof_wait: Option<Duration>,
 }
 
@@ -49,16 +49,16 @@ impl Default for SnapshotLimits {
     }
 }
 
-/// Why there is no snapshot.
+/// The reason why there is no snapshot.
 #[derive(Debug, Error)]
 pub enum SnapshotOpenError {
-    /// Others are being sent.
+    /// Other snapshots are being sent.
     #[error("{0} snapshots are being sent: try again later")]
     Full(usize),
     /// The last final bundle has no proof of its own.
     #[error("the last final bundle {0} has no certificate of its own yet: try again later")]
     NoProof(u64),
-    /// The store gives none.
+    /// The store can't give a snapshot.
     #[error(transparent)]
     Refused(#[from] SnapshotRefusal),
 }
@@ -86,8 +86,8 @@ impl SnapshotServer {
         Arc::new(Self { machine, shared, network_id, limits, places, stop })
     }
 
-    /// Begins a snapshot of the state after the last final bundle. Reads the store on the calling thread, which has to be
-    /// a blocking one of a runtime: it may wait for a bundle with a proof.
+    /// Begins a snapshot of the state after the last final bundle. Reads the store on the calling thread, which must
+    /// be a blocking thread of a runtime: it may wait for a bundle with a proof.
     pub fn open(self: &Arc<Self>) -> Result<SnapshotStream, SnapshotOpenError> {
         let place = Arc::clone(&self.places).try_acquire_owned();
         let place = place.map_err(|_| SnapshotOpenError::Full(self.limits.max_snapshots))?;
@@ -112,7 +112,7 @@ impl SnapshotServer {
         Ok(SnapshotStream(receiver))
     }
 
-    /// A view of the store, where bundles have proofs one whose last bundle has one: a reader trusts nothing else.
+    /// A view of the store. If bundles have proofs, its last bundle has one, since a reader trusts nothing else.
     fn reader(&self) -> Result<SnapshotReader, SnapshotOpenError> {
         let begun = Instant::now();
         loop {
@@ -147,11 +147,11 @@ impl Stream for SnapshotStream {
     }
 }
 
-/// Why a snapshot is not sent to its end.
+/// The reason why a snapshot is not sent to its end.
 enum StopReason {
-    /// The client is gone.
+    /// The client has disconnected.
     Gone,
-    /// With the text for the client.
+    /// The text for the client.
     Ended(String),
     Failed(ChainError),
 }
@@ -177,7 +177,7 @@ struct Sender {
     records: mpsc::Sender<Bytes>,
     runtime: Handle,
     begun: Instant,
-    /// When the last record was sent.
+    /// Time of the last record.
     last: Instant,
     growth: GrowthLimit,
     totals: SnapshotTotals,
@@ -204,7 +204,7 @@ impl Sender {
             }
         };
         tracing::warn!(height, rows, bytes, ms, reason, "a snapshot ended early");
-        // A client that does not read is cut off without the reason.
+        // A client that does not read is disconnected without the reason.
         let _told = self.records.try_send(SnapshotRecord::Failed(reason).to_bytes());
     }
 

@@ -13,13 +13,13 @@ pub struct JoinStatus {
     pub height: Option<u64>,
     /// Rows that were checked and written.
     pub rows: u64,
-    /// Rows of the snapshot, if the source has said so.
+    /// Rows of the snapshot, if the source has announced the number.
     pub total: Option<u64>,
     /// Bytes that were received.
     pub bytes: u64,
-    /// What an operator has to look at: a snapshot that is wrong, or of another network.
+    /// A fault for an operator: a snapshot that is wrong, or of another network.
     pub fault: Option<String>,
-    /// Why the last attempt ended.
+    /// The reason why the last attempt ended.
     pub last_error: Option<String>,
 }
 
@@ -34,7 +34,7 @@ impl Default for JoinStatusCell {
 }
 
 impl JoinStatusCell {
-    /// The state now.
+    /// The present state.
     pub fn get(&self) -> JoinStatus {
         self.0.lock().clone()
     }
@@ -43,7 +43,7 @@ impl JoinStatusCell {
         change(&mut self.0.lock());
     }
 
-    /// An attempt ended. Whether the error is new, so that it is logged.
+    /// An attempt ended. Returns whether the error is new, so that it is logged.
     pub(super) fn ended(&self, error: String, is_fault: bool) -> bool {
         let mut status = self.0.lock();
         let is_new = status.last_error.as_ref() != Some(&error);

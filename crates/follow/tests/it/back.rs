@@ -133,7 +133,7 @@ async fn a_follower_returns_to_the_first_source_that_is_back() {
     run.follows(&second, 4).await;
     second.switch(false);
     run.follows(&third, 5).await;
-    // The second before the first, and both only with what the third has.
+    // The second is back before the first, and both have only the bundles of the third.
     second.switch(true);
     second.show(5);
     run.follows(&second, 5).await;

@@ -1,4 +1,5 @@
-//! Followers of a network with certificates: what has none, and no descendant with one, never becomes final.
+//! Followers of a network with certificates: a bundle without a certificate, and without a descendant with one, never
+//! becomes final.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -21,12 +22,12 @@ use crate::engine::{Run, fresh_bundles, gone};
 use crate::snapshot::{Nothing, read};
 use crate::toy::{ListSource, NOW_MS, bundle, bundles, clock, finalize, machine, until};
 
-/// A bundle is final by its ID.
+/// A toy in which the ID of a bundle is its certificate.
 #[derive(Debug, Default)]
 pub(crate) struct Toy {
-    /// The heights from which on the validators are others.
+    /// The heights at which the validators change.
     pub(crate) changes: Vec<u64>,
-    /// How many of the changes are known.
+    /// Number of the changes that are known.
     pub(crate) known: AtomicU64,
 }
 
@@ -120,7 +121,7 @@ async fn bundles_wait_for_a_certified_descendant() {
     assert_eq!(proof(270).as_deref(), Some(&all[269].id().as_bytes()[..]), "it is passed on");
     assert_eq!(proof(269), None);
 
-    // After a restart it goes on where it was.
+    // After a restart it continues where it was.
     let machine = Arc::clone(&run.machine);
     run.end().await;
     let rest: Vec<_> =
@@ -202,7 +203,7 @@ async fn too_many_bundles_without_a_certificate_are_refused() {
     assert_eq!(run.height(), 0);
     run.end().await;
 
-    // Large ones.
+    // Large bundles.
     let (mut parent, mut large) = (machine(&clock()).genesis().id(), Vec::new());
     let block = Bytes::from(vec![0; MAX_UNCERTIFIED_BYTES / 4]);
     for height in 1..=5 {
@@ -217,7 +218,7 @@ async fn too_many_bundles_without_a_certificate_are_refused() {
     run.end().await;
 }
 
-/// A source that sends a bundle and then says again and again that it is the last one.
+/// A source that sends a bundle and then reports again and again that it is the last one.
 #[derive(Debug)]
 struct Silent(Bundle);
 

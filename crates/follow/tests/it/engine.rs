@@ -1,4 +1,4 @@
-//! Which bundles become final, and what the status says.
+//! The bundles that become final, and the status.
 
 use std::sync::Arc;
 use std::time::Duration;

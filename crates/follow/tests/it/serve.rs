@@ -140,7 +140,7 @@ async fn old_bundles_then_new_ones() {
         finalize(&machine, std::slice::from_ref(expected)).await;
         assert_eq!(&reader.bundle().await, expected);
     }
-    // Nothing new: the tip again and again.
+    // There is nothing new: the stream repeats the tip.
     assert_eq!(reader.next().await, Some(Record::Tip(300)));
     assert_eq!(reader.next().await, Some(Record::Tip(300)));
     stop.trigger();

@@ -1,4 +1,4 @@
-//! The limits of snapshots that are sent.
+//! The limits of sending snapshots.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -30,7 +30,7 @@ impl PartSnapshot for Nothing {
     }
 }
 
-/// A source with one bundle, and one place.
+/// A source with one bundle, and a place for one snapshot.
 async fn source(grace: Duration) -> (Arc<Machine>, Arc<SnapshotServer>, ShutdownTrigger) {
     let machine = machine(&clock());
     finalize(&machine, &bundles(&machine.genesis(), 1)).await;
@@ -69,7 +69,7 @@ async fn places_are_limited_and_free_again() {
     let records = read(first).await;
     assert_eq!(records.len(), RECORDS);
     assert!(matches!(records[RECORDS - 1], SnapshotRecord::End(_)), "{records:?}");
-    // A client that goes away early.
+    // A client that disconnects early.
     drop(place_is_free(&server).await);
     let last = place_is_free(&server).await;
     assert_eq!(read(last).await, records);

@@ -14,7 +14,7 @@ use tokio::sync::Notify;
 
 /// Time of the machines, Unix ms.
 pub(crate) const NOW_MS: u64 = 1_000_000;
-/// How long a condition may take before the test fails.
+/// Time that a condition may take before the test fails.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 pub(crate) fn machine(clock: &Arc<ManualClock>) -> Arc<Machine> {
@@ -32,7 +32,7 @@ pub(crate) fn clock() -> Arc<ManualClock> {
     Arc::new(ManualClock::new(NOW_MS))
 }
 
-/// So many bundles after the first one.
+/// This many bundles after the first one.
 pub(crate) fn bundles(genesis: &Bundle, count: u64) -> Vec<Bundle> {
     let mut parent = genesis.id();
     (1..=count)
@@ -54,7 +54,7 @@ pub(crate) async fn finalize(machine: &Machine, bundles: &[Bundle]) {
     machine.finalize_all(bundles).await.unwrap();
 }
 
-/// Asks again and again until it is so.
+/// Repeats a check until it holds.
 pub(crate) async fn until(what: &str, mut is_so: impl FnMut() -> bool) {
     let waited = tokio::time::timeout(PATIENCE, async {
         while !is_so() {
@@ -64,13 +64,14 @@ pub(crate) async fn until(what: &str, mut is_so: impl FnMut() -> bool) {
     assert!(waited.await.is_ok(), "still not so after {PATIENCE:?}: {what}");
 }
 
-/// A source that gives these items at its first connection, and then the error at each; without one it stays connected.
+/// A source that sends these items at its first connection, and then the error at each; without an error it stays
+/// connected.
 #[derive(Debug)]
 pub(crate) struct ListSource {
     pub(crate) name: &'static str,
     items: Mutex<Vec<FeedItem>>,
     end: Option<SourceError>,
-    /// The last final bundles that it was asked to continue.
+    /// The last final bundles after which it was asked to continue.
     pub(crate) opened: Mutex<Vec<u64>>,
 }
 
@@ -79,7 +80,7 @@ impl ListSource {
         Self::ending(name, items, Some(end))
     }
 
-    /// A source that has no more to give, and stays connected.
+    /// A source that stays connected after its last item.
     pub(crate) fn staying(name: &'static str, items: Vec<FeedItem>) -> Arc<Self> {
         Self::ending(name, items, None)
     }

@@ -1,4 +1,4 @@
-//! Followers where the validators change: sources pass the changes on.
+//! Followers of a network whose validators change: sources pass the changes on.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -15,12 +15,12 @@ use crate::toy::{ListSource, clock, machine, until};
 
 type Answer = Result<Vec<Bytes>, SourceError>;
 
-/// A source with answers to requests for changes, and empty ones after these.
+/// A source with answers to requests for changes. Later answers are empty.
 #[derive(Debug)]
 struct Changing {
     bundles: Arc<ListSource>,
     answers: Mutex<VecDeque<Answer>>,
-    /// The epochs from which on it was asked.
+    /// The epochs of the requests for changes.
     asked: Mutex<Vec<u64>>,
 }
 
@@ -29,7 +29,7 @@ impl Changing {
         Self::with(ListSource::new(name, items, gone()), answers)
     }
 
-    /// A source that has no more to give, and stays connected.
+    /// A source that stays connected after its last item.
     fn staying(name: &'static str, items: Vec<FeedItem>, answers: Vec<Answer>) -> Arc<Self> {
         Self::with(ListSource::staying(name, items), answers)
     }
@@ -99,7 +99,8 @@ async fn without_a_change_nothing_after_it_is_final_and_the_source_is_asked_once
     run.end().await;
     assert_eq!(validators.next_epoch(), 1);
 
-    // The next source has it. The first one can't be reached when it is asked again: the reason is the certificate.
+    // The next source has the change. The first one can't be reached for the request: the reason stays the
+    // certificate.
     let lost = Changing::new("lost", all_certified(&all), vec![Ok(Vec::new()), Err(gone())]);
     let honest = Changing::staying("honest", all_certified(&all[3..]), vec![Ok(vec![change(1)])]);
     let (run, _) = start(&[&lost, &honest], &[4]);

@@ -1,4 +1,4 @@
-//! Sources that send something, but not what they were asked for.
+//! Sources that send data, but not the requested data.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -16,12 +16,12 @@ use tokio::net::{TcpListener, TcpStream};
 use crate::toy::{bundles, clock, machine};
 
 const NETWORK: u32 = 7;
-/// How long sources are waited for.
+/// Time that the follower waits for sources.
 const IDLE: Duration = Duration::from_secs(2);
-/// A part of it.
+/// A part of that time.
 const PART: Duration = Duration::from_millis(250);
 
-/// What a source sends after its head.
+/// The bytes that a source sends after its head.
 type Script = Arc<dyn Fn(Piece) -> Option<Bytes> + Send + Sync>;
 /// The number of a piece.
 type Piece = usize;
@@ -65,7 +65,7 @@ fn record(bundle: &Bundle) -> Record {
     Record::Bundle { bundle: bundle.clone(), proof: None }
 }
 
-/// Follows a source until it fails; how many bundles it sent before.
+/// Follows a source until it fails; returns how many bundles it sent before.
 async fn follow(source: &EskerSource) -> (usize, SourceError) {
     let genesis = machine(&clock()).genesis().id();
     let run = async {
@@ -93,7 +93,7 @@ fn text(bundles: usize, tip: u64) -> String {
 #[tokio::test]
 async fn a_source_that_says_what_it_has_and_sends_none_is_left() {
     let all = bundles(&machine(&clock()).genesis(), 3);
-    // A tip now and then, many at once, and some bundles before.
+    // A tip now and then, many tips at once, and some bundles before them.
     for (pause, sent) in [(PART, 0), (Duration::ZERO, 0), (PART, 3)] {
         let mut first = vec![greeting(9)];
         first.extend(all[..sent].iter().map(record));

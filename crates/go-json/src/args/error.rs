@@ -11,7 +11,7 @@ use crate::kind::Kind;
 pub enum ArgumentError {
     /// Go's `json.UnmarshalTypeError`: within a struct its text names the field.
     Type {
-        /// What was found: a kind of value, or what is wrong with it.
+        /// The value that was found: its kind, or its fault.
         found: Cow<'static, str>,
         /// Go's name of the type that was wanted.
         wanted: Cow<'static, str>,
@@ -118,7 +118,7 @@ impl std::error::Error for ArgumentError {}
 /// once, such as a list that grows.
 ///
 /// # Errors
-/// What is decoded takes more memory than there is for it. The call is decoded again when there is more.
+/// Decoding takes more memory than is available. The call is decoded again when there is more.
 pub fn check_memory(bytes: usize) -> Result<(), ArgumentError> {
     match thread_memory::is_exceeded_by(bytes) {
         false => Ok(()),

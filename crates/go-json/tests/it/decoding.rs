@@ -198,7 +198,7 @@ fn every_duplicate_member_must_fit() {
     ] {
         assert_eq!(decode(text).unwrap_err().to_string(), wrong, "{text}");
     }
-    // What names no field is not looked at.
+    // A name without a field is ignored.
     assert_eq!(decode(r#"{"other": 1, "other": "b", "name": "a"}"#).unwrap(), named("a"));
     // However many there are, the work for them is bounded.
     let many = format!("{{{}\"name\": \"b\"}}", r#""name": "a", "#.repeat(100_000));

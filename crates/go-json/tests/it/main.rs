@@ -1,4 +1,4 @@
-//! What is read and written, compared with what Go does.
+//! Reading and writing, compared with Go.
 
 #![expect(clippy::unwrap_used, reason = "in tests a panic is the message")]
 

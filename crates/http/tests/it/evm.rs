@@ -16,7 +16,7 @@ const TEXT: Option<&str> = Some("text/plain; charset=utf-8");
 const JSON: Option<&str> = Some("application/json");
 const NOSNIFF: Option<&str> = Some("nosniff");
 
-/// What the methods share with the test.
+/// The state that the methods share with the test.
 #[derive(Default)]
 struct Shared {
     begun: Option<Semaphore>,

@@ -103,7 +103,7 @@ impl EndpointMetrics for OfEndpoint {
     }
 }
 
-/// What the test's page says.
+/// The text of the test's page.
 pub(crate) const PAGE: &str = "page\n";
 
 /// A page without a service.

@@ -1,4 +1,4 @@
-//! What surrounds a call (docs/protocol/http.md, "HTTP").
+//! The layers around a call (docs/protocol/http.md, "HTTP").
 
 use std::io::Read as _;
 

@@ -1,4 +1,4 @@
-//! What slow, large and many clients get, and that the others don't feel it.
+//! Answers to slow, large and many clients, and their lack of effect on the others.
 
 use std::time::Duration;
 

@@ -36,7 +36,7 @@ use figures::{Figures, ToyPage};
 /// A chain of the tests.
 pub(crate) const CHAIN: ChainId = ChainId::new([7; 32]);
 
-/// What the toy's methods share with the test.
+/// The state that the toy's methods share with the test.
 pub(crate) struct Toy {
     /// Calls of `wait` that have begun.
     pub(crate) waiting: Semaphore,

@@ -112,7 +112,7 @@ async fn batches() {
     let server = start(config()).await;
     let call = |id: u32, method: &str| json!({ "jsonrpc": "2.0", "id": id, "method": method });
     let (dear, cheap) = ("shop_dear", "shop_cheap");
-    // What has no units is refused; the others run.
+    // Calls without units are refused; the others run.
     let batch = json!([call(1, dear), call(2, dear), call(3, cheap)]).to_string();
     let reply = post(&server, "/ext/list", "", &batch).await;
     let answers = reply.json();

@@ -172,7 +172,7 @@ async fn a_disk_without_room_refuses_large_results_until_there_is_room() {
     for _ in 0..2 {
         let answer = client.send(&Client::post("/ext/evm", &request(2 * 1024, false))).await;
         assert_eq!(answer.json()["error"], json!({"code": -32000, "message": refused}));
-        // What stays in memory is answered.
+        // A result that stays in memory is answered.
         let answer = client.send(&Client::post("/ext/evm", &request(100, false))).await;
         assert!(answer.text() == reply(100));
     }

@@ -16,7 +16,7 @@ use tokio::net::TcpStream;
 use super::{CALL, Client, Server, positional};
 
 const PING: &str = r#"{"jsonrpc":"2.0","id":1,"method":"toy.ping"}"#;
-/// What no test waits longer for.
+/// The longest time that a test waits.
 const PATIENCE: Duration = Duration::from_secs(20);
 /// Time that the server of the mutated requests gives to a head or a body.
 const SHORT: Duration = Duration::from_millis(200);

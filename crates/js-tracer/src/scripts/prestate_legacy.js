@@ -23,7 +23,7 @@
   step: function (log, db) {
     var self = log.contract.getAddress();
     if (this.accounts === null) {
-      // What the transaction sent counts here already; `result` takes it back.
+      // The value that the transaction sent counts here already; `result` takes it back.
       this.accounts = {};
       this.account(self, db);
     }

@@ -78,7 +78,7 @@ impl Lab {
         Ok(String::from_utf8(out.into_bytes()).unwrap())
     }
 
-    /// What a script in this process makes of that call.
+    /// The result of a script in this process for that call.
     pub(crate) fn trace(&self, source: &str, config: &str) -> Result<String, String> {
         let tracer = JsTracer::new(source, config).map_err(|error| error.to_string())?;
         self.run(Box::new(tracer), Bounds::default())

@@ -1,4 +1,4 @@
-//! What scripts see, one case a function or rule.
+//! The environment of scripts, one case for each function or rule.
 
 use crate::lab::{CODE, Lab, OTHER, op};
 
@@ -66,7 +66,7 @@ fn conversions() {
         "toHex(toContract2('0x0000000000000000000000000000000000000000', '0x00', '0x00'))",
         "\"0x4d1a2e2bb4f88f0250f26ffff098b0b30b26bf38\"",
     );
-    // What lies below a view counts whole.
+    // The bytes below a view count in full.
     check("toHex(new Uint8Array([1, 2, 3]).subarray(1))", "\"0x010203\"");
 }
 
@@ -130,7 +130,7 @@ fn steps_frames_and_faults() {
     assert_eq!(json, "[\"execution reverted\",0,\"STOP\"]");
 }
 
-/// What a whole script comes to.
+/// The result of a whole script.
 fn run(source: &str) -> String {
     lab().trace(source, "{\"a\": 1}").unwrap_or_else(|error| format!("! {error}"))
 }

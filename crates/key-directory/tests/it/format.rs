@@ -22,7 +22,7 @@ fn the_vectors_of_the_definition_open() {
         let file = KeyFile::parse(vector.as_bytes()).unwrap();
         assert_eq!(hex_key(&file, WIKI_PASSWORD).as_deref(), Ok(WIKI_KEY));
         assert_eq!(hex_key(&file, "Testpassword"), Err(KeyFileError::WrongPassword));
-        // What is written of it is read again.
+        // The written form is read back as the same file.
         assert_eq!(KeyFile::parse(file.to_json().as_bytes()).as_ref(), Ok(&file));
     }
 }

@@ -1,4 +1,4 @@
-//! What a thief of the data folder finds.
+//! The content of the data folder that a thief could read.
 
 use std::path::Path;
 use std::sync::Arc;

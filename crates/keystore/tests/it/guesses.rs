@@ -39,7 +39,7 @@ async fn unlock(keystore: &Arc<Keystore>, name: &str, text: &str, from: ClientAd
     outcome.map_or_else(|error| error.to_string(), |user| user.name().to_owned())
 }
 
-/// What a call without a hash answers: one with a hash is not ready at once.
+/// The answer of a call without a hash: a call with a hash is not ready at once.
 fn at_once(keystore: &Arc<Keystore>, name: &str, text: &str, from: ClientAddress) -> String {
     unlock(keystore, name, text, from).now_or_never().unwrap_or_else(|| "it waits".to_owned())
 }

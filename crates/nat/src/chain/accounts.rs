@@ -1,4 +1,4 @@
-//! What accounts hold after what waits in the pools of the chain.
+//! The funds of accounts after the transactions that wait in the pools of the chain.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -26,7 +26,7 @@ pub(crate) struct PendingAccounts<'a> {
 }
 
 impl<'a> PendingAccounts<'a> {
-    /// What the chain's accounts hold in the state that `reader` shows, after the pools of the chain and of the atomic
+    /// The funds of the chain's accounts in the state of `reader`, after the pools of the chain and of the atomic
     /// transactions.
     pub(crate) fn new(
         evm: &'a Evm,
@@ -42,8 +42,8 @@ impl<'a> PendingAccounts<'a> {
         self.reader.as_ref()
     }
 
-    /// What an account holds of an asset, and its next nonce. Waiting transactions of the EVM count with the most
-    /// that they may cost.
+    /// The amount of an asset that an account holds, and its next nonce. Waiting transactions of the EVM count with
+    /// their highest cost.
     pub(crate) fn funds(
         &self,
         account: &Address,
@@ -87,7 +87,7 @@ impl<'a> PendingAccounts<'a> {
     }
 }
 
-/// What a transaction takes of an asset from an account.
+/// The amount of an asset that a transaction takes from an account.
 fn taken(tx: &UnsignedAtomicTx, account: &Address, asset: &AssetId) -> u64 {
     let UnsignedAtomicTx::Export(export) = tx else { return 0 };
     let inputs = export.inputs.iter();

@@ -24,7 +24,7 @@ impl AtomicAudit<'_> {
         format!("{}: {what}", self.0.primary_alias())
     }
 
-    /// What a transaction moves of the native asset.
+    /// Adds the amounts of the native asset that a transaction moves.
     fn moved(&self, tx: &AtomicTx, number: u64, ctx: &mut AuditContext<'_>) -> ExtTransfers {
         let native = self.0.native_asset_id;
         let nanos = |amounts: &mut dyn Iterator<Item = u64>| {

@@ -1,4 +1,4 @@
-//! What a block's transactions come to, and what each pays.
+//! The totals of a block's transactions, and the payment of each.
 
 use std::collections::BTreeSet;
 
@@ -10,17 +10,17 @@ use esker_primitives::ids::Id;
 use esker_transactions::money::Wei;
 use esker_transactions::nat::AtomicTx;
 
-/// What a block's transactions come to.
+/// The totals of a block's transactions.
 #[derive(Debug, Default)]
 pub(super) struct Batch {
     consumed: BTreeSet<Id>,
     pub(super) outcome: ExtOutcome,
 }
 
-/// What a transaction pays: its fee, and above.
+/// The payment of a transaction: its fee, and the excess.
 pub(super) struct Payment {
     gas: u64,
-    /// What is burned above the fee.
+    /// The amount that is burned above the fee.
     excess: NanoNative,
 }
 

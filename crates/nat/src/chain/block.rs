@@ -34,7 +34,7 @@ pub(super) fn decode(block: &ExtBlock<'_>) -> Result<Vec<AtomicTx>, ExtError> {
 
 /// The transactions of a block that was executed.
 pub(super) fn decode_executed(ext_data: &Bytes) -> Vec<AtomicTx> {
-    // What was executed decodes.
+    // Ext data that was executed decodes.
     decode_ext_data(ext_data, ExtDataForm::Batch).unwrap_or_default()
 }
 

@@ -115,7 +115,7 @@ impl Builder<'_> {
                     taken.push(tx);
                 }
                 Err(TransferError::State(error)) => return Err(error.into()),
-                // What is in its way here may be abandoned: the block under construction, and those below.
+                // The block that is in its way may be abandoned: the one under construction, or one below.
                 Err(TransferError::Rule(_)) => {
                     self.pool.put_back(&tx.id());
                     if let Some(reason) = self.refusal_on_accepted(block, &tx)? {

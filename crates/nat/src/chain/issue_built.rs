@@ -15,7 +15,7 @@ use crate::verify::VerifyError;
 /// Why a transaction that was built for a user was not taken.
 #[derive(Debug)]
 pub(crate) enum BuiltError {
-    /// What it spends was taken after it was chosen, or the chain moved on: on the state of now it may do.
+    /// Its coins were taken after they were chosen, or the chain moved on. It may succeed on the present state.
     Outdated,
     /// For good.
     Refused(SubmitError),
@@ -105,7 +105,7 @@ impl Nat {
         }
     }
 
-    /// What accounts hold after what waits in both pools.
+    /// The funds of accounts after the transactions that wait in both pools.
     pub(crate) fn accounts(&self) -> StorageResult<PendingAccounts<'_>> {
         let (context, reader) = (self.context(), self.context().store.snapshot()?);
         Ok(PendingAccounts::new(&self.evm, self.pool(), context.native_asset_id, reader))

@@ -1,4 +1,4 @@
-//! What the extension of the chain consists of, and the chain with it as services see them.
+//! The parts of the chain's extension, and the view of the chain that services have.
 
 use std::sync::{Arc, OnceLock, Weak};
 

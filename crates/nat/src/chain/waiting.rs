@@ -1,4 +1,4 @@
-//! What waits for a block, for the node's forwarding and for its exchange with other nodes.
+//! The transactions that wait for a block, for the node's forwarding and for its exchange with other nodes.
 
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
@@ -35,7 +35,7 @@ pub(super) fn register(nat: &Nat) {
 }
 
 impl Nat {
-    /// What waits here, for a node that passes transactions to others which decide too.
+    /// The transactions that wait here, for a node that passes them to other validators.
     pub fn exchange_pool(&self) -> Arc<dyn ExchangePool> {
         let extension = self.weak_extension();
         Arc::new(WaitingTxs { evm: Arc::downgrade(self.evm()), extension })

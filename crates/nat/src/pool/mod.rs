@@ -39,7 +39,7 @@ pub const MAX_DROPPED: NonZeroUsize = NonZeroUsize::new(50).expect("50 is not 0"
 /// Why the pool does not take a transaction. Texts are the reference's.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PoolError {
-    /// What it burns can't be computed.
+    /// The burned amount can't be computed.
     #[error(transparent)]
     Amount(#[from] AmountError),
     /// It does not pay more than those that consume the same.
@@ -59,7 +59,7 @@ pub enum PoolError {
         /// Inputs that are consumed already.
         conflicts: usize,
     },
-    /// What it consumes is consumed by an undecided block.
+    /// An undecided block consumes the same UTXO or nonce.
     #[error(transparent)]
     Undecided(VerifyError),
     /// The pool is full, and it pays no more than the one that pays least.

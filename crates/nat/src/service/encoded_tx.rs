@@ -9,7 +9,7 @@ use serde_json::value::RawValue;
 
 use crate::json;
 
-/// What a reply shows of a transaction.
+/// The form of a transaction in a reply.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(untagged)]
 pub(super) enum EncodedTx {

@@ -92,7 +92,7 @@ pub(super) enum ServiceError {
     /// The rules of the last block can't be determined.
     #[error(transparent)]
     Fees(#[from] FeeRuleError),
-    /// What the chain holds can't be read.
+    /// The state of the chain can't be read.
     #[error(transparent)]
     View(#[from] ViewError),
     #[error(transparent)]

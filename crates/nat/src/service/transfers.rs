@@ -151,7 +151,7 @@ fn offer_all(
     loop {
         let mut flow = Ok(ControlFlow::Continue(()));
         let mut offer = |id: &Id, bytes: &[u8]| {
-            // What is no UTXO of this chain's forms is left where it is.
+            // An element that is not a UTXO of this chain's forms is skipped.
             if let Ok(ControlFlow::Continue(())) = flow
                 && !nat.nat.pool().is_consumed(id)
                 && let Ok(utxo) = Utxo::from_versioned_bytes(bytes, MAX_SIZE)

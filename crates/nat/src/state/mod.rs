@@ -1,3 +1,3 @@
-//! What the store keeps of atomic transactions.
+//! The rows that the store keeps of atomic transactions.
 
 pub mod tables;

@@ -65,7 +65,7 @@ pub enum VerifyError {
     /// The fee can't be computed.
     #[error(transparent)]
     Fee(#[from] FeeError),
-    /// What is burned can't be computed.
+    /// The burned amount can't be computed.
     #[error(transparent)]
     Amount(#[from] AmountError),
     /// An import pays more than it takes in, the fee included.
@@ -94,10 +94,10 @@ pub enum VerifyError {
         /// Credentials.
         credentials: usize,
     },
-    /// What is to be imported is not in shared memory (any more).
+    /// The imported UTXO is not (or no longer) in shared memory.
     #[error("failed to fetch import UTXOs from {0} due to: not found")]
     UtxosNotFound(ChainId),
-    /// What another chain put into shared memory is no UTXO.
+    /// The element that another chain put into shared memory is not a UTXO.
     #[error("failed to unmarshal UTXO: {0}")]
     ImportedUtxo(#[source] CodecError),
     /// An input names another asset than its UTXO.
@@ -109,7 +109,7 @@ pub enum VerifyError {
     /// Another transaction of the block, or of an undecided block below, consumes the same.
     #[error("invalid block due to conflicting atomic inputs")]
     ConflictingInputs,
-    /// What authorises an export is no credential. The reference shows the type that it wanted, twice.
+    /// The authorisation of an export is not a credential. The reference shows the type that it wanted, twice.
     #[error("expected *secp256k1fx.Credential but got *secp256k1fx.Credential")]
     NoCredential,
     /// An account has one key.
@@ -139,7 +139,7 @@ impl VerifyError {
     }
 }
 
-/// What is wrong with one input or output by itself.
+/// A fault of one input or output by itself.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ItemError {
     /// An output of nothing.

@@ -28,7 +28,7 @@ pub enum CheckError {
     Storage(#[from] StorageError),
 }
 
-/// What a transaction is verified against: a block, or the tip.
+/// The context of a verification: a block, or the tip.
 #[derive(Clone, Copy)]
 pub struct VerifyContext<'a> {
     /// The chain.

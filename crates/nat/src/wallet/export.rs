@@ -12,7 +12,7 @@ use esker_utxo::{OutputOwners, TransferOutput, TransferableOutput};
 
 use super::{InputsError, TxParams, WalletError};
 
-/// What an account holds of an asset.
+/// The amount of an asset that an account holds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct AccountFunds {
     /// In the asset's smallest unit (for the native asset a billionth, rounded down).

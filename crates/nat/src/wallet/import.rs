@@ -78,7 +78,7 @@ impl<'a> Import<'a> {
     /// The transaction, which pays `to`.
     ///
     /// # Errors
-    /// What was taken does not pay for it.
+    /// The UTXOs that were taken do not pay for the transaction.
     pub fn build(mut self, to: Address) -> Result<AtomicTx, WalletError> {
         self.inputs.sort_by_key(|(input, _)| input.utxo_id);
         let native = self.terms.native;

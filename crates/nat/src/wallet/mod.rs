@@ -49,7 +49,7 @@ pub enum WalletError {
     /// The fee can't be computed.
     #[error(transparent)]
     Fee(#[from] FeeError),
-    /// What can be imported does not cover the fee.
+    /// The UTXOs that can be imported do not cover the fee.
     #[error("insufficient AVAX funds to pay transaction fee")]
     ImportBelowFee,
     /// The fee takes all of what can be imported.

@@ -215,7 +215,7 @@ async fn refused(world: &World, bundle: &Bundle) -> String {
     }
 }
 
-/// What blocks can't carry, each put in the place of something valid.
+/// Transactions that blocks can't carry, each in the place of a valid one.
 #[tokio::test]
 async fn blocks_that_carry_what_they_must_not() {
     let world = World::easy();
@@ -291,7 +291,7 @@ async fn of_two_that_race_the_loser_is_dropped_with_the_reason() {
     assert_eq!(status(&world, &better), Some(AtomicStatus::Accepted(1)));
     let reason = format!("replaced by {}, which pays more", better.id());
     assert_eq!(status(&world, &first), Some(AtomicStatus::Dropped(reason)));
-    // What was accepted can't be accepted again.
+    // An accepted transaction can't be accepted again.
     let refused = world.nat.submit(better).unwrap_err().to_string();
     let from = world.x_id();
     assert_eq!(refused, format!("failed to fetch import UTXOs from {from} due to: not found"));
@@ -353,7 +353,7 @@ async fn under_fortuna_blocks_hold_more_atomic_gas() {
     assert!(refused.ends_with("exceeds atomic gas limit (100000)"), "{refused}");
 }
 
-/// What the EVM's transactions leave of the capacity bounds atomic ones, which wait for more of it.
+/// The capacity that the EVM's transactions leave bounds atomic ones. They wait until more is left.
 #[tokio::test]
 async fn under_fortuna_atomic_transactions_wait_for_capacity() {
     let world = fortuna();

@@ -101,7 +101,7 @@ async fn an_error_of_the_store_is_never_a_verdict() {
     }
 }
 
-/// What a failed build leaves: all wait as before.
+/// After a failed build all transactions wait as before.
 fn assert_processing(world: &World, x: &[Id], atomic: &[Id]) {
     for id in x {
         assert_eq!(world.x.view().unwrap().tx_status(id).unwrap(), TxStatus::Processing);

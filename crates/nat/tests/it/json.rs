@@ -26,7 +26,7 @@ fn an_import_and_an_export() {
     expect![[r#"{"unsignedTx":{"networkID":12345,"blockchainID":"2XFHbWN57HrjHW1JqhP9wzj92eYHpiH7EGLnY9mNfWn9w9CvWR","sourceChain":"2eNy1mUFdmaxXNj1eQHUe7Np4gju9sJsEtWQ4MX3ToiNKuADed","importedInputs":[{"txID":"23oa4B4QZpVADXrc7c588qs2Y3eph8kihfFBX5mh7N8E3akDti","outputIndex":1,"assetID":"2fombhL7aGPwj3KH4bfrmJwW6PVnMobf9Y2fn9GwxiAAJyFDbe","fxID":"spdxUxVJQbX85MGxMHbKw1sHxMnSqJ3QBzDyDYEP3h6TLuxqQ","input":{"amount":50000000000000,"signatureIndices":[0]}},{"txID":"2i27LUc8t3RmwzQqWArQ5WQoETWLKEKNyDr7x8JZtseN94pzH4","outputIndex":1,"assetID":"2fombhL7aGPwj3KH4bfrmJwW6PVnMobf9Y2fn9GwxiAAJyFDbe","fxID":"spdxUxVJQbX85MGxMHbKw1sHxMnSqJ3QBzDyDYEP3h6TLuxqQ","input":{"amount":50000000000000,"signatureIndices":[0]}}],"outputs":[{"address":"0x6dc8ea73dd39ab12fa2ecbc3427abaeb87d56fd8","amount":100000000000000,"assetID":"2fombhL7aGPwj3KH4bfrmJwW6PVnMobf9Y2fn9GwxiAAJyFDbe"}]},"credentials":[{"fxID":"spdxUxVJQbX85MGxMHbKw1sHxMnSqJ3QBzDyDYEP3h6TLuxqQ","credential":{"signatures":["0x0d9f115cd63c3ab78b5b82cfbe4339cd6be87f21cda14cf192b269c7a6cb2d03666aa8f8b23ca0a2ceee4050e75c9b05525a17aa1dd0e9ea391a185ce395943f00"]}},{"fxID":"spdxUxVJQbX85MGxMHbKw1sHxMnSqJ3QBzDyDYEP3h6TLuxqQ","credential":{"signatures":["0x0d9f115cd63c3ab78b5b82cfbe4339cd6be87f21cda14cf192b269c7a6cb2d03666aa8f8b23ca0a2ceee4050e75c9b05525a17aa1dd0e9ea391a185ce395943f00"]}}],"id":"2sinVZEYcHtHgDgjgRFcstats5f17PeWey3uY7agqoD6hD6ejz"}"#]].assert_eq(&shown_of("atomic_import_from_block"));
 }
 
-/// What no valid transaction has in its credential slots.
+/// Values that no valid transaction has in its credential slots.
 #[test]
 fn what_stands_in_place_of_a_credential() {
     let world = World::easy();

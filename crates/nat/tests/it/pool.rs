@@ -94,7 +94,7 @@ fn one_that_pays_more_replaces_all_that_consume_the_same() {
                 second.id()
             )
         );
-        // What was refused is unknown.
+        // A refused transaction is unknown.
         assert_eq!(status(&pool, &rival), None);
     }
     let rival = tx(&[1, 2], 7);
@@ -164,7 +164,7 @@ fn a_transaction_follows_its_blocks() {
     pool.issued(vec![own.clone(), foreign.clone()]);
     assert_eq!(status(&pool, &own), Some(PoolStatus::Issued));
     assert_eq!(status(&pool, &foreign), Some(PoolStatus::Issued));
-    // What it consumes is not free, whatever another pays.
+    // A UTXO of an undecided block is not free, whatever another transaction pays.
     let refused = pool.add(tx(&[1], 99)).unwrap_err();
     assert_eq!(refused.to_string(), "invalid block due to conflicting atomic inputs");
     pool.returned(std::slice::from_ref(&own));
@@ -182,7 +182,7 @@ fn a_transaction_follows_its_blocks() {
     assert_eq!(ids(&pool.candidates()), [foreign.id()]);
 }
 
-/// What was taken for a block under construction is not replaced.
+/// A transaction that was taken for a block under construction is not replaced.
 #[test]
 fn the_block_under_construction_keeps_what_it_took() {
     let pool = pool(1);
@@ -208,7 +208,7 @@ fn the_block_under_construction_keeps_what_it_took() {
     pool.add(rival.clone()).unwrap();
     let reason = format!("replaced by {}, which pays more", rival.id());
     assert_eq!(status(&pool, &own), dropped(reason));
-    // What was accepted is taken no more.
+    // An accepted transaction is taken no more.
     assert!(pool.take(&rival.id()));
     pool.accepted(1, std::slice::from_ref(&rival), &[]);
     pool.add(rival.clone()).unwrap();
@@ -281,7 +281,7 @@ fn the_pool_holds_4096_at_most() {
     assert_eq!(pool.len(), MAX_POOLED);
 }
 
-/// What happens to a pool, to transactions by their numbers.
+/// The events of a pool. Transactions are named by numbers.
 #[derive(Clone, Debug)]
 enum Event {
     Arrives(usize),

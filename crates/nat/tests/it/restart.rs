@@ -1,4 +1,4 @@
-//! What waits in the pools of all chains waits again after a restart.
+//! Transactions in the pools of all chains wait again after a restart.
 
 use std::sync::Arc;
 
@@ -73,7 +73,7 @@ async fn all_pools_are_filled_again() {
     assert_eq!((gas.last_used, gas.last_limit), (head.header.gas_used, head.header.gas_limit));
     assert!(gas.used >= 2 * 21_000 && gas.used >= gas.last_used, "{gas:?}");
     assert_eq!(gas.base_fee.map(U256::from), head.header.base_fee);
-    // What it consumes is gone.
+    // Its UTXO is consumed.
     after.nat.submit(import.clone()).unwrap_err();
     let refused = after.evm().atomic_pool_figures().unwrap().1.refused;
     assert_eq!(refused.iter().find(|(_, count)| *count > 0), Some(&("invalid", 1)));

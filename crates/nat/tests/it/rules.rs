@@ -1,4 +1,4 @@
-//! What transactions may not be, with the reference's texts, and what other assets may do before Banff.
+//! Transactions that the rules refuse, with the reference's texts, and uses of other assets before Banff.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -54,7 +54,7 @@ fn check_accepted(world: &World, ids: &[TxId]) {
     }
 }
 
-/// What was exported to a key and is not imported.
+/// The amount that was exported to a key and is not imported.
 fn exported(world: &World, owner: &PrivateKey) -> u64 {
     let utxos = world.shared(world.x_id(), world.c_id(), owner);
     utxos.iter().map(|utxo| utxo.output.as_transfer().unwrap().amount).sum()

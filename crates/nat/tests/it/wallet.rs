@@ -36,7 +36,7 @@ fn native(number: u8, amount: u64, owner: u8) -> Utxo {
     utxo(number, terms(0).native, amount, OutputOwners::single(key(owner).address()))
 }
 
-/// What an import of these UTXOs by these keys comes to at 1 gwei and at second 1000.
+/// The import of these UTXOs by these keys at 1 gwei and at second 1000.
 fn import(utxos: &[Utxo], keys: &[u8]) -> Result<AtomicTx, String> {
     let keys: Keychain = keys.iter().map(|number| key(*number)).collect();
     let mut import = Import::new(terms(ONE), x(), &keys, 1000);

@@ -1,4 +1,4 @@
-//! What happens on the chains of a development network, as text for a person's terminal: accepted transactions and
+//! The events on the chains of a development network, as text for a person's terminal: accepted transactions and
 //! blocks, and calls that end with an error, in the form of anvil.
 //!
 //! A task follows the machine's events and the server's failed calls, and a thread of its own writes, so neither chains
@@ -30,17 +30,17 @@ use crate::throttle::Throttle;
 const MAX_SHOWN: u32 = 10;
 /// Most transactions of one block that have their own text.
 const MAX_TXS: usize = 10;
-/// How long the end waits for a terminal that does not read.
+/// Time that the end waits for a terminal that does not read.
 const STOP_TIMEOUT: Duration = Duration::from_millis(200);
 
-/// What is shown.
+/// The sources of the lines.
 #[derive(Debug)]
 pub(crate) struct Sources {
     pub(crate) events: Receiver<MachineEvent>,
     pub(crate) failed_calls: Receiver<FailedCall>,
     pub(crate) chains: Vec<Arc<dyn ChainVm>>,
     pub(crate) clock: Arc<dyn Clock>,
-    /// Controls of the chains: without logging nothing is shown.
+    /// Controls of the chains. While logging is off, nothing is shown.
     pub(crate) controls: Vec<Arc<Controls>>,
 }
 
@@ -52,7 +52,7 @@ pub struct Activity {
 }
 
 impl Activity {
-    /// Writes from now on, until `out` is closed.
+    /// Writes lines from now on, until `out` is closed.
     pub(crate) fn spawn(sources: Sources, out: impl Write + Send + 'static) -> Self {
         let (stop, stopped) = Shutdown::new();
         let Sources { events, failed_calls, chains, clock, controls } = sources;
@@ -67,7 +67,7 @@ impl Activity {
         Self { stop, task: tokio::spawn(screen.run(events, failed_calls, stopped)) }
     }
 
-    /// Writes what happened until now, and ends. A terminal that does not read is not waited for.
+    /// Writes the lines that are due, and ends. It does not wait for a terminal that does not read.
     pub async fn stop(self) {
         self.stop.trigger();
         if let Err(error) = self.task.await {
@@ -110,13 +110,13 @@ impl Screen {
         while self.next(&mut events, &mut calls, &mut stop).await.is_ok_and(|is_running| is_running)
         {
         }
-        // What is due at the end.
+        // The lines that are due at the end.
         if self.drain(&mut events, &mut calls).is_ok() {
             self.output.finish(STOP_TIMEOUT).await;
         }
     }
 
-    /// Waits for what comes next, and shows it; false at the end.
+    /// Waits for the next event, and shows it; false at the end.
     async fn next(
         &mut self,
         events: &mut Receiver<MachineEvent>,

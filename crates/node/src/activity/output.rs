@@ -22,7 +22,7 @@ pub(super) struct Output {
     queue: SyncSender<String>,
     /// Resolves when the thread has ended.
     ended: oneshot::Receiver<()>,
-    /// Texts that found no room since the last one that did.
+    /// Number of texts that were dropped since the last one was queued.
     dropped: u64,
 }
 
@@ -39,12 +39,12 @@ impl Output {
                 }
             }
         };
-        // Without the thread nothing is shown, and the node works as well: the queue is closed then.
+        // If the thread can't start, the queue is closed. Nothing is shown then, and the node works all the same.
         let _thread = thread::Builder::new().name("screen".to_owned()).spawn(write);
         Self { queue, ended, dropped: 0 }
     }
 
-    /// Queues a text; one that finds no room is dropped. The next that does says how many were.
+    /// Queues a text. A text is dropped if the queue is full. The next text that is queued reports how many were.
     pub(super) fn write(&mut self, text: String) -> Result<(), Closed> {
         let text = match self.dropped {
             0 => text,
@@ -58,7 +58,7 @@ impl Output {
         Ok(())
     }
 
-    /// Waits until everything is written, but not longer than that.
+    /// Waits until everything is written, but no longer than `timeout`.
     pub(super) async fn finish(self, timeout: Duration) {
         drop(self.queue);
         let _given_up = tokio::time::timeout(timeout, self.ended).await;

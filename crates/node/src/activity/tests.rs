@@ -40,7 +40,7 @@ fn blocks_and_their_transactions() {
     let tx = |id: &str| TxReport { id: id.to_owned(), ..TxReport::default() };
     let created =
         TxReport { contract: Some("0xc0".to_owned()), gas_used: Some(53_000), ..tx("0x01") };
-    // A contract may say anything.
+    // A contract may return any text.
     let failure = Some("reverted with: \u{1b}[2Jno\nluck \u{202e}é".to_owned());
     let failed = TxReport { failure, contract: Some("0xc1".to_owned()), ..tx("0x02") };
     let import = TxReport { kind: Some("import"), ..tx("2ab") };
@@ -66,9 +66,9 @@ fn other_texts() {
     assert_eq!(text::rewound(&rewound), "\n    Rewound: 5 bundles of blocks\n");
 }
 
-/// A terminal that reads when it is told to.
+/// A terminal that reads on request.
 struct Terminal {
-    /// It is asked to read.
+    /// Sends the requests to read.
     asked: mpsc::Sender<()>,
     may_read: mpsc::Receiver<()>,
     read: mpsc::Sender<String>,
@@ -122,7 +122,7 @@ async fn a_terminal_that_does_not_read_loses_texts_and_learns_how_many() {
     for number in 1..SENT {
         output.write(format!("{number}\n")).unwrap();
     }
-    // The one that is being written, and those that wait.
+    // One text is being written, and the others wait.
     for number in 0..=output::MAX_WAITING {
         assert_eq!(reader.next(), format!("{number}\n"));
     }
@@ -130,7 +130,7 @@ async fn a_terminal_that_does_not_read_loses_texts_and_learns_how_many() {
     let dropped = SENT - 1 - output::MAX_WAITING;
     let text = format!("\n    Not shown: {dropped} texts that the terminal did not take\nlast\n");
     assert_eq!(reader.next(), text);
-    // It is not waited for.
+    // The end does not wait for it.
     output.write("unread\n".to_owned()).unwrap();
     output.finish(Duration::from_millis(10)).await;
 }

@@ -1,4 +1,4 @@
-//! The texts, each of whole lines with an empty line before.
+//! The texts. Each has whole lines, after an empty line.
 
 use std::fmt::Write as _;
 use std::time::Duration;

@@ -1,5 +1,5 @@
-//! What a node answers while it has no chains yet: `/ext/health` and `/ext/status`. It joins from a state snapshot, or waits
-//! for what its sources say.
+//! The answers of a node that has no chains yet: `/ext/health` and `/ext/status`. Such a node joins from a state
+//! snapshot, or waits for answers of its sources.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -17,20 +17,20 @@ use super::health::{self, APPLICATION, Failure, Health};
 use super::status;
 use crate::metrics::Metrics;
 
-/// What the node does meanwhile.
+/// The activity of the node meanwhile.
 #[derive(Clone, Debug)]
 pub struct EarlyReport {
     /// The error of the health check.
     pub error: String,
     /// The member of the status, and its value, which the health check has too.
     pub member: &'static str,
-    /// See there.
+    /// The value of that member.
     pub figures: Value,
 }
 
-/// Says what the node does meanwhile.
+/// Reports the activity of the node meanwhile.
 pub trait EarlyStatus: std::fmt::Debug + Send + Sync {
-    /// As of now.
+    /// The present report.
     fn report(&self) -> EarlyReport;
 }
 
@@ -42,14 +42,14 @@ impl EarlyStatus for JoinStatusCell {
     }
 }
 
-/// What the two need.
+/// The parts that the two endpoints use.
 #[derive(Clone, Debug)]
 pub struct EarlyDeps {
     /// Name and ID of the network.
     pub network: (String, u32),
     /// The node's ID.
     pub node_id: String,
-    /// What the node does.
+    /// The activity of the node.
     pub status: Arc<dyn EarlyStatus>,
     /// The store, and the folder that has it.
     pub store: (Store, PathBuf),

@@ -23,7 +23,7 @@ pub const MAX_RANGE: u64 = 1024;
 /// continues from the index that it has reached.
 pub const MAX_RANGE_BYTES: usize = 32 * 1024 * 1024;
 
-/// The answer of the P-Chain's index.
+/// The error of the P-Chain's index.
 const OF_PEER: &str = "no containers have been accepted: the P-Chain is only a peer of this node, which has no blocks of it";
 
 /// An accepted block.

@@ -346,7 +346,7 @@ impl InfoApi {
             RpcError::new(format!("there is no chain with alias/ID '{}'", excerpt(&name)))
         })?;
         let running = self.chains.iter().find(|(id, _)| *id == chain);
-        // The P-Chain has no blocks here and is always bootstrapped; a chain that this node does not run never is.
+        // The P-Chain has no blocks here and is always bootstrapped. A chain that this node does not run never is.
         let is_bootstrapped = running.map_or(chain == ChainId::ZERO, |(_, ready)| ready.is_ready());
         Ok(IsBootstrappedReply { is_bootstrapped })
     }
@@ -365,7 +365,7 @@ impl InfoApi {
         if args.subnet_id != SubnetId::ZERO {
             return Err(RpcError::new("subnet is not tracked"));
         }
-        // The share of the stake that observed this node: alone, it always observes itself.
+        // The share of the stake that observed this node. A node that is alone always observes itself.
         Ok(UptimeReply {
             rewarding_stake_percentage: "100.0000",
             weighted_average_percentage: "100.0000",

@@ -1,4 +1,4 @@
-//! What the stages of a start hand on to the node's own APIs.
+//! The parts that the stages of a start hand on to the node's own APIs.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -19,7 +19,7 @@ use crate::aliases::AliasTable;
 use crate::identity::Identity;
 use crate::metrics::Metrics;
 
-/// Of the first stage: the store, and what the node is.
+/// From the first stage: the store and the identity of the node.
 pub struct BaseInputs {
     /// The network's definition ([`NetworkFacts::of`]).
     pub network: NetworkFacts,
@@ -35,7 +35,7 @@ pub struct BaseInputs {
     pub metrics: Arc<Metrics>,
 }
 
-/// Of the second stage: the chains.
+/// From the second stage: the chains.
 #[derive(Debug)]
 pub struct ChainInputs {
     /// Aliases of the chains, including the P-Chain (the zero ID).
@@ -46,9 +46,9 @@ pub struct ChainInputs {
     pub first_bundle: u64,
 }
 
-/// Of the third stage: the engine.
+/// From the third stage: the engine.
 pub struct OrderInputs {
-    /// Source of peers and progress.
+    /// The source of peers and progress.
     pub engine: Arc<dyn Engine>,
     /// The engine again, if this node follows others.
     pub follower: Option<FollowerDeps>,
@@ -69,16 +69,16 @@ pub struct RunningChain {
     pub ready: Readiness,
     /// Its blocks for the index API, if that is enabled for it.
     pub index: Option<Arc<dyn IndexSource>>,
-    /// Whether it was a DAG and so has (empty) indexes of transactions and vertices.
+    /// Whether it was a DAG and therefore has (empty) indexes of transactions and vertices.
     pub was_dag: bool,
 }
 
-/// What the health report says of a follower.
+/// The health report's view of a follower.
 #[derive(Clone, Debug)]
 pub struct FollowerDeps {
     /// The engine.
     pub follower: Arc<Follower>,
-    /// How long it may be behind its sources.
+    /// The time that it may be behind its sources.
     pub max_lag: Duration,
 }
 

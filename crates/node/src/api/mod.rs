@@ -38,7 +38,7 @@ use crate::metrics::ChainFigures;
 /// The P-Chain in the paths of indexes.
 const P_CHAIN: &str = "P";
 
-/// Of the last stage: what it serves besides.
+/// From the last stage: the other things that it serves.
 #[derive(Debug)]
 pub struct ServeInputs {
     /// Versions and parts of the software.
@@ -47,7 +47,7 @@ pub struct ServeInputs {
     pub node_ip: SocketAddr,
     /// The stream for followers of this node, if it is enabled.
     pub sync: Option<SyncDeps>,
-    /// What the admin API needs, if it is enabled.
+    /// The parts of the admin API, if it is enabled.
     pub admin: Option<AdminDeps>,
 }
 

@@ -44,7 +44,7 @@ struct StatusReport {
     chains: Vec<ChainReport>,
 }
 
-/// What only a follower has.
+/// The members that only a follower has.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Following {
@@ -58,7 +58,7 @@ struct Following {
     error: Option<String>,
 }
 
-/// What a validator knows of the next change.
+/// The next change, as a validator knows it.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct NextChange {

@@ -35,8 +35,9 @@ impl NativeSupply {
         }
     }
 
-    /// The allocations in the network's definition, burnt since or not, in the asset's smallest unit. It excludes
-    /// most of the main network's stakes, which the definition does not include. The first call may take a second.
+    /// The allocations in the network's definition, in the asset's smallest unit. Amounts that were burned since are
+    /// included. Most of the main network's stakes are not, since the definition does not have them. The first call
+    /// may take a second.
     pub fn nano(&self) -> u64 {
         *self.sum.get_or_init(|| {
             let x = self.x_genesis.as_deref().map(esker_xvm::genesis::Genesis::parse);

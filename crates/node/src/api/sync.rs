@@ -1,7 +1,7 @@
-//! `/ext/sync/bundles`: the stream of final bundles for followers (docs/protocol/bundle-stream.md, "Request"), and
-//! `/ext/sync/snapshot`: the state for new ones (docs/protocol/snapshot.md, "Request"); and
-//! `/ext/sync/validator-changes`: the changes of the validators (docs/protocol/validators.md, "Changes of the validators"); and
-//! `/ext/sync/beginning`: when a development network began.
+//! `/ext/sync/bundles`: the stream of final bundles for followers (docs/protocol/bundle-stream.md, "Request");
+//! `/ext/sync/snapshot`: the state for new followers (docs/protocol/snapshot.md, "Request");
+//! `/ext/sync/validator-changes`: the changes of the validators (docs/protocol/validators.md, "Changes of the
+//! validators"); `/ext/sync/beginning`: the beginning of a development network.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -38,7 +38,8 @@ const CHANGES_PATH: &str = "sync/validator-changes";
 const BEGINNING_PATH: &str = "sync/beginning";
 /// Most changes of an answer that begins with a given one.
 const MAX_CHANGES: usize = 64;
-/// How long a request for a snapshot waits for a bundle with a certificate; less than a follower waits for the answer.
+/// Time that a request for a snapshot waits for a bundle with a certificate; less than a follower waits for the
+/// answer.
 const PROOF_WAIT: Duration = Duration::from_secs(3);
 
 /// The server of a node's followers.
@@ -50,27 +51,27 @@ pub struct SyncDeps {
     pub snapshots: Arc<SnapshotServer>,
     /// The agreed changes of the network's validators.
     pub changes: StoreChangeLog,
-    /// When the network began.
+    /// The beginning of the network.
     pub beginning: NetworkBeginning,
     /// The addresses that are served.
     pub allowed: Arc<Vec<IpNet>>,
 }
 
-/// Where a stream begins.
+/// The beginning of a stream.
 #[derive(Debug, Deserialize)]
 struct Start {
     /// Height of the first bundle.
     from: u64,
 }
 
-/// Which changes are asked for.
+/// The requested changes.
 #[derive(Debug, Deserialize)]
 struct FirstChange {
-    /// The epoch that the first one begins; without it all are meant.
+    /// The epoch that the first one begins; without it all changes are requested.
     from: Option<u64>,
 }
 
-/// The server of a node's followers, if the configuration enables it. `start` is that of a development
+/// The server of a node's followers, if the configuration enables it. `start` is the beginning of a development
 /// network. The streams end when `stop` is triggered.
 pub(crate) fn server(
     config: &Config,
@@ -175,7 +176,8 @@ async fn snapshot(
     }
 }
 
-/// Agreed changes of the validators: one a line, hex. Nobody has to trust them: they are signed.
+/// Agreed changes of the validators, one in each line, in hex. Clients need not trust the node, since the changes are
+/// signed.
 async fn changes(
     State(api): State<SyncDeps>,
     Extension(ClientAddress(client)): Extension<ClientAddress>,
@@ -201,7 +203,7 @@ async fn changes(
     }
 }
 
-/// When the network began, as JSON.
+/// The beginning of the network, as JSON.
 async fn beginning(
     State(api): State<SyncDeps>,
     Extension(ClientAddress(client)): Extension<ClientAddress>,

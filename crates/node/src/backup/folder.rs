@@ -11,7 +11,7 @@ use esker_storage::{CopyProgress, KvStore};
 use super::BackupError;
 use crate::{identity, journal};
 
-/// Locked while a folder is being written. A folder with it that nobody has locked is what a killed process left.
+/// Locked while a folder is being written. If nobody has locked it, a killed process left the folder.
 const LOCK_FILE: &str = "backup.lock";
 /// Added to the name of a folder that is being written.
 const PARTIAL: &str = ".partial";
@@ -48,13 +48,13 @@ impl BackupSource {
         Self { data_dir, folders }
     }
 
-    /// The folder that relative paths of backups begin at.
+    /// The folder that relative paths of backups start from.
     pub fn data_dir(&self) -> &Path {
         &self.data_dir
     }
 
-    /// Writes the folder `to`, which must not exist. It appears at once with all of its content; after an error nothing
-    /// is left. What a killed process has left of the same folder is removed first.
+    /// Writes the folder `to`, which must not exist. It appears at once with all of its content. After an error
+    /// nothing is left. Remains of a killed process in the same folder are removed first.
     ///
     /// # Errors
     /// See [`BackupError`], and [`KvStore::backup`].
@@ -119,7 +119,7 @@ impl PartialFolder {
     fn finish(mut self, to: &Path) -> Result<(), BackupError> {
         fs::rename(&self.path, to).map_err(|error| io_error("rename", &self.path, error))?;
         self.finished = true;
-        // Only now: a folder under the partial name always has this file.
+        // Unlocked only now: a folder under the partial name always has this file.
         let lock = to.join(LOCK_FILE);
         fs::remove_file(&lock).map_err(|error| io_error("remove", &lock, error))?;
         sync_folder(to)?;
@@ -140,7 +140,7 @@ impl Drop for PartialFolder {
     }
 }
 
-/// Removes what a killed process has left. A folder without our file is somebody else's and stays.
+/// Removes the remains of a killed process. A folder without our file belongs to somebody else and stays.
 fn remove_abandoned(path: &Path) -> Result<(), BackupError> {
     let lock = path.join(LOCK_FILE);
     let is_folder = fs::symlink_metadata(path).is_ok_and(|found| found.is_dir());
@@ -158,7 +158,7 @@ fn remove_abandoned(path: &Path) -> Result<(), BackupError> {
     Ok(())
 }
 
-/// Copies the files of a folder, if it exists; folders in it and links are left out.
+/// Copies the files of a folder, if it exists, without its folders and links.
 fn copy_files(from: &Path, to: &Path, left: &mut usize) -> Result<(), BackupError> {
     let entries = match fs::read_dir(from) {
         Ok(entries) => entries,
@@ -182,7 +182,7 @@ fn copy_files(from: &Path, to: &Path, left: &mut usize) -> Result<(), BackupErro
     sync_folder(to)
 }
 
-/// A file that is removed meanwhile is left out.
+/// A file that is removed meanwhile is skipped.
 fn copy_file(from: &Path, to: &Path) -> Result<(), BackupError> {
     let mut source = match File::open(from) {
         Ok(source) => source,
@@ -201,7 +201,7 @@ fn is_file(path: &Path) -> bool {
     fs::symlink_metadata(path).is_ok_and(|found| found.is_file())
 }
 
-/// Only this user may enter it.
+/// Only this user can enter it.
 fn make_folder(path: &Path) -> io::Result<()> {
     DirBuilder::new().mode(0o700).create(path)
 }

@@ -22,10 +22,10 @@ pub use folder::BackupSource;
 
 /// Time between two lines of the log about the same backup.
 const LOG_INTERVAL: Duration = Duration::from_secs(10);
-/// How long a backup with a limited rate sleeps before it looks whether the node stops.
+/// Time that a backup with a limited rate sleeps between two checks whether the node stops.
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// Why there is no backup. Nothing is left of it.
+/// The reason why there is no backup. No files of it are left.
 #[derive(Debug, Error)]
 pub enum BackupError {
     /// The target exists.
@@ -34,7 +34,7 @@ pub enum BackupError {
     /// Another process writes this backup.
     #[error("{} is being written by another process", .0.display())]
     InUse(PathBuf),
-    /// The path names no folder.
+    /// The path has no folder's name.
     #[error("invalid folder: \"{}\"", .0.display())]
     NoName(PathBuf),
     /// A backup is running.
@@ -43,7 +43,7 @@ pub enum BackupError {
     /// The node stops.
     #[error("the node is stopping")]
     Stopping,
-    /// A folder has more files than are copied.
+    /// A folder has too many files to copy.
     #[error("too many files in {}", .0.display())]
     TooManyFiles(PathBuf),
     /// The store can't be copied, or the copy was ended.
@@ -81,7 +81,7 @@ pub struct Backups {
 }
 
 impl Backups {
-    /// Of this store, and of the files of its folder.
+    /// The backups of this store, and of the files of its folder.
     pub fn new(store: Arc<dyn KvStore>, source: BackupSource) -> Arc<Self> {
         Arc::new(Self {
             store,
@@ -91,8 +91,8 @@ impl Backups {
         })
     }
 
-    /// Writes the folder `to`; a relative path is one below the data folder. A `rate` limits the bytes a second, 0
-    /// does not. The backup goes on when the caller goes away.
+    /// Writes the folder `to`; a relative path is below the data folder. `rate` limits the bytes a second; 0 means no
+    /// limit. If the caller stops waiting, the backup continues.
     ///
     /// # Errors
     /// See [`BackupError`].
@@ -105,7 +105,7 @@ impl Backups {
         let (done, finished) = oneshot::channel();
         let run = move || {
             let written = self.run(to, rate, turn);
-            // Nobody waits any more: the log has it.
+            // Nobody waits any more. The log has the result.
             let _gone = done.send(written);
         };
         let spawned = thread::Builder::new().name("backup".to_owned()).spawn(run);
@@ -115,7 +115,7 @@ impl Backups {
         })
     }
 
-    /// Ends the running backup and refuses further ones. Returns when nothing of it is left.
+    /// Ends the running backup and refuses further ones. Returns when none of its files are left.
     pub async fn stop(&self) {
         self.stopping.store(true, Ordering::Release);
         // It is never closed.
@@ -197,7 +197,7 @@ impl Watch<'_> {
     }
 }
 
-/// When so many bytes may have been written at this rate a second, from the beginning on; at once if it is 0.
+/// The time at which this many bytes may have been written, at this rate a second; the beginning if the rate is 0.
 pub fn due_after(bytes: u64, rate: u64) -> Duration {
     match rate {
         0 => Duration::ZERO,

@@ -1,4 +1,5 @@
-//! Log lines of accepted blocks: one for each, or, under load, a few a second and a summary of the others.
+//! Log lines of accepted blocks. Each block has one; under load, a few blocks a second have one, and a summary covers
+//! the others.
 //!
 //! The lines are written by a task that follows the machine's events, so no chain waits for them.
 
@@ -46,7 +47,7 @@ impl BlockLogTask {
         Self { stop, task: tokio::spawn(log.run(events, stopped)) }
     }
 
-    /// Writes the lines of the blocks that were accepted until now, and ends the task.
+    /// Writes the lines of the blocks that were accepted so far, and ends the task.
     pub(crate) async fn stop(self) {
         self.stop.trigger();
         if let Err(error) = self.task.await {
@@ -105,7 +106,7 @@ fn write(line: Line) {
 
 /// The lines of all chains.
 struct BlockLog<F, W> {
-    /// The name and the figures of a block's chain; `None`: it is not logged.
+    /// The name and the figures of a block's chain; `None` if the block is not logged.
     figures: F,
     clock: Arc<dyn Clock>,
     write: W,
@@ -116,7 +117,7 @@ struct BlockLog<F, W> {
 struct ChainLog {
     name: String,
     throttle: Throttle<Summary, MAX_LINES>,
-    /// When the last block was accepted, Unix ms.
+    /// Time of the last accepted block, Unix ms.
     last_ms: Option<u64>,
 }
 

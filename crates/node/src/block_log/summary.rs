@@ -12,9 +12,9 @@ pub(super) const MAX_LINES: u32 = 4;
 pub(super) struct Block {
     /// Its height.
     pub(super) height: u64,
-    /// What it holds.
+    /// The figures of the block.
     pub(super) figures: BlockFigures,
-    /// Time since the chain's block before, ms; `None` for the first since the start.
+    /// Time since the chain's previous block, ms; `None` for the first one since the start.
     pub(super) since_last_ms: Option<u64>,
     /// Time that building or verifying the blocks of its bundle took, ms.
     pub(super) execute_ms: u64,

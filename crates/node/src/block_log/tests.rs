@@ -102,7 +102,7 @@ async fn a_line_for_each_block_with_transactions() {
     assert_eq!((first.execute_ms, first.commit_ms), (2, 3));
     assert_eq!(first.figures.hash, "hash of 1");
     log.clock.advance(40);
-    // Neither an empty block nor one of another chain has a line.
+    // Neither an empty block nor a block of another chain has a line.
     log.accept(0);
     assert!(log.events.send(event(ChainId::ZERO, 9, START_MS)).is_ok());
     log.clock.advance(10);

@@ -1,5 +1,5 @@
-//! The namespace `dev` of the X-Chain's endpoint under `esker dev`: snapshots of all chains, their clock, blocks. The C-Chain's
-//! endpoint has the same by the names of other tools.
+//! The namespace `dev` of the X-Chain's endpoint under `esker dev`: snapshots of all chains, their clock, blocks. The
+//! C-Chain's endpoint has the same controls under the names of other tools.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,7 +20,7 @@ pub(crate) fn add_methods(routes: &mut [Route], snapshots: &Arc<Snapshots>) {
     }
 }
 
-/// How long a request makes blocks.
+/// Time for which one request makes blocks.
 const MINING_PATIENCE: Duration = Duration::from_secs(27);
 
 struct DevelopmentApi(Arc<Snapshots>);
@@ -94,12 +94,12 @@ fn refused(error: impl std::fmt::Display) -> RpcError {
 }
 
 impl DevelopmentApi {
-    /// The chain through whose controls this acts.
+    /// The chain whose controls execute the request.
     fn chain(&self) -> Result<Arc<Evm>, RpcError> {
         self.0.chain().ok_or(ControlError::Followed).map_err(refused)
     }
 
-    /// As [`Self::chain`], for what needs a later write.
+    /// Like [`Self::chain`], for controls that need a later write.
     fn chain_to_write(&self) -> Result<Arc<Evm>, RpcError> {
         let chain = self.chain()?;
         chain.ensure_writable().map_err(refused)?;
@@ -162,7 +162,7 @@ async fn mine(api: Arc<DevelopmentApi>, args: MineArgs) -> Result<EmptyReply, Rp
     Ok(EmptyReply {})
 }
 
-/// Runs to the end, also if the client goes away: nothing is left half-done.
+/// Runs to the end, even if the client disconnects: no control is left half done.
 async fn run<T: Send + 'static>(
     work: impl Future<Output = Result<T, ControlError>> + Send + 'static,
 ) -> Result<T, RpcError> {

@@ -7,8 +7,8 @@ use esker_rpc::{Dialect, MethodInfo, Route};
 /// Namespaces whose methods for trusted callers are those that take a user's password.
 const WITH_USERS: [&str; 3] = ["xvm", "wallet", "nat"];
 
-/// The endpoints of the routes of a chain with this name, by suffix; those methods that take a user's password only if
-/// `has_key_methods`.
+/// The endpoints of the routes of a chain with this name, by suffix. Methods that take a user's password are included
+/// only if `has_key_methods`.
 pub fn endpoints(
     chain: &str,
     routes: Vec<Route>,

@@ -54,13 +54,13 @@ pub(crate) const RPC: &str = "/rpc";
 /// Path of the websockets, below the chain's name.
 const WS: &str = "/ws";
 
-/// Where the chain's admin API is, if it is switched on.
+/// Path of the chain's admin API, if it is enabled, below the chain's name.
 pub(crate) const ADMIN: &str = "/admin";
 
 /// The reply of `nat.version`.
 const VERSION: &str = concat!("v", env!("CARGO_PKG_VERSION"));
 
-/// What a chain is built from.
+/// The inputs from which a chain is built.
 struct Inputs<'a> {
     spec: &'a ChainSpec,
     parameters: &'a EvmParameters,
@@ -71,16 +71,16 @@ struct Inputs<'a> {
     randomness: &'a Randomness,
 }
 
-/// The chain itself, before anything reads it.
+/// The chain itself, before any API reads it.
 struct OpenedChain {
     evm: Arc<Evm>,
     /// Its atomic transactions, if it has any.
     atomic: Option<Arc<AtomicExtension>>,
     params: ChainParams,
     controls: Option<Arc<Controls>>,
-    /// Blocks have the time of this one.
+    /// The clock of block times.
     chain_clock: Arc<dyn Clock>,
-    /// Limits of time have the node's.
+    /// The node's clock, for time limits.
     clock: Arc<dyn Clock>,
     importer: Importer,
     is_archive: bool,
@@ -192,7 +192,7 @@ impl Inputs<'_> {
         rules::of_chain(self.parameters, has_controls, next_header)
     }
 
-    /// What reads the chain.
+    /// The API that reads the chain.
     fn reads(&self, opened: &OpenedChain) -> Arc<ReadApi> {
         let Self { config, settings, .. } = self;
         let (evm, atomic) = (&opened.evm, &opened.atomic);
@@ -221,7 +221,7 @@ impl Inputs<'_> {
         })
     }
 
-    /// What sends, calls and estimates.
+    /// The API that sends, calls and estimates.
     fn transact(
         &self,
         opened: &OpenedChain,
@@ -250,7 +250,7 @@ impl Inputs<'_> {
         }))
     }
 
-    /// The methods of the namespaces that are switched on.
+    /// The methods of the enabled namespaces.
     fn methods(
         &self,
         apis: &Apis,
@@ -371,7 +371,7 @@ impl Inputs<'_> {
     }
 }
 
-/// The accounts that the node signs for: those of a development network, and those of the folder of keys.
+/// The accounts for which the node signs: those of a development network, and those of the folder of keys.
 fn accounts(
     config: &Config,
     controls: Option<Arc<Controls>>,
@@ -426,7 +426,7 @@ fn allows_unprotected(settings: &ChainSettings, mode: Mode) -> bool {
     in_dev(settings.allow_unprotected_txs, mode)
 }
 
-/// A switch that is on under `esker dev` where nothing else is said.
+/// A switch that is on under `esker dev` unless it is configured.
 fn in_dev(switch: Switch, mode: Mode) -> bool {
     match switch {
         Switch::Auto => mode == Mode::Dev,
@@ -464,7 +464,7 @@ fn is_archive(settings: &ChainSettings, parameters: &EvmParameters, mode: Mode) 
 
 /// Scripts run in processes of this very program.
 fn script_config(settings: &ChainSettings, mode: Mode, slots: &Arc<ScriptSlots>) -> ScriptConfig {
-    // The link is good also when the file was replaced while the node runs.
+    // The link is also valid if the file was replaced while the node runs.
     let link = PathBuf::from("/proc/self/exe");
     let program = if link.exists() { link } else { std::env::current_exe().unwrap_or(link) };
     let runs_custom = match settings.tracer_scripts_enabled {
@@ -487,8 +487,8 @@ fn pool_config(settings: &ChainSettings) -> PoolConfig {
     }
 }
 
-/// The least tip, and the highest if it is below: on the C-Chain of a development network such that the suggested price is
-/// that of `gas-price`.
+/// The least tip, and the highest tip if it would be below the least. On the C-Chain of a development network they
+/// are such that the suggested price is `gas-price`.
 fn oracle_config(spec: &ChainSpec, settings: &ChainSettings, config: &Config) -> OracleConfig {
     let is_c = spec.id == config.network.evm_chain().id;
     let of_price = config.min_suggested_tip().filter(|_| is_c);

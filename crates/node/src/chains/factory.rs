@@ -20,7 +20,7 @@ use esker_xvm::{Xvm, XvmConfig};
 use super::evm_chain::EvmChain;
 use super::{ServiceParts, SharedParts, evm};
 
-/// A chain of this node. The machine uses [`ChainVm`] only; the wiring needs the kind for its extras (threads, an
+/// A chain of this node. The machine uses only [`ChainVm`]. The wiring needs the kind for further parts (threads, an
 /// index).
 #[derive(Clone, Debug)]
 pub enum Chain {
@@ -60,8 +60,7 @@ impl Chain {
         matches!(self, Self::Xvm(_))
     }
 
-    /// Number of transactions in a block of this chain: its own and its atomic ones. `None` if the block can't be
-    /// decoded.
+    /// Number of transactions in a block of this chain, including atomic ones. `None` if the block can't be decoded.
     pub fn count_txs(&self, block: &[u8]) -> Option<(usize, usize)> {
         match self {
             Self::Xvm(_) => Some((Block::parse(block).ok()?.txs().len(), 0)),

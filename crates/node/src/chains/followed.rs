@@ -1,5 +1,5 @@
-//! What a source of AvalancheGo's blocks ([`esker_avalanchego::Source`]) asks this node: how blocks are read, what is
-//! accepted, and where each chain is.
+//! The port of a source of AvalancheGo's blocks ([`esker_avalanchego::Source`]) to this node: reading blocks, the
+//! accepted state, and the position of each chain.
 
 use std::sync::Arc;
 
@@ -27,7 +27,7 @@ use super::Chain;
 pub struct FollowedBlocks(Arc<Evm>);
 
 impl FollowedBlocks {
-    /// Where C is among these chains; `None` without it.
+    /// Finds C among these chains; `None` if it is not there.
     pub fn new(chains: &[(ChainSpec, Chain)], network: &Network) -> Option<Self> {
         let c = network.evm_chain().id;
         chains.iter().find_map(|(spec, chain)| match chain {
@@ -143,7 +143,7 @@ pub fn ids(network: &Network) -> Option<ChainIds> {
     Some(ChainIds { x: network.x_chain()?.id, c: network.evm_chain().id })
 }
 
-/// Where this node is: network, chains and the last accepted blocks.
+/// The position of this node: network, chains and the last accepted blocks.
 pub fn start(
     (network_id, ids): (u32, ChainIds),
     chains: &[(ChainSpec, Chain)],
@@ -180,7 +180,7 @@ fn accepted(
             .block_at(reader.as_ref(), height)?
             .ok_or_else(|| damaged(format!("block {height} is missing")))?,
     };
-    // P has none.
+    // P has no genesis block.
     let genesis = vm.block_at(reader.as_ref(), 0)?;
     let genesis = genesis.map(|block| blocks.read(chain, &block)).transpose().map_err(damaged)?;
     Ok(Accepted { height, bytes, genesis: genesis.map(|block| block.id) })

@@ -1,4 +1,4 @@
-//! Blocks that somebody brings, to the machine of a running node.
+//! Passes imported blocks to the machine of a running node.
 
 use std::sync::{Arc, OnceLock, Weak};
 
@@ -10,15 +10,15 @@ use esker_evm_execution::rules::Rules;
 use esker_evm_rpc::{BlockImporter, ImportError};
 use esker_primitives::{ChainId, Clock as _};
 
-/// The machine of a node that decides alone, once it is open: chains are made before it. It stays empty where other
-/// nodes decide too, and in commands on a stopped node's folder.
+/// The machine of a node that decides alone. It is set once the machine is open, since the chains are made before it.
+/// It stays empty if other nodes decide, too, and in commands on a stopped node's folder.
 #[derive(Debug, Default)]
 pub struct MachineSlot(OnceLock<Weak<Machine>>);
 
 impl MachineSlot {
-    /// Sets the machine; the first call counts.
+    /// Sets the machine. Only the first call counts.
     pub fn set(&self, machine: &Arc<Machine>) {
-        // A second call is a defect of the wiring that changes nothing.
+        // A second call is a defect of the wiring without an effect.
         let _already = self.0.set(Arc::downgrade(machine));
     }
 
@@ -27,7 +27,7 @@ impl MachineSlot {
     }
 }
 
-/// Brings blocks of one chain.
+/// Imports blocks of one chain.
 #[derive(Debug)]
 pub(super) struct Importer {
     pub(super) chain: ChainId,
@@ -38,7 +38,7 @@ pub(super) struct Importer {
 }
 
 impl Importer {
-    /// Moves the clock of a development network to the last time of these blocks; false on other networks.
+    /// Moves the clock of a development network to the last time of these blocks. Returns false on other networks.
     fn follow_time(&self, blocks: &[(ChainId, Bytes)]) -> bool {
         let Some(clock) = &self.development else { return false };
         let times = blocks.iter().filter_map(|(_, block)| self.rules.decode_block(block).ok());
@@ -57,14 +57,14 @@ impl BlockImporter for Importer {
         let refused = |error: &dyn std::fmt::Display| ImportError::Refused(error.to_string());
         let (_, last) = machine.last_final();
         let blocks: Vec<_> = blocks.into_iter().map(|block| (self.chain, block)).collect();
-        // One call: the engine's bundles come before or after.
+        // One call is one step: the engine's bundles come before or after.
         let done = machine.finalize_blocks(&last, blocks.clone()).await;
         match done {
             Ok(()) => Ok(()),
             Err(FinalizeError::NotYet { .. }) if self.follow_time(&blocks) => {
                 Err(ImportError::Overtaken)
             }
-            // The engine was faster, or some of the blocks are final.
+            // The engine was faster, or some of the blocks are final already.
             Err(_) if machine.last_final().1 != last => Err(ImportError::Overtaken),
             Err(FinalizeError::Invalid(reason) | FinalizeError::NotYet { reason, .. }) => {
                 Err(ImportError::Refused(reason))

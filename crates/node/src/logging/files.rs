@@ -1,4 +1,4 @@
-//! Log files, rotated by size and perhaps by age; old ones are removed by number and by age.
+//! Log files, rotated by size and optionally by age. Old ones are removed by number and by age.
 
 use std::collections::HashMap;
 use std::fs::{self, File, OpenOptions};
@@ -9,7 +9,7 @@ use std::time::{Duration, UNIX_EPOCH};
 use esker_primitives::sync::Mutex;
 use esker_settings::logging::Rotation;
 
-/// Time between two looks for rotated files that are too old or too many.
+/// Time between two checks for rotated files that are too old or too many.
 const CLEANUP_INTERVAL: Duration = Duration::from_secs(3600);
 
 /// Creates the folder if needed, and opens each logger's file for writing; creates the file of the first.
@@ -50,7 +50,8 @@ impl LogFiles {
         Self { folder, rotation, open: Mutex::new(HashMap::new()) }
     }
 
-    /// Closes all files: the next line of each opens the file that has the name by then. For programs that rename the files.
+    /// Closes all files. The next line of each opens the file that has the name by then. This is for programs that
+    /// rename the files.
     pub(super) fn reopen(&self) {
         self.open.lock().clear();
     }
@@ -81,7 +82,7 @@ struct LogFile {
     begun: Option<Duration>,
     /// A full disk cut its last line short.
     is_torn: bool,
-    /// When rotated files were last looked at, Unix time.
+    /// Time of the last check of rotated files, Unix time.
     cleaned_up: Option<Duration>,
 }
 
@@ -146,7 +147,7 @@ impl LogFile {
             let age = written.map(|at| now.saturating_sub(at));
             let is_old = age.zip(rotation.max_age).is_some_and(|(age, max)| age > max);
             if n > rotation.max_files || is_old {
-                // One that can't be removed is tried again.
+                // A file that can't be removed is tried again.
                 let _kept = fs::remove_file(&path);
             }
         }
@@ -179,7 +180,7 @@ impl LogFile {
 /// Most bytes before the end of a line's time.
 const TIME_BYTES: usize = 64;
 
-/// The time of a file's first line, Unix time: where the line begins, or where its JSON does.
+/// The time of a file's first line, Unix time. It is at the beginning of the line, or of its JSON.
 fn first_time(path: &Path) -> Option<Duration> {
     let mut head = Vec::new();
     File::open(path).ok()?.take(TIME_BYTES as u64).read_to_end(&mut head).ok()?;
@@ -235,7 +236,7 @@ mod tests {
         assert_eq!(exist(), [1, 2, 3], "once an hour");
         files.write("X", b"line\n", later);
         assert_eq!(exist(), [1, 2], "the third is three days and an hour old");
-        // Without a limit of age.
+        // There is no limit of age.
         let files = LogFiles::new(dir.path().into(), Rotation { max_age: None, ..rotation });
         files.write("X", b"line\n", DAY * 1000);
         assert_eq!(exist(), [1, 2]);
@@ -260,7 +261,7 @@ mod tests {
         write(&files, start + HOUR, "third");
         let old = line(start, "first") + &line(start + HOUR - Duration::from_millis(1), "second");
         assert_eq!(read("X.log.1"), Some(old.clone()));
-        // After a restart the time of the file's first line counts, in either format.
+        // After a restart the time of the file's first line counts, in both formats.
         let files = LogFiles::new(dir.path().into(), hourly);
         write(&files, start + HOUR * 2 - Duration::from_millis(1), "fourth");
         assert_eq!(read("X.log.1"), Some(old.clone()));
@@ -272,7 +273,7 @@ mod tests {
         fs::write(dir.path().join("Y.log"), &json).unwrap();
         files.write("Y", b"new\n", start + HOUR);
         assert_eq!((read("Y.log.1"), read("Y.log").as_deref()), (Some(json), Some("new\n")));
-        // A clock that was set back, lines without a time, and no interval: by size only.
+        // The clock was set back, lines have no time, and there is no interval: rotation is by size only.
         files.write("Y", b"back\n", start - HOUR);
         fs::write(dir.path().join("Z.log"), "no time\n").unwrap();
         files.write("Z", b"line\n", start);
@@ -307,7 +308,7 @@ mod tests {
         let [log, old] = ["X.log", "X.log-old"].map(|name| dir.path().join(name));
         files.write("X", b"first\n", NOW);
         fs::rename(&log, &old).unwrap();
-        // Until it is told so, the process has the file that it has opened.
+        // The process keeps the file that it has opened until it is told to reopen it.
         files.write("X", b"second\n", NOW);
         files.reopen();
         files.write("X", b"third\n", NOW);
@@ -339,7 +340,7 @@ mod tests {
         let folder = dir.path().join("new/logs");
         check(&folder, ["main", "X"]).unwrap();
         assert!(folder.join("main.log").exists() && !folder.join("X.log").exists());
-        // A folder at the place of a file, and vice versa: root can't write these either.
+        // A folder in the place of a file, and a file in the place of a folder: root can't write these either.
         fs::create_dir(folder.join("X.log")).unwrap();
         assert_eq!(check(&folder, ["main", "X"]).unwrap_err().0, folder.join("X.log"));
         let file = folder.join("main.log");

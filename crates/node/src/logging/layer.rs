@@ -19,18 +19,19 @@ use crate::clock;
 /// Field with the primary alias of the event's chain.
 const CHAIN: &str = "chain";
 
-/// Set on events that the terminal gets in another form.
+/// Set on events that the terminal shows in another form.
 const FILE_ONLY: &str = "file_only";
 
 /// Prefix of the node's crates.
 const OURS: &str = "esker";
 
-/// The least severe level of other crates. Their warnings are about single connections (h2 has one for each that resets
-/// too many streams), so that any client could fill the log with them.
+/// The least severe level of other crates. Their warnings are about single connections (h2 has one for each client
+/// that resets too many streams), so any client could fill the log with them.
 const LIBRARIES: Level = Level::ERROR;
 
-/// Prefix of the consensus library's crates. Their errors are details: its parts report each other's end at every stop of a
-/// validator, and its writes fail while the disk is full. The engine itself logs what an operator has to know.
+/// Prefix of the consensus library's crates. Their errors are details: its parts report each other's end when a
+/// validator stops, and its writes fail while the disk is full. The engine itself logs the events that an operator
+/// needs.
 const CONSENSUS_LIBRARY: &str = "commonware";
 
 /// The level at which an event is logged.
@@ -89,7 +90,7 @@ impl LogLayer {
             files.write(logger, render(false).as_bytes(), at);
         }
         if is_shown {
-            // A closed terminal can't show the error either.
+            // If the terminal is closed, it can't show this error either.
             let _lost = std::io::stderr().lock().write_all(render(self.colours).as_bytes());
         }
     }
@@ -375,7 +376,7 @@ mod tests {
             TIME DEBUG [main] mailbox closed
         "#]]
         .assert_eq(&main);
-        // Nobody is alerted by a stop.
+        // A normal stop must not alert anybody.
         let (main, _) = run(false, |_| {
             tracing::error!(target: "commonware_resolver::p2p::engine", "mailbox closed");
         });

@@ -12,7 +12,7 @@ use super::modules::{BadModuleRules, ModuleRules};
 /// Name of the logger for events without a chain.
 pub const MAIN: &str = "main";
 
-/// The levels that lines have, as metrics name them.
+/// The levels of lines, by the names that metrics use.
 const LINE_LEVELS: [&str; 5] = ["error", "warn", "info", "debug", "verbo"];
 
 /// One logger's levels, which every event reads without a lock.
@@ -112,8 +112,8 @@ impl LogLevels {
         Some(new)
     }
 
-    /// Sets which source files log more than their loggers do, in files and on the terminal: `pattern=number`, separated
-    /// by commas. Earlier rules are gone.
+    /// Sets the source files that log more than their loggers do, in files and on the terminal: `pattern=number`,
+    /// separated by commas. Earlier rules are removed.
     pub fn set_modules(&self, rules: &str) -> Result<(), BadModuleRules> {
         let rules = ModuleRules::parse(rules)?;
         self.inner.has_modules.store(rules != ModuleRules::default(), Ordering::Relaxed);
@@ -122,7 +122,7 @@ impl LogLevels {
         Ok(())
     }
 
-    /// What the rules of [`Self::set_modules`] add for a source file.
+    /// The level that the rules of [`Self::set_modules`] add for a source file.
     pub(super) fn of_module(&self, file: Option<&str>) -> LogLevel {
         match file {
             Some(file) if self.inner.has_modules.load(Ordering::Relaxed) => {
@@ -132,7 +132,7 @@ impl LogLevels {
         }
     }
 
-    /// How many lines were logged since the start, by level, whether or not they could be written.
+    /// Number of lines that were logged since the start, by level, whether they could be written or not.
     pub fn lines(&self) -> [(&'static str, u64); LINE_LEVELS.len()] {
         let mut lines = LINE_LEVELS.map(|level| (level, 0));
         for ((_, shown), count) in lines.iter_mut().zip(&self.inner.lines) {

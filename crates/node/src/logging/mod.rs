@@ -38,8 +38,8 @@ pub fn check_files(config: &LogConfig) -> Result<(), (PathBuf, io::Error)> {
 pub struct OpenLogFiles(Option<Arc<LogFiles>>);
 
 impl OpenLogFiles {
-    /// Closes the files; the next line of each opens the one that has the name by then, which is another one if a program
-    /// such as logrotate has renamed it.
+    /// Closes the files. The next line of each opens the file that has the name by then. This is another file if a
+    /// program such as logrotate has renamed the first.
     pub fn reopen(&self) {
         if let Some(files) = &self.0 {
             files.reopen();
@@ -47,8 +47,8 @@ impl OpenLogFiles {
     }
 }
 
-/// Starts logging for the whole process. If the process logs already (several nodes in one test), what is returned has no
-/// effect.
+/// Starts logging for the whole process. If the process logs already (several nodes in one test), the returned values
+/// have no effect.
 pub fn install(config: &LogConfig) -> (LogLevels, OpenLogFiles) {
     let levels = LogLevels::new(config.main, config.chains.iter().cloned());
     let colours = match config.format {
@@ -67,8 +67,8 @@ pub fn install(config: &LogConfig) -> (LogLevels, OpenLogFiles) {
     (levels, open)
 }
 
-/// Logs an error that ends the node, before the process exits; only in the file, because the process itself says so on
-/// the terminal. Without effect before [`install`].
+/// Logs an error that ends the node, before the process exits. It goes to the file only, since the process itself
+/// prints it on the terminal. It has no effect before [`install`].
 pub fn log_fatal(error: &dyn std::error::Error) {
     tracing::error!(file_only = true, %error, "the node ends because of an error");
 }
@@ -80,7 +80,7 @@ fn log_panics() {
         let text = panic.payload_as_str().unwrap_or("no text");
         let thread = std::thread::current();
         if is_in_consensus_library(&place) {
-            // The engine says what follows: it waits for the disk, or ends the node with an error.
+            // The engine logs the consequence: it waits for the disk, or ends the node with an error.
             tracing::info!(thread = thread.name(), place, "consensus was interrupted: {text}");
             return;
         }
@@ -88,7 +88,7 @@ fn log_panics() {
     }));
 }
 
-/// Whether a source file is one of the consensus library, which panics where it can't write.
+/// Whether a source file belongs to the consensus library, which panics if it can't write.
 fn is_in_consensus_library(place: &str) -> bool {
     place.split(['/', '\\']).any(|part| part.starts_with("commonware-"))
 }

@@ -1,16 +1,16 @@
-//! Parts of the node that log more than their logger: `debug_vmodule`.
+//! Source files that log more than their logger: `debug_vmodule`.
 
 use esker_settings::logging::LogLevel;
 
 /// Most rules.
 const MAX_RULES: usize = 100;
 
-/// A text that is no list of rules. The words are the reference's.
+/// A text that is not a list of rules. The words are the reference's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("expect comma-separated list of filename=N")]
 pub struct BadModuleRules;
 
-/// Which source files log how much. A pattern is folders and perhaps a file, `pool/*` or `evm/src/pool/mod.rs`; `*` is
+/// The levels of source files. A pattern has folders and optionally a file: `pool/*` or `evm/src/pool/mod.rs`. `*` is
 /// any number of folders.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct ModuleRules(Vec<Rule>);
@@ -35,7 +35,7 @@ impl ModuleRules {
             let level = level_of_number(level.parse().map_err(|_| BadModuleRules)?);
             let mut parts: Vec<String> =
                 pattern.split('/').filter(|part| !part.is_empty()).map(str::to_owned).collect();
-            // Several are what one is; each would multiply the ways to try.
+            // Several `*` in a row mean the same as one, and each would multiply the matches to try.
             parts.dedup_by(|next, part| *next == "*" && *part == "*");
             rules.push(Rule {
                 pattern: parts,
@@ -66,7 +66,7 @@ impl Rule {
     }
 }
 
-/// Whether the parts of a path are those of a pattern, then a file unless the pattern names it.
+/// Whether the parts of a path match those of a pattern. If the pattern names no file, one more part may follow.
 fn continues(pattern: &[&str], parts: &[&str], names_file: bool) -> bool {
     match pattern {
         [] => parts.len() == usize::from(!names_file),
@@ -77,7 +77,7 @@ fn continues(pattern: &[&str], parts: &[&str], names_file: bool) -> bool {
     }
 }
 
-/// The level of a number, as older clients give it: 0 only failures that end the node, 5 and above everything.
+/// The level of a number, as older clients give it: 0 is failures that end the node, 5 and above is everything.
 pub fn level_of_number(number: i64) -> LogLevel {
     match number {
         ..=0 => LogLevel::Fatal,

@@ -5,12 +5,12 @@ use prometheus::{IntCounterVec, IntGaugeVec, Registry};
 
 use super::{families as f, to_i64};
 
-/// What a chain says for a scrape.
+/// The figures of a chain for a scrape.
 #[derive(Clone, Debug, Default)]
 pub struct ChainFigures {
-    /// Of its blocks and its pool.
+    /// The figures of its blocks and its pool.
     pub stats: ChainStats,
-    /// Of its pool, by reason.
+    /// The figures of its pool, by reason.
     pub pool: PoolFigures,
     /// Transactions in its pool of imports and exports, if it has one, and that pool by reason.
     pub atomic: Option<(u64, PoolFigures)>,
@@ -18,7 +18,7 @@ pub struct ChainFigures {
 
 pub(super) type ChainFn = Box<dyn Fn() -> ChainFigures + Send + Sync>;
 
-/// A chain, and what the counters already include of its figures.
+/// A chain, and the part of its figures that the counters already include.
 pub(super) struct WatchedChain {
     name: String,
     read: ChainFn,
@@ -49,7 +49,7 @@ pub(super) struct ChainMetrics {
 }
 
 impl WatchedChain {
-    /// Counts from now on: blocks by the growth of the height.
+    /// Counts from now on. Blocks are counted by the growth of the height.
     pub(super) fn new(name: &str, read: ChainFn) -> Self {
         let stats = ChainStats { height: read().stats.height, ..ChainStats::default() };
         let counted = ChainFigures { stats, ..ChainFigures::default() };
@@ -105,7 +105,7 @@ impl ChainMetrics {
             set(&self.block_gas_used, gas.last_used);
             set(&self.block_gas_limit, gas.last_limit);
             count(&self.gas_used, gas.used, counted.gas.unwrap_or_default().used);
-            // Before base fees there is no series.
+            // Before blocks have base fees there is no series.
             if let Some(base_fee) = gas.base_fee {
                 set(&self.base_fee, base_fee);
             }

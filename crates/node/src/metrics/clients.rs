@@ -1,4 +1,4 @@
-//! Metrics of what clients keep open or wait for: subscriptions, filters, checks of passwords.
+//! Metrics of clients: open subscriptions, filters, and waiting checks of passwords.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -8,18 +8,18 @@ use prometheus::{IntCounterVec, IntGaugeVec, Registry};
 
 use super::{families as f, to_i64};
 
-/// Numbers by kind. The list of kinds is constant: each is a series.
+/// Numbers by kind. The list of kinds is constant, since each kind is a series.
 pub type KindCounts = Vec<(&'static str, u64)>;
 
-/// A chain, and how to read its numbers.
+/// A chain, and a function that reads its numbers.
 type WatchedKinds = (String, Box<dyn Fn() -> KindCounts + Send + Sync>);
 
-/// What is read for a scrape.
+/// The sources that are read for a scrape.
 #[derive(Default)]
 pub(super) struct ClientSources {
     pub(super) subscriptions: Vec<WatchedKinds>,
     pub(super) filters: Vec<WatchedKinds>,
-    /// By the label of their keys; several may share one.
+    /// By the label of their keys. Several may have the same label.
     pub(super) hashers: Vec<(&'static str, Arc<Hasher>)>,
 }
 

@@ -15,7 +15,7 @@ pub(super) struct FollowMetrics {
     lag_seconds: Gauge,
 }
 
-/// What they are read from. Weak, so that metrics keep no machine.
+/// The sources of the figures. They are weak, so that metrics keep no machine alive.
 #[derive(Default)]
 pub(super) struct FollowSources {
     pub(super) follower: Option<Weak<Follower>>,

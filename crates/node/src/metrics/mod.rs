@@ -86,7 +86,7 @@ struct Sources {
     chains: Vec<WatchedChain>,
     /// Weak, so that metrics do not keep a data folder open.
     store: Option<Weak<dyn KvStore>>,
-    /// Why the store's writer is suspended.
+    /// The reason why the store's writer is suspended.
     refusal: Option<watch::Receiver<Option<WriteRefusal>>>,
     work: Option<Work>,
     logs: Option<LogLevels>,
@@ -102,12 +102,12 @@ impl Default for Metrics {
 }
 
 impl Metrics {
-    /// All metrics at zero, of a program whose commit is not known.
+    /// All metrics at zero, for a program whose commit is not known.
     pub fn new() -> Self {
         Self::of_build("")
     }
 
-    /// All metrics at zero, of a program that was built from this commit.
+    /// All metrics at zero, for a program that was built from this commit.
     pub fn of_build(commit: &str) -> Self {
         use families as f;
         let registry = Registry::new();
@@ -181,8 +181,8 @@ impl Metrics {
         self.sources.lock().clients.filters.push(watched);
     }
 
-    /// Registers what checks passwords. `keys` names what they protect; the figures of several with the same name are
-    /// added up.
+    /// Registers a hasher of passwords. `keys` names the things that they protect. The figures of hashers with the
+    /// same name are added up.
     pub fn watch_hasher(&self, keys: &'static str, hasher: &Arc<Hasher>) {
         self.sources.lock().clients.hashers.push((keys, Arc::clone(hasher)));
     }
@@ -192,12 +192,12 @@ impl Metrics {
         self.sources.lock().logs = Some(logs);
     }
 
-    /// Registers a store: its size and readers are shown while it exists.
+    /// Registers a store. Its size and readers are shown while it exists.
     pub fn watch_store(&self, store: &Arc<dyn KvStore>) {
         self.sources.lock().store = Some(Arc::downgrade(store));
     }
 
-    /// Registers a writer: shows whether it is suspended.
+    /// Registers a writer, to show whether it is suspended.
     pub fn watch_writer(&self, refusal: watch::Receiver<Option<WriteRefusal>>) {
         self.sources.lock().refusal = Some(refusal);
     }
@@ -218,7 +218,7 @@ impl Metrics {
 
     /// All metrics as text.
     pub fn render(&self) -> String {
-        // Two scrapes at a time would see each other's counters begin again.
+        // Two concurrent scrapes would see each other's counters begin again.
         let mut sources = self.sources.lock();
         self.collect(&mut sources);
         // Fails only for a metric without a value or with an invalid name; neither exists.
@@ -257,7 +257,7 @@ impl Metrics {
         }
     }
 
-    /// A figure that the system does not say keeps its value.
+    /// A figure that the system does not report keeps its value.
     fn collect_space(&self, space: StoreSpace) {
         let StoreSpace { size_limit, disk_free, disk_reserve } = space;
         for (gauge, bytes) in [

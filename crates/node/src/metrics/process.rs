@@ -12,10 +12,10 @@ use rustix::time::{ClockId, Timespec, clock_gettime};
 use super::{families as f, to_i64};
 use crate::clock;
 
-/// Ticks a second in what Linux says of processes.
+/// Ticks a second in Linux's figures of processes.
 const TICKS: u64 = 100;
 
-/// The place of a process's start in the system's line about it, counted after the name.
+/// Position of the start time in the system's line about a process, counted after the name.
 const START: usize = 19;
 
 pub(super) struct ProcessMetrics {
@@ -42,7 +42,7 @@ impl ProcessMetrics {
         }
     }
 
-    /// Reads the figures. One that the system does not say keeps its value.
+    /// Reads the figures. A figure that the system does not report keeps its value.
     pub(super) fn collect(&self) {
         let used = seconds(clock_gettime(ClockId::ProcessCPUTime));
         self.cpu.inc_by((used - self.cpu.get()).max(0.0));
@@ -71,7 +71,7 @@ fn open_files() -> Option<u64> {
     }
 }
 
-/// When the process started, Unix seconds; about now if the system does not say.
+/// Start of the process, Unix seconds; approximately now if the system does not report it.
 fn start_time() -> u64 {
     let now = clock::now().as_secs();
     let stat = fs::read_to_string("/proc/self/stat").unwrap_or_default();
@@ -79,7 +79,7 @@ fn start_time() -> u64 {
     now.saturating_sub(age.unwrap_or(0))
 }
 
-/// Ticks from the start of the system to that of the process, from the system's line about the process.
+/// Ticks from the start of the system to that of the process, read from the system's line about the process.
 fn started_at(stat: &str) -> Option<u64> {
     // The name may contain anything.
     let (_, fields) = stat.rsplit_once(')')?;

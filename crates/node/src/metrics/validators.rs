@@ -31,7 +31,7 @@ impl ValidatorMetrics {
         }
     }
 
-    /// Weak, so that metrics keep no engine.
+    /// Weak, so that metrics keep no engine alive.
     pub(super) fn collect(&self, validator: Option<&Weak<dyn ValidatorEngine>>) {
         let Some(validator) = validator.and_then(Weak::upgrade) else { return };
         let stats = validator.stats();
@@ -53,7 +53,7 @@ impl ValidatorMetrics {
         ] {
             set(&self.votes.with_label_values(&[kind]), votes);
         }
-        // Those that left the set disappear.
+        // Validators that left the set disappear.
         self.votes_by_validator.reset();
         for (key, votes) in validator.votes_by_validator() {
             set(&self.votes_by_validator.with_label_values(&[&key.to_string()]), votes);
@@ -61,7 +61,7 @@ impl ValidatorMetrics {
     }
 }
 
-/// Shows what the engine has counted. It counts from 0 whenever it starts anew, which Prometheus takes for a restart.
+/// Shows the engine's count. It begins at 0 when the engine starts anew, which Prometheus takes for a restart.
 fn set(counter: &IntCounter, now: u64) {
     if now < counter.get() {
         counter.reset();

@@ -1,6 +1,6 @@
-//! What a follower of a new development network does at its first start: it asks its sources when the network began. Until one
-//! says so, there are no chains. It asks for ever, as a follower that has chains does, and says meanwhile what it waits for: in
-//! the log, at `/ext/health` and at `/ext/status`.
+//! The first start of a follower of a new development network: it asks its sources for the beginning of the network.
+//! There are no chains until a source answers. The follower asks without an end, as a follower with chains does.
+//! Meanwhile the log, `/ext/health` and `/ext/status` show the condition that it waits for.
 
 use std::time::Duration;
 
@@ -16,10 +16,10 @@ use crate::api::{EarlyReport, EarlyStatus};
 
 /// Time between two rounds of questions.
 const ASK_AGAIN: Duration = Duration::from_secs(1);
-/// Time between two lines of the log that say that nothing has changed.
+/// Time between two lines of the log that report no change.
 const LOG_INTERVAL: Duration = Duration::from_secs(60);
 
-/// A source, and what became of the last question to it.
+/// A source, and the outcome of the last request to it.
 #[derive(Clone, Debug)]
 struct Asked {
     source: String,
@@ -27,7 +27,7 @@ struct Asked {
     error: Option<String>,
 }
 
-/// What the sources have said.
+/// The answers of the sources.
 #[derive(Debug)]
 pub(super) struct Answers(Mutex<Vec<Asked>>);
 
@@ -37,7 +37,7 @@ impl Answers {
         Self(Mutex::new_named("node.beginning", sources.iter().map(not_asked).collect()))
     }
 
-    /// Whether the error is another one than before.
+    /// Whether the error differs from the previous one.
     fn note(&self, index: usize, error: &str) -> bool {
         let mut asked = self.0.lock();
         let Some(asked) = asked.get_mut(index) else { return false };
@@ -69,7 +69,7 @@ impl EarlyStatus for Answers {
     }
 }
 
-/// The beginning of the first source that answers, in the order of the sources. Asks again until one does.
+/// The beginning that the first source returns, in the order of the sources. Asks again until one does.
 pub(super) async fn ask(
     (dialer, sources): (&Dialer, &[SourceUrl]),
     network_id: u32,
@@ -108,7 +108,7 @@ fn millis(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// What one source says.
+/// Asks one source.
 async fn ask_one(
     (dialer, source): (&Dialer, &SourceUrl),
     own_id: u32,

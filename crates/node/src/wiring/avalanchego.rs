@@ -18,16 +18,17 @@ use esker_storage::Store;
 use crate::chains::Chain;
 use crate::chains::followed::{self, AcceptedMemory, FollowedBlocks};
 
-/// Time between two looks at indexes without new containers: nothing tells of them.
+/// Time between two polls of indexes without new containers, since the node sends no notifications.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
-/// Time between two looks at what this node has accepted, while as many blocks as may be are handed out.
+/// Time between two checks of the blocks that this node has accepted, while the most blocks that are allowed are
+/// handed out.
 const ACCEPT_INTERVAL: Duration = Duration::from_millis(2);
-/// Time between two reports of what is left.
+/// Time between two reports of the remaining blocks.
 const REPORT_INTERVAL: Duration = Duration::from_secs(1);
-/// How long a block may wait for what it imports before the log says so.
+/// Time that a block may wait for its imports before the log reports it.
 const STUCK: Duration = Duration::from_secs(10);
 
-/// What every source of this node reads.
+/// The parts that every source of this node reads.
 pub(super) struct FollowedNode {
     pub(super) network: Network,
     pub(super) ids: ChainIds,
@@ -103,14 +104,14 @@ struct AvalancheGoFeed {
     source: avalanchego::Source<FollowedBlocks>,
     memory: AcceptedMemory,
     node: Arc<FollowedNode>,
-    /// When the follower was told what is left.
+    /// Time of the last report of the remaining blocks to the follower.
     reported: Option<Instant>,
-    /// Since when a block waits for what it imports, and whether the log says so.
+    /// Time since which a block waits for its imports, and whether the log has reported it.
     blocked: Option<(Instant, bool)>,
 }
 
 impl AvalancheGoFeed {
-    /// Whether a report is due; notes that it is made.
+    /// Whether a report is due. If so, the caller makes it now.
     fn is_report_due(&mut self) -> bool {
         let is_due = self.reported.is_none_or(|at| at.elapsed() >= REPORT_INTERVAL);
         if is_due {
@@ -119,7 +120,7 @@ impl AvalancheGoFeed {
         is_due
     }
 
-    /// Names a block that waits for too long.
+    /// Logs a block that waits for too long.
     fn note_blocked(&mut self, waiting: &Waiting) {
         let Some(first) = waiting.blocked.first() else {
             self.blocked = None;
@@ -164,7 +165,7 @@ impl Feed for AvalancheGoFeed {
     }
 }
 
-/// A failure of the source as the follower sees it.
+/// The follower's error for a failure of the source.
 fn fault(error: avalanchego::SourceError) -> SourceError {
     let text = error.to_string();
     match error {

@@ -1,4 +1,5 @@
-//! When a development network begins: at its first start, unless it is told. The data folder keeps it on record.
+//! The beginning of a development network: its first start, unless the configuration sets it. The data folder records
+//! it.
 
 use std::sync::Arc;
 
@@ -24,13 +25,13 @@ const START: &str = "start";
 /// Whether the extra data of that block is a fee window.
 const FEE_WINDOW: &str = "fee window";
 
-/// When the network of a folder began.
+/// The recorded beginning of a folder's network.
 enum Recorded {
-    /// It did not.
+    /// There is none.
     Nothing,
-    /// With this block 0.
+    /// The network began with this block 0.
     Start(DevStart),
-    /// As in the versions that had the genesis' file as block 0.
+    /// Block 0 is that of the genesis file, as in versions that had no other.
     OfFile,
 }
 
@@ -44,7 +45,7 @@ impl Recorded {
     }
 }
 
-/// How the network of this folder began; `None` if that follows from the network alone.
+/// The beginning of this folder's network; `None` if it follows from the network alone.
 pub fn start(store: &Store) -> StorageResult<Option<DevStart>> {
     let recorded = meta::parameters(store.snapshot()?.as_ref(), OWNER)?.unwrap_or_default();
     let value = |wanted| recorded.iter().find(|(name, _)| name == wanted).map(|(_, value)| value);
@@ -53,9 +54,9 @@ pub fn start(store: &Store) -> StorageResult<Option<DevStart>> {
     Ok(time_s.map(|time_s| DevStart { time_s, has_fee_window }))
 }
 
-/// The configuration of a node with the beginning of its network. One of a new network is put on record before anything
-/// else, so that a start that is killed changes nothing. A follower of a new network asks its sources until one answers;
-/// meanwhile the server does.
+/// The configuration of a node with the beginning of its network. The beginning of a new network is recorded before
+/// anything else, so that a start that is killed changes nothing. A follower of a new network asks its sources until
+/// one answers; meanwhile the early server answers requests.
 pub(super) async fn of_node(
     mut config: Config,
     store: &Store,
@@ -143,7 +144,7 @@ fn now(config: &Config, environment: &Environment) -> u64 {
     (now_ms / 1000).clamp(*DEV_START_TIMES.start(), *DEV_START_TIMES.end())
 }
 
-/// Compares the beginning with what the settings want, or the blocks of an import.
+/// Compares the beginning with the settings, or with the blocks of an import.
 fn check(config: &Config, found: Beginning) -> Result<(), ParameterError> {
     if let (Beginning::At(found), Some(wanted)) = (found, config.settings.timestamp)
         && found.time_s != wanted
@@ -185,7 +186,7 @@ fn begun(mut config: Config, beginning: Beginning) -> Config {
     match beginning {
         Beginning::At(start) => config.network = config.network.beginning_at(start),
         Beginning::OfFile if config.settings.gas_limit.is_none() => {
-            // Blocks had the limit of the rules.
+            // Blocks had the gas limit of the rules.
             let parameters = config.network.evm_parameters_mut();
             parameters.set_fees(FeeOverrides { gas_limit: None, ..parameters.fees() });
         }

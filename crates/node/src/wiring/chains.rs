@@ -43,7 +43,8 @@ pub struct OpenChains {
     pub machine: Arc<Machine>,
     /// The node's clock.
     pub clock: Arc<dyn Clock>,
-    /// What the chains of a development network share, their clock above all; those of other networks have the node's.
+    /// The parts that the chains of a development network share, above all their clock. Other networks use the node's
+    /// clock.
     pub development: Option<Development>,
 }
 
@@ -77,7 +78,7 @@ pub(super) fn prepare(
 impl PreparedChains {
     /// All chains, in the order of the machine.
     pub(super) fn vms(&self) -> Vec<Arc<dyn ChainVm>> {
-        // P is the last: the genesis chains are the first ones.
+        // P is the last one, since the genesis chains come first.
         let p = self.built.observed_p.iter().map(|p| Arc::clone(p) as Arc<dyn ChainVm>);
         self.built.chains.iter().map(|(_, chain)| chain.vm()).chain(p).collect()
     }
@@ -101,7 +102,7 @@ pub(super) fn open(
         Some(shared) => Arc::new(shared.clock.clone()),
         None => Arc::clone(&node_clock),
     };
-    // It may have been moved forward: it does not begin before the last block.
+    // The clock may have been moved forward. It does not begin before the last block.
     if let Some(shared) = &development {
         shared.clock.advance_to(config.network.start_time_s.saturating_mul(1000));
         if let Some(last) = POSITION.get(store.snapshot()?.as_ref(), Scope::NODE, &())? {
@@ -150,7 +151,7 @@ struct BuiltChains {
     chains: Vec<(ChainSpec, Chain)>,
     routes: ChainRoutes,
     observed_p: Option<Arc<Platform>>,
-    /// Notified of new work.
+    /// Notified when there is new work.
     work: Arc<Notify>,
 }
 
@@ -227,12 +228,12 @@ pub fn open_offline(
     };
     let parts = (services, &TxRelays::default());
     let prepared = prepare(config, &store, parts, &environment)?;
-    // Nothing serves the endpoints, which would keep the store open.
+    // Endpoints would keep the store open, and nothing serves them.
     let (chains, _routes) = open(config, &store, prepared, &environment, machine)?;
     Ok((store, chains))
 }
 
-/// Aliases of all chains of the network, run or not: addresses and `/ext/info` contain them.
+/// Aliases of all chains of the network, whether the node runs them or not: addresses and `/ext/info` contain them.
 fn alias_table(config: &Config) -> Result<AliasTable, StartError> {
     let table = AliasTable::new();
     table.add_chain(P_CHAIN_ID, &P_ALIASES)?;
@@ -253,7 +254,7 @@ struct Builder<'a> {
     relays: &'a TxRelays,
     work: &'a Arc<Notify>,
     unrecorded: &'a UnrecordedParameters,
-    /// For sends that wait for their block; `None`: none do.
+    /// Places for sends that wait for their block; `None`: no send waits.
     wait_places: Option<Arc<Semaphore>>,
 }
 

@@ -16,7 +16,7 @@ use crate::metrics::{MeteredStore, Metrics};
 /// Address space of a temporary store.
 const TEMPORARY_MAP_SIZE: u64 = 64 << 30;
 
-/// A new temporary folder; those of nodes that were killed are removed.
+/// A new temporary folder. Folders of nodes that were killed are removed.
 fn temporary() -> StorageResult<TempFolder> {
     let folder = TempFolder::create()?;
     for path in folder.remove_abandoned() {

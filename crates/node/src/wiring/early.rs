@@ -1,4 +1,4 @@
-//! What answers while a node has no chains yet: `/ext/health`, `/ext/status` and `/ext/metrics`.
+//! The endpoints of a node that has no chains yet: `/ext/health`, `/ext/status` and `/ext/metrics`.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use super::{StartError, listen};
 use crate::api::{self, EarlyStatus};
 use crate::metrics::Metrics;
 
-/// Serves them, as often as the node waits for something.
+/// Serves these endpoints, each time that the node waits for something.
 pub(super) struct EarlyServer {
     /// Name and ID.
     network: (String, u32),
@@ -26,12 +26,12 @@ pub(super) struct EarlyServer {
     store: (Store, PathBuf),
     clock: Arc<dyn Clock>,
     metrics: Arc<Metrics>,
-    /// The port, once something was served there.
+    /// The port, once the server has used it.
     pub(super) listener: Option<(TcpListener, std::net::SocketAddr)>,
 }
 
 impl EarlyServer {
-    /// Nothing is served yet.
+    /// A server that serves nothing yet.
     pub(super) fn new(
         config: &Config,
         (node_id, tls, clock, metrics): (NodeId, Option<Tls>, &Arc<dyn Clock>, &Arc<Metrics>),
@@ -49,7 +49,7 @@ impl EarlyServer {
         }
     }
 
-    /// Serves while work is done; `what` says for the log what that is.
+    /// Serves while work is done; `what` names this work in the log.
     ///
     /// # Errors
     /// The node can't listen.
@@ -91,7 +91,7 @@ impl EarlyServer {
     }
 }
 
-/// The same listener once more: connections that come between its two users wait.
+/// The same listener for a second user. New connections wait while neither uses it.
 fn duplicate(listener: &mut TcpListener) -> Result<TcpListener, StartError> {
     use std::os::fd::AsFd as _;
     let failed = |error| StartError::Thread(error);

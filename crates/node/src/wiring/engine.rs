@@ -23,15 +23,15 @@ use super::{StartError, follow};
 use crate::environment::Environment;
 use crate::validator_changes::{KnownValidators, consensus};
 
-/// The engine of a node, and again what is special of its kind.
+/// The engine of a node, also under the type of its kind.
 pub(super) struct ChosenEngine {
     pub(super) engine: Arc<dyn Engine>,
     pub(super) follower: Option<Arc<Follower>>,
     pub(super) validator: Option<Arc<dyn ValidatorEngine>>,
 }
 
-/// The engine of a node: one that decides alone, one of several validators, or one that follows other nodes. `chain_clock` is that
-/// of the chains of a development network.
+/// The engine of a node: one that decides alone, one of several validators, or one that follows other nodes.
+/// `chain_clock` is the clock of the chains of a development network.
 ///
 /// # Errors
 /// The network has validators and this build has none, or the store's changes of them are not this network's.
@@ -80,7 +80,7 @@ pub(super) fn choose(
     Ok(ChosenEngine { engine, follower: Some(follower), validator: None })
 }
 
-/// How a follower passes transactions on, first to the preferred source; `None` for a node that decides itself.
+/// The forwarder of a follower's transactions, first to the preferred source; `None` for a node that decides itself.
 pub(super) fn forwarding(
     config: &Config,
     clock: &Arc<dyn Clock>,

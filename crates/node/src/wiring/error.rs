@@ -1,4 +1,4 @@
-//! Why a node does not start or stops by itself, and the exit code of each reason.
+//! The reasons why a node does not start or stops by itself, and the exit code of each.
 
 use std::io;
 use std::path::PathBuf;
@@ -17,7 +17,7 @@ use crate::aliases::AliasError;
 use crate::identity::IdentityError;
 use crate::validator_changes::ValidatorsError;
 
-/// Why a node does not run.
+/// The reason why a node does not run.
 #[derive(Debug, Error)]
 pub enum StartError {
     /// The store is unusable.
@@ -40,7 +40,7 @@ pub enum StartError {
     State {
         /// `load` or `dump`.
         doing: &'static str,
-        /// Why.
+        /// The reason.
         error: StateFileError,
     },
     /// Two chains have the same alias.
@@ -101,7 +101,7 @@ pub enum StartError {
     /// The node can't take part in a network with validators.
     #[error(transparent)]
     Validators(#[from] ValidatorsError),
-    /// The node was asked to stop while it started.
+    /// The node was told to stop while it started.
     #[error("stopped while starting")]
     Stopped,
     /// The engine ended by itself.
@@ -113,7 +113,7 @@ pub enum StartError {
 }
 
 impl StartError {
-    /// Whether the data folder, and with it the log, is another process's.
+    /// Whether another process uses the data folder, and with it the log.
     pub const fn is_folder_in_use(&self) -> bool {
         matches!(self, Self::Storage(StorageError::Locked { .. }))
     }

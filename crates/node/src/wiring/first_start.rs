@@ -36,7 +36,7 @@ pub(super) fn write_exports(
     if requests.is_empty() {
         return Ok(());
     }
-    // Over an empty store: elements of an interrupted start are written again, with the same bytes.
+    // The store is taken as empty: elements of an interrupted start are written again, with the same bytes.
     let empty = MemoryStore::new();
     let nothing = empty.snapshot()?;
     let mut pending = PendingWrites::new(nothing.as_ref());
@@ -58,8 +58,8 @@ pub fn exported(
     requests
 }
 
-/// With the clock of the configuration: one that is set to a time (`timestamp`) begins there at the first start, and at
-/// a later one where the chain has come to.
+/// An environment with the clock of the configuration. A clock that is set to a time (`timestamp`) begins there at
+/// the first start, and at a later start at the last block of the chain.
 pub(super) fn with_clock(
     environment: Environment,
     config: &Config,
@@ -71,8 +71,8 @@ pub(super) fn with_clock(
     Ok(environment.starting_at(last_ms.max(start_s.saturating_mul(1000))))
 }
 
-/// Funds the development accounts on the X-Chain and returns once that is accepted. Does nothing if the UTXOs that pay for
-/// it are spent, which is the case at every start but the first. Whether there was anything to do.
+/// Funds the development accounts on the X-Chain and returns once the transaction is accepted. Does nothing if the
+/// UTXOs that pay for it are spent, which is the case at every start but the first. Returns whether it did anything.
 pub(super) async fn fund_dev_accounts(
     network: &Network,
     xvm: &Xvm,

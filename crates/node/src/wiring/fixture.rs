@@ -26,23 +26,25 @@ use crate::chains::EvmChain;
 const OWNER: &[u8] = b"fixture";
 /// Hash of the fixture.
 const DIGEST: &str = "hash";
-/// Whether all of it is applied.
+/// The progress of applying it.
 const STATE: &str = "state";
 const BEGUN: &str = "begun";
 const DONE: &str = "done";
-/// It was taken back: another one may be applied.
+/// It was taken back, so another one may be applied.
 const FAILED: &str = "failed";
 /// Time between two blocks of a fixture, ms.
 const STEP_MS: u64 = 1000;
-/// The same where blocks of the C-Chain in quick succession cost something: as long as they cost nothing.
+/// The same time if C-Chain blocks in quick succession cost a fee: the time after which they cost nothing.
 const COSTLY_STEP_MS: u64 = TARGET_BLOCK_RATE_S * 1000;
-/// How long a transaction may wait for its block: one that never gets there must not hold up the start for ever.
+/// Time that a transaction may wait for its block. Without this limit a transaction that never gets into one would
+/// hold up the start for ever.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// What can be rewound if the fixture fails.
+/// The bundles that can be rewound if the fixture fails.
 const UNDO: UndoLimits = UndoLimits::bundles(1_000_000);
 
-/// The fixture that this start has to apply, or to complete. A folder that has it already needs none, nor does a follower,
-/// which takes the blocks of its source. On a new folder the fixture is put on record before anything else.
+/// The fixture that this start has to apply, or to complete. A folder that has it already needs none. A follower
+/// needs none either, since it takes the blocks of its source. On a new folder the fixture is recorded before
+/// anything else.
 ///
 /// # Errors
 /// The folder has another fixture, a part of one, or was made without one, or the node can't apply it because others
@@ -61,7 +63,7 @@ pub(super) fn wanted(config: &Config, store: &Store) -> Result<Option<Arc<Fixtur
         found.map(|(_, value)| value.clone()).unwrap_or_default()
     };
     let (found, state) = (value(DIGEST), value(STATE));
-    // Of a start that ended before the first block, or of a fixture that was taken back, nothing is there.
+    // Nothing is left of a start that ended before the first block, or of a fixture that was taken back.
     let is_free = !has_begun || state == FAILED;
     let Some(fixture) = &network.fixture else {
         if is_free && recorded.as_ref().is_some_and(|recorded| !recorded.is_empty()) {
@@ -97,7 +99,7 @@ pub(super) fn wanted(config: &Config, store: &Store) -> Result<Option<Arc<Fixtur
     if state == DONE { Ok(None) } else { applied().map(Some) }
 }
 
-/// The record of how far a fixture is.
+/// The record of a fixture's progress.
 fn record(fixture: &Fixture, state: &str) -> WriteSet {
     let values: Parameters =
         vec![(DIGEST.to_owned(), fixture.digest.to_string()), (STATE.to_owned(), state.to_owned())];
@@ -106,7 +108,7 @@ fn record(fixture: &Fixture, state: &str) -> WriteSet {
     out
 }
 
-/// How long after the start of a network the last block of its fixture is, ms; 0 without one.
+/// Time from the start of a network to the last block of its fixture, ms; 0 without one.
 pub(super) fn duration_ms(network: &Network) -> u64 {
     let steps = network.fixture.as_ref().map_or(0, |fixture| fixture.steps.len() as u64);
     if steps == 0 { 0 } else { steps.saturating_mul(step_ms(network)).saturating_add(STEP_MS) }
@@ -143,7 +145,7 @@ pub(super) struct Applying {
     clock: AdjustableClock,
     /// Unix ms.
     start_ms: u64,
-    /// Between two blocks.
+    /// Time between two blocks.
     step_ms: u64,
 }
 
@@ -155,8 +157,8 @@ impl Applying {
         Self { fixture, clock, start_ms, step_ms: step_ms(network) }
     }
 
-    /// Applies the fixture, and lets the clock run. A fixture that fails leaves nothing of it, unless an earlier start has
-    /// applied a part.
+    /// Applies the fixture, and starts the clock again. A fixture that fails leaves nothing, unless an earlier start
+    /// has applied a part of it.
     pub(super) async fn finish(
         self,
         chains: FixtureChains<'_>,
@@ -171,17 +173,18 @@ impl Applying {
             Some(first) => is_done(first, chains).map_err(|error| fault(&error))?,
             None => false,
         };
-        // Exports from P are there from the beginning: they stay with their fixture.
+        // Exports from P exist from the beginning, so they stay with their fixture.
         let is_free = network.exported.is_empty() && !is_resumed;
         machine.set_undo(Undo::Keep(UNDO)).await.map_err(|error| fault(&error))?;
         for (number, step) in (1..).zip(&fixture.steps) {
-            // A build that has read the clock before must not take the transaction: it would have the earlier time.
+            // A build that has read the clock already must not take the transaction: its block would have the earlier
+            // time.
             let pause = machine.pause_building();
             let _none_runs = machine.lowest_rewind().await.map_err(|error| fault(&error))?;
             clock.stop_at(start_ms.saturating_add(step_ms.saturating_mul(number)));
             if let Err(reason) = apply(step, chains, (machine, pause)).await {
                 if store.writer.refusal().borrow().is_some() {
-                    // A rewind would wait for room. What is applied stays, and the next start goes on.
+                    // A rewind would wait for disk space. The applied part stays, and the next start continues.
                     store.writer.stop_waiting().await;
                     let text = "make room, and start again with the same fixture";
                     return Err(fault(&format!("{}: {reason}: {text}", step.member)));
@@ -200,7 +203,7 @@ impl Applying {
         store.commit(record(&fixture, DONE)).await?;
         let end_ms = clock.now_ms();
         clock.run();
-        // A clock with a start of its own is behind the last block by now.
+        // A clock with its own start is behind the last block by now.
         if clock.now_ms() < end_ms {
             clock.set(end_ms);
         }
@@ -209,7 +212,7 @@ impl Applying {
     }
 }
 
-/// Issues a transaction, if an interrupted start did not, ends the pause of building, and waits for its block.
+/// Issues a transaction, unless an interrupted start did, ends the pause of building, and waits for its block.
 async fn apply(
     step: &Step,
     chains: FixtureChains<'_>,
@@ -257,7 +260,7 @@ fn issue(step: &Step, chains: FixtureChains<'_>) -> Result<(), String> {
     Ok(())
 }
 
-/// Whether the transaction is in a block. One that failed there is an error.
+/// Whether the transaction is in a block. A transaction that failed there is an error.
 fn is_done(step: &Step, chains: FixtureChains<'_>) -> Result<bool, String> {
     match &step.tx {
         StepTx::Xvm(tx) => {

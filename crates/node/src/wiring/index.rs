@@ -29,7 +29,7 @@ fn error_text(error: StorageError) -> String {
 
 impl IndexSource for XvmIndex {
     fn last_height(&self) -> Result<u64, String> {
-        // The stored height: an accepted block is listed.
+        // The stored height: a block is listed when it is accepted.
         self.0.view().and_then(|view| view.height()).map_err(error_text)
     }
 

@@ -28,8 +28,8 @@ pub(super) async fn follow_certificate(tls: Tls, mut stop: Shutdown) {
     }
 }
 
-/// The listener for all paths, and its bound address. Where only the other port was chosen, as for a second `esker dev`, it is
-/// on the next free port after its own.
+/// The listener for all paths, and its bound address. If only the other port was configured, as for a second `esker
+/// dev`, the listener uses the next free port.
 pub(super) async fn http(config: &Config) -> Result<(TcpListener, SocketAddr), StartError> {
     let port = config.settings.http_port;
     let mut bound = bind(config, port).await;
@@ -45,10 +45,10 @@ pub(super) async fn http(config: &Config) -> Result<(TcpListener, SocketAddr), S
     bound.map_err(|error| fault(config, port, "http-port", error))
 }
 
-/// Most ports after its own that a node tries.
+/// The number of ports after its own that a node tries at most.
 const FURTHER_PORTS: u16 = 100;
 
-/// Checks that a validator can listen for its peers: its engine, which does, starts later.
+/// Checks that a validator can listen for its peers. Its engine, which listens, starts later.
 pub(super) fn check_validator(address: SocketAddr) -> Result<(), StartError> {
     let failed = |error| StartError::from_bind(address.to_string(), "validator-listen", error);
     std::net::TcpListener::bind(address).map(drop).map_err(failed)
@@ -61,13 +61,13 @@ pub(super) struct EvmListener {
     pub(super) routes: Routes,
 }
 
-/// What became of that listener.
+/// The outcome of that listener.
 pub(super) enum EvmPort {
     /// There is none.
     Off,
     /// It listens.
     Bound(Box<EvmListener>),
-    /// Its default address, as text, is another program's.
+    /// Another program uses its default address, given as text.
     InUse(String),
 }
 
@@ -103,7 +103,7 @@ fn host(config: &Config) -> &str {
 
 async fn bind(config: &Config, port: u16) -> io::Result<(TcpListener, SocketAddr)> {
     let listener = match listen(host(config), port).await {
-        // A machine without IPv6.
+        // The machine has no IPv6.
         Err(_) if config.settings.http_host.is_empty() => listen("0.0.0.0", port).await,
         result => result,
     }?;

@@ -1,4 +1,4 @@
-//! Why a data folder does not go with the parameters of a start.
+//! The reasons why a data folder does not fit the parameters of a start.
 
 use thiserror::Error;
 
@@ -18,7 +18,7 @@ pub enum ParameterError {
         /// The parameter that differs.
         name: String,
     },
-    /// The folder has a development network that began otherwise.
+    /// The folder has a development network with another beginning.
     #[error(
         "the data folder was made with other --accounts, --balance, --mnemonic, --derivation-path or --timestamp \
          (it differs in {name}): start with the same, or choose another --data-dir"
@@ -27,7 +27,7 @@ pub enum ParameterError {
         /// The parameter that differs.
         name: String,
     },
-    /// The blocks of an import are of a development network that began otherwise.
+    /// The blocks of an import are of a development network with another beginning.
     #[error(
         "the data folder has a development network that began {found}, the blocks are of one that began {wanted}: \
          choose another --data-dir"
@@ -35,7 +35,7 @@ pub enum ParameterError {
     Beginning {
         /// The folder's beginning.
         found: String,
-        /// That of the blocks.
+        /// The beginning of the blocks.
         wanted: String,
     },
     /// The folder has another fixture.
@@ -81,7 +81,7 @@ pub enum ParameterError {
          --data-dir"
     )]
     Missing {
-        /// Its name, if that is on record, and its ID.
+        /// Its name, if that is recorded, and its ID.
         chain: String,
     },
 }

@@ -14,7 +14,7 @@ use super::parameter_error::ParameterError;
 
 /// Owner of the network's own parameters in the store.
 const NETWORK: &str = "network";
-/// The name of the network or of a further chain, which is not compared.
+/// The name of the network or of a further chain. It is not compared.
 const NAME: &str = "name";
 
 /// Parameters by their owner's key in the store.
@@ -61,7 +61,7 @@ pub(super) fn genesis_bundle(network: &Network) -> GenesisBundle {
     }
 }
 
-/// Compares the parameters of a start with those on record, before anything is written.
+/// Compares the parameters of a start with the recorded ones, before anything is written.
 ///
 /// # Errors
 /// They differ, or the store can't be read.
@@ -70,8 +70,8 @@ pub(super) fn compare(
     store: &Store,
 ) -> Result<UnrecordedParameters, StartError> {
     let reader = store.snapshot()?;
-    // A folder of an earlier version has no record, but its chains. The first commit begins all genesis chains, so a start
-    // that was killed before it left none.
+    // A folder of an earlier version has no record, but it has its chains. The first commit begins all genesis
+    // chains, so a start that was killed before it left none.
     let is_recorded = meta::parameters(reader.as_ref(), NETWORK.as_bytes())?.is_some();
     let has_begun = CHAINS.first(reader.as_ref(), Scope::NODE, &[], None)?.is_some();
     if !is_recorded
@@ -102,8 +102,8 @@ pub(super) fn compare(
     Ok(UnrecordedParameters(unrecorded))
 }
 
-/// A chain that the store holds and the network does not have: its blocks could neither be made nor read. What has no
-/// record began with no start: `esker db verify` reports such a row.
+/// A chain that the store holds and the network does not have: its blocks could neither be made nor read. Rows
+/// without a record are not from a start; `esker db verify` reports them.
 fn undeclared_chain(network: &Network, reader: &dyn KvRead) -> StorageResult<Option<String>> {
     let mut undeclared = Vec::new();
     CHAINS.scan(reader, Scope::NODE, &[], None, |key, _| {
@@ -121,7 +121,7 @@ fn undeclared_chain(network: &Network, reader: &dyn KvRead) -> StorageResult<Opt
     Ok(None)
 }
 
-/// A founder whose genesis is not in the store.
+/// A genesis chain whose genesis is not in the store.
 fn missing_genesis_chain<'a>(
     network: &'a Network,
     reader: &dyn KvRead,
@@ -182,12 +182,12 @@ fn refusal(
 }
 
 impl UnrecordedParameters {
-    /// Are the parameters of this chain not on record yet?
+    /// Whether the parameters of this chain are not recorded yet.
     pub(super) fn contains(&self, chain: &ChainSpec) -> bool {
         self.0.iter().any(|(owner, _)| *owner == chain.id.as_bytes())
     }
 
-    /// Puts them on record, once the chains are open.
+    /// Records them, once the chains are open.
     pub(super) fn record(self, store: &Store) -> StorageResult<()> {
         let mut out = WriteSet::new();
         for (owner, parameters) in &self.0 {
@@ -215,7 +215,7 @@ mod tests {
     fn a_first_start_may_be_killed_at_any_step() {
         let (network, other) = (Preset::Local.network(), Preset::Dev.network());
         let store = Store::memory().unwrap();
-        // Chains get their scopes one after the other, before anything of them is written.
+        // Chains get their scopes one after the other, before any of their rows is written.
         for chain in network.genesis_chains() {
             assert!(compare(&network, &store).is_ok());
             meta::scope(store.kv.as_ref(), &chain.id).unwrap();

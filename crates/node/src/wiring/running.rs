@@ -1,4 +1,4 @@
-//! A node that answers, and how it ends.
+//! A running node, and its end.
 
 use std::io::Write;
 use std::net::SocketAddr;
@@ -49,7 +49,7 @@ pub struct RunningNode {
     pub(super) maintenance: Vec<Maintenance>,
     pub(super) backups: Arc<Backups>,
     pub(super) store: Store,
-    /// Last: a temporary folder is removed when all else is gone.
+    /// It is the last member: a temporary folder is removed after everything else is dropped.
     pub(super) folder: DataFolder,
     pub(super) config: Config,
 }
@@ -65,7 +65,7 @@ impl RunningNode {
         self.evm_addr
     }
 
-    /// The default address of that listener, if another program has it.
+    /// The default address of that listener, if another program uses it.
     pub fn evm_in_use(&self) -> Option<&str> {
         self.evm_in_use.as_deref()
     }
@@ -110,8 +110,8 @@ impl RunningNode {
         self.ready_after
     }
 
-    /// Writes what happens from now on for a person to read: accepted transactions and blocks, and calls that end with an
-    /// error. It ends with [`Activity::stop`], or when `out` fails. The node does not wait for `out`.
+    /// Writes the events from now on for a person to read: accepted transactions and blocks, and calls that end with
+    /// an error. It ends with [`Activity::stop`], or when `out` fails. The node does not wait for `out`.
     pub fn show_activity(&self, out: impl Write + Send + 'static) -> Activity {
         let sources = Sources {
             events: self.machine.subscribe(),
@@ -123,12 +123,12 @@ impl RunningNode {
         Activity::spawn(sources, out)
     }
 
-    /// Opens the log files anew at their next lines, for a program that has renamed them.
+    /// Opens the log files again at their next lines, for a program that has renamed them.
     pub fn reopen_logs(&self) {
         self.log_files.reopen();
     }
 
-    /// Reads the log levels from the configuration file again and sets them. The log says whether they were.
+    /// Reads the log levels from the configuration file again and sets them. The log has the result.
     pub fn reload_log_levels(&self) -> Result<(), ConfigError> {
         let log = self.config.reload_log().inspect_err(|error| {
             tracing::error!(%error, "reloading the log levels failed; they are unchanged");
@@ -141,7 +141,7 @@ impl RunningNode {
         Ok(())
     }
 
-    /// Reads the certificate of the HTTP server again, if it has one; the log says whether it was replaced.
+    /// Reads the certificate of the HTTP server again, if it has one. The log has the result.
     pub fn reload_certificate(&self) {
         if let Some(tls) = &self.tls {
             tls.reload();
@@ -154,8 +154,8 @@ impl RunningNode {
         self.engine.ended()
     }
 
-    /// Stops the node: running requests get their replies, and running writes complete. Takes under a second unless
-    /// the disk is slow.
+    /// Stops the node: running requests get their replies, and running writes complete. This takes under a second
+    /// unless the disk is slow.
     ///
     /// A block that waits for room on the disk is dropped: its acceptance was never reported.
     ///
@@ -207,7 +207,7 @@ impl RunningNode {
     }
 }
 
-/// Checks that the C-Chain's state can be written when the node stops, if it is to be.
+/// Checks that the C-Chain's state can be written when the node stops, if the configuration asks for that.
 pub(super) fn check_dump_file(config: &Config) -> Result<(), StartError> {
     let Some(path) = config.state_to_dump() else { return Ok(()) };
     esker_evm_rpc::check_dump_file(path).map_err(|error| StartError::State { doing: "dump", error })

@@ -41,7 +41,7 @@ pub(super) fn is_wanted(config: &Config, store: &Store) -> Result<bool, ChainErr
     }
 }
 
-/// Takes a snapshot into the store of these chains. Meanwhile the server answers.
+/// Reads a snapshot into the store of these chains. Meanwhile the early server answers requests.
 pub(super) async fn join(
     config: &Config,
     (prepared, store): (&PreparedChains, &Store),

@@ -1,4 +1,5 @@
-//! Notes for the log why an endpoint that others have answers 404 here. The keystore's is noted with its endpoint.
+//! Notes for the log about endpoints of other nodes that answer 404 here, with the reason. The keystore's note is
+//! made with its endpoint.
 
 use esker_chain::Aliases;
 use esker_http::Routes;
@@ -8,7 +9,7 @@ use esker_settings::networks::{ChainSpec, P_ALIASES};
 use crate::aliases::AliasTable;
 use crate::chains::{Chain, EVM_ADMIN};
 
-/// Records each endpoint that the configuration leaves switched off.
+/// Records each endpoint that the configuration does not enable.
 pub(super) fn note(
     config: &Config,
     chains: &[(ChainSpec, Chain)],
@@ -51,7 +52,7 @@ fn note_indexes(chains: &[(ChainSpec, Chain)], routes: &Routes) {
     }
 }
 
-/// Why a public node does not serve what this setting enables, or another node.
+/// The reason why this node, which may be public, does not serve what this setting enables.
 fn withheld(config: &Config, key: &str) -> String {
     match config.settings.public {
         true => "the node is public".to_owned(),

@@ -14,7 +14,7 @@ fn names() -> [(Id, &'static str); 3] {
     [(Vm::Xvm.id(), "avm"), (Vm::Evm.id(), "evm"), (primary::PLATFORM_VM_ID, "platform")]
 }
 
-/// With the commit that the program was built from; empty if it is not known.
+/// The software, with the commit that the program was built from; empty if it is not known.
 pub(super) fn software(commit: &str) -> Software {
     Software { versions: versions(commit), vms: vms(), fxs: fxs() }
 }

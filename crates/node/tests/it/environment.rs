@@ -1,4 +1,4 @@
-//! A whole node on a host of the test's own.
+//! A whole node in an environment of the test.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -18,7 +18,7 @@ fn seeded(seed: u64) -> Randomness {
     Arc::new(move |bytes: &mut [u8]| random.lock().fill_bytes(bytes))
 }
 
-/// What a development node names by chance: its instance, its BLS key and a filter.
+/// The random names of a development node: its instance, its BLS key and a filter.
 async fn names(randomness: Randomness) -> [String; 3] {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().to_str().unwrap();
@@ -51,7 +51,7 @@ async fn the_same_randomness_gives_the_same_names() {
     }
 }
 
-/// A development network that began at [`BEGIN_S`], over a clock that stands in 1970.
+/// A development network that began at [`BEGIN_S`], over a clock that stands still in 1970.
 async fn begun(folder: &std::path::Path, clock: &ManualClock) -> RunningNode {
     let (path, begin) = (folder.to_str().unwrap(), BEGIN_S.to_string());
     let flags = [("http-port", "0"), ("evm-port", "0"), ("data-dir", path), ("timestamp", &begin)];
@@ -67,7 +67,7 @@ const STORE: &str = "esker.mdb";
 /// Unix seconds.
 const BEGIN_S: u64 = 1_700_000_000;
 
-/// Sends a transaction; the time of its block, Unix seconds.
+/// Sends a transaction; returns the time of its block, Unix seconds.
 async fn block_time(node: &RunningNode) -> u64 {
     const FIRST: &str = "0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266";
     let mut client = Client::connect(node.http_addr()).await;

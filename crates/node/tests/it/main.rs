@@ -1,4 +1,4 @@
-//! The node's outside over real ports.
+//! The node's API over real ports.
 
 #![expect(clippy::unwrap_used, reason = "a panic is a test's message")]
 

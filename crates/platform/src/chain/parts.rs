@@ -1,4 +1,4 @@
-//! What the chain consists of.
+//! The parts of the chain.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;

@@ -1,3 +1,3 @@
-//! What the store keeps of the observed P-Chain.
+//! The rows that the store keeps of the observed P-Chain.
 
 pub(crate) mod tables;

@@ -1,4 +1,4 @@
-//! What transactions of the P-Chain are made of. Most of it is read and skipped.
+//! The fields of transactions of the P-Chain. Most of them are read and skipped.
 
 use esker_primitives::Id;
 use esker_primitives::codec::{CodecError, Decode, Reader};

@@ -17,11 +17,11 @@ pub struct Tx {
     pub id: TxId,
     /// Its type.
     pub kind: TxKind,
-    /// What it moves from or to another chain.
+    /// The UTXOs that it moves from or to another chain.
     pub exchange: Option<Exchange>,
 }
 
-/// What a transaction changes in shared memory.
+/// The change that a transaction makes in shared memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Exchange {
     /// It consumes UTXOs that another chain exported to P.
@@ -153,7 +153,7 @@ fn read_body(kind: TxKind, r: &mut Reader<'_>) -> ParseResult<Moved> {
     skip_body(kind, r).map(|()| Moved::Nothing)
 }
 
-/// What follows the common part of a transaction that moves nothing between chains.
+/// Skips the fields after the common part of a transaction that moves nothing between chains.
 fn skip_body(kind: TxKind, r: &mut Reader<'_>) -> ParseResult<()> {
     match kind {
         TxKind::AddValidator => {

@@ -1,4 +1,4 @@
-//! What describes an argument.
+//! Descriptions of arguments.
 
 use serde_json::Value;
 

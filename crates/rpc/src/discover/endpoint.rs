@@ -1,8 +1,8 @@
-//! What a document says of its endpoint.
+//! The description of an endpoint in its document.
 
 use serde_json::{Value, json};
 
-/// What a document says of its endpoint beside the methods.
+/// The description of an endpoint beside its methods.
 #[derive(Clone, Debug)]
 pub struct EndpointInfo {
     /// The name of what is served.

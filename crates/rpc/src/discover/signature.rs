@@ -1,4 +1,4 @@
-//! What a method takes and returns, as types; schemas are made of it when a document is.
+//! The argument and result types of a method. A document makes schemas of them.
 
 use schemars::JsonSchema;
 use serde_json::{Map, Value};
@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 use super::Schemas;
 use crate::args::{FromParams, Positional};
 
-/// What a method takes and returns.
+/// The argument and result types of a method.
 #[derive(Clone, Copy)]
 pub(crate) struct Signature {
     pub(crate) arguments: Arguments,

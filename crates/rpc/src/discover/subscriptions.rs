@@ -17,7 +17,7 @@ pub struct SubscriptionMethods {
     pub namespace_aliases: &'static [&'static str],
     /// Names of the arguments that follow the kind, whatever it is.
     pub arguments: &'static [&'static str],
-    /// What can be subscribed to.
+    /// The kinds of subscriptions.
     pub kinds: Vec<SubscriptionKind>,
 }
 

@@ -8,7 +8,7 @@ use esker_go_json::Document;
 const JSON: &str = "application/json; charset=utf-8";
 const TEXT: &str = "text/plain; charset=utf-8";
 
-/// What the HTTP layer sends back.
+/// The reply that the HTTP layer sends.
 #[derive(Debug, PartialEq, Eq)]
 pub struct ObjectReply {
     /// HTTP status: 200, 405, 415 or 429.

@@ -16,7 +16,7 @@ use crate::method_info::DISCOVER;
 use crate::service::Lookup;
 use crate::work::{Client, RateExceeded, ReplyBytes};
 
-/// What the calls of one message or batch share.
+/// The state that the calls of one message or batch share.
 pub(super) struct Calls<'a> {
     pub(super) server: &'a Server,
     subscriber: Option<&'a dyn Subscriber>,

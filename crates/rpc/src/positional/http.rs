@@ -1,4 +1,4 @@
-//! What HTTP adds to the dialect: which requests are refused before their body is read, and the status and headers
+//! The HTTP rules of the dialect: the requests that are refused before their body is read, and the status and headers
 //! of an answer.
 
 use super::{Answer, Server};
@@ -23,7 +23,7 @@ pub struct RequestHead<'a> {
     pub has_query: bool,
 }
 
-/// What the HTTP layer sends back.
+/// The reply that the HTTP layer sends.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Reply {
     /// HTTP status: 200, 405, 413, 415 or 429.

@@ -6,7 +6,7 @@ use std::borrow::Cow;
 
 use crate::params::Params;
 
-/// What a body holds.
+/// The content of a body.
 pub(super) enum Incoming<'a> {
     /// No value at all.
     Nothing,
@@ -44,7 +44,7 @@ pub(super) struct Message<'a> {
     has_error: bool,
 }
 
-/// What a message is to a server.
+/// The kind of a message, for a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum MessageKind {
     /// Wants an answer.

@@ -111,7 +111,7 @@ const UNSUBSCRIBE: &str = "unsubscribe";
 pub struct Answer {
     /// The bytes to send; nothing for notifications and responses.
     pub body: ReplyBytes,
-    /// What follows them, in the case of a large batch.
+    /// The bytes that follow them, for a large batch.
     pub rest: Vec<ReplyBytes>,
     /// The method of a single call, by its canonical namespace and name, for metrics.
     pub method: Option<MethodName>,

@@ -11,7 +11,7 @@ pub(super) fn start_result(id: Option<Document<'_>>) -> Vec<u8> {
     out
 }
 
-/// What closes a reply.
+/// The byte that closes a reply.
 pub(super) const END: u8 = b'}';
 
 /// Appends a reply with an error. An ID that is not known is `null`.

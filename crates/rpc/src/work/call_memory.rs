@@ -21,9 +21,9 @@ pub const DEFAULT_CLIENT_CALL_MEMORY: usize = 128 * 1024 * 1024;
 pub(crate) const SMALL_TEXT: usize = 16 * 1024;
 /// Decoded arguments up to this size, in bytes, are not counted.
 pub(crate) const SMALL_ARGUMENTS: usize = 64 * 1024;
-/// What a run may take beyond its share, in bytes: most calls take less and are not counted at all.
+/// The bytes that a run may take beyond its share: most calls take less and are not counted at all.
 pub(super) const FREE_FOR_RUN: usize = 2 * 1024 * 1024;
-/// What arguments take is estimated as this multiple of their text.
+/// The memory of arguments is estimated as this multiple of their text.
 const ESTIMATE_FACTOR: usize = 16;
 /// How long a call waits for memory.
 const MAX_WAIT: Duration = Duration::from_secs(20);
@@ -57,7 +57,7 @@ pub(crate) struct CallReservation {
     bytes: usize,
 }
 
-/// What arguments are expected to take, by the length of their text.
+/// The expected memory of arguments, by the length of their text.
 pub(crate) fn estimate(text_bytes: usize, client: &Client) -> usize {
     let limit = client.work().call_memory().client_limit;
     // Text that is longer is decoded within the limit, or is refused for what it really takes.
@@ -211,7 +211,7 @@ impl Client {
         self.work().call_memory().acquire(self, bytes).await
     }
 
-    /// What a call that found so many bytes too few asks for next.
+    /// The bytes that a call requests next after this many were too few.
     ///
     /// # Errors
     /// A client may not have more.

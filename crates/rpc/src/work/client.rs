@@ -41,7 +41,7 @@ struct Parts {
     address: Arc<Address>,
 }
 
-/// What a connection has.
+/// The account of a connection.
 #[derive(Debug)]
 pub(super) struct Account {
     pub(super) work: Work,
@@ -51,7 +51,7 @@ pub(super) struct Account {
     pub(super) written: Notify,
 }
 
-/// What is counted of a client's jobs: for each connection, or for an address behind proxies.
+/// The counted use of a client's jobs: for each connection, or for an address behind proxies.
 #[derive(Debug)]
 pub(super) struct Share {
     used: [Usage; 2],
@@ -188,12 +188,12 @@ impl Client {
         &self.0.account
     }
 
-    /// What the calls of its address take.
+    /// The use of the calls of its address.
     pub(super) fn calls(&self) -> &AddressCalls {
         &self.0.address.calls
     }
 
-    /// What the large requests of its address hold.
+    /// The bytes that the large requests of its address hold.
     pub(super) fn requests(&self) -> &AddressRequests {
         &self.0.address.requests
     }
@@ -383,7 +383,7 @@ mod tests {
         assert_eq!(rank_delay(&heavy, 0), MAX_RANK_DELAY);
         assert_eq!(rank_delay(&new, 0), ms(400), "what others of its address used is theirs");
         assert_eq!(heavy.rank_delay(Lane::Short, 0), ms(400), "as is what another lane used");
-        // What was used is forgotten; what a job takes is not.
+        // Past use is forgotten; the use of a running job is not.
         assert!(rank_delay(&heavy, 50) >= ms(3900) && rank_delay(&light, 50) < ms(30));
     }
 

@@ -46,7 +46,7 @@ pub struct ReplyReservation {
 /// A reply, or a part of one, counted as held while it lives.
 #[derive(Debug, Default)]
 pub struct ReplyBytes {
-    /// What comes before the bytes.
+    /// The part before the bytes.
     file: Option<Box<SpoolFile>>,
     bytes: Vec<u8>,
     share: Option<Box<ReplyReservation>>,

@@ -107,7 +107,7 @@ pub struct WorkConfig {
     pub client_call_memory: usize,
     /// Where results go that are too large for memory; `None`: they are errors.
     pub spool: Option<SpoolConfig>,
-    /// What an address may ask for; `None`: any number of calls.
+    /// The rate limit of an address; `None`: any number of calls.
     pub rate_limit: Option<RateLimitConfig>,
 }
 

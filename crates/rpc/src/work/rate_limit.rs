@@ -24,7 +24,7 @@ const MAX_ADDRESSES: NonZeroUsize = NonZeroUsize::new(65_536).expect("not zero")
 /// Most units each second: a unit for each nanosecond.
 const MAX_UNITS_PER_SECOND: u32 = 1_000_000_000;
 
-/// What each address may use.
+/// The units that each address may use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RateLimitConfig {
     /// Units each second in the long run.

@@ -1,4 +1,4 @@
-//! What the large requests of one address hold.
+//! The bytes that the large requests of one address hold.
 
 use std::sync::Arc;
 

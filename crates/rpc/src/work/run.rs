@@ -39,7 +39,7 @@ impl Work {
             };
             drop(context);
             if let Some((of_call, work, sender)) = call.take() {
-                // What the call has reserved is free once its result is there.
+                // The memory that the call has reserved is free once its result exists.
                 drop((of_call, work));
                 // The client may have left.
                 let _ = sender.send(done);

@@ -1,4 +1,4 @@
-//! What one call takes while it runs, as its thread's memory shows.
+//! The memory that one call takes while it runs, as its thread's counter shows.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -20,7 +20,7 @@ const LARGE: usize = 4 * 1024 * 1024;
 pub(crate) struct RunMemory {
     client: Client,
     reservation: Mutex<CallReservation>,
-    /// What the run was refused; 0: it was refused nothing.
+    /// The bytes that the run was refused; 0: none.
     refused: AtomicUsize,
 }
 
@@ -74,7 +74,7 @@ impl RunMemory {
         false
     }
 
-    /// What the call asks for before it runs again.
+    /// The bytes that the call requests before it runs again.
     ///
     /// # Errors
     /// Its client may not have more.

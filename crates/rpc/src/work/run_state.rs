@@ -13,7 +13,7 @@ use super::Client;
 /// Elapsed time counts as this fraction of processor time.
 const WAITING: u32 = 8;
 
-/// What gives out the places for runs.
+/// Assigns the places for runs.
 pub(super) trait Scheduler: Send + Sync {
     /// Whether a run must end, now that its time is over.
     fn must_end(&self, run_state: &RunState) -> bool;

@@ -1,4 +1,4 @@
-//! What clients see of JSON-RPC, from bytes to bytes.
+//! JSON-RPC as clients see it, from bytes to bytes.
 
 #![expect(clippy::unwrap_used, reason = "in tests a panic is the message")]
 

@@ -1,4 +1,4 @@
-//! What holds for any bytes and any value.
+//! Properties of any bytes and any value.
 
 use esker_go_json::{Document, GoValue, decode, to_go_vec};
 use esker_rpc::wire::{CappedLimit, Encoding, JsonU64};

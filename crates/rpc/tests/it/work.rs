@@ -16,7 +16,7 @@ use futures_util::FutureExt;
 use futures_util::future::{BoxFuture, join_all};
 use serde::{Serialize, Serializer};
 
-/// What no test waits longer for.
+/// The longest time that a test waits.
 const PATIENCE: Duration = Duration::from_secs(20);
 /// Places of all levels of two processors but the one for short work.
 const PLACES: usize = 8;
@@ -294,7 +294,7 @@ fn calls_above_the_queue_limit_are_refused() {
         let clients: Vec<_> = (0..40).map(|_| work.client(None)).collect();
         let calls: Vec<_> =
             clients.iter().map(|client| tokio::spawn(call(&service, client, "deaf"))).collect();
-        // What neither runs nor waits is answered while the others go on.
+        // Calls that neither run nor wait are answered while the others go on.
         while work.stats().refused < 40 - 2 * PLACES as u64 - 3 {
             tokio::time::sleep(Duration::from_millis(1)).await;
         }
@@ -506,7 +506,7 @@ fn unread_replies_are_evicted() {
     work.set_relief(Box::new(Close(deaf.clone(), evicted)));
     let reserve = |client: &Client| ReplyBytes::counted(vec![0; LARGE], Some(client));
     let unread = reserve(&deaf).unwrap();
-    // What the connection holds that is being closed counts no more, although it goes a moment later.
+    // The use of the connection that is being closed counts no more, although it ends a moment later.
     let held = reserve(&honest).unwrap();
     assert_eq!(asked.try_iter().count(), 1);
     assert!(deaf.is_evicted() && !honest.is_evicted());

@@ -1,4 +1,4 @@
-//! Which header names a client's address, and which proxies may say so.
+//! The header with a client's address, and the proxies that may set it.
 
 use std::net::Ipv6Addr;
 
@@ -13,12 +13,12 @@ const FORWARDED: &str = "forwarded";
 /// Length of the prefix that all IPv6 addresses of the internet have, 2000::/3.
 const INTERNET_PREFIX: u8 = 3;
 
-/// Whether ranges together have at least half of all IPv4 addresses, or half of the IPv6 addresses of the internet. No
-/// proxies have so many.
+/// Whether ranges together have at least half of all IPv4 addresses, or half of the IPv6 addresses of the internet.
+/// No set of proxies is that large.
 fn are_for_everyone(ranges: &[IpNet]) -> bool {
     let internet = Ipv6Addr::new(0x2000, 0, 0, 0, 0, 0, 0, 0);
     let internet = Ipv6Net::new_assert(internet, INTERNET_PREFIX);
-    // In 2^-64 of all addresses: no two ranges overlap, so that the sum is at most one.
+    // In 2^-64 of all addresses. No two ranges overlap, so the sum is at most one.
     let part = |prefix_len: u8| 1_u128 << 64 >> prefix_len.min(64);
     let (mut v4, mut v6) = (0, 0);
     for range in IpNet::aggregate(&ranges.to_vec()) {
@@ -34,9 +34,9 @@ fn are_for_everyone(ranges: &[IpNet]) -> bool {
     v4.max(v6) >= part(1)
 }
 
-/// The header and its proxies; `None`: an address is that of its connection.
+/// The header and its proxies; `None`: the client's address is that of its connection.
 ///
-/// The error has the setting at fault.
+/// The error names the setting at fault.
 pub(super) fn header(
     settings: &Settings,
 ) -> Result<Option<ClientAddressHeader>, (&'static str, String)> {
@@ -67,7 +67,7 @@ pub(super) fn header(
     }
 }
 
-/// Refuses one without the other.
+/// Refuses one of the two settings without the other.
 pub(super) fn check(settings: &Settings) -> Result<(), (&'static str, String)> {
     header(settings).map(|_| ())
 }

@@ -1,4 +1,4 @@
-//! Settings of the development network: checks, and the network that they make.
+//! Settings of the development network: checks, and the network that results from them.
 
 use std::path::Path;
 
@@ -9,11 +9,12 @@ use super::{Config, Mode, Settings};
 use crate::fixture::{FixtureError, FixtureSource};
 use crate::networks::{DevError, DevOptions, Network, Preset, dev_network};
 
-/// The name of a setting, and why it can't be had.
+/// The name of a setting, and the reason why it is refused.
 type Fault = (&'static str, String);
 
-/// The network of the settings: of a development network the one with its accounts and its start, else the loaded one.
-/// A fixture counts where a setting was not given; the rest of it is for [`FixtureSource::apply`].
+/// The network of the settings: on a development network the one with its accounts and its start, else the loaded
+/// one. The fixture's accounts and start apply unless a setting was given; [`FixtureSource::apply`] applies the rest
+/// of it.
 pub(super) fn network(
     settings: &mut Settings,
     mode: Mode,
@@ -69,7 +70,7 @@ pub(super) fn network(
     Ok((network, Some(fixture)))
 }
 
-/// The files of states are for `esker dev`, each for one purpose.
+/// Files of states are for `esker dev`, and each has one purpose.
 fn check_state(settings: &Settings, mode: Mode) -> Result<(), Fault> {
     let given = [
         ("state", settings.state.is_some()),
@@ -90,12 +91,12 @@ fn check_state(settings: &Settings, mode: Mode) -> Result<(), Fault> {
     Ok(())
 }
 
-/// A fixture that can't be had.
+/// The error of an invalid fixture.
 pub(super) fn fixture_fault(error: FixtureError) -> Fault {
     ("fixture", error.to_string())
 }
 
-/// A setting that only the development network has, if one was given.
+/// A setting that only a development network has, if one was given.
 fn given(settings: &Settings) -> Option<&'static str> {
     let given = [
         ("accounts", settings.accounts.is_some()),
@@ -130,7 +131,7 @@ fn setting_of(error: &DevError) -> &'static str {
     }
 }
 
-/// With the exact fee rules the base fee varies, so that neither it nor a price can be set.
+/// With the exact fee rules the base fee varies, so neither it nor a price can be set.
 fn check_fees(settings: &Settings, network: &Network) -> Result<(), Fault> {
     let given = [("base-fee", settings.base_fee), ("gas-price", settings.gas_price)];
     let exact = given.into_iter().find(|(_, value)| settings.real_fees && value.is_some());
@@ -162,7 +163,7 @@ pub(super) fn fees(settings: &Settings, fees: FeeOverrides) -> FeeOverrides {
 }
 
 impl Config {
-    /// The file whose state the chain is brought to, and whether it may be missing.
+    /// The file with the state to load, and whether it may be missing.
     pub fn state_to_load(&self) -> Option<(&Path, bool)> {
         let Settings { load_state, state, .. } = &self.settings;
         let loaded = load_state.as_deref().map(|path| (path, false));
@@ -206,10 +207,10 @@ mod tests {
         assert_eq!(usual.network.chains, preset.chains);
         assert_eq!(usual.network.dev_accounts, preset.dev_accounts);
         assert_eq!(usual.min_suggested_tip(), None);
-        // `esker node` may run the network too.
+        // `esker node` may run the network, too.
         let node = load(Mode::Node, &[("network", "dev")]).unwrap();
         assert_eq!(node.network.chains, preset.chains);
-        // An empty value in the file or the environment is none.
+        // An empty value in the file or the environment means none.
         let empty = dev(&[("accounts", ""), ("mnemonic", ""), ("derivation-path", "")]).unwrap();
         assert_eq!(empty.network.chains, preset.chains);
     }

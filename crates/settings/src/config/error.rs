@@ -1,4 +1,4 @@
-//! Errors of the configuration. Every text has the origin of the faulty value.
+//! Errors of the configuration. Every text has the origin of the invalid value.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -39,7 +39,7 @@ impl fmt::Display for Origin {
     }
 }
 
-/// Why a configuration can't be used.
+/// The reason why a configuration can't be used.
 #[derive(Debug, Error)]
 pub enum ConfigError {
     /// An unknown name.

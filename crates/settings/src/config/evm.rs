@@ -60,14 +60,14 @@ impl Config {
         }
     }
 
-    /// Whether the user set the port of the C-Chain's JSON-RPC. `esker dev` does without its default port if that is
-    /// in use.
+    /// Whether the user set the port of the C-Chain's JSON-RPC. `esker dev` starts without its default port if that
+    /// is in use.
     pub fn is_evm_port_set(&self) -> bool {
         self.is_set("evm-port")
     }
 
-    /// Whether the port of HTTP may be another one if its own is in use: under `esker dev` with a port for the C-Chain's
-    /// JSON-RPC alone.
+    /// Whether HTTP may use another port if its own is in use: under `esker dev`, if only the port of the C-Chain's
+    /// JSON-RPC is set.
     pub fn moves_http_port(&self) -> bool {
         self.mode == Mode::Dev && self.is_evm_port_set() && !self.is_set("http-port")
     }

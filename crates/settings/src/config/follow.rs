@@ -17,22 +17,22 @@ impl Config {
         sources(&self.settings).expect("checked by Config::load")
     }
 
-    /// Whether no other node depends on the bundles of this one, and it makes them itself.
+    /// Whether this node makes its bundles itself and no other node depends on them.
     pub fn decides_alone(&self) -> bool {
         self.settings.follow.0.is_empty()
             && !self.settings.api_sync_enabled
             && self.network.validators.is_empty()
     }
 
-    /// Whether sends are answered when their block is there: on a development node that makes the blocks itself
-    /// (docs/decisions.md, "Tools made for anvil").
+    /// Whether a send is answered when its block exists: on a development node that makes the blocks itself
+    /// (docs/decisions.md, "Answers of development networks").
     pub fn answers_with_block(&self) -> bool {
         self.mode == Mode::Dev
             && self.settings.follow.0.is_empty()
             && self.network.validators.is_empty()
     }
 
-    /// How a send is answered whose transaction is in a block and failed: where sends wait for their block, the setting
+    /// The answer to a send whose transaction is in a block and failed. If sends wait for their block, the setting
     /// decides.
     pub fn failed_sends(&self) -> FailedSends {
         if !self.answers_with_block() {
@@ -51,15 +51,15 @@ fn sources(settings: &Settings) -> Result<Vec<SourceUrl>, String> {
     urls.collect::<Result<_, _>>().map_err(|error: UrlError| error.to_string())
 }
 
-/// Whether the P-Chain is an observed chain: its exports are what X and C import.
+/// Whether the P-Chain is an observed chain: X and C import its exports.
 pub(super) fn observes_p(settings: &Settings) -> bool {
     let sources = sources(settings).unwrap_or_default();
     sources.iter().any(|source| source.kind == SourceKind::AvalancheGo)
 }
 
-/// Refuses what followers and their sources can't do. Returns what connects to the sources.
+/// Refuses settings that followers and their sources can't have. Returns the dialer of the sources.
 ///
-/// The error has the setting at fault.
+/// The error names the setting at fault.
 pub(super) fn check(
     settings: &Settings,
     mode: Mode,
@@ -127,8 +127,8 @@ fn dialer(settings: &Settings, sources: &[SourceUrl]) -> Result<Dialer, (&'stati
     dialer.map_err(|error| ("follow-ca-file", error.to_string()))
 }
 
-/// Why no AvalancheGo of a network can be followed; `None` if it can (docs/protocol/avalanchego.md, "What is checked, and what is
-/// not").
+/// The reason why no AvalancheGo of a network can be followed; `None` if it can (docs/protocol/avalanchego.md, "What
+/// is checked, and what is not").
 fn avalanchego_refusal(network: &Network) -> Option<String> {
     let begins = network.evm_parameters().phase_begins(Phase::Apricot5);
     let (Some(begins), Some(_)) = (begins, network.x_chain()) else {

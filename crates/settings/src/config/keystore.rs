@@ -16,7 +16,7 @@ impl Config {
         self.keystore_off().is_none()
     }
 
-    /// Why the keystore is not served; `None` if it is.
+    /// The reason why the keystore is not served; `None` if it is.
     pub fn keystore_off(&self) -> Option<String> {
         let settings = &self.settings;
         match settings.api_keystore_enabled {
@@ -47,7 +47,7 @@ impl Config {
     }
 }
 
-/// Refuses a keystore that is reachable by others on networks with valuable keys; elsewhere returns a warning.
+/// Refuses a keystore that others can reach on networks with valuable keys. On other networks returns a warning.
 pub(super) fn check(settings: &Settings, network: &Network) -> Result<Option<String>, ConfigError> {
     let served_by_wish = settings.api_keystore_enabled == Switch::On;
     if !served_by_wish || is_loopback(&settings.http_host) {

@@ -34,7 +34,7 @@ pub struct ResolvedSetting {
     pub origin: Origin,
 }
 
-/// What holds where the user has set nothing.
+/// The values that apply if the user has set none.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Defaults {
     pub(super) mode: Mode,
@@ -72,7 +72,7 @@ pub(super) struct Layers {
 }
 
 impl Layers {
-    /// Flags and environment, without a file.
+    /// The values of flags and environment, without a file.
     pub(super) fn new(
         mode: Mode,
         flags: Flags,
@@ -98,7 +98,7 @@ impl Layers {
                     layers.env.insert(key.name, given);
                 }
                 None if OTHER_VARIABLES.contains(&name.as_str()) => {}
-                // Not an error: other programs may use the prefix.
+                // It is no error, since other programs may use the prefix.
                 None => {
                     let known: Vec<_> = KEYS.iter().map(Key::env).collect();
                     let hint = nearest::hint(name, known.iter().map(String::as_str));
@@ -111,7 +111,7 @@ impl Layers {
         Ok(layers)
     }
 
-    /// Reads the configuration file, if flags or environment have one.
+    /// Reads the configuration file, if flags or environment name one.
     pub(super) fn read_file(&mut self) -> Result<(), ConfigError> {
         let given = self.flags.get(CONFIG).or_else(|| self.env.get(CONFIG));
         let Some(path) = given.filter(|given| !given.text.is_empty()) else { return Ok(()) };
@@ -140,18 +140,18 @@ impl Layers {
         found.or_else(by_number).unwrap_or_else(|| self.defaults().of_node(key))
     }
 
-    /// Whether a setting was given a value, rather than having its default.
+    /// Whether the user set a value, so that the default does not apply.
     pub(super) fn is_given(&self, name: &str) -> bool {
         self.find(name).is_some_and(|value| !value.text.is_empty())
     }
 
-    /// What holds where the user has set nothing.
+    /// The values that apply if the user has set none.
     pub(super) fn defaults(&self) -> Defaults {
         let is_public = self.find(PUBLIC).is_some_and(|given| given.text == "true");
         Defaults { mode: self.mode, is_public }
     }
 
-    /// Refuses values that serve what a public node withholds.
+    /// Refuses values that serve APIs or methods that a public node withholds.
     pub(super) fn check_public(&self) -> Result<(), ConfigError> {
         let Some(public) = self.find(PUBLIC).filter(|_| self.defaults().is_public) else {
             return Ok(());
@@ -269,8 +269,8 @@ fn checked(key: &Key, text: &str, origin: Origin) -> Result<ConfiguredValue, Con
     }
 }
 
-/// The name of the Kubernetes service that a variable describes: `ESKER_HTTP_PORT=tcp://10.0.0.1:9650` is set in the pods
-/// beside a service `esker-http`.
+/// The name of the Kubernetes service that a variable describes. In the pods beside a service `esker-http`,
+/// Kubernetes sets `ESKER_HTTP_PORT=tcp://10.0.0.1:9650`.
 fn kubernetes_service(variable: &str, text: &str) -> Option<String> {
     let is_address = ["tcp://", "udp://", "sctp://"].iter().any(|scheme| text.starts_with(scheme));
     let service = variable.strip_suffix("_PORT").filter(|_| is_address)?;
@@ -307,7 +307,7 @@ fn chain_settings_of(
     })
 }
 
-/// Settings of a table that declares its chain.
+/// Settings of a table by which it declares its chain.
 pub(super) const DECLARING: [&str; 10] = [
     "genesis",
     "aliases",
@@ -334,7 +334,7 @@ fn vm_of(key: &Key) -> Option<Vm> {
     }
 }
 
-/// What a user calls a virtual machine.
+/// The user's name of a virtual machine.
 const fn spoken(vm: Vm) -> &'static str {
     match vm {
         Vm::Xvm => "asset VM",
@@ -358,8 +358,8 @@ pub(super) fn check_vm(name: &str, table: &ChainTable, vm: Vm) -> Result<(), Con
     Ok(())
 }
 
-/// Adds the chain that a table declares to the network. Gives its ID, and its coin, which may be exchanged with chains
-/// that other tables declare.
+/// Adds the chain that a table declares to the network. Returns its ID, and its coin, whose peers may be chains that
+/// other tables declare.
 pub(super) fn declare_chain(
     name: &str,
     table: &ChainTable,
@@ -398,7 +398,7 @@ pub(super) fn declare_chain(
     }
 }
 
-/// That a table's chain can't be part of the network.
+/// The error of a table whose chain can't be part of the network.
 pub(super) fn chain_error(name: &str, table: &ChainTable, error: &AddChainError) -> ConfigError {
     ConfigError::Value {
         origin: table.origin.clone(),

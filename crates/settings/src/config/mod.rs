@@ -58,11 +58,11 @@ pub struct Config {
     pub settings: Settings,
     /// The network, with the chains that the configuration adds.
     pub network: Network,
-    /// Whether the P-Chain is an observed chain of this node. One that the folder has stays observed.
+    /// Whether the P-Chain is an observed chain of this node. If the folder has it as one, it stays one.
     pub observes_p: bool,
     /// Connects to the nodes that this one follows.
     pub dialer: Dialer,
-    /// How a development network begins in a folder that has none yet.
+    /// The beginning of a development network in a folder that has none yet.
     pub beginning: Beginning,
     /// The data folder; `None` for a temporary one.
     pub data_dir: Option<PathBuf>,
@@ -76,15 +76,15 @@ pub struct Config {
     layers: Layers,
 }
 
-/// How a development network begins in a folder that has none yet.
+/// The beginning of a development network in a folder that has none yet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Beginning {
-    /// At `timestamp`, else where its source began, else now.
+    /// At `timestamp`; without it at the beginning of its source; without a source now.
     #[default]
     New,
-    /// With this block 0: that of blocks that will be imported, or of a source.
+    /// With this block 0, which is that of imported blocks or of a source.
     At(DevStart),
-    /// As in the versions that had the genesis' file as block 0.
+    /// With block 0 of the genesis file, as in versions that had no other.
     OfFile,
 }
 
@@ -128,7 +128,7 @@ impl Config {
             .map_err(|(name, reason)| layers.value_error(name, reason))?;
         evm::apply(&settings, &mut network);
         let chains = chains(&layers.file, &mut network, layers.defaults())?;
-        // Its transactions depend on the chains, and on the C-Chain's number and fees.
+        // Its transactions depend on the chains, and on the C-Chain's chain ID and fees.
         if let Some(fixture) = fixture {
             fixture
                 .apply(&mut network)
@@ -171,7 +171,7 @@ impl Config {
         }
     }
 
-    /// How the HTTP server writes results that are too large for memory to files of a folder.
+    /// The settings by which the HTTP server writes results that are too large for memory to files of a folder.
     pub fn reply_spool(&self, folder: &Path) -> Option<SpoolConfig> {
         let limit = self.settings.http_reply_spool;
         let space = FileSpace::new(folder, self.settings.store_disk_reserve);
@@ -366,7 +366,7 @@ fn chains(
     Ok(given)
 }
 
-/// The free space of the disk that large answers are written to.
+/// The free space of the disk that has the files of large answers.
 #[derive(Debug)]
 struct ReplySpace(FileSpace);
 
@@ -377,7 +377,7 @@ impl SpoolSpace for ReplySpace {
     }
 }
 
-/// A chain that can't be as it is declared: by its table, where it has one.
+/// The error of a chain that can't be declared like this. It names the chain's table, if there is one.
 fn chain_fault(file: &FileLayer, error: AddChainError) -> ConfigError {
     let table = error.chain().and_then(|chain| file.chains.get_key_value(chain));
     match table {

@@ -1,4 +1,4 @@
-//! Which services a chain of the EVM has, where its encrypted keys lie, and where that is refused
+//! The services of an EVM chain, the folder of its encrypted keys, and the cases in which they are refused
 //! (docs/decisions.md, "When the keystore is served").
 
 use std::collections::BTreeMap;
@@ -31,7 +31,7 @@ const DEV_APIS: [&str; 16] = [
     "admin",
 ];
 
-/// The folder of encrypted keys where none is named, below the data folder.
+/// The folder of encrypted keys if none is named, below the data folder.
 const KEY_FOLDER: &str = "keystore";
 
 /// The services of a chain.
@@ -46,7 +46,7 @@ pub fn apis(chain: &ChainSettings, mode: Mode) -> Result<Apis, UnknownApi> {
 impl Config {
     /// The folder of a chain's encrypted keys; `None`: the chain has none.
     ///
-    /// `esker dev` has one by itself, but not where others reach it: anybody could fill the disk.
+    /// `esker dev` has a default folder only if others can't reach it: otherwise anybody could fill the disk.
     pub fn key_folder(&self, chain: &ChainSettings, data_folder: &Path) -> Option<PathBuf> {
         if !chain.keystore_directory.is_empty() {
             return Some(data_folder.join(&chain.keystore_directory));
@@ -57,13 +57,14 @@ impl Config {
         (is_served && is_safe).then(|| data_folder.join(KEY_FOLDER))
     }
 
-    /// May clients unlock the accounts of a chain for later calls? Those calls need no password, so only where no other
-    /// machine makes any, unless the setting says so.
+    /// Whether clients may unlock the accounts of a chain for later calls. Those calls need no password. So this is
+    /// allowed only if no other machine can call the node, or if the setting allows it.
     pub fn allows_unlock(&self, chain: &ChainSettings) -> bool {
         !self.is_reached_by_others() || chain.keystore_insecure_unlock_allowed
     }
 
-    /// How many passwords of accounts are checked at a time: one, which takes 256 MiB and a core for about a second.
+    /// The limits of password checks of accounts. One runs at a time, and takes 256 MiB and a core for about a
+    /// second.
     pub fn account_hash_limits(&self) -> HashLimits {
         HashLimits { at_once: 1, ..self.hash_limits() }
     }
@@ -73,7 +74,7 @@ impl Config {
     }
 }
 
-/// Refuses accounts with passwords that other machines could reach, unless a setting says so.
+/// Refuses accounts with passwords that other machines could reach, unless a setting allows it.
 pub(super) fn check(
     settings: &Settings,
     chains: &BTreeMap<ChainId, ChainSettings>,

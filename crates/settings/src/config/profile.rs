@@ -1,4 +1,4 @@
-//! The profile of a public node: what `public` sets, and what it withholds (docs/public.md).
+//! The profile of a public node: the values that `public` sets, and the services that it withholds (docs/public.md).
 
 use std::fmt::Write as _;
 
@@ -8,27 +8,27 @@ use esker_http::PRIVATE_HOSTS;
 use super::Settings;
 use super::keystore::is_loopback;
 
-/// Whose setting a row sets.
+/// The owner of a row's setting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scope {
-    /// The node's.
+    /// The node.
     Node,
-    /// That of every EVM chain.
+    /// Every EVM chain.
     EvmChains,
 }
 
 /// One setting of the profile.
 #[derive(Clone, Copy, Debug)]
 pub struct ProfileRow {
-    /// Whose setting it is.
+    /// The owner of the setting.
     pub scope: Scope,
     /// Its name.
     pub key: &'static str,
     /// Text of its value.
     pub value: &'static str,
-    /// Whether a value of the user serves what the profile withholds; `None`: any other value is accepted.
+    /// Whether a user's value serves something that the profile withholds; `None`: any other value is accepted.
     pub is_withheld: Option<fn(&str) -> bool>,
-    /// Why the profile sets it.
+    /// The reason why the profile sets it.
     pub reason: &'static str,
 }
 
@@ -130,7 +130,7 @@ fn is_true(text: &str) -> bool {
 }
 
 fn names_withheld_api(names: &str) -> bool {
-    // A name that means no service is an error of its own.
+    // A name of no service is an error of its own.
     let apis = Apis::parse(names.split(',').filter(|name| !name.is_empty()));
     apis.is_ok_and(|apis| WITHHELD_APIS.into_iter().any(|api| apis.has(api)))
 }
@@ -140,7 +140,7 @@ pub(super) fn row(scope: Scope, key: &str) -> Option<&'static ProfileRow> {
     PUBLIC.iter().find(|row| row.scope == scope && row.key == key)
 }
 
-/// What a public node most likely lacks.
+/// Warnings about settings that a public node most likely needs.
 pub(super) fn warnings(settings: &Settings) -> Vec<String> {
     let mut warnings = Vec::new();
     if !settings.public {

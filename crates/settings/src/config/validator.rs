@@ -1,4 +1,4 @@
-//! The validator that a node is, or the follower among their peers, if its network has any.
+//! The validator that a node is, or the follower among the validators' peers, if its network has any.
 
 use std::fs::TryLockError;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -25,10 +25,10 @@ const MAX_KEY_FILE: u64 = 1024;
 /// Most bytes of a file with changes of the validators.
 const MAX_CHANGES_FILE: u64 = 64 << 20;
 
-/// Why a node can't be the validator that its settings name. Each has the setting or file at fault.
+/// The reason why a node can't be the validator that its settings name. Each has the setting or file at fault.
 #[derive(Debug, thiserror::Error)]
 pub enum ValidatorError {
-    /// Nothing says which validator it is.
+    /// No setting says which validator the node is.
     #[error(
         "network \"{0}\" has validators: give the key of one (--validator-key), or follow one (--follow)"
     )]
@@ -51,7 +51,7 @@ pub enum ValidatorError {
         /// The fault.
         reason: String,
     },
-    /// Another process has the key.
+    /// Another process uses the key.
     #[error("--{setting} {}: another process uses this key: a validator never runs twice", path.display())]
     InUse {
         /// The setting with the file.
@@ -62,8 +62,8 @@ pub enum ValidatorError {
 }
 
 impl Config {
-    /// The settings of the validator that this node is, or of the follower among their peers; `None`: it decides alone, or
-    /// follows sources.
+    /// The settings of the validator that this node is, or of the follower among the validators' peers; `None`: the
+    /// node decides alone, or follows sources.
     ///
     /// # Errors
     /// The key is missing, unreadable, not one of the network's, or used by another process.
@@ -102,7 +102,7 @@ impl Config {
             // Nobody connects to a follower.
             SocketAddr::from((Ipv4Addr::LOCALHOST, 0))
         } else {
-            // Their signatures are checked by the engine.
+            // The engine checks their signatures.
             let changed = given_changes.iter().rev().filter_map(|document| {
                 let signed = SignedChange::from_bytes(document).ok()?;
                 let mut members = signed.change.members().iter();
@@ -132,7 +132,7 @@ impl Config {
         }))
     }
 
-    /// The changes in the file of the setting `validator-changes`: one a line, hex.
+    /// The changes in the file of the setting `validator-changes`, one in each line, in hex.
     fn validator_changes(&self) -> Result<Vec<Bytes>, ValidatorError> {
         let Some(path) = &self.settings.validator_changes else { return Ok(Vec::new()) };
         let wrong = |reason| ValidatorError::Changes { path: path.clone(), reason };
@@ -150,7 +150,7 @@ impl Config {
     }
 }
 
-/// Refuses what validators can't do. The error has the setting at fault.
+/// Refuses settings that validators can't have. The error names the setting at fault.
 pub(super) fn check(
     settings: &Settings,
     mode: Mode,

@@ -272,7 +272,8 @@ impl Value for CommaList {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct IpRanges(pub Vec<IpNet>);
 
-/// A range of IPv4 addresses within IPv6 (`::ffff:10.0.0.0/104`) as one of IPv4, since clients' addresses are compared so.
+/// Converts a range of IPv4 addresses within IPv6 (`::ffff:10.0.0.0/104`) to IPv4, the form in which clients'
+/// addresses are compared.
 fn canonical(range: IpNet) -> IpNet {
     const MAPPED_PREFIX: u8 = 96;
     let IpNet::V6(within) = range else { return range };

@@ -5,12 +5,12 @@ use esker_evm::accounts::address_of_key;
 use esker_primitives::network::{self, LOCAL_ID};
 use esker_primitives::{PrivateKey, ShortId, bech32};
 
-/// An account whose key is shown to everybody.
+/// An account whose key is public.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Account(PrivateKey);
 
 impl Account {
-    /// Of this key.
+    /// The account of this key.
     pub const fn new(key: PrivateKey) -> Self {
         Self(key)
     }

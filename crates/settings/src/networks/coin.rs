@@ -1,26 +1,26 @@
-//! What the coin of an EVM chain is to other chains.
+//! The relation of an EVM chain's coin to other chains.
 
 use esker_primitives::{AssetId, ChainId};
 
-/// What the coin of an EVM chain is to other chains.
+/// The relation of an EVM chain's coin to other chains.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Coin {
-    /// The network's native asset, exchanged with P and all chains of the asset VM: the C-Chain's.
+    /// The network's native asset, exchanged with P and all chains of the asset VM. This is the coin of the C-Chain.
     Native,
-    /// An asset of no other chain: it never leaves this one.
+    /// A coin that no other chain knows: it never leaves this chain.
     Own,
     /// An asset of other chains.
     Asset {
         /// Its ID.
         asset_id: AssetId,
-        /// Its alias in a genesis, if it was declared by that.
+        /// Its alias in a genesis, if the declaration used it.
         alias: Option<String>,
         /// The chains with which it is exchanged, ascending, each once.
         peers: Vec<ChainId>,
     },
 }
 
-/// The coin of a further EVM chain, as somebody declared it.
+/// The declared coin of a further EVM chain.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CoinDeclaration {
     /// ID of the asset, or `CHAIN:ALIAS`: an asset of that chain's genesis. `None`: a coin of the chain's own.
@@ -30,7 +30,7 @@ pub struct CoinDeclaration {
 }
 
 impl Coin {
-    /// Those that decide which blocks are valid, by the name of their setting. None for the C-Chain.
+    /// The values that decide which blocks are valid, by the name of their setting. The C-Chain has none.
     pub(super) fn values(&self) -> Vec<(&'static str, String)> {
         let (asset, peers) = match self {
             Self::Native => return Vec::new(),

@@ -1,4 +1,5 @@
-//! The coins of EVM chains, and with which chains they are exchanged (docs/decisions.md, "Coins of further EVM chains").
+//! The coins of EVM chains, and the chains with which they are exchanged (docs/decisions.md, "Coins of further EVM
+//! chains").
 
 use esker_evm_execution::genesis::Genesis as EvmGenesis;
 use esker_evm_execution::rules::{ForkSchedule, Phase};
@@ -11,8 +12,8 @@ use super::spec::{AddChainError, ChainSpec, Network, P_ALIASES, P_CHAIN_ID};
 use super::vm::Vm;
 
 impl Network {
-    /// The asset that a chain pays fees in and takes as its coin; of an asset-VM chain the network's native one. A
-    /// coin that no other chain knows has the ID of its chain.
+    /// The asset in which a chain's fees are paid and which is its coin. For an asset-VM chain it is the network's
+    /// native asset. A coin that no other chain knows has the ID of its chain.
     pub fn coin_of(&self, chain: &ChainSpec) -> AssetId {
         match chain.coin() {
             None | Some(Coin::Native) => self.native_asset_id,
@@ -21,7 +22,7 @@ impl Network {
         }
     }
 
-    /// Texts that stand for that asset: the network's native aliases only where it is the native asset.
+    /// Texts that mean that asset. The network's native aliases are among them only if it is the native asset.
     pub fn coin_aliases(&self, chain: &ChainSpec, native_aliases: &[String]) -> Vec<String> {
         if self.coin_of(chain) == self.native_asset_id {
             return native_aliases.to_vec();
@@ -64,7 +65,7 @@ impl Network {
             let chain = self.chains.iter_mut().find(|chain| chain.id == *id);
             match chain.map(|chain| &mut chain.parameters) {
                 Some(ChainParameters::Evm(parameters)) => parameters.coin = found,
-                // The asset VM has no coin: whoever declares one learns of it above.
+                // The asset VM has no coin. A declaration of one is refused above.
                 Some(ChainParameters::Xvm(_)) | None => {}
             }
         }
@@ -121,7 +122,7 @@ impl Network {
         is_p.then_some(P_CHAIN_ID).or_else(|| self.chain(text).map(|chain| chain.id))
     }
 
-    /// The asset of an ID, or of `CHAIN:ALIAS`, then with that alias.
+    /// The asset of an ID, or of `CHAIN:ALIAS`, in which case the alias is returned, too.
     fn find_asset(&self, text: &str) -> Result<(AssetId, Option<String>), String> {
         let Some((chain, alias)) = text.split_once(':') else {
             let id: AssetId = text.parse().map_err(|_| {
@@ -142,7 +143,7 @@ impl Network {
         Ok((id, Some(alias.to_owned())))
     }
 
-    /// What would be lost on its way, or come from nowhere.
+    /// Refuses amounts that would be lost in an exchange, or would come from nowhere.
     fn check_coin(&self, id: ChainId) -> Result<(), String> {
         let Some(chain) = self.chains.iter().find(|chain| chain.id == id) else { return Ok(()) };
         let Some(Coin::Asset { asset_id, peers, .. }) = chain.coin() else { return Ok(()) };
@@ -169,7 +170,7 @@ impl Network {
             let name = peer.primary_alias();
             let takes = match peer.parameters.vm() {
                 Vm::Evm => self.coin_of(peer) == *asset_id,
-                // One that no genesis has may be created later, on any of them.
+                // An asset that no genesis has may be created later, on any of these chains.
                 Vm::Xvm => !is_of_genesis || genesis_assets(peer).any(|(_, id)| id == *asset_id),
             };
             if !takes {
@@ -183,7 +184,7 @@ impl Network {
         Ok(())
     }
 
-    /// Signatures hold on every chain with their number, so no two EVM chains of a node have the same one.
+    /// A signature is valid on every chain with the same chain ID, so no two EVM chains of a node may share one.
     pub fn check_evm_chain_ids(&self) -> Result<(), AddChainError> {
         for (index, chain) in self.chains.iter().enumerate() {
             let Some(parameters) = chain.parameters.evm() else { continue };
@@ -208,7 +209,7 @@ impl ChainSpec {
         self.parameters.evm().map(|parameters| &parameters.coin)
     }
 
-    /// Does this chain declare that one as a peer of its coin?
+    /// Whether this chain declares the other one as a peer of its coin.
     fn declares(&self, other: &ChainId) -> bool {
         matches!(self.coin(), Some(Coin::Asset { peers, .. }) if peers.contains(other))
     }
@@ -227,7 +228,7 @@ fn genesis_assets(chain: &ChainSpec) -> impl Iterator<Item = (Vec<u8>, AssetId)>
     })
 }
 
-/// The supply of the native asset is fixed by X, C and what P exported.
+/// X, C and the exports of P fix the supply of the native asset.
 fn check_empty(genesis: &[u8]) -> Result<(), String> {
     let genesis = EvmGenesis::parse(genesis).map_err(|error| format!("genesis: {error}"))?;
     match genesis.alloc.iter().find(|(_, account)| !account.balance.is_zero()) {

@@ -1,4 +1,4 @@
-//! What `esker dev` makes its network of (docs/decisions.md, "Development network").
+//! The network of `esker dev` (docs/decisions.md, "Development network").
 
 use alloy_primitives::hex;
 use esker_evm_execution::rules::{CChainRules, Rules as _};
@@ -8,14 +8,14 @@ use super::parameters::{EvmParameters, EvmRules};
 use super::presets::Preset;
 use super::spec::Network;
 
-/// Gas limit of the genesis' file, and of block 0 of networks that earlier versions began.
+/// Gas limit of the genesis file, and of block 0 of networks that earlier versions began.
 const DEV_GENESIS_GAS: u64 = 100_000_000;
 
-/// Extra data of the genesis' file.
+/// Extra data of the genesis file.
 const DEV_EXTRA_DATA: &[u8] = &[0];
 
-/// Length of a fee window in a header (docs/protocol/c-chain-fees.md, "Fee window"). Ape looks at block 0, and takes no header with
-/// more than 32 bytes of extra data if that has none.
+/// Length of a fee window in a header (docs/protocol/c-chain-fees.md, "Fee window"). Ape looks at the extra data of
+/// block 0. If block 0 has none, Ape refuses headers with more than 32 bytes of it.
 const FEE_WINDOW_BYTES: usize = 80;
 
 /// Block 0 of a development network's C-Chain.
@@ -23,18 +23,18 @@ const FEE_WINDOW_BYTES: usize = 80;
 pub struct DevStart {
     /// Its time, Unix seconds.
     pub time_s: u64,
-    /// Whether its extra data is a fee window, as that of the next blocks. Before, it was a single byte.
+    /// Whether its extra data is a fee window, as in the next blocks. In earlier versions it was a single byte.
     pub has_fee_window: bool,
 }
 
 impl DevStart {
-    /// Of a network that begins at this time, Unix seconds.
+    /// The start of a network that begins at this time, Unix seconds.
     pub const fn at(time_s: u64) -> Self {
         Self { time_s, has_fee_window: true }
     }
 }
 
-/// The development network with these options. Without any it is [`Preset::Dev`].
+/// The development network with these options. Without options it is [`Preset::Dev`].
 ///
 /// # Errors
 /// An option can't be had.
@@ -44,7 +44,7 @@ pub fn dev_network(options: &DevOptions<'_>) -> Result<Network, DevError> {
     if !DEV_START_TIMES.contains(&start_time_s) {
         return Err(DevError::StartTime);
     }
-    // The file's text with other values in their places: the same options always give the same bytes.
+    // The text of the file with some values replaced: the same options always give the same bytes.
     let genesis = Preset::DEV_C_GENESIS
         .replacen(&DevAccounts::usual().allocations(), &accounts.allocations(), 1)
         .replacen(&time_member(DEV_TIME_S), &time_member(start_time_s), 1);
@@ -89,8 +89,8 @@ impl Network {
         }
     }
 
-    /// A development network of which the C-Chain's block 0 has this start, and the gas limit that its next blocks will have.
-    /// Its chains keep their IDs, which say nothing of the beginning.
+    /// A development network whose C-Chain's block 0 has this start and the gas limit of the blocks after it. The IDs
+    /// of its chains do not depend on the start.
     #[must_use]
     pub fn beginning_at(mut self, start: DevStart) -> Self {
         let gas_limit = self.gas_limit_at(start.time_s);
@@ -100,7 +100,7 @@ impl Network {
             .replacen(&time_member(start_time_s), &time_member(start.time_s), 1)
             .replacen(&gas_limit_member(DEV_GENESIS_GAS), &gas_limit_member(gas_limit), 1);
         if start.has_fee_window {
-            // What the first block's fees follow from, whatever the genesis has there.
+            // The extra data from which the first block's fees follow, whatever the genesis has there.
             let window = extra_data_member(&[0; FEE_WINDOW_BYTES]);
             genesis = genesis.replacen(&extra_data_member(DEV_EXTRA_DATA), &window, 1);
         }
@@ -124,7 +124,7 @@ mod tests {
         genesis["alloc"].as_object().unwrap().clone()
     }
 
-    /// Key, address on C, address on X: as every development tool has them.
+    /// Key, address on C, address on X: the values of every development tool.
     const KNOWN: [(&str, &str, &str); 10] = [
         (
             "ac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80",
@@ -196,7 +196,7 @@ mod tests {
         assert_eq!(usual.start_time_s, preset.start_time_s);
         assert_eq!(usual.dev_accounts.as_ref(), Some(DevAccounts::usual()));
         assert_eq!(preset.dev_accounts, usual.dev_accounts);
-        // As options it is the same.
+        // The same values as options give the same network.
         let options = DevOptions {
             count: Some(10),
             balance: Some(10_000),
@@ -265,7 +265,7 @@ mod tests {
                 assert_eq!(network.fingerprint(), begun.fingerprint());
             }
         }
-        // As `--gas-limit`, and as the rules of exact fees have it.
+        // With `--gas-limit`, and with the rules of exact fees.
         for (gas_limit, expected) in [(Some(7_000_000), 7_000_000), (None, 15_000_000)] {
             let mut network = dev_network(&DevOptions::default()).unwrap();
             let fees = FeeOverrides { gas_limit, ..network.evm_parameters().fees() };

@@ -14,10 +14,10 @@ pub const DEV_MNEMONIC: &str = "test test test test test test test test test tes
 /// Derivation path of its accounts, without the account's number from 0.
 pub const DEV_PATH: &str = "m/44'/60'/0'/0";
 
-/// How many accounts a development network has, unless it is told.
+/// Default number of accounts of a development network.
 const DEV_COUNT: u32 = 10;
 
-/// Balance of each account on each of X and C, in whole units of the native asset, unless it is told.
+/// Default balance of each account on each of X and C, in whole units of the native asset.
 const DEV_BALANCE: u64 = 10_000;
 
 /// Numbers of accounts that a development network can have.
@@ -36,7 +36,7 @@ pub(super) const WELL_KNOWN_UNITS: u64 = 300_000_000;
 /// Most whole units that the accounts can get: one is left for fees.
 pub(super) const MAX_FUNDS: u64 = WELL_KNOWN_UNITS - 1;
 
-/// Why a development network can't be as somebody wants it.
+/// The reason why a development network can't have these options.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum DevError {
     /// The mnemonic.
@@ -48,12 +48,12 @@ pub enum DevError {
     /// The number of accounts.
     #[error("expected a whole number from {} to {}", DEV_COUNTS.start(), DEV_COUNTS.end())]
     Count,
-    /// The balances are more than the X-Chain has to give.
+    /// The balances exceed the funds of the X-Chain.
     #[error(
         "{count} accounts can get at most {most} units each: the X-Chain's genesis has {MAX_FUNDS} for all of them"
     )]
     Balance {
-        /// How many accounts.
+        /// Number of accounts.
         count: u64,
         /// Most units of each.
         most: u64,
@@ -76,10 +76,10 @@ pub struct DevAccounts {
     pub accounts: Vec<Account>,
 }
 
-/// What somebody wants otherwise on a development network; `None`: as usual.
+/// The user's changes of a development network; `None`: the default.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DevOptions<'a> {
-    /// How many accounts.
+    /// Number of accounts.
     pub count: Option<u64>,
     /// Balance of each, in whole units of the native asset.
     pub balance: Option<u64>,
@@ -129,7 +129,7 @@ impl DevAccounts {
         Ok(Self { mnemonic, path: path_text, balance, accounts })
     }
 
-    /// The members of the accounts in the C-Chain's genesis, as its file has them.
+    /// The members of the accounts in the C-Chain's genesis, in the form of its file.
     pub(super) fn allocations(&self) -> String {
         let wei = u128::from(self.balance) * 10_u128.pow(18);
         let member = |account: &Account| {

@@ -1,5 +1,5 @@
 //! Network files: the reference's genesis format with a section of ours (docs/networks.md). Any bytes give a network
-//! or an error that names the faulty member.
+//! or an error that names the invalid member.
 
 use std::collections::BTreeMap;
 
@@ -22,7 +22,7 @@ use super::spec::{
 use super::validators::{self, JsonEngine, JsonFollower, JsonValidator};
 use super::vm::Vm;
 
-/// Why a network file is unusable.
+/// The reason why a network file is unusable.
 #[derive(Debug, Error)]
 pub enum FileError {
     /// It is not JSON, or a member is missing, unknown or of another type.
@@ -262,7 +262,7 @@ fn check_supply(allocations: &[Allocation]) -> Result<(), FileError> {
     }
 }
 
-/// The constants that are given, in the place of `usual`; else the member and what is wrong.
+/// The given constants; those that are missing come from `usual`. An error has the member and its fault.
 fn read_evm(json: &JsonEvm, usual: FeeOverrides) -> Result<FeeOverrides, (&'static str, String)> {
     let given = |value: Option<JsonU64>, usual| value.map_or(usual, |value| Some(value.0));
     let overrides = FeeOverrides {
@@ -275,7 +275,7 @@ fn read_evm(json: &JsonEvm, usual: FeeOverrides) -> Result<FeeOverrides, (&'stat
         let (least, most) = (GAS_LIMITS.start(), GAS_LIMITS.end());
         return Err(("gasLimit", format!("expected {least} to {most}")));
     }
-    // The change of the base fee is a fraction of the target.
+    // The change of the base fee is a fraction of the target, so the target can't be 0.
     if overrides.target_gas == Some(0) {
         return Err(("targetGas", "expected at least 1".to_owned()));
     }
@@ -336,7 +336,7 @@ fn read_export(json: &JsonExport, index: usize, network: &Network) -> Result<Exp
         output_index: json.output_index.map_or(position, |index| index.0),
     };
     let asset_id = json.asset_id.unwrap_or(network.native_asset_id);
-    // One that the chain could never import is a mistake.
+    // A UTXO that the chain could never import is a mistake.
     let chain = network.chains.iter().find(|chain| chain.id == destination);
     let takes = chain.is_some_and(|chain| match chain.coin() {
         None | Some(Coin::Native) => true,

@@ -21,14 +21,14 @@ const WELL_KNOWN_INDEX: u32 = 1;
 /// Accounts funded by one transaction, so that it has fewer bytes than a transaction may have.
 const ACCOUNTS_PER_TX: usize = 500;
 
-/// Spends the well-known key's genesis UTXO of the local network's X-Chain: its balance to each development account, the
-/// change back to the key. Each transaction spends the change of the one before. Bytes and IDs are always the same.
-/// None without development accounts, or if they get nothing.
+/// Spends the well-known key's genesis UTXO of the local network's X-Chain: its balance to each development account,
+/// and the change back to the key. Each transaction spends the change of the one before. Bytes and IDs are always the
+/// same. There are no transactions without development accounts, or if they get nothing.
 pub fn dev_funding_txs(network: &Network) -> Vec<Tx> {
     dev_funding(network).0
 }
 
-/// As [`dev_funding_txs`], with what is left to the well-known key.
+/// Like [`dev_funding_txs`], with the rest that the well-known key keeps.
 pub(crate) fn dev_funding(network: &Network) -> (Vec<Tx>, Source) {
     let mut source = Source {
         utxo_id: UtxoId { tx_id: network.native_asset_id, output_index: WELL_KNOWN_INDEX },
@@ -102,7 +102,7 @@ mod tests {
     use super::super::presets::Preset;
     use super::*;
 
-    /// What an owner gets, in nano-units.
+    /// The amount that an owner gets, in nano-units.
     fn amount(tx: &Tx, owner: ShortId) -> u64 {
         let of = |output: &&TransferableOutput| output.output.owners.addresses == [owner];
         tx.unsigned().base().outputs.iter().filter(of).map(|output| output.output.amount).sum()

@@ -15,7 +15,7 @@ const MAX_MNEMONIC_BYTES: usize = 1000;
 /// Most numbers of a path. BIP-32 allows 255, each of which costs every start a multiplication.
 const MAX_PATH_NUMBERS: usize = 16;
 
-/// Why a mnemonic can't be used.
+/// The reason why a mnemonic can't be used.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum MnemonicError {
     /// It is longer than any mnemonic.
@@ -32,15 +32,15 @@ pub enum MnemonicError {
         /// At most 100 characters of it.
         word: String,
     },
-    /// The words do not belong together.
+    /// The checksum of the words is wrong.
     #[error("wrong checksum: a word is wrong or in the wrong place")]
     Checksum,
 }
 
-/// Why a derivation path can't be used.
+/// The reason why a derivation path can't be used.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum PathError {
-    /// It is no path.
+    /// The text is not a path.
     #[error("expected a path such as m/44'/60'/0'/0, to which the account's number is added")]
     Form,
     /// It is too long.
@@ -129,7 +129,7 @@ mod tests {
         assert_eq!(keys(ABANDON, "m/44'/60'/0'/0/", 2), usual);
         assert_eq!(keys(ABANDON, "m/44h/60h/0h/0", 2), usual);
         assert_ne!(keys(ABANDON, "m/44'/60'/0'/1", 2), usual);
-        // More accounts begin with the same ones.
+        // A larger number of accounts begins with the same ones.
         assert_eq!(keys(ABANDON, "m/44'/60'/0'/0", 5)[..2], usual);
     }
 

@@ -45,7 +45,7 @@ use thiserror::Error;
 /// Most bytes of a network file.
 pub const MAX_FILE_BYTES: u64 = 64 * 1024 * 1024;
 
-/// Why a network is unusable.
+/// The reason why a network is unusable.
 #[derive(Debug, Error)]
 pub enum NetworkError {
     /// The file can't be read.

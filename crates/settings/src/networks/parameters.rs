@@ -1,4 +1,4 @@
-//! Chain parameters: all nodes of a network have the same, because validity depends on them.
+//! Chain parameters. All nodes of a network have the same ones, because validity depends on them.
 
 use esker_evm_execution::genesis::{FORK_NAMES, GenesisConfig, GenesisError};
 use esker_evm_execution::rules::{FeeOverrides, ForkSchedule, Phase};

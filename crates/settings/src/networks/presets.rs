@@ -12,8 +12,8 @@ use super::parameters::{ChainParameters, EvmParameters, EvmRules, Fees};
 use super::spec::{ChainSpec, Network};
 use super::validators::Validators;
 
-/// Aliases of the X-Chain. The first is the prefix of its addresses; the reference's `avm` stays in the list, because
-/// clients read it.
+/// Aliases of the X-Chain. The first is the prefix of its addresses. The reference's `avm` stays in the list, because
+/// clients expect it.
 pub(super) const X_ALIASES: [&str; 2] = ["X", "avm"];
 
 /// Aliases of the C-Chain.
@@ -22,7 +22,7 @@ pub(super) const C_ALIASES: [&str; 2] = ["C", "evm"];
 /// Base fee of the development network, wei (docs/decisions.md, "Development network").
 const DEV_BASE_FEE: u64 = 1_000_000_000;
 
-/// Gas limit of its blocks: what anvil and Hardhat have.
+/// Gas limit of its blocks, as in anvil and Hardhat.
 const DEV_GAS_LIMIT: u64 = 30_000_000;
 
 /// A known network.
@@ -32,7 +32,7 @@ pub enum Preset {
     Main,
     /// The test network, 5.
     Test,
-    /// The local network, 12345, as of the reference's v1.12.0.
+    /// The local network, 12345, in the form of the reference's v1.12.0.
     Local,
     /// The development network (docs/decisions.md, "Development network"): ID and X-Chain of the local network, more
     /// accounts on the C-Chain.
@@ -127,7 +127,7 @@ impl Preset {
         Self::ALL.into_iter().find(|preset| preset.id() == id && preset.genesis().1 == genesis)
     }
 
-    /// Chain ID and fork times are the reference's constants; the genesis does not override them.
+    /// Chain ID and fork times are the reference's constants. The genesis does not override them.
     pub(super) fn c_parameters(self) -> EvmParameters {
         let (chain_id, schedule) = match self {
             Self::Main => (43114, ForkSchedule::MAIN),

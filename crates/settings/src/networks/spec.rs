@@ -25,13 +25,13 @@ pub const P_ALIASES: [&str; 2] = ["P", "platform"];
 /// Most chains of a network besides P.
 pub const MAX_CHAINS: usize = 1000;
 
-/// Longest alias of a chain, in bytes, in a configuration or added while the node runs.
+/// Longest alias of a chain, in bytes, in a configuration or when it is added at runtime.
 pub const MAX_ALIAS_BYTES: usize = 512;
 
 /// Valid gas limits of EVM blocks: at least a transfer, at most the greatest signed number, which clients use.
 pub const GAS_LIMITS: RangeInclusive<u64> = 21_000..=i64::MAX.cast_unsigned();
 
-/// EVM chain IDs for which the signature of an old transaction has room (EIP-2294).
+/// EVM chain IDs that fit into the signature of an old transaction (EIP-2294).
 pub const EVM_CHAIN_IDS: RangeInclusive<u64> = 1..=u64::MAX / 2 - 36;
 
 /// One chain of a network.
@@ -70,16 +70,16 @@ pub struct ChainDeclaration {
     pub aliases: Vec<String>,
     /// Its genesis: bytes of the asset VM, JSON of the EVM.
     pub genesis: Vec<u8>,
-    /// What runs it, and its fees.
+    /// Its virtual machine, and its fees.
     pub fees: DeclaredFees,
 }
 
 /// Fees of a further chain, by its virtual machine.
 #[derive(Clone, Copy, Debug)]
 pub enum DeclaredFees {
-    /// Of a chain of the asset VM.
+    /// Fees of a chain of the asset VM.
     Xvm(Fees),
-    /// What takes the place of fee constants on a chain of the EVM.
+    /// The replacements of fee constants on a chain of the EVM.
     Evm(FeeOverrides),
 }
 
@@ -113,15 +113,15 @@ pub struct Network {
     pub has_controls: bool,
     /// The P-Chain's exports before the start.
     pub exported: Vec<ExportedUtxo>,
-    /// The accounts of a development network, which its node funds on X and signs for on C.
+    /// The accounts of a development network. Its node funds them on X and signs for them on C.
     pub dev_accounts: Option<DevAccounts>,
-    /// What a development network has at its beginning besides its accounts.
+    /// The initial content of a development network besides its accounts.
     pub fixture: Option<Arc<Fixture>>,
     /// The nodes that decide together, if the network has any.
     pub validators: Validators,
 }
 
-/// Why a chain can't be added to a network.
+/// The reason why a chain can't be added to a network.
 #[derive(Debug, Error, PartialEq, Eq)]
 pub enum AddChainError {
     /// The name is empty or has characters that a transaction can't have.
@@ -153,7 +153,7 @@ pub enum AddChainError {
         /// The fault.
         reason: String,
     },
-    /// The coin of an EVM chain can't be.
+    /// The coin of an EVM chain is invalid.
     #[error("chain \"{chain}\": {reason}")]
     Coin {
         /// The chain.
@@ -249,7 +249,7 @@ impl Network {
         self.chains.iter().find(|chain| chain.has_name(text))
     }
 
-    /// Adds a chain. One of the EVM has a coin of its own until [`Self::set_coins`] gives it another.
+    /// Adds a chain. An EVM chain has a coin of its own until [`Self::set_coins`] sets another one.
     pub fn add_chain(&mut self, declared: ChainDeclaration) -> Result<&ChainSpec, AddChainError> {
         let ChainDeclaration { name, aliases, genesis, fees } = declared;
         let fault = |reason: String| AddChainError::Genesis { chain: name.clone(), reason };

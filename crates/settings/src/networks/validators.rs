@@ -28,7 +28,7 @@ impl Validators {
         self.members.is_empty()
     }
 
-    /// The address of a validator; `None`: the key is not one of theirs.
+    /// The address of a validator; `None`: the key belongs to none of them.
     #[must_use]
     pub fn address(&self, key: &ValidatorPublicKey) -> Option<&ValidatorAddress> {
         self.members.iter().find(|(member, _)| member == key).map(|(_, address)| address)
@@ -60,7 +60,7 @@ pub(super) struct JsonEngine {
     heartbeat_ms: Option<u64>,
 }
 
-/// Reads the members. The error has the faulty one's path below `esker`.
+/// Reads the members. The error has the path of the invalid one below `esker`.
 pub(super) fn read(
     validators: &[JsonValidator],
     followers: &[JsonFollower],

@@ -17,7 +17,7 @@ fn chain(number: u8) -> ChainId {
     Id::new([number; 32])
 }
 
-/// What is in each space (destination, source) under each key: value and traits, or a tombstone.
+/// The content of each space (destination, source) under each key: value and traits, or a tombstone.
 type Model = BTreeMap<(ChainId, ChainId), BTreeMap<Vec<u8>, Option<Element>>>;
 
 /// A short second implementation of the rules.

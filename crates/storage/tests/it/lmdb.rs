@@ -1,4 +1,4 @@
-//! What only the store on disk can do, or get wrong.
+//! Operations and faults that only the store on disk has.
 
 use std::fs;
 use std::ops::ControlFlow;

@@ -1,4 +1,4 @@
-//! Transactions of both chains, and what each consumes.
+//! Transactions of both chains, and the things that each consumes.
 
 use std::collections::BTreeSet;
 
@@ -16,7 +16,7 @@ use esker_xvm::TxStatus;
 use super::funded::{OWNERS, exported_to_x, x_export, x_import, x_transfer};
 use super::world::{ONE, World, account, evm_transfer, key};
 
-/// What all imports and exports of C burn: none replaces another.
+/// The amount that all imports and exports of C burn, so that none replaces another.
 const BURNED: u64 = ONE / 50;
 
 /// A kind of transaction.
@@ -30,7 +30,7 @@ pub enum What {
     Send,
 }
 
-/// What only one transaction can consume.
+/// A thing that only one transaction can consume.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Consumed {
     Utxo(Id),
@@ -51,7 +51,7 @@ pub struct AnyTx {
     pub consumes: BTreeSet<Consumed>,
 }
 
-/// Where a node says that a transaction is.
+/// The status that a node reports for a transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Status {
     Accepted,
@@ -62,7 +62,7 @@ pub enum Status {
 }
 
 impl AnyTx {
-    /// One that is possible in the accepted state of a world.
+    /// Makes a transaction that is possible in the accepted state of a world.
     pub fn make(world: &World, what: What, by: u8, choice: u8) -> Option<Self> {
         let owner = key(by);
         let to = key(OWNERS.start() + choice % OWNERS.end());
@@ -128,12 +128,12 @@ impl AnyTx {
         }
     }
 
-    /// Of these a node that does not know one can't say whether it was lost.
+    /// For these a node that does not know a transaction can't say whether it was lost.
     pub fn is_evm(&self) -> bool {
         matches!(self.form, Form::Evm(_))
     }
 
-    /// Whether a world takes it in.
+    /// Submits it; whether the world accepts it.
     pub fn submit(&self, world: &World) -> bool {
         match &self.form {
             Form::X(tx) => world.x.issue(tx.bytes()).is_ok(),

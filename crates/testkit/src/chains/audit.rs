@@ -1,4 +1,4 @@
-//! What `esker db verify` looks at, over a world's rows: blocks, state, indexes, shared memory, and the supply of the
+//! The checks of `esker db verify` over a world's rows: blocks, state, indexes, shared memory, and the supply of the
 //! native asset.
 
 use std::collections::BTreeMap;
@@ -17,7 +17,7 @@ use esker_utxo::Utxo;
 
 use super::world::World;
 
-/// Nothing is wrong.
+/// Expects no findings.
 struct NoFindings;
 
 impl AuditLog for NoFindings {
@@ -34,7 +34,7 @@ fn scratch() -> Scratch {
     Scratch::new(Arc::new(MemoryStore::new()))
 }
 
-/// Looks at all rows, and adds up.
+/// Checks all rows and adds up the amounts.
 pub fn audit(world: &World) -> [Ledger; 2] {
     let stored = world.store.snapshot().unwrap();
     let vms: Vec<Arc<dyn ChainVm>> = vec![world.x.clone(), world.evm().clone()];

@@ -1,4 +1,4 @@
-//! Worlds that begin where several keys have something on both chains and between them, and what they do with it.
+//! Worlds in which several keys have funds on both chains and in shared memory, and transactions of these keys.
 
 use std::sync::{Arc, OnceLock};
 
@@ -11,21 +11,21 @@ use esker_utxo::{FxKind, OutputOwners, TransferableOutput, Utxo};
 
 use super::world::{NOW_MS, ONE, World, X_FEE, account, input, key, output, well_known};
 
-/// The keys of these numbers have funds.
+/// The numbers of the keys that have funds.
 pub const OWNERS: std::ops::RangeInclusive<u8> = 1..=3;
-/// UTXOs of each of them on X, from X for C, and from C for X.
+/// For each key: UTXOs on X, from X for C, and from C for X.
 const ON_X: usize = 8;
 const FOR_C: usize = 8;
 const FOR_X: u64 = 4;
 
-/// When these worlds begin, Unix ms.
+/// Beginning of these worlds, Unix ms.
 pub const START_MS: u64 = NOW_MS + 60_000;
 
-/// A store that holds them.
+/// A store that holds such a world.
 pub fn store() -> Arc<MemoryStore> {
     static ROWS: OnceLock<WriteSet> = OnceLock::new();
     let rows = ROWS.get_or_init(|| {
-        // A thread of its own, since the caller's may run a runtime.
+        // A separate thread, since the caller's may run a runtime.
         let made = std::thread::spawn(|| {
             let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
             runtime.block_on(make())
@@ -82,7 +82,7 @@ async fn make() -> WriteSet {
     rows
 }
 
-/// What C left for an owner on X.
+/// The UTXOs that C exported to an owner on X.
 pub fn exported_to_x(world: &World, owner: &PrivateKey) -> Vec<Utxo> {
     world.shared(world.x_id(), world.c_id(), owner)
 }
@@ -101,19 +101,19 @@ fn sign(unsigned: UnsignedTx, owner: &PrivateKey) -> Tx {
     Tx::sign(unsigned, &[(FxKind::Secp256k1, vec![owner])])
 }
 
-/// All of a UTXO but the fee, to the owner of another key.
+/// The amount of a UTXO without the fee, to the owner of another key.
 fn rest(world: &World, utxo: &Utxo, to: &PrivateKey) -> TransferableOutput {
     let amount = utxo.output.as_transfer().unwrap().amount - X_FEE;
     output(world.native(), amount, OutputOwners::single(to.address()))
 }
 
-/// A UTXO of X, to another key there.
+/// A transfer of a UTXO of X to another key on X.
 pub fn x_transfer(world: &World, utxo: &Utxo, owner: &PrivateKey, to: &PrivateKey) -> Tx {
     let outputs = vec![rest(world, utxo, to)];
     sign(UnsignedTx::Base(base(world, &[utxo], outputs)), owner)
 }
 
-/// A UTXO of X, to a key on C.
+/// An export of a UTXO of X to a key on C.
 pub fn x_export(world: &World, utxo: &Utxo, owner: &PrivateKey, to: &PrivateKey) -> Tx {
     let exported_outputs = vec![rest(world, utxo, to)];
     let base = base(world, &[utxo], Vec::new());
@@ -121,7 +121,7 @@ pub fn x_export(world: &World, utxo: &Utxo, owner: &PrivateKey, to: &PrivateKey)
     sign(UnsignedTx::Export(export), owner)
 }
 
-/// A UTXO that C left for X.
+/// An import of a UTXO that C exported to X.
 pub fn x_import(world: &World, utxo: &Utxo, owner: &PrivateKey) -> Tx {
     let base = base(world, &[], vec![rest(world, utxo, owner)]);
     let imported_inputs = vec![input(utxo, vec![0])];

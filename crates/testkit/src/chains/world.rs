@@ -37,7 +37,7 @@ use esker_xvm::{Xvm, XvmConfig};
 use tokio::runtime::Handle;
 use tokio::sync::Notify;
 
-/// After the last recorded block, before the one that is too far ahead.
+/// A time after the last recorded block, and before the one that is too far ahead.
 pub const NOW_MS: u64 = 1_795_264_980_000;
 /// The X-Chain's fee.
 pub const X_FEE: u64 = 1_000_000;
@@ -74,7 +74,7 @@ pub fn account(key: &PrivateKey) -> Address {
 const LOST_TXS: [[u8; 3]; 6] =
     [[0, 1, 0x0c], [0, 1, 0x0d], [0, 2, 0x58], [0, 2, 0x59], [0, 2, 0x61], [0, 2, 0x62]];
 
-/// What a world is made of.
+/// The parts of a world.
 pub struct WorldParts {
     pub kv: Arc<dyn KvStore>,
     pub schedule: ForkSchedule,
@@ -98,12 +98,12 @@ pub struct World {
 }
 
 impl World {
-    /// The local network by its exact rules.
+    /// The local network with its exact rules.
     pub fn local() -> Self {
         Self::with(Arc::new(MemoryStore::new()), ForkSchedule::LOCAL, FeeOverrides::default())
     }
 
-    /// A base fee of 1 gwei and no block gas cost, as on the development network.
+    /// A network with a base fee of 1 gwei and no block gas cost, as the development network.
     pub fn easy() -> Self {
         Self::with(Arc::new(MemoryStore::new()), ForkSchedule::LOCAL, EASY)
     }
@@ -112,12 +112,12 @@ impl World {
         Self::at(kv, schedule, overrides, Arc::new(ManualClock::new(NOW_MS)), None)
     }
 
-    /// As [`Self::easy`], over a store, by a clock that others share.
+    /// Like [`Self::easy`], over a given store and a shared clock.
     pub fn easy_at(kv: Arc<dyn KvStore>, clock: &Arc<ManualClock>) -> Self {
         Self::at(kv, ForkSchedule::LOCAL, EASY, Arc::clone(clock), None)
     }
 
-    /// As [`Self::easy`], where another node decides.
+    /// Like [`Self::easy`], as a follower of another node that decides.
     pub fn following(forwarder: Arc<dyn TxForwarder>, limits: ForwardLimits) -> Self {
         let clock = Arc::new(ManualClock::new(NOW_MS));
         let forwarding = Forwarding::new(
@@ -199,7 +199,7 @@ impl World {
         };
         let extension = Arc::new(AtomicExtension::new(c.clone()));
         let evm_genesis = EvmGenesis::parse(&c_genesis).unwrap();
-        // Every table there is.
+        // All optional tables.
         let evm_config = EvmConfig { preimages: true, ..EvmConfig::default() };
         let evm = Evm::new(c, params, evm_config, evm_genesis, extension.clone()).unwrap();
         let nat = Nat::new(evm.clone(), extension);
@@ -224,7 +224,7 @@ impl World {
         self.nat.context().native_asset_id
     }
 
-    /// A bundle of these blocks on the last final one becomes final, or the reason why not.
+    /// Makes a bundle of these blocks on the last final one final, or returns the reason why not.
     pub async fn offer(&self, chain: ChainId, block: &[u8]) -> Result<(), String> {
         let (_, last) = self.machine.last_final();
         let blocks = vec![(chain, block.to_vec().into())];
@@ -242,7 +242,7 @@ impl World {
         self.machine.compose(&parent.id(), blocks).await.unwrap().unwrap()
     }
 
-    /// A bundle of what waits, on a parent.
+    /// A bundle of the waiting transactions, on a parent.
     pub async fn propose_on(&self, parent: &Bundle) -> Option<Bundle> {
         let at = ProposeCtx {
             height: parent.height + 1,
@@ -258,7 +258,7 @@ impl World {
         self.machine.bundle_at(height).unwrap().unwrap().0
     }
 
-    /// One bundle of what waits becomes final; false if nothing does.
+    /// Makes one bundle of the waiting transactions final; false if none wait.
     pub async fn step(&self) -> bool {
         let Some(bundle) = self.propose_on(&self.last()).await else { return false };
         self.machine.finalize(&bundle, None).await.unwrap();
@@ -286,7 +286,7 @@ impl World {
         account.unwrap_or_default().nonce
     }
 
-    /// What `source` left for an owner on `destination`, by ID.
+    /// The UTXOs that `source` exported to an owner on `destination`, by ID.
     pub fn shared(&self, destination: ChainId, source: ChainId, owner: &PrivateKey) -> Vec<Utxo> {
         let reader = self.store.snapshot().unwrap();
         let traits = BTreeSet::from([owner.address().as_bytes().to_vec()]);
@@ -295,7 +295,7 @@ impl World {
         utxos.map(|bytes| Utxo::from_versioned_bytes(bytes, usize::MAX).unwrap()).collect()
     }
 
-    /// What X left for an owner on C.
+    /// The UTXOs that X exported to an owner on C.
     pub fn exported_to_c(&self, owner: &PrivateKey) -> Vec<Utxo> {
         self.shared(self.c_id(), self.x_id(), owner)
     }
@@ -314,7 +314,7 @@ impl World {
         found
     }
 
-    /// An export from X of the well-known key's funds, to be issued.
+    /// An export of the well-known key's funds from X, to be issued.
     pub fn x_export(&self, outputs: Vec<TransferableOutput>) -> Tx {
         let native = self.native();
         let owner = well_known();
@@ -344,8 +344,7 @@ impl World {
         Tx::sign(UnsignedTx::Export(export), &[(FxKind::Secp256k1, vec![&owner])])
     }
 
-    /// Amounts of the native asset that X leaves on C for an owner, each in a UTXO of its own, by a block of their
-    /// own.
+    /// Exports amounts of the native asset from X to an owner on C, each in a UTXO of its own, in a separate block.
     pub async fn fund(&self, owner: &PrivateKey, amounts: &[u64]) -> Vec<Utxo> {
         let owners = OutputOwners::single(owner.address());
         let mut outputs: Vec<_> =
@@ -360,7 +359,7 @@ impl World {
         found
     }
 
-    /// An import of UTXOs that `owner` has alone: all but `burned` to an account.
+    /// An import of UTXOs that `owner` alone owns: all but `burned`, to an account.
     pub fn import(&self, utxos: &[Utxo], owner: &PrivateKey, to: Address, burned: u64) -> AtomicTx {
         let total: u64 = utxos.iter().map(|utxo| utxo.output.as_transfer().unwrap().amount).sum();
         let mut unsigned = self.unsigned_import(utxos);
@@ -369,7 +368,7 @@ impl World {
         AtomicTx::sign(UnsignedAtomicTx::Import(unsigned), &vec![vec![owner]; utxos.len()])
     }
 
-    /// An import that pays nobody yet.
+    /// An import without outputs.
     pub fn unsigned_import(&self, utxos: &[Utxo]) -> UnsignedImport {
         let mut inputs: Vec<_> = utxos.iter().map(|utxo| input(utxo, vec![0])).collect();
         inputs.sort_by_key(|input| input.utxo_id);
@@ -417,7 +416,7 @@ impl World {
         }
     }
 
-    /// All rows of the store but the reasons of lost transactions, and but `others` (scope and tag).
+    /// All rows of the store except the reasons of lost transactions, and except `others` (scope and tag).
     pub fn rows_without(&self, others: &[[u8; 3]]) -> BTreeMap<Vec<u8>, Vec<u8>> {
         let mut rows = self.rows();
         rows.retain(|key, _| !LOST_TXS.iter().chain(others).any(|prefix| key.starts_with(prefix)));

@@ -1,17 +1,17 @@
-//! What stands in an atomic transaction's credential slots.
+//! The content of an atomic transaction's credential slots.
 
 use esker_primitives::codec::{CodecError, Decode, Encode, Reader, Writer};
 use esker_utxo::{Credential, CredentialSlot, OutputOwners};
 
 use super::type_id;
 
-/// What stands in a credential slot.
+/// The content of a credential slot.
 ///
 /// As on the asset chains, anything decodes that the reference's codec knows a `Verify` method of; another
 /// kind than a credential is refused only when the transaction is verified.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum AtomicCredential {
-    /// What both codecs have: a credential, or what stands in its place.
+    /// A type that both codecs have: a credential, or a value in its place.
     Shared(CredentialSlot),
     /// Signature indices, a type that the asset chains' codec lacks.
     Input(Vec<u32>),

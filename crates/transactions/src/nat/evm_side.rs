@@ -29,14 +29,14 @@ pub struct EvmInput {
 }
 
 impl EvmOutput {
-    /// What lists of outputs are sorted by.
+    /// The key by which lists of outputs are sorted.
     pub const fn order(&self) -> (Address, AssetId) {
         (self.address, self.asset_id)
     }
 }
 
 impl EvmInput {
-    /// What lists of inputs are sorted by.
+    /// The key by which lists of inputs are sorted.
     pub const fn order(&self) -> (Address, AssetId) {
         (self.address, self.asset_id)
     }

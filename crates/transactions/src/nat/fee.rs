@@ -24,7 +24,7 @@ pub enum FeeError {
     Overflow,
 }
 
-/// What `gas` costs at `base_fee` (wei a gas), rounded up to a whole billionth.
+/// The price of `gas` at `base_fee` (wei for each gas), rounded up to a whole billionth.
 pub fn dynamic_fee(gas: u64, base_fee: U256) -> Result<NanoNative, FeeError> {
     let cost = U256::from(gas).checked_mul(base_fee).ok_or(FeeError::Overflow)?;
     Wei(cost).nanos_rounded_up().ok_or(FeeError::Overflow)

@@ -134,7 +134,7 @@ struct Indices<'a> {
     signature_indices: &'a [u32],
 }
 
-/// What stands in the place of a credential.
+/// Writes a value in the place of a credential.
 fn foreign<S: Serializer, T: Serialize>(content: &T, to: S) -> Result<S::Ok, S::Error> {
     let mut map = to.serialize_map(Some(2))?;
     map.serialize_entry("fxID", FxKind::Secp256k1.id_text())?;

@@ -48,12 +48,12 @@ impl AtomicTx {
         SignedTx::sign(unsigned, &signers.collect::<Vec<_>>()).into()
     }
 
-    /// What it has in common with the transactions of other chains.
+    /// The part that it has in common with the transactions of other chains.
     pub fn signed(&self) -> &SignedTx<UnsignedAtomicTx> {
         &self.signed
     }
 
-    /// What is signed.
+    /// The part that is signed.
     pub fn unsigned(&self) -> &UnsignedAtomicTx {
         self.signed.unsigned()
     }
@@ -73,7 +73,7 @@ impl AtomicTx {
         self.signed.id()
     }
 
-    /// What two transactions can't both consume.
+    /// The keys that two transactions can't both consume.
     pub fn conflict_keys(&self) -> &BTreeSet<Id> {
         &self.conflict_keys
     }
@@ -89,12 +89,12 @@ impl AtomicTx {
         self.gas_without_base().saturating_add(BASE_GAS)
     }
 
-    /// What the gas costs at `base_fee`, wei a gas.
+    /// The price of its gas at `base_fee`, wei for each gas.
     pub fn fee(&self, base_fee: U256) -> Result<NanoNative, FeeError> {
         dynamic_fee(self.gas(), base_fee)
     }
 
-    /// What is consumed of an asset and not produced again.
+    /// The amount of an asset that it consumes and does not produce again.
     pub fn burned(&self, asset_id: &AssetId) -> Result<u64, AmountError> {
         self.unsigned().burned(asset_id)
     }

@@ -52,7 +52,7 @@ impl UnsignedAtomicTx {
         }
     }
 
-    /// What two transactions can't both consume: an import's UTXOs, an export's nonces
+    /// The keys that two transactions can't both consume: an import's UTXOs, an export's nonces
     /// (docs/protocol/atomic-transactions.md, "Conflict keys").
     pub fn conflict_keys(&self) -> BTreeSet<Id> {
         match self {
@@ -74,7 +74,7 @@ impl UnsignedAtomicTx {
         inputs.iter().map(|input| AccountNonce { account: input.address, nonce: input.nonce })
     }
 
-    /// What is consumed of an asset and not produced again: the fee, and a tip.
+    /// The amount of an asset that it consumes and does not produce again: the fee, and a tip.
     ///
     /// # Errors
     /// A sum exceeds 64 bits, or more is produced than consumed.

@@ -22,9 +22,9 @@ pub struct OperationTx {
 pub struct Operation {
     /// The asset of the consumed and of the produced outputs.
     pub asset_id: AssetId,
-    /// What is consumed; strictly ascending.
+    /// The UTXOs that it consumes; strictly ascending.
     pub utxo_ids: Vec<UtxoId>,
-    /// What is done.
+    /// The operation of the feature extension.
     pub op: FxOperation,
 }
 

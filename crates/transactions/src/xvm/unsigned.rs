@@ -45,7 +45,7 @@ impl UnsignedTx {
         }
     }
 
-    /// What every transaction has.
+    /// The fields that every transaction has.
     pub const fn base(&self) -> &BaseTx {
         match self {
             Self::Base(tx) => tx,

@@ -41,7 +41,7 @@ impl Signers for SignerRecovery<'_> {
 /// A credential slot together with the source of its signers.
 #[derive(Clone, Copy)]
 pub struct Witness<'a> {
-    /// What stands in the slot.
+    /// The content of the slot.
     pub credential: &'a CredentialSlot,
     /// Which of the transaction's slots it is.
     pub slot: usize,

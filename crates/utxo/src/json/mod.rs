@@ -56,7 +56,7 @@ impl<T: Render + ?Sized> Serialize for Json<'_, T> {
     }
 }
 
-/// What has addresses in it, and so needs to know their format to be serialised.
+/// A type with addresses in it. It needs their format to be serialised.
 pub trait Render {
     /// Serialises the value.
     fn render<S: Serializer>(&self, format: AddressFormat<'_>, to: S) -> Result<S::Ok, S::Error>;

@@ -1,4 +1,4 @@
-//! What follows a decision about a block: its index rows, pools, statuses and subscribers.
+//! The consequences of a decision about a block: its index rows, pools, statuses and subscribers.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;

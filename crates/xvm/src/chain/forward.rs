@@ -11,7 +11,7 @@ use super::parts::Xvm;
 pub struct Issued {
     /// Its ID.
     pub id: TxId,
-    /// What the client's answer waits for: the source, or on a development node the block.
+    /// The condition that the client's answer waits for: the source, or on a development node the block.
     pub answer: SendAnswer,
 }
 

@@ -66,7 +66,7 @@ impl IssueError {
     }
 }
 
-/// What accepted blocks decide of a transaction.
+/// The decision of accepted blocks about a transaction.
 #[derive(Clone, Copy, Debug)]
 enum Decision {
     Accepted,
@@ -226,7 +226,7 @@ impl Xvm {
         Issued { id, answer }
     }
 
-    /// What the answer to a send waits for, whose transaction waits here.
+    /// The condition that the answer to a send waits for, if its transaction waits here.
     pub(crate) fn answer_with_block(&self, id: TxId) -> SendAnswer {
         self.context()
             .answer_with_block(id, || self.mempool.contains(&id) || self.wallet.contains(&id))
@@ -293,7 +293,7 @@ impl Xvm {
         Ok(None)
     }
 
-    /// What the accepted blocks say of a transaction.
+    /// The decision of the accepted blocks about a transaction.
     fn decision(&self, tx: &Tx) -> Result<Option<Decision>, StorageError> {
         let reader = self.context().store.snapshot()?;
         let state = ChainState::new(reader.as_ref(), self.scope());

@@ -11,7 +11,7 @@ use super::issue_built::BuiltError;
 use super::parts::Xvm;
 use crate::pool::RejectKind;
 
-/// What an entry begins with: a transaction follows that was verified, or one of the wallet's queue.
+/// The first byte of an entry: a verified transaction follows, or one of the wallet's queue.
 const VERIFIED: u8 = 0;
 const WALLET: u8 = 1;
 

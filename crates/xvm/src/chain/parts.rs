@@ -1,4 +1,4 @@
-//! What a chain consists of. Building, issuing, rewinding and reading share it.
+//! The parts of a chain. Building, issuing, rewinding and reading share them.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

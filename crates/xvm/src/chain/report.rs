@@ -10,7 +10,7 @@ use crate::execute::BlockPayload;
 use crate::state::IndexProgress;
 use crate::state::tables::TIP;
 
-/// What a health check says of the chain.
+/// The result of the chain's health check.
 pub(super) fn health(vm: &Xvm) -> Result<String, String> {
     vm.context
         .store

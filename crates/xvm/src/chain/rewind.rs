@@ -31,7 +31,7 @@ pub(crate) fn prepare<'a>(
     }))
 }
 
-/// What subscribers are notified of.
+/// The removed blocks for subscribers.
 fn removed_blocks(vm: &Xvm, rewind: &Rewinding<'_>, to: u64) -> Result<Rewind, ChainError> {
     let mut removed = Vec::new();
     if vm.events.has_subscribers() {

@@ -1,4 +1,4 @@
-//! What waits for a block, for the node's forwarding and for its exchange with other nodes.
+//! The transactions that wait for a block, for the node's forwarding and for its exchange with other nodes.
 
 use std::collections::HashSet;
 use std::ops::ControlFlow;
@@ -28,7 +28,7 @@ pub(super) fn register(vm: &Arc<Xvm>) {
 }
 
 impl Xvm {
-    /// What waits here, for a node that passes transactions to others which decide too.
+    /// The transactions that wait here, for a node that passes them to other validators.
     pub fn exchange_pool(self: &Arc<Self>) -> Arc<dyn ExchangePool> {
         Arc::new(WaitingTxs(Arc::downgrade(self)))
     }

@@ -91,7 +91,7 @@ fn sixty_four_refusals_are_remembered() {
     assert_eq!(pool.refusal(&id(70), 5).as_deref(), Some("not now"));
     assert_eq!(pool.refusal(&id(70), 6), None);
     assert_eq!(pool.refusal(&id(70), 5), None, "forgotten once it did not hold");
-    // What is taken in after all is not refused any more, nor is what waits.
+    // A transaction that is accepted into the pool after all is not refused any more, and neither is a waiting one.
     let tx = tx(&[1], 0);
     pool.remember_refusal(tx.id(), "no".into(), RefusalValidity::Always);
     add(&pool, &tx).unwrap();
@@ -143,7 +143,7 @@ fn pooled_outputs_are_free_until_consumed() {
     let all = [parent.id(), first.id(), second.id()];
     assert_eq!(pool.with_descendants(&parent.id()), all);
     assert_eq!(pool.with_descendants(&second.id()), all[2..]);
-    // What leaves gives back what it consumed.
+    // A transaction that leaves frees the UTXOs that it consumed.
     pool.remove(&all[2..]);
     assert_eq!(free(&pool), [(parent.id(), 1), (first.id(), 0)]);
     pool.remove(&all[1..2]);

@@ -42,7 +42,7 @@ pub(crate) struct PendingList {
     version: u64,
 }
 
-/// What to do with a new transaction.
+/// The place of a new transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Enqueued {
     /// It is the oldest: add it to the mempool.
@@ -79,7 +79,7 @@ impl WalletQueue {
         self.0.lock().txs.is_empty()
     }
 
-    /// What the pending transactions consume.
+    /// The UTXOs that the pending transactions consume.
     pub(crate) fn consumed(&self) -> HashSet<UtxoId> {
         let queue = self.0.lock();
         queue.txs.iter().flat_map(|tx| tx.unsigned().local_utxo_ids()).collect()

@@ -11,7 +11,7 @@ use serde::{Serialize, Serializer};
 use crate::chain::Xvm;
 use esker_transactions::xvm::json::schema::{BlockSchema, TxSchema};
 
-/// What a reply shows of a `T`: a text, or the value itself for `json`.
+/// The form of a `T` in a reply: a text, or the value itself for `json`.
 #[derive(Debug)]
 pub(super) enum EncodedReply<T> {
     /// Its bytes in one of the hex encodings.

@@ -77,7 +77,7 @@ pub(super) fn get_tx(vm: &Xvm, args: TxArgs) -> Reply<TxReply> {
     Ok(TxReply { tx, encoding })
 }
 
-/// What became of a transaction, as far as this node knows.
+/// The status of a transaction, as far as this node knows.
 pub(super) fn get_tx_status(vm: &Xvm, args: StatusArgs) -> Reply<StatusReply> {
     let (status, reason) = match vm.view()?.tx_status(&given(args.tx_id)?)? {
         TxStatus::Accepted => ("Accepted", None),

@@ -104,7 +104,7 @@ mod tests {
 
     const FEE_ASSET: AssetId = AssetId::new([9; 32]);
 
-    /// What the row of an address gives back; `None` where it points elsewhere.
+    /// The element that the row of an address stands for; `None` if it points elsewhere.
     fn listed(utxo: &Utxo, address: &ShortId) -> Option<Vec<u8>> {
         let bytes = utxo.to_versioned_bytes();
         let row = encode(utxo, &bytes, &FEE_ASSET);

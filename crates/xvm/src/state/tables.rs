@@ -14,7 +14,7 @@ use esker_utxo::UtxoId;
 /// The last accepted block; one row.
 pub const TIP: Table<(), Tip> = Table::new(0x01, "tip");
 
-/// What the store was made from, so that another genesis is refused; one row.
+/// The genesis from which the store was made, so that another one is refused; one row.
 pub const GENESIS: Table<(), GenesisRecord> = Table::new(0x02, "genesis");
 
 /// Accepted blocks by height, as they travel.
@@ -38,7 +38,7 @@ pub const UTXOS: Table<(TxId, u32), Vec<u8>> = Table::new(0x06, "utxo");
 /// page shows, in a short form (`index_row.rs`), so that a page is one scan.
 pub const ADDRESS_UTXOS: Table<(ShortId, Id), Vec<u8>> = Table::new(0x08, "address-utxo");
 
-/// What verification and descriptions need of an asset, by asset ID.
+/// The properties of an asset that verification and descriptions need, by asset ID.
 pub const ASSETS: Table<AssetId, AssetRecord> = Table::new(0x09, "asset");
 
 /// Transactions that changed an address's holdings of an asset: address, asset, position from 0 in the order of
@@ -91,7 +91,7 @@ pub struct Tip {
     pub time_s: u64,
 }
 
-/// What a chain's store was made from.
+/// The genesis from which a chain's store was made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GenesisRecord {
     /// ID of the block of height 0.

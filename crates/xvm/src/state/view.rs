@@ -124,8 +124,8 @@ impl View<'_> {
 
     /// The status of a transaction.
     pub fn tx_status(&self, id: &TxId) -> StorageResult<TxStatus> {
-        // What is in memory first, and then the store as it is now: a transaction that is accepted in between is
-        // seen in one or the other.
+        // Memory is read first, and then the store as it is now: a transaction that is accepted in between is seen in
+        // one or the other.
         let processing = self.vm.is_processing(id);
         let scope = self.vm.context().scope;
         if self.state().has_tx(id)? {
@@ -276,7 +276,7 @@ impl View<'_> {
     }
 }
 
-/// What a UTXO adds to a balance.
+/// The amount that a UTXO adds to a balance.
 fn counted(utxo: RawUtxo<'_>, include_partial: bool, now_s: u64) -> Option<u64> {
     let whole = || utxo.addresses().len() == 1 && utxo.locktime() <= now_s;
     utxo.amount().filter(|_| include_partial || whole())

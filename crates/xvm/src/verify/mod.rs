@@ -65,7 +65,7 @@ pub enum VerifyError {
     /// Inputs must ascend strictly.
     #[error("inputs not sorted and unique")]
     InputsNotSortedUnique,
-    /// What is produced, the fee included, can't come from what is consumed.
+    /// The produced amounts, with the fee, exceed the consumed ones.
     #[error(transparent)]
     Flow(#[from] FlowError),
     /// Initial states must ascend strictly by extension.
@@ -110,7 +110,7 @@ pub enum VerifyError {
     /// The asset was created without that extension.
     #[error("incompatible feature extension")]
     IncompatibleFx,
-    /// What another chain put into shared memory is no UTXO.
+    /// The element that another chain put into shared memory is not a UTXO.
     #[error(transparent)]
     ImportedUtxo(CodecError),
     /// Import from, or export to, the chain itself.

@@ -47,7 +47,7 @@ impl From<FxError> for CheckError {
     }
 }
 
-/// What the rules know of the chain beside its state.
+/// The properties of the chain that the rules use beside its state.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct VerifyContext<'a> {
     /// This chain.
@@ -89,7 +89,7 @@ pub(crate) struct Semantic<'a, 'c> {
     pub(crate) assets: &'a mut AssetCache<'c>,
 }
 
-/// What a valid transaction consumes.
+/// The UTXOs that a valid transaction consumes.
 #[derive(Debug, Default)]
 pub(crate) struct Consumed {
     /// From this chain's set, each with its UTXO ID.

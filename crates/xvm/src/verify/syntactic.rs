@@ -18,7 +18,7 @@ pub const MAX_SYMBOL_LEN: usize = 4;
 /// Greatest number of decimal places.
 pub const MAX_DENOMINATION: u8 = 32;
 
-/// What the rules need to know of the chain.
+/// The properties of the chain that the rules use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Params {
     /// The network.

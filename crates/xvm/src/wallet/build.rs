@@ -19,9 +19,9 @@ use crate::verify::syntactic::Params;
 pub struct Payer<'a> {
     /// The chain, and its fees.
     pub params: &'a Params,
-    /// What there is.
+    /// The coins to choose from.
     pub coins: &'a dyn Coins,
-    /// What it is spent with.
+    /// The keys that spend them.
     pub keys: &'a Keychain,
     /// Who gets what is left.
     pub change: ShortId,

@@ -19,7 +19,7 @@ pub type Amounts = BTreeMap<AssetId, u64>;
 pub struct Chosen {
     /// Inputs, each with the addresses that sign it; sorted as a transaction has them.
     pub inputs: Vec<(TransferableInput, Vec<ShortId>)>,
-    /// What they hold together.
+    /// The sum of the chosen coins.
     pub taken: Amounts,
 }
 
@@ -118,7 +118,7 @@ pub fn choose(
 /// Most UTXOs that one import takes.
 pub const MAX_IMPORTED: usize = 1024;
 
-/// What an import may take.
+/// The limits of an import.
 pub struct ImportLimits<'a> {
     /// Bytes that inputs, their credentials and the outputs for them may have together.
     pub max_bytes: usize,

@@ -103,8 +103,8 @@ impl Coins for PoolCoins<'_> {
     }
 }
 
-/// What another chain exported to this one and nothing in the pool imports: addresses ascending, UTXO IDs ascending
-/// within each.
+/// The UTXOs that another chain exported to this one and that nothing in the pool imports: addresses ascending, UTXO
+/// IDs ascending within each.
 #[derive(Debug)]
 pub struct ExportedCoins<'a> {
     view: &'a View<'a>,
@@ -124,7 +124,7 @@ impl Coins for ExportedCoins<'_> {
         loop {
             let mut flow = ControlFlow::Continue(());
             let mut each = |id: &Id, bytes: &[u8]| {
-                // What is no UTXO of this VM is left where it is.
+                // An element that is not a UTXO of this VM is skipped.
                 if flow.is_continue()
                     && !self.view.mempool().is_spent(id)
                     && let Some(utxo) = RawUtxo::new(bytes)

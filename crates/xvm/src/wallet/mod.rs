@@ -32,7 +32,7 @@ pub enum SpendError {
         /// Units that can be spent now.
         available: u64,
     },
-    /// What is wanted of an asset, with the fee, exceeds 64 bits.
+    /// The requested amount of an asset, with the fee, exceeds 64 bits.
     #[error("problem calculating required spend amount: overflow")]
     WantedOverflow,
     /// The coins that would cover what is wanted exceed 64 bits together.

@@ -106,7 +106,7 @@ impl Local {
     }
 }
 
-/// What one recorded block is: its chain, height, bytes.
+/// The recorded blocks: chain, height, bytes.
 fn blocks() -> Vec<(String, u64, Vec<u8>)> {
     let file = String::from_utf8(test_file("vectors/chain/local-1.jsonl")).unwrap();
     let block = |line: &str| {

@@ -142,7 +142,7 @@ fn credentials() {
     let slot = CredentialSlot::new(FxKind::Nft, vec![]);
     assert_eq!(text_of(&tx(vec![])), "wrong number of credentials: 0 != 1");
     assert_eq!(text_of(&tx(vec![slot.clone(), slot])), "wrong number of credentials: 2 != 1");
-    // What stands in a credential's place is looked at by itself, and first.
+    // A value in the place of a credential is checked by itself, and first.
     let empty =
         CredentialSlot::NonCredential(Box::new(NonCredential::Input(TransferInput::default())));
     assert_eq!(text_of(&tx(vec![empty.clone(), empty])), "input has no value");

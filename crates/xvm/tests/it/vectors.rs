@@ -103,7 +103,7 @@ fn transactions() {
         let tx = Tx::parse(&encoded).unwrap();
         assert_eq!(tx.id().to_string(), text(&expected["txID"]), "{name}");
         assert_eq!(tx.bytes(), &encoded);
-        // What was decoded is what was encoded, not only the bytes that were kept.
+        // The decoded value equals the encoded one, not only the bytes that were kept.
         let again = Tx::new(tx.unsigned().clone(), tx.credentials().to_vec());
         assert_eq!(again, tx);
         if let Some(json) = raw_expected(name) {

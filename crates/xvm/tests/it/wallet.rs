@@ -117,7 +117,7 @@ fn check(tx: &Tx, utxos: &[Utxo], fee: u64) {
     let burned = [(params().fee_asset_id, fee)].into_iter();
     let produced = sums(outputs.map(|out| (out.asset_id, out.output.amount)).chain(burned));
     assert_eq!(consumed, produced);
-    // What is built is what was meant: the same bytes are read again.
+    // The bytes of the built transaction decode to the same transaction.
     assert_eq!(Tx::parse(tx.bytes()).unwrap(), *tx);
 }
 

@@ -12,12 +12,12 @@ use super::recording::Container;
 const BAD_ARGUMENT: &str = "couldn't unmarshal an argument. Ensure arguments are valid and properly formatted. See \
                             documentation for example calls";
 
-/// What the stand-in has.
+/// The data of the stand-in.
 #[derive(Debug, Default)]
 pub(super) struct Served {
-    /// By chain.
+    /// Containers by chain.
     pub(super) containers: BTreeMap<Chain, Vec<Container>>,
-    /// Containers that are shown so far, by chain.
+    /// Number of containers that are shown so far, by chain.
     pub(super) shown: BTreeMap<Chain, usize>,
     /// Characters added to each container.
     pub(super) padding: usize,
@@ -33,7 +33,7 @@ impl Served {
         &all[..shown.min(all.len())]
     }
 
-    /// Result or error text of a method at a path. `None`: there is nothing at the path.
+    /// Result or error text of a method at a path; `None`: the path does not exist.
     pub(super) fn answer(&self, path: &str, request: &Value) -> Option<Result<Value, String>> {
         let method = request["method"].as_str().unwrap_or_default();
         let params = match &request["params"] {
@@ -133,7 +133,7 @@ impl Served {
     }
 }
 
-/// A number or its text; nothing is zero.
+/// Reads a number or its text; a missing value is zero.
 fn number(value: &Value) -> Result<u64, String> {
     match value {
         Value::Null => Ok(0),

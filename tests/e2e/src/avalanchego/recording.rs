@@ -17,11 +17,11 @@ pub struct Container {
     pub chain: Chain,
     /// Its index.
     pub index: u64,
-    /// The ID that the index gives it.
+    /// The ID that the index reports.
     pub id: String,
     /// Its bytes.
     pub bytes: Vec<u8>,
-    /// When the node accepted it, as the index shows it.
+    /// The time at which the node accepted it, in the index's form.
     pub timestamp: String,
 }
 
@@ -35,7 +35,7 @@ impl Container {
     }
 }
 
-/// A run.
+/// A recorded run.
 #[derive(Clone, Debug)]
 pub struct Recording {
     /// Its name.
@@ -44,7 +44,7 @@ pub struct Recording {
     pub network: String,
     /// Its containers in the order of their timestamps.
     pub containers: Vec<Container>,
-    /// The end.
+    /// The state at the end.
     pub state: Value,
     /// The hexadecimal of transactions of P, by their IDs.
     pub p_txs: BTreeMap<String, String>,

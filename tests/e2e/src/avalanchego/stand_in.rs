@@ -43,9 +43,9 @@ struct Server {
 struct Switches {
     served: Served,
     delay: Duration,
-    /// By chain: a status instead of answers.
+    /// A status that replaces answers, by chain.
     statuses: BTreeMap<Chain, u16>,
-    /// By chain: a text instead of answers.
+    /// A text that replaces answers, by chain.
     texts: BTreeMap<Chain, String>,
     requests: Vec<(String, Value)>,
 }
@@ -74,7 +74,7 @@ impl StandIn {
         format!("avalanchego+http://{}", self.addr)
     }
 
-    /// Shows that many containers of a chain.
+    /// Shows this many containers of a chain.
     pub fn show(&self, chain: Chain, count: usize) {
         self.switches.lock().served.shown.insert(chain, count);
     }
@@ -84,37 +84,37 @@ impl StandIn {
         Chain::ALL.into_iter().for_each(|chain| self.show(chain, usize::MAX));
     }
 
-    /// Every answer comes that much later.
+    /// Delays every answer by this time.
     pub fn set_delay(&self, delay: Duration) {
         self.switches.lock().delay = delay;
     }
 
-    /// The index of a chain answers with that status: 404 before the chain exists, 503 while it bootstraps.
+    /// Makes the index of a chain answer with this status: 404 before the chain exists, 503 while it bootstraps.
     pub fn set_status(&self, chain: Chain, status: Option<u16>) {
         set(&mut self.switches.lock().statuses, chain, status);
     }
 
-    /// The index of a chain answers with that text.
+    /// Makes the index of a chain answer with this text.
     pub fn set_text(&self, chain: Chain, text: Option<&str>) {
         set(&mut self.switches.lock().texts, chain, text.map(ToOwned::to_owned));
     }
 
-    /// Makes answers longer, by that many characters a container.
+    /// Makes answers longer, by this many characters for each container.
     pub fn set_padding(&self, characters: usize) {
         self.switches.lock().served.padding = characters;
     }
 
-    /// The node is one of another network.
+    /// Makes the node one of another network.
     pub fn set_network_id(&self, id: &str) {
         id.clone_into(&mut self.switches.lock().served.network_id);
     }
 
-    /// A chain of the node has another ID.
+    /// Gives a chain of the node another ID.
     pub fn set_blockchain_id(&self, chain: Chain, id: &str) {
         self.switches.lock().served.blockchain_ids[chain.alias()] = id.into();
     }
 
-    /// Changes a container. Its ID becomes that of its bytes.
+    /// Changes a container. Its ID becomes that of the new bytes.
     pub fn alter(&self, chain: Chain, index: usize, change: impl FnOnce(&mut Container)) {
         self.change(chain, |all| {
             let container = &mut all[index];
@@ -171,7 +171,7 @@ fn set<T>(of: &mut BTreeMap<Chain, T>, chain: Chain, value: Option<T>) {
     };
 }
 
-/// On a thread of its own, so that tests without a runtime can use it.
+/// Runs on a thread of its own, so that tests without a runtime can use it.
 fn serve(switches: Arc<Mutex<Switches>>, addr: SocketAddr) -> (Server, SocketAddr) {
     let (stop, stopped) = oneshot::channel();
     let (bound, address) = std::sync::mpsc::channel();
@@ -181,7 +181,7 @@ fn serve(switches: Arc<Mutex<Switches>>, addr: SocketAddr) -> (Server, SocketAdd
         runtime.block_on(async {
             let listener = TcpListener::bind(addr).await.unwrap();
             bound.send(listener.local_addr().unwrap()).unwrap();
-            // Requests that are under way end with the runtime.
+            // Requests in progress end with the runtime.
             tokio::select! {
                 served = async { axum::serve(listener, app).await } => served.unwrap(),
                 _ = stopped => {}
@@ -229,7 +229,7 @@ async fn handle(State(switches): State<Arc<Mutex<Switches>>>, request: Request) 
             json!({ "jsonrpc": "2.0", "error": error, "id": id })
         }
     };
-    // As Go writes it.
+    // The text ends as Go writes it.
     json_of(format!("{}\n", answer.to_string().replace('>', "\\u003e")))
 }
 

@@ -13,7 +13,7 @@ use super::primitives::value_of;
 
 const FORMAT: AddressFormat<'static> = AddressFormat { alias: "X", hrp: "local" };
 
-/// A signed transaction: its parts, its JSON form, what it burns.
+/// A signed transaction: its parts, its JSON form, the amount that it burns.
 pub(super) fn tx(bytes: &[u8]) -> bool {
     let Some(tx) = value_of(AtomicTx::parse(bytes)) else { return false };
     assert_eq!(tx.bytes().as_ref(), bytes);

@@ -1,4 +1,4 @@
-//! What AvalancheGo serves: containers of its index, and blocks and transactions of P.
+//! The data that AvalancheGo serves: containers of its index, and blocks and transactions of P.
 
 use esker_avalanchego::{Chain, Outer};
 use esker_platform::{Block, Exchange, Tx};
@@ -14,7 +14,7 @@ pub(super) fn container(bytes: &[u8]) -> bool {
         assert_eq!(outer.to_bytes(), bytes);
         value_of(Block::parse(&outer.inner));
     }
-    // What is an outer block is one on each chain.
+    // An outer block is one on each chain.
     let is_outer = parsed.iter().any(Option::is_some);
     assert!(!is_outer || parsed.iter().all(Option::is_some));
     is_outer

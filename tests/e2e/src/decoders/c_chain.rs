@@ -1,4 +1,4 @@
-//! Consensus bytes of the C-Chain, its genesis, and what its keys sign.
+//! Consensus bytes of the C-Chain, its genesis, and the data that its keys sign.
 
 use alloy_eips::eip2718::Encodable2718;
 use alloy_rlp::Decodable;
@@ -25,7 +25,7 @@ pub(super) fn block(bytes: &[u8]) -> bool {
     }
     block.transactions_root();
     for tx in &block.transactions {
-        // Blocks and senders are read by different decoders, which must not differ.
+        // Different decoders read blocks and senders. They must not differ.
         let encoded = tx.encoded_2718();
         let sent = value_of(decode_transaction(&encoded));
         if encoded[0] > MAX_SENT_TYPE && encoded[0] < 0x80 {
@@ -51,7 +51,7 @@ pub(super) fn transaction(bytes: &[u8]) -> bool {
     let Some(tx) = value_of(decode_transaction(bytes)) else { return false };
     let encoded = tx.encoded_2718();
     assert_eq!(value_of(decode_transaction(&encoded)).as_ref(), Some(&tx));
-    // Numbers that no signature has were exchanged for those of nobody.
+    // Numbers that are not a signature were replaced by those of no key.
     let is_of_nobody = tx.signature().r().is_zero() && tx.signature().s().is_zero();
     assert!(is_of_nobody || encoded == bytes);
     true

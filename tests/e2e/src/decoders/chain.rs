@@ -17,7 +17,7 @@ use esker_xvm::verify::syntactic;
 use super::primitives::value_of;
 
 const FORMAT: AddressFormat<'static> = AddressFormat { alias: "X", hrp: "local" };
-/// Signatures of one transaction that are looked at; each takes as long as all the rest.
+/// Signatures of one transaction that are checked; each takes as long as all the rest.
 const SIGNERS: usize = 4;
 
 /// A signed transaction: its parts, its JSON form, the rules that need no state.
@@ -94,7 +94,7 @@ pub(super) fn utxo(bytes: &[u8]) -> bool {
 
 pub(super) fn round_trip(utxo: &Utxo) {
     let bytes = utxo.to_versioned_bytes();
-    // One output may need nearly all of a transaction, and then its UTXO is larger than that.
+    // One output may need nearly all of a transaction. Its UTXO is then larger than that.
     if bytes.len() <= MAX_SIZE {
         assert_eq!(Utxo::from_versioned_bytes(&bytes, MAX_SIZE).as_ref(), Ok(utxo));
     }
@@ -102,7 +102,7 @@ pub(super) fn round_trip(utxo: &Utxo) {
         .expect("every output has a JSON form");
 }
 
-/// What an engine orders.
+/// The unit that an engine orders.
 pub(super) fn bundle(bytes: &[u8]) -> bool {
     let Some(bundle) = value_of(Bundle::parse(bytes)) else { return false };
     assert_eq!(bundle.to_versioned_bytes(), bytes);
@@ -110,7 +110,8 @@ pub(super) fn bundle(bytes: &[u8]) -> bool {
     true
 }
 
-/// The records of a stream that arrives in parts, and the error that ends it: the same for all sizes of parts.
+/// Checks that the records of a stream that arrives in parts, and the error that ends it, are the same for all sizes
+/// of parts.
 fn cut_anywhere<R, T: Clone + Debug + PartialEq, E: Clone + Debug + PartialEq>(
     bytes: &[u8],
     reader: fn() -> R,
@@ -136,19 +137,20 @@ fn cut_anywhere<R, T: Clone + Debug + PartialEq, E: Clone + Debug + PartialEq>(
     whole
 }
 
-/// Records of a stream of bundles, cut at any byte: the same ones, or the same error.
+/// Records of a stream of bundles, cut at any byte: the result must be the same records, or the same error.
 pub(super) fn bundle_stream(bytes: &[u8]) -> bool {
     let (records, error) =
         cut_anywhere(bytes, RecordReader::default, RecordReader::push, RecordReader::next);
     let written: Vec<u8> = records.iter().flat_map(|record| record.to_bytes()).collect();
-    // Bytes that are no UTF-8 in the reason of an end are replaced.
+    // Invalid UTF-8 in the reason of an end is replaced.
     if !records.iter().any(|record| matches!(record, esker_follow::Record::End(_))) {
         assert!(bytes.starts_with(&written));
     }
     error.is_none() && !records.is_empty()
 }
 
-/// Records of a snapshot, cut at any byte, and the rows in them: the same ones, or the same error.
+/// Records of a snapshot, cut at any byte, and the rows in them: the result must be the same records, or the same
+/// error.
 pub(super) fn snapshot_stream(bytes: &[u8]) -> bool {
     let (records, error) = cut_anywhere(
         bytes,
@@ -157,7 +159,7 @@ pub(super) fn snapshot_stream(bytes: &[u8]) -> bool {
         SnapshotRecordReader::next,
     );
     let written: Vec<u8> = records.iter().flat_map(|record| record.to_bytes()).collect();
-    // Bytes that are no UTF-8 in the reason of a failure are replaced.
+    // Invalid UTF-8 in the reason of a failure is replaced.
     if !records.iter().any(|record| matches!(record, SnapshotRecord::Failed(_))) {
         assert!(bytes.starts_with(&written));
     }

@@ -74,7 +74,7 @@ pub(super) fn arguments(bytes: &[u8]) -> bool {
     scalars.into_iter().chain(others).any(|taken| taken)
 }
 
-/// What decodes is written as something that decodes to the same.
+/// A decoded value is written in a form that decodes to the same value.
 fn both_ways<T: Argument + Serialize + PartialEq + std::fmt::Debug>(value: Document<'_>) -> bool {
     let Some(decoded) = value_of(T::decode(value)) else { return false };
     let text = to_go_vec(&decoded).expect("a scalar has a JSON form");

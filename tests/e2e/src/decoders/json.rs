@@ -13,7 +13,7 @@ use tokio::runtime::{Builder, Runtime};
 
 use super::primitives::value_of;
 
-/// The first value of the bytes: its parts, its compact form, what it decodes into.
+/// The first value of the bytes: its parts, its compact form, and its decoded values.
 pub(super) fn json(bytes: &[u8]) -> bool {
     value_of(GoValue::first(bytes));
     let read = Document::first_with_members(bytes, |name, value| {
@@ -31,7 +31,7 @@ pub(super) fn json(bytes: &[u8]) -> bool {
     value_of(document.decode::<Everything>());
     if let Some(value) = value_of(document.decode::<Value>()) {
         let text = value_of(esker_go_json::to_go_vec(&value)).expect("a value can be written");
-        // Not compared: a float may lose its last bit on the way.
+        // These are not compared: a float may lose its last bit on the way.
         value_of(esker_go_json::decode::<Value>(&text)).expect("what was written can be read");
     }
     true

@@ -1,4 +1,4 @@
-//! Every decoder of the node as a plain function of bytes, with what must hold whatever the bytes are.
+//! Every decoder of the node as a plain function of bytes, with the properties that must hold for any bytes.
 //!
 //! The fuzz targets (`fuzz/`, one for each entry of [`TARGETS`]) and the stable test (`tests/it/corpus.rs`) drive the
 //! same functions; their inputs lie in `tests/corpus/<name>`. A function returns for any bytes; it panics where
@@ -17,9 +17,9 @@ mod validators;
 /// One decoder.
 #[derive(Debug, Clone, Copy)]
 pub struct Target {
-    /// Its name: that of the fuzz target and of the folder of its inputs.
+    /// Its name, also that of the fuzz target and of the folder of its inputs.
     pub name: &'static str,
-    /// Decodes and checks; whether the bytes were taken.
+    /// Decodes and checks; returns whether the bytes were valid.
     pub run: fn(&[u8]) -> bool,
 }
 
@@ -62,7 +62,7 @@ pub const TARGETS: &[Target] = &[
     Target { name: "x_tx", run: chain::x_tx },
 ];
 
-/// Runs the decoder of that name; whether it took the bytes.
+/// Runs the decoder of that name; returns whether the bytes were valid.
 ///
 /// # Panics
 /// If there is none, or if it found a fault.

@@ -22,10 +22,10 @@ pub(super) fn config(bytes: &[u8]) -> bool {
     value_of(file::parse(text, Path::new("esker.toml"))).is_some()
 }
 
-/// Most bytes of a line, so that the limit is met, too.
+/// Most bytes of a line. It is small, so that inputs reach the limit, too.
 const MAX_LINE: usize = 4096;
 
-/// A fixture, with all that follows from it.
+/// A fixture, and the transactions that follow from it.
 pub(super) fn fixture_file(bytes: &[u8]) -> bool {
     let none = |name: &str| Err(FixtureError::new("artifact", name));
     let Ok(source) = FixtureSource::parse(bytes, none) else { return false };
@@ -35,7 +35,7 @@ pub(super) fn fixture_file(bytes: &[u8]) -> bool {
     value_of(source.apply(&mut network)).is_some()
 }
 
-/// Accepted blocks, a line each. What is read is written as it is read.
+/// Accepted blocks, one in each line. A decoded line is written as it was read.
 pub(super) fn block_line(bytes: &[u8]) -> bool {
     let mut lines = Lines::with_max(bytes, MAX_LINE);
     let mut written = Vec::new();
@@ -58,8 +58,8 @@ pub(super) fn block_line(bytes: &[u8]) -> bool {
     !read.is_empty()
 }
 
-/// What waited when the node stopped. Whether the bytes are taken follows from them alone; with another checksum
-/// they are tried too, so that what comes before it is looked at.
+/// The transactions that waited when the node stopped. Whether the bytes are valid follows from them alone. They are
+/// also tried with a corrected checksum, so that the bytes before it are checked.
 pub(super) fn pool_journal(bytes: &[u8]) -> bool {
     let content = &bytes[..bytes.len().saturating_sub(Id::LEN)];
     let summed = [content, Id::sha256(content).as_bytes()].concat();
@@ -71,7 +71,7 @@ pub(super) fn pool_journal(bytes: &[u8]) -> bool {
     journal::decode(bytes.to_vec()).is_ok()
 }
 
-/// A network of one's own, and the assets of a chain in JSON.
+/// A custom network, and the assets of a chain in JSON.
 pub(super) fn network_file(bytes: &[u8]) -> bool {
     if let Some(genesis) = value_of(networks::file::xvm_genesis_bytes(7, bytes)) {
         value_of(Genesis::parse(&genesis));
@@ -86,7 +86,7 @@ pub(super) fn network_file(bytes: &[u8]) -> bool {
     true
 }
 
-/// A signed change of the validators; nothing is signed by the validators before it.
+/// A signed change of the validators. Nothing is signed by the validators before it.
 pub(super) fn validator_change(bytes: &[u8]) -> bool {
     let Some(signed) = value_of(SignedChange::from_bytes(bytes)) else { return false };
     assert_eq!(signed.to_bytes(), bytes);
@@ -105,7 +105,7 @@ pub(super) fn keystore_blob(bytes: &[u8]) -> bool {
     true
 }
 
-/// An encrypted key of an account. Nothing is derived, however much the file asks for.
+/// An encrypted key of an account. No key is derived, whatever the file demands.
 pub(super) fn key_file(bytes: &[u8]) -> bool {
     let Some(file) = value_of(KeyFile::parse(bytes)) else { return false };
     assert!(!file.address().is_zero());

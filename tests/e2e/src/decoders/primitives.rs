@@ -1,4 +1,4 @@
-//! Texts, signatures and the codec's parts.
+//! Texts, signatures and the parts of the codec.
 
 use std::fmt::Display;
 use std::str::FromStr;
@@ -29,7 +29,7 @@ fn shown<T: FromStr<Err = IdError> + Display>(text: &str) -> Option<String> {
 /// Hex with and without checksum.
 pub(super) fn hex(bytes: &[u8]) -> bool {
     let Ok(text) = str::from_utf8(bytes) else { return false };
-    // The empty text stands for no bytes, and is no text of them.
+    // The empty text means no bytes, but no bytes are never written as the empty text.
     let lower = if text.is_empty() { "0x".to_owned() } else { text.to_ascii_lowercase() };
     if let Some(decoded) = value_of(hexfmt::decode_plain(text)) {
         assert_eq!(hexfmt::encode_plain(&decoded), lower);
@@ -58,7 +58,8 @@ impl Aliases for OneChain {
     }
 }
 
-/// Addresses: bech32, with a chain's prefix, and as services take them. Also how Go quotes them.
+/// Addresses: bech32, with a chain's prefix, and in the form that services accept. Also their form when Go quotes
+/// them.
 pub(super) fn address(bytes: &[u8]) -> bool {
     assert!(go::quote_bytes(bytes).chars().all(go::is_print));
     let Ok(text) = str::from_utf8(bytes) else { return false };
@@ -75,7 +76,7 @@ pub(super) fn address(bytes: &[u8]) -> bool {
     true
 }
 
-/// A signature and the hash that it may be of.
+/// A signature, and the hash that it may sign.
 pub(super) fn signature(bytes: &[u8]) -> bool {
     let Some((signature, hash)) = bytes.split_first_chunk() else { return false };
     let Ok(hash) = hash.try_into() else { return false };
@@ -84,8 +85,8 @@ pub(super) fn signature(bytes: &[u8]) -> bool {
     taken
 }
 
-/// A program of reads: their number, their kinds, and what they read. What was read, written again, is what was
-/// there.
+/// A program of reads: their number, their kinds, and their input. Writing the values that were read gives the same
+/// bytes.
 pub(super) fn codec(bytes: &[u8]) -> bool {
     let Some((count, rest)) = bytes.split_first() else { return false };
     let Some((kinds, input)) = rest.split_at_checked(usize::from(*count)) else { return false };
@@ -121,7 +122,7 @@ fn copy_one(kind: u8, r: &mut Reader<'_>, w: &mut Writer) -> Result<(), CodecErr
     Ok(())
 }
 
-/// What was decoded; a fault must have a text.
+/// The decoded value. An error must have a text.
 pub(super) fn value_of<T, E: Display>(result: Result<T, E>) -> Option<T> {
     result.map_err(|fault| assert!(!fault.to_string().is_empty())).ok()
 }

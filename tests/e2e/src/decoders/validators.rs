@@ -1,4 +1,4 @@
-//! What validators sign.
+//! The data that validators sign.
 
 use std::sync::{Arc, LazyLock};
 

@@ -4,19 +4,19 @@ use serde_json::Value;
 
 use crate::golden::matching::{kind_fits, short};
 
-/// Shortest text that takes the place of its documented counterpart elsewhere: shorter ones are no names of anything.
+/// Shortest text that is replaced by its real counterpart elsewhere. Shorter texts are not names of anything.
 const SHORTEST_NAME: usize = 16;
 
 /// Members of an answer that differ from node to node.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Varying(Vec<(String, String)>);
 
-/// Documented texts and what this node has instead.
+/// Documented texts and their counterparts of this node.
 #[derive(Clone, Debug, Default)]
 pub struct Bindings(Vec<(String, String)>);
 
 impl Varying {
-    /// Reads `MEMBER=KIND MEMBER=KIND ...`; nothing where a word has another form.
+    /// Reads `MEMBER=KIND MEMBER=KIND ...`; `None` if a word has another form.
     pub fn parse(text: &str) -> Option<Self> {
         let rule = |word: &str| {
             let (member, kind) = word.split_once('=')?;
@@ -34,7 +34,7 @@ impl Varying {
         self.0.iter().find(|(member, _)| fits(member)).map(|(_, kind)| kind.as_str())
     }
 
-    /// The first difference; `None` where the answers agree, and what varies is then bound.
+    /// The first difference; `None` if the answers agree. The varying texts are then bound.
     pub fn difference(
         &self,
         documented: &Value,
@@ -117,7 +117,7 @@ impl Bindings {
             .fold(text.to_owned(), |text, (documented, real)| text.replace(documented, real))
     }
 
-    /// The text with the names that the page has.
+    /// The text with the names of the page.
     pub fn to_documented(&self, text: &str) -> String {
         self.0
             .iter()

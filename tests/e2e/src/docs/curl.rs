@@ -2,7 +2,7 @@
 
 use anyhow::{Context, Result, bail};
 
-/// Where documents say the node is.
+/// The address of the node in documents.
 const NODE: &str = "http://127.0.0.1:9650";
 
 /// A request that a command sends.

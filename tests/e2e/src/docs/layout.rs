@@ -6,7 +6,7 @@ use std::str::Chars;
 /// Longest object or list that stays on one line.
 const ONE_LINE: usize = 100;
 
-/// A value of JSON, indented by two; what is short stays on its line.
+/// A value of JSON, indented by two. A short value stays on its line.
 ///
 /// Anything that is not JSON comes back in some layout: callers parse first.
 pub fn layout(json: &str) -> String {
@@ -18,7 +18,7 @@ pub fn layout(json: &str) -> String {
 enum Node {
     /// A number, a text, a literal; an empty list or object.
     Leaf(String),
-    /// What opens and closes it, and each element with its name before it.
+    /// The opening and the closing sign, and each element with its name.
     Group(char, char, Vec<(String, Self)>),
 }
 

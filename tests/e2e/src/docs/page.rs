@@ -11,15 +11,15 @@ use super::curl::Request;
 /// A Markdown page.
 #[derive(Debug)]
 pub struct Page {
-    /// Where it is.
+    /// Its path.
     pub file: PathBuf,
     /// Its lines.
     pub lines: Vec<String>,
-    /// Its sections, in order; what stands before the first heading is a section without a title.
+    /// Its sections, in order. The text before the first heading is a section without a title.
     pub sections: Vec<Section>,
 }
 
-/// A heading and what follows it up to the next one.
+/// A heading and its content up to the next heading.
 #[derive(Debug, Default)]
 pub struct Section {
     /// The heading's text, without quotes of code.
@@ -41,11 +41,11 @@ pub struct Exchange {
     pub command: String,
     /// The lines of the answer (indexes into [`Page::lines`]).
     pub answer: Option<Range<usize>>,
-    /// What of it differs from node to node.
+    /// The members that differ from node to node.
     pub varying: Varying,
 }
 
-/// The beginning of the comment that lists what varies.
+/// The beginning of the comment that lists the varying members.
 const VARIES: &str = "<!-- varies:";
 
 impl Page {
@@ -92,7 +92,8 @@ impl Page {
         Some(self.lines[exchange.answer.clone()?].join("\n"))
     }
 
-    /// The lines with other answers in their place, or with other lines, each given with the lines that it replaces, in order.
+    /// The lines of the page with other answers or other lines. Each replacement is given with the lines that it
+    /// replaces, in order.
     pub fn with_answers(&self, answers: &[(Range<usize>, String)]) -> String {
         let mut lines = self.lines.clone();
         for (range, answer) in answers.iter().rev() {

@@ -19,10 +19,10 @@ use super::page::{Page, Section};
 
 const HEAD: [&str; 2] = ["| Parameter | Type | Default | |", "|---|---|---|---|"];
 const REQUIRED: &str = "required";
-/// What stands for a default where the page has none.
+/// The text of a missing default.
 const NO_DEFAULT: &str = "none";
 
-/// A row as a page has it.
+/// A row of the page.
 #[derive(Debug)]
 struct Row<'a> {
     name: &'a str,
@@ -30,8 +30,8 @@ struct Row<'a> {
     note: &'a str,
 }
 
-/// The table of a method, as it should be, and the lines of the page that it takes the place of. `None` where a method
-/// without parameters has no table.
+/// The expected table of a method, and the lines of the page that it replaces. `None` for a method without parameters
+/// and without a table.
 pub fn parameter_table(
     page: &Page,
     section: &Section,
@@ -66,7 +66,7 @@ pub fn parameter_table(
     }
     match found {
         Some(lines) => Some((lines, table)),
-        // Before the first request and the words that lead to it, with an empty line after it.
+        // Before the first request and its introduction, with an empty line after it.
         None => {
             let at = before_introduction(page, section, section.exchanges.first()?.line - 1);
             table.push(String::new());
@@ -75,14 +75,14 @@ pub fn parameter_table(
     }
 }
 
-/// The line at which a request's introduction begins: a paragraph of its own that ends with a colon.
+/// The first line of a request's introduction: a separate paragraph that ends with a colon.
 fn before_introduction(page: &Page, section: &Section, request: usize) -> usize {
     let text = &page.lines[section.line..request.saturating_sub(1)];
     if !text.last().is_some_and(|line| line.ends_with(':')) {
         return request;
     }
     let blank = text.iter().rposition(String::is_empty).unwrap_or_default();
-    // The section's only paragraph is more than an introduction.
+    // The section's only paragraph is not just an introduction.
     if blank == 0 { request } else { section.line + blank + 1 }
 }
 
@@ -107,7 +107,7 @@ fn row(line: &str) -> Option<Row<'_>> {
     Some(Row { name, default, note })
 }
 
-/// A schema in words: its title, or what JSON calls it.
+/// A schema in words: its title, or its type in JSON.
 pub fn type_words(document: &Value, schema: &Value) -> String {
     if let Some(title) = schema["title"].as_str() {
         return title.to_owned();

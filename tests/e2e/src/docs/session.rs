@@ -12,7 +12,7 @@ use super::page::{Exchange, Page};
 
 const PAUSE: Duration = Duration::from_millis(5);
 
-/// One reader of a page, who tries everything that it shows.
+/// One reader of a page, who tries every request on it.
 #[derive(Debug)]
 pub struct Session {
     address: SocketAddr,
@@ -20,17 +20,17 @@ pub struct Session {
     bindings: Bindings,
 }
 
-/// What became of an exchange.
+/// The outcome of an exchange.
 #[derive(Debug)]
 pub struct Attempt {
     /// The answer, with the page's names in place of this node's.
     pub answer: String,
-    /// How it differs from what is documented.
+    /// The difference from the documented answer.
     pub wrong: Option<String>,
 }
 
 impl Session {
-    /// With a node on which nothing was done yet.
+    /// A session with a fresh node.
     ///
     /// `patience` is how long a read may take to answer what is documented: acceptance follows issueTx by some
     /// milliseconds, on a machine under load by more.
@@ -38,7 +38,7 @@ impl Session {
         Self { address, patience, bindings: Bindings::default() }
     }
 
-    /// Sends a request and compares the answer; a read is repeated for a moment where it differs.
+    /// Sends a request and compares the answer. A read is repeated for a moment if the answer differs.
     pub fn attempt(&mut self, page: &Page, exchange: &Exchange) -> Result<Attempt> {
         let request = exchange.request()?;
         let documented = page.answer(exchange).is_none_or(|answer| !answer.trim().is_empty());
@@ -72,7 +72,7 @@ impl Session {
     }
 
     fn compare(&mut self, exchange: &Exchange, documented: &str, real: &str) -> Option<String> {
-        // Names that earlier answers bound; what this one binds is compared as it stands.
+        // Names that earlier answers bound. Names that this answer binds are compared as they are.
         let documented = match serde_json::from_str::<Value>(&self.bindings.to_real(documented)) {
             Ok(documented) => documented,
             Err(error) => return Some(format!("the documented answer is no JSON: {error}")),
@@ -84,10 +84,10 @@ impl Session {
     }
 }
 
-/// Whether calling a method twice is the same as once.
+/// Whether calling a method twice has the same effect as calling it once.
 fn is_read(method: &str) -> bool {
     let name = method.rsplit(['.', '_']).next().unwrap_or(method);
-    // A word of its own: `issueTx` is no `is`.
+    // The verb is a separate word: `issueTx` does not begin with `is`.
     let begins = |verb: &str| {
         name.strip_prefix(verb).is_some_and(|rest| !rest.starts_with(char::is_lowercase))
     };

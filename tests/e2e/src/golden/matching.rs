@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use regex_lite::{Captures, Regex};
 use serde_json::Value;
 
-/// What `:let` and `$NAME:KIND` have bound.
+/// The values that `:let` and `$NAME:KIND` have bound.
 pub type Bound = BTreeMap<String, Value>;
 
 /// Longest excerpt of a value in a message, in bytes.
@@ -64,7 +64,7 @@ pub fn kind_fits(kind: &str, value: &Value) -> Result<bool, String> {
     }
 }
 
-/// The first difference between an expected value and a received one; `None` where they agree.
+/// The first difference between an expected value and a received one; `None` if they agree.
 pub fn difference(want: &Value, got: &Value, bound: &mut Bound) -> Option<String> {
     differs(want, got, bound, "$")
 }
@@ -106,7 +106,7 @@ fn differs(want: &Value, got: &Value, bound: &mut Bound, at: &str) -> Option<Str
     }
 }
 
-/// Every expected element fits a received one of its own, and none is left over.
+/// Every expected element must match a different received one, and none may be left.
 fn set_differs(want: &[Value], got: &[Value], bound: &mut Bound, at: &str) -> Option<String> {
     let mut rest: Vec<&Value> = got.iter().collect();
     for expected in want {
@@ -116,7 +116,7 @@ fn set_differs(want: &[Value], got: &[Value], bound: &mut Bound, at: &str) -> Op
         let Some(index) = fitting else {
             return Some(format!("{at}: no element like {}", short(expected)));
         };
-        // Once more, for what it binds.
+        // Matched again, for the names that it binds.
         differs(expected, rest.remove(index), bound, at);
     }
     (!rest.is_empty()).then(|| format!("{at}: {} unexpected elements", rest.len()))
@@ -152,7 +152,7 @@ fn plain_differs(want: &Value, got: &Value, at: &str) -> Option<String> {
     (want != got).then(|| format!("{at}: want {}, got {}", short(want), short(got)))
 }
 
-/// `$NAME`, `$:KIND` and `$NAME:KIND`; nothing for any other text.
+/// Splits `$NAME`, `$:KIND` and `$NAME:KIND`; `None` for any other text.
 fn split_pattern(text: &str) -> Option<(&str, Option<&str>)> {
     let rest = text.strip_prefix('$')?;
     let (name, kind) = match rest.split_once(':') {
@@ -163,12 +163,12 @@ fn split_pattern(text: &str) -> Option<(&str, Option<&str>)> {
     (word && kind != Some("")).then_some((name, kind))
 }
 
-/// A value in JSON, cut off where it is long.
+/// A value in JSON, cut if it is long.
 pub fn short(value: &Value) -> String {
     excerpt(&value.to_string())
 }
 
-/// A text, cut off where it is long.
+/// A text, cut if it is long.
 pub fn excerpt(text: &str) -> String {
     let cut = (0..=EXCERPT.min(text.len())).rev().find(|i| text.is_char_boundary(*i));
     match cut {

@@ -2,12 +2,12 @@
 
 use regex_lite::{Captures, Regex};
 
-/// Which names requests and expectations use.
+/// The names that requests and expectations use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Names {
     /// `avm`, `avax`, `eth_`: as recorded.
     Brand,
-    /// `xvm`, `nat`, `evm_`: those of the specification.
+    /// `xvm`, `nat`, `evm_`: the names of the specification.
     Specification,
 }
 
@@ -24,7 +24,7 @@ impl Names {
     }
 }
 
-/// The specification's names for the reference's, in paths and messages.
+/// Replaces the reference's names by the specification's, in paths and messages.
 fn to_specification(text: &str) -> String {
     let regex = |pattern: &str| Regex::new(pattern).expect("a pattern of this file");
     let text = regex(r#"("method"\s*:\s*")avm\."#).replace_all(text, "${1}xvm.");
@@ -39,7 +39,7 @@ fn to_specification(text: &str) -> String {
         .replace("\"eth_subscription\"", "\"evm_subscription\"")
         // A refusal quotes the method as the client sent it.
         .replace("ill-formed: \\\"eth_", "ill-formed: \\\"evm_");
-    // The second alternative takes the letter that follows with it: this engine has no look-ahead.
+    // The second alternative also takes the letter that follows: this engine has no look-ahead.
     let text = regex(r"\bAvm\.|\bavm\.([A-Z])").replace_all(&text, |m: &Captures<'_>| {
         m.get(1).map_or_else(|| "Xvm.".to_owned(), |letter| format!("xvm.{}", letter.as_str()))
     });

@@ -13,17 +13,17 @@ use super::matching::{self, Bound, difference, excerpt, fill};
 use super::scenario::{Expected, Receive, Request, Scenario, Step};
 use crate::socket::Socket;
 
-/// How long a `>?` request is repeated.
+/// Time for which a `>?` request is repeated.
 const POLL: Duration = Duration::from_secs(20);
 /// Pause between two attempts of a `>?` request.
 const PAUSE: Duration = Duration::from_millis(10);
 
-/// What a replay found.
+/// The result of a replay.
 #[derive(Debug, Default)]
 pub struct Outcome {
     /// Exchanges that matched.
     pub matched: usize,
-    /// Those that did not.
+    /// Exchanges that did not match.
     pub failures: Vec<Failure>,
 }
 
@@ -32,7 +32,7 @@ pub struct Outcome {
 pub struct Failure {
     /// Line number in the file, from 1.
     pub line: usize,
-    /// Where, and what was wrong.
+    /// The place, and the difference.
     pub text: String,
 }
 
@@ -94,7 +94,7 @@ struct Session {
 }
 
 impl Session {
-    /// One request, repeated where it polls; what was wrong at last.
+    /// Sends one request, repeated if it polls. Returns the last difference.
     fn exchange(&mut self, request: &Request) -> Option<String> {
         let deadline = Instant::now() + POLL;
         loop {
@@ -110,7 +110,7 @@ impl Session {
         self.socket.as_mut().context("no websocket is open")?.send(text)
     }
 
-    /// The next message of the websocket; what is wrong with it.
+    /// Receives the next message of the websocket. Returns the difference.
     fn receive(&mut self, receive: &Receive) -> Option<String> {
         let Some(socket) = &mut self.socket else { return Some("no websocket is open".to_owned()) };
         let text = match socket.read() {
@@ -121,7 +121,7 @@ impl Session {
         self.compare_json(&receive.want, 200, &text).or(unbound)
     }
 
-    /// Binds members of a reply; the one that it has not.
+    /// Binds members of a reply. Returns the first one that is missing.
     fn bind(&mut self, lets: &[(String, String)], text: &str) -> Option<String> {
         let json: Option<Value> = serde_json::from_str(text).ok();
         let mut unbound = None;
@@ -143,7 +143,7 @@ impl Session {
             }
         }
         let body = fill(&request.body, &self.bound);
-        // A connection of its own for each request: a reply then says nothing of the one before.
+        // A separate connection for each request, so that a reply does not depend on the one before.
         let reply = HttpClient::new(self.address).without_keep_alive().request(
             &request.method,
             &self.path,

@@ -1,4 +1,4 @@
-//! The lines of a scenario, grouped into requests with what is expected of each.
+//! The lines of a scenario, grouped into requests with their expectations.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -10,22 +10,22 @@ use super::names::Names;
 /// A parsed file.
 #[derive(Debug)]
 pub struct Scenario {
-    /// Where it was read from.
+    /// The path of the file.
     pub file: PathBuf,
-    /// Configuration of the node (`default` where the file names none).
+    /// Configuration of the node (`default` if the file names none).
     pub profile: String,
-    /// What to do, in order.
+    /// The steps, in order.
     pub steps: Vec<Step>,
 }
 
-/// One thing to do.
+/// One step.
 #[derive(Debug)]
 pub enum Step {
     /// The path of the requests that follow.
     Path(String),
     /// Wait.
     Sleep(Duration),
-    /// Open a websocket, which takes the place of the one before.
+    /// Opens a websocket, which replaces the one before.
     Open(Line),
     /// Send a message over it.
     Send(Line),
@@ -35,7 +35,7 @@ pub enum Step {
     Request(Box<Request>),
 }
 
-/// What stands on a line.
+/// The content of a line.
 #[derive(Debug)]
 pub struct Line {
     /// Line number in the file, from 1.
@@ -70,7 +70,7 @@ pub struct Request {
     pub poll: bool,
     /// Body before filling in.
     pub body: String,
-    /// Expected reply, nothing where none was recorded.
+    /// Expected reply; `None` if none was recorded.
     pub expected: Option<Expected>,
     /// Expected headers: name and pattern; an empty pattern means absent.
     pub expected_headers: Vec<(String, String)>,
@@ -86,7 +86,7 @@ pub enum Expected {
 }
 
 impl Scenario {
-    /// Reads a file, with names as `names` says.
+    /// Reads a file, with the names of `names`.
     pub fn read(file: &Path, names: Names) -> Result<Self> {
         let text = std::fs::read_to_string(file).with_context(|| file.display().to_string())?;
         Self::parse(file, &text, names).with_context(|| file.display().to_string())

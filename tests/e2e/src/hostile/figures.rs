@@ -11,15 +11,15 @@ use esker_testing::Node;
 use super::Wire;
 
 const MIB: u64 = 1024 * 1024;
-/// How often memory is looked at.
+/// Interval of memory checks.
 const WATCH_TICK: Duration = Duration::from_millis(3);
 
-/// Resident memory of a process, bytes. `None` where `/proc` does not show it.
+/// Resident memory of a process in bytes; `None` if `/proc` does not show it.
 pub fn resident(pid: u32) -> Option<u64> {
     status(pid, "VmRSS:")
 }
 
-/// The most that [`resident`] has been.
+/// The peak of [`resident`] so far.
 pub fn peak(pid: u32) -> Option<u64> {
     status(pid, "VmHWM:")
 }
@@ -31,7 +31,7 @@ fn status(pid: u32, name: &str) -> Option<u64> {
     Some(kib * 1024)
 }
 
-/// Memory of a process that is no file's, bytes.
+/// Memory of a process that belongs to no file, bytes.
 pub fn anonymous(pid: u32) -> Option<u64> {
     status(pid, "RssAnon:")
 }
@@ -45,7 +45,7 @@ pub struct Watch {
 }
 
 impl Watch {
-    /// Begins.
+    /// Starts watching.
     pub fn start(pid: u32) -> Self {
         let most = Arc::new(AtomicU64::new(0));
         let (stop, stopped) = std::sync::mpsc::channel();
@@ -64,7 +64,7 @@ impl Watch {
     }
 }
 
-/// Waits until a process takes less than this, or the time is over; returns what it takes then.
+/// Waits until a process uses less than this, or the time is over. Returns its use then.
 pub fn until_below(pid: u32, bytes: u64, patience: Duration) -> u64 {
     let deadline = Instant::now() + patience;
     loop {

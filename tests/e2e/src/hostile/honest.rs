@@ -18,13 +18,13 @@ use super::Wire;
 use super::requests::request;
 use super::wire::RPC;
 
-/// What is waited for until a transaction is accepted.
+/// Longest wait until a transaction is accepted.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Counts down from 20,000: PUSH2, JUMPDEST, PUSH1 1, SWAP1, SUB, DUP1, PUSH1 3, JUMPI.
 const LOOP: &str = "0x614e205b6001900380600357";
 
-/// A call of its own, over and over, by name.
+/// The names of the calls that the client repeats.
 const CALLS: [&str; 11] = [
     "sendTransaction",
     "sendTransaction without gas",
@@ -39,22 +39,22 @@ const CALLS: [&str; 11] = [
     "xvm.issueTx",
 ];
 
-/// How long calls took.
+/// The durations of calls.
 #[derive(Clone, Debug, Default)]
 pub struct Latencies(BTreeMap<&'static str, Vec<Duration>>);
 
 impl Latencies {
-    /// The longest of all.
+    /// The longest duration of all calls.
     pub fn longest(&self) -> Duration {
         self.0.values().flatten().max().copied().unwrap_or_default()
     }
 
-    /// The longest of the calls with this name.
+    /// The longest duration of the calls with this name.
     pub fn longest_of(&self, name: &str) -> Duration {
         self.0.get(name).and_then(|times| times.iter().max()).copied().unwrap_or_default()
     }
 
-    /// How often each call was made, at least.
+    /// Least number of times that each call was made.
     pub fn rounds(&self) -> usize {
         CALLS.iter().map(|name| self.0.get(name).map_or(0, Vec::len)).min().unwrap_or(0)
     }
@@ -75,17 +75,17 @@ impl fmt::Display for Latencies {
     }
 }
 
-/// A client at work on a thread of its own.
+/// A client that works on a thread of its own.
 #[derive(Debug)]
 pub struct HonestClient {
     stop: Arc<AtomicBool>,
-    /// The longest call since it was asked for the last time, microseconds.
+    /// The longest call since the last query, microseconds.
     longest_us: Arc<AtomicU64>,
     thread: JoinHandle<Result<Latencies>>,
 }
 
 impl HonestClient {
-    /// Begins; the node is one of `esker dev`, and the X-Chain's key has funds that nobody else spends.
+    /// Starts it. The node is one of `esker dev`, and nobody else spends the funds of the X-Chain's key.
     pub fn start(address: SocketAddr, key: PrivateKey, now_s: u64) -> Result<Self> {
         let mut client = Client::new(address, key, now_s)?;
         let stop = Arc::new(AtomicBool::new(false));
@@ -100,7 +100,7 @@ impl HonestClient {
         Ok(Self { stop, longest_us, thread })
     }
 
-    /// The longest call that ended since this was asked for the last time.
+    /// The longest call that ended since the last query.
     pub fn take_longest(&self) -> Duration {
         Duration::from_micros(self.longest_us.swap(0, Ordering::Relaxed))
     }
@@ -110,7 +110,7 @@ impl HonestClient {
         !self.thread.is_finished()
     }
 
-    /// Ends after the round that is under way. An error: a call failed.
+    /// Ends after the present round. The error is that of a failed call.
     pub fn stop(self) -> Result<Latencies> {
         self.stop.store(true, Ordering::Relaxed);
         self.thread.join().map_err(|_| anyhow!("the honest client panicked"))?
@@ -148,13 +148,13 @@ impl Client {
         })
     }
 
-    /// Every call once.
+    /// Makes every call once.
     fn round(&mut self) -> Result<()> {
         let to = "0x00000000000000000000000000000000000000bb";
         let transfer = json!([{ "from": self.account, "to": to, "value": "0x1" }]);
         let mut with_gas = transfer.clone();
         with_gas[0]["gas"] = json!("0x5208");
-        // A million gas in a loop.
+        // A loop that uses a million gas.
         let call_of_code =
             json!([{ "to": to, "gas": "0xf4240" }, "latest", { to: { "code": LOOP } }]);
         let owner = self.wallet.address();
@@ -196,9 +196,9 @@ impl Client {
         Ok(took)
     }
 
-    /// Sends some of the wallet's own to itself; how long that took.
+    /// Sends some of the wallet's funds to itself; returns the duration.
     fn issue(&mut self) -> Result<Duration> {
-        // What the last one made can be spent when it is in a block.
+        // The outputs of the last transaction can be spent once it is in a block.
         if let Some(last) = self.issued.take() {
             let deadline = Instant::now() + PATIENCE;
             while !self.x.get_tx_status(&last)?.is_accepted() {

@@ -1,4 +1,4 @@
-//! Hostile clients, and what they cost the node and others.
+//! Hostile clients, and their cost for the node and for others.
 //!
 //! [`Wire`] is a connection over which a test sends any bytes and reads late or never; [`requests`] has the most costly
 //! requests; [`HonestClient`] measures how long its own calls take meanwhile; [`figures`] reads the memory of the node's

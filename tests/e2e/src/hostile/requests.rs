@@ -1,8 +1,8 @@
-//! Small requests that ask for much.
+//! Small requests that cause much work.
 
 use serde_json::{Value, json};
 
-/// Where code of overrides lies.
+/// The address of code in overrides.
 const CONTRACT: &str = "0x00000000000000000000000000000000000000aa";
 
 /// JUMPDEST, PUSH 0, JUMP: runs until its gas is used up.
@@ -13,24 +13,24 @@ pub fn request(method: &str, params: &Value) -> Value {
     json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params })
 }
 
-/// A call of code that lies nowhere.
+/// A call of code that is at no address.
 pub fn call_of(code: &str) -> Value {
     let code = json!({ CONTRACT: { "code": code } });
     request("eth_call", &json!([{ "to": CONTRACT }, "latest", code]))
 }
 
-/// A call that returns so many bytes of memory, twice as many letters.
+/// A call that returns this many bytes of memory, as twice as many letters.
 pub fn large_call(bytes: u32) -> Value {
     // PUSH4 bytes, PUSH1 0, RETURN.
     call_of(&format!("0x63{bytes:08x}6000f3"))
 }
 
-/// The call several times.
+/// A batch that has the call several times.
 pub fn batch(call: &Value, times: usize) -> String {
     Value::from(vec![call.clone(); times]).to_string()
 }
 
-/// A call that gives a precompiled contract zeros, as many times as gas is there for it.
+/// A call that passes zeros to a precompiled contract, as often as the gas allows.
 pub fn precompiled(address: u8, bytes: u32) -> Value {
     // JUMPDEST; STATICCALL(gas, address, 0, bytes, 0, 0); POP; PUSH1 0; JUMP.
     call_of(&format!("0x5b6000600063{bytes:08x}600060{address:02x}5afa50600056"))
@@ -39,23 +39,23 @@ pub fn precompiled(address: u8, bytes: u32) -> Value {
 /// A mebibyte, as an operand: PUSH3.
 const MIB: &str = "62100000";
 
-/// JUMPDEST, what is done again and again, PUSH 0, JUMP.
+/// JUMPDEST, the repeated code, PUSH 0, JUMP.
 fn looped(body: &str) -> String {
     format!("0x5b{body}600056")
 }
 
-/// The same written out, with few jumps.
+/// The same code unrolled, with few jumps.
 fn unrolled(body: &str) -> String {
     looped(&body.repeat(20_000 / body.len()))
 }
 
-/// What is done first, then what is done again and again.
+/// Code that runs first, followed by repeated code.
 fn looped_after(before: &str, body: &str) -> String {
     let start = before.len() / 2;
     format!("0x{before}5b{body}61{start:04x}56")
 }
 
-/// STATICCALL of a precompiled contract with so many bytes of memory and all gas, POP.
+/// STATICCALL of a precompiled contract with this many bytes of memory and all gas, POP.
 fn static_call(address: u8, bytes: u32) -> String {
     format!("6000600063{bytes:08x}600060{address:02x}5afa50")
 }
@@ -65,12 +65,12 @@ fn store(at: u16, word: &str) -> String {
     format!("7f{word:0>64}61{at:04x}52")
 }
 
-/// The code of calls of MODEXP with numbers of so many bytes, all ones; base and modulus differ.
+/// Code that calls MODEXP with numbers of these lengths, all ones. Base and modulus differ.
 fn modexp(base: u16, exponent: u16, modulus: u16) -> String {
     let lengths = [base, exponent, modulus].map(|length| format!("{length:x}"));
     let mut before: String =
         [0, 32, 64].into_iter().zip(&lengths).map(|(at, length)| store(at, length)).collect();
-    // A word of ones, which MCOPY doubles until all numbers are there.
+    // A word of ones, which MCOPY doubles until all numbers exist.
     before += &store(96, &"ff".repeat(32));
     let end = 96 + u32::from(base) + u32::from(exponent) + u32::from(modulus);
     let mut length = 32;
@@ -90,7 +90,7 @@ const GENERATORS: &str = "\
     090689d0585ff075ec9e99ad690c3395bc4b313370b38ef355acdadcd122975b\
     12c85ea5db8c6deb4aab71808dcb408fe3d1e7690c43d37b4ce6cc0166fa7daa";
 
-/// The code of calls of a pairing with a power of two of pairs.
+/// Code that calls a pairing with a power of two of pairs.
 fn pairings(doublings: u32) -> String {
     let words = (0..6).map(|at| store(32 * at, &GENERATORS[64 * usize::from(at)..][..64]));
     let mut before: String = words.collect();
@@ -101,7 +101,7 @@ fn pairings(doublings: u32) -> String {
     looped_after(&before, &static_call(8, 192 << doublings))
 }
 
-/// Code that spends the gas of a call on each thing that takes long for its gas, mostly with few jumps; by name.
+/// Code that spends the gas of a call on each operation that is slow for its gas, mostly with few jumps; by name.
 pub fn bombs() -> Vec<(&'static str, String)> {
     let hash = format!("{MIB}60002050");
     // The slowest arithmetic: (N - 1) * (N - 1) mod N of 256 bits.

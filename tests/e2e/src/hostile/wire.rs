@@ -8,12 +8,12 @@ use anyhow::{Context, Result, bail, ensure};
 use serde_json::Value;
 use socket2::{Domain, Socket, Type};
 
-/// What is waited for, for a byte or for room to send one.
+/// Longest wait for a byte, or for room to send one.
 const PATIENCE: Duration = Duration::from_secs(60);
 /// The path of the C-Chain's calls.
 pub const RPC: &str = "/ext/bc/C/rpc";
 
-/// A reply, as far as it matters here.
+/// The parts of a reply that matter here.
 #[derive(Debug)]
 pub struct Reply {
     /// The status of HTTP.
@@ -33,7 +33,7 @@ impl Reply {
 #[derive(Debug)]
 pub struct Wire {
     stream: TcpStream,
-    /// What came and was not used yet.
+    /// Bytes that were received and not used yet.
     rest: Vec<u8>,
 }
 
@@ -50,7 +50,7 @@ impl Wire {
         Ok(Self { stream, rest: Vec::new() })
     }
 
-    /// Opens a connection from an address of this machine, such as 127.0.0.2: for the node another client.
+    /// Opens a connection from an address of this machine, such as 127.0.0.2. For the node this is another client.
     pub fn open_from(from: IpAddr, address: SocketAddr) -> Result<Self> {
         let socket = Socket::new(Domain::for_address(address), Type::STREAM, None)?;
         socket.bind(&SocketAddr::new(from, 0).into())?;
@@ -58,7 +58,7 @@ impl Wire {
         Self::over(socket.into())
     }
 
-    /// Opens a websocket. What is sent over it then are frames: see [`frame`].
+    /// Opens a websocket. Bytes that are sent over it then are frames: see [`frame`].
     pub fn open_socket(address: SocketAddr, path: &str) -> Result<Self> {
         Self::open(address)?.into_socket(path)
     }
@@ -112,16 +112,16 @@ impl Wire {
         Ok(self.stream.shutdown(Shutdown::Write)?)
     }
 
-    /// What ends the connection from another thread, whatever is waited for on it.
+    /// A function that ends the connection from another thread, even while this one waits for it.
     pub fn closer(&self) -> Result<impl FnOnce() + Send + use<>> {
         let stream = self.stream.try_clone()?;
         Ok(move || {
-            // Closed already, perhaps.
+            // It may be closed already.
             let _closed = stream.shutdown(Shutdown::Both);
         })
     }
 
-    /// Reads until the node closes the connection; how long that took.
+    /// Reads until the node closes the connection; returns the duration.
     pub fn until_closed(&mut self) -> Result<Duration> {
         let begun = Instant::now();
         let mut space = [0; 64 * 1024];
@@ -206,7 +206,7 @@ pub fn frame(text: &str) -> Vec<u8> {
             frame.extend_from_slice(&(text.len() as u64).to_be_bytes());
         }
     }
-    // A mask of zeros leaves the text as it is.
+    // A mask of zeros does not change the text.
     frame.extend_from_slice(&[0; 4]);
     frame.extend_from_slice(text.as_bytes());
     frame

@@ -79,10 +79,10 @@ struct SentTx {
 /// Real chains on each node.
 pub(super) struct Chains {
     disks: Vec<Arc<FailingStore>>,
-    /// What waited in the pools of a node that was stopped in order.
+    /// The transactions in the pools of nodes that were stopped in order.
     journals: Vec<[Vec<Bytes>; 2]>,
     txs: BTreeMap<Id, SentTx>,
-    /// What each node has taken from users and not lost in a crash.
+    /// The transactions that each node has accepted from users and not lost in a crash.
     taken: Vec<BTreeSet<Id>>,
     accepted: BTreeSet<Id>,
     consumed: BTreeMap<Consumed, Id>,
@@ -125,7 +125,7 @@ impl Chains {
         }
     }
 
-    /// What a node says about a transaction that is accepted, impossible, or waits there.
+    /// Checks the node's answer about a transaction that is accepted, impossible, or waits there.
     fn check_status(&self, node: usize, world: &World, id: &Id) {
         let tx = &self.txs[id].tx;
         let status = tx.status(world);

@@ -21,7 +21,7 @@ pub(super) const NETWORK: u32 = 12345;
 
 type Members = Vec<(ValidatorPublicKey, ValidatorAddress)>;
 
-/// What the operators want.
+/// A change that the operators want.
 pub(super) struct Change {
     /// The validators before and after it, by the numbers of their nodes.
     sets: [Vec<usize>; 2],

@@ -22,7 +22,7 @@ pub(crate) type SimulatedLinks = Links<
     Receiver<PublicKey>,
 >;
 
-/// What a link is like.
+/// The quality of a link.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Quality {
     Good,

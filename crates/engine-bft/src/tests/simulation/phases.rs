@@ -14,7 +14,7 @@ use crate::engine::end_of_epoch;
 use crate::shared::Shared;
 use crate::stack::{self, Validator};
 
-/// What stays from epoch to epoch.
+/// The state that stays from epoch to epoch.
 pub(super) struct Phases {
     pub(super) node: usize,
     pub(super) key: ValidatorKey,

@@ -40,7 +40,7 @@ const STEP: Duration = Duration::from_millis(250);
 /// Steps until all nodes must have everything after the faults.
 const PATIENCE: u64 = 1_200;
 
-/// What a run led to.
+/// The outcome of a run.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Outcome {
     pub(super) height: u64,
@@ -78,7 +78,7 @@ struct World<S: Scenario> {
     random: Random,
     /// A change of the validators.
     change: Option<Change>,
-    /// What each node knows of changes.
+    /// The changes that each node knows.
     logs: Vec<Arc<MemoryChangeLog>>,
     /// Its promises, on a disk.
     folder: tempfile::TempDir,

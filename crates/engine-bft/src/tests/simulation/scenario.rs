@@ -85,6 +85,6 @@ pub(super) trait Scenario {
     /// Checks all nodes, which have the same bundles. Returns how often what a simulation is to meet has occurred.
     fn finish(&self, nodes: &[&Self::Chains]) -> Counts;
 
-    /// What a node has, for messages.
+    /// The state of a node's chains, for messages.
     fn describe(&self, chains: &Self::Chains) -> String;
 }

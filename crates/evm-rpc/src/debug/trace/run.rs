@@ -1,4 +1,4 @@
-//! What the methods share: the state that a block begins with, and the time that a trace may take.
+//! Code that the methods share: the state before a block, and the time limit of a trace.
 
 use std::cell::Cell;
 use std::rc::Rc;

@@ -74,8 +74,8 @@ fn check(state: &ReadState) -> Result<(), RpcError> {
     Ok(())
 }
 
-/// What accounts change in the last state, a block at a time. Only the next block's changes are held, since those of all
-/// accounts take more than the accounts.
+/// The changes of accounts in the last state, a block at a time. Only those of the next block are held, since all
+/// changes together take more than the accounts.
 struct Changes {
     node: Arc<DevelopmentNode>,
     accounts: vec::IntoIter<(Address, ReadAccount)>,

@@ -27,11 +27,11 @@ const FEW_TRANSACTIONS: usize = 256;
 /// Most bytes of transactions in one reply, give or take a transaction; the rest follows in the next.
 const MAX_TRANSACTION_BYTES: usize = 4_000_000;
 
-/// What a filter returns once if the removed logs are not known.
+/// The error that a filter returns once if the removed logs are not known.
 const REMOVED_ARE_LOST: &str = "blocks were taken back, and their logs are too many or were not asked for in time; ask again for those that \
                                 came after them";
 
-/// What happened.
+/// The changes since a position.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(untagged)]
 pub(super) enum Changes {
@@ -71,8 +71,8 @@ impl Filters {
         }
     }
 
-    /// What happened since the last request. Each change is returned once; when there is more than a reply holds,
-    /// the rest stays for the next. What can't be read stays too.
+    /// The changes since the last request. Each change is returned once. If there are more than a reply holds, the
+    /// rest stays for the next reply. Changes that can't be read stay, too.
     pub(super) fn changes(&self, id: &RpcId, context: &CallContext) -> Result<Changes, RpcError> {
         let claim = self.installed.claim(id, self.clock.now_ms(), &self.config);
         let (kind, mut claim) = claim.ok_or_else(not_found)?;
@@ -87,7 +87,7 @@ impl Filters {
         }
     }
 
-    /// What happened up to a position.
+    /// The changes up to a position.
     fn changes_at(
         &self,
         kind: &Kind,

@@ -31,7 +31,7 @@ pub(super) struct TransactionReceiver {
     pub(super) missed: u64,
 }
 
-/// What a filter returns.
+/// The items that a filter returns.
 #[derive(Clone, Debug)]
 pub(super) enum Kind {
     /// Hashes of accepted blocks.
@@ -227,7 +227,7 @@ impl InstalledFilters {
         removed.is_some_and(|filter| !filter.is_idle(now_ms, config))
     }
 
-    /// What a filter returns, and its progress.
+    /// The kind of a filter, and its progress.
     pub(super) fn get(&self, id: &RpcId, now_ms: u64, config: &FilterConfig) -> Option<Kind> {
         self.0.lock().used(id, now_ms, config).map(|filter| filter.kind.clone())
     }

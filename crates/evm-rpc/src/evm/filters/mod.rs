@@ -70,7 +70,7 @@ impl Default for FilterConfig {
     }
 }
 
-/// What methods ask that find logs or keep filters.
+/// The parts that methods about logs and filters use.
 pub struct Filters {
     reads: Arc<ReadApi>,
     events: Arc<dyn ChainEvents>,

@@ -16,7 +16,7 @@ fn backwards() -> RpcError {
     refused("invalid block range params")
 }
 
-/// What getLogs refuses before anything is looked up: two numbers of which the second is the smaller one.
+/// The check that getLogs makes before any look-up: it refuses two numbers of which the second is the smaller one.
 pub(super) fn check_order(blocks: &LogBlocks) -> Result<(), RpcError> {
     match blocks {
         LogBlocks::Range { from: BlockNumber::Number(from), to: BlockNumber::Number(to) }

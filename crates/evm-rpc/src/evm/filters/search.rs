@@ -29,7 +29,7 @@ pub(super) struct Bounds {
     pub(super) started_ms: u64,
 }
 
-/// What a search came to.
+/// The outcome of a search.
 #[derive(Debug)]
 pub(super) struct SearchOutcome {
     pub(super) logs: FoundLogs,
@@ -79,7 +79,7 @@ impl StoppedSearch {
     }
 }
 
-/// What blooms are asked.
+/// The query for the index of blooms.
 fn query_of(matcher: &LogMatcher) -> LogQuery {
     let query = LogQuery::any().one_of(matcher.addresses().values());
     matcher.topics().iter().map(AnyOf::values).fold(query, LogQuery::one_of)

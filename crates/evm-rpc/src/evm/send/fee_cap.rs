@@ -48,7 +48,7 @@ pub(super) fn check_wide_fee(price: &[u8], gas: u64, cap: f64) -> Result<(), Fee
     }
     let (first, rest) = price.split_at(price.len().min(32));
     let fee = coins(U512::from(U256::from_be_slice(first)) * U512::from(gas));
-    // What is left out is far below a float's digits. 2^1024 is more than any float.
+    // The part that is left out is far below a float's digits. 2^1024 is more than any float.
     let fee = match i32::try_from(rest.len()) {
         _ if fee == 0.0 => fee,
         Ok(bytes @ ..128) => fee * 2f64.powi(8 * bytes),
@@ -64,7 +64,7 @@ fn coins(wei: U512) -> f64 {
     let (quotient, rest): (U512, U512) = scaled.div_rem(U512::from(COIN));
     let excess = quotient.bit_len().saturating_sub(64);
     let kept: u64 = U512::to(&(quotient >> excess));
-    // What was cut off decides only where the rest is exactly half of a digit.
+    // The part that was cut off matters only if the rest is exactly half of a digit.
     let cut = !rest.is_zero() || U512::from(kept) << excess != quotient;
     let rounded = (kept | u64::from(cut)) as f64;
     let exponent = i32::try_from(excess).unwrap_or(i32::MAX) - SCALE;

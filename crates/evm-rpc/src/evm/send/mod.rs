@@ -147,7 +147,7 @@ fn sign_transaction_method(
     Ok(RawReply::signed(&args, &tx))
 }
 
-/// What is signed without being sent gets no gas, price or nonce from the node.
+/// The node adds no gas, price or nonce to a transaction that is signed without being sent.
 fn must_be_complete(args: &TransactionArgs) -> Result<(), RpcError> {
     if args.gas.is_none() {
         return Err(refused("gas not specified"));

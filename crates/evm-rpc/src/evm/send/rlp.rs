@@ -48,7 +48,7 @@ enum Item<'a> {
     List(&'a [u8]),
 }
 
-/// What went wrong before it is known into what was read.
+/// An error, before the type that was read is known.
 enum Fault {
     /// There is nothing more in the list.
     End,

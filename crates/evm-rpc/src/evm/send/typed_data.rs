@@ -44,7 +44,7 @@ impl Argument for TypedDataArg {
 }
 
 impl TypedDataArg {
-    /// What is signed.
+    /// The hash that is signed.
     pub(super) fn signing_hash(&self) -> Result<B256, TypedDataError> {
         TypedData::parse(&self.0)?.signing_hash()
     }

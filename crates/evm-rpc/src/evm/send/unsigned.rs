@@ -13,7 +13,7 @@ use super::raw::RawTxError;
 use crate::wire::call::{AccessListArg, TransactionArgs};
 use crate::wire::{AccessTuple, Addr, Big, Data, Hash, Uint64};
 
-/// What decides the type: the fee caps, then an access list, even an empty one.
+/// The members that decide the type: the fee caps, then an access list, even an empty one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     Legacy,

@@ -1,4 +1,4 @@
-//! What is different while a call runs: accounts, and the block.
+//! Changes of accounts and of the block that hold while a call runs.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;

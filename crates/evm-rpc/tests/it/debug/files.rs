@@ -72,7 +72,7 @@ async fn a_file_holds_the_blocks_and_brings_them_elsewhere() {
     assert_eq!(other.height(), 0);
     assert_eq!(other.call(IMPORT, json!(["all.gz"])).await, true);
     assert_eq!(other.evm.head().hash, world.evm.head().hash);
-    // What is there is skipped.
+    // Blocks that exist already are skipped.
     for name in ["all", "part", "tail"] {
         assert_eq!(other.call(IMPORT, json!([name])).await, true, "{name}");
     }

@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 
 use super::world::World;
 
-/// What the contracts hold, as the chain keeps slots: without the lowest bit of the first byte.
+/// The storage of the contracts, as the chain keeps slots: without the lowest bit of the first byte.
 type Storage = BTreeMap<B256, U256>;
 
 /// Numbers that follow from a seed.

@@ -35,7 +35,7 @@ async fn missing_states_are_errors_of_the_reference() {
         world.error("debug_storageRangeAt", range("0x5")).await,
         text("required historical state unavailable (reexec=0)")
     );
-    // What is kept is whole.
+    // The states that are kept are complete.
     let slots = world.call("debug_storageRangeAt", range("0x6")).await;
     assert_eq!(slots["storage"].as_object().unwrap().len(), 4, "{slots}");
     let dump = world.call("debug_dumpBlock", json!(["0x5"])).await;

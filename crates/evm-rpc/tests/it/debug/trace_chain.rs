@@ -260,7 +260,7 @@ async fn a_client_that_does_not_read_is_waited_for() {
         busy.next().await;
     }
     until("nothing is traced for it", || work.stats().running == 0).await;
-    // What it did not read comes when it does.
+    // The notifications that it did not read are sent when it reads.
     for height in 1..=5 {
         assert_eq!(lazy.next().await.1["block"], format!("{height:#x}"));
     }

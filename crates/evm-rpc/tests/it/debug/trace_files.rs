@@ -56,7 +56,7 @@ async fn files_have_the_lines_of_geth() {
     let lines = |at: usize| fs::read_to_string(&written[at]).unwrap();
     assert_eq!(lines(0), "{\"output\":\"\",\"gasUsed\":\"0x0\"}\n");
     assert_eq!(lines(2), lines(0));
-    // What the trace of the transaction says of gas.
+    // The gas in the trace of the transaction.
     let trace = world.call("debug_traceTransaction", json!([txs[1]])).await;
     let word = format!("{:064x}", 1);
     let line = |at: usize, op: &str, rest: &str| {

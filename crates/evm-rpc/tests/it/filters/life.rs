@@ -276,6 +276,6 @@ async fn filters_go_on_after_blocks_were_taken_back() {
     for filter in [&logs, &hashes, &slow] {
         assert_eq!(world.call("eth_getFilterChanges", filter).await, json!([]));
     }
-    // What is searched without a filter is of the chain as it is.
+    // A search without a filter is over the chain as it is.
     assert_eq!(world.heights("eth_getLogs", r#"[{"fromBlock":"0x0"}]"#).await.len(), 10);
 }

@@ -18,7 +18,7 @@ use super::world::World;
 
 const HELD: Address = address!("0x8db97c7cece249c2b98bdc0226cc4c2a57bf52fc");
 const CROWD: u64 = 200_000;
-/// What an answer may be, with room for what surrounds it.
+/// The largest answer, with room for its envelope.
 const MAX_ANSWER: usize = 26_000_000;
 /// In a build that is not optimized, on a machine under load.
 const LONGEST: Duration = Duration::from_secs(60);

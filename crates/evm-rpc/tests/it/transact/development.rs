@@ -1,4 +1,4 @@
-//! What differs on a development network, for the tools that are made for it.
+//! Differences on a development network, for the tools that are made for it.
 
 use alloy_primitives::{Address, B256, address};
 use esker_evm_rpc::evm::TransactConfig;

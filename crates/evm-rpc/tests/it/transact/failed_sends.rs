@@ -105,7 +105,7 @@ async fn hardhat_gets_an_error_of_a_transaction_that_is_mined() {
         let height = world.call("eth_blockNumber", "[]").await;
         assert_eq!(height["result"], format!("{nonce:#x}"));
     }
-    // What goes well has its hash.
+    // A transaction that succeeds is answered with its hash.
     let send = body("eth_sendTransaction", &json!([tx(STOPS, nonce)]));
     let sent = reply(&world, HARDHAT, &send).await;
     assert_eq!(status(&world, &sent["result"]).await, "0x1", "{sent}");

@@ -74,7 +74,7 @@ async fn the_cost_is_shown_in_full() {
         let text = send(&signed(&keys, 0, GAS, &value)).await;
         assert_eq!(text, refused(U512::from_be_slice(&value)), "{bytes} bytes");
     }
-    // What is checked before the funds comes before.
+    // The rules that are checked before the funds come first.
     let large = vec![0x7f; 33];
     let text = send(&signed(&keys, 0, GAS - 1, &large)).await;
     assert!(text.starts_with(&format!("intrinsic gas too low: address {HELD}")), "{text}");

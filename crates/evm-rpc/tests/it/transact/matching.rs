@@ -1,4 +1,4 @@
-//! What an answer has to look like, with all patterns of the recorded exchanges.
+//! The expected form of an answer, with all patterns of the recorded exchanges.
 
 use std::collections::BTreeMap;
 

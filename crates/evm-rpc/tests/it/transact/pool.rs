@@ -1,4 +1,4 @@
-//! What is shown of a pool that others fill too.
+//! The methods about a pool to which others also send.
 
 use alloy_consensus::{TxLegacy, TypedTransaction};
 use alloy_primitives::{Address, Bytes, TxKind, U256, address};
@@ -93,7 +93,7 @@ async fn only_what_the_node_can_sign_is_its_own() {
     assert!(resent["result"].is_string(), "{resent}");
     let pending = world.call("eth_pendingTransactions", "[]").await["result"].clone();
     assert_eq!(pending[0]["hash"], resent["result"]);
-    // What others sent can't be signed here.
+    // Transactions of others can't be signed here.
     let theirs = json!([{"from": other, "to": HELD, "value": "0x1", "nonce": "0x0", "gas": "0x5208", "gasPrice": "0x3b9aca00"}, "0x77359400"]);
     let reply = world.call("eth_resend", &theirs.to_string()).await;
     assert_eq!(reply["error"]["message"], "unknown account");

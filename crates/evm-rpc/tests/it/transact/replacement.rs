@@ -45,7 +45,7 @@ async fn a_higher_cap_is_enough() {
     // One that names no fee comes from a sender that counted to the same nonce: it replaces nothing.
     let underpriced = Err("replacement transaction underpriced".to_owned());
     assert_eq!(send(&world, &[]).await, underpriced);
-    // What is given counts, whether it is enough or not.
+    // A given value counts, whether it is enough or not.
     assert_eq!(send(&world, &[("maxFeePerGas", next_cap + 1)]).await, underpriced);
     let same_tip = [("maxFeePerGas", 2 * next_cap), ("maxPriorityFeePerGas", next_tip)];
     assert_eq!(send(&world, &same_tip).await, underpriced);

@@ -22,7 +22,7 @@ async fn replay_on(world: &World, file: &str) -> usize {
         if !world.serves(method) || method.starts_with("personal_") {
             continue;
         }
-        // What is sent waits for what is sent after it: the recordings send the lowest nonce last.
+        // A transaction waits for those that are sent after it: the recordings send the lowest nonce last.
         if method != "eth_sendRawTransaction" {
             world.settle().await;
         }

@@ -1,4 +1,4 @@
-//! What the node signs for its accounts.
+//! Signatures of the node for its accounts.
 
 use alloy_primitives::{Address, Signature, address, hex};
 use esker_evm::accounts::text_hash;

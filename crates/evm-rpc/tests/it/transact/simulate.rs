@@ -151,7 +151,7 @@ async fn blocks_follow_each_other() {
     assert_eq!(answer(0, 1), &json!(format!("0x{:064x}", 0)), "not of the block itself");
     assert_eq!(answer(4, 0), &blocks[0]["hash"]);
     assert_eq!(answer(4, 1), &blocks[3]["hash"]);
-    // What a block asked for stays for those after it.
+    // The settings of a block also apply to those after it.
     assert_eq!((&blocks[5]["gasLimit"], &blocks[5]["miner"]), (&json!("0xf4240"), &json!(A)));
     assert_eq!(blocks[5]["stateRoot"], blocks[4]["stateRoot"]);
     assert_eq!(blocks[1]["stateRoot"], blocks[0]["stateRoot"]);

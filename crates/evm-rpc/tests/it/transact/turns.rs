@@ -119,7 +119,7 @@ async fn sends_do_not_wait_for_long_work() {
         }
         assert!(deaf.work.stats().waiting > 0, "long work waits all the while");
         deaf.end().await;
-        // What was estimated briefly is what is estimated at length.
+        // Short and long estimates give the same gas.
         for (tx, gas) in txs.iter().zip(&gas) {
             let filled = world.call("eth_fillTransaction", &json!([tx]).to_string()).await;
             assert_eq!(filled["result"]["tx"]["gas"], *gas, "{tx}");

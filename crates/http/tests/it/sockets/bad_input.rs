@@ -1,4 +1,4 @@
-//! What breaks the rules ends its own connection, with a code that names the reason, and harms nobody else.
+//! Input that breaks the rules ends its own connection, with a code that names the reason, and harms no other.
 
 use esker_http::HttpConfig;
 
@@ -32,7 +32,7 @@ async fn broken_frames() {
         ([frame(0x01, b"\xc3"), frame(0x80, b"(")].concat(), "1007 a text is not UTF-8"),
     ] {
         let mut socket = world.socket();
-        // What came before is answered.
+        // The calls before it are answered.
         assert_eq!(socket.ask(CALL), CALLED);
         socket.raw(&bytes);
         closes(socket, expected);
@@ -90,7 +90,7 @@ async fn a_close_frame_is_answered() {
         socket.raw(&frame(0x88, payload));
         closes(socket, expected);
     }
-    // What comes after it is not heard.
+    // The messages after it are ignored.
     let mut socket = world.socket();
     socket.raw(&[frame(0x88, &[]), frame(0x81, CALL.as_bytes())].concat());
     closes(socket, "close");

@@ -7,7 +7,7 @@ use std::time::Duration;
 use tungstenite::client::IntoClientRequest;
 use tungstenite::{Message, WebSocket};
 
-/// What no test waits longer for.
+/// The longest time that a test waits.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// A websocket. It answers pings whenever it reads.

@@ -1,4 +1,4 @@
-//! What opens a websocket, and what does not.
+//! Requests that open a websocket, and requests that do not.
 
 use esker_http::HttpConfig;
 

@@ -26,7 +26,7 @@ const PATH: &str = "/ext/bc/C/ws";
 pub(super) const HANDSHAKE: &str = "Host: localhost\nConnection: keep-alive, Upgrade\n\
     Upgrade: websocket\nSec-WebSocket-Version: 13\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\n";
 
-/// What the methods share with the test.
+/// The state that the methods share with the test.
 struct Shared {
     /// Calls of `waits` that have begun.
     begun: Semaphore,

@@ -27,7 +27,7 @@ use crate::{Client, Server};
 pub(super) const HTTP1: &[u8] = b"http/1.1";
 pub(super) const HTTP2: &[u8] = b"h2";
 
-/// What no test waits longer for.
+/// The longest time that a test waits.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// A running server, and the files of its certificate.

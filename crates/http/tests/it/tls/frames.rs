@@ -16,7 +16,7 @@ const SETTINGS: u8 = 4;
 pub(super) const GOAWAY: u8 = 7;
 const END_HEADERS: u8 = 4;
 
-/// What no test waits longer for.
+/// The longest time that a test waits.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// A frame.

@@ -1,4 +1,4 @@
-//! What slow and hostile clients of HTTP/2 get.
+//! Answers to slow and hostile clients of HTTP/2.
 
 use axum::Router;
 use axum::body::{Body, Bytes};

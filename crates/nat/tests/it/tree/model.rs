@@ -1,4 +1,4 @@
-//! What follows from the steps: verdicts, decided bundles, and what became of transactions.
+//! The consequences of the steps: verdicts, decided bundles, and the fate of transactions.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -21,7 +21,7 @@ pub(super) struct Model {
     consumed: BTreeMap<Consumed, usize>,
 }
 
-/// What the model knows of a node.
+/// The model's knowledge of a node.
 #[derive(Debug, Default)]
 pub(super) struct Follower {
     /// How many of the decided bundles are final here, without the first.

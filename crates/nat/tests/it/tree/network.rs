@@ -46,7 +46,7 @@ fn chains(world: &World) -> [Arc<dyn ChainVm>; 2] {
     [world.x.clone() as Arc<dyn ChainVm>, world.evm().clone()]
 }
 
-/// What a call gives, unless it takes longer than so many polls of this task. What was begun goes on.
+/// The result of a call, unless it takes longer than this many polls of the task. Work that was begun goes on.
 async fn given_up<T>(call: impl Future<Output = T>, polls: u8) -> Option<T> {
     let patience = async {
         for _ in 0..polls {
@@ -154,7 +154,7 @@ impl Network {
         }
     }
 
-    /// What building on a bundle is to be, as if a bundle on it were verified.
+    /// The expected verdict for building on a bundle: that of a bundle on it.
     fn parent_verdict(&self, who: Who, on: &Bundle) -> Verdict {
         let follower = &self.nodes[who].follower;
         match self.model.is_known(follower, &on.id()) {
@@ -412,7 +412,7 @@ impl Network {
             matches!(error, FinalizeError::Chain(ChainError::Storage(StorageError::Injected)))
         };
         assert!(failed.as_ref().is_err_and(is_injected), "{failed:?}");
-        // What was not executed yet has been, and is kept.
+        // A bundle that was not executed yet is executed by then, and kept.
         for (bundle, _) in &next {
             self.model.executed(&mut node.follower, bundle);
         }

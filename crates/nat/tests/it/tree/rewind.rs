@@ -223,7 +223,7 @@ impl Node {
         audit(&self.world);
     }
 
-    /// What transactions are after a rewind.
+    /// Checks the status of transactions after a rewind.
     fn check_statuses(&self, before: &BTreeMap<Id, Status>) {
         let gone: BTreeSet<_> = self.taken_back.iter().flat_map(|at| &at.accepted).collect();
         let since_ms = self.taken_back[0].at_ms;
@@ -295,7 +295,8 @@ impl Node {
         }
     }
 
-    /// What memory says of transactions and pools, without a read of the store that may be set to fail.
+    /// The statuses of transactions and the sizes of pools in memory, without a read of the store, which may be set
+    /// to fail.
     fn statuses_untouched(&self) -> (usize, (usize, usize), usize) {
         let world = &self.world;
         let waiting = world.x.stats().mempool_txs as usize;
@@ -315,7 +316,7 @@ impl Node {
         for (chain, txs) in chains.iter().zip(waiting) {
             chain.restore_txs(txs);
         }
-        // What is kept is found again.
+        // The kept state is found again.
         self.keep().await;
         self.check_lost(stop, &before);
     }
@@ -481,7 +482,7 @@ fn the_pool_waits_for_nonces_that_are_gone() {
     });
 }
 
-/// What came after the blocks is not valid on the older state: it is given up, with the reason.
+/// A transaction of later blocks that is invalid on the older state is dropped, with the reason.
 #[test]
 fn what_spends_what_is_gone_is_given_up() {
     in_time(async {

@@ -1,4 +1,4 @@
-//! `/ext/bc/CHAIN/admin` of a chain of the EVM, where it is switched on: profiles, log level, configuration.
+//! `/ext/bc/CHAIN/admin` of an EVM chain, if it is enabled: profiles, log level, configuration.
 
 use std::sync::Arc;
 
@@ -53,7 +53,7 @@ struct VmConfigReply {
 }
 
 impl ChainAdminApi {
-    /// Of the chain whose logger has this name; `config` is what `getVMConfig` shows.
+    /// The service of the chain whose logger has this name. `getVMConfig` shows `config`.
     pub(crate) fn new(logger: String, levels: LogLevels, folder: Folder, config: Flags) -> Self {
         Self { logger, levels, profiles: Profiles::new(folder), config }
     }
@@ -77,7 +77,7 @@ impl ChainAdminApi {
     }
 }
 
-/// A level by a name that the EVM's own log has for it.
+/// A level by its name in the EVM's own log.
 fn parse_level(name: &str) -> Option<LogLevel> {
     Some(match name.to_ascii_lowercase().as_str() {
         "trace" | "trce" => LogLevel::Verbo,

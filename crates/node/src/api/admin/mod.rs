@@ -1,6 +1,6 @@
-//! `/ext/admin`, where it is switched on: further names of routes and chains, levels of the loggers, profiles, backups,
-//! the validators, the configuration, and raw reads of the store. Beside it the admin endpoint of one chain (`chain`), and what the service
-//! `debug-handler` asks of the node (`runtime`).
+//! `/ext/admin`, if it is enabled: aliases of routes and chains, levels of the loggers, profiles, backups, the
+//! validators, the configuration, and raw reads of the store. Further files have the admin endpoint of one chain
+//! (`chain`), and the operations of the node that the service `debug-handler` uses (`runtime`).
 
 pub(crate) mod chain;
 mod profiles;
@@ -37,17 +37,17 @@ use crate::logging::LogLevels;
 /// Largest value of the store that `dbGet` shows, bytes.
 const MAX_SHOWN_VALUE: usize = 1024 * 1024;
 
-/// What `dbGet` says of a key that is not there; the reference's number.
+/// The error code of `dbGet` for a key that does not exist; the reference's number.
 const NOT_FOUND: u32 = 2;
 
-/// What the admin API has beside the names of chains and routes.
+/// The parts that the admin API uses beside the names of chains and routes.
 #[derive(Clone, Debug)]
 pub struct AdminDeps {
     /// The loggers.
     pub levels: LogLevels,
-    /// Where profiles go.
+    /// The folder of profiles.
     pub profiles: Folder,
-    /// The configuration, as it is shown.
+    /// The configuration in the form of the reply.
     pub config: Value,
     /// Copies of the data folder.
     pub backups: Arc<Backups>,
@@ -211,7 +211,7 @@ impl From<Levels> for ShownLevels {
 }
 
 impl AdminApi {
-    /// Over these names, routes and loggers, and this store.
+    /// A service over these names, routes and loggers, and this store.
     pub fn new(
         aliases: Arc<AliasTable>,
         routes: &Arc<Routes>,
@@ -297,12 +297,12 @@ impl AdminApi {
         }
     }
 
-    /// It takes a thread of its own, which the client does not hold: it may last for long.
+    /// It runs on a thread of its own, since it may take long. The client does not hold that thread.
     async fn backup(self: Arc<Self>, args: BackupArgs) -> Result<BackupReply, RpcError> {
         let (to, rate) = (Path::new(&args.path), args.bytes_per_second.0);
         let written = Arc::clone(&self.backups).write(to, rate).await;
         let written = written.map_err(|error| {
-            // An error names files below the path; a long one is cut like everything that a client sent.
+            // An error names files below the path. A long path is cut, like all texts of clients.
             let short = excerpt(&args.path).to_string();
             let text = error.to_string();
             RpcError::new(match short == args.path {

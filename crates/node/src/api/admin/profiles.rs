@@ -29,7 +29,7 @@ impl Profiles {
         if cpu.is_some() {
             return Err(refused(&ProfileError::AlreadyRunning));
         }
-        // Before the time is spent: the folder can be made and the file written.
+        // Checked before the time of the profile: the folder can be made and the file written.
         self.folder.own(CPU_FILE).map_err(|error| refused(&error))?;
         *cpu = Some(CpuProfile::start().map_err(|error| refused(&error))?);
         Ok(())

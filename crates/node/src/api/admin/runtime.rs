@@ -1,4 +1,4 @@
-//! What the service `debug-handler` of a chain asks of the node.
+//! The operations of the node that the service `debug-handler` of a chain uses.
 
 use esker_evm_rpc::debug::{MemoryFigures, RunningProfile, RuntimeControl};
 use esker_profiling::cpu::CpuProfile;
@@ -12,7 +12,7 @@ pub(crate) struct ChainRuntime {
     /// Name of the chain's logger.
     pub(crate) logger: String,
     pub(crate) levels: LogLevels,
-    /// Where files of clients go.
+    /// The folder of files that clients name.
     pub(crate) folder: Folder,
 }
 
@@ -31,14 +31,14 @@ impl RunningProfile for Running {
 
 fn text(error: ProfileError) -> String {
     match error {
-        // Go's words at this place.
+        // Go's text for this error.
         ProfileError::AlreadyRunning => "cpu profiling already in use".to_owned(),
         other => other.to_string(),
     }
 }
 
 impl ChainRuntime {
-    /// Writes what takes long to make only where the file may be written.
+    /// Makes the content only if the file may be written, since making it takes long.
     fn write(&self, file: &str, bytes: fn() -> Vec<u8>) -> Result<(), String> {
         let place = self.folder.place(file).map_err(text)?;
         place.write(&bytes()).map_err(text)?;
@@ -79,7 +79,7 @@ impl RuntimeControl for ChainRuntime {
     }
 
     fn start_cpu_profile(&self, file: &str) -> Result<Box<dyn RunningProfile>, String> {
-        // Before the time is spent.
+        // Checked before the time of the profile.
         self.folder.place(file).map_err(text)?;
         let profile = CpuProfile::start().map_err(text)?;
         Ok(Box::new(Running { profile, folder: self.folder.clone(), file: file.to_owned() }))

@@ -29,7 +29,7 @@ pub(crate) fn shown(config: &Config, data_dir: &std::path::Path) -> Value {
     Value::Object(node)
 }
 
-/// A value as JSON: numbers and `true` or `false` by what the setting is.
+/// A value as JSON. The setting decides whether it is a number, `true` or `false`, or a text.
 fn typed(key: Option<&Key>, text: &str) -> Value {
     let kind = key.map_or("", |key| key.kind);
     if kind.contains("separated") {

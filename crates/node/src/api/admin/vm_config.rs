@@ -8,7 +8,7 @@ use esker_settings::logging::LogLevel;
 use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
 
-/// The services, those that the reference has on by default first, in its order.
+/// The services. Those that the reference has on by default come first, in its order.
 const IN_ORDER: [Api; 16] = [
     Api::Eth,
     Api::EthFilter,
@@ -28,7 +28,7 @@ const IN_ORDER: [Api; 16] = [
     Api::DebugHandler,
 ];
 
-/// What of the configuration the settings alone do not say.
+/// The part of the configuration that does not follow from the settings alone.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Effective<'a> {
     pub(crate) apis: &'a Apis,
@@ -59,7 +59,7 @@ impl Serialize for Flags {
 pub(crate) fn shown(settings: &ChainSettings, effective: &Effective<'_>) -> Flags {
     let Effective { apis, is_archive, keeps_preimages, allows_unprotected, log_level } = *effective;
     let s = settings;
-    // As they were given; else in the reference's order.
+    // The configured names, or else the names in the reference's order.
     let names: Vec<&str> = match s.eth_apis.0.is_empty() {
         true => IN_ORDER.into_iter().filter(|api| apis.has(*api)).map(Api::name).collect(),
         false => s.eth_apis.0.iter().map(String::as_str).collect(),

@@ -62,11 +62,11 @@ fn network(health: Health, engine: Arc<dyn Engine>) -> Health {
     })
 }
 
-/// Enough validators are connected to decide; of a follower among their peers, one.
+/// Enough validators are connected to decide. For a follower among their peers one is enough.
 fn validators(health: Health, validator: Arc<dyn ValidatorEngine>) -> Health {
     health.check("validators", &[APPLICATION], move || {
         let (peers, stats) = (validator.status().peers, validator.stats());
-        // A follower among the peers, and a validator that left or is still to come.
+        // A follower among the peers, or a validator that has left or has not joined yet.
         let is_follower = !stats.is_member;
         async move {
             let message = json!({
@@ -78,13 +78,13 @@ fn validators(health: Health, validator: Arc<dyn ValidatorEngine>) -> Health {
                 "round": stats.round,
             });
             if is_follower {
-                // What the validators decide without each other is not its affair.
+                // This check does not cover decisions that the other validators make without this node.
                 return match peers {
                     0 => Err(Failure { error: "no validator is connected".to_owned(), message }),
                     _ => Ok(message),
                 };
             }
-            // This one counts too.
+            // This validator counts, too.
             if peers.saturating_add(1) < stats.quorum {
                 let error = format!(
                     "{} of {} validators are needed to decide, {} are connected",

@@ -218,7 +218,7 @@ impl PlatformApi {
     }
 
     fn get_fee_state(&self, _: NoArgs) -> Result<FeeStateReply, RpcError> {
-        // The price without any transactions.
+        // The price if there are no transactions.
         let price = self.network.fee_config.min_price;
         Ok(FeeStateReply { capacity: 0, excess: 0, price, timestamp: self.chain_time() })
     }

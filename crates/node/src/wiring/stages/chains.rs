@@ -32,18 +32,18 @@ pub(in crate::wiring) struct ChainStage {
     pub(super) machine: Arc<Machine>,
     pub(super) development: Option<Development>,
     pub(super) aliases: Arc<AliasTable>,
-    /// The first bundle with a history, 0 unless the node joined from a snapshot.
+    /// The first bundle in the store, 0 unless the node joined from a snapshot.
     pub(super) first_bundle: u64,
     pub(super) keystore: Arc<Keystore>,
     pub(super) diagnostics: Diagnostics,
-    /// How a follower passes transactions on.
+    /// The forwarder of a follower's transactions.
     pub(super) forwarding: Option<Arc<Forwarding>>,
     pub(super) preferred: PreferredSource,
     pub(super) base: StoreStage,
 }
 
 impl ChainStage {
-    /// Opens the chains, of a snapshot where the node is to join from one.
+    /// Opens the chains, from a snapshot if the node is to join from one.
     pub(in crate::wiring) async fn open(mut base: StoreStage) -> Result<Self, StartError> {
         let StoreStage { config, store, folder, environment, metrics, validator, logs, .. } = &base;
         let keystore = keystore::open(config, store, environment);
@@ -90,7 +90,7 @@ impl ChainStage {
         })
     }
 
-    /// For the node's own APIs.
+    /// The inputs of the node's own APIs.
     pub(super) fn api_inputs(&self, ready: &Readiness) -> ChainInputs {
         ChainInputs {
             aliases: Arc::clone(&self.aliases),
@@ -121,7 +121,7 @@ impl ChainStage {
     }
 }
 
-/// Opens the chains, of a snapshot where the node is to join from one.
+/// Opens the chains, from a snapshot if the node is to join from one.
 async fn open_chains(
     base: &mut StoreStage,
     (keystore, diagnostics): (&Arc<Keystore>, &Diagnostics),

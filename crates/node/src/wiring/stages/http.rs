@@ -1,4 +1,4 @@
-//! The HTTP servers and the other tasks of a node that answers.
+//! The HTTP servers and the other tasks of a running node.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use crate::backup::Backups;
 use crate::wiring::listen::{self, EvmPort};
 use crate::wiring::running::RunningNode;
 
-/// The tasks of a node that answers.
+/// The tasks of a running node.
 pub(super) struct Served {
     tasks: Vec<JoinHandle<()>>,
     http_addr: SocketAddr,
@@ -79,7 +79,7 @@ impl Served {
 }
 
 impl OrderStage {
-    /// The node that all stages have made.
+    /// The node, from the parts of all stages.
     pub(super) fn running(
         self,
         served: Served,

@@ -1,5 +1,5 @@
-//! The stages of a start. Each owns what it made and what the stages before it made, so a start that fails at any of them
-//! leaves nothing behind: what depends on something else is dropped before it.
+//! The stages of a start. Each stage owns what it made and what the stages before it made. A start that fails at any
+//! of them leaves nothing behind: a part is dropped before the parts on which it depends.
 
 mod chains;
 mod http;

@@ -19,7 +19,7 @@ use crate::wiring::error::StartError;
 use crate::wiring::fixture::FixtureChains;
 use crate::wiring::{first_start, fixture};
 
-/// Chains whose blocks are decided.
+/// Chains with an engine that decides their blocks.
 pub(in crate::wiring) struct OrderStage {
     pub(super) engine_thread: EngineThread,
     pub(super) engine: Arc<dyn Engine>,
@@ -39,7 +39,7 @@ impl OrderStage {
         Ok(stage)
     }
 
-    /// For the node's own APIs.
+    /// The inputs of the node's own APIs.
     pub(super) fn api_inputs(&self) -> OrderInputs {
         let max_lag = self.chains.base.config.settings.follow_max_lag;
         OrderInputs {
@@ -72,8 +72,8 @@ impl OrderStage {
         Ok(())
     }
 
-    /// Funds the accounts, applies the fixture and loads the state, unless the engine fails meanwhile. Whether there was
-    /// anything to do: blocks of transactions that waited over a restart do not count.
+    /// Funds the accounts, applies the fixture and loads the state, unless the engine fails meanwhile. Returns
+    /// whether it did anything. Blocks of transactions that waited over a restart do not count.
     async fn prepare(&mut self, applying: Option<fixture::Applying>) -> Result<bool, StartError> {
         let Self { chains, engine_thread, .. } = self;
         tokio::select! {
@@ -138,7 +138,7 @@ impl ChainStage {
     }
 }
 
-/// Brings the C-Chain to the state of a file. Whether that took blocks.
+/// Brings the C-Chain to the state of a file. Returns whether that took blocks.
 async fn load_state(
     node: &Arc<DevelopmentNode>,
     path: &Path,

@@ -41,7 +41,7 @@ impl OrderStage {
         Ok(self.running(served, routes, (stop, backups)))
     }
 
-    /// What the node's own APIs show and do besides.
+    /// The further parts of the node's own APIs.
     fn serve_inputs(
         &self,
         http_addr: SocketAddr,
@@ -73,7 +73,7 @@ impl OrderStage {
 }
 
 impl ChainStage {
-    /// The bound port, which may have answered since before the chains were open.
+    /// The bound port. It may have served requests before the chains were open.
     async fn listener(&mut self) -> Result<(TcpListener, SocketAddr), StartError> {
         match self.base.early.listener.take() {
             Some(bound) => Ok(bound),

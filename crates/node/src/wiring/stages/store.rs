@@ -1,4 +1,4 @@
-//! The first stage: the log, the folder with its store, and what the node begins with.
+//! The first stage: the log, the folder with its store, and the beginning of the node.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -30,21 +30,21 @@ pub(in crate::wiring) struct StoreStage {
     pub(super) log_files: OpenLogFiles,
     pub(super) tls: Option<Tls>,
     pub(super) metrics: Arc<Metrics>,
-    /// Until the engine takes it; `None`: this node is no validator.
+    /// Kept until the engine takes it; `None`: this node is not a validator.
     pub(super) validator: Option<ValidatorConfig>,
     pub(super) identity: Arc<Identity>,
     pub(super) early: EarlyServer,
     pub(super) environment: Environment,
-    /// What a new development network is to hold.
+    /// The initial content of a new development network.
     pub(super) fixture: Option<Arc<Fixture>>,
     pub(super) config: Config,
     pub(super) store: Store,
-    /// Last: a temporary folder is removed when all else is gone.
+    /// It is the last member: a temporary folder is removed after everything else is dropped.
     pub(super) folder: DataFolder,
 }
 
 impl StoreStage {
-    /// Opens the store, and completes the configuration with what the store or the sources of a follower say.
+    /// Opens the store, and completes the configuration with values of the store or of a follower's sources.
     pub(in crate::wiring) async fn open(
         config: Config,
         environment: Environment,
@@ -106,7 +106,7 @@ impl StoreStage {
         })
     }
 
-    /// For the node's own APIs.
+    /// The inputs of the node's own APIs.
     pub(super) fn api_inputs(&self) -> BaseInputs {
         BaseInputs {
             network: NetworkFacts::of(&self.config.network),

@@ -170,14 +170,14 @@ async fn profiles_go_into_their_folder() {
         .collect();
     found.sort();
     assert_eq!(found, files);
-    // Each profile is packed with gzip.
+    // Each profile is compressed with gzip.
     for name in &files[..3] {
         assert_eq!(std::fs::read(folder.join(name)).unwrap()[..2], [0x1f, 0x8b], "{name}");
     }
     let stacks = std::fs::read_to_string(folder.join("stacktrace.txt")).unwrap();
     assert!(stacks.lines().any(|line| line.starts_with("thread ")), "{stacks}");
 
-    // A folder that can't be written is an error, before the time is spent.
+    // A folder that can't be written is an error, before the time of the profile.
     std::fs::remove_dir_all(&folder).unwrap();
     std::fs::write(&folder, "a file").unwrap();
     for method in ["startCPUProfiler", "memoryProfile", "lockProfile", "stacktrace"] {

@@ -15,7 +15,7 @@ fn names(report: &Value) -> Vec<&str> {
 }
 
 impl Node {
-    /// Asks until the answer has this status: a result is kept for a second.
+    /// Repeats the request until the answer has this status: a result is kept for a second.
     async fn until(&self, path: &str, status: u16) -> Reply {
         let asked = async {
             loop {
@@ -68,7 +68,7 @@ async fn tags_limit_the_chains_alone() {
     assert_eq!(names(&report), ["bootstrapped"]);
     let report = node.result("/ext/health", "health.liveness", json!({})).await;
     assert_eq!(report, json!({"checks": {}, "healthy": true}));
-    // Liveness looks at no tag, but at their form.
+    // Liveness ignores tags, but checks their form.
     for (tags, message) in [(json!(["none"]), None), (json!("none"), Some("couldn't unmarshal"))] {
         let reply = node.call("/ext/health", "health.liveness", json!({"tags": tags})).await;
         let error = reply["error"]["message"].as_str();
@@ -124,7 +124,7 @@ async fn a_failing_store() {
 #[tokio::test]
 async fn a_full_disk_makes_the_node_unready_but_alive() {
     let node = Node::start().await;
-    // The probe of a suspended writer writes a row again: without one it finds the store writable.
+    // The probe of a suspended writer writes a row again. Without a row it finds the store writable.
     let mut row = WriteSet::new();
     row.put(b"key", b"value");
     node.store.commit(row).await.unwrap();

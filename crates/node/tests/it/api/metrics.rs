@@ -1,4 +1,4 @@
-//! Every metric is moved by what it counts; when the server counts is in its own tests.
+//! Each metric changes with the thing that it counts. The server's own tests show when the server counts.
 
 use std::fs::File;
 use std::num::NonZeroU32;
@@ -216,7 +216,7 @@ async fn commits() {
     assert_eq!(figures("esker_store_commits_total{outcome=\"failed\"}"), 1.0);
 }
 
-/// A store of which only its figures are asked.
+/// A store that is only used for its figures.
 #[derive(Debug)]
 struct Figures {
     bytes: u64,
@@ -264,7 +264,7 @@ fn store() {
         assert_eq!(figures["esker_store_size_bytes"], bytes as f64);
         let oldest = oldest_reader_ms.unwrap_or(0) as f64 / 1000.0;
         assert_eq!(figures["esker_store_oldest_reader_seconds"], oldest);
-        // What the system does not say any more keeps its value.
+        // A figure that the system does not report any more keeps its value.
         let names = ["size_limit", "disk_free", "disk_reserve"];
         let values = names.map(|name| figures[&format!("esker_store_{name}_bytes")]);
         assert_eq!(values, [f64::from(1 << 30), 70_000.0, 4096.0]);
@@ -311,7 +311,7 @@ async fn metrics_over_http() {
     assert!(figures["esker_http_sent_bytes_total"] > reply.body.len() as f64);
 }
 
-/// Whatever names clients send, the series are those of the table, in the names that clients use.
+/// The series have the names of the table, in the form that clients use, whatever names clients send.
 #[tokio::test]
 async fn methods_are_labels_only_if_they_exist() {
     let node = Node::start().await;
@@ -348,7 +348,7 @@ fn methods_have_the_names_of_their_dialect() {
     assert_eq!((count("evm_chainId"), count("")), (1.0, 1.0));
 }
 
-/// Each call of the port moves its series, and no other.
+/// Each call of the port changes its series, and no other.
 #[test]
 fn what_the_server_counts() {
     let figures = Metrics::new();

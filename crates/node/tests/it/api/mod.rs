@@ -66,14 +66,14 @@ impl Engine for ToyEngine {
     }
 }
 
-/// Often enough for a test.
+/// A retry interval that is short enough for a test.
 const RETRY: RetryPolicy = RetryPolicy {
     first: Duration::from_millis(5),
     longest: Duration::from_millis(5),
     check: Duration::from_millis(5),
 };
 
-/// A node's APIs, and what they rest on.
+/// A node's APIs, and the parts below them.
 struct Node {
     network: Network,
     address: std::net::SocketAddr,
@@ -125,7 +125,7 @@ impl Node {
         Self::with_utxos(Vec::new()).await
     }
 
-    /// With these outputs on the P-Chain.
+    /// A node with these outputs on the P-Chain.
     async fn with_utxos(platform_utxos: Vec<Utxo>) -> Self {
         let network = Preset::Local.network();
         let identity =
@@ -248,5 +248,5 @@ pub(crate) fn metrics(metrics: &Metrics) -> BTreeMap<String, f64> {
 
 /// The text of an argument that does not fit.
 const INVALID_ARGUMENT: &str = "couldn't unmarshal an argument. Ensure arguments are valid and properly formatted. See documentation for example calls";
-/// An ID that nothing has.
+/// An ID that does not exist.
 const NOBODY: &str = "2MVbntxreU3kpAVPoAMfev3kpiVmSgVN7VMPtrVhNgRMqciAz2";

@@ -1,4 +1,4 @@
-//! A chain without transactions: its blocks are what a test says they are.
+//! A chain without transactions, with the blocks that a test defines.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use esker_rpc::{MethodTable, NoArgs, Route, RpcError};
 use esker_storage::{KvRead, PendingWrites, Scope, Store, WriteSet};
 use tokio::sync::Notify;
 
-/// What a test changes.
+/// The state that a test changes.
 #[derive(Debug, Default)]
 pub(crate) struct ToyState {
     /// The accepted blocks from height 1 on.

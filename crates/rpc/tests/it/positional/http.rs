@@ -1,4 +1,4 @@
-//! What HTTP adds: which requests are refused before their body is looked at.
+//! The HTTP rules of the dialect: requests that are refused before their body is read.
 
 use esker_rpc::Caller;
 use esker_rpc::positional::http::{self, Reply, RequestHead};

@@ -39,7 +39,7 @@ fn exchanges(file: &str) -> Vec<Exchange> {
         } else if let Some(body) = text.strip_prefix(">>") {
             next.line = line + 1;
             next.body = body.trim_start().to_owned();
-            // What holds for one request only ends with it; the path stays.
+            // Settings for one request end with it; the path stays.
             let (path, content_type) = (next.path.clone(), json.clone());
             let after = Exchange { path, content_type, ..Exchange::default() };
             exchanges.push(std::mem::replace(&mut next, after));

@@ -1,4 +1,4 @@
-//! Where the keystore is served.
+//! The configurations in which the keystore is served.
 
 use expect_test::expect;
 
@@ -54,7 +54,7 @@ fn public_nodes_of_real_networks_refuse_the_keystore() {
         let config = load(&Given { flags: &flags, ..NOTHING }).unwrap();
         assert!(config.keystore_enabled() && config.warnings.len() == 1, "{:?}", config.warnings);
     }
-    // On a custom network it is a warning.
+    // On a custom network there is a warning.
     let config = load(&Given { flags: &[on, anywhere], ..NOTHING }).unwrap();
     assert!(config.keystore_enabled() && config.warnings.len() == 1, "{:?}", config.warnings);
 }

@@ -80,7 +80,7 @@ fn what_the_user_sets_wins_over_the_profile() {
     }
     let third = config.chain(&config.network.chain("Third").unwrap().id);
     assert_eq!(third.batch_request_limit, 40);
-    // Without the profile each setting can be set alone.
+    // Without the profile each setting can be set by itself.
     let file = "[chains.C]\nbatch-request-limit = 40\nws-http-methods-enabled = false\n";
     let config = load(&Given { file, flags: &[("api-key-methods-enabled", "false")], ..NOTHING });
     let config = config.unwrap();

@@ -1,4 +1,4 @@
-//! Where values come from, and what is wrong with them.
+//! The origins of values, and their faults.
 
 use expect_test::expect;
 
@@ -164,7 +164,7 @@ fn a_networks_number_alone_chooses_it() {
     }
 }
 
-/// What Kubernetes sets in the pods beside a service `esker-http`.
+/// Kubernetes sets such variables in the pods beside a service `esker-http`.
 #[test]
 fn a_variable_of_a_kubernetes_service_is_named_as_such() {
     let error = |name: &str, text: &str| {

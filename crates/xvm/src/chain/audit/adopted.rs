@@ -1,5 +1,5 @@
-//! What blocks before a snapshot left, on a node that joined from one: it follows from no stored block. The form of
-//! each row is checked, and that each UTXO is listed for its owners.
+//! The rows that blocks before a snapshot left, on a node that joined from one. They follow from no stored block. The
+//! audit checks the form of each row, and that each UTXO is listed for its owners.
 
 use std::ops::ControlFlow;
 

@@ -191,7 +191,7 @@ impl XvmAudit<'_> {
         })
     }
 
-    /// What a transaction writes.
+    /// Derives the rows that a transaction writes.
     fn derive_tx(
         &mut self,
         tx: &Tx,

@@ -39,13 +39,13 @@ pub(crate) struct BlockEvent {
 #[derive(Debug)]
 pub(crate) struct TxEvent {
     pub(crate) tx: Tx,
-    /// What it consumed, imported, created and exported, in this order.
+    /// The UTXOs that it consumed, imported, created and exported, in this order.
     pub(crate) changes: Vec<UtxoChange>,
     /// Its texts, each made once: by encoding.
     pub(crate) texts: [OnceLock<Bytes>; 4],
 }
 
-/// What became of a UTXO.
+/// The kind of change of a UTXO.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ChangeKind {
     /// It joined this chain's set.
@@ -68,7 +68,7 @@ pub(crate) struct UtxoChange {
     pub(crate) text: OnceLock<Bytes>,
 }
 
-/// What the UTXO holds, as far as this chain knows.
+/// The content of the UTXO, as far as this chain knows.
 #[derive(Debug)]
 pub(crate) enum Holding {
     /// All of it.
@@ -108,7 +108,7 @@ impl TxEvent {
     }
 }
 
-/// What a transaction consumed, here and in shared memory.
+/// The UTXOs that a transaction consumed, here and in shared memory.
 fn consumed(tx: &Tx, spent: Vec<Utxo>) -> Vec<UtxoChange> {
     let unsigned = tx.unsigned();
     let mut spent = spent.into_iter().peekable();

@@ -31,7 +31,7 @@ pub(crate) struct Place {
     pub(crate) height: u64,
 }
 
-/// What a subscriber at some place takes next.
+/// The next block for a subscriber at some position.
 #[derive(Debug)]
 pub(crate) enum NextBlock {
     /// The block at its height.
@@ -133,7 +133,7 @@ impl EventHub {
         self.has_news.notify_one();
     }
 
-    /// What a subscriber takes next that has taken the blocks below a height, after a number of rewinds.
+    /// The next block for a subscriber that has taken the blocks below a height, after a number of rewinds.
     pub(crate) fn next(&self, height: u64, rewinds: u64) -> NextBlock {
         self.state.lock().next(height, rewinds)
     }

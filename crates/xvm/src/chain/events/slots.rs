@@ -8,7 +8,7 @@ const MAX_SUBSCRIPTIONS: usize = 65_536;
 /// Addresses and assets of all subscriptions to a chain, bytes.
 const MAX_CRITERIA_BYTES: usize = 32 * 1024 * 1024;
 
-/// What can be subscribed to, as clients call it.
+/// The kinds of subscriptions, by the names that clients use.
 pub(crate) const KINDS: [&str; 3] = ["blocks", "transactions", "utxos"];
 
 /// Counts the subscriptions to a chain.

@@ -1,4 +1,4 @@
-//! What can be subscribed to, and what matches it.
+//! The kinds of subscriptions, and their conditions.
 
 use std::collections::BTreeSet;
 

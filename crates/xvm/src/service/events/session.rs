@@ -120,7 +120,7 @@ enum Step {
     Stored,
     /// It has had everything.
     Idle,
-    /// What it should be notified of is not known any more.
+    /// The blocks for its notifications are not known any more.
     Lost,
 }
 
@@ -363,7 +363,7 @@ impl State {
         let rewinds = reading.rewinds;
         self.reading = None;
         match blocks {
-            // What was read while the chain was rewound may be of either side.
+            // A block that was read while the chain was rewound may be of either side.
             Ok(_) if vm.events.place().rewinds != rewinds => {}
             Ok(blocks) => self.read = (rewinds, blocks),
             Err(error) => {

@@ -16,7 +16,7 @@ use crate::service::encoded_reply::EncodedReply;
 
 /// The first part of a notification.
 const PREFIX: &str = r#"{"jsonrpc":"2.0","method":"xvm.subscription","params":{"subscription":"#;
-/// What stands before the result.
+/// The text before the result.
 const RESULT: &str = r#","result":"#;
 /// The end of a notification.
 pub(super) const SUFFIX: &[u8] = b"}}\n";

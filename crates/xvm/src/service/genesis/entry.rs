@@ -4,7 +4,7 @@
 use esker_primitives::go;
 use serde_json::{Number, Value};
 
-/// What is wrong with an entry: the texts of Go's decoder.
+/// A fault of an entry: the texts of Go's decoder.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum EntryError {
     /// A number that is none, or too large.
@@ -135,7 +135,7 @@ fn go_float(float: f64) -> String {
     format!("{float}")
 }
 
-/// What Go's decoder calls a JSON value.
+/// Go's name of a kind of JSON value.
 fn kind(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",

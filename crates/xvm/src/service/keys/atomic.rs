@@ -101,7 +101,7 @@ async fn import_checked(vm: Arc<Xvm>, args: ImportArgs, client: ClientAddress) -
     Ok(TxIdReply { tx_id: issued.id })
 }
 
-/// What an import has beside what it imports: its fixed fields, and some coins that pay the fee.
+/// The bytes of an import beside the imported inputs: its fixed fields, and some coins that pay the fee.
 const OTHER_BYTES: usize = 4096;
 
 fn build_import(

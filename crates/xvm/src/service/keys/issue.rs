@@ -34,7 +34,7 @@ pub(super) fn issue_on_pool(
                     return Err(KeysError::Issue(error).into());
                 }
             },
-            // What is missing may have moved from the pool into the state while it was looked for.
+            // A missing UTXO may have moved from the pool into the state during the search.
             Err(error) if vm.mempool.removals() != removals => failure = Some(error),
             Err(error) => return Err(error),
         }

@@ -46,7 +46,7 @@ pub(super) struct SendOutput {
     to: String,
 }
 
-/// What is to be sent, not looked at yet.
+/// A requested payment, before any check.
 struct Order {
     outputs: Vec<SendOutput>,
     memo: Vec<u8>,

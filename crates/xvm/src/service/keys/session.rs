@@ -1,4 +1,4 @@
-//! What a method does once its first arguments are checked: the user, its keys, its coins, a transaction.
+//! The steps of a method after the check of its first arguments: the user, its keys, its coins, a transaction.
 //!
 //! The calls of one user run in turn, and each takes its coins from what the pool leaves. Users who share keys, and
 //! transactions that a user signed elsewhere, may still be quicker: then the transaction is built again.

@@ -70,7 +70,7 @@ async fn transactions_are_listed_by_address_and_asset() {
     assert_eq!(world.x.index_progress(), IndexProgress::Complete);
 }
 
-/// What is spent in the block that produces it counts too: the specification lists a consumed UTXO.
+/// An output that is spent in the block that produces it counts, too: the specification lists a consumed UTXO.
 #[tokio::test]
 async fn chains_within_a_block_are_listed() {
     let mut world = World::new();

@@ -157,7 +157,7 @@ async fn blocks_stand_on_undecided_blocks() {
     let parent = transfer(&vm, 1, native, 50_000, 9);
     vm.issue(parent.bytes()).unwrap();
     let first = world.propose_on(&genesis).await.unwrap();
-    // What an undecided block holds is not built again on top of it.
+    // A transaction of an undecided block is not built again on top of it.
     assert_eq!(world.propose_on(&first).await, None);
     // A child of the undecided transaction: only the wallet's way takes it in.
     let child = spend(&vm, &output_of(&parent, 9), 9, 20_000, 8);

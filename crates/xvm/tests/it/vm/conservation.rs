@@ -151,7 +151,7 @@ fn indices(owners: &OutputOwners, by: &BTreeSet<u8>) -> (Vec<u32>, Vec<u8>) {
     found.into_iter().unzip()
 }
 
-/// What a user hands in; `None` if there is nothing to do it with. With it whether it must be refused.
+/// A transaction that a user submits, and whether it must be refused; `None` if the action is not possible.
 fn make(vm: &Xvm, other: ChainId, action: &Action) -> Option<(Tx, bool)> {
     let native = native_id(vm);
     let named = |alias: &str| vm.assets().lookup(alias).unwrap();
@@ -260,7 +260,7 @@ fn create(vm: &Xvm, by: u8, amount: u64) -> Tx {
     sign(unsigned, by)
 }
 
-/// What exists of each kind of thing.
+/// The supply of each kind of thing.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Supply {
     amounts: BTreeMap<AssetId, u64>,
@@ -297,8 +297,8 @@ fn existing(world: &World) -> Supply {
     supply
 }
 
-/// What must exist after the accepted blocks, by what their transactions say: the genesis, less what is burned, plus
-/// what is created and minted.
+/// The supply that must exist after the accepted blocks, by their transactions: the genesis, less the burned amounts,
+/// plus the created and minted ones.
 fn accounted(world: &World) -> Supply {
     let mut supply = Supply::default();
     let native = native_id(&world.x);

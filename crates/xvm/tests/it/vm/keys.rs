@@ -476,7 +476,7 @@ async fn an_import_takes_everything_in_as_many_transactions_as_it_needs() {
     let (mut world, api) = world().await;
     let (x, y) = (world.x.clone(), world.y.clone());
     let native = native_id(&x);
-    // What another key of the other chain exports: more than goes into one transaction.
+    // Another key of the other chain exports more than goes into one transaction.
     let exports = 450;
     let outputs: Vec<_> = (0..exports).map(|n| (native, 2 * FEE + n)).collect();
     export_many(&y, &mut world, 3, &outputs).await;

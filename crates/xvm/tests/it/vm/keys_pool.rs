@@ -299,7 +299,7 @@ async fn descendants_of_a_rejected_transaction_are_rejected() {
     let follows = format!("spends an output of rejected transaction {}", ids[0]);
     assert_eq!(status(&vm, ids[1]), rejected(&follows));
     assert_eq!(status(&vm, ids[2]), rejected(&follows));
-    // What is left can be spent.
+    // The rest can be spent.
     let id = id_of(&api.call("send", &send(&vm, 20, 9)).await.unwrap());
     twin.settle().await;
     check_accepted(&vm, &[id]);

@@ -57,7 +57,7 @@ async fn sends_spend_what_the_wallet_queue_leaves() {
         vm.issue_unverified(tx.bytes()).unwrap();
     }
     let send = as_alice(json!({ "amount": 1000, "assetID": "AVAX", "to": text(&vm, 9) }));
-    // What is promised to the queue is nobody else's.
+    // Coins of queued transactions are not available to others.
     let refused = api.call("send", &send).await.unwrap_err();
     assert_eq!(refused, format!("want to spend 2000 of asset {native} but only have 0"));
     let mut ids = Vec::new();

@@ -49,7 +49,7 @@ fn walk(vm: &Xvm, addresses: &BTreeSet<ShortId>, limit: usize) -> Vec<(ShortId, 
     }
 }
 
-/// What a walk has to find: addresses ascending, IDs ascending, each under its lowest queried owner.
+/// The result that a walk must have: addresses ascending, IDs ascending, each under its lowest queried owner.
 fn expected(utxos: &[Utxo], addresses: &BTreeSet<ShortId>) -> Vec<Id> {
     let mut listed: Vec<(ShortId, Id)> = utxos
         .iter()
@@ -140,7 +140,7 @@ async fn a_page_has_at_most_1024() {
     assert_eq!(balance(&world.x, 10, native_id(&world.x)), 1100);
 }
 
-/// What is there from the first page to the last is never skipped and never listed twice, whatever comes and goes
+/// A UTXO that exists from the first page to the last is never skipped and never listed twice, whatever happens
 /// between the pages.
 #[tokio::test]
 async fn a_walk_under_traffic_finds_what_stays() {

@@ -27,7 +27,7 @@ pub(super) fn export(vm: &Xvm, from: u8, asset: AssetId, amount: u64, to: (Chain
     sign(unsigned, from)
 }
 
-/// What another chain exported to an address, in the order of the UTXO IDs.
+/// The UTXOs that another chain exported to an address, in the order of their IDs.
 pub(super) fn exported_to(vm: &Xvm, source: ChainId, number: u8) -> Vec<Utxo> {
     use esker_primitives::codec::Decode;
     let mut found = Vec::new();
@@ -129,7 +129,7 @@ async fn the_other_chain_must_be_another_one_of_the_network() {
     x.issue(export(x, 2, native, 5, (ChainId::ZERO, 9)).bytes()).unwrap();
 }
 
-/// What the P-Chain exported, declared by the node's network file.
+/// The UTXOs that the P-Chain exported, declared by the node's network file.
 async fn from_p(world: &World, asset: AssetId, amounts: &[u64]) -> Vec<Utxo> {
     let utxos: Vec<Utxo> = (0u32..)
         .zip(amounts)

@@ -1,4 +1,4 @@
-//! What became of transactions, over a store that fails or starts again.
+//! The status of transactions, over a store that fails or starts again.
 
 use esker_storage::{KvRead, KvStore, MemoryStore};
 use esker_xvm::TxStatus;

@@ -69,7 +69,7 @@ async fn refusals_of_the_pool_are_returned() {
     // With nothing pending the newcomer goes to the pool at once.
     let text = vm.issue_unverified(rival.bytes()).unwrap_err().to_string();
     assert_eq!(text, format!("tx conflicts with other tx: {}", rival.id()));
-    // What waits on its own behalf needs no second place.
+    // A transaction that is in the mempool by itself needs no second place.
     assert_eq!(vm.issue_unverified(first.bytes()).unwrap(), first.id());
     assert!(pending(&world).is_empty());
     world.settle().await;

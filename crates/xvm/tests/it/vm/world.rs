@@ -38,7 +38,7 @@ pub(super) fn address(number: u8) -> ShortId {
     key(number).address()
 }
 
-/// What a test varies.
+/// The settings that a test varies.
 pub(super) struct Setup {
     pub(super) kv: Arc<dyn KvStore>,
     pub(super) config: XvmConfig,
@@ -205,7 +205,7 @@ pub(super) fn native_id(vm: &Xvm) -> AssetId {
     vm.context().native_asset_id
 }
 
-/// What an address holds of an asset on a chain, as `getBalance` counts it.
+/// The balance of an address in an asset on a chain, as `getBalance` counts it.
 pub(super) fn balance(vm: &Xvm, number: u8, asset: AssetId) -> u64 {
     let now_s = vm.context().clock.now_s();
     vm.view().unwrap().balance(&address(number), &asset, false, now_s).unwrap().amount
