@@ -1,7 +1,7 @@
-//! The execution of the C-Chain: rules, and transactions and calls that run under them on a state. This crate has no
+//! The execution of EVM chains: rules, and transactions and calls that run under them on a state. This crate has no
 //! block tree, no pool and no verifier: these are in `esker-evm`, above this crate.
 //!
-//! - [`rules`]: the rules, one file for each fork phase. Nothing else depends on which chain it is.
+//! - [`rules`]: the interface of a chain's rules, and the C-Chain's. Nothing else depends on which chain it is.
 //! - [`executor`]: executing transactions with revm.
 //! - [`call`]: unsigned calls, gas estimates, access lists.
 //! - [`simulate`]: simulated blocks of calls.

@@ -7,7 +7,7 @@ use esker_chain::audit::AuditContext;
 use esker_chain::commitment::StateTable;
 use esker_chain::{DropLog, PoolFigures, TxReport};
 use esker_evm_execution::executor::{ExtOutcome, StateOverlay};
-use esker_evm_execution::rules::{HeaderTerms, PhaseRules};
+use esker_evm_execution::rules::{ExtSummary, HeaderTerms};
 use esker_evm_state::state::StateError;
 use esker_storage::audit::{AuditError, Finding, shown};
 use esker_storage::{KvRead, PendingWrites, WriteSet};
@@ -25,8 +25,6 @@ pub struct ExtBlock<'a> {
     pub time: u64,
     /// Wei a gas.
     pub base_fee: U256,
-    /// The rules at the time of the block.
-    pub phase: &'a PhaseRules,
     /// Hash of the block; zero while the block is built.
     pub hash: B256,
     /// The ext data of the block.
@@ -40,15 +38,6 @@ pub struct ExtBlock<'a> {
 
 /// An account that a block changed, and its state after the block.
 pub type ChangedAccount = (Address, AccountState);
-
-/// A summary of ext data that needs no state.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct ExtSummary {
-    /// Number of transactions in the ext data. A block without transactions of either kind is refused as empty.
-    pub transactions: usize,
-    /// Gas of these transactions, as in the header.
-    pub gas_used: u64,
-}
 
 /// Why ext data is refused.
 #[derive(Debug, Error)]
@@ -95,6 +84,11 @@ pub trait BlockExtension: Send + Sync + fmt::Debug + 'static {
     /// Whether a transaction waits that a block could hold.
     fn has_work(&self) -> bool {
         false
+    }
+
+    /// Most gas of a waiting transaction.
+    fn max_tx_gas(&self) -> u64 {
+        0
     }
 
     /// The highest base fee (wei a gas) that a waiting transaction pays.

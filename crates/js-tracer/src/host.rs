@@ -10,7 +10,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-use esker_evm_execution::executor::{ChainParams, StateOverlay, Stop, StopCheck};
+use esker_evm_execution::executor::{MachineParams, StateOverlay, Stop, StopCheck};
 use esker_evm_execution::trace::{
     RemoteTracer, RemoteTx, ScriptClient, ScriptSession, Scripts, TraceError, TraceOutput,
     TraceResult, Tracer, tracers,
@@ -187,12 +187,11 @@ impl RemoteTracer for Remote {
 
 impl Remote {
     fn job(&self, tx: &RemoteTx<'_>) -> Job {
-        let ChainParams { rules, network_id, blockchain_id, .. } = tx.chain;
+        let MachineParams { chain_id, network_id, blockchain_id, .. } = tx.chain;
         Job {
             source: self.source.clone(),
             config: self.tracer_config.clone(),
-            chain_id: rules.chain_id(),
-            schedule: *rules.schedule(),
+            chain_id: *chain_id,
             network_id: *network_id,
             blockchain_id: *blockchain_id.as_bytes(),
             memory: tx.bounds.memory.unwrap_or(u64::MAX),

@@ -10,7 +10,7 @@ use alloy_eips::eip2930::AccessListItem;
 use alloy_primitives::{Address, B256, Bytes, U256};
 use esker_evm_execution::executor::{BlockContext, Message, Origin};
 use esker_evm_execution::rules::{
-    BaseFeeUse, BlobLimits, ExecutionRules, ForkSchedule, NativeAsset, Revision, StorageKeys,
+    BaseFeeUse, BlobLimits, ExecutionRules, NativeAsset, Revision, StorageKeys,
 };
 use esker_evm_execution::trace::TxPlace;
 use esker_evm_state::state::AccountParts;
@@ -28,7 +28,6 @@ pub(crate) struct Job {
     pub(crate) source: String,
     pub(crate) config: String,
     pub(crate) chain_id: u64,
-    pub(crate) schedule: ForkSchedule,
     pub(crate) network_id: u32,
     pub(crate) blockchain_id: [u8; 32],
     pub(crate) memory: u64,
@@ -279,8 +278,6 @@ impl Job {
             .number(self.network_id.into())
             .raw(&self.blockchain_id)
             .number(self.memory);
-        let times = self.schedule.history.iter().chain(&self.schedule.phases);
-        let frame = times.fold(frame, |frame, time| frame.number(*time));
         let frame = put_message(put_block(frame, &self.block), &self.message);
         frame
             .maybe_hash(self.place.block_hash)
@@ -298,7 +295,6 @@ impl Job {
             network_id: u32::try_from(fields.number()?).map_err(|_| MalformedFrame)?,
             blockchain_id: fields.array()?,
             memory: fields.number()?,
-            schedule: ForkSchedule { history: times(&mut fields)?, phases: times(&mut fields)? },
             block: block(&mut fields)?,
             message: message(&mut fields)?,
             place: TxPlace {
@@ -312,14 +308,6 @@ impl Job {
         fields.end()?;
         Ok(job)
     }
-}
-
-fn times<const N: usize>(fields: &mut Fields<'_>) -> FrameResult<[u64; N]> {
-    let mut times = [0; N];
-    for time in &mut times {
-        *time = fields.number()?;
-    }
-    Ok(times)
 }
 
 fn put_block(frame: Frame, block: &BlockContext) -> Frame {
@@ -460,7 +448,6 @@ mod tests {
             source: "{}".to_owned(),
             config: "null".to_owned(),
             chain_id: 43112,
-            schedule: ForkSchedule::MAIN,
             network_id: 5,
             blockchain_id: [9; 32],
             memory: u64::MAX,

@@ -13,9 +13,8 @@ use std::sync::Arc;
 
 use alloy_primitives::{Address, B256, Bytes, U256};
 use esker_evm_execution::executor::{
-    BlockHashes, Bounds, ChainParams, CodeCache, RemoteState, Runner, StateOverlay,
+    BlockHashes, Bounds, CodeCache, MachineParams, RemoteState, Runner, StateOverlay,
 };
-use esker_evm_execution::rules::{CChainRules, FeeOverrides};
 use esker_evm_execution::trace::{Observer, TraceError, TraceOutput, TraceStop};
 use esker_evm_state::state::{AccountParts, StateError};
 use rustix::process::{Resource, Rlimit, Signal, setrlimit};
@@ -92,10 +91,9 @@ fn close_inherited(keep: &UnixStream) {
 }
 
 fn work(job: &Job, stream: &RefCell<UnixStream>) -> Result<(), TraceError> {
-    let rules = CChainRules::new(job.chain_id, job.schedule, FeeOverrides::default());
     let codes = Arc::new(CodeCache::default());
-    let chain = ChainParams {
-        rules: Arc::new(rules),
+    let chain = MachineParams {
+        chain_id: job.chain_id,
         network_id: job.network_id,
         blockchain_id: job.blockchain_id.into(),
         codes: Arc::clone(&codes),

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use esker_evm_execution::executor::{ChainParams, CodeCache};
+use esker_evm_execution::executor::ChainParams;
 use esker_evm_execution::genesis::Genesis;
 use esker_evm_execution::rules::{CChainRules, FeeOverrides, ForkSchedule};
 use esker_evm_state::state::ApplyOptions;
@@ -13,12 +13,8 @@ pub const SCOPE: Scope = Scope(3);
 
 pub fn params(chain_id: u64, schedule: ForkSchedule) -> ChainParams {
     let id = "2owdGqyG6FFzTHy5qhenDXQcEghvr571KZE3gSfRJERSJinuwC".parse().unwrap();
-    ChainParams {
-        rules: Arc::new(CChainRules::new(chain_id, schedule, FeeOverrides::default())),
-        network_id: 12345,
-        blockchain_id: id,
-        codes: Arc::new(CodeCache::default()),
-    }
+    let rules = CChainRules::new(chain_id, schedule, FeeOverrides::default());
+    ChainParams::new(Arc::new(rules), 12345, id)
 }
 
 /// The local network's genesis.

@@ -4,8 +4,9 @@
 use std::collections::BTreeMap;
 
 use alloy_primitives::{Address, B256, Bytes, Signature, U256};
-use esker_evm::extension::{BlockExtension, ExtBlock, ExtError, ExtSummary};
+use esker_evm::extension::{BlockExtension, ExtBlock, ExtError};
 use esker_evm_execution::executor::{ExtOutcome, StateOverlay, recover_signer};
+use esker_evm_execution::rules::ExtSummary;
 use esker_primitives::codec::{CodecError, Reader};
 use esker_primitives::hash::sha256;
 use esker_storage::{KvRead, PendingWrites};

@@ -43,7 +43,8 @@ pub fn create_access_list(
     let overlay = super::overlay(env, &super::StateOverrides::default(), limits)?;
     let block = &env.block;
     let tracer = AccessSet::default();
-    let mut runner = Runner::with_inspector(env.chain, overlay, block, limits.bounds, tracer);
+    let mut runner =
+        Runner::with_inspector(&env.chain.machine, overlay, block, limits.bounds, tracer);
     let mut excluded: BTreeSet<Address> = runner.precompiles().iter().copied().collect();
     excluded.extend([from, to]);
     let mut accessed = AccessSet { excluded, list: BTreeMap::new() };

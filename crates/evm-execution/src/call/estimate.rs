@@ -44,7 +44,7 @@ pub fn estimate_gas_for_next(
     limits: &CallLimits<'_>,
 ) -> Result<u64, CallError> {
     let gas = estimate_gas(env, request, state, limits)?;
-    if gas == TRANSFER_GAS || env.block.time > env.state_time {
+    if gas == TRANSFER_GAS || env.block.time > env.state_point.time {
         return Ok(gas);
     }
     let mut probe = Probe::new(env, later, request, state, limits)?;
@@ -78,7 +78,7 @@ impl<'s, 'a> Probe<'s, 'a> {
     ) -> Result<Self, CallError> {
         let overlay = super::overlay(env, state, limits)?;
         let message = request.message(limits.gas_cap)?;
-        let runner = Runner::new(env.chain, overlay, block, limits.bounds);
+        let runner = Runner::new(&env.chain.machine, overlay, block, limits.bounds);
         Ok(Self { runner, block, message, limits })
     }
 

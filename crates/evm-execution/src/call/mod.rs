@@ -14,8 +14,8 @@ use esker_evm_state::state::StateView;
 
 use crate::executor::{
     BlockContext, BlockHashes, Bounds, ChainParams, Message, Runner, StateOverlay, TxError,
-    activate,
 };
+use crate::rules::BlockPoint;
 
 pub use access_list::{AccessListOutcome, create_access_list};
 pub use error::{CallError, go_duration};
@@ -31,8 +31,8 @@ pub struct CallEnv<'a> {
     pub chain: &'a ChainParams,
     /// The state.
     pub view: StateView<'a>,
-    /// Time of the block whose state `view` is, Unix s. Forks between this time and that of `block` are activated.
-    pub state_time: u64,
+    /// The block whose state `view` is. Forks between it and `block` are activated.
+    pub state_point: BlockPoint,
     /// The block that code sees ([`BlockContext::for_call`], [`BlockContext::next`]). Prices are checked against its
     /// base fee. At the tip this is the lower base fee of the last and the next block (docs/decisions.md, "Base fee
     /// of a call").
@@ -86,7 +86,7 @@ pub fn call(
     let block = block.apply(env);
     let overlay = overlay(env, state, limits)?;
     let message = request.message(limits.gas_cap)?;
-    let mut runner = Runner::new(env.chain, overlay, &block, limits.bounds);
+    let mut runner = Runner::new(&env.chain.machine, overlay, &block, limits.bounds);
     let ended = runner
         .run(&block, &message)
         .map_err(|error| CallError::from_tx_error(error, message.gas_limit, limits.timeout))?;
@@ -99,9 +99,10 @@ pub fn overlay<'a>(
     overrides: &StateOverrides,
     limits: &CallLimits<'_>,
 ) -> Result<StateOverlay<'a>, CallError> {
-    let mut state = StateOverlay::new(env.view, env.hashes, env.chain.codes.clone());
-    activate(env.chain, &mut state, env.state_time, env.block.time)?;
-    overrides.apply(&*env.chain.rules, &mut state, limits)?;
+    let rules = &env.chain.rules;
+    let mut state = StateOverlay::new(env.view, env.hashes, env.chain.machine.codes.clone());
+    rules.apply_forks(&env.state_point, &env.block.point(), &mut state)?;
+    overrides.apply(rules.storage_keys(), &mut state, limits)?;
     Ok(state)
 }
 

@@ -6,7 +6,7 @@ use alloy_primitives::{Address, B256, Bytes, U256};
 
 use super::{CHANGES_BETWEEN_CHECKS, CallEnv, CallError, CallLimits};
 use crate::executor::{BlockContext, StateOverlay};
-use crate::rules::{Phase, Rules};
+use crate::rules::{BlockPoint, StorageKeys};
 
 /// Overrides of accounts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -31,7 +31,7 @@ impl StateOverrides {
     /// Applies the overrides. An earlier checkpoint does not take them back.
     pub fn apply(
         &self,
-        rules: &dyn Rules,
+        keys: StorageKeys,
         state: &mut StateOverlay<'_>,
         limits: &CallLimits<'_>,
     ) -> Result<(), CallError> {
@@ -59,7 +59,7 @@ impl StateOverrides {
             }
             for (key, value) in account.state.iter().chain(&account.state_diff).flatten() {
                 count()?;
-                let slot = rules.storage_slot(U256::from_be_bytes(key.0));
+                let slot = keys.slot(U256::from_be_bytes(key.0));
                 state.set_slot(*address, slot, U256::from_be_bytes(value.0))?;
             }
             state.forget_checkpoints();
@@ -71,7 +71,7 @@ impl StateOverrides {
 /// Overrides of the block.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct BlockOverrides {
-    /// NUMBER.
+    /// NUMBER. It also selects the rules.
     pub number: Option<U256>,
     /// DIFFICULTY.
     pub difficulty: Option<U256>,
@@ -91,10 +91,13 @@ impl BlockOverrides {
     /// The block of an environment with these overrides.
     pub fn apply(&self, env: &CallEnv<'_>) -> BlockContext {
         let block = env.block.clone();
-        let rules = self.time.map_or(block.rules, |time| {
-            let phase = env.chain.rules.phase_at(time);
-            phase.unwrap_or_else(|_| Phase::Apricot5.rules()).execution
-        });
+        let usual = block.point();
+        let number = self.number.map_or(usual.number, |number| number.saturating_to());
+        let point = BlockPoint { number, time: self.time.unwrap_or(usual.time), ..usual };
+        let rules = match point == usual {
+            true => block.rules,
+            false => env.chain.rules.call_rules(&point),
+        };
         BlockContext {
             number: self.number.unwrap_or(block.number),
             difficulty: self.difficulty.unwrap_or(block.difficulty),

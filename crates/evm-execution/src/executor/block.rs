@@ -2,27 +2,17 @@
 
 use std::sync::Arc;
 
-use alloy_primitives::{Address, B256, Bloom, Bytes, U256, U512, address};
-use esker_evm_state::state::{AccountParts, StateChanges, StateError, StateView};
+use alloy_primitives::{Address, B256, Bloom, U256, U512};
+use esker_evm_state::state::{StateChanges, StateError, StateTries, StateView};
 use esker_evm_state::types::{Header, Receipt, Transaction, block_bloom, receipts_root};
 
-use super::check::WARP;
 use super::failure::TxFailure;
 use super::runner::{ExecutionEnd, Runner};
 use super::{
-    BlockContext, BlockHashes, Bounds, ChainParams, ExtOutcome, Message, StateOverlay, TxError,
-    sender_of,
+    BlockBody, BlockContext, BlockHashes, Bounds, ChainParams, ExtOutcome, Message, StateOverlay,
+    TxError, sender_of,
 };
-use crate::rules::{Phase, Rules};
-
-/// The caller of the system call of a block (EIP-4788).
-const SYSTEM: Address = address!("0xfffffffffffffffffffffffffffffffffffffffe");
-
-/// Gas of the system call.
-const SYSTEM_CALL_GAS: u64 = 30_000_000;
-
-/// Code of the warp precompile in the state.
-pub(crate) const WARP_CODE: &[u8] = &[1];
+use crate::rules::{BlockEnd, BlockPoint, BlockResults, BlockStepError, Revision, Rules};
 
 /// The results of a block's transactions and ext data.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -41,10 +31,26 @@ pub struct BlockExecutionOutput {
     pub block_fee: U256,
     /// The outcome of the ext data.
     pub extension: ExtOutcome,
+    /// The outcome of the work after the transactions.
+    pub end: BlockEnd,
     /// The changes of the state.
     pub changes: StateChanges,
     /// Wei of self-destructed contracts.
     pub destroyed: U512,
+}
+
+impl BlockExecutionOutput {
+    /// What a header shows or must agree with.
+    pub fn results(&self) -> BlockResults {
+        BlockResults {
+            receipts_root: self.receipts_root,
+            bloom: self.bloom,
+            gas_used: self.gas_used,
+            ext_gas_used: self.extension.gas_used,
+            block_fee: self.block_fee,
+            end: self.end,
+        }
+    }
 }
 
 /// Executes the transactions of one block, for the builder and for the verifier.
@@ -52,7 +58,10 @@ pub struct BlockExecutionOutput {
 pub struct BlockExecutor<'a> {
     runner: Runner<'a>,
     block: BlockContext,
+    body: BlockBody<'a>,
     rules: Arc<dyn Rules>,
+    /// The state before the block, and its root.
+    parent: (StateView<'a>, B256),
     gas_left: u64,
     gas_used: u64,
     tips: U256,
@@ -61,24 +70,36 @@ pub struct BlockExecutor<'a> {
 }
 
 impl<'a> BlockExecutor<'a> {
-    /// Begins a block on the state after `parent`: activates forks, and makes the system call. `gas_available` is the
-    /// gas that all its transactions may use.
+    /// Begins a block on the state after `parent`: activates forks, and does the work before the transactions.
+    /// `gas_available` is the gas that all its transactions may use.
     pub fn new(
         chain: &ChainParams,
         view: StateView<'a>,
         hashes: &'a dyn BlockHashes,
         parent: &Header,
-        block: BlockContext,
+        (block, body): (BlockContext, BlockBody<'a>),
         gas_available: u64,
-    ) -> Result<Self, TxError> {
-        let mut state = StateOverlay::new(view, hashes, chain.codes.clone());
-        activate(chain, &mut state, parent.time, block.time)?;
-        let mut runner = Runner::new(chain, state, &block, Bounds::default());
-        begin_block(chain, &mut runner, &block, B256::ZERO)?;
+    ) -> Result<Self, BlockStepError> {
         let rules = Arc::clone(&chain.rules);
+        let mut state = StateOverlay::new(view, hashes, chain.machine.codes.clone());
+        rules.apply_forks(&BlockPoint::of(parent), &block.point(), &mut state)?;
+        let mut runner = Runner::new(&chain.machine, state, &block, Bounds::default());
+        rules.begin_block(&body.running(&block), &mut runner)?;
         let (gas_left, gas_used) = (gas_available, 0);
         let (tips, receipts, failures) = (U256::ZERO, Vec::new(), Vec::new());
-        Ok(Self { runner, block, rules, gas_left, gas_used, tips, receipts, failures })
+        let parent = (view, parent.state_root);
+        Ok(Self {
+            runner,
+            block,
+            body,
+            rules,
+            parent,
+            gas_left,
+            gas_used,
+            tips,
+            receipts,
+            failures,
+        })
     }
 
     /// The block.
@@ -130,18 +151,35 @@ impl<'a> BlockExecutor<'a> {
         }
         let ended = self.runner.run(&self.block, &message)?;
         self.runner.commit()?;
-        self.note(tx, &message, ended);
+        self.note(tx, &message, ended)?;
         Ok(self.receipts.last().expect("just pushed"))
     }
 
-    fn note(&mut self, tx: &Transaction, message: &Message, ended: ExecutionEnd) {
+    fn note(
+        &mut self,
+        tx: &Transaction,
+        message: &Message,
+        ended: ExecutionEnd,
+    ) -> Result<(), TxError> {
         let price = message.effective_price(self.block.base_fee);
         let tip = price.saturating_sub(self.block.base_fee);
         self.tips = self.tips.saturating_add(tip.saturating_mul(U256::from(ended.gas_used)));
         self.gas_used += ended.gas_used;
         self.gas_left -= ended.gas_used;
         self.failures.extend(TxFailure::from_end(self.receipts.len(), &ended));
-        self.receipts.push(ended.into_receipt(tx, message, self.gas_used));
+        let mut receipt = ended.into_receipt(tx, message, self.gas_used);
+        if self.block.rules.revision < Revision::Byzantium {
+            receipt.state_root = Some(self.state_root()?);
+        }
+        self.receipts.push(receipt);
+        Ok(())
+    }
+
+    /// Root of the state after the transactions so far, from all their changes.
+    fn state_root(&mut self) -> Result<B256, StateError> {
+        let (view, root) = self.parent;
+        let changes = self.runner.state().changes();
+        StateTries::new(&*self.rules, view, root).apply(&changes)
     }
 
     /// The state after the transactions so far, for example to continue with an inspector.
@@ -150,55 +188,20 @@ impl<'a> BlockExecutor<'a> {
     }
 
     /// Ends the block. `extension` is the outcome of its ext data, which was applied to [`Self::state`].
-    pub fn finish(mut self, extension: ExtOutcome) -> BlockExecutionOutput {
-        BlockExecutionOutput {
+    pub fn finish(mut self, extension: ExtOutcome) -> Result<BlockExecutionOutput, BlockStepError> {
+        let running = self.body.running(&self.block);
+        let end = self.rules.end_block(&running, &self.receipts, &mut self.runner)?;
+        Ok(BlockExecutionOutput {
             receipts_root: receipts_root(&self.receipts),
             bloom: block_bloom(&self.receipts),
             gas_used: self.gas_used,
             block_fee: self.tips.saturating_add(extension.contribution),
             extension,
+            end,
             changes: self.runner.state().changes(),
             destroyed: self.runner.state().destroyed(),
             receipts: self.receipts,
             failures: self.failures,
-        }
+        })
     }
-}
-
-/// Changes the state if a phase begins between the times (Unix s) of a block and its parent.
-pub(crate) fn activate(
-    chain: &ChainParams,
-    state: &mut StateOverlay<'_>,
-    parent_time: u64,
-    time: u64,
-) -> Result<(), StateError> {
-    let durango = chain.rules.schedule().begins(Phase::Durango);
-    if parent_time < durango && durango <= time {
-        activate_warp(state)?;
-    }
-    Ok(())
-}
-
-/// Makes the system call of a block. `beacon_root` is the root in its header.
-pub(crate) fn begin_block<I>(
-    chain: &ChainParams,
-    runner: &mut Runner<'_, I>,
-    block: &BlockContext,
-    beacon_root: B256,
-) -> Result<(), TxError> {
-    if let Some(contract) = chain.rules.system_call(&block.rules)
-        && !runner.state().code(contract)?.is_empty()
-    {
-        runner.system_call(SYSTEM, contract, beacon_root.into(), SYSTEM_CALL_GAS)?;
-    }
-    Ok(())
-}
-
-/// Creates the account of the warp precompile in the state, which then looks like a contract.
-fn activate_warp(state: &mut StateOverlay<'_>) -> Result<(), StateError> {
-    let balance = state.balance(WARP)?;
-    let is_multi_coin = state.account(WARP)?.is_some_and(|account| account.is_multi_coin);
-    let code_hash = alloy_trie::KECCAK_EMPTY;
-    state.set_account(WARP, AccountParts { nonce: 1, balance, code_hash, is_multi_coin })?;
-    state.set_code(WARP, Bytes::from_static(WARP_CODE))
 }

@@ -4,7 +4,7 @@ use alloy_primitives::{Address, U256};
 use esker_evm_state::types::Header;
 
 use super::ChainParams;
-use crate::rules::{ChildTerms, ExecutionRules, FeeRuleError, Phase};
+use crate::rules::{BlockPoint, ChildTerms, ExecutionRules, Revision, RuleError, Rules};
 
 /// The values that instructions about the block return, and the rules.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -19,7 +19,7 @@ pub struct BlockContext {
     pub base_fee: U256,
     /// COINBASE.
     pub coinbase: Address,
-    /// DIFFICULTY. No phase has PREVRANDAO.
+    /// DIFFICULTY, or PREVRANDAO.
     pub difficulty: U256,
     /// BLOBBASEFEE, wei.
     pub blob_base_fee: U256,
@@ -29,36 +29,32 @@ pub struct BlockContext {
 
 impl BlockContext {
     /// The context of a block with this header.
-    pub fn for_header(chain: &ChainParams, header: &Header) -> Result<Self, FeeRuleError> {
-        Ok(Self::with_rules(header, chain.rules.phase_at(header.time)?.execution))
+    pub fn for_header(chain: &ChainParams, header: &Header) -> Result<Self, RuleError> {
+        let execution = chain.rules.execution_rules(&BlockPoint::of(header))?;
+        Ok(Self::with_rules(&*chain.rules, header, execution))
     }
 
-    /// As [`Self::for_header`], for calls: a block of the history that this software does not execute (the genesis
-    /// of the public networks) counts as one of the first phase that it does.
+    /// As [`Self::for_header`], for calls, which also run in blocks of a history that is not executed.
     pub fn for_call(chain: &ChainParams, header: &Header) -> Self {
-        let phase = chain.rules.phase_at(header.time);
-        Self::with_rules(header, phase.unwrap_or_else(|_| Phase::Apricot5.rules()).execution)
+        let execution = chain.rules.call_rules(&BlockPoint::of(header));
+        Self::with_rules(&*chain.rules, header, execution)
     }
 
-    fn with_rules(header: &Header, rules: ExecutionRules) -> Self {
+    fn with_rules(rules: &dyn Rules, header: &Header, execution: ExecutionRules) -> Self {
         Self {
             number: U256::from(header.number),
             time: header.time,
             gas_limit: header.gas_limit,
             base_fee: header.base_fee.unwrap_or_default(),
             coinbase: header.coinbase,
-            // Genesis has a mix digest of its own. That of a later block comes from a control record.
-            difficulty: match header.number > 0 && !header.mix_digest.is_zero() {
-                true => header.mix_digest.into(),
-                false => header.difficulty,
-            },
-            blob_base_fee: U256::from(1),
-            rules,
+            difficulty: rules.difficulty_word(header),
+            blob_base_fee: rules.blob_base_fee(header),
+            rules: execution,
         }
     }
 
     /// The context of the block that would be built on `parent` at `now_s` (Unix s), or at the parent's time if that
-    /// is later. For calls, see [`Self::for_call`] about a parent of the early history.
+    /// is later. For calls, see [`Self::for_call`] about a parent that is not executed.
     pub fn next(chain: &ChainParams, parent: &Header, now_s: u64) -> Self {
         let time = now_s.max(parent.time);
         match chain.rules.next_terms(parent, time) {
@@ -78,12 +74,18 @@ impl BlockContext {
             gas_limit: terms.gas_limit,
             base_fee: terms.base_fee,
             coinbase: terms.coinbase,
-            difficulty: match terms.random.is_zero() {
-                true => U256::from(1),
-                false => terms.random.into(),
-            },
-            blob_base_fee: U256::from(1),
-            rules: terms.phase.execution,
+            difficulty: terms.difficulty_word(),
+            blob_base_fee: terms.blob_base_fee,
+            rules: terms.execution,
+        }
+    }
+
+    /// What selects the block's rules.
+    pub fn point(&self) -> BlockPoint {
+        BlockPoint {
+            number: self.number.saturating_to(),
+            time: self.time,
+            is_merged: self.rules.revision >= Revision::Paris,
         }
     }
 }

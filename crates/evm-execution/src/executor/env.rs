@@ -11,7 +11,7 @@ use revm::interpreter::{InstructionContext, InstructionResult};
 
 use super::database::DatabaseError;
 use super::stop_meter::StopMeter;
-use super::{Bounds, ChainParams, StateOverlay, Stop, VmError};
+use super::{Bounds, MachineParams, StateOverlay, Stop, VmError};
 use crate::rules::ExecutionRules;
 
 /// The context of code: block, transaction, and journal over a [`StateOverlay`].
@@ -30,7 +30,7 @@ pub(super) type Ictx<'i, 'a> = InstructionContext<'i, EvmContext<'a>, EthInterpr
 
 /// Data for instructions and precompiled contracts that revm has no fields for.
 pub struct ChainEnv<'a> {
-    pub(super) chain: ChainParams,
+    pub(super) chain: MachineParams,
     pub(super) rules: ExecutionRules,
     /// BASEFEE, which may exceed revm's 64 bits.
     pub(super) base_fee: U256,
@@ -64,7 +64,7 @@ impl fmt::Debug for ChainEnv<'_> {
 
 impl<'a> ChainEnv<'a> {
     /// The chain.
-    pub(crate) fn chain(&self) -> &ChainParams {
+    pub(crate) fn chain(&self) -> &MachineParams {
         &self.chain
     }
 

@@ -1,6 +1,6 @@
 //! Executes transactions with revm under the chain's rules, over [`esker_evm_state::state`].
 //!
-//! - [`ChainParams`] and [`BlockContext`] are the chain and the block of the code, [`StateOverlay`] its state.
+//! - [`MachineParams`] and [`BlockContext`] are the chain and the block of the code, [`StateOverlay`] its state.
 //! - [`BlockExecutor`] executes the transactions of a block one after the other, for the builder and for the
 //!   verifier.
 //! - [`Runner`] executes unsigned messages ([`crate::call`]), and shows every step to an inspector.
@@ -11,6 +11,7 @@
 
 pub(crate) mod abi;
 mod block;
+mod block_body;
 mod block_context;
 mod block_hashes;
 mod bounds;
@@ -38,8 +39,8 @@ mod recover;
 mod runner;
 mod stop_meter;
 mod storage;
+mod system_calls;
 
-pub(crate) use block::{WARP_CODE, activate, begin_block};
 pub(crate) use check::blob_fee;
 pub(crate) use ends::halt_error;
 pub(crate) use env::{nonce_of, stop_execution};
@@ -49,6 +50,7 @@ pub(crate) use price::price;
 pub(crate) use runner::{Inspector, interpreter, opcode};
 
 pub use block::{BlockExecutionOutput, BlockExecutor};
+pub use block_body::BlockBody;
 pub use block_context::BlockContext;
 pub use block_hashes::{BlockHashes, NoHashes};
 pub use bounds::{Bounds, Stop, StopCheck};
@@ -60,7 +62,7 @@ pub use ext_outcome::ExtOutcome;
 pub use failure::TxFailure;
 pub use message::{Message, Origin};
 pub use overlay::{Checkpoint, RemoteState, StateOverlay};
-pub use params::{ChainParams, is_prohibited};
+pub use params::{ChainParams, MachineParams, is_prohibited};
 pub use precompiles::named_precompiles;
 pub use recover::{
     SenderError, impersonated, impersonating_signature, recover_sender, recover_signer, sender_of,

@@ -90,7 +90,7 @@ impl Base<'_> {
     }
 }
 
-/// Changes over a view of the state. The rules map storage keys to slots ([`crate::rules::Rules::storage_slot`]).
+/// Changes over a view of the state. The rules map storage keys to slots ([`crate::rules::StorageKeys`]).
 pub struct StateOverlay<'a> {
     base: Base<'a>,
     pub(super) hashes: &'a dyn BlockHashes,

@@ -8,17 +8,34 @@ use esker_primitives::Id;
 use super::CodeCache;
 use crate::rules::{BLACKHOLE, Rules};
 
-/// The chain on which code runs; cheap to clone.
+/// A chain whose blocks are executed; cheap to clone.
 #[derive(Clone, Debug)]
 pub struct ChainParams {
     /// Its rules.
     pub rules: Arc<dyn Rules>,
+    /// The parameters of its code.
+    pub machine: MachineParams,
+}
+
+/// The parameters that code depends on, besides its block; cheap to clone.
+#[derive(Clone, Debug)]
+pub struct MachineParams {
+    /// The chain's EIP-155 number.
+    pub chain_id: u64,
     /// Number of the network, for warp messages.
     pub network_id: u32,
     /// ID of the blockchain, for warp messages.
     pub blockchain_id: Id,
     /// Cache of recently used contracts.
     pub codes: Arc<CodeCache>,
+}
+
+impl ChainParams {
+    /// A chain with these rules, and an empty cache.
+    pub fn new(rules: Arc<dyn Rules>, network_id: u32, blockchain_id: Id) -> Self {
+        let (chain_id, codes) = (rules.chain_id(), Arc::new(CodeCache::default()));
+        Self { rules, machine: MachineParams { chain_id, network_id, blockchain_id, codes } }
+    }
 }
 
 /// Whether an address can never send a transaction nor be a created contract: the fee address, and the ranges of

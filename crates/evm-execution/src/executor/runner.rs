@@ -3,7 +3,7 @@
 use std::fmt;
 
 use alloy_eips::eip2930::AccessList;
-use alloy_primitives::{Address, Bytes, Log, TxKind, U256};
+use alloy_primitives::{Bytes, Log, U256};
 use esker_evm_state::state::StateError;
 use revm::context::{BlockEnv, CfgEnv, Evm, LocalContext, TxEnv};
 use revm::context_interface::block::BlobExcessGasAndPrice;
@@ -22,7 +22,7 @@ use super::handler::{ChainHandler, Machine};
 use super::precompiles::{MovedPrecompiles, Precompiles};
 use super::stop_meter::StopMeter;
 use super::{
-    BlockContext, Bounds, ChainParams, Message, StateOverlay, TxError, VmError, instructions,
+    BlockContext, Bounds, MachineParams, Message, StateOverlay, TxError, VmError, instructions,
 };
 use crate::rules::Revision;
 
@@ -59,7 +59,7 @@ type RunError = EVMError<DatabaseError>;
 impl<'a> Runner<'a> {
     /// A runner without inspector.
     pub fn new(
-        chain: &ChainParams,
+        chain: &MachineParams,
         state: StateOverlay<'a>,
         block: &BlockContext,
         bounds: Bounds<'a>,
@@ -71,7 +71,7 @@ impl<'a> Runner<'a> {
 impl<'a, I> Runner<'a, I> {
     /// A runner whose [`Self::inspect`] shows every step to an inspector.
     pub fn with_inspector(
-        chain: &ChainParams,
+        chain: &MachineParams,
         state: StateOverlay<'a>,
         block: &BlockContext,
         bounds: Bounds<'a>,
@@ -194,29 +194,6 @@ impl<'a, I> Runner<'a, I> {
         self.execution_end(result)
     }
 
-    /// Makes the system call at the beginning of a block. It costs nothing and is not checked.
-    pub(super) fn system_call(
-        &mut self,
-        caller: Address,
-        to: Address,
-        input: Bytes,
-        gas_limit: u64,
-    ) -> Result<(), TxError> {
-        let context = &mut self.machine.ctx;
-        context.tx =
-            TxEnv { caller, kind: TxKind::Call(to), data: input, gas_limit, ..TxEnv::default() };
-        context.chain.gas_price = U256::ZERO;
-        // The block continues whatever the outcome of the call. Only an error of the store ends it.
-        match ChainHandler::default().run_system_call(&mut self.machine) {
-            Ok(_) => self.commit().map_err(TxError::State),
-            Err(EVMError::Database(error)) => Err(TxError::State(error.0)),
-            Err(_) => {
-                self.discard();
-                Ok(())
-            }
-        }
-    }
-
     fn prepare(&mut self, block: &BlockContext, message: &Message) -> Result<(), TxError> {
         let costs = check(block, message, self.state())?;
         let context = &mut self.machine.ctx;
@@ -294,9 +271,9 @@ fn spec_of(block: &BlockContext) -> SpecId {
     }
 }
 
-fn cfg(chain: &ChainParams, spec: SpecId, bounds: Bounds<'_>) -> CfgEnv {
+fn cfg(chain: &MachineParams, spec: SpecId, bounds: Bounds<'_>) -> CfgEnv {
     let mut cfg = CfgEnv::new_with_spec(spec);
-    cfg.chain_id = chain.rules.chain_id();
+    cfg.chain_id = chain.chain_id;
     cfg.memory_limit = bounds.memory.unwrap_or(u64::MAX);
     cfg
 }

@@ -1,16 +1,15 @@
 //! The first block: its JSON form, its state and its header (docs/protocol/c-chain-genesis.md, "C-Chain genesis").
 //!
 //! [`Genesis::parse`] reads the reference's JSON with Go's rules and texts. [`Genesis::build`] builds the state and
-//! the block. [`ChainConfig`] has the forks that a node publishes.
+//! the block.
 
-mod config;
 mod forms;
 mod json;
 mod json_error;
 
 use std::collections::BTreeMap;
 
-use alloy_primitives::{Address, B64, B256, Bloom, Bytes, U256, keccak256};
+use alloy_primitives::{Address, B64, B256, Bytes, U256, keccak256};
 use alloy_trie::{EMPTY_ROOT_HASH, KECCAK_EMPTY};
 use esker_evm_state::state::{
     AccountChange, AccountParts, ApplyOptions, BlockState, StateChanges, StateError, asset_slot,
@@ -19,10 +18,8 @@ use esker_evm_state::types::{Block, EMPTY_OMMERS_HASH, Header};
 use esker_storage::{KvRead, KvStore, KvWrite, MemoryStore, Scope};
 use thiserror::Error;
 
-use crate::executor::{WARP, WARP_CODE};
-use crate::rules::{Phase, Rules};
+use crate::rules::{BlockPoint, GenesisTerms, Rules, StorageKeys};
 
-pub use config::{ChainConfig, check_schedule};
 pub use json::{FORK_NAMES, GenesisConfig};
 pub use json_error::{HexError, JsonError};
 
@@ -135,16 +132,11 @@ impl Genesis {
 
     /// The state of the first block.
     pub fn state(&self, rules: &dyn Rules) -> StateChanges {
-        let mut changes = StateChanges::new();
-        if rules.schedule().begins(Phase::Durango) <= self.timestamp {
-            let hash = keccak256(WARP_CODE);
-            let account = AccountParts { nonce: 1, code_hash: hash, ..NOTHING };
-            let code = Some((hash, Bytes::from_static(WARP_CODE)));
-            let change = AccountChange { account: Some(account), code, ..Default::default() };
-            changes.insert(WARP, change);
-        }
+        let is_merged = self.difficulty.is_zero();
+        let point = BlockPoint { number: self.number, time: self.timestamp, is_merged };
+        let mut changes = rules.genesis_accounts(&point);
         for (address, account) in &self.alloc {
-            changes.insert(*address, account.change(rules));
+            changes.insert(*address, account.change(rules.storage_keys()));
         }
         changes
     }
@@ -161,15 +153,11 @@ impl Genesis {
         let (below, root, height) = (&*nothing, EMPTY_ROOT_HASH, 0);
         let state = BlockState { codec: rules, below, scope, root, height, options };
         let root = state.apply(&self.state(rules), out)?;
-        Ok(Block { header: self.header(rules, root), ..Block::default() })
+        Ok(rules.genesis_block(self.header(root), &self.terms()))
     }
 
-    fn header(&self, rules: &dyn Rules, state_root: B256) -> Header {
-        let schedule = rules.schedule();
-        let [_, _, apricot_3, _] = schedule.history;
-        let has_base_fee = apricot_3 <= self.timestamp;
-        let is_etna = schedule.begins(Phase::Etna) <= self.timestamp;
-        let base_fee = self.base_fee.unwrap_or_else(|| rules.initial_base_fee());
+    /// The header's fields that do not depend on the rules.
+    fn header(&self, state_root: B256) -> Header {
         Header {
             parent_hash: self.parent_hash,
             ommers_hash: EMPTY_OMMERS_HASH,
@@ -177,7 +165,6 @@ impl Genesis {
             state_root,
             transactions_root: EMPTY_ROOT_HASH,
             receipts_root: EMPTY_ROOT_HASH,
-            bloom: Bloom::ZERO,
             difficulty: self.difficulty,
             number: self.number,
             gas_limit: if self.gas_limit == 0 { DEFAULT_GAS_LIMIT } else { self.gas_limit },
@@ -186,29 +173,27 @@ impl Genesis {
             extra: self.extra_data.clone(),
             mix_digest: self.mix_hash,
             nonce: B64::from(self.nonce),
-            ext_data_hash: B256::ZERO,
-            base_fee: has_base_fee.then_some(base_fee),
-            ext_data_gas_used: None,
-            block_gas_cost: None,
-            blob_gas_used: is_etna.then_some(self.blob_gas_used.unwrap_or(0)),
-            excess_blob_gas: is_etna.then_some(self.excess_blob_gas.unwrap_or(0)),
-            parent_beacon_root: is_etna.then_some(B256::ZERO),
-            withdrawals_root: None,
-            requests_hash: None,
+            ..Header::default()
+        }
+    }
+
+    fn terms(&self) -> GenesisTerms {
+        GenesisTerms {
+            base_fee: self.base_fee,
+            excess_blob_gas: self.excess_blob_gas,
+            blob_gas_used: self.blob_gas_used,
+            parent_beacon_root: None,
         }
     }
 }
 
-const NOTHING: AccountParts =
-    AccountParts { nonce: 0, balance: U256::ZERO, code_hash: KECCAK_EMPTY, is_multi_coin: false };
-
 impl GenesisAccount {
     /// The creation of the account. An empty account is kept: only a touch removes it.
-    fn change(&self, rules: &dyn Rules) -> AccountChange {
+    fn change(&self, keys: StorageKeys) -> AccountChange {
         let word = |value: &B256| U256::from_be_bytes(value.0);
         let mut slots = BTreeMap::new();
         for (key, value) in &self.storage {
-            slots.insert(rules.storage_slot(word(key)), word(value));
+            slots.insert(keys.slot(word(key)), word(value));
         }
         let assets = self.assets.iter().filter(|(_, amount)| !amount.is_zero());
         slots.extend(assets.map(|(asset, amount)| (asset_slot(*asset), *amount)));

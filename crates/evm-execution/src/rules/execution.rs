@@ -1,5 +1,6 @@
 //! What the execution of a transaction depends on, besides the block and the state.
 
+use alloy_consensus::TxType;
 use alloy_primitives::U256;
 
 /// The rules under which transactions and code run in a block. They are plain values: code that uses them does not
@@ -122,6 +123,19 @@ impl Revision {
         Self::Prague,
         Self::Osaka,
     ];
+}
+
+impl ExecutionRules {
+    /// Whether blocks may have transactions of a type.
+    pub fn has_type(&self, tx_type: TxType) -> bool {
+        match tx_type {
+            TxType::Legacy => true,
+            TxType::Eip2930 => self.revision >= Revision::Berlin,
+            TxType::Eip1559 => self.revision >= Revision::London,
+            TxType::Eip4844 => self.blobs.is_some(),
+            TxType::Eip7702 => self.revision >= Revision::Prague,
+        }
+    }
 }
 
 impl StorageKeys {

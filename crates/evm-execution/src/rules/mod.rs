@@ -1,30 +1,45 @@
-//! The rules of a block at a given time.
+//! The rules of blocks.
 //!
-//! [`Rules`] is the interface: the encoding of headers, bodies and account leaves, the slots of storage keys, prices
-//! and recipient of fees, and the work before the first transaction. Everything else in this crate uses it and does
-//! not depend on which chain it is, so that a second set of rules can be added.
+//! [`Rules`] is the interface: everything that a chain decides for itself. The rest of this crate and the crates above
+//! use it and do not depend on which chain it is; another crate can implement it. An implementation fills:
 //!
-//! [`CChainRules`] are the C-Chain's rules from Apricot 5 on, one file for each phase, in chronological order.
+//! - [`AccountCodec`], [`BlockCodec`]: the bytes of accounts, headers and blocks;
+//! - [`HeaderRules`]: fees and limits of a child ([`ChildTerms`]), the header of a new block and of the first one,
+//!   the checks of a block, whose errors have the chain's texts ([`RuleError`]);
+//! - [`StateRules`]: what changes in the state besides transactions, with [`SystemCalls`];
+//! - [`Rules`]: chain ID, the [`ExecutionRules`] of each block, what the chain publishes of its forks.
+//!
+//! [`c_chain`] has the C-Chain's.
 
-mod apricot5;
-mod banff;
-mod block_gas_cost;
-mod c_chain;
-mod constants;
-mod cortina;
-mod durango;
-mod etna;
+mod block_point;
+pub mod c_chain;
+mod child_terms;
+mod error;
 mod execution;
-pub mod fortuna;
 mod header_terms;
-mod phase;
-mod schedule;
-pub mod window;
+mod interface;
+mod new_block;
+mod published;
+mod results;
 
-pub use apricot5::MAX_ATOMIC_GAS;
-pub use block_gas_cost::{BlockGasCost, MAX_BLOCK_GAS_COST, TARGET_BLOCK_RATE_S, block_gas_cost};
-pub use c_chain::{BLACKHOLE, CChainRules, ChildTerms, FeeOverrides, FeeRuleError, Rules};
+pub use block_point::BlockPoint;
+pub use c_chain::{
+    BLACKHOLE, BlockGasCost, BlockRuleError, CChainRules, ChainConfig, FeeOverrides, FeeRuleError,
+    ForkSchedule, INITIALLY_ACTIVE, MAX_ATOMIC_GAS, MAX_BLOCK_GAS_COST, Phase, PhaseRules,
+    SyntacticError, TARGET_BLOCK_RATE_S, UNSCHEDULED, block_gas_cost, check_schedule, fortuna,
+    window,
+};
+pub use child_terms::ChildTerms;
+pub use error::{BlockStepError, RuleError};
 pub use execution::{BaseFeeUse, BlobLimits, ExecutionRules, NativeAsset, Revision, StorageKeys};
 pub use header_terms::{HeaderTerms, NextHeader};
-pub use phase::{Phase, PhaseRules};
-pub use schedule::{ForkSchedule, INITIALLY_ACTIVE, UNSCHEDULED};
+pub use interface::{
+    AncestorBlocks, BlockCodec, HeaderRules, Rules, RunningBlock, StateRules, SystemCallOutcome,
+    SystemCalls,
+};
+pub use new_block::{BlockCheck, BlockEnd, BlockResults, ExtSummary, GenesisTerms, NewBlock};
+pub use published::{ForkConfig, ForkConfigs};
+pub use results::{ResultError, check_common_results};
+
+#[cfg(doc)]
+use esker_evm_state::types::AccountCodec;

@@ -1,16 +1,13 @@
 //! Assembles simulated blocks.
 
 use alloy_consensus::{SignableTransaction, TxEip1559, TxEip2930, TxLegacy};
-use alloy_primitives::{B64, B256, Bytes, Signature, U256};
-use esker_evm_state::types::{
-    Block, EMPTY_OMMERS_HASH, Header, Receipt, Transaction, block_bloom, ext_data_hash,
-    receipts_root,
-};
+use alloy_primitives::{B256, Bytes, Signature, U256};
+use esker_evm_state::types::{Block, Header, Receipt, Transaction, block_bloom, receipts_root};
 
 use super::{HeaderOverrides, SimulateError};
 use crate::call::CallRequest;
 use crate::executor::{BlockContext, Message};
-use crate::rules::{ChildTerms, Revision, Rules};
+use crate::rules::{BlockEnd, BlockResults, ChildTerms, NewBlock, Rules};
 
 /// The results of a block's calls.
 pub(super) struct Parts<'a> {
@@ -20,6 +17,7 @@ pub(super) struct Parts<'a> {
     pub(super) gas_used: u64,
     pub(super) transactions: Vec<Transaction>,
     pub(super) receipts: &'a [Receipt],
+    pub(super) end: BlockEnd,
 }
 
 /// The block with a header on its parent, and the extra data that the block would have. Its own extra data is empty,
@@ -32,38 +30,31 @@ pub(super) fn assemble(
     given: &HeaderOverrides,
     parts: Parts<'_>,
 ) -> Result<(Block, Bytes), SimulateError> {
-    // A requested gas limit may exceed the capacity.
-    let counted = parts.gas_used.min(terms.gas_available);
-    let is_etna = terms.phase.execution.revision >= Revision::Cancun;
-    let header = Header {
-        parent_hash: parent.1,
-        ommers_hash: EMPTY_OMMERS_HASH,
+    let terms = ChildTerms {
         coinbase: context.coinbase,
+        difficulty: given.difficulty.unwrap_or(terms.difficulty),
+        gas_limit: context.gas_limit,
+        random: given.prev_randao.unwrap_or_default(),
+        base_fee: context.base_fee,
+        ..terms.clone()
+    };
+    let new = NewBlock {
+        time: parts.time,
         state_root: parts.state_root,
-        transactions_root: B256::ZERO,
+        transactions: parts.transactions,
+        beacon_root: given.beacon_root,
+        ..NewBlock::default()
+    };
+    let results = BlockResults {
         receipts_root: receipts_root(parts.receipts),
         bloom: block_bloom(parts.receipts),
-        difficulty: given.difficulty.unwrap_or(U256::from(1)),
-        number: context.number.saturating_to(),
-        gas_limit: context.gas_limit,
         gas_used: parts.gas_used,
-        time: parts.time,
-        extra: Bytes::new(),
-        mix_digest: given.prev_randao.unwrap_or_default(),
-        nonce: B64::ZERO,
-        ext_data_hash: ext_data_hash(&[]),
-        base_fee: Some(context.base_fee),
-        ext_data_gas_used: Some(U256::ZERO),
-        block_gas_cost: Some(U256::from(terms.block_gas_cost)),
-        blob_gas_used: is_etna.then_some(0),
-        excess_blob_gas: is_etna.then_some(0),
-        parent_beacon_root: is_etna.then(|| given.beacon_root.unwrap_or_default()),
-        withdrawals_root: None,
-        requests_hash: None,
+        end: parts.end,
+        ..BlockResults::default()
     };
-    let mut block = Block { header, transactions: parts.transactions, ..Block::default() };
-    block.header.transactions_root = block.transactions_root();
-    Ok((block, rules.child_extra(terms, counted, 0)?))
+    let mut block = rules.seal_block((&parent.0, parent.1), &terms, new, &results)?;
+    let extra = std::mem::take(&mut block.header.extra);
+    Ok((block, extra))
 }
 
 /// The transaction of a call, with zeros for a signature.

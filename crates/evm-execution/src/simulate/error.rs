@@ -6,7 +6,7 @@ use thiserror::Error;
 
 use crate::call::CallError;
 use crate::executor::TxError;
-use crate::rules::FeeRuleError;
+use crate::rules::RuleError;
 
 /// Why a simulation has no result. Texts and codes are those of the standard's test suite.
 #[derive(Debug, Error)]
@@ -75,9 +75,9 @@ pub enum SimulateError {
     /// The result would be too long.
     #[error("the calls return and log more than {0} bytes")]
     TooMuchData(usize),
-    /// The chain has no rules for the block.
+    /// The chain has no rules for the block, or the block breaks them.
     #[error(transparent)]
-    Rules(#[from] FeeRuleError),
+    Rules(#[from] RuleError),
     /// An error that a single call can also have.
     #[error(transparent)]
     Call(#[from] CallError),

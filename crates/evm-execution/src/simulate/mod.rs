@@ -3,7 +3,7 @@
 //! "Simulations").
 //!
 //! [`simulate`] takes a [`SimulationEnv`]. Header and fees follow from the chain's own rules: a block is
-//! [`TARGET_BLOCK_RATE_S`] after its parent unless it has overrides, and its gas limit is the chain's. If
+//! [`Rules::block_interval_s`] after its parent unless it has overrides, and its gas limit is the chain's. If
 //! transactions are validated, its base fee is the chain's too. Extra data is empty. Other rules of this chain are
 //! not checked: a block may have no transaction, and its tips need not pay the block gas cost.
 
@@ -28,7 +28,7 @@ pub use error::SimulateError;
 pub use overrides::{HeaderOverrides, SimulatedState};
 
 #[cfg(doc)]
-use crate::rules::TARGET_BLOCK_RATE_S;
+use crate::rules::Rules;
 
 /// Most blocks of a simulation, those that fill gaps included.
 pub const MAX_BLOCKS: u64 = 256;
@@ -93,13 +93,13 @@ pub fn simulate(
     options: SimulationOptions,
     limits: &CallLimits<'_>,
 ) -> Result<Vec<SimulatedBlock>, SimulateError> {
-    let blocks = sequence::complete(env.base, blocks)?;
+    let blocks = sequence::complete(env.base, blocks, env.chain.rules.block_interval_s())?;
     let hashes = Hashes {
         below: env.hashes,
         base: env.base.header.number,
         simulated: RefCell::new(Vec::new()),
     };
-    let state = StateOverlay::new(env.view, &hashes, env.chain.codes.clone());
+    let state = StateOverlay::new(env.view, &hashes, env.chain.machine.codes.clone());
     let mut simulation = run::Simulation::new(env, state, options, limits);
     let mut done = Vec::with_capacity(blocks.len());
     for block in blocks {

@@ -6,7 +6,7 @@ use alloy_primitives::{Address, B256, U256};
 
 use super::SimulateError;
 use crate::call::{CallLimits, StateOverrides};
-use crate::executor::{ChainParams, MovedPrecompiles, StateOverlay};
+use crate::executor::{MovedPrecompiles, StateOverlay};
 use crate::rules::ExecutionRules;
 
 /// Overrides of a simulated header.
@@ -46,7 +46,6 @@ impl SimulatedState {
     /// overrides is not precompiled in this block.
     pub(super) fn apply(
         &self,
-        chain: &ChainParams,
         execution: &ExecutionRules,
         state: &mut StateOverlay<'_>,
         limits: &CallLimits<'_>,
@@ -70,7 +69,7 @@ impl SimulatedState {
                 moved.take(*from);
             }
         }
-        self.accounts.apply(&*chain.rules, state, limits)?;
+        self.accounts.apply(execution.storage_keys, state, limits)?;
         Ok(moved)
     }
 }

@@ -14,10 +14,8 @@ use super::{
     SimulationOptions,
 };
 use crate::call::{CHANGES_BETWEEN_CHECKS, CallError, CallLimits, CallOutcome, CallRequest};
-use crate::executor::{
-    BlockContext, Message, Origin, Runner, StateOverlay, TxError, activate, begin_block,
-};
-use crate::rules::ChildTerms;
+use crate::executor::{BlockBody, BlockContext, Message, Origin, Runner, StateOverlay, TxError};
+use crate::rules::{BlockEnd, BlockPoint, BlockStepError, ChildTerms};
 
 /// A simulation between two blocks.
 pub(super) struct Simulation<'s, 'a> {
@@ -41,6 +39,7 @@ pub(super) struct Simulation<'s, 'a> {
 
 /// A block while its calls run.
 struct OpenBlock<'a> {
+    body: BlockBody<'a>,
     runner: Runner<'a, Transfers>,
     context: BlockContext,
     gas_used: u64,
@@ -48,6 +47,15 @@ struct OpenBlock<'a> {
     senders: Vec<Address>,
     receipts: Vec<Receipt>,
     calls: Vec<CallOutcome>,
+}
+
+impl From<BlockStepError> for SimulateError {
+    fn from(error: BlockStepError) -> Self {
+        match error {
+            BlockStepError::Rule(error) => error.into(),
+            BlockStepError::State(error) => error.into(),
+        }
+    }
 }
 
 impl<'s, 'a> Simulation<'s, 'a> {
@@ -83,17 +91,19 @@ impl<'s, 'a> Simulation<'s, 'a> {
         let moved = {
             // The overrides may be large.
             let given = std::mem::take(&mut request.state);
-            given.apply(chain, &terms.phase.execution, &mut state, self.limits)?
+            given.apply(&terms.execution, &mut state, self.limits)?
         };
-        activate(chain, &mut state, self.parent.0.time, time)?;
-        let bounds = self.limits.bounds;
+        let parent = BlockPoint::of(&self.parent.0);
+        chain.rules.apply_forks(&parent, &context.point(), &mut state)?;
+        let (machine, bounds) = (&chain.machine, self.limits.bounds);
         let mut runner =
-            Runner::with_inspector(chain, state, &context, bounds, Transfers::default());
+            Runner::with_inspector(machine, state, &context, bounds, Transfers::default());
         runner.move_precompiles(moved);
-        let beacon_root = request.header.beacon_root.unwrap_or_default();
-        begin_block(chain, &mut runner, &context, beacon_root)
-            .map_err(|error| self.refusal(error, 0))?;
+        let (parent_hash, beacon_root) = (self.parent.1, request.header.beacon_root);
+        let body = BlockBody { parent_hash, beacon_root, ..BlockBody::default() };
+        chain.rules.begin_block(&body.running(&context), &mut runner)?;
         let mut open = OpenBlock {
+            body,
             runner,
             context,
             gas_used: 0,
@@ -200,12 +210,16 @@ impl<'s, 'a> Simulation<'s, 'a> {
         given: &HeaderOverrides,
         time: u64,
     ) -> Result<SimulatedBlock, SimulateError> {
-        let OpenBlock { runner, context, gas_used, transactions, senders, receipts, calls } = open;
-        let (mut state, _) = runner.into_parts();
+        let OpenBlock { mut runner, context, gas_used, transactions, receipts, .. } = open;
+        let (senders, calls) = (open.senders, open.calls);
         let rules = &self.env.chain.rules;
+        let end: BlockEnd =
+            rules.end_block(&open.body.running(&context), &receipts, &mut runner)?;
+        let (mut state, _) = runner.into_parts();
         let state_root = self.root_after(&mut state)?;
         self.state = Some(state);
-        let parts = Parts { time, state_root, gas_used, transactions, receipts: &receipts };
+        let receipts = &receipts;
+        let parts = Parts { time, state_root, gas_used, transactions, receipts, end };
         let (block, extra) = assemble(&**rules, &self.parent, terms, &context, given, parts)?;
         let hash = rules.block_hash(&block.header);
         self.parent = (Header { extra, ..block.header.clone() }, hash);

@@ -4,7 +4,6 @@ use alloy_primitives::U256;
 use esker_evm_state::types::SealedHeader;
 
 use super::{BlockRequest, MAX_BLOCKS, SimulateError};
-use crate::rules::TARGET_BLOCK_RATE_S;
 
 /// A block with its number and time.
 #[derive(Debug)]
@@ -15,10 +14,12 @@ pub(super) struct NumberedBlock {
     pub(super) request: BlockRequest,
 }
 
-/// Assigns numbers and times to all blocks, and fills gaps between numbers with empty blocks.
+/// Assigns numbers and times to all blocks, and fills gaps between numbers with empty blocks. `interval_s` is the
+/// usual time between two blocks, s.
 pub(super) fn complete(
     base: &SealedHeader,
     blocks: Vec<BlockRequest>,
+    interval_s: u64,
 ) -> Result<Vec<NumberedBlock>, SimulateError> {
     if blocks.is_empty() {
         return Err(SimulateError::Empty);
@@ -40,19 +41,19 @@ pub(super) fn complete(
         }
         while U256::from(number) + U256::from(1) < wanted {
             number += 1;
-            time = next_time(None, time)?;
+            time = next_time(None, time, interval_s)?;
             placed.push(NumberedBlock { number, time, request: BlockRequest::default() });
         }
         number += 1;
-        time = next_time(request.header.time, time)?;
+        time = next_time(request.header.time, time, interval_s)?;
         placed.push(NumberedBlock { number, time, request });
     }
     Ok(placed)
 }
 
 /// The time of a block after one with the time `previous`. `given` is the requested time.
-fn next_time(given: Option<u64>, previous: u64) -> Result<u64, SimulateError> {
-    let time = given.unwrap_or(previous.saturating_add(TARGET_BLOCK_RATE_S));
+fn next_time(given: Option<u64>, previous: u64, interval_s: u64) -> Result<u64, SimulateError> {
+    let time = given.unwrap_or(previous.saturating_add(interval_s));
     if time <= previous {
         return Err(SimulateError::TimeOrder { time, previous });
     }

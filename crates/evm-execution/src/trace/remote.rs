@@ -6,13 +6,13 @@ use std::rc::Rc;
 use esker_primitives::ClientAddress;
 
 use super::{TraceError, TraceOutput, TraceResult, Tracer, TxPlace};
-use crate::executor::{BlockContext, Bounds, ChainParams, Message, StateOverlay, StopCheck};
+use crate::executor::{BlockContext, Bounds, MachineParams, Message, StateOverlay, StopCheck};
 
 /// A transaction to be traced in another process.
 #[derive(Clone, Copy, Debug)]
 pub struct RemoteTx<'t> {
     /// The chain.
-    pub chain: &'t ChainParams,
+    pub chain: &'t MachineParams,
     /// The block that code sees.
     pub block: &'t BlockContext,
     /// The transaction.

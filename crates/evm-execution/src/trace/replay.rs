@@ -9,10 +9,10 @@ use esker_evm_state::types::{Header, Transaction};
 use super::{Observer, TraceError, TraceOutput, Tracer, TxPlace};
 use crate::call::{self, BlockOverrides, CallEnv, CallError, CallLimits, CallRequest};
 use crate::executor::{
-    BlockContext, BlockHashes, Bounds, ChainParams, ExecutionEnd, Message, Runner, StateOverlay,
-    TxError, activate, begin_block, sender_of,
+    BlockBody, BlockContext, BlockHashes, Bounds, ChainParams, ExecutionEnd, Message, Runner,
+    StateOverlay, TxError, sender_of,
 };
-use crate::rules::Rules;
+use crate::rules::{BlockPoint, BlockStepError, Rules};
 
 /// A block whose transactions are executed again in their order.
 #[derive(Debug)]
@@ -52,12 +52,14 @@ impl<'a, 'o> BlockReplay<'a, 'o> {
         let chain = env.chain;
         let block = BlockContext::for_header(chain, header)
             .map_err(|error| TraceError::Failed(error.to_string()))?;
-        let mut state = StateOverlay::new(env.view, env.hashes, chain.codes.clone()).tracking();
-        activate(chain, &mut state, parent.time, header.time).map_err(TxError::State)?;
+        let (machine, rules) = (&chain.machine, Arc::clone(&chain.rules));
+        let mut state = StateOverlay::new(env.view, env.hashes, machine.codes.clone()).tracking();
+        let point = BlockPoint::of(header);
+        rules.apply_forks(&BlockPoint::of(parent), &point, &mut state).map_err(TxError::State)?;
         let observer = Observer::new(out);
-        let mut runner = Runner::with_inspector(chain, state, &block, env.bounds, observer);
-        begin_block(chain, &mut runner, &block, header.parent_beacon_root.unwrap_or_default())?;
-        Ok(Self { runner, block, rules: Arc::clone(&chain.rules) })
+        let mut runner = Runner::with_inspector(machine, state, &block, env.bounds, observer);
+        rules.begin_block(&BlockBody::of_header(header).running(&block), &mut runner)?;
+        Ok(Self { runner, block, rules })
     }
 
     fn message(&self, tx: &Transaction, sender: Option<Address>) -> Result<Message, TxError> {
@@ -111,6 +113,15 @@ impl<'a, 'o> BlockReplay<'a, 'o> {
     }
 }
 
+impl From<BlockStepError> for TraceError {
+    fn from(error: BlockStepError) -> Self {
+        match error {
+            BlockStepError::State(error) => TxError::State(error).into(),
+            BlockStepError::Rule(error) => Self::Failed(error.to_string()),
+        }
+    }
+}
+
 /// Makes a call with a tracer, which writes its result. The call does not change the state.
 pub fn trace_call(
     env: &CallEnv<'_>,
@@ -129,6 +140,7 @@ pub fn trace_call(
     let overlay = call::overlay(env, state, limits).map_err(refused)?;
     let message = request.message(limits.gas_cap).map_err(refused)?;
     let observer = Observer::new(out);
-    let mut runner = Runner::with_inspector(env.chain, overlay, &block, limits.bounds, observer);
+    let mut runner =
+        Runner::with_inspector(&env.chain.machine, overlay, &block, limits.bounds, observer);
     runner.trace(&block, &message, TxPlace::default(), tracer)
 }

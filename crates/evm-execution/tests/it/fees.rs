@@ -3,7 +3,7 @@
 use alloy_primitives::U256;
 use esker_evm_execution::rules::window::{Parent, Window, child_fee};
 use esker_evm_execution::rules::{
-    CChainRules, FeeOverrides, ForkSchedule, Phase, Rules, block_gas_cost,
+    CChainRules, FeeOverrides, ForkSchedule, HeaderRules, Phase, block_gas_cost,
 };
 use esker_evm_state::types::Block;
 use esker_testkit::vectors::{of_kind, recorded};
@@ -66,7 +66,7 @@ fn a_recorded_chain_has_the_terms_that_the_rules_compute() {
         assert_eq!(terms.gas_limit, header.gas_limit);
         assert_eq!(Some(U256::from(terms.block_gas_cost)), header.block_gas_cost);
         let ext_gas = header.ext_data_gas_used.unwrap().to();
-        let extra = rules.child_extra(&terms, header.gas_used, ext_gas).unwrap();
+        let extra = rules.child_extra(parent, header.time, header.gas_used, ext_gas).unwrap();
         assert_eq!(extra, header.extra, "block {}", header.number);
     }
 }

@@ -1,8 +1,10 @@
 //! Genesis: the reference's hashes, every form of the JSON, its errors, the chain configuration.
 
 use alloy_primitives::{Address, B256, U256, hex};
-use esker_evm_execution::genesis::{ChainConfig, Genesis, GenesisError, check_schedule};
-use esker_evm_execution::rules::{CChainRules, FeeOverrides, ForkSchedule, Phase, UNSCHEDULED};
+use esker_evm_execution::genesis::{Genesis, GenesisError};
+use esker_evm_execution::rules::{
+    CChainRules, ChainConfig, FeeOverrides, ForkSchedule, Phase, UNSCHEDULED, check_schedule,
+};
 use esker_evm_state::state::{StateVersion, StateView};
 use esker_evm_state::types::Block;
 use esker_storage::{KvStore, MemoryStore, WriteSet};

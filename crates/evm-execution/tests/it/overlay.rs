@@ -93,7 +93,7 @@ proptest! {
         let chain = chain();
         let reader = chain.store.snapshot().unwrap();
         let view = StateView::new(&*reader, SCOPE, StateVersion::Latest);
-        let mut state = StateOverlay::new(view, &NoHashes, chain.params.codes.clone());
+        let mut state = StateOverlay::new(view, &NoHashes, chain.params.machine.codes.clone());
         prop_assert!(state.changes().is_empty());
         before.iter().for_each(|change| apply(&mut state, change));
         let (values, changes) = (seen(&mut state), state.changes());
@@ -131,7 +131,7 @@ fn check_steps(steps: &[Vec<Change>]) {
     let reader = chain.store.snapshot().unwrap();
     let view = StateView::new(&*reader, SCOPE, StateVersion::Latest);
     let tries = || StateTries::new(&*chain.params.rules, view, chain.tip.state_root);
-    let new = || StateOverlay::new(view, &NoHashes, chain.params.codes.clone());
+    let new = || StateOverlay::new(view, &NoHashes, chain.params.machine.codes.clone());
     let (mut tracked, mut whole, mut by_step) = (new().tracking(), new(), tries());
     for step in steps {
         for change in step {

@@ -34,7 +34,7 @@ pub(crate) fn service(reads: &Arc<ReadApi>) -> Service {
 
 fn get_raw_header(reads: &ReadApi, (at,): (BlockNumberOrHash,)) -> Result<Data, RpcError> {
     let header = header(reads, at)?.map_err(|UnknownBlock(hash)| not_found("header", hash))?;
-    Ok(Data(alloy_rlp::encode(&header.header).into()))
+    Ok(Data(reads.chain.rules().encode_header(&header.header).into()))
 }
 
 /// The block with its five parts: header, transactions, uncles, version, ext data.

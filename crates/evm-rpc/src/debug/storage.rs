@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use alloy_primitives::{Address, B256, U256, keccak256};
 use esker_evm::view::ViewError;
-use esker_evm_execution::executor::{BlockContext, BlockExecutor};
+use esker_evm_execution::executor::{BlockBody, BlockContext, BlockExecutor};
 use esker_evm_state::state::{AccountChange, StateError};
 use esker_evm_state::types::{SealedBlock, SealedHeader};
 use esker_rpc::{CallContext, RpcError};
@@ -142,7 +142,7 @@ fn change_before(
         state.view(),
         &hashes,
         &parent.header,
-        seen,
+        (seen, BlockBody::of(&block.block)),
         header.gas_limit,
     )
     .map_err(|error| failed(&error))?;

@@ -263,7 +263,7 @@ fn node_info(node: &DevelopmentNode, (): ()) -> Result<NodeInfoReply, RpcError> 
         current_block_number: Uint64(head.header.number),
         current_block_timestamp: head.header.time,
         current_block_hash: Hash(head.hash),
-        hard_fork: hard_fork(rules.phase_at(time).map_err(refused)?.execution.revision),
+        hard_fork: hard_fork(terms.execution.revision),
         // Blocks take the highest tips first.
         transaction_order: "fees",
         environment: Environment {

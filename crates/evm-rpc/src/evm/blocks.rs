@@ -4,14 +4,13 @@ use std::sync::Arc;
 
 use esker_evm::view::BadBlock;
 use esker_evm_execution::executor::sender_of;
-use esker_evm_execution::genesis::ChainConfig;
 use esker_evm_execution::rules::Rules;
 use esker_evm_state::types::{SealedBlock, SealedHeader};
 use esker_rpc::{CallContext, RpcError};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::chain::config_of;
+use super::chain::ChainConfigReply;
 use crate::reads::ReadApi;
 use crate::wire::{
     BlockNumber, BlockNumberOrHash, BlockReply, Data, Hash, HeaderReply, ReceiptReply,
@@ -137,7 +136,7 @@ pub(crate) struct BadBlockReply {
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 struct BadBlockReason {
-    chain_config: ChainConfig,
+    chain_config: ChainConfigReply,
     /// The receipts of the block are not kept.
     receipts: Option<()>,
     number: u64,
@@ -151,7 +150,7 @@ pub(crate) fn get_bad_blocks(reads: &ReadApi, (): ()) -> Result<Vec<BadBlockRepl
         hash: Hash(block.hash),
         rlp: Data(rules.encode_block(&block.block).into()),
         reason: BadBlockReason {
-            chain_config: config_of(rules),
+            chain_config: ChainConfigReply(rules.chain_config()),
             receipts: None,
             number: block.block.header.number,
             hash: Hash(block.hash),

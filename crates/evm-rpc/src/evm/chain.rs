@@ -2,10 +2,9 @@
 
 use std::sync::Arc;
 
-use alloy_primitives::U256;
-use esker_evm_execution::genesis::ChainConfig;
-use esker_evm_execution::rules::{BLACKHOLE, Rules};
-use esker_rpc::{RpcError, Service};
+use esker_rpc::{RpcError, Service, schema};
+use serde::Serialize;
+use serde_json::value::RawValue;
 
 use super::table::table;
 use crate::reads::ReadApi;
@@ -14,9 +13,13 @@ use crate::wire::{Addr, Big, Uint64};
 /// The service `eth`: who gets the fees.
 pub(super) fn eth(reads: &Arc<ReadApi>) -> Service {
     table::<ReadApi>()
-        .on_list("etherbase", |_: &ReadApi, ()| Ok(Addr(BLACKHOLE)))
-        .on_list("coinbase", |_: &ReadApi, ()| Ok(Addr(BLACKHOLE)))
+        .on_list("etherbase", fee_recipient)
+        .on_list("coinbase", fee_recipient)
         .bind(Arc::clone(reads))
+}
+
+fn fee_recipient(reads: &ReadApi, (): ()) -> Result<Addr, RpcError> {
+    Ok(Addr(reads.chain.rules().fee_recipient()))
 }
 
 pub(super) fn chain_id(reads: &ReadApi, (): ()) -> Result<Uint64, RpcError> {
@@ -27,16 +30,23 @@ pub(super) fn block_number(reads: &ReadApi, (): ()) -> Result<Uint64, RpcError> 
     Ok(Uint64(reads.chain.head().header.number))
 }
 
-pub(super) fn get_chain_config(reads: &ReadApi, (): ()) -> Result<ChainConfig, RpcError> {
-    Ok(config_of(reads.chain.rules()))
+/// What a chain publishes of its forks, in its own form.
+#[derive(Debug, Serialize)]
+#[serde(transparent)]
+pub(super) struct ChainConfigReply(pub(super) Box<RawValue>);
+
+schema!(ChainConfigReply, "ChainConfig", {
+    "type": "object",
+    "description": "When each fork begins, and the chain's ID.",
+    "properties": { "chainId": { "type": "integer" } },
+    "required": ["chainId"],
+});
+
+pub(super) fn get_chain_config(reads: &ReadApi, (): ()) -> Result<ChainConfigReply, RpcError> {
+    Ok(ChainConfigReply(reads.chain.rules().chain_config()))
 }
 
-/// The forks that a node publishes.
-pub(super) fn config_of(rules: &dyn Rules) -> ChainConfig {
-    ChainConfig::new(rules.chain_id(), rules.schedule())
-}
-
-/// The fee of blob gas: no block has blobs, so it is the least.
-pub(super) fn blob_base_fee(_: &ReadApi, (): ()) -> Result<Big, RpcError> {
-    Ok(Big(U256::ONE))
+/// The price of blob gas in the last block.
+pub(super) fn blob_base_fee(reads: &ReadApi, (): ()) -> Result<Big, RpcError> {
+    Ok(Big(reads.chain.rules().blob_base_fee(&reads.chain.head().header)))
 }

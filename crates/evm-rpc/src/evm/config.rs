@@ -2,11 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use alloy_eips::eip2124::ForkHash;
-use alloy_primitives::{U256, hex};
-use esker_evm_execution::executor::named_precompiles;
-use esker_evm_execution::rules::Rules;
-use esker_evm_state::types::SealedHeader;
+use alloy_primitives::{Address, U256, hex};
+use esker_evm_execution::rules::{ForkConfig, ForkConfigs, Rules};
+use esker_evm_state::types::{Header, SealedHeader};
 use esker_rpc::RpcError;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -28,14 +26,14 @@ pub(super) struct ConfigReply {
 struct ForkReply {
     /// Unix s; 0 if the fork is active from genesis on.
     activation_time: u64,
-    blob_schedule: BlobSchedule,
+    /// `None` before blobs.
+    blob_schedule: Option<BlobSchedule>,
     chain_id: Big,
     fork_id: String,
     precompiles: BTreeMap<&'static str, Addr>,
     system_contracts: BTreeMap<&'static str, Addr>,
 }
 
-/// This chain has no blobs. The fraction is that of Cancun, so the base fee of blobs stays 1.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 struct BlobSchedule {
@@ -44,48 +42,35 @@ struct BlobSchedule {
     base_fee_update_fraction: u64,
 }
 
-const NO_BLOBS: BlobSchedule =
-    BlobSchedule { target: 0, max: 0, base_fee_update_fraction: 3_338_477 };
-
 pub(super) fn config(reads: &ReadApi, (): ()) -> Result<ConfigReply, RpcError> {
     let head = reads.chain.head();
     let genesis = reads.chain.header_at(0).map_err(read_error)?.unwrap_or_else(|| head.clone());
-    Ok(config_at(reads.chain.rules(), &genesis, head.header.time))
+    Ok(config_at(reads.chain.rules(), &genesis, &head.header))
 }
 
-/// The forks around a time, Unix s.
-fn config_at(rules: &dyn Rules, genesis: &SealedHeader, now: u64) -> ConfigReply {
-    let times = rules.schedule().activations(genesis.header.time);
-    let passed = times.partition_point(|time| *time <= now);
-    let fork = |passed: usize| fork(rules, genesis, &times[..passed]);
-    let is_last = passed == times.len();
-    ConfigReply {
-        current: fork(passed),
-        next: (!is_last).then(|| fork(passed + 1)),
-        last: (!is_last).then(|| fork(times.len())),
-    }
+/// The forks around a block.
+fn config_at(rules: &dyn Rules, genesis: &SealedHeader, head: &Header) -> ConfigReply {
+    let ForkConfigs { current, next, last } = rules.forks(genesis, head);
+    let fork = |config: ForkConfig| fork(rules.chain_id(), config);
+    ConfigReply { current: fork(current), next: next.map(fork), last: last.map(fork) }
 }
 
-/// The fork that holds after these activations (Unix s).
-fn fork(rules: &dyn Rules, genesis: &SealedHeader, passed: &[u64]) -> ForkReply {
-    let activation_time = passed.last().copied().unwrap_or_default();
-    let phase = rules.phase_at(activation_time.max(genesis.header.time)).ok();
-    let mut fork_hash = ForkHash::from(genesis.hash);
-    passed.iter().for_each(|time| fork_hash += *time);
-    let system_contract = phase.as_ref().and_then(|phase| rules.system_call(&phase.execution));
+fn fork(chain_id: u64, config: ForkConfig) -> ForkReply {
+    let named = |all: Vec<(&'static str, Address)>| {
+        all.into_iter().map(|(name, address)| (name, Addr(address))).collect()
+    };
+    let blob_schedule = config.blobs.map(|limits| BlobSchedule {
+        target: limits.target,
+        max: limits.max,
+        base_fee_update_fraction: limits.update_fraction,
+    });
     ForkReply {
-        activation_time,
-        blob_schedule: NO_BLOBS,
-        chain_id: Big(U256::from(rules.chain_id())),
-        fork_id: hex::encode_prefixed(fork_hash.0),
-        precompiles: named_precompiles(phase.as_ref().map(|phase| &phase.execution))
-            .into_iter()
-            .map(|(name, address)| (name, Addr(address)))
-            .collect(),
-        system_contracts: system_contract
-            .map(|address| ("BEACON_ROOTS_ADDRESS", Addr(address)))
-            .into_iter()
-            .collect(),
+        activation_time: config.activation_time,
+        blob_schedule,
+        chain_id: Big(U256::from(chain_id)),
+        fork_id: hex::encode_prefixed(config.fork_hash),
+        precompiles: named(config.precompiles),
+        system_contracts: named(config.system_contracts),
     }
 }
 
@@ -93,7 +78,6 @@ fn fork(rules: &dyn Rules, genesis: &SealedHeader, passed: &[u64]) -> ForkReply 
 mod tests {
     use alloy_primitives::{B256, b256};
     use esker_evm_execution::rules::{CChainRules, FeeOverrides, ForkSchedule};
-    use esker_evm_state::types::Header;
     use serde_json::{Value, json};
 
     use super::*;
@@ -105,7 +89,8 @@ mod tests {
         let rules = CChainRules::new(43114, schedule, FeeOverrides::default());
         let header = Header { time: genesis_time, ..Header::default() };
         let genesis = SealedHeader { header, hash: MAIN };
-        serde_json::to_value(config_at(&rules, &genesis, now)).unwrap()
+        let head = Header { time: now, ..Header::default() };
+        serde_json::to_value(config_at(&rules, &genesis, &head)).unwrap()
     }
 
     #[test]

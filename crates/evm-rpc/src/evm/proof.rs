@@ -33,7 +33,7 @@ pub(super) fn get_proof(
         if call.is_cancelled() {
             return Err(RpcError::new("the client has gone"));
         }
-        let slot = reads.chain.rules().storage_slot(U256::from_be_bytes(key.key.0));
+        let slot = reads.chain.rules().storage_keys().slot(U256::from_be_bytes(key.key.0));
         storage_proof.push(prove_key(&view, &address, storage_root, key, slot)?);
     }
     let proof = view.prove_account(header.header.state_root, &address).map_err(read_error)?;

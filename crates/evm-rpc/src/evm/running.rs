@@ -10,6 +10,7 @@ use esker_evm_execution::call::{
     CallRequest, StateOverrides,
 };
 use esker_evm_execution::executor::{BlockContext, BlockHashes, Bounds, Stop};
+use esker_evm_execution::rules::BlockPoint;
 use esker_evm_state::state::StateError;
 use esker_evm_state::types::SealedHeader;
 use esker_rpc::{CallContext, RpcError};
@@ -211,7 +212,7 @@ impl TransactApi {
         let env = CallEnv {
             chain: &self.chain,
             view: state.view(),
-            state_time: header.header.time,
+            state_point: BlockPoint::of(&header.header),
             block: match place.is_next {
                 true => self.next_block(header, request, self.clock.now_s()),
                 false => self.block_of(header, request),

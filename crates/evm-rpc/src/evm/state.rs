@@ -48,7 +48,7 @@ pub(super) fn get_storage_at(
     let (state, _) = reads.state(at)?;
     let key = StorageKey::parse(&key)
         .map_err(|error| RpcError::new(format!("unable to decode storage key: {error}")))?;
-    let slot = reads.chain.rules().storage_slot(U256::from_be_bytes(key.key.0));
+    let slot = reads.chain.rules().storage_keys().slot(U256::from_be_bytes(key.key.0));
     let value = state.view().storage(&address, slot).map_err(read_error)?;
     Ok(Hash(value.into()))
 }

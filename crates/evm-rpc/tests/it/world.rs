@@ -12,7 +12,7 @@ use esker_evm::chain::{Evm, EvmConfig};
 use esker_evm::extension::{BlockExtension, NoExtension};
 use esker_evm::pool::PoolConfig;
 use esker_evm::view::ChainReader;
-use esker_evm_execution::executor::{ChainParams, CodeCache};
+use esker_evm_execution::executor::ChainParams;
 use esker_evm_execution::genesis::Genesis;
 use esker_evm_execution::rules::{CChainRules, FeeOverrides, ForkSchedule};
 use esker_evm_rpc::{Apis, ProofWindow, ReadApi, ReadConfig, evm};
@@ -103,12 +103,7 @@ impl Chain {
                 .then(|| BlockWaits::new(Arc::new(Semaphore::new(8)), Arc::clone(&work))),
         };
         let rules = CChainRules::new(43112, ForkSchedule::LOCAL, FeeOverrides::default());
-        let params = ChainParams {
-            rules: Arc::new(rules),
-            network_id: 12345,
-            blockchain_id: context.chain_id,
-            codes: Arc::new(CodeCache::default()),
-        };
+        let params = ChainParams::new(Arc::new(rules), 12345, context.chain_id);
         let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/vectors/genesis/local-c.json");
         let genesis = Genesis::parse(&std::fs::read(path).unwrap()).unwrap();
         let config = EvmConfig {

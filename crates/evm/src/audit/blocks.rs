@@ -7,13 +7,14 @@ use esker_chain::ChainVm as _;
 use esker_chain::audit::AuditContext;
 use esker_chain::tables::HistoryStart;
 use esker_evm_execution::executor::sender_of;
+use esker_evm_execution::rules::BlockPoint;
 use esker_evm_state::blocks::tables::{
     BLOCKS, DESTROYED, HEIGHTS, LOCATIONS, Location, RECEIPTS, TIP,
 };
 use esker_evm_state::logs::tables::{LOG_ROWS, LOG_SECTIONS};
 use esker_evm_state::logs::{SECTION, write_section};
 use esker_evm_state::state::StoredSum;
-use esker_evm_state::types::{Block, Header, Receipt, block_bloom, ext_data_hash, receipts_root};
+use esker_evm_state::types::{Block, Header, Receipt, block_bloom, receipts_root};
 use esker_storage::audit::{AuditError, compare_rows, shown};
 use esker_storage::{PendingWrites, StorageError};
 
@@ -148,12 +149,11 @@ impl Auditing<'_> {
         if height > 0 {
             self.audit_body(block, ctx);
             self.audit_receipts(block, ctx)?;
-            let phase = rules.phase_at(header.time).map_err(rules_error)?;
+            rules.execution_rules(&BlockPoint::of(header)).map_err(rules_error)?;
             let ext = ExtBlock {
                 number: height,
                 time: header.time,
                 base_fee: header.base_fee.unwrap_or_default(),
-                phase: &phase,
                 hash,
                 ext_data: &block.ext_data,
                 undecided: &[],
@@ -217,7 +217,7 @@ impl Auditing<'_> {
         if root != header.transactions_root {
             self.wrong(ctx, format!("{place}: transactions"), header.transactions_root, root);
         }
-        let ext = ext_data_hash(&block.ext_data);
+        let ext = self.evm.params().rules.ext_data_hash(&block.ext_data);
         if ext != header.ext_data_hash {
             self.wrong(ctx, format!("{place}: ext data"), header.ext_data_hash, ext);
         }

@@ -5,10 +5,8 @@ use std::collections::HashSet;
 use alloy_primitives::{B256, Bytes, U256};
 use esker_chain::ChainError;
 use esker_evm_execution::executor::{BlockExecutionOutput, BlockExecutor, ExtOutcome, TxError};
-use esker_evm_execution::rules::{
-    ChildTerms, FeeRuleError, HeaderTerms, MAX_ATOMIC_GAS, block_gas_cost,
-};
-use esker_evm_state::types::{Block, Header, Transaction};
+use esker_evm_execution::rules::{BlockStepError, ChildTerms, HeaderTerms, RuleError};
+use esker_evm_state::types::{Block, Transaction};
 use esker_storage::{PendingWrites, WriteSet};
 
 use super::error::state_failed;
@@ -22,9 +20,6 @@ const MAX_BLOCK_TX_BYTES: usize = 1_835_008;
 
 /// Least gas of a transaction.
 pub(super) const MIN_TX_GAS: u64 = 21_000;
-
-/// Seconds to look ahead for a time at which the tips pay for the block.
-const MAX_WAIT_S: u64 = 30;
 
 /// Seconds to look ahead for a time at which the base fee is low enough: after ten minutes without a block it is at
 /// its minimum.
@@ -45,13 +40,22 @@ pub(super) enum BuildOutcome {
 #[derive(Debug, thiserror::Error)]
 pub(super) enum BuildError {
     #[error(transparent)]
-    Fees(#[from] FeeRuleError),
+    Rules(#[from] RuleError),
     #[error("running a transaction failed: {0}")]
     Execution(#[from] TxError),
     #[error("ext data: {0}")]
     Extension(#[from] ExtError),
     #[error("the block that was made is invalid: {0}")]
     Invalid(Box<VerifyError>),
+}
+
+impl From<BlockStepError> for BuildError {
+    fn from(error: BlockStepError) -> Self {
+        match error {
+            BlockStepError::Rule(error) => error.into(),
+            BlockStepError::State(error) => TxError::State(error).into(),
+        }
+    }
 }
 
 impl From<BuildError> for ChainError {
@@ -88,7 +92,7 @@ pub(super) fn fill(
     let (ext_data, outcome) = take_ext_data(ctx, &mut executor, &terms, &mut rows, time)?;
     if transactions.is_empty() && ext_data.is_empty() {
         // The capacity grows every second, up to more than a transaction may use.
-        let is_short = max_atomic_gas(&executor, &terms) < MAX_ATOMIC_GAS;
+        let is_short = max_ext_gas(&executor, &terms) < ctx.extension.max_tx_gas();
         if is_short && ctx.extension.has_work() {
             return Ok(BuildOutcome::NotBefore(time + 1));
         }
@@ -98,12 +102,13 @@ pub(super) fn fill(
         });
     }
     let ext_data = ctx.extension.with_header(ext_data)?;
-    let processed = executor.finish(outcome);
+    let processed = executor.finish(outcome)?;
     let mut out = rows.into_writes();
     match assemble(ctx, &terms, time, transactions, ext_data, &processed, &mut out) {
         Ok(block) => Ok(BuildOutcome::Block(Box::new((block, processed, out)))),
-        Err(VerifyError::BlockFee { .. }) => {
-            Ok(BuildOutcome::NotBefore(paid_at(&terms, ctx.parent, time, processed.block_fee)))
+        Err(VerifyError::Rules(error)) if error.is_unpaid() => {
+            let (rules, fee) = (&ctx.chain.rules, processed.block_fee);
+            Ok(BuildOutcome::NotBefore(rules.paid_at(ctx.parent, &terms, time, fee)))
         }
         Err(error) => Err(BuildError::Invalid(Box::new(error))),
     }
@@ -122,7 +127,7 @@ pub(super) fn preview(
     let transactions = take_transactions(&mut executor, pool, &terms, None)?;
     // The tips need not pay for the block yet: it may be built some seconds later.
     let outcome = ExtOutcome { contribution: U256::MAX, ..ExtOutcome::default() };
-    let processed = executor.finish(outcome);
+    let processed = executor.finish(outcome)?;
     let mut out = WriteSet::default();
     let block = assemble(ctx, &terms, time, transactions, Bytes::new(), &processed, &mut out)
         .map_err(|error| BuildError::Invalid(Box::new(error)))?;
@@ -176,31 +181,19 @@ fn take_ext_data(
         number: ctx.parent.number + 1,
         time,
         base_fee: terms.base_fee,
-        phase: &terms.phase,
         hash: B256::ZERO,
         ext_data: &[],
         undecided: ctx.undecided,
         has_undecided: ctx.has_undecided,
     };
-    let max_gas = max_atomic_gas(executor, terms);
+    let max_gas = max_ext_gas(executor, terms);
     Ok(ctx.extension.build(&block, max_gas, executor.state(), rows)?.unwrap_or_default())
 }
 
-/// Gas that atomic transactions may use besides the block's own transactions. From Fortuna on it is the rest of the
-/// capacity.
-fn max_atomic_gas(executor: &BlockExecutor<'_>, terms: &ChildTerms) -> u64 {
-    let left = terms.gas_available.saturating_sub(executor.gas_used());
-    terms.phase.atomic_gas_limit.unwrap_or(left)
-}
-
-/// The first second after `time` at which the paid fees suffice. The base fee only falls while the chain waits, so
-/// they remain sufficient.
-fn paid_at(terms: &ChildTerms, parent: &Header, time: u64, block_fee: U256) -> u64 {
-    let step = terms.phase.block_gas_cost_step;
-    let paid = block_fee.checked_div(terms.base_fee).unwrap_or(U256::MAX);
-    let cost_at = |at| block_gas_cost(parent.block_gas_cost, step, parent.time, at);
-    let mut later = (time + 1..time + MAX_WAIT_S).filter(|at| paid >= U256::from(cost_at(*at)));
-    later.next().unwrap_or(time + MAX_WAIT_S)
+/// Gas that ext data may use besides the block's own transactions.
+fn max_ext_gas(executor: &BlockExecutor<'_>, terms: &ChildTerms) -> u64 {
+    let left = terms.gas_available().saturating_sub(executor.gas_used());
+    terms.ext_gas_limit.unwrap_or(left)
 }
 
 /// The first second after `time` at which a pooled transaction of either kind pays the base fee.

@@ -2,7 +2,7 @@
 
 use esker_chain::ChainError;
 use esker_chain::forward::ForwardError;
-use esker_evm_execution::rules::FeeRuleError;
+use esker_evm_execution::rules::RuleError;
 use esker_evm_state::state::StateError;
 use esker_evm_state::trie::TrieError;
 use esker_storage::StorageError;
@@ -40,7 +40,7 @@ pub enum SubmitError {
     Forward(#[from] ForwardError),
     /// The fees of the next block can't be computed.
     #[error(transparent)]
-    Fees(#[from] FeeRuleError),
+    Rules(#[from] RuleError),
     /// The chain can't be read.
     #[error(transparent)]
     Chain(#[from] ChainReadError),

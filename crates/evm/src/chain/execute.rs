@@ -48,7 +48,7 @@ impl Evm {
             .filter_map(|block| AcceptedBlock::from_executed(block))
             .map(|sealed| sealed.block.ext_data.clone())
             .collect();
-        let hashes = Ancestors::for_child(self.view(reader), parent.header.number, parent.hash);
+        let ancestors = Ancestors::for_child(self.view(reader), parent.header.number, parent.hash);
         work(&ParentContext {
             chain: &self.params,
             reader,
@@ -56,7 +56,8 @@ impl Evm {
             options: ApplyOptions { preimages: self.config.preimages },
             parent: &parent.header,
             parent_hash: parent.hash,
-            hashes: &hashes,
+            hashes: &ancestors,
+            ancestors: &ancestors,
             extension: self.extension.as_ref(),
             undecided: &undecided,
             has_undecided: at.has_undecided,

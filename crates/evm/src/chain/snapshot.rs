@@ -11,13 +11,11 @@ use esker_chain::snapshot::{
     SnapshotTable,
 };
 use esker_evm_execution::executor::sender_of;
-use esker_evm_execution::rules::Rules;
+use esker_evm_execution::rules::{BlockPoint, Rules};
 use esker_evm_state::blocks::tables::{BLOCKS, HEIGHTS, LOCATIONS, Location, RECEIPTS, TIP, Tip};
 use esker_evm_state::state::tables::{ACCOUNTS, CODE, PREIMAGES, SLOTS, STATE_START};
 use esker_evm_state::state::{RestoreError as StateFault, StateRestore};
-use esker_evm_state::types::{
-    Block, EMPTY_OMMERS_HASH, Receipt, StoredReceipts, block_bloom, ext_data_hash, receipts_root,
-};
+use esker_evm_state::types::{Block, Receipt, StoredReceipts, block_bloom, receipts_root};
 use esker_primitives::BlockId;
 use esker_storage::{KvRead, Scope, ValueCodec as _, WriteSet};
 
@@ -93,7 +91,8 @@ impl PartRestore for Restore<'_> {
         if BlockId::new(hash.0) != given.id || block.header.number != given.height {
             return Err(RestoreError::invalid(format!("it is block {hash}")));
         }
-        check_body(&block)?;
+        let checked = self.rules.check_body(&block);
+        checked.map_err(|error| RestoreError::invalid(error.to_string()))?;
         let receipts = receipts(&block, given.extra, self.rules)?;
         let (scope, height) = (self.scope, given.height);
         BLOCKS.put_bytes(out, scope, &height, given.bytes);
@@ -161,13 +160,12 @@ impl Restore<'_> {
             return Ok(());
         }
         let header = &block.header;
-        let phase = self.rules.phase_at(header.time);
-        let phase = phase.map_err(|error| RestoreError::invalid(error.to_string()))?;
+        let known = self.rules.execution_rules(&BlockPoint::of(header));
+        known.map_err(|error| RestoreError::invalid(error.to_string()))?;
         let block = ExtBlock {
             number: header.number,
             time: header.time,
             base_fee: header.base_fee.unwrap_or_default(),
-            phase: &phase,
             hash,
             ext_data: &block.ext_data,
             undecided: &[],
@@ -185,47 +183,30 @@ fn fault(error: StateFault) -> RestoreError {
     }
 }
 
-/// Why a block of a snapshot is refused.
+/// Why the receipts of a block of a snapshot are refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-enum BodyError {
-    #[error("it has uncles")]
-    Uncles,
-    #[error("it has another version")]
-    Version,
-    #[error("its transactions are not those of its header")]
-    Transactions,
-    #[error("its ext data is not that of its header")]
-    ExtData,
+enum ReceiptsError {
     #[error("its receipts do not decode")]
-    UndecodableReceipts,
+    Undecodable,
     #[error("its receipts are not those of its header")]
-    Receipts,
+    Different,
 }
 
-impl From<BodyError> for RestoreError {
-    fn from(error: BodyError) -> Self {
+impl From<ReceiptsError> for RestoreError {
+    fn from(error: ReceiptsError) -> Self {
         Self::invalid(error.to_string())
     }
 }
 
-/// Compares a block's body with its header.
-fn check_body(block: &Block) -> Result<(), BodyError> {
-    let header = &block.header;
-    let has_ommers = !block.uncles.is_empty() || header.ommers_hash != EMPTY_OMMERS_HASH;
-    match () {
-        () if has_ommers => Err(BodyError::Uncles),
-        () if block.version != 0 => Err(BodyError::Version),
-        () if block.transactions_root() != header.transactions_root => Err(BodyError::Transactions),
-        () if ext_data_hash(&block.ext_data) != header.ext_data_hash => Err(BodyError::ExtData),
-        () => Ok(()),
-    }
-}
-
 /// Decodes a block's receipts, and compares them with the header and with what follows from the transactions.
-fn receipts(block: &Block, bytes: &[u8], rules: &dyn Rules) -> Result<StoredReceipts, BodyError> {
+fn receipts(
+    block: &Block,
+    bytes: &[u8],
+    rules: &dyn Rules,
+) -> Result<StoredReceipts, ReceiptsError> {
     let receipts = match bytes {
         [] => StoredReceipts::default(),
-        bytes => StoredReceipts::decode_value(bytes).ok_or(BodyError::UndecodableReceipts)?,
+        bytes => StoredReceipts::decode_value(bytes).ok_or(ReceiptsError::Undecodable)?,
     };
     let mut encoded = Vec::with_capacity(bytes.len());
     if !receipts.0.is_empty() {
@@ -242,5 +223,5 @@ fn receipts(block: &Block, bytes: &[u8], rules: &dyn Rules) -> Result<StoredRece
             let Receipt { from, contract_address, tx_type, .. } = receipt;
             (*from, *contract_address, *tx_type) == (sender, made, tx.tx_type() as u8)
         });
-    if is_same { Ok(receipts) } else { Err(BodyError::Receipts) }
+    if is_same { Ok(receipts) } else { Err(ReceiptsError::Different) }
 }

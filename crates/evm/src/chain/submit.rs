@@ -7,6 +7,7 @@ use alloy_eips::eip2718::Encodable2718;
 use alloy_primitives::{Address, B256, U512};
 use esker_chain::forward::TxKind;
 use esker_evm_execution::executor::{SenderError, recover_signer, sender_of};
+use esker_evm_execution::rules::RuleError;
 use esker_evm_state::state::StateError;
 use esker_evm_state::types::Transaction;
 use esker_primitives::Id;
@@ -24,15 +25,16 @@ impl Evm {
     /// Parameters of the next block at the clock's time.
     ///
     /// # Errors
-    /// The head is from before Apricot 5.
-    pub fn next_block(&self) -> Result<NextBlock, esker_evm_execution::rules::FeeRuleError> {
+    /// The chain has no rules for it.
+    pub fn next_block(&self) -> Result<NextBlock, RuleError> {
         let head = self.head();
         let time = self.context.clock.now_s().max(head.header.time);
         let terms = self.params.rules.next_terms(&head.header, time)?;
         Ok(NextBlock {
-            phase: terms.phase,
+            rules: terms.execution,
             gas_limit: terms.gas_limit,
             base_fee: terms.base_fee.saturating_to(),
+            min_base_fee: terms.min_base_fee.saturating_to(),
         })
     }
 

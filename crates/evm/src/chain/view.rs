@@ -1,9 +1,8 @@
 //! Reads blocks, receipts, transaction locations and state through one reader.
 
 use alloy_primitives::B256;
-use alloy_rlp::{Decodable, Header as RlpHeader};
 use esker_evm_execution::executor::BlockHashes;
-use esker_evm_execution::rules::Rules;
+use esker_evm_execution::rules::{AncestorBlocks, Rules};
 use esker_evm_state::blocks::tables::{BLOCKS, HEIGHTS, LOCATIONS, Location, RECEIPTS, TIP, Tip};
 use esker_evm_state::state::{StateError, StateVersion, StateView};
 use esker_evm_state::types::{Block, Header, Receipt};
@@ -53,10 +52,7 @@ impl<'a> ChainView<'a> {
 
     /// A block's header by its height; the rest of the block is not decoded.
     pub fn header(&self, height: u64) -> Result<Option<Header>, ChainReadError> {
-        let decode = |mut bytes: &[u8]| {
-            let mut list = RlpHeader::decode_bytes(&mut bytes, true)?;
-            Header::decode(&mut list)
-        };
+        let decode = |bytes: &[u8]| self.rules.decode_header_of(bytes);
         let found = BLOCKS.get_with(self.reader, self.scope, &height, decode)?;
         found.transpose().map_err(|cause| ChainReadError::Damaged { height, cause })
     }
@@ -93,7 +89,7 @@ impl<'a> ChainView<'a> {
     }
 }
 
-/// Hashes of the ancestors of the block after `parent`, for BLOCKHASH.
+/// The ancestors of the block after `parent`, and their hashes for BLOCKHASH.
 #[derive(Clone, Copy, Debug)]
 pub struct Ancestors<'a> {
     view: ChainView<'a>,
@@ -116,15 +112,28 @@ impl BlockHashes for Ancestors<'_> {
         if number > self.parent_number || self.parent_number - number >= MAX_LOOK_BACK {
             return Ok(None);
         }
-        let hash = self.view.hash_of(number).map_err(|error| match error {
-            ChainReadError::Storage(error) => StateError::Storage(error),
-            // Reading the damaged block itself reports the error; here it has no hash.
-            ChainReadError::NoTip | ChainReadError::Damaged { .. } => {
-                StateError::MissingCode(B256::ZERO)
-            }
-        })?;
+        let hash = self.view.hash_of(number).map_err(unreadable)?;
         // A snapshot has all blocks that code can reach.
         let missing = || StorageError::Corrupted(format!("block {number} is missing"));
         hash.map(Some).ok_or_else(|| missing().into())
+    }
+}
+
+impl AncestorBlocks for Ancestors<'_> {
+    fn ancestor(&self, number: u64) -> Result<Option<Block>, StateError> {
+        if number > self.parent_number {
+            return Ok(None);
+        }
+        self.view.block(number).map_err(unreadable)
+    }
+}
+
+fn unreadable(error: ChainReadError) -> StateError {
+    match error {
+        ChainReadError::Storage(error) => StateError::Storage(error),
+        // Reading the damaged block itself reports the error; here it has no hash.
+        ChainReadError::NoTip | ChainReadError::Damaged { .. } => {
+            StateError::MissingCode(B256::ZERO)
+        }
     }
 }

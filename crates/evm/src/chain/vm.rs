@@ -406,9 +406,10 @@ impl ChainVm for Evm {
         let prepared = self.parse_into(&slot, &bytes).map_err(|error| invalid(&error))?;
         drop(slot);
         let block = prepared.block();
-        let latest = at.now_ms / 1000 + crate::verify::MAX_FUTURE_S;
+        let max_future_s = self.params.rules.max_future_s();
+        let latest = at.now_ms / 1000 + max_future_s;
         if block.header.time > latest {
-            let until_ms = (block.header.time - crate::verify::MAX_FUTURE_S).saturating_mul(1000);
+            let until_ms = (block.header.time - max_future_s).saturating_mul(1000);
             let reason = format!(
                 "block timestamp is too far in the future: {} > allowed {latest}",
                 block.header.time

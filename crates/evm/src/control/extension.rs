@@ -7,14 +7,14 @@ use esker_chain::audit::AuditContext;
 use esker_chain::commitment::StateTable;
 use esker_chain::{DropLog, PoolFigures, TxReport};
 use esker_evm_execution::executor::{ExtOutcome, StateOverlay};
-use esker_evm_execution::rules::{HeaderTerms, Rules};
+use esker_evm_execution::rules::{ExtSummary, HeaderTerms, Rules};
 use esker_primitives::Id;
 use esker_storage::audit::{AuditError, Finding};
 use esker_storage::{KvRead, PendingWrites, WriteSet};
 
 use super::{ControlRecord, Controls, RecordError, RecordPlan, split_record};
 use crate::extension::{
-    BlockExtension, ChangedAccount, ExtBlock, ExtError, ExtSummary, ExtTransfers, ExtensionAudit,
+    BlockExtension, ChangedAccount, ExtBlock, ExtError, ExtTransfers, ExtensionAudit,
 };
 
 /// An extension that puts control records before the ext data of another one.
@@ -106,6 +106,10 @@ impl BlockExtension for ControlExtension {
 
     fn has_work(&self) -> bool {
         self.inner.has_work()
+    }
+
+    fn max_tx_gas(&self) -> u64 {
+        self.inner.max_tx_gas()
     }
 
     fn highest_payable_base_fee(&self) -> Option<U256> {

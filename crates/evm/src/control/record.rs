@@ -362,7 +362,7 @@ impl StateChange {
                         "account {address} does not exist: set its code, balance or nonce before its storage"
                     )));
                 }
-                state.set_slot(*address, rules.storage_slot(*key), *value)?;
+                state.set_slot(*address, rules.storage_keys().slot(*key), *value)?;
             }
         }
         Ok(())

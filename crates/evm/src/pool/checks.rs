@@ -3,7 +3,7 @@
 use alloy_consensus::Transaction as _;
 use alloy_primitives::{U256, U512};
 use esker_evm_execution::executor::{MAX_INIT_CODE, has_warp_predicate, intrinsic_gas};
-use esker_evm_execution::rules::PhaseRules;
+use esker_evm_execution::rules::ExecutionRules;
 use esker_evm_state::types::Transaction;
 
 use super::{MAX_TX_SIZE, PoolConfig, PoolError, PooledTx};
@@ -11,21 +11,20 @@ use super::{MAX_TX_SIZE, PoolConfig, PoolError, PooledTx};
 /// Parameters of the next block.
 #[derive(Clone, Copy, Debug)]
 pub struct NextBlock {
-    /// The rules at its time.
-    pub phase: PhaseRules,
+    /// How transactions run in it.
+    pub rules: ExecutionRules,
     /// Gas of a block.
     pub gas_limit: u64,
     /// Its base fee, wei.
     pub base_fee: u128,
+    /// The least base fee that the rules allow, wei.
+    pub min_base_fee: u128,
 }
 
 /// Checks 2 to 7: before the sender is recovered, which is costly.
 pub fn before_recovery(tx: &Transaction, size: usize, next: &NextBlock) -> Result<(), PoolError> {
-    match tx {
-        Transaction::Legacy(_) | Transaction::Eip2930(_) | Transaction::Eip1559(_) => {}
-        Transaction::Eip4844(_) | Transaction::Eip7702(_) => {
-            return Err(PoolError::TypeNotSupported);
-        }
+    if !next.rules.has_type(tx.tx_type()) {
+        return Err(PoolError::TypeNotSupported);
     }
     if size > MAX_TX_SIZE {
         return Err(PoolError::Oversized { size, limit: MAX_TX_SIZE });
@@ -39,7 +38,7 @@ pub fn before_recovery(tx: &Transaction, size: usize, next: &NextBlock) -> Resul
     if tx.max_priority_fee_per_gas().is_some_and(|tip| tip > tx.max_fee_per_gas()) {
         return Err(PoolError::TipAboveFeeCap);
     }
-    if tx.access_list().is_some_and(|list| has_warp_predicate(&next.phase.execution, list)) {
+    if tx.access_list().is_some_and(|list| has_warp_predicate(&next.rules, list)) {
         return Err(PoolError::WarpPredicate);
     }
     Ok(())
@@ -53,7 +52,7 @@ pub(super) fn after_recovery(
 ) -> Result<(), PoolError> {
     let (sender, gas) = (tx.sender(), tx.tx().gas_limit());
     let list = tx.tx().access_list().cloned().unwrap_or_default();
-    let needed = intrinsic_gas(&next.phase.execution, tx.tx().input(), tx.tx().is_create(), &list);
+    let needed = intrinsic_gas(&next.rules, tx.tx().input(), tx.tx().is_create(), &list);
     if gas < needed {
         return Err(PoolError::IntrinsicGas { sender, gas, needed });
     }
@@ -62,7 +61,7 @@ pub(super) fn after_recovery(
         return Err(PoolError::TipUnderpriced { tip, needed });
     }
     // A development node may set the base fee of the next block below the minimum.
-    let least = u128::from(next.phase.min_base_fee).min(next.base_fee);
+    let least = next.min_base_fee.min(next.base_fee);
     let (fee_cap, needed) = (tx.fee_cap(), least);
     if fee_cap < needed {
         return Err(PoolError::FeeCapUnderpriced { sender, fee_cap, needed });

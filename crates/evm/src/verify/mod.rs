@@ -1,29 +1,26 @@
 //! Verifies blocks from any source, and assembles the node's own blocks.
 //!
-//! A block is verified fully and in the reference's order: syntactic rules, its header against the parent's, its
-//! transactions by executing them, its ext data, the block gas cost, and last the results: gas, bloom filter,
-//! receipts, state. Texts are the reference's, with its wrappers.
+//! A block is verified fully: alone, its header against the parent's, its transactions by executing them, its ext data,
+//! the results, and last the state root. The chain's rules make the checks; their texts are the chain's.
 
 mod assemble;
 mod error;
 mod prepared;
-mod syntactic;
 
 use alloy_primitives::{Address, B256, Bytes};
 use esker_evm_execution::executor::{
-    BlockContext, BlockExecutionOutput, BlockExecutor, BlockHashes, ChainParams, has_warp_predicate,
+    BlockBody, BlockContext, BlockExecutionOutput, BlockExecutor, BlockHashes, ChainParams,
 };
-use esker_evm_execution::rules::{ChildTerms, FeeRuleError};
+use esker_evm_execution::rules::{AncestorBlocks, BlockCheck, BlockPoint, ChildTerms};
 use esker_evm_state::state::{ApplyOptions, BlockState, StateVersion, StateView};
-use esker_evm_state::types::{Block, Header};
+use esker_evm_state::types::Header;
 use esker_storage::{KvRead, PendingWrites, Scope, WriteSet};
 
-use crate::extension::{BlockExtension, ExtBlock, ExtSummary};
+use crate::extension::{BlockExtension, ExtBlock};
 
 pub use assemble::{assemble, child_executor};
-pub use error::{SyntacticError, VerifyError};
+pub use error::VerifyError;
 pub use prepared::PreparedBlock;
-pub use syntactic::MAX_FUTURE_S;
 
 /// The parent of a block that is verified or built, with the chain and its store.
 #[derive(Clone, Copy)]
@@ -42,6 +39,8 @@ pub struct ParentContext<'a> {
     pub parent_hash: B256,
     /// Hashes of the parent and its ancestors.
     pub hashes: &'a dyn BlockHashes,
+    /// The ancestors themselves.
+    pub ancestors: &'a dyn AncestorBlocks,
     /// The extension that verifies and applies ext data.
     pub extension: &'a dyn BlockExtension,
     /// Ext data of the chain's undecided blocks down to the final one, newest first.
@@ -88,41 +87,74 @@ pub fn verify_block(
     known_sender: &dyn Fn(&B256) -> Option<Address>,
     out: &mut WriteSet,
 ) -> Result<BlockExecutionOutput, VerifyError> {
-    let block = prepared.block();
-    let header = &block.header;
-    let phase = ctx.chain.rules.phase_at(header.time)?;
+    let header = &prepared.block().header;
     let ext = ExtBlock {
         number: header.number,
         time: header.time,
         base_fee: header.base_fee.unwrap_or_default(),
-        phase: &phase,
         hash: ctx.chain.rules.block_hash(header),
-        ext_data: &block.ext_data,
+        ext_data: &prepared.block().ext_data,
         undecided: ctx.undecided,
         has_undecided: ctx.has_undecided,
     };
-    let summary = ctx.extension.parse(&ext)?;
+    let terms = check_before_execution(ctx, prepared, &ext, now_s)?;
+    let executor = execute(ctx, prepared, &terms, known_sender)?;
+    let processed = finish(ctx, executor, &ext, out)?;
+    ctx.chain.rules.check_results(header, &terms, &processed.results())?;
+    let root = ctx.apply(header.number, &processed, out)?;
+    if root != header.state_root {
+        return Err(VerifyError::StateRoot { remote: header.state_root, local: root });
+    }
+    Ok(processed)
+}
+
+/// Checks a block alone, then against its parent. Returns its terms.
+fn check_before_execution(
+    ctx: &ParentContext<'_>,
+    prepared: &PreparedBlock,
+    ext: &ExtBlock<'_>,
+    now_s: Option<u64>,
+) -> Result<ChildTerms, VerifyError> {
+    let (rules, block) = (&ctx.chain.rules, prepared.block());
+    let header = &block.header;
+    // A block of a history that is not executed is refused before all else.
+    rules.execution_rules(&BlockPoint::of(header))?;
+    let summary = ctx.extension.parse(ext)?;
     let set = ctx.extension.header_terms(&block.ext_data)?;
-    syntactic::check(&*ctx.chain.rules, (&phase, &set), prepared, &summary, now_s)?;
-    ctx.extension.check_inputs(&ext, ctx.reader)?;
-    check_predicates(ctx, block)?;
+    let transactions_root = prepared.transactions_root();
+    rules.check_block(&BlockCheck { block, transactions_root, ext: summary, set: &set, now_s })?;
+    ctx.extension.check_inputs(ext, ctx.reader)?;
+    rules.check_transactions(block)?;
     if header.parent_hash != ctx.parent_hash
         || ctx.parent.number.checked_add(1) != Some(header.number)
     {
         return Err(VerifyError::UnknownAncestor);
     }
-    let terms = ctx.chain.rules.child_terms(ctx.parent, header.time)?.with(&set);
-    check_header(ctx, &terms, header, &summary)?;
-    check_body(block)?;
-    let context = BlockContext::for_header(ctx.chain, header)?;
+    let terms = rules.block_terms(ctx.parent, header)?.with(&set);
+    rules.check_header(ctx.parent, &terms, block, &summary)?;
+    if !block.uncles.is_empty() {
+        rules.check_uncles(block, ctx.ancestors)?;
+    }
+    Ok(terms)
+}
+
+/// Executes the transactions of a block.
+fn execute<'a>(
+    ctx: &ParentContext<'a>,
+    prepared: &'a PreparedBlock,
+    terms: &ChildTerms,
+    known_sender: &dyn Fn(&B256) -> Option<Address>,
+) -> Result<BlockExecutor<'a>, VerifyError> {
+    let block = prepared.block();
+    let context = BlockContext::for_header(ctx.chain, &block.header)?;
     let view = StateView::new(ctx.reader, ctx.scope, StateVersion::Latest);
     let mut executor = BlockExecutor::new(
         ctx.chain,
         view,
         ctx.hashes,
         ctx.parent,
-        context,
-        terms.gas_available.min(header.gas_limit),
+        (context, BlockBody::of(block)),
+        terms.gas_available().min(block.header.gas_limit),
     )?;
     for (index, tx) in block.transactions.iter().enumerate() {
         let sender = prepared.sender(index, known_sender);
@@ -132,121 +164,20 @@ pub fn verify_block(
             error: Box::new(error),
         })?;
     }
-    let mut rows = PendingWrites::new(ctx.reader);
-    let outcome = ctx
-        .extension
-        .apply(&ext, executor.state(), &mut rows)
-        .map_err(|error| VerifyError::Finalize(Box::new(error.into())))?;
-    let processed = executor.finish(outcome);
-    if header.ext_data_gas_used.is_none_or(|gas| gas != outcome.gas_used) {
-        let have = header.ext_data_gas_used.unwrap_or_default();
-        let error = SyntacticError::ExtDataGasUsed { have, want: outcome.gas_used };
-        return Err(VerifyError::Finalize(Box::new(error.into())));
-    }
-    check_block_fee(&terms, &processed).map_err(|error| VerifyError::Finalize(Box::new(error)))?;
-    check_results(header, &processed)?;
-    out.merge(&rows.into_writes());
-    let root = ctx.apply(header.number, &processed, out)?;
-    if root != header.state_root {
-        return Err(VerifyError::StateRoot { remote: header.state_root, local: root });
-    }
-    Ok(processed)
+    Ok(executor)
 }
 
-/// Checks that no transaction requires a predicate, and that the header has no results.
-fn check_predicates(ctx: &ParentContext<'_>, block: &Block) -> Result<(), VerifyError> {
-    let (rules, header) = (&ctx.chain.rules, &block.header);
-    let phase = rules.phase_at(header.time)?;
-    let Some(want) = rules.no_predicate_results(&phase) else { return Ok(()) };
-    for tx in &block.transactions {
-        use alloy_consensus::Transaction as _;
-        if tx.access_list().is_some_and(|list| has_warp_predicate(&phase.execution, list)) {
-            return Err(VerifyError::WarpPredicate);
-        }
-    }
-    let got = &header.extra[rules.extra_prefix_length(&phase)..];
-    if got.is_empty() {
-        return Err(VerifyError::NoPredicateResults(header.extra.clone()));
-    }
-    if got != want {
-        let (remote, local) = (got.to_vec().into(), want.into());
-        return Err(VerifyError::PredicateResults { remote, local });
-    }
-    Ok(())
-}
-
-/// Checks the header against the terms that follow from the parent.
-fn check_header(
+/// Applies the ext data, and ends the block.
+fn finish(
     ctx: &ParentContext<'_>,
-    terms: &ChildTerms,
-    header: &Header,
-    ext: &ExtSummary,
-) -> Result<(), VerifyError> {
-    if header.gas_used > header.gas_limit {
-        let (have, limit) = (header.gas_used, header.gas_limit);
-        return Err(VerifyError::GasAboveLimit { have, limit });
-    }
-    if header.gas_limit != terms.gas_limit {
-        let (want, got, phase) = (terms.gas_limit, header.gas_limit, terms.phase.phase);
-        return Err(FeeRuleError::GasLimit { want, got, phase }.into());
-    }
-    ctx.chain.rules.check_extra(terms, &header.extra, header.gas_used, ext.gas_used)?;
-    let got = header.base_fee.ok_or(FeeRuleError::NoBaseFee)?;
-    if got != terms.base_fee {
-        return Err(FeeRuleError::BaseFee { want: terms.base_fee, got }.into());
-    }
-    let (have, want) = (header.block_gas_cost.unwrap_or_default(), terms.block_gas_cost);
-    if have != want {
-        return Err(VerifyError::BlockGasCost { have, want });
-    }
-    Ok(())
-}
-
-/// Checks that the block has no blob transactions.
-fn check_body(block: &Block) -> Result<(), VerifyError> {
-    use alloy_consensus::Transaction as _;
-    let blobs: usize = block
-        .transactions
-        .iter()
-        .map(|tx| tx.blob_versioned_hashes().map_or(0, <[B256]>::len))
-        .sum();
-    if blobs == 0 {
-        return Ok(());
-    }
-    match block.header.blob_gas_used {
-        Some(header) => Err(VerifyError::BlobGas { header, calculated: blobs as u64 * 131_072 }),
-        None => Err(VerifyError::Blobs),
-    }
-}
-
-/// Checks that the tips pay the block gas cost.
-pub fn check_block_fee(
-    terms: &ChildTerms,
-    processed: &BlockExecutionOutput,
-) -> Result<(), VerifyError> {
-    let (base_fee, total) = (terms.base_fee, processed.block_fee);
-    // If the base fee is 0, which only parameters of a network allow, gas costs nothing.
-    let Some(gas) = total.checked_div(base_fee) else { return Ok(()) };
-    if gas < alloy_primitives::U256::from(terms.block_gas_cost) {
-        let cost = terms.block_gas_cost;
-        return Err(VerifyError::BlockFee { gas, cost, base_fee, total });
-    }
-    Ok(())
-}
-
-/// Checks the header against the results of the block, except for the state root.
-fn check_results(header: &Header, processed: &BlockExecutionOutput) -> Result<(), VerifyError> {
-    if header.gas_used != processed.gas_used {
-        let (remote, local) = (header.gas_used, processed.gas_used);
-        return Err(VerifyError::GasUsed { remote, local });
-    }
-    if header.bloom != processed.bloom {
-        let (remote, local) = (Box::new(header.bloom), Box::new(processed.bloom));
-        return Err(VerifyError::Bloom { remote, local });
-    }
-    if header.receipts_root != processed.receipts_root {
-        let (remote, local) = (header.receipts_root, processed.receipts_root);
-        return Err(VerifyError::ReceiptsRoot { remote, local });
-    }
-    Ok(())
+    mut executor: BlockExecutor<'_>,
+    ext: &ExtBlock<'_>,
+    out: &mut WriteSet,
+) -> Result<BlockExecutionOutput, VerifyError> {
+    let mut rows = PendingWrites::new(ctx.reader);
+    let applied = ctx.extension.apply(ext, executor.state(), &mut rows);
+    let outcome = applied.map_err(VerifyError::ApplyExtension)?;
+    let processed = executor.finish(outcome)?;
+    out.merge(&rows.into_writes());
+    Ok(processed)
 }

@@ -50,9 +50,9 @@ fn make(
         let terms = site.chain.rules.child_terms(site.parent, time)?;
         let mut executor = child_executor(site, &terms, time)?;
         for tx in &txs {
-            executor.execute(tx, None)?;
+            executor.execute(tx, None).unwrap();
         }
-        let processed = executor.finish(ExtOutcome::default());
+        let processed = executor.finish(ExtOutcome::default()).unwrap();
         let block = assemble(site, &terms, time, txs, Bytes::new(), &processed, &mut out)?;
         Ok((block, processed, out.clone()))
     })
@@ -75,7 +75,7 @@ fn blocks_over_every_change_of_rules_are_valid() {
             .unwrap_or_else(|error| panic!("block {nonce} at {time}: {error}"));
         let (again, verified) = chain.verify(&block, &NoExtension).unwrap();
         assert_eq!((&again, &verified), (&processed, &out));
-        let phase = chain.params.rules.phase_at(time).unwrap().phase;
+        let phase = schedule.phase_at(time).unwrap();
         assert_eq!(phase, Phase::ALL[nonce as usize / 4]);
         assert_eq!(block.header.blob_gas_used.is_some(), phase >= Phase::Etna);
         let length = match phase {

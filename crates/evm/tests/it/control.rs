@@ -13,7 +13,7 @@ use esker_evm::control::{
     ChangeRequest, ControlError, ControlExtension, ControlRecord, Controls, MAX_TIME_S, StateChange,
 };
 use esker_evm::extension::{BlockExtension, NoExtension};
-use esker_evm_execution::executor::{ChainParams, CodeCache};
+use esker_evm_execution::executor::ChainParams;
 use esker_evm_execution::genesis::Genesis;
 use esker_evm_execution::rules::{CChainRules, FeeOverrides, ForkSchedule, Rules};
 use esker_evm_state::types::ext_data_hash;
@@ -56,12 +56,7 @@ fn node(is_development: bool) -> Node {
     let work = Arc::clone(&context.work);
     let rules: Arc<dyn Rules> =
         Arc::new(CChainRules::new(43112, ForkSchedule::LOCAL, FeeOverrides::default()));
-    let params = ChainParams {
-        rules: Arc::clone(&rules),
-        network_id: 12345,
-        blockchain_id: context.chain_id,
-        codes: Arc::new(CodeCache::default()),
-    };
+    let params = ChainParams::new(Arc::clone(&rules), 12345, context.chain_id);
     let controls = Arc::new(Controls::new(clock.clone(), Arc::clone(&work)));
     let mut extension: Arc<dyn BlockExtension> = Arc::new(NoExtension);
     if is_development {

@@ -13,6 +13,7 @@ use esker_evm_execution::call::{
     call, create_access_list, estimate_gas,
 };
 use esker_evm_execution::executor::{BlockContext, ExtOutcome};
+use esker_evm_execution::rules::BlockPoint;
 use esker_evm_state::state::{StateVersion, StateView};
 use esker_evm_state::types::{Receipt, Transaction};
 use esker_storage::WriteSet;
@@ -33,7 +34,7 @@ fn include(chain: &mut Ledger, raw: &[u8]) -> (B256, Receipt) {
         let terms = site.chain.rules.child_terms(site.parent, time).unwrap();
         let mut executor = child_executor(site, &terms, time).unwrap();
         executor.execute(&tx, None).unwrap();
-        let processed = executor.finish(ExtOutcome::default());
+        let processed = executor.finish(ExtOutcome::default()).unwrap();
         assemble(site, &terms, time, vec![tx], Bytes::new(), &processed, &mut out).unwrap()
     });
     // The built block is valid, and its verification writes the same rows.
@@ -82,7 +83,7 @@ fn look(chain: &Ledger, method: &str, params: &[Value], view: StateView<'_>) -> 
         "eth_getTransactionCount" => format!("{:#x}", account.nonce).into(),
         "eth_getCode" => view.code(account.code_hash).unwrap().to_string().into(),
         "eth_getStorageAt" => {
-            let slot = chain.params.rules.storage_slot(hex_number(&params[1])?);
+            let slot = chain.params.rules.storage_keys().slot(hex_number(&params[1])?);
             B256::from(view.storage(&address, slot).unwrap()).to_string().into()
         }
         _ => return None,
@@ -209,8 +210,8 @@ fn answer(chain: &Ledger, call_of: &Value, names: &BTreeMap<String, u64>) -> Opt
         block.number += U256::from(1);
         block.time += 2;
     }
-    let (state_time, hashes) = (header.time, &chain.hashes);
-    let site = CallEnv { chain: &chain.params, view, state_time, block, hashes };
+    let (state_point, hashes) = (BlockPoint::of(header), &chain.hashes);
+    let site = CallEnv { chain: &chain.params, view, state_point, block, hashes };
     let limits = CallLimits { gas_cap: GAS_CAP, timeout: Duration::ZERO, ..Default::default() };
     let request = request(&at(0));
     let (state, overrides) = (state_overrides(&at(2)), block_overrides(&at(3)));

@@ -7,7 +7,7 @@ use esker_evm::extension::BlockExtension;
 use esker_evm::verify::{ParentContext, PreparedBlock, VerifyError, verify_block};
 use esker_evm_execution::executor::{BlockExecutionOutput, BlockHashes, ChainParams};
 use esker_evm_execution::genesis::Genesis;
-use esker_evm_execution::rules::ForkSchedule;
+use esker_evm_execution::rules::{AncestorBlocks, ForkSchedule};
 use esker_evm_state::state::{ApplyOptions, StateError, StateVersion, StateView};
 use esker_evm_state::types::{Block, Header};
 use esker_storage::{KvRead, KvStore, MemoryStore, WriteSet};
@@ -20,6 +20,12 @@ pub(crate) struct Hashes(Vec<B256>);
 impl BlockHashes for Hashes {
     fn block_hash(&self, number: u64) -> Result<Option<B256>, StateError> {
         Ok(self.0.get(number as usize).copied())
+    }
+}
+
+impl AncestorBlocks for Hashes {
+    fn ancestor(&self, _: u64) -> Result<Option<Block>, StateError> {
+        Ok(None)
     }
 }
 
@@ -66,6 +72,7 @@ impl Ledger {
             parent: &self.tip,
             parent_hash: *self.hashes.0.last().unwrap(),
             hashes: &self.hashes,
+            ancestors: &self.hashes,
             extension,
             undecided: &[],
             has_undecided: false,

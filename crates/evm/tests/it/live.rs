@@ -12,7 +12,7 @@ use esker_chain::{
 use esker_evm::chain::{BuildMode, Evm, EvmConfig};
 use esker_evm::extension::NoExtension;
 use esker_evm::view::{ChainEvents, ChainReader};
-use esker_evm_execution::executor::{ChainParams, CodeCache};
+use esker_evm_execution::executor::ChainParams;
 use esker_evm_execution::genesis::Genesis;
 use esker_evm_execution::rules::{CChainRules, FeeOverrides, ForkSchedule};
 use esker_evm_state::blocks::History;
@@ -62,12 +62,8 @@ pub(crate) fn chain(
         exchange: None,
         block_waits: None,
     };
-    let params = ChainParams {
-        rules: Arc::new(CChainRules::new(43112, ForkSchedule::LOCAL, overrides)),
-        network_id: 12345,
-        blockchain_id: context.chain_id,
-        codes: Arc::new(CodeCache::default()),
-    };
+    let rules = CChainRules::new(43112, ForkSchedule::LOCAL, overrides);
+    let params = ChainParams::new(Arc::new(rules), 12345, context.chain_id);
     Evm::new(context, params, config, genesis(), Arc::new(NoExtension))
 }
 

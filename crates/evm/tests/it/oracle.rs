@@ -9,7 +9,7 @@ use esker_evm::oracle::{
     OracleConfig, PaidFee, PriceOption, PriceOptionsConfig, fee_history, price_options,
 };
 use esker_evm_execution::rules::{
-    CChainRules, FeeOverrides, ForkSchedule, INITIALLY_ACTIVE, Rules,
+    CChainRules, FeeOverrides, ForkSchedule, HeaderRules, INITIALLY_ACTIVE,
 };
 use esker_evm_state::types::{Header, SealedHeader};
 use esker_testkit::vectors::of_kind;

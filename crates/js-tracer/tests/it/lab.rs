@@ -5,7 +5,7 @@ use std::sync::Arc;
 use alloy_primitives::{Address, Bytes, U256, address};
 use esker_evm_execution::call::CallRequest;
 use esker_evm_execution::executor::{
-    BlockContext, Bounds, ChainParams, CodeCache, NoHashes, Runner, StateOverlay,
+    BlockContext, Bounds, ChainParams, NoHashes, Runner, StateOverlay,
 };
 use esker_evm_execution::genesis::{Genesis, GenesisAccount};
 use esker_evm_execution::rules::{CChainRules, FeeOverrides, ForkSchedule};
@@ -30,12 +30,7 @@ pub(crate) struct Lab {
 impl Lab {
     pub(crate) fn new(code: &[u8], other: &[u8]) -> Self {
         let rules = CChainRules::new(43112, ForkSchedule::LOCAL, FeeOverrides::default());
-        let params = ChainParams {
-            rules: Arc::new(rules),
-            network_id: 12345,
-            blockchain_id: [7; 32].into(),
-            codes: Arc::new(CodeCache::default()),
-        };
+        let params = ChainParams::new(Arc::new(rules), 12345, [7; 32].into());
         let json = br#"{"config":{},"gasLimit":"0x0","difficulty":"0x0","timestamp":1,"alloc":{}}"#;
         let mut genesis = Genesis::parse(json).unwrap();
         let balance = U256::from(10).pow(U256::from(21));
@@ -58,7 +53,7 @@ impl Lab {
     ) -> Result<String, String> {
         let reader = self.store.snapshot().unwrap();
         let view = StateView::new(&*reader, SCOPE, StateVersion::Latest);
-        let state = StateOverlay::new(view, &NoHashes, self.params.codes.clone());
+        let state = StateOverlay::new(view, &NoHashes, self.params.machine.codes.clone());
         let block = BlockContext::next(&self.params, &self.parent, 2_000_000_000);
         let request = CallRequest {
             from: Some(ALICE),
@@ -71,7 +66,8 @@ impl Lab {
         let message = request.message(0).unwrap();
         let mut out = BufferOutput::new(1 << 20);
         let observer = Observer::new(&mut out);
-        let mut runner = Runner::with_inspector(&self.params, state, &block, bounds, observer);
+        let mut runner =
+            Runner::with_inspector(&self.params.machine, state, &block, bounds, observer);
         let traced = runner.trace(&block, &message, TxPlace::default(), tracer);
         traced.map_err(|error| error.to_string())?;
         drop(runner);

@@ -3,6 +3,7 @@
 use alloy_primitives::Bytes;
 use esker_chain::ChainContext;
 use esker_evm::extension::{ChangedAccount, ExtBlock, ExtError};
+use esker_evm_execution::rules::{CChainRules, PhaseRules};
 use esker_evm_state::state::StateError;
 use esker_storage::{KvRead, StorageError};
 use esker_transactions::nat::{AccountNonce, AtomicTx, ExtDataForm, decode_ext_data};
@@ -13,17 +14,23 @@ use crate::verify::semantic::VerifyContext;
 /// Where the transactions of a block are verified; `shared` shows what was exported to the chain.
 pub(super) fn verify_context<'a>(
     context: &'a ChainContext,
+    phase: &'a PhaseRules,
     block: &ExtBlock<'a>,
     shared: &'a dyn KvRead,
 ) -> VerifyContext<'a> {
     VerifyContext {
         context,
-        phase: block.phase,
+        phase,
         base_fee: block.base_fee,
         time_s: block.time,
         shared,
         undecided: block.undecided,
     }
+}
+
+/// The rules of a block.
+pub(super) fn phase_of(rules: &CChainRules, block: &ExtBlock<'_>) -> Result<PhaseRules, ExtError> {
+    rules.phase_at(block.time).map_err(|error| ExtError::Invalid(error.to_string()))
 }
 
 /// The transactions that a block carries.

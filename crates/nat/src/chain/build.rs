@@ -7,6 +7,7 @@ use esker_chain::ChainContext;
 use esker_evm::chain::Evm;
 use esker_evm::extension::{ExtBlock, ExtError};
 use esker_evm_execution::executor::{ExtOutcome, NoHashes, StateOverlay};
+use esker_evm_execution::rules::PhaseRules;
 use esker_evm_state::state::StateError;
 use esker_primitives::ids::Id;
 use esker_storage::KvRead;
@@ -34,6 +35,8 @@ struct Filling {
 /// Chooses the transactions of a block.
 pub(super) struct Builder<'a> {
     pub(super) context: &'a ChainContext,
+    /// The rules of the block.
+    pub(super) phase: &'a PhaseRules,
     pub(super) pool: &'a AtomicPool,
     /// The chain, where it is there already.
     pub(super) evm: Option<Arc<Evm>>,
@@ -102,7 +105,7 @@ impl Builder<'_> {
             if !self.pool.take(&tx.id()) {
                 continue;
             }
-            let verified = match verify_context(self.context, block, rows).verify(&tx) {
+            let verified = match verify_context(self.context, self.phase, block, rows).verify(&tx) {
                 Ok(()) => transfer(tx.unsigned(), state, &self.context.native_asset_id),
                 Err(CheckError::Storage(error)) => return Err(internal(error)),
                 Err(CheckError::Rule(error)) => Err(error.into()),
@@ -135,7 +138,7 @@ impl Builder<'_> {
     ) -> Result<Option<String>, ExtError> {
         let Some(evm) = &self.evm else { return Ok(None) };
         let reader = self.context.store.snapshot().map_err(internal)?;
-        let codes = Arc::clone(&evm.params().codes);
+        let codes = Arc::clone(&evm.params().machine.codes);
         let latest = evm.view(reader.as_ref()).latest_state();
         let mut state = StateOverlay::new(latest, &NoHashes, codes);
         if first_early_nonce(tx, &mut state)?.is_some() {
@@ -143,7 +146,7 @@ impl Builder<'_> {
         }
         let verify_context = VerifyContext {
             undecided: &[],
-            ..verify_context(self.context, block, reader.as_ref())
+            ..verify_context(self.context, self.phase, block, reader.as_ref())
         };
         let verified = match verify_context.verify(tx) {
             Ok(()) => transfer(tx.unsigned(), &mut state, &self.context.native_asset_id),

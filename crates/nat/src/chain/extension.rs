@@ -8,9 +8,10 @@ use esker_chain::commitment::StateTable;
 use esker_chain::{DropLog, PoolFigures, TxReport};
 use esker_evm::control::split_record;
 use esker_evm::extension::{
-    BlockExtension, ChangedAccount, ExtBlock, ExtDataView, ExtError, ExtSummary, ExtensionAudit,
+    BlockExtension, ChangedAccount, ExtBlock, ExtDataView, ExtError, ExtensionAudit,
 };
 use esker_evm_execution::executor::{ExtOutcome, StateOverlay};
+use esker_evm_execution::rules::{ExtSummary, MAX_ATOMIC_GAS};
 use esker_evm_state::state::StateError;
 use esker_primitives::ids::{ChainId, Id};
 use esker_shared_memory::{ELEMENTS_TAG, Requests, SharedMemoryError};
@@ -22,7 +23,7 @@ use serde_json::value::{RawValue, to_raw_value};
 
 use super::audit::AtomicAudit;
 use super::batch::{Batch, Payment};
-use super::block::{decode, decode_executed, internal, nonces, verify_context};
+use super::block::{decode, decode_executed, internal, nonces, phase_of, verify_context};
 use super::build::Builder;
 use super::journal::restore_tx;
 use super::log;
@@ -66,7 +67,8 @@ impl BlockExtension for AtomicExtension {
     }
 
     fn check_inputs(&self, block: &ExtBlock<'_>, parent: &dyn KvRead) -> Result<(), ExtError> {
-        let verify_context = verify_context(&self.context, block, parent);
+        let phase = phase_of(&self.rules, block)?;
+        let verify_context = verify_context(&self.context, &phase, block, parent);
         for tx in decode(block)? {
             let UnsignedAtomicTx::Import(unsigned) = tx.unsigned() else { continue };
             let found = verify_context.exported_to_us(unsigned).map_err(internal)?;
@@ -85,9 +87,10 @@ impl BlockExtension for AtomicExtension {
         rows: &mut PendingWrites<'_>,
     ) -> Result<ExtOutcome, ExtError> {
         let txs = decode(block)?;
+        let phase = phase_of(&self.rules, block)?;
         let mut batch = Batch::default();
         for tx in &txs {
-            match verify_context(&self.context, block, &*rows).verify(tx) {
+            match verify_context(&self.context, &phase, block, &*rows).verify(tx) {
                 Ok(()) => {}
                 Err(CheckError::Storage(error)) => return Err(internal(error)),
                 Err(CheckError::Rule(error)) => {
@@ -108,7 +111,7 @@ impl BlockExtension for AtomicExtension {
                 Payment::of(tx, &self.context, block.base_fee).map_err(ExtError::Invalid)?;
             batch.pay(&payment);
             let gas_used = batch.outcome.gas_used;
-            if let Some(limit) = block.phase.atomic_gas_limit
+            if let Some(limit) = phase.atomic_gas_limit
                 && gas_used > limit
             {
                 return Err(ExtError::Invalid(format!(
@@ -136,6 +139,10 @@ impl BlockExtension for AtomicExtension {
         !self.pool.is_empty()
     }
 
+    fn max_tx_gas(&self) -> u64 {
+        MAX_ATOMIC_GAS
+    }
+
     fn highest_payable_base_fee(&self) -> Option<U256> {
         self.pool.highest_payable_base_fee()
     }
@@ -148,7 +155,8 @@ impl BlockExtension for AtomicExtension {
         rows: &mut PendingWrites<'_>,
     ) -> Result<Option<(Bytes, ExtOutcome)>, ExtError> {
         let evm = self.evm.get().and_then(Weak::upgrade);
-        let builder = Builder { context: &self.context, pool: &self.pool, evm };
+        let phase = phase_of(&self.rules, block)?;
+        let builder = Builder { context: &self.context, phase: &phase, pool: &self.pool, evm };
         let (taken, outcome) = builder.choose(block, max_gas, state, &*rows)?;
         if taken.is_empty() {
             return Ok(None);

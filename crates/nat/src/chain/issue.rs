@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use esker_chain::forward::{ForwardError, ForwardPermit, SendAnswer, Submission, TxKind};
 use esker_evm_execution::executor::{NoHashes, StateOverlay};
-use esker_evm_execution::rules::{FeeRuleError, MAX_ATOMIC_GAS};
+use esker_evm_execution::rules::{MAX_ATOMIC_GAS, RuleError};
 use esker_evm_state::state::StateError;
 use esker_primitives::ids::TxId;
 use esker_storage::{KvRead, StorageError};
@@ -39,7 +39,7 @@ pub enum SubmitError {
     Pool(#[from] PoolError),
     /// The fees of the next block can't be computed.
     #[error(transparent)]
-    Fees(#[from] FeeRuleError),
+    Fees(#[from] RuleError),
     /// Others took what it spends, or the chain moved on, again and again.
     #[error("the chain moved on while the transaction was verified; try again")]
     Outdated,
@@ -154,7 +154,8 @@ impl Nat {
     pub(super) fn verify_on(&self, tx: &AtomicTx, reader: &dyn KvRead) -> Result<(), SubmitError> {
         self.check_rules(tx, reader)?;
         let view = self.evm.view(reader).latest_state();
-        let mut state = StateOverlay::new(view, &NoHashes, Arc::clone(&self.evm.params().codes));
+        let mut state =
+            StateOverlay::new(view, &NoHashes, Arc::clone(&self.evm.params().machine.codes));
         transfer(tx.unsigned(), &mut state, &self.context().native_asset_id).map_err(|error| {
             match error {
                 TransferError::Rule(error) => error.into(),

@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock, Weak};
 use alloy_primitives::U256;
 use esker_chain::ChainContext;
 use esker_evm::chain::{ChainReadError, Evm};
-use esker_evm_execution::rules::{FeeRuleError, PhaseRules};
+use esker_evm_execution::rules::{CChainRules, PhaseRules, RuleError};
 use esker_storage::{KvRead, StorageError, StorageResult};
 
 use crate::pool::AtomicPool;
@@ -14,17 +14,18 @@ use crate::pool::AtomicPool;
 #[derive(Debug)]
 pub struct AtomicExtension {
     pub(super) context: ChainContext,
+    pub(super) rules: CChainRules,
     pub(super) pool: AtomicPool,
     /// The chain, which owns this.
     pub(super) evm: OnceLock<Weak<Evm>>,
 }
 
 impl AtomicExtension {
-    /// The extension of a chain.
-    pub fn new(context: ChainContext) -> Self {
+    /// The extension of a chain with these rules.
+    pub fn new(context: ChainContext, rules: CChainRules) -> Self {
         let pool = AtomicPool::new(context.native_asset_id, Arc::clone(&context.clock))
             .log_as(context.primary_alias());
-        Self { context, pool, evm: OnceLock::new() }
+        Self { context, rules, pool, evm: OnceLock::new() }
     }
 
     /// Sets the chain, whose pool is asked for transactions that exports follow; the first call counts.
@@ -78,7 +79,7 @@ impl Nat {
     }
 
     /// Wei a gas, in a block that would be made now.
-    pub fn next_base_fee(&self) -> Result<U256, FeeRuleError> {
+    pub fn next_base_fee(&self) -> Result<U256, RuleError> {
         let head = self.evm.head();
         let time = self.context().clock.now_s().max(head.header.time);
         Ok(self.evm.params().rules.next_terms(&head.header, time)?.base_fee)
@@ -86,13 +87,13 @@ impl Nat {
 
     /// The rules of the last block. A genesis may be older than all rules that blocks are executed by: above it the
     /// rules of the next block hold.
-    pub(crate) fn phase(&self) -> Result<PhaseRules, FeeRuleError> {
+    pub(crate) fn phase(&self) -> Result<PhaseRules, RuleError> {
         let head = self.evm.head();
         let time = match head.header.number {
             0 => self.context().clock.now_s().max(head.header.time),
             _ => head.header.time,
         };
-        self.evm.params().rules.phase_at(time)
+        Ok(self.extension.rules.phase_at(time)?)
     }
 
     /// Height of the last block that a reader shows.

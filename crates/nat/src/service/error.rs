@@ -3,7 +3,7 @@
 use esker_chain::address::{DestinationError, ServiceAddressCause};
 use esker_chain::forward::ForwardError;
 use esker_evm::view::ViewError;
-use esker_evm_execution::rules::FeeRuleError;
+use esker_evm_execution::rules::RuleError;
 use esker_keystore::KeystoreError;
 use esker_primitives::codec::CodecError;
 use esker_primitives::ids::{ChainId, IdError, TxId};
@@ -91,7 +91,7 @@ pub(super) enum ServiceError {
     Issue(#[from] SubmitError),
     /// The rules of the last block can't be determined.
     #[error(transparent)]
-    Fees(#[from] FeeRuleError),
+    Fees(#[from] RuleError),
     /// The state of the chain can't be read.
     #[error(transparent)]
     View(#[from] ViewError),

@@ -1,6 +1,7 @@
 //! Transactions as clients see them.
 
 use esker_evm::extension::ExtDataView;
+use esker_evm_execution::rules::{CChainRules, FeeOverrides, ForkSchedule};
 use esker_evm_state::types::Block;
 use esker_nat::AtomicExtension;
 use esker_nat::json::tx_json;
@@ -48,7 +49,8 @@ fn what_stands_in_place_of_a_credential() {
 #[test]
 fn what_blocks_carry() {
     let world = World::easy();
-    let view = AtomicExtension::new(world.nat.context().clone());
+    let rules = CChainRules::new(43112, ForkSchedule::LOCAL, FeeOverrides::default());
+    let view = AtomicExtension::new(world.nat.context().clone(), rules);
     let recorded = String::from_utf8(test_file("vectors/chain/local-1.jsonl")).unwrap();
     let mut shown = 0;
     for line in recorded.lines() {

@@ -330,7 +330,7 @@ pub(crate) fn asset_balance(world: &World, address: Address, asset: Id) -> U256 
     use esker_evm_execution::executor::{NoHashes, StateOverlay};
     let reader = world.store.snapshot().unwrap();
     let view = world.evm().view(&*reader).latest_state();
-    let codes = world.evm().params().codes.clone();
+    let codes = world.evm().params().machine.codes.clone();
     let mut state = StateOverlay::new(view, &NoHashes, codes);
     state.asset_balance(address, asset.as_bytes().into()).unwrap()
 }

@@ -13,8 +13,8 @@ use esker_evm::control::{ControlExtension, Controls, ImpersonatedAccounts, Snaps
 use esker_evm::extension::{BlockExtension, ExtDataView, NoExtension};
 use esker_evm::oracle::{FeeOracle, OracleConfig, PriceOptionsConfig};
 use esker_evm::pool::PoolConfig;
-use esker_evm_execution::executor::{ChainParams, CodeCache};
-use esker_evm_execution::rules::Rules;
+use esker_evm_execution::executor::ChainParams;
+use esker_evm_execution::rules::{CChainRules, Rules};
 use esker_evm_rpc::debug::runtime_methods;
 use esker_evm_rpc::evm::{
     FilterConfig, Filters, ReceiptWaits, TransactApi, TransactConfig, filter_methods,
@@ -144,13 +144,8 @@ impl Inputs<'_> {
         let controls = development.filter(|_| config.mode == Mode::Dev && config.decides_alone());
         let controls = controls
             .map(|shared| Arc::new(Controls::new(shared.clock.clone(), Arc::clone(&context.work))));
-        let rules = self.rules(controls.as_ref());
-        let params = ChainParams {
-            rules: Arc::clone(&rules),
-            network_id: context.network_id,
-            blockchain_id: context.chain_id,
-            codes: Arc::new(CodeCache::default()),
-        };
+        let (rules, atomic_rules) = self.rules(controls.as_ref());
+        let params = ChainParams::new(Arc::clone(&rules), context.network_id, context.chain_id);
         // Time limits are those of the node; blocks may have another time.
         let chain_clock = Arc::clone(&context.clock);
         let clock =
@@ -169,8 +164,9 @@ impl Inputs<'_> {
             mode: build_mode(config.settings.block_time.0),
             allow_unprotected: allows_unprotected(settings, config.mode),
         };
-        let has_atomic = parameters.has_atomic_transactions();
-        let atomic = has_atomic.then(|| Arc::new(AtomicExtension::new(context.clone())));
+        let atomic_rules = atomic_rules.filter(|_| parameters.has_atomic_transactions());
+        let atomic =
+            atomic_rules.map(|rules| Arc::new(AtomicExtension::new(context.clone(), rules)));
         let mut extension: Arc<dyn BlockExtension> = match &atomic {
             Some(atomic) => Arc::clone(atomic) as _,
             None => Arc::new(NoExtension),
@@ -186,7 +182,7 @@ impl Inputs<'_> {
         Ok(OpenedChain { evm, atomic, params, controls, chain_clock, clock, importer, is_archive })
     }
 
-    fn rules(&self, controls: Option<&Arc<Controls>>) -> Arc<dyn Rules> {
+    fn rules(&self, controls: Option<&Arc<Controls>>) -> (Arc<dyn Rules>, Option<CChainRules>) {
         let has_controls = self.config.network.has_controls;
         let next_header = controls.map(|controls| Arc::clone(controls.next_header()));
         rules::of_chain(self.parameters, has_controls, next_header)

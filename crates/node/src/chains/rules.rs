@@ -6,12 +6,12 @@ use esker_evm_execution::rules::{CChainRules, NextHeader, Rules};
 use esker_settings::networks::{EvmParameters, EvmRules};
 
 /// The rules of a chain with these parameters; `has_controls`: its blocks may have control records. `next_header` has what
-/// clients ask of the next block.
+/// clients ask of the next block. The second value has the rules of atomic transactions, if the rules know any.
 pub(super) fn of_chain(
     parameters: &EvmParameters,
     has_controls: bool,
     next_header: Option<Arc<NextHeader>>,
-) -> Arc<dyn Rules> {
+) -> (Arc<dyn Rules>, Option<CChainRules>) {
     match parameters.rules {
         EvmRules::CChain { schedule, fees } => {
             let mut rules = CChainRules::new(parameters.chain_id, schedule, fees);
@@ -21,7 +21,7 @@ pub(super) fn of_chain(
             if let Some(next_header) = next_header {
                 rules = rules.with_next_header(next_header);
             }
-            Arc::new(rules)
+            (Arc::new(rules.clone()), Some(rules))
         }
     }
 }

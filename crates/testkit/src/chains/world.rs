@@ -12,7 +12,7 @@ use esker_chain::{
 };
 use esker_evm::accounts::address_of_key;
 use esker_evm::chain::{Evm, EvmConfig};
-use esker_evm_execution::executor::{ChainParams, CodeCache};
+use esker_evm_execution::executor::ChainParams;
 use esker_evm_execution::genesis::Genesis as EvmGenesis;
 use esker_evm_execution::rules::{CChainRules, FeeOverrides, ForkSchedule};
 use esker_evm_state::types::Transaction;
@@ -191,13 +191,9 @@ impl World {
         let block = primary::x_genesis_block(LOCAL_ID, x_id);
         let x = Xvm::new(context(1, x_id), XvmConfig::default(), genesis.clone(), block).unwrap();
         let c = context(2, c_id);
-        let params = ChainParams {
-            rules: Arc::new(CChainRules::new(43112, schedule, overrides)),
-            network_id: LOCAL_ID,
-            blockchain_id: c_id,
-            codes: Arc::new(CodeCache::default()),
-        };
-        let extension = Arc::new(AtomicExtension::new(c.clone()));
+        let rules = CChainRules::new(43112, schedule, overrides);
+        let params = ChainParams::new(Arc::new(rules.clone()), LOCAL_ID, c_id);
+        let extension = Arc::new(AtomicExtension::new(c.clone(), rules));
         let evm_genesis = EvmGenesis::parse(&c_genesis).unwrap();
         // All optional tables.
         let evm_config = EvmConfig { preimages: true, ..EvmConfig::default() };

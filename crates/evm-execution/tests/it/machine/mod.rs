@@ -17,7 +17,9 @@ use alloy_primitives::{Address, Bytes, Signature, TxKind, U256, address, keccak2
 use esker_evm_execution::call::{
     BlockOverrides, CallEnv, CallLimits, CallOutcome, CallRequest, StateOverrides, call,
 };
-use esker_evm_execution::executor::{BlockContext, BlockExecutor, ChainParams, NoHashes, TxError};
+use esker_evm_execution::executor::{
+    BlockBody, BlockContext, BlockExecutor, ChainParams, NoHashes, TxError,
+};
 use esker_evm_execution::genesis::{Genesis, GenesisAccount};
 use esker_evm_execution::rules::{ForkSchedule, Phase, UNSCHEDULED};
 use esker_evm_state::state::{BlockState, StateVersion, StateView};
@@ -82,10 +84,17 @@ impl Lab {
         let view = StateView::new(&*reader, SCOPE, StateVersion::Latest);
         let block = self.block();
         let (params, gas) = (&self.params, block.gas_limit);
-        let mut executor =
-            BlockExecutor::new(params, view, &NoHashes, &self.parent, block, gas).unwrap();
+        let mut executor = BlockExecutor::new(
+            params,
+            view,
+            &NoHashes,
+            &self.parent,
+            (block, BlockBody::default()),
+            gas,
+        )
+        .unwrap();
         let value = run(&mut executor);
-        let changes = executor.finish(Default::default()).changes;
+        let changes = executor.finish(Default::default()).unwrap().changes;
         let mut out = WriteSet::default();
         let state = BlockState {
             codec: &*params.rules,
@@ -134,7 +143,7 @@ impl Lab {
         CallEnv {
             chain: &self.params,
             view: StateView::new(reader, SCOPE, StateVersion::Latest),
-            state_time: block.time,
+            state_point: block.point(),
             block,
             hashes: &NoHashes,
         }

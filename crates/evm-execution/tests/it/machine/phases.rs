@@ -4,7 +4,7 @@ use alloy_primitives::{Address, Bytes, U256, address, keccak256};
 use esker_evm_execution::call::{BlockOverrides, CallEnv, CallLimits, CallRequest, call};
 use esker_evm_execution::executor::{BlockContext, VmError, WARP};
 use esker_evm_execution::genesis::GenesisAccount;
-use esker_evm_execution::rules::{BLACKHOLE, Phase};
+use esker_evm_execution::rules::{BLACKHOLE, BlockPoint, Phase};
 
 use super::{ALICE, CODE, Lab, TIME, deploying, legacy, push, returning, until};
 
@@ -252,7 +252,7 @@ fn a_call_for_the_next_block_sees_the_phase_that_begins_with_it() {
         let request = CallRequest { to: Some(CODE), gas: Some(100_000), ..Default::default() };
         lab.with_env(|env| {
             let block = BlockContext::next(&lab.params, &lab.parent, now_s);
-            let env = CallEnv { state_time: lab.parent.time, block, ..env.clone() };
+            let env = CallEnv { state_point: BlockPoint::of(&lab.parent), block, ..env.clone() };
             let (state, block) = Default::default();
             call(&env, &request, &state, &block, &CallLimits::default()).unwrap()
         })

@@ -58,12 +58,13 @@ fn traces_of_a_block() {
             lab.with_env(|env| {
                 let begun = Instant::now();
                 let mut out = BufferOutput::new(1 << 30);
-                let state = StateOverlay::new(env.view, env.hashes, env.chain.codes.clone());
+                let state =
+                    StateOverlay::new(env.view, env.hashes, env.chain.machine.codes.clone());
                 let stop = || None;
                 let bounds = Bounds { stop: Some(&stop), ..Bounds::default() };
                 let observer = Observer::new(&mut out);
                 let mut runner =
-                    Runner::with_inspector(env.chain, state, &env.block, bounds, observer);
+                    Runner::with_inspector(&env.chain.machine, state, &env.block, bounds, observer);
                 for nonce in 0..TRANSFERS {
                     let message = message(nonce);
                     let ended = match tracer {

@@ -2,6 +2,7 @@
 
 use esker_evm_execution::call::{CallEnv, CallLimits};
 use esker_evm_execution::executor::Bounds;
+use esker_evm_execution::rules::BlockPoint;
 use esker_evm_execution::trace;
 use esker_rpc::{CallContext, ResultWriter, RpcError};
 
@@ -47,7 +48,7 @@ pub(super) fn trace_call(
     let env = CallEnv {
         chain: &transact.chain,
         view: state.view(),
-        state_time: header.header.time,
+        state_point: BlockPoint::of(&header.header),
         block: transact.block_of(&header, &request),
         hashes: &hashes,
     };

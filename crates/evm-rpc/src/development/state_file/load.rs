@@ -163,7 +163,7 @@ fn changes_of(
                 "account {address} has storage, and neither code, balance nor nonce"
             )));
         }
-        if view.storage(&address, rules.storage_slot(slot)).map_err(read_error)? != value {
+        if view.storage(&address, rules.storage_keys().slot(slot)).map_err(read_error)? != value {
             changes.push(ChangeRequest::Storage(address, slot, value));
         }
     }

@@ -104,7 +104,7 @@ fn write_account<W: Write>(
     ))?;
     let rules = &node.chain.params().rules;
     // Balances of other assets are slots too, which no contract can name.
-    let is_named = |slot: U256| rules.storage_slot(slot) == slot;
+    let is_named = |slot: U256| rules.storage_keys().slot(slot) == slot;
     let (mut from, mut is_first) = (Some(B256::ZERO), true);
     while let Some(at) = from {
         let (found, next) = walk.slots(hash, at)?;

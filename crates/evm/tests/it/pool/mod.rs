@@ -15,7 +15,8 @@ use esker_evm_state::types::Transaction;
 const GWEI: u128 = 1_000_000_000;
 
 fn next() -> NextBlock {
-    NextBlock { phase: Phase::Etna.rules(), gas_limit: 15_000_000, base_fee: GWEI }
+    let rules = Phase::Etna.rules().execution;
+    NextBlock { rules, gas_limit: 15_000_000, base_fee: GWEI, min_base_fee: GWEI }
 }
 
 fn account(n: u8) -> Address {

@@ -39,10 +39,10 @@ fn run_on(
     let tracer = tracers::create(name, config)?;
     let mut out = BufferOutput::new(limit);
     let end = lab.with_env(|env| {
-        let state = StateOverlay::new(env.view, env.hashes, env.chain.codes.clone());
+        let state = StateOverlay::new(env.view, env.hashes, env.chain.machine.codes.clone());
         let observer = Observer::new(&mut out);
         let bounds = Bounds::default();
-        let mut runner = Runner::with_inspector(env.chain, state, block, bounds, observer);
+        let mut runner = Runner::with_inspector(&env.chain.machine, state, block, bounds, observer);
         runner.trace(block, message, place, tracer)
     })?;
     Ok((String::from_utf8(out.into_bytes()).unwrap(), end))

@@ -158,8 +158,8 @@ fn traced(lab: &Lab, message: &Message, config: &str) -> (Value, ExecutionEnd) {
 
 fn run(lab: &Lab, message: &Message) -> ExecutionEnd {
     lab.with_env(|env| {
-        let state = StateOverlay::new(env.view, env.hashes, env.chain.codes.clone());
-        Runner::new(env.chain, state, &env.block, Bounds::default())
+        let state = StateOverlay::new(env.view, env.hashes, env.chain.machine.codes.clone());
+        Runner::new(&env.chain.machine, state, &env.block, Bounds::default())
             .run(&env.block, message)
             .unwrap()
     })

@@ -2,8 +2,8 @@
 //! recorded on the reference (tests/golden/c/contracts-1.io). Its documentation says otherwise.
 
 use super::durango;
-use super::execution::{ExecutionRules, Revision};
 use super::phase::{Phase, PhaseRules};
+use crate::rules::execution::{ExecutionRules, Revision};
 
 pub(super) const RULES: PhaseRules = PhaseRules {
     phase: Phase::Etna,

@@ -1,8 +1,8 @@
 //! Durango: Shanghai without withdrawals, the warp precompile, predicate results in the header.
 
 use super::cortina;
-use super::execution::{ExecutionRules, Revision};
 use super::phase::{Phase, PhaseRules};
+use crate::rules::execution::{ExecutionRules, Revision};
 
 pub(super) const RULES: PhaseRules = PhaseRules {
     phase: Phase::Durango,

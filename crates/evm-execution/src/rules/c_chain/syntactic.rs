@@ -2,11 +2,15 @@
 //! order.
 
 use alloy_primitives::{B64, B256, U256, keccak256};
-use esker_evm_execution::rules::{HeaderTerms, Phase, PhaseRules, Revision, Rules};
 use esker_evm_state::types::{Header, ext_data_hash};
 
-use super::{PreparedBlock, SyntacticError};
-use crate::extension::ExtSummary;
+use super::addresses::BLACKHOLE;
+use super::extra::{extra_prefix_length, no_predicate_results};
+use super::phase::{Phase, PhaseRules};
+use super::syntactic_error::SyntacticError;
+use crate::rules::execution::Revision;
+use crate::rules::header_terms::HeaderTerms;
+use crate::rules::new_block::{BlockCheck, ExtSummary};
 
 /// How far ahead of the clock a block may be, s.
 pub const MAX_FUTURE_S: u64 = 10;
@@ -14,36 +18,26 @@ pub const MAX_FUTURE_S: u64 = 10;
 type CheckResult = Result<(), SyntacticError>;
 
 /// Checks a block of a phase. It is not called for genesis, which is exempt.
-pub(super) fn check(
-    rules: &dyn Rules,
-    (phase, set): (&PhaseRules, &HeaderTerms),
-    prepared: &PreparedBlock,
-    ext: &ExtSummary,
-    now_s: Option<u64>,
-) -> CheckResult {
-    let block = prepared.block();
+pub(super) fn check(phase: &PhaseRules, check: &BlockCheck<'_>) -> CheckResult {
+    let BlockCheck { block, ext, set, now_s, .. } = *check;
     let header = &block.header;
     let want = ext_data_hash(&block.ext_data);
     if header.ext_data_hash != want {
         return Err(SyntacticError::ExtDataHash { have: header.ext_data_hash, want });
     }
-    check_constants(rules, (phase, set), header)?;
-    check_body(rules, set, prepared, ext)?;
+    check_constants(phase, set, header)?;
+    check_body(check)?;
     if let Some(now_s) = now_s {
         let allowed = now_s.saturating_add(MAX_FUTURE_S);
         if header.time > allowed {
             return Err(SyntacticError::TooFarInFuture { time: header.time, allowed });
         }
     }
-    check_fee_fields(phase, header, ext)?;
+    check_fee_fields(phase, header, &ext)?;
     check_etna_fields(phase, header)
 }
 
-fn check_constants(
-    rules: &dyn Rules,
-    (phase, set): (&PhaseRules, &HeaderTerms),
-    header: &Header,
-) -> CheckResult {
+fn check_constants(phase: &PhaseRules, set: &HeaderTerms, header: &Header) -> CheckResult {
     if header.difficulty != U256::from(1) {
         return Err(SyntacticError::Difficulty(header.difficulty));
     }
@@ -60,8 +54,8 @@ fn check_constants(
         let (want, got) = (gas_limit, header.gas_limit);
         return Err(SyntacticError::GasLimit { want, since, got });
     }
-    let (got, length) = (header.extra.len(), rules.extra_prefix_length(phase));
-    let open = rules.no_predicate_results(phase).is_some();
+    let (got, length) = (header.extra.len(), extra_prefix_length(phase));
+    let open = no_predicate_results(phase).is_some();
     if got < length || (got > length && !open) {
         let want = if open { format!(">= {length}") } else { length.to_string() };
         return Err(SyntacticError::ExtraLength { want, got });
@@ -69,18 +63,12 @@ fn check_constants(
     Ok(())
 }
 
-fn check_body(
-    rules: &dyn Rules,
-    set: &HeaderTerms,
-    prepared: &PreparedBlock,
-    ext: &ExtSummary,
-) -> CheckResult {
-    let block = prepared.block();
-    let header = &block.header;
+fn check_body(check: &BlockCheck<'_>) -> CheckResult {
+    let (block, header) = (check.block, &check.block.header);
     if block.version != 0 {
         return Err(SyntacticError::Version(block.version));
     }
-    let want = prepared.transactions_root();
+    let want = check.transactions_root;
     if header.transactions_root != want {
         return Err(SyntacticError::TransactionsRoot { have: header.transactions_root, want });
     }
@@ -88,14 +76,14 @@ fn check_body(
     if header.ommers_hash != want {
         return Err(SyntacticError::UnclesHash { have: header.ommers_hash, want });
     }
-    let want = set.coinbase.unwrap_or_else(|| rules.fee_recipient());
+    let want = check.set.coinbase.unwrap_or(BLACKHOLE);
     if header.coinbase != want {
         return Err(SyntacticError::Coinbase { have: header.coinbase, want });
     }
     if !block.uncles.is_empty() {
         return Err(SyntacticError::Uncles);
     }
-    if block.transactions.is_empty() && ext.transactions == 0 {
+    if block.transactions.is_empty() && check.ext.transactions == 0 {
         return Err(SyntacticError::Empty);
     }
     Ok(())

@@ -1,7 +1,7 @@
 //! Apricot 5 and the three steps after it, which only switch the native-asset precompiles.
 
-use super::execution::{BaseFeeUse, ExecutionRules, NativeAsset, Revision, StorageKeys};
 use super::phase::{Phase, PhaseRules};
+use crate::rules::execution::{BaseFeeUse, ExecutionRules, NativeAsset, Revision, StorageKeys};
 
 const GWEI: u64 = 1_000_000_000;
 

@@ -1,8 +1,8 @@
 //! Banff: the native-asset precompiles always revert, and only the native asset crosses chains.
 
 use super::apricot5;
-use super::execution::{ExecutionRules, NativeAsset};
 use super::phase::{Phase, PhaseRules};
+use crate::rules::execution::{ExecutionRules, NativeAsset};
 
 pub(super) const RULES: PhaseRules = PhaseRules {
     phase: Phase::Banff,

@@ -5,8 +5,9 @@ use alloy_primitives::{B256, b256};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::GenesisError;
-use crate::rules::{ForkSchedule, Phase, UNSCHEDULED};
+use super::phase::Phase;
+use super::schedule::{ForkSchedule, UNSCHEDULED};
+use crate::genesis::GenesisError;
 
 /// The whole configuration in the order of the result. It has the fields of all releases.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]

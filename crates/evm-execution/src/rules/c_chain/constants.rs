@@ -1,6 +1,7 @@
 //! The constants of each phase, one file for each.
 
-use super::{Phase, PhaseRules, apricot5, banff, cortina, durango, etna, fortuna};
+use super::phase::{Phase, PhaseRules};
+use super::{apricot5, banff, cortina, durango, etna, fortuna};
 
 impl Phase {
     /// The phase's constants.

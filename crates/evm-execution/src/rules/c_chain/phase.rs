@@ -2,7 +2,7 @@
 
 use alloy_primitives::U256;
 
-use super::execution::ExecutionRules;
+use crate::rules::execution::ExecutionRules;
 
 /// A phase of the chain with the same rules, in chronological order. This software does not execute the history
 /// before Apricot 5.
