@@ -22,7 +22,7 @@ struct Last {
     inner: Option<BlockId>,
 }
 
-/// Why a container is refused.
+/// The reason why a container is refused.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("{chain}, container {index}: {fault}")]
 pub struct FeedError {

@@ -1,8 +1,8 @@
-//! Why a node gave no answer.
+//! The reasons why a node gave no answer.
 
 use thiserror::Error;
 
-/// Why the node gave no answer.
+/// The reason why the node gave no answer.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum ClientError {
     /// No connection, or it broke.

@@ -31,7 +31,7 @@ pub enum Next {
     Full,
 }
 
-/// Why there is no order.
+/// The reason why there is no order.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum OrderError {
     /// A block imports from a chain that is not followed.

@@ -57,7 +57,7 @@ pub enum OuterKind {
     Option,
 }
 
-/// Why bytes are no container.
+/// The reason why bytes are no container.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum OuterError {
     /// The bytes are no outer block.

@@ -44,7 +44,7 @@ pub enum Step {
     Wait(Waiting),
 }
 
-/// Why there is no block now.
+/// The reason why there is no block now.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Waiting {
     /// Blocks whose imports are not there; empty if the node has nothing new.
@@ -55,7 +55,7 @@ pub struct Waiting {
     pub is_full: bool,
 }
 
-/// Why a node can't be followed, or not now.
+/// The reason why a node can't be followed, or not now.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum SourceError {
     /// A request failed.
@@ -116,7 +116,7 @@ pub struct Source<R> {
     reader: R,
     order: Order,
     feeds: [Feed; 3],
-    /// Why the last request failed, until what came before is handed out.
+    /// The reason why the last request failed, until what came before is handed out.
     failed: Option<SourceError>,
 }
 

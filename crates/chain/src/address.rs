@@ -9,7 +9,7 @@ use thiserror::Error;
 
 use crate::context::Aliases;
 
-/// Why a service address was refused, with the reference's text.
+/// The reason why a service address was refused, with the reference's text.
 #[derive(Debug, Error)]
 #[error("couldn't parse address {quoted}: {cause}")]
 pub struct ServiceAddressError {
@@ -69,7 +69,7 @@ pub fn parse_service_address(
     Ok(short)
 }
 
-/// Why a text is not a valid export destination. The texts are the reference's.
+/// The reason why a text is not a valid export destination. The texts are the reference's.
 #[derive(Debug, Error)]
 pub enum DestinationError {
     /// The name of the chain is unknown.

@@ -21,7 +21,8 @@ use tokio::time::{Instant, timeout, timeout_at};
 /// Longest time that a send waits for its block.
 pub const MAX_BLOCK_WAIT: Duration = Duration::from_secs(2);
 
-/// How long a send waits before it asks for a build. The one that left its transaction out may have begun before the wait.
+/// Time that a send waits before it asks for a build. The one that left its transaction out may have begun before the
+/// wait.
 const RETRY_DELAY: Duration = Duration::from_millis(50);
 
 /// Sends of a chain that may always wait at a time.
@@ -30,7 +31,7 @@ const FREE_WAITS: usize = 4;
 /// Sends that may wait besides in a burst.
 const MAX_CREDIT: u64 = 256;
 
-/// How long it takes until there is credit for one more.
+/// Time until there is credit for one more.
 const CREDIT_INTERVAL: Duration = Duration::from_millis(20);
 
 /// In a burst the next block is made this much later than the last one at the earliest: the transactions that come
@@ -74,7 +75,7 @@ impl WaitState {
     }
 }
 
-/// How many sends may wait beside others.
+/// Number of sends that may wait beside others.
 #[derive(Debug)]
 struct Credit {
     left: u64,

@@ -72,7 +72,8 @@ pub struct ChainContext {
     pub peers: Arc<Vec<ChainId>>,
     /// Notified when this chain has work for a block.
     pub work: Arc<Notify>,
-    /// Where transactions of clients go besides this chain's pool; `None` on a node that decides itself.
+    /// The nodes to which transactions of clients are passed on, besides this chain's pool; `None` on a node that
+    /// decides itself.
     pub forwarding: Option<Arc<Forwarding>>,
     /// The pools whose transactions go to the other validators; `None` on a node that is none.
     pub exchange: Option<Arc<ExchangePools>>,

@@ -1,5 +1,5 @@
-//! Why a chain's pooled transactions became invalid. Records are kept by transaction ID across restarts; their number
-//! and age are limited.
+//! The reasons why a chain's pooled transactions became invalid. Records are kept by transaction ID across restarts;
+//! their number and age are limited.
 //!
 //! [`DropLog::add`] only changes memory. The commit of the next block saves the new records
 //! ([`DropLog::extend_commit`], [`DropLog::on_committed`]), or a separate commit does ([`DropLog::save`]).
@@ -91,13 +91,13 @@ impl DropTables {
 pub struct DropRecord {
     /// Its row in [`DropTables::order`].
     pub order: u64,
-    /// Why it was dropped.
+    /// The reason why it was dropped.
     pub reason: String,
     /// Time of the drop, Unix ms; 0 if unknown.
     pub at_ms: u64,
 }
 
-/// Why and when a transaction was dropped.
+/// The reason why and when a transaction was dropped.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Dropped {
     /// The rule's error text.
@@ -151,7 +151,8 @@ impl DropLog {
         }
     }
 
-    /// Why a transaction was dropped. The caller first checks that it was not pooled again or accepted since.
+    /// The reason why a transaction was dropped. The caller first checks that it was not pooled again or accepted
+    /// since.
     pub fn get(
         &self,
         reader: &dyn KvRead,

@@ -75,7 +75,7 @@ pub trait ChainMachine: Send + Sync + 'static {
     /// of an origin without bundles. Otherwise as [`Self::finalize_all`].
     ///
     /// # Errors
-    /// As [`Self::finalize_all`]; `on` is not the last final bundle.
+    /// See [`Self::finalize_all`]; `on` is not the last final bundle.
     async fn finalize_blocks(
         &self,
         on: &BundleId,
@@ -129,7 +129,7 @@ pub struct EngineStatus {
     pub syncing: bool,
 }
 
-/// Why an engine stopped by itself.
+/// The reason why an engine stopped by itself.
 #[derive(Debug, Error)]
 pub enum EngineError {
     /// No bundle could be built.

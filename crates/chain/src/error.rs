@@ -46,7 +46,7 @@ impl ChainError {
     }
 }
 
-/// Why a block was refused.
+/// The reason why a block was refused.
 #[derive(Debug, Error)]
 pub enum BlockError {
     /// The block breaks a rule, permanently. The text is the reference's where it has one.
@@ -71,7 +71,7 @@ impl From<StorageError> for BlockError {
     }
 }
 
-/// Why no bundle was built.
+/// The reason why no bundle was built.
 #[derive(Debug, Error)]
 pub enum ProposeError {
     /// The parent can't be built on.
@@ -95,8 +95,8 @@ pub enum ProposeError {
     Chain(#[from] ChainError),
 }
 
-/// Why a bundle is not final. Nothing was written, unless the store failed after its write began; then a restart
-/// shows the state before or after the write, never a part of it.
+/// The reason why a bundle is not final. Nothing was written, unless the store failed after its write began; then a
+/// restart shows the state before or after the write, never a part of it.
 #[derive(Debug, Error)]
 pub enum FinalizeError {
     /// Another bundle is final at this height.
@@ -141,7 +141,7 @@ pub enum FinalizeError {
     Chain(#[from] ChainError),
 }
 
-/// Why no bundle was rewound. Store and memory are unchanged.
+/// The reason why no bundle was rewound. Store and memory are unchanged.
 #[derive(Debug, Error)]
 pub enum RewindError {
     /// Other nodes decide too, and continue from the bundles that they have.

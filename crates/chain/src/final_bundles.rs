@@ -10,7 +10,7 @@ use crate::error::ChainError;
 use crate::tables::{BUNDLES, BundleRecord};
 use crate::vm::ChainVm;
 
-/// As [`bundle_in`], in the last state of a store.
+/// Like [`bundle_in`], in the last state of a store.
 pub(crate) fn bundle_at(
     chains: &[Arc<dyn ChainVm>],
     store: &Store,

@@ -6,7 +6,7 @@ use thiserror::Error;
 
 use crate::bundle::Bundle;
 
-/// Why a proof does not show that a bundle is final.
+/// The reason why a proof does not show that a bundle is final.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("{0}")]
 pub struct ProofError(pub String);

@@ -20,6 +20,6 @@ pub struct TxReport {
     pub contract: Option<String>,
     /// Gas that it used, if it pays by gas.
     pub gas_used: Option<u64>,
-    /// Why its code failed. The text may contain what the code says: any characters.
+    /// The reason why its code failed. The text may contain what the code says: any characters.
     pub failure: Option<String>,
 }

@@ -47,7 +47,7 @@ pub const SNAPSHOTS: Table<u64, Vec<u8>> = Table::new(0x19, "snapshot");
 /// Present between the writes of a rewind that takes several; one row.
 pub const REWIND: Table<(), RewindTarget> = Table::new(0x1a, "rewind");
 
-/// Where a rewind ends.
+/// The height at which a rewind ends.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RewindTarget {
     /// Height of the last bundle then.
@@ -131,7 +131,7 @@ impl UndoRow {
     /// The stored bytes of a row whose changes `append` encodes ([`WriteSet::to_bytes`]).
     ///
     /// # Errors
-    /// That of `append`.
+    /// The error of `append`.
     pub(crate) fn encoded<E>(
         accepted_ms: u64,
         append: impl FnOnce(&mut Vec<u8>) -> Result<(), E>,
@@ -170,13 +170,13 @@ impl ValueCodec for UndoRow {
 /// A final bundle as it is stored.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BundleRecord {
-    /// As [`crate::Bundle::version`].
+    /// Like [`crate::Bundle::version`].
     pub version: u16,
     /// ID of the parent bundle.
     pub parent: BundleId,
     /// Unix ms.
     pub timestamp_ms: u64,
-    /// As [`crate::Bundle::commitment`].
+    /// Like [`crate::Bundle::commitment`].
     pub commitment: Id,
     /// The chain ID and the height of each block.
     pub blocks: Vec<(ChainId, u64)>,
@@ -185,7 +185,7 @@ pub struct BundleRecord {
 }
 
 impl BundleRecord {
-    /// As [`crate::Bundle::state_commitment`].
+    /// Like [`crate::Bundle::state_commitment`].
     #[must_use]
     pub fn state_commitment(&self) -> Option<Id> {
         has_commitment(self.version).then_some(self.commitment)

@@ -252,8 +252,8 @@ pub trait ChainVm: Send + Sync + fmt::Debug + 'static {
         PoolFigures::default()
     }
 
-    /// As [`Self::pool_figures`], of the pool of transactions that move assets between chains, and how many wait in it;
-    /// `None`: the chain has no such pool.
+    /// Like [`Self::pool_figures`], for the pool of transactions that move assets between chains, and how many wait
+    /// in it; `None`: the chain has no such pool.
     fn atomic_pool_figures(&self) -> Option<(u64, PoolFigures)> {
         None
     }

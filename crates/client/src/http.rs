@@ -10,7 +10,7 @@ use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// How long one read or write may take before it fails.
+/// Time that one read or write may take before it fails.
 pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(60);
 /// A whole exchange may take so many times as long as one read.
 const EXCHANGE_TIMEOUTS: u32 = 5;
@@ -23,7 +23,7 @@ const MAX_HEADERS: usize = 256;
 /// Largest accepted reply body, in bytes: a page of the largest UTXOs in hex is a few megabytes.
 const MAX_BODY: u64 = 256 * 1024 * 1024;
 
-/// Why a request had no reply.
+/// The reason why a request had no reply.
 #[derive(Debug, thiserror::Error)]
 pub enum HttpError {
     /// The connection could not be made, or broke.
@@ -103,7 +103,7 @@ pub struct HttpClient {
 #[derive(Debug)]
 pub struct TimedStream {
     stream: TcpStream,
-    /// Of one read or write.
+    /// The timeout of one read or write.
     timeout: Duration,
     deadline: Instant,
 }
@@ -113,7 +113,7 @@ impl TimedStream {
         self.deadline = Instant::now() + limit;
     }
 
-    /// How long the next read or write may take.
+    /// Time that the next read or write may take.
     fn left(&self) -> std::io::Result<Duration> {
         let left = self.deadline.saturating_duration_since(Instant::now());
         if left.is_zero() { Err(ErrorKind::TimedOut.into()) } else { Ok(left.min(self.timeout)) }
@@ -261,7 +261,7 @@ impl HttpClient {
         Err(failed)
     }
 
-    /// How long a whole exchange may take.
+    /// Time that a whole exchange may take.
     fn limit(&self) -> Duration {
         self.timeout.saturating_mul(EXCHANGE_TIMEOUTS).min(LONGEST_EXCHANGE)
     }

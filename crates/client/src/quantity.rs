@@ -44,7 +44,7 @@ pub(crate) fn parse_fixed<T: std::str::FromStr>(value: &Value) -> Result<T, Call
     fixed.ok_or_else(|| unexpected("bytes of a fixed length", value))
 }
 
-/// As [`parse_fixed`]; none of null.
+/// Like [`parse_fixed`]; none of null.
 pub(crate) fn parse_optional<T: std::str::FromStr>(value: &Value) -> Result<Option<T>, CallError> {
     if value.is_null() { Ok(None) } else { parse_fixed(value).map(Some) }
 }

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::http::{HttpClient, HttpError, HttpReply};
 
-/// Why a call gave no result.
+/// The reason why a call gave no result.
 #[derive(Debug, thiserror::Error)]
 pub enum CallError {
     /// No reply, or one that is not HTTP.

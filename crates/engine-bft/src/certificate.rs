@@ -21,7 +21,7 @@ use crate::block::{Digest, digest_of, id_of};
 use crate::changes::ChangeHistory;
 use crate::committee::Committee;
 
-/// Why bytes do not show that a bundle is final.
+/// The reason why bytes do not show that a bundle is final.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum CertificateError {
     /// They are no certificate.
@@ -47,13 +47,13 @@ pub enum CertificateError {
     OtherEpoch {
         /// The certificate's.
         found: u64,
-        /// That of the validators at the bundle's height.
+        /// The quorum of the validators at the bundle's height.
         expected: u64,
     },
     /// It has less votes than decide.
     #[error("a certificate with {votes} votes; {needed} are needed")]
     TooFewVotes {
-        /// How many it has.
+        /// The number of signatures that it has.
         votes: usize,
         /// The quorum.
         needed: usize,
@@ -72,7 +72,7 @@ impl From<CertificateError> for ProofError {
     }
 }
 
-/// Why a set of validators can't be added.
+/// The reason why a set of validators can't be added.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum CommitteeError {
     /// No network can have these validators.

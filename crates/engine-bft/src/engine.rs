@@ -62,7 +62,7 @@ const MAX_HANDSHAKES: NonZeroU32 = NZU32!(256);
 const MAX_ATTEMPTS: NonZeroU32 = NZU32!(32);
 const MAX_SUBNET_ATTEMPTS: NonZeroU32 = NZU32!(128);
 
-/// How long a peer that broke the protocol is not connected to.
+/// Time that a peer that broke the protocol is not connected to.
 const BLOCKED_FOR: Duration = Duration::from_mins(10);
 
 /// Heights behind the network from which a validator counts as syncing.
@@ -72,7 +72,7 @@ const SYNCING_FROM: u64 = 16;
 /// room, which may not know yet that they have left.
 const MAX_PEERS: usize = 256;
 
-/// How long a validator stays in an epoch that has ended, for peers that have not seen the end yet.
+/// Time that a validator stays in an epoch that has ended, for peers that have not seen the end yet.
 const LINGER: Duration = Duration::from_millis(300);
 
 /// Interval of looking for the end of the epoch.

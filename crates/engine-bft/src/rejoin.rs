@@ -26,7 +26,7 @@ pub(crate) struct Rejoin {
     pub(crate) committee: Committee,
     /// Rounds count anew in each epoch.
     pub(crate) epoch: u64,
-    /// How long the others have to say which round they are in; their votes of a round are sent again meanwhile.
+    /// Time that the others have to say which round they are in; their votes of a round are sent again meanwhile.
     pub(crate) settle: Duration,
 }
 

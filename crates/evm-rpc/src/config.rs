@@ -6,9 +6,9 @@ pub const PRUNED_BLOCKS: u64 = 32;
 /// How far back proofs are made (docs/decisions.md, "Proof window").
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ProofWindow {
-    /// Of any block.
+    /// The state of any block.
     Any,
-    /// Of the last block and as many before it.
+    /// The states of the last block and of this many before it.
     Blocks(u64),
 }
 

@@ -1,4 +1,4 @@
-//! Why a value does not decode.
+//! The reasons why a value does not decode.
 
 use std::fmt;
 
@@ -6,7 +6,7 @@ use serde::de;
 
 use crate::scan::SyntaxError;
 
-/// Why a value does not decode into a type.
+/// The reason why a value does not decode into a type.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum DecodeError {
     /// The bytes are no JSON.

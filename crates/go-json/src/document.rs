@@ -40,7 +40,7 @@ impl<'a> Document<'a> {
         Self(bytes)
     }
 
-    /// As [`Document::first`]; if the value is an object, its members' names and values as well.
+    /// Like [`Document::first`]; if the value is an object, its members' names and values as well.
     ///
     /// `on_member` gets both as they are written, in order, duplicates included; names with their quotes.
     /// It has been called for the members before an error.

@@ -10,7 +10,7 @@ use super::text;
 /// Containers that may be open at once; one more is an error. Go's limit.
 pub const MAX_NESTING: usize = 10_000;
 
-/// Why bytes are no JSON value.
+/// The reason why bytes are no JSON value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SyntaxError {
     /// There is nothing but white space.

@@ -15,7 +15,7 @@ use super::metrics::HttpMetrics;
 /// A call copies its arguments out of a body of up to this size, in bytes.
 pub(super) const MAX_COPIED: usize = 4096;
 
-/// Why a body could not be read.
+/// The reason why a body could not be read.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum BodyError {
     /// The body's size in bytes: its Content-Length, or the limit plus one.

@@ -51,7 +51,8 @@ pub struct HttpConfig {
     pub allowed_hosts: Vec<String>,
     /// Origins whose pages may read replies. `*` alone allows all; one `*` within an entry matches any text.
     pub allowed_origins: Vec<String>,
-    /// Where proxies name the addresses of their clients; `None`: a client's address is that of its connection.
+    /// The header in which proxies name the addresses of their clients; `None`: a client's address is that of its
+    /// connection.
     pub client_address: Option<ClientAddressHeader>,
     /// The rate limit of an address; above it requests get 429. `None`: no limit.
     pub rate_limit: Option<RateLimitConfig>,
@@ -88,7 +89,7 @@ pub struct HttpConfig {
     pub call_memory: usize,
     /// The same limit for the calls of one address; a call that needs more alone becomes an error.
     pub client_call_memory: usize,
-    /// Where results go that are too large for memory, such as traces; `None`: they are errors.
+    /// The files for results that are too large for memory, such as traces; `None`: they are errors.
     pub spool: Option<SpoolConfig>,
     /// Largest websocket message, in bytes; a larger one closes the websocket with code 1009.
     pub message_limit: usize,

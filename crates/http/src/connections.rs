@@ -23,7 +23,7 @@ use super::descriptors;
 use super::metrics::{CloseReason, HttpMetrics};
 use super::phase::{BUSY_GRACE_MS, Phase};
 
-/// How long a closing connection still reads from its client, so that the client gets the reply and not a reset.
+/// Time that a closing connection still reads from its client, so that the client gets the reply and not a reset.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(1);
 /// Interval of the checks while the timeouts are long.
 const SLOWEST_TICK: Duration = Duration::from_millis(500);

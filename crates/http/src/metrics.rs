@@ -33,7 +33,7 @@ impl Outcome {
     }
 }
 
-/// Why this side closed a connection.
+/// The reason why this side closed a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum CloseReason {
     /// A request's head took too long.

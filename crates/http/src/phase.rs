@@ -40,7 +40,7 @@ impl Phase {
         Self::Drain,
     ];
 
-    /// How long a connection in this phase is kept, in ms, when there is no room for a new one; `None`: it stays.
+    /// Time that a connection in this phase is kept, in ms, when there is no room for a new one; `None`: it stays.
     pub(super) fn grace_ms(self) -> Option<u64> {
         match self {
             Self::Handling | Self::Stream => None,

@@ -79,7 +79,7 @@ pub(crate) struct Target {
     pub(crate) metrics: Arc<dyn EndpointMetrics>,
 }
 
-/// Why a path was not added.
+/// The reason why a path was not added.
 #[derive(Debug, Error, PartialEq, Eq)]
 pub enum RouteError {
     /// The path exists already. The text is the reference's.

@@ -28,7 +28,7 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 const PLAIN_REFUSED: &[u8] =
     b"HTTP/1.0 400 Bad Request\r\n\r\nClient sent an HTTP request to an HTTPS server.\n";
 
-/// Why a connection ended early.
+/// The reason why a connection ended early.
 #[derive(Debug, Error)]
 enum ServeError {
     #[error(transparent)]

@@ -53,7 +53,7 @@ pub(crate) struct Current {
     pub(crate) error: RefCell<Option<String>>,
     pub(crate) frame: RefCell<Frame>,
     pub(crate) precompiles: RefCell<AddressSet>,
-    /// Why the script must end, even if it catches the exception.
+    /// The reason why the script must end, even if it catches the exception.
     pub(crate) failure: RefCell<Option<String>>,
     step: Cell<Option<NonNull<Step<'static>>>>,
     context: Cell<Option<NonNull<TraceContext<'static, 'static>>>>,

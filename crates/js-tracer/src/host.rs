@@ -21,7 +21,7 @@ use crate::slots::{ScriptSlots, Slot};
 use crate::wire::{Frame, Job, MAX_NODE_MESSAGE, MAX_WORKER_MESSAGE, WorkerMessage};
 use crate::{scripts, worker};
 
-/// How long a read or write waits before it checks whether to continue.
+/// Time that a read or write waits before it checks whether to continue.
 const PATIENCE: Duration = Duration::from_millis(10);
 /// Bytes of output between two checks of it.
 const CHUNK: usize = 64 << 10;
@@ -210,7 +210,7 @@ struct JobRun<'a, 'state> {
     out: &'a mut dyn TraceOutput,
 }
 
-/// Why a job ended without a result.
+/// The reason why a job ended without a result.
 enum JobFailure {
     /// The script failed, with this text.
     Script(String),

@@ -1,4 +1,4 @@
-//! Why a key file does not open.
+//! The reasons why a key file does not open.
 
 use alloy_primitives::Address;
 use esker_primitives::excerpt;
@@ -6,7 +6,7 @@ use thiserror::Error;
 
 use crate::limits::{MAX_FILE_BYTES, MAX_PBKDF2_ROUNDS};
 
-/// Why a key file can't be read, or does not open. None holds a key or a password.
+/// The reason why a key file can't be read, or does not open. None holds a key or a password.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum KeyFileError {
     /// It has more than [`MAX_FILE_BYTES`].

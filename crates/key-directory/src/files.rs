@@ -54,7 +54,7 @@ struct State {
     is_overfull: bool,
 }
 
-/// Why an account was not written.
+/// The reason why an account was not written.
 #[derive(Debug)]
 pub(crate) enum WriteError {
     /// There is one.

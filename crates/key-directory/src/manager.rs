@@ -26,7 +26,7 @@ pub struct KeyDirectoryConfig {
     pub folder: PathBuf,
     /// The cost of new files.
     pub cost: ScryptCost,
-    /// How many passwords are checked at once, and how many calls wait for that.
+    /// Number of passwords that are checked at once, and of calls that wait for that.
     pub limits: HashLimits,
 }
 

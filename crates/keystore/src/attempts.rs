@@ -62,7 +62,7 @@ struct Record {
 #[derive(Debug)]
 pub struct Attempts {
     clock: Arc<dyn Clock>,
-    /// How long a call waits for others of its pair.
+    /// Time that a call waits for others of its pair.
     max_wait: Duration,
     waiting: WaitingCalls,
     pairs: Mutex<Pairs>,
@@ -235,7 +235,7 @@ fn drop_expired(pairs: &mut Pairs, now_ms: u64) {
     });
 }
 
-/// How long the address has to wait before it may try another user.
+/// Time that the address has to wait before it may try another user.
 fn address_wait_ms(pairs: &mut Pairs, client: ClientAddress, now_ms: u64) -> Option<u64> {
     if pairs.len() < MAX_PAIRS_OF_ADDRESS {
         return None;

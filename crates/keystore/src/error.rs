@@ -1,4 +1,4 @@
-//! Why the keystore refused, with the reference's texts (docs/protocol/keystore.md, "Users and errors").
+//! The reasons why the keystore refused, with the reference's texts (docs/protocol/keystore.md, "Users and errors").
 
 use esker_primitives::codec::CodecError;
 use esker_primitives::keys::PrivateKeyError;
@@ -53,7 +53,7 @@ pub enum KeystoreError {
         "too many wrong passwords for different users from this address: try again in {wait_s} s"
     )]
     TooManyUsers {
-        /// How long until it may try one more.
+        /// Time until it may try one more.
         wait_s: u64,
     },
     /// The node has as many users as it may.

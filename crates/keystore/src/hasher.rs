@@ -18,7 +18,7 @@ pub struct HashLimits {
     pub at_once: usize,
     /// Calls that may wait for their turn. Above it a call is refused: the newest of the client that has the most.
     pub queue: usize,
-    /// How long a call waits before it is refused.
+    /// Time that a call waits before it is refused.
     pub max_wait: Duration,
 }
 

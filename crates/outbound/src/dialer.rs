@@ -24,7 +24,7 @@ use crate::url::SourceUrl;
 /// Largest file of certificates, in bytes.
 const MAX_FILE: u64 = 4 << 20;
 
-/// Why the certificates for TLS can't be used.
+/// The reason why the certificates for TLS can't be used.
 #[derive(Debug, Error)]
 pub enum RootsError {
     /// The file can't be read.
@@ -191,7 +191,7 @@ impl Tls {
     }
 }
 
-/// Why a handshake failed. The library has no readable texts for the most common mistakes.
+/// The reason why a handshake failed. The library has no readable texts for the most common mistakes.
 fn tls_reason(error: &io::Error) -> String {
     let text = error.to_string();
     if text.contains("CaUsedAsEndEntity") {

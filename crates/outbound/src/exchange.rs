@@ -8,7 +8,7 @@ use thiserror::Error;
 use crate::dialer::HttpConnection;
 use crate::url::SourceUrl;
 
-/// Why a request has no reply.
+/// The reason why a request has no reply.
 #[derive(Debug, Error)]
 pub enum ExchangeError {
     /// The node did not get the request.

@@ -36,7 +36,7 @@ pub struct SourceUrl {
     pub port: u16,
 }
 
-/// Why a text is not the address of a source.
+/// The reason why a text is not the address of a source.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[error(
     "{}: {reason}; expected http://HOST:PORT or https://HOST:PORT of an Esker node, with {AVALANCHEGO} before it for an AvalancheGo node",

@@ -5,7 +5,7 @@ use crate::ids::ShortId;
 
 const SEPARATOR: char = '-';
 
-/// Why a text is not an address. The texts are the reference's.
+/// The reason why a text is not an address. The texts are the reference's.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum AddressError {
     /// The text has no `-`.

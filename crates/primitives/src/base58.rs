@@ -22,7 +22,7 @@ const fn digit_table() -> [u8; 128] {
     table
 }
 
-/// Why a text is not base58.
+/// The reason why a text is not base58.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum DigitError {
     Empty,

@@ -17,7 +17,7 @@ pub const MAX_LEN: usize = 90;
 const BECH32: u32 = 1;
 const BECH32M: u32 = 0x2bc8_30a3;
 
-/// Why a text is not bech32. The texts are those of the reference's library.
+/// The reason why a text is not bech32. The texts are those of the reference's library.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Bech32Error {
     /// The text is shorter than 8 or longer than 90 bytes.

@@ -7,7 +7,7 @@ use crate::hash::{CHECKSUM_LEN, checksum};
 /// about 50 characters.
 pub const MAX_TEXT_LEN: usize = 8192;
 
-/// Why a text is not cb58. The texts are the reference's.
+/// The reason why a text is not cb58. The texts are the reference's.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Cb58Error {
     /// The text is empty.

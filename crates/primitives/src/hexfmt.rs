@@ -5,7 +5,7 @@ use crate::hash::{CHECKSUM_LEN, checksum};
 
 const PREFIX: &str = "0x";
 
-/// Why a text is not hexadecimal of the expected kind. The texts are the reference's.
+/// The reason why a text is not hexadecimal of the expected kind. The texts are the reference's.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum HexError {
     /// The text does not start with `0x`. The prefix `0X` is refused too.

@@ -22,7 +22,7 @@ pub type ChainId = Id;
 /// Id of a group of validators; zero for the primary network.
 pub type SubnetId = Id;
 
-/// Why a text or a slice is not an identifier. The texts are the reference's.
+/// The reason why a text or a slice is not an identifier. The texts are the reference's.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum IdError {
     /// The text is not cb58.
@@ -205,7 +205,7 @@ impl Id {
         }
     }
 
-    /// As [`Id::from_ascii_name`]; `None` for more than 32 bytes.
+    /// Like [`Id::from_ascii_name`]; `None` for more than 32 bytes.
     pub const fn try_from_ascii_name(name: &str) -> Option<Self> {
         let mut bytes = [0; Self::LEN];
         match bytes.split_at_mut_checked(name.len()) {

@@ -24,7 +24,7 @@ const HALF_ORDER: [u8; 32] = [
     0x5d, 0x57, 0x6e, 0x73, 0x57, 0xa4, 0x50, 0x1d, 0xdf, 0xe9, 0x2f, 0x46, 0x68, 0x1b, 0x20, 0xa0,
 ];
 
-/// Why a private key is refused.
+/// The reason why a private key is refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PrivateKeyError {
     /// The text lacks the prefix.
@@ -172,7 +172,7 @@ impl fmt::Debug for PublicKey {
     }
 }
 
-/// Why the signer can't be recovered. The texts are the reference's.
+/// The reason why the signer can't be recovered. The texts are the reference's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum SignatureError {
     /// `s` is above half of the group's order.
@@ -209,7 +209,7 @@ impl Signature {
         self.recover_point(hash).map(|point| PublicKey(point.serialize()))
     }
 
-    /// As [`Self::recover`], with the key in its uncompressed form: 4, x, y.
+    /// Like [`Self::recover`], with the key in its uncompressed form: 4, x, y.
     pub fn recover_uncompressed(&self, hash: &[u8; 32]) -> Result<[u8; 65], SignatureError> {
         self.recover_point(hash).map(|point| point.serialize_uncompressed())
     }

@@ -1,10 +1,10 @@
-//! Why there is no profile.
+//! The reasons why there is no profile.
 
 use std::io;
 
 use esker_primitives::excerpt;
 
-/// Why there is no profile.
+/// The reason why there is no profile.
 #[derive(Debug, thiserror::Error)]
 pub enum ProfileError {
     /// A profile is running already, possibly for another caller.

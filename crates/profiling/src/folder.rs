@@ -1,4 +1,4 @@
-//! Where profiles are written.
+//! The folder of profiles.
 
 use std::fs::DirBuilder;
 use std::io::{self, Write as _};

@@ -1,4 +1,4 @@
-//! Where threads wait for locks.
+//! The places where threads wait for locks.
 //!
 //! The locks of `esker_primitives::sync` report contended waits to a hook. A free lock has no extra cost. One short wait
 //! in [`fraction`] is recorded and represents as many waits. All long waits are recorded.

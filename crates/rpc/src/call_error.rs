@@ -1,10 +1,10 @@
-//! Why a call has no result.
+//! The reasons why a call has no result.
 
 use crate::error::RpcError;
 use crate::params::ParamsError;
 use crate::work::{CallMemoryError, MemoryError};
 
-/// Why a call has no result.
+/// The reason why a call has no result.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum CallError {
     /// The arguments do not fit; the handler did not run.

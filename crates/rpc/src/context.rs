@@ -54,7 +54,7 @@ pub struct CallContext {
     memory: Option<Arc<RunMemory>>,
     /// Set while the work runs in the short lane; true once it has asked to leave that lane.
     brief: Option<Arc<AtomicBool>>,
-    /// Of a batch: the delays of calls that are waited for together.
+    /// In a batch: the delays of calls that are waited for together.
     shared_delays: Option<Arc<SharedDelays>>,
 }
 
@@ -81,7 +81,7 @@ impl CallContext {
         self.shared_delays.as_deref()
     }
 
-    /// The caller.
+    /// The address of the caller.
     #[must_use]
     pub fn caller(&self) -> &Caller {
         &self.caller
@@ -93,7 +93,7 @@ impl CallContext {
         self.caller.client.as_ref()
     }
 
-    /// Where the call comes from.
+    /// The caller.
     #[must_use]
     pub fn address(&self) -> ClientAddress {
         self.client().map(Client::address).unwrap_or_default()

@@ -59,7 +59,7 @@ pub async fn off_thread<T: Send + 'static>(
     }
 }
 
-/// As [`off_thread`], for work that takes long: it runs in the long lane, and checks whether to go on
+/// Like [`off_thread`], for work that takes long: it runs in the long lane, and checks whether to go on
 /// ([`CallContext::is_cancelled`]). What it takes counts as the memory of the client's calls while it runs.
 ///
 /// # Errors
@@ -158,7 +158,7 @@ impl Client {
         self.run_with(lane, move |_| work()).await
     }
 
-    /// As [`Self::run`], for work that checks whether to go on.
+    /// Like [`Self::run`], for work that checks whether to go on.
     async fn run_with<T: Send + 'static>(
         &self,
         lane: Lane,

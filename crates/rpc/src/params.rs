@@ -20,7 +20,7 @@ pub enum Params<'a> {
     List(Document<'a>),
 }
 
-/// Why the arguments do not fit the method. Each dialect has its own error texts for this.
+/// The reason why the arguments do not fit the method. Each dialect has its own error texts for this.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ParamsError {
     /// The method takes arguments by name and was given a list.

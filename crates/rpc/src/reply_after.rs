@@ -16,7 +16,7 @@ pub enum ReplyWait {
     Verdict(BoxFuture<'static, Result<(), RpcError>>),
     /// Something that the reply only follows.
     Delay(BoxFuture<'static, ()>),
-    /// As [`Self::Delay`]. In a batch, calls of the same method in a row run without it, and wait for it together.
+    /// Like [`Self::Delay`]. In a batch, calls of the same method in a row run without it, and wait for it together.
     SharedDelay(BoxFuture<'static, ()>),
 }
 
@@ -24,7 +24,7 @@ impl ReplyWait {
     /// Waits for it.
     ///
     /// # Errors
-    /// That of the verdict.
+    /// The error of the verdict.
     pub async fn over(self) -> Result<(), RpcError> {
         match self {
             Self::Verdict(verdict) => verdict.await,
@@ -74,7 +74,7 @@ impl<R> ReplyAfter<R> {
     /// The reply, once what it waits for is there.
     ///
     /// # Errors
-    /// That of what it waits for.
+    /// The error of the thing that it waits for.
     pub async fn settled(self) -> Result<R, RpcError> {
         if let Some(wait) = self.wait {
             wait.over().await?;
@@ -85,7 +85,7 @@ impl<R> ReplyAfter<R> {
     /// The reply, once it is decided: without its delay.
     ///
     /// # Errors
-    /// That of the verdict.
+    /// The error of the verdict.
     pub async fn decided(self) -> Result<R, RpcError> {
         if let Some(ReplyWait::Verdict(verdict)) = self.wait {
             verdict.await?;

@@ -73,7 +73,7 @@ impl ResultWriter {
         Ok(ReplyBytes::counted(buffer, client.as_ref())?)
     }
 
-    /// Where the result is appended.
+    /// The buffer to which the result is appended.
     pub fn buffer(&mut self) -> &mut Vec<u8> {
         &mut self.buffer
     }

@@ -13,7 +13,7 @@ use thiserror::Error;
 /// Most addresses of one call, duplicates included.
 pub const MAX_ADDRESSES: usize = 1024;
 
-/// Why UTXOs can't be listed, with the reference's texts.
+/// The reason why UTXOs can't be listed, with the reference's texts.
 #[derive(Clone, Debug, Error)]
 pub enum ListingError {
     /// No address was given.

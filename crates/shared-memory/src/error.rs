@@ -7,7 +7,7 @@ use esker_storage::StorageError;
 /// Result of a shared-memory operation.
 pub type SharedMemoryResult<T> = Result<T, SharedMemoryError>;
 
-/// Why an operation was refused.
+/// The reason why an operation was refused.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum SharedMemoryError {
     /// A requested key has no element: never put, or removed.

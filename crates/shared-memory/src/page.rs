@@ -11,7 +11,7 @@ use crate::query::{Cursor, indexed};
 /// Most UTXOs of a page that a client gets, of shared memory or of a chain. A larger limit is lowered to this.
 pub const MAX_UTXO_PAGE: usize = 1024;
 
-/// Where a page begins: after that UTXO of that address.
+/// The start of a page: after that UTXO of that address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PageStart {
     /// Addresses below it are skipped.
@@ -20,7 +20,7 @@ pub struct PageStart {
     pub utxo_id: Id,
 }
 
-/// Where a page ended.
+/// The end of a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PageEnd {
     /// UTXOs visited.

@@ -11,7 +11,7 @@ pub const ROW_KEY_LEN: std::ops::RangeInclusive<usize> = 65..=64 + MAX_KEY_LEN;
 /// it is found. The row itself is the caller's to write.
 ///
 /// # Errors
-/// Why it is no such row.
+/// The reason why it is no such row.
 pub fn restore_row(key: &[u8], value: &[u8], out: &mut impl KvWrite) -> Result<(), &'static str> {
     let element = ELEMENTS.decode_key(key).map_err(|_| "a key that does not decode")?;
     let slot = Slot::decode_value(value).ok_or("an element that does not decode")?;

@@ -1,4 +1,4 @@
-//! Where elements are kept. Both tables belong to the node, since each entry belongs to two chains.
+//! The tables of elements. Both belong to the node, since each entry belongs to two chains.
 //! Tags 0x20 to 0x2f of the node-wide scope belong to this file.
 
 use esker_primitives::ids::ChainId;

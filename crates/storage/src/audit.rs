@@ -40,7 +40,7 @@ impl fmt::Display for Finding {
     }
 }
 
-/// Why an audit ended early.
+/// The reason why an audit ended early.
 #[derive(Debug, thiserror::Error)]
 pub enum AuditError {
     /// The store can't be read, or derived rows can't be written.

@@ -9,7 +9,7 @@ use crate::refusal::WriteRefusal;
 /// Result of a store operation.
 pub type StorageResult<T> = Result<T, StorageError>;
 
-/// Why a store operation failed. Cheap to clone: the error of one disk write reaches every commit that was
+/// The reason why a store operation failed. Cheap to clone: the error of one disk write reaches every commit that was
 /// grouped into it.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum StorageError {
@@ -130,7 +130,7 @@ impl StorageError {
         matches!(self, Self::TooManySnapshots { .. }) || self.refusal().is_some()
     }
 
-    /// Why the store temporarily refuses writes, if that caused this error of a write.
+    /// The reason why the store temporarily refuses writes, if that caused this error of a write.
     #[must_use]
     pub fn refusal(&self) -> Option<WriteRefusal> {
         match self {

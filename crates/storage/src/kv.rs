@@ -23,7 +23,7 @@ pub trait KvStore: Send + Sync + Debug + 'static {
         self.write_all(&[set])
     }
 
-    /// As [`Self::write`], of several sets in one transaction; the later ones win.
+    /// Like [`Self::write`], for several sets in one transaction; the later ones win.
     fn write_all(&self, sets: &[&WriteSet]) -> StorageResult<()>;
 
     /// Deletes all rows but those of the node's scope that `keep` wants, and applies `set`, in one transaction. `keep` gets

@@ -20,7 +20,7 @@ impl<'a, L> Layered<'a, L>
 where
     L: Iterator<Item = &'a WriteSet> + Clone,
 {
-    /// As [`KvRead::get_with`].
+    /// Like [`KvRead::get_with`].
     pub(crate) fn get_with(&self, key: &[u8], f: &mut dyn FnMut(&[u8])) -> StorageResult<bool> {
         match self.changed(key) {
             Some(Some(value)) => {
@@ -32,7 +32,7 @@ where
         }
     }
 
-    /// As [`KvRead::seek_back`]: the base is read again for each entry that a layer hides.
+    /// Like [`KvRead::seek_back`]: the base is read again for each entry that a layer hides.
     pub(crate) fn seek_back(&self, key: &[u8]) -> StorageResult<Option<Entry>> {
         let ours = self.last_live(key);
         let mut theirs = self.base.seek_back(key)?;
@@ -48,7 +48,7 @@ where
         Ok(ours.map(|(key, value)| (key.to_vec(), value.to_vec())))
     }
 
-    /// As [`KvRead::scan`]: one walk of the base, with the layers' changes merged in.
+    /// Like [`KvRead::scan`]: one walk of the base, with the layers' changes merged in.
     pub(crate) fn scan(
         &self,
         prefix: &[u8],

@@ -65,7 +65,7 @@ pub fn is_store(path: &Path) -> StorageResult<bool> {
 /// Reads every page of the database in the folder `path`, which must not be open.
 ///
 /// # Errors
-/// As [`open_dir`], and [`StorageError::Corrupted`] with the first fault.
+/// See [`open_dir`], and [`StorageError::Corrupted`] with the first fault.
 pub fn check_dir(path: &Path) -> StorageResult<()> {
     let _folder = Folder::take(path)?;
     check_file(&path.join(DATABASE_FILE), Thoroughness::Full)

@@ -1,6 +1,6 @@
 //! Temporary refusals of writes.
 
-/// Why the store temporarily refuses writes, although it can be read. Clients see the texts.
+/// The reason why the store temporarily refuses writes, although it can be read. Clients see the texts.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum WriteRefusal {
     /// The disk, or the user's share of it, is full.

@@ -28,7 +28,7 @@ impl Store {
         Ok(Self::with_writer(kv, writer))
     }
 
-    /// As [`Self::new`], with a writer that suspends itself while the store refuses writes.
+    /// Like [`Self::new`], with a writer that suspends itself while the store refuses writes.
     pub fn retrying(kv: Arc<dyn KvStore>, retry: RetryPolicy) -> StorageResult<Self> {
         let writer = Writer::spawn_retrying(Arc::clone(&kv), retry)?;
         Ok(Self::with_writer(kv, writer))
@@ -63,7 +63,7 @@ impl Store {
         })
     }
 
-    /// As [`Writer::commit`].
+    /// Like [`Writer::commit`].
     pub async fn commit(&self, set: WriteSet) -> StorageResult<()> {
         self.writer.commit(set).await
     }

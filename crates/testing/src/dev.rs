@@ -22,9 +22,9 @@ use crate::until::{PATIENCE, PAUSE};
 /// The variable that names the binary.
 const BINARY_VARIABLE: &str = "ESKER_BIN";
 const BINARY: &str = "esker";
-/// How long a node may take to stop before it is killed.
+/// Time that a node may take to stop before it is killed.
 const STOP_WITHIN: Duration = Duration::from_secs(10);
-/// How long a test may wait for its turn on a shared node: until all tests before it are done.
+/// Time that a test may wait for its turn on a shared node: until all tests before it are done.
 const TURN_WITHIN: Duration = Duration::from_secs(600);
 /// Wei of one unit of the X-Chain.
 const WEI: u64 = 1_000_000_000;
@@ -64,7 +64,7 @@ impl DevNodeBuilder {
         self.args(["--mnemonic", phrase])
     }
 
-    /// Where the clock of all chains begins, Unix seconds.
+    /// The time at which the clock of all chains begins, Unix seconds.
     pub fn timestamp(self, time_s: u64) -> Self {
         self.args(["--timestamp", &time_s.to_string()])
     }
@@ -98,7 +98,7 @@ impl DevNodeBuilder {
         self
     }
 
-    /// How long the start may take; a minute by default.
+    /// Time that the start may take; a minute by default.
     pub fn start_within(mut self, patience: Duration) -> Self {
         self.start_within = Some(patience);
         self
@@ -224,7 +224,7 @@ impl DevNode {
     /// Starts a node with the defaults of `esker dev`, on free ports and with a temporary data folder.
     ///
     /// # Errors
-    /// As [`DevNodeBuilder::start`].
+    /// See [`DevNodeBuilder::start`].
     pub fn start() -> Result<Self, Error> {
         Self::builder().start()
     }
@@ -244,7 +244,7 @@ impl DevNode {
         Ok(Self { node, accounts, turn: ReentrantMutex::new(()), paying: Mutex::new(()) })
     }
 
-    /// Where it listens.
+    /// The address on which it listens.
     pub fn address(&self) -> SocketAddr {
         self.node.address()
     }

@@ -1,4 +1,4 @@
-//! Why a node could not be used.
+//! The reasons why a node could not be used.
 
 use std::path::PathBuf;
 use std::process::ExitStatus;
@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use esker_client::{CallError, ParamsError, WalletError};
 
-/// Why a node could not be started, used or stopped. `log` has the last lines that it wrote, where its process, or a call
-/// without an answer, is the cause.
+/// The reason why a node could not be started, used or stopped. `log` has the last lines that it wrote, where its
+/// process, or a call without an answer, is the cause.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// No binary was given, `ESKER_BIN` is not set, and the `PATH` has none.
@@ -45,7 +45,7 @@ pub enum Error {
     Timeout {
         /// The condition.
         what: String,
-        /// How long it was waited for.
+        /// Time that it was waited for.
         patience: Duration,
         /// The node's last lines.
         log: String,

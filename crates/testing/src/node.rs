@@ -16,7 +16,7 @@ use crate::error::Error;
 use crate::log;
 use crate::until::{PATIENCE, PAUSE};
 
-/// How long a node may take to stop, its last writes included, before that is an error.
+/// Time that a node may take to stop, its last writes included, before that is an error.
 const STOP_WITHIN: Duration = Duration::from_secs(120);
 /// The same for one that did not serve in time, before it is killed.
 const STOP_LATE_WITHIN: Duration = Duration::from_secs(10);
@@ -221,8 +221,8 @@ impl StartingNode {
         self.wait_within(PATIENCE)
     }
 
-    /// As [`Self::wait`], for a start that takes long. A node that is late is asked to stop (SIGTERM), so that it leaves
-    /// no temporary folder.
+    /// Like [`Self::wait`], for a start that takes long. A node that is late is asked to stop (SIGTERM), so that it
+    /// leaves no temporary folder.
     pub fn wait_within(mut self, patience: Duration) -> Result<Node, Error> {
         let ready = self.node.wait_ready(&self.ready_file, patience).inspect_err(|_| {
             // It is killed when it is dropped.
@@ -239,12 +239,12 @@ impl StartingNode {
         self.node.output()
     }
 
-    /// As [`Node::kill`].
+    /// Like [`Node::kill`].
     pub fn kill(self) -> Result<(), Error> {
         self.node.kill()
     }
 
-    /// As [`Node::stop`].
+    /// Like [`Node::stop`].
     pub fn stop(self) -> Result<ExitStatus, Error> {
         self.node.stop()
     }
@@ -263,7 +263,7 @@ pub struct Node {
 }
 
 impl Node {
-    /// Where it listens.
+    /// The address on which it listens.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
@@ -346,7 +346,7 @@ impl Node {
         self.stop_within(STOP_WITHIN)
     }
 
-    /// As [`Self::stop`], with a deadline; an ended node has its status.
+    /// Like [`Self::stop`], with a deadline; an ended node has its status.
     pub(crate) fn stop_within(&mut self, patience: Duration) -> Result<ExitStatus, Error> {
         let pid = self.pid();
         let process_error = |error| Error::Process { pid, error };

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-/// How long a condition may take before the test fails; generous, since machines under load are slow.
+/// Time that a condition may take before the test fails; generous, since machines under load are slow.
 pub const PATIENCE: Duration = Duration::from_secs(60);
 /// Between two questions.
 pub(crate) const PAUSE: Duration = Duration::from_millis(5);
@@ -15,7 +15,7 @@ pub fn until<T>(what: &str, ask: impl FnMut() -> Option<T>) -> T {
     until_within(what, PATIENCE, ask)
 }
 
-/// As [`until`], for a condition that takes longer.
+/// Like [`until`], for a condition that takes longer.
 ///
 /// # Panics
 /// When there was none within `patience`.

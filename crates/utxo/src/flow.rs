@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 
 use esker_primitives::ids::AssetId;
 
-/// Why the amounts of a transaction do not balance. Texts are the reference's.
+/// The reason why the amounts of a transaction do not balance. Texts are the reference's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FlowError {
     /// A sum of amounts of one asset exceeds 64 bits.
     #[error("overflow")]
     Overflow,
-    /// Of some asset more is produced than consumed.
+    /// The transaction produces more of an asset than it consumes.
     #[error("insufficient funds")]
     InsufficientFunds,
 }

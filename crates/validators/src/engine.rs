@@ -80,7 +80,7 @@ pub trait Committees: ProofVerifier {
     /// Adds the next change. One that is known already changes nothing.
     ///
     /// # Errors
-    /// As [`Self::check`].
+    /// See [`Self::check`].
     fn add(&self, document: &[u8]) -> Result<(), ChangeError>;
 }
 
@@ -93,7 +93,7 @@ pub struct NewEpoch {
     pub first_height: u64,
 }
 
-/// Why the validators of a network can't be known.
+/// The reason why the validators of a network can't be known.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CommitteesError {
     /// No network can have these validators.

@@ -70,7 +70,7 @@ impl<'a> Rules<'a> {
     }
 }
 
-/// Why a transaction cannot be added to a block.
+/// The reason why a transaction cannot be added to a block.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ApplyError {
     #[error(transparent)]

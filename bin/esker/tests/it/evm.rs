@@ -138,7 +138,7 @@ fn a_second_node_needs_one_port_of_its_own() {
         let ended = run(&["dev"]);
         assert_eq!(ended.code(), Some(4), "{}", ended.stderr);
         assert!(ended.stderr.contains("port in use: 127.0.0.1:9650: "), "{}", ended.stderr);
-        // As does who asks for both.
+        // A request for both does the same.
         let ended = run(&["dev", "--port", "0", "--http-port", "9650"]);
         assert_eq!(ended.code(), Some(4), "{}", ended.stderr);
     }

@@ -15,7 +15,7 @@ pub(crate) struct Esker {
     stdout: BufReader<ChildStdout>,
     /// The line of `--json`.
     pub(crate) ready: Value,
-    /// Where it makes temporary folders.
+    /// The folder in which it makes temporary folders.
     pub(crate) temp: TempDir,
     /// It may have a usual port.
     _usual: fs::File,

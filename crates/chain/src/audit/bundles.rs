@@ -21,7 +21,7 @@ const STEP: u64 = 256;
 /// Checks the bundles and the position, and reports faults.
 ///
 /// # Errors
-/// As [`super::Audit::audit`].
+/// See [`super::Audit::audit`].
 pub fn audit_bundles(
     chains: &[Arc<dyn ChainVm>],
     stored: &dyn KvRead,

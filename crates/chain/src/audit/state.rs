@@ -19,7 +19,7 @@ use crate::vm::ChainVm;
 /// reports differences. A folder that only versions without commitments wrote has nothing to compare.
 ///
 /// # Errors
-/// As [`super::Audit::audit`].
+/// See [`super::Audit::audit`].
 pub fn audit_state(
     chains: &[Arc<dyn ChainVm>],
     stored: &dyn KvRead,

@@ -17,7 +17,7 @@ const STEP: u64 = 4096;
 /// Hashes all rows of the committed tables. `progress` gets the number of rows so far; its error ends the scan.
 ///
 /// # Errors
-/// That of `progress`; the store can't be read.
+/// The error of `progress`, or the store can't be read.
 pub fn compute_parts<E: From<esker_storage::StorageError>>(
     tables: &StateTables,
     reader: &dyn KvRead,

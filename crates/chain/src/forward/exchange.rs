@@ -113,7 +113,7 @@ impl ExchangePools {
         self.pool(chain, kind)?.waiting(id)
     }
 
-    /// As [`ExchangePool::admit`].
+    /// Like [`ExchangePool::admit`].
     ///
     /// # Errors
     /// As there, and if no chain takes the kind.

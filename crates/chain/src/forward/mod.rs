@@ -89,7 +89,7 @@ impl TxForwarder for ReadOnlyForwarder {
     }
 }
 
-/// Why a transaction is not in a source's pool, or may not be. Clients see the texts.
+/// The reason why a transaction is not in a source's pool, or may not be. Clients see the texts.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum ForwardError {
     /// The source's own answer.
@@ -125,7 +125,7 @@ pub enum ForwardError {
 }
 
 impl ForwardError {
-    /// Why a transaction left the pool, for its status.
+    /// The reason why a transaction left the pool, for its status.
     pub fn reason(&self) -> String {
         match self {
             Self::Refused { message, .. } => format!("refused by the source: {message}"),

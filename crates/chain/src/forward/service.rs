@@ -16,7 +16,7 @@ use crate::block_waits::BlockWait;
 /// Maximum number of acknowledged transactions that are remembered. Others may be submitted again too early.
 const MAX_ACKNOWLEDGED: usize = 65_536;
 
-/// How long they are remembered, in resubmission intervals.
+/// Time that they are remembered, in resubmission intervals.
 const RETENTION_INTERVALS: u64 = 10;
 
 /// Interval between two checks of a transaction's dependencies.
@@ -27,13 +27,13 @@ const DEPENDENCY_POLL: Duration = Duration::from_millis(50);
 pub struct ForwardLimits {
     /// Transactions of clients that wait for the source's answer.
     pub max_in_flight: usize,
-    /// How long each waits.
+    /// Time that each waits.
     pub deadline: Duration,
-    /// How long after its submission a transaction that still waits is submitted again, ms.
+    /// Time after its submission at which a transaction that still waits is submitted again, ms.
     pub resubmit_interval_ms: u64,
     /// Transactions that one round submits again.
     pub resubmit_batch: usize,
-    /// How long to wait for a block that may hold a transaction which the source refused on resubmission.
+    /// Time to wait for a block that may hold a transaction which the source refused on resubmission.
     pub block_delay: Duration,
 }
 

@@ -427,7 +427,7 @@ impl Core {
         }
     }
 
-    /// As [`Self::finalize_all`] of blocks, if this bundle is the last final one.
+    /// Like [`Self::finalize_all`], for blocks, if this bundle is the last final one.
     pub(super) async fn finalize_blocks(
         &mut self,
         on: &BundleId,
@@ -655,7 +655,7 @@ impl Core {
     }
 }
 
-/// Why a decided bundle with this verdict is not final.
+/// The reason why a decided bundle with this verdict is not final.
 fn refusal(verdict: Verdict) -> FinalizeError {
     match verdict {
         Verdict::NotYet { until_ms, reason } => FinalizeError::NotYet { until_ms, reason },

@@ -275,18 +275,19 @@ impl Machine {
         self.rewind_with(to, WriteSet::new()).await
     }
 
-    /// As [`Self::rewind`], with further changes of the store in the last write, also if there is nothing to rewind.
+    /// Like [`Self::rewind`], with further changes of the store in the last write, also if there is nothing to
+    /// rewind.
     ///
     /// # Errors
-    /// As [`Self::rewind`].
+    /// See [`Self::rewind`].
     pub async fn rewind_with(&self, to: u64, also: WriteSet) -> Result<Rewound, RewindError> {
         self.thread.call(|reply| Job::Rewind { last: None, to, also, reply }).await?
     }
 
-    /// As [`Self::rewind`], if the last bundle is still this one.
+    /// Like [`Self::rewind`], if the last bundle is still this one.
     ///
     /// # Errors
-    /// As [`Self::rewind`], and [`RewindError::NotLast`].
+    /// See [`Self::rewind`], and [`RewindError::NotLast`].
     pub async fn rewind_from(&self, last: BundleId, to: u64) -> Result<Rewound, RewindError> {
         let (last, also) = (Some(last), WriteSet::new());
         self.thread.call(|reply| Job::Rewind { last, to, also, reply }).await?
@@ -311,7 +312,7 @@ impl Machine {
     /// current time and the commitment of the state. Returns the bundle, or the verdict on it.
     ///
     /// # Errors
-    /// As [`ChainMachine::verify`].
+    /// See [`ChainMachine::verify`].
     pub async fn compose(
         &self,
         parent: &BundleId,

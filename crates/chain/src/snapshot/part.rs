@@ -43,7 +43,7 @@ impl SnapshotTable {
     }
 }
 
-/// Why the content of a snapshot is not written.
+/// The reason why the content of a snapshot is not written.
 #[derive(Debug, Error)]
 pub enum RestoreError {
     /// The snapshot is wrong.
@@ -102,7 +102,7 @@ pub struct SnapshotBlock<'a> {
     pub id: BlockId,
     /// Its bytes.
     pub bytes: &'a [u8],
-    /// As [`ChainSnapshot::block_extra`].
+    /// Like [`ChainSnapshot::block_extra`].
     pub extra: &'a [u8],
     /// Whether it is the chain's last one.
     pub is_last: bool,

@@ -17,7 +17,7 @@ use crate::final_bundles::bundle_in;
 use crate::tables::POSITION;
 use crate::vm::ChainVm;
 
-/// Why a store gives no snapshot.
+/// The reason why a store gives no snapshot.
 #[derive(Debug, Error)]
 pub enum SnapshotRefusal {
     /// There is only the bundle that follows from the network.
@@ -83,7 +83,7 @@ struct OpenTable {
     part: ChainId,
     prefix: [u8; 3],
     table: SnapshotTable,
-    /// Where the next page begins: a whole stored key.
+    /// The beginning of the next page: a whole stored key.
     from: Option<Vec<u8>>,
 }
 

@@ -182,7 +182,7 @@ impl<'a> Restore<'a> {
             )));
         }
         if height == blocks.first {
-            // Of P the genesis is not known.
+            // The genesis of P is not known.
             let is_known = height == 1 && blocks.genesis != BlockId::ZERO;
             if is_known && parent != blocks.genesis {
                 let text = format!("block 1 of {} is not of this network", part.name);
@@ -360,9 +360,9 @@ fn genesis_of_others(
     Ok(())
 }
 
-/// Where the history of the store begins.
+/// The beginning of the store's history.
 fn history(bundle: &Bundle, parts: &[Part<'_>]) -> HistoryStart {
-    // Also where it is block 1: the bundles of the blocks are not there.
+    // This also holds if it is block 1: the bundles of the blocks are missing.
     let first = |part: &Part<'_>| Some((part.id, part.blocks?.first));
     HistoryStart { bundle: bundle.height, blocks: parts.iter().filter_map(first).collect() }
 }

@@ -324,7 +324,7 @@ async fn blocks_become_final_in_bundles_of_their_own() {
     assert_eq!(last(&machine).state_commitment(), Some(expected(&world, &toys)));
     let late = machine.finalize_blocks(&on, vec![first]).await;
     assert!(matches!(late, Err(FinalizeError::NotLast { last: 2, .. })), "{late:?}");
-    // Those before one that is refused are final.
+    // The bundles before a refused one are final.
     let third = next_block(&toys[0], &Id::sha256(&second.1), 3, 3);
     let repeated = next_block(&toys[0], &Id::sha256(&third.1), 4, 3);
     let (_, on) = machine.last_final();

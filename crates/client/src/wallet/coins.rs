@@ -40,7 +40,7 @@ impl Coins {
         self.utxos.values()
     }
 
-    /// How many there are.
+    /// The number of coins.
     pub fn len(&self) -> usize {
         self.utxos.len()
     }

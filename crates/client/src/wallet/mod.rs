@@ -16,7 +16,7 @@ pub use params::{ChainParams, Expected, MAX_FEE, ParamsError};
 
 use esker_primitives::AssetId;
 
-/// Why a transaction could not be built.
+/// The reason why a transaction could not be built.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum WalletError {
     /// The spendable coins of an asset do not cover what is wanted of it, the fee included.

@@ -38,7 +38,7 @@ impl Expected {
     }
 }
 
-/// Why the parameters of a chain were not taken from a node.
+/// The reason why the parameters of a chain were not taken from a node.
 #[derive(Debug, thiserror::Error)]
 pub enum ParamsError {
     /// The node does not answer.
@@ -46,7 +46,7 @@ pub enum ParamsError {
     Call {
         /// The method.
         method: &'static str,
-        /// Why not.
+        /// The reason why not.
         #[source]
         error: CallError,
     },
@@ -93,7 +93,7 @@ impl ChainParams {
     /// Fetches the parameters of a chain of a development network: see [`Self::fetch_expected`] for others.
     ///
     /// # Errors
-    /// As [`Self::fetch_expected`] of [`Expected::development`].
+    /// See [`Self::fetch_expected`] of [`Expected::development`].
     pub fn fetch(address: SocketAddr, alias: &str, fee_asset: &str) -> Result<Self, ParamsError> {
         let node = HttpClient::new(address);
         Self::fetch_expected(&node, alias, fee_asset, &Expected::development())

@@ -17,7 +17,7 @@ where
     String::deserialize(deserializer)?.parse().map_err(D::Error::custom)
 }
 
-/// Of `info.getNetworkID`.
+/// The reply of `info.getNetworkID`.
 #[derive(Clone, Debug, Deserialize)]
 pub struct NetworkId {
     /// Number of the network.
@@ -25,7 +25,7 @@ pub struct NetworkId {
     pub network_id: u32,
 }
 
-/// Of `info.getBlockchainID`.
+/// The reply of `info.getBlockchainID`.
 #[derive(Clone, Debug, Deserialize)]
 pub struct BlockchainId {
     /// The chain behind the alias.
@@ -33,7 +33,7 @@ pub struct BlockchainId {
     pub blockchain_id: ChainId,
 }
 
-/// Of getHeight.
+/// The reply of getHeight.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Height {
     /// Height of the last accepted block.
@@ -41,7 +41,7 @@ pub struct Height {
     pub height: u64,
 }
 
-/// Of issueTx.
+/// The reply of issueTx.
 #[derive(Clone, Debug, Deserialize)]
 pub struct TxIdReply {
     /// The transaction.
@@ -49,12 +49,12 @@ pub struct TxIdReply {
     pub tx_id: TxId,
 }
 
-/// Of getTxStatus.
+/// The reply of getTxStatus.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub struct Status {
     /// Accepted, Processing, Rejected or Unknown.
     pub status: String,
-    /// Why a transaction was rejected.
+    /// The reason why a transaction was rejected.
     pub reason: Option<String>,
 }
 
@@ -65,21 +65,21 @@ impl Status {
     }
 }
 
-/// Of getTx with a hex encoding.
+/// The reply of getTx with a hex encoding.
 #[derive(Clone, Debug, Deserialize)]
 pub struct TxReply {
     /// Checksummed hex of the signed bytes.
     pub tx: String,
 }
 
-/// Of getBlock with a hex encoding.
+/// The reply of getBlock with a hex encoding.
 #[derive(Clone, Debug, Deserialize)]
 pub struct BlockReply {
     /// Checksummed hex of the block's bytes.
     pub block: String,
 }
 
-/// Of getTxFee.
+/// The reply of getTxFee.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct TxFee {
@@ -91,7 +91,7 @@ pub struct TxFee {
     pub create_asset_tx_fee: u64,
 }
 
-/// Of getAssetDescription.
+/// The reply of getAssetDescription.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub struct AssetDescription {
     /// The asset.
@@ -106,7 +106,7 @@ pub struct AssetDescription {
     pub denomination: u32,
 }
 
-/// Of getBalance.
+/// The reply of getBalance.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Balance {
     /// Units of the asset.
@@ -128,7 +128,7 @@ pub struct UtxoRef {
     pub output_index: u32,
 }
 
-/// Of getAllBalances.
+/// The reply of getAllBalances.
 #[derive(Clone, Debug, Deserialize)]
 pub struct AllBalances {
     /// One for each asset.
@@ -145,13 +145,13 @@ pub struct AssetBalance {
     pub balance: u64,
 }
 
-/// Of getAddressTxs.
+/// The reply of getAddressTxs.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub struct AddressTxs {
     /// In the order of acceptance.
     #[serde(rename = "txIDs")]
     pub tx_ids: Vec<TxId>,
-    /// Where the next page starts.
+    /// The start of the next page.
     #[serde(deserialize_with = "number")]
     pub cursor: u64,
 }
@@ -165,7 +165,7 @@ pub struct PageIndex {
     pub utxo: String,
 }
 
-/// Of getUTXOs, as it travels.
+/// The reply of getUTXOs, as it travels.
 #[derive(Clone, Debug, Deserialize)]
 pub(super) struct UtxosReply {
     pub(super) utxos: Vec<String>,
@@ -178,6 +178,6 @@ pub(super) struct UtxosReply {
 pub struct UtxoPage {
     /// In the order of the walk.
     pub utxos: Vec<Utxo>,
-    /// Where the next page starts.
+    /// The start of the next page.
     pub end: PageIndex,
 }

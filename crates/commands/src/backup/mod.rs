@@ -24,7 +24,7 @@ pub(crate) use cli::{command, parse};
 use crate::node_url::NodeUrl;
 use crate::offline::{OfflineError, StopSignal, existing_folder};
 
-/// How long a running node may take.
+/// Time that a running node may take.
 const PATIENCE: Duration = Duration::from_secs(24 * 60 * 60);
 /// The endpoint of `admin.backup`.
 const ADMIN: &str = "/ext/admin";
@@ -40,7 +40,7 @@ pub struct BackupCommand {
     pub bytes_per_second: u64,
 }
 
-/// Why there is no backup.
+/// The reason why there is no backup.
 #[derive(Debug, Error)]
 pub enum BackupCommandError {
     /// The data folder can't be opened.

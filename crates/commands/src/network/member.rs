@@ -11,7 +11,7 @@ use rustix::process::{Signal, getpid, kill_process};
 /// command has the other end.
 pub const MEMBER_ARGUMENT: &str = "network-member";
 
-/// How long a process has to stop; then it is killed.
+/// Time that a process has to stop; then it is killed.
 pub(super) const STOP_WITHIN: Duration = Duration::from_secs(60);
 
 /// Stops this process as a signal does when its input ends, and ends it if it has not stopped after a minute.

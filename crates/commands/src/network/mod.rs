@@ -57,7 +57,7 @@ pub enum NetworkCommand {
     NewValidator(NewValidator),
 }
 
-/// Why there is no network.
+/// The reason why there is no network.
 #[derive(Debug, Error)]
 pub enum NewNetworkError {
     /// The ports do not fit.
@@ -65,7 +65,7 @@ pub enum NewNetworkError {
     Ports {
         /// As given.
         base_port: u16,
-        /// How many of which kind.
+        /// The number of nodes, with their kind.
         nodes: String,
         /// Two for each validator, one for each follower.
         needed: u32,
@@ -75,9 +75,9 @@ pub enum NewNetworkError {
         "--address: {given} addresses for {validators} validators; give each its own, or none for a network on this machine"
     )]
     Addresses {
-        /// How many are given.
+        /// The given number.
         given: usize,
-        /// How many validators there are.
+        /// The number of validators.
         validators: u16,
     },
     /// Two validators have the same address.

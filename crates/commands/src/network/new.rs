@@ -20,15 +20,16 @@ use super::{
 /// The parsed arguments of `esker network new`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NewNetwork {
-    /// How many validators.
+    /// The number of validators.
     pub validators: u16,
-    /// How many followers among their peers.
+    /// The number of followers among their peers.
     pub followers: u16,
     /// The folder to make.
     pub out: PathBuf,
     /// HTTP port of the first validator, or of each node where the validators have addresses.
     pub base_port: u16,
-    /// Where each validator's peers reach it, as `host:port`. None: all nodes are on this machine, with a port each.
+    /// The address of each validator for its peers, as `host:port`. None: all nodes are on this machine, with a port
+    /// each.
     pub addresses: Vec<String>,
 }
 
@@ -36,7 +37,7 @@ pub struct NewNetwork {
 struct NewNode {
     name: NodeName,
     http_port: u16,
-    /// Where its peers reach it. None for a follower: nobody connects to it.
+    /// Its address for its peers. None for a follower: nobody connects to it.
     address: Option<String>,
 }
 

@@ -24,7 +24,7 @@ const CHANGES_FILE: &str = "changes";
 pub struct NewValidator {
     /// The network file of the running network.
     pub network: PathBuf,
-    /// Where its peers will reach it.
+    /// Its address for its peers.
     pub address: String,
     /// The folder to make.
     pub out: PathBuf,

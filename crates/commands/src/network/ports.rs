@@ -11,7 +11,7 @@ use thiserror::Error;
 
 use super::NodeName;
 
-/// How long a node may take for a part of its answer.
+/// Time that a node may take for a part of its answer.
 const PATIENCE: Duration = Duration::from_millis(500);
 
 /// Another program has a port of the network.
@@ -34,9 +34,9 @@ pub(super) struct Member {
     pub(super) name: NodeName,
     /// Its configuration file.
     pub(super) file: PathBuf,
-    /// Where it answers requests.
+    /// Its address for requests.
     http: SocketAddr,
-    /// Where its peers connect, if they do.
+    /// Its address for peers, if they connect to it.
     peers: Option<SocketAddr>,
     scheme: &'static str,
 }
@@ -88,7 +88,7 @@ impl Member {
         Ok(())
     }
 
-    /// Where it answers clients of this machine.
+    /// Its address for clients of this machine.
     pub(super) fn url(&self) -> String {
         format!("{}://{}", self.scheme, self.reachable())
     }

@@ -16,13 +16,13 @@ use thiserror::Error;
 use super::write_new;
 use crate::node_url::NodeUrl;
 
-/// How long the node may take for an answer.
+/// Time that the node may take for an answer.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// How long the validators may take to promise a change that enough have approved.
+/// Time that the validators may take to promise a change that enough have approved.
 const AGREEMENT: Duration = Duration::from_secs(15);
 
-/// How long approvals of others may take that were given before.
+/// Time that approvals of others may take that were given before.
 const OTHERS: Duration = Duration::from_secs(3);
 
 /// Between two looks at it.
@@ -40,11 +40,11 @@ pub struct RotateCommand {
     pub height: u64,
     /// The operator's running validator.
     pub node: NodeUrl,
-    /// Where the agreed changes are written, for new validators.
+    /// The file for the agreed changes, for new validators.
     pub out: Option<PathBuf>,
 }
 
-/// Why the change is not approved, or its file not written.
+/// The reason why the change is not approved, or its file not written.
 #[derive(Debug, Error)]
 pub enum RotateError {
     /// The file can't be read.

@@ -23,7 +23,7 @@ const LOOK: Duration = Duration::from_millis(50);
 /// Most bytes of a line that is passed on at once.
 const MAX_LINE: u64 = 64 << 10;
 
-/// Why a network does not run, or has ended.
+/// The reason why a network does not run, or has ended.
 #[derive(Debug, Error)]
 pub enum RunNetworkError {
     /// The folder has no validators.

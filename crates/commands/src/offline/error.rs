@@ -1,4 +1,4 @@
-//! Why a data folder can't be opened.
+//! The reasons why a data folder can't be opened.
 
 use std::path::PathBuf;
 
@@ -7,7 +7,7 @@ use esker_settings::exit_code;
 use esker_storage::StorageError;
 use thiserror::Error;
 
-/// Why a data folder can't be opened.
+/// The reason why a data folder can't be opened.
 #[derive(Debug, Error)]
 pub enum OfflineError {
     /// No folder is configured.

@@ -12,7 +12,7 @@ const MAX_CHARS: usize = 100;
 /// ends.
 const UNITS: [(&str, usize); 4] = [("gwei", 9), ("wei", 18), ("nano", 9), ("ether", 0)];
 
-/// Why a text is no amount.
+/// The reason why a text is no amount.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub(super) enum AmountError {
     /// Not digits with at most one point between them.

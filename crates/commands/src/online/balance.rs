@@ -19,7 +19,7 @@ use super::{OnlineError, amount};
 /// UTXOs of a page.
 const PAGE: usize = 1024;
 
-/// Of `nat.getUTXOs`.
+/// The reply of `nat.getUTXOs`.
 #[derive(Debug, Deserialize)]
 struct ExportedPage {
     utxos: Vec<String>,

@@ -51,7 +51,7 @@ pub(super) fn run(
     Ok(if as_json { format!("{result}\n") } else { format!("{result:#}\n") })
 }
 
-/// Why a word is no parameter.
+/// The reason why a word is no parameter.
 type BadWord = (String, String);
 
 /// The parameters of a method that takes a list: the list itself, or its members, one a word.

@@ -13,7 +13,7 @@ use super::OnlineError;
 use super::target::C;
 use crate::node_url::NodeUrl;
 
-/// How long the node may take for an answer.
+/// Time that the node may take for an answer.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// How an asset VM's endpoint refuses a method that it does not have.
@@ -214,7 +214,7 @@ impl Connection {
         }
     }
 
-    /// As [`Self::error`], of a typed call of an asset-VM chain.
+    /// Like [`Self::error`], for a typed call of an asset-VM chain.
     pub(super) fn xvm_error(&self, alias: &str, method: &str, error: CallError) -> OnlineError {
         self.error(&format!("/ext/bc/{alias}"), &format!("xvm.{method}"), error)
     }

@@ -12,7 +12,7 @@ use super::target::C;
 use super::times::{self, Move};
 use super::{OnlineError, SnapshotAction, TimeAction};
 
-/// How long the node may make blocks.
+/// Time that the node may make blocks.
 const MINING: Duration = Duration::from_secs(600);
 
 /// Executes `esker time` and returns its output.

@@ -1,10 +1,10 @@
-//! Why a command on a running node fails.
+//! The reasons why a command on a running node fails.
 
 use esker_client::CallError;
 use esker_settings::exit_code;
 use thiserror::Error;
 
-/// Why a command on a running node fails. The text says what to do next.
+/// The reason why a command on a running node fails. The text says what to do next.
 #[derive(Debug, Error)]
 pub enum OnlineError {
     /// The URL is not one of a node.

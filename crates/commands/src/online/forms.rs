@@ -14,7 +14,7 @@ use super::OnlineError;
 use super::key::{key_of_environment, read_key_file};
 use super::target::{C, Target};
 
-/// Of what the forms are shown.
+/// The thing whose forms are shown.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Forms {
     /// An address in one of its forms.

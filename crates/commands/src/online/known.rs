@@ -18,13 +18,13 @@ const MAX_BYTES: u64 = 1 << 20;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged, deny_unknown_fields)]
 pub(super) enum Identity {
-    /// Of an EVM chain.
+    /// An EVM chain.
     Evm {
         /// EIP-155.
         #[serde(rename = "chainID")]
         chain_id: u64,
     },
-    /// Of a chain of the asset VM.
+    /// A chain of the asset VM.
     Assets {
         /// Number of the network.
         #[serde(rename = "networkID")]

@@ -47,7 +47,7 @@ pub(super) struct Order {
     pub(super) asset: Option<String>,
     /// The chain, which the address decides otherwise.
     pub(super) chain: Option<String>,
-    /// How long acceptance may take, in seconds.
+    /// Time that acceptance may take, in seconds.
     pub(super) timeout_s: u64,
     /// The highest fee and the network.
     pub(super) terms: Terms,

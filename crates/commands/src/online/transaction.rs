@@ -12,7 +12,7 @@ use super::connection::{Asset, Connection, unexpected};
 use super::target::C;
 use super::{OnlineError, amount};
 
-/// How many blocks of an asset VM's chain are searched for a transaction, from the last one back.
+/// Number of last blocks of an asset VM's chain that are searched for a transaction.
 const SEARCHED_BLOCKS: u64 = 1000;
 
 /// A transaction as it is shown.

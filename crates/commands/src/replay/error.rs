@@ -1,4 +1,4 @@
-//! Why blocks were not imported or exported, and the exit code of each reason.
+//! The reasons why blocks were not imported or exported, and the exit code of each reason.
 
 use std::io;
 use std::path::PathBuf;
@@ -12,7 +12,7 @@ use thiserror::Error;
 use super::lines::LineError;
 use crate::offline::OfflineError;
 
-/// Why an import or an export ended early.
+/// The reason why an import or an export ended early.
 #[derive(Debug, Error)]
 pub enum ReplayError {
     /// The data can't be opened.

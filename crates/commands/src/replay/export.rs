@@ -55,7 +55,7 @@ pub(super) fn run(path: &Path, from: Option<u64>, config: &Config) -> Result<Str
     })
 }
 
-/// Why the export stopped.
+/// The reason why the export stopped.
 enum WriteError {
     Output(io::Error),
     Replay(ReplayError),

@@ -63,7 +63,7 @@ fn beginning(
     let (start, mut input) = StartLine::peek(input)
         .map_err(|error| ReplayError::File { path: path.to_owned(), error })?;
     let Some(StartLine { start, has_fee_window, chain_id }) = start else {
-        // Of an earlier version, unless it is empty.
+        // The file is of an earlier version, unless it is empty.
         let is_empty = input.fill_buf().map_or(true, <[u8]>::is_empty);
         return Ok((input, if is_empty { Beginning::New } else { Beginning::OfFile }));
     };
@@ -93,7 +93,7 @@ const MAX_AHEAD_MS: u64 = 10_000;
 
 /// Most bundles that the machine gets at once.
 const GROUP_LEN: usize = 256;
-/// How long read blocks wait for further input.
+/// Time that read blocks wait for further input.
 const INPUT_WAIT: Duration = Duration::from_millis(50);
 /// Bytes of blocks at which a group of bundles is complete.
 const GROUP_BYTES: usize = 4 << 20;
@@ -245,7 +245,7 @@ impl<'a> Importer<'a> {
                     let WaitingBlock { chain, height, line, .. } = waiting.swap_remove(0);
                     return Err(ReplayError::Refused { chain, height, line, reason });
                 }
-                // Where a block is refused, the verdict on the final state is the one to report.
+                // If a block is refused, the verdict on the final state is the one to report.
                 Ok(()) | Err(FinalizeError::Invalid(_) | FinalizeError::NotYet { .. }) => {}
                 Err(error) => return Err(error.into()),
             }

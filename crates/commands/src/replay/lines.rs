@@ -67,7 +67,7 @@ impl StartLine {
 /// Most bytes of the line that says when a network began.
 const MAX_START_BYTES: u64 = 512;
 
-/// Why a line is not a block.
+/// The reason why a line is not a block.
 #[derive(Debug, Error)]
 pub enum LineError {
     /// It is too long.
@@ -114,7 +114,7 @@ impl BlockLine {
     }
 }
 
-/// Why reading a block failed.
+/// The reason why reading a block failed.
 #[derive(Debug, Error)]
 pub enum ReadError {
     /// The input failed.
@@ -266,7 +266,7 @@ mod tests {
         ] {
             assert_eq!(peek(&text), (found, text.clone()));
         }
-        // As all others it is counted and is no block; elsewhere it is refused.
+        // Like all others it is counted. It is not a block; elsewhere it is refused.
         assert_eq!(read(&format!("{line}{BLOCK}"), 100).unwrap()[0].0, 2);
         let refusal = read(&format!("{BLOCK}\n{line}"), 100).unwrap_err();
         assert!(refusal.starts_with("line 2: expected {"), "{refusal}");

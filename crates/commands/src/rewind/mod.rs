@@ -28,7 +28,7 @@ pub struct RewindCommand {
     pub yes: bool,
 }
 
-/// Why no bundle was rewound.
+/// The reason why no bundle was rewound.
 #[derive(Debug, Error)]
 pub enum RewindCommandError {
     /// The data can't be opened.

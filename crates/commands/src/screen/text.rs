@@ -16,7 +16,7 @@ const RULE: &str = "==================";
 /// Most entries of a fixture that are shown.
 const MAX_FIXTURE_LINES: usize = 20;
 
-/// Where commands look for a node unless they are told.
+/// The address at which commands look for a node by default.
 const DEFAULT_URL: &str = "http://127.0.0.1:9650";
 
 /// Escape sequences, or empty texts.

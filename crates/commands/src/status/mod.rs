@@ -14,7 +14,7 @@ pub(crate) use cli::{command, parse};
 
 use crate::node_url::NodeUrl;
 
-/// How long the node may take for an answer.
+/// Time that the node may take for an answer.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// The parsed arguments.
@@ -26,7 +26,7 @@ pub struct StatusCommand {
     pub json: bool,
 }
 
-/// Why there is no status.
+/// The reason why there is no status.
 #[derive(Debug, Error)]
 pub enum StatusError {
     /// The URL is not one of a node.

@@ -1,4 +1,4 @@
-//! Why a command on users failed, and the exit code of each reason.
+//! The reasons why a command on users failed, and the exit code of each reason.
 
 use std::io;
 use std::path::PathBuf;
@@ -11,7 +11,7 @@ use thiserror::Error;
 
 use crate::offline::OfflineError;
 
-/// Why a command on users failed.
+/// The reason why a command on users failed.
 #[derive(Debug, Error)]
 pub enum UserError {
     /// There is no folder with a node's data.

@@ -36,7 +36,7 @@ use crate::offline::{self, OfflineError, StopSignal};
 /// Most bytes of the temporary folder for derived rows.
 const SCRATCH_MAP_SIZE: u64 = 1 << 40;
 
-/// Why the verification failed.
+/// The reason why the verification failed.
 #[derive(Debug, Error)]
 pub enum VerifyError {
     /// The data can't be opened.

@@ -35,7 +35,7 @@ const LOOK: Duration = Duration::from_millis(200);
 /// When a node says again what it knows.
 const SAY_AGAIN: Duration = Duration::from_secs(2);
 
-/// How long what a peer said counts.
+/// Time for which a peer's last state counts.
 const FORGET: Duration = Duration::from_secs(10);
 
 /// Follows a new set of validators in the network: whom to connect to.
@@ -153,7 +153,7 @@ impl Gossip {
         Ok(())
     }
 
-    /// As when the disk is full: the node runs on, and what is not stored has no effect.
+    /// The disk is full: the node continues, and a change that is not stored has no effect.
     fn log_failure(&self, error: &str) {
         if let Some(omitted) = self.lines.next(&()) {
             warn!(error, omitted, "changes of the validators can't be stored here; trying again");

@@ -31,7 +31,7 @@ const MOST_AHEAD: u64 = 1_000_000;
 /// The first promise of a change is given at least so many heights ahead of it.
 const PROMISE_AHEAD: u64 = 8;
 
-/// Why a document is not added.
+/// The reason why a document is not added.
 #[derive(Debug, Error)]
 pub(crate) enum AppendError {
     #[error(transparent)]
@@ -161,7 +161,7 @@ impl ChangeState {
         Ok(())
     }
 
-    /// As [`Self::save`], where nothing follows from it: what fails is tried again.
+    /// Like [`Self::save`], where nothing follows from it: what fails is tried again.
     fn save_later(&self, inner: &mut Inner) {
         if let Err(error) = self.save(inner) {
             warn!(error, "this validator's part in a change of the validators is not stored");

@@ -42,7 +42,7 @@ const MAX_ANNOUNCED: usize = 4 * MAX_ITEMS;
 /// all of them, and has as much room for what joins meanwhile.
 const MAX_UNANNOUNCED: usize = MAX_NAMES_AT_ONCE / 2;
 
-/// How long a peer has to deliver before another is asked.
+/// Time that a peer has to deliver before another is asked.
 const DELIVERY: Duration = Duration::from_secs(2);
 
 /// Transactions that were requested of a peer and not delivered yet.
@@ -54,7 +54,7 @@ const MAX_OTHERS: usize = 3;
 /// Transactions that a peer has requested and that were not sent yet.
 const MAX_ASKED: usize = 4 * MAX_ITEMS;
 
-/// How long a refused transaction is not requested again.
+/// Time for which a refused transaction is not requested again.
 const REFUSED_FOR: Duration = Duration::from_secs(10);
 
 /// Refused transactions that are remembered.
@@ -130,7 +130,7 @@ struct Exchange {
     wanted: BTreeMap<TxKey, RequestedTx>,
     /// No time of `wanted` is over before this one.
     ask_others_at: Option<SystemTime>,
-    /// How many of `wanted` a peer was asked for.
+    /// The number of `wanted` transactions that were requested from a peer.
     requested: BTreeMap<PublicKey, usize>,
     /// The transactions that peers have requested since the last round.
     asked: BTreeMap<PublicKey, BTreeSet<TxKey>>,

@@ -1,4 +1,4 @@
-//! Where a validator begins, by what is final at its machine.
+//! The beginning of a validator, by the final bundles of its machine.
 
 use commonware_consensus::Epochable as _;
 use commonware_consensus::marshal::Start;
@@ -15,7 +15,7 @@ use crate::block::{BundleBlock, Digest, digest_of};
 use crate::changes::{ChangeState, Schemes};
 use crate::store::{Certificate, FinalBundles};
 
-/// Where a start begins when the engine's folder is new.
+/// The beginning of a start when the engine's folder is new.
 pub(super) enum Origin {
     Genesis,
     /// Height and certificate of the newest final bundle that has one.
@@ -75,7 +75,7 @@ impl Origin {
         Ok(())
     }
 
-    /// Where marshal and the votes of this epoch begin.
+    /// The height at which marshal and the votes of this epoch begin.
     pub(super) async fn begin(
         self,
         epoch: u64,

@@ -49,7 +49,7 @@ impl<E: Clock> FinalBundles<E> {
         self.machine.last_final().0
     }
 
-    /// As [`ChainMachine::bundle_at`].
+    /// Like [`ChainMachine::bundle_at`].
     pub(crate) async fn bundle_at(
         &self,
         height: u64,
@@ -57,7 +57,7 @@ impl<E: Clock> FinalBundles<E> {
         self.read(|machine| machine.bundle_at(height)).await
     }
 
-    /// As [`ChainMachine::height_of`].
+    /// Like [`ChainMachine::height_of`].
     pub(crate) async fn height_of(&self, id: &BundleId) -> Result<Option<u64>, ChainError> {
         self.read(|machine| machine.height_of(id)).await
     }

@@ -26,7 +26,7 @@ pub(crate) const SECTION: u64 = 256;
 /// Buffers for writing and reading back, bytes.
 pub(crate) const BUFFER: std::num::NonZeroUsize = NZUsize!(1 << 20);
 
-/// Why a store failed. It ends the engine.
+/// The reason why a store failed. It ends the engine.
 #[derive(Debug, Error)]
 pub(crate) enum StoreError {
     #[error("the engine's folder: {0}")]

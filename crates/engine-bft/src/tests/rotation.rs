@@ -129,7 +129,7 @@ async fn four_validators_become_five_and_four_others() {
     }
 }
 
-/// How long no bundle becomes final when the validators change.
+/// Time for which no bundle becomes final when the validators change.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn new_validators_decide_soon_after_the_last_bundle_of_the_old_ones() {
     let folder = tempfile::tempdir().unwrap();

@@ -30,7 +30,7 @@ pub trait BlockImporter: Send + Sync + fmt::Debug + 'static {
     async fn import(&self, blocks: Vec<Bytes>) -> Result<(), ImportError>;
 }
 
-/// Why blocks were not taken. Texts reach clients.
+/// The reason why blocks were not taken. Texts reach clients.
 #[derive(Debug, Error)]
 pub enum ImportError {
     /// Other nodes take part in deciding which blocks are accepted.

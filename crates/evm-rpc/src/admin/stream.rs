@@ -55,7 +55,7 @@ impl Output {
     }
 }
 
-/// Why a block can't be read.
+/// The reason why a block can't be read.
 #[derive(Debug, Error)]
 pub(super) enum ReadError {
     #[error("{}", system_text(.0))]

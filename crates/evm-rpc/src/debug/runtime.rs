@@ -26,7 +26,7 @@ pub trait RunningProfile: Send {
     /// Ends it and writes its file. Blocks for up to seconds.
     ///
     /// # Errors
-    /// Why there is no file, as a text for clients.
+    /// The reason why there is no file, as a text for clients.
     fn finish(self: Box<Self>) -> Result<(), String>;
 }
 
@@ -207,7 +207,7 @@ async fn cpu_profile(
     blocking(move || running.finish()).await
 }
 
-/// As [`cpu_profile`]. Every wait is noted meanwhile.
+/// Like [`cpu_profile`]. Every wait is noted meanwhile.
 async fn mutex_profile(
     runtime: Arc<Runtime>,
     (file, seconds): (String, usize),

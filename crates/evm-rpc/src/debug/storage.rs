@@ -104,7 +104,7 @@ fn state_error(error: ViewError) -> RpcError {
     }
 }
 
-/// How many transactions come before the one of an index.
+/// Number of transactions before the one of an index.
 fn preceding(block: &SealedBlock, index: i64) -> Result<usize, RpcError> {
     let count = block.block.transactions.len();
     let found = usize::try_from(index).ok().filter(|index| *index < count.max(1));

@@ -20,7 +20,7 @@ pub(super) fn set_base_fee(node: &DevelopmentNode, (wei,): (Number,)) -> Result<
     set(node, |header| header.base_fee = Some(wei))
 }
 
-/// As [`set_base_fee`], with Hardhat's reply.
+/// Like [`set_base_fee`], with Hardhat's reply.
 pub(super) fn hardhat_set_base_fee(
     node: &DevelopmentNode,
     wei: (Number,),
@@ -43,7 +43,7 @@ pub(super) fn set_coinbase(
     set(node, |header| header.coinbase = Some(account).filter(|account| *account != usual))
 }
 
-/// As [`set_coinbase`], with Hardhat's reply.
+/// Like [`set_coinbase`], with Hardhat's reply.
 pub(super) fn hardhat_set_coinbase(
     node: &DevelopmentNode,
     account: (Addr,),
@@ -59,7 +59,7 @@ pub(super) fn set_random(node: &DevelopmentNode, (Hash(value),): (Hash,)) -> Res
     set(node, |header| header.random = Some(value))
 }
 
-/// As [`set_random`], with Hardhat's reply.
+/// Like [`set_random`], with Hardhat's reply.
 pub(super) fn hardhat_set_random(node: &DevelopmentNode, value: (Hash,)) -> Result<bool, RpcError> {
     set_random(node, value).map(|()| true)
 }

@@ -20,7 +20,7 @@ pub(super) fn impersonate(
     node.controls()?.impersonate(account).map_err(refused)
 }
 
-/// As [`impersonate`], with Hardhat's reply.
+/// Like [`impersonate`], with Hardhat's reply.
 pub(super) fn hardhat_impersonate(
     node: &DevelopmentNode,
     account: (Addr,),
@@ -34,7 +34,7 @@ pub(super) fn stop(node: &DevelopmentNode, (Addr(account),): (Addr,)) -> Result<
     Ok(())
 }
 
-/// As [`stop`], with Hardhat's reply.
+/// Like [`stop`], with Hardhat's reply.
 pub(super) fn hardhat_stop(node: &DevelopmentNode, account: (Addr,)) -> Result<bool, RpcError> {
     stop(node, account).map(|()| true)
 }

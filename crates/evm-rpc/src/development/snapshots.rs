@@ -78,7 +78,7 @@ pub(super) async fn reset(
     tokio::spawn(reset).await.map_err(refused)?.map_err(refused)
 }
 
-/// As [`reset`], with Hardhat's reply.
+/// Like [`reset`], with Hardhat's reply.
 pub(super) async fn hardhat_reset(
     node: Arc<DevelopmentNode>,
     options: (Option<ResetOptions>,),

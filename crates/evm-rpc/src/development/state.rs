@@ -54,7 +54,7 @@ pub(super) async fn set_storage_at(
     Ok(true)
 }
 
-/// As [`set_balance`], with Hardhat's reply.
+/// Like [`set_balance`], with Hardhat's reply.
 pub(super) async fn hardhat_set_balance(
     node: Arc<DevelopmentNode>,
     arguments: (Addr, Number),
@@ -62,7 +62,7 @@ pub(super) async fn hardhat_set_balance(
     set_balance(node, arguments).await.map(|()| true)
 }
 
-/// As [`set_nonce`], with Hardhat's reply.
+/// Like [`set_nonce`], with Hardhat's reply.
 pub(super) async fn hardhat_set_nonce(
     node: Arc<DevelopmentNode>,
     arguments: (Addr, Number),
@@ -70,7 +70,7 @@ pub(super) async fn hardhat_set_nonce(
     set_nonce(node, arguments).await.map(|()| true)
 }
 
-/// As [`set_code`], with Hardhat's reply.
+/// Like [`set_code`], with Hardhat's reply.
 pub(super) async fn hardhat_set_code(
     node: Arc<DevelopmentNode>,
     arguments: (Addr, Data),

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tokio::sync::Semaphore;
 
-/// How long a call without a timeout waits.
+/// Time that a call without a timeout waits.
 pub const DEFAULT_RECEIPT_WAIT: Duration = Duration::from_secs(20);
 /// Longest time that a call waits: less than any call may take, so that it ends with its own error.
 pub const MAX_RECEIPT_WAIT: Duration = Duration::from_secs(25);

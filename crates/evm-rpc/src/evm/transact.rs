@@ -36,7 +36,7 @@ pub trait TxSubmitter: Send + Sync + Debug + 'static {
     /// Whether transactions are taken in at all.
     fn check_sending(&self) -> Result<(), RpcError>;
 
-    /// Why a transaction is refused whose value, beyond 256 bits, `tx` has no room for; `hash` is its own,
+    /// The reason why a transaction is refused whose value, beyond 256 bits, `tx` has no room for; `hash` is its own,
     /// `signed_hash` is what its sender signed.
     fn refuse_value(&self, tx: Transaction, value: U512, hash: B256, signed_hash: B256)
     -> RpcError;

@@ -7,7 +7,7 @@ use thiserror::Error;
 /// The offset of a hardened component.
 const HARDENED: u32 = 0x8000_0000;
 
-/// Why a text is no path. The texts are the reference's.
+/// The reason why a text is no path. The texts are the reference's.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub(super) enum PathError {
     #[error(

@@ -5,7 +5,7 @@ use esker_primitives::{Password, PrivateKey};
 use thiserror::Error;
 use zeroize::Zeroizing;
 
-/// Why a text is no private key. The texts are the reference's.
+/// The reason why a text is no private key. The texts are the reference's.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub(super) enum RawKeyError {
     #[error("invalid hex character {0} in private key")]

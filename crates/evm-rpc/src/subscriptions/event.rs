@@ -35,7 +35,7 @@ const RECEIPT_BYTES: usize = 1400;
 pub(super) enum Event {
     Block(BlockEvent),
     Removed(RemovedEvent),
-    /// Of the pool: [`Source::Pending`] or [`Source::Dropped`].
+    /// An event of the pool: [`Source::Pending`] or [`Source::Dropped`].
     Pool(Source, Vec<PoolTx>),
 }
 

@@ -161,7 +161,7 @@ impl SubscriptionSession {
 }
 
 impl Inbox {
-    /// How many subscriptions there are to this source.
+    /// Number of subscriptions to this source.
     fn wanting(&mut self, source: Source) -> &mut usize {
         match source {
             Source::Pending => &mut self.of_pending,

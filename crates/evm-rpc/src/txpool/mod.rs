@@ -82,7 +82,7 @@ fn status(reads: &ReadApi, (): ()) -> Result<Views<Uint>, RpcError> {
     Ok(Views { pending: Uint::from_count(pending), queued: Uint::from_count(queued) })
 }
 
-/// Why a transaction left the pool without being mined.
+/// The reason why a transaction left the pool without being mined.
 #[derive(Debug, Serialize, JsonSchema)]
 struct DropReply {
     reason: String,

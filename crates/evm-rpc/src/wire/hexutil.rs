@@ -120,7 +120,7 @@ pub fn plain_bytes(digits: &[u8]) -> Result<Vec<u8>, HexError> {
     digits.chunks_exact(2).map(byte).collect()
 }
 
-/// Why a text is not data of a fixed length.
+/// The reason why a text is not data of a fixed length.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FixedBytesError {
     /// It is no data.

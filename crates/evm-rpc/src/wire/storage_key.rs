@@ -14,7 +14,7 @@ pub struct StorageKey {
     is_whole: bool,
 }
 
-/// Why a text is no storage key.
+/// The reason why a text is no storage key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum KeyError {
     /// A character is not a digit.

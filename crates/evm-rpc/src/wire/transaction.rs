@@ -126,7 +126,7 @@ struct Members<'a> {
     y_parity: Option<Uint64>,
 }
 
-/// Where a transaction is, as far as it is anywhere.
+/// The block of a transaction and its place there, if it is in a block.
 struct Inclusion {
     block_hash: B256,
     number: u64,

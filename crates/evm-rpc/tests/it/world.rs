@@ -72,7 +72,7 @@ impl Chain {
         Self::open_with(setup, extension, None)
     }
 
-    /// As [`Self::open`]; transactions go to another node, if there is one.
+    /// Like [`Self::open`]; transactions go to another node, if there is one.
     pub(crate) fn open_with(
         setup: Setup,
         extension: Arc<dyn BlockExtension>,

@@ -33,7 +33,7 @@ pub use tries::StateTries;
 pub use view::{AccountNodes, StateVersion, StateView, StorageNodes, asset_slot};
 pub use walk::WalkPart;
 
-/// Why state can't be read or written.
+/// The reason why state can't be read or written.
 #[derive(Debug, Error)]
 pub enum StateError {
     /// A trie can't be read.

@@ -10,7 +10,7 @@ use super::tables::{ACCOUNTS, CODE, NODES, PathKey, STORAGE_NODES, bytes_of};
 use crate::trie::TrieStream;
 use crate::types::AccountCodec;
 
-/// Why rows are refused.
+/// The reason why rows are refused.
 #[derive(Debug, Error)]
 pub enum RestoreError {
     /// The rows are wrong.

@@ -30,7 +30,7 @@ impl<S: NodeSource + ?Sized> NodeSource for &S {
     }
 }
 
-/// Why a trie can't be read.
+/// The reason why a trie can't be read.
 #[derive(Debug, Error)]
 pub enum TrieError {
     /// A node is missing: the data is damaged, or belongs to a state that is not kept.

@@ -1,4 +1,4 @@
-//! Why an argument does not decode.
+//! The reasons why an argument does not decode.
 
 use std::{borrow::Cow, fmt};
 
@@ -6,7 +6,7 @@ use esker_primitives::thread_memory;
 
 use crate::kind::Kind;
 
-/// Why an argument does not decode; its text is Go's.
+/// The reason why an argument does not decode; its text is Go's.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ArgumentError {
     /// Go's `json.UnmarshalTypeError`: within a struct its text names the field.

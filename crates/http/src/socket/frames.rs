@@ -37,7 +37,7 @@ pub(super) struct Message {
     pub(super) share: MemoryShare,
 }
 
-/// Why a connection must close. The client gets the texts.
+/// The reason why a connection must close. The client gets the texts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum Fault {
     #[error("{0}")]

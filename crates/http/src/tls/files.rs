@@ -17,7 +17,7 @@ use zeroize::Zeroizing;
 /// Largest file of a certificate or a key, in bytes.
 const MAX_FILE: u64 = 1024 * 1024;
 
-/// Where a certificate and its key are, both in PEM.
+/// The files of a certificate and its key, both in PEM.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CertificateFiles {
     /// The certificate of this server, then those of its issuers.
@@ -26,7 +26,7 @@ pub struct CertificateFiles {
     pub key: PathBuf,
 }
 
-/// Why a certificate can't be used.
+/// The reason why a certificate can't be used.
 #[derive(Debug, Error)]
 pub enum CertificateError {
     /// A file can't be read.

@@ -79,7 +79,7 @@ impl<'a> PendingAccounts<'a> {
         Ok(AccountFunds { amount, nonce })
     }
 
-    /// Of waiting exports, the nonces that come right before `nonces`.
+    /// The nonces of waiting exports that come right before `nonces`.
     pub(crate) fn exports_before(&self, nonces: &[AccountNonce]) -> Vec<AccountNonce> {
         let used = self.used.borrow();
         let before = nonces.iter().filter_map(|nonce| nonce.previous());

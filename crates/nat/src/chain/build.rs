@@ -130,7 +130,8 @@ impl Builder<'_> {
         Ok(early)
     }
 
-    /// Why a transaction is not valid on the accepted state of now. `None` if it is, or if what it misses may come.
+    /// The reason why a transaction is not valid on the accepted state of now. `None` if it is, or if what it misses
+    /// may come.
     fn refusal_on_accepted(
         &self,
         block: &ExtBlock<'_>,
@@ -208,7 +209,7 @@ fn first_early_nonce(
     Ok(None)
 }
 
-/// Why a transaction is dropped that breaks a rule.
+/// The reason why a transaction is dropped that breaks a rule.
 fn drop_reason(
     tx: &AtomicTx,
     error: &VerifyError,

@@ -22,7 +22,7 @@ use crate::verify::semantic::{CheckError, VerifyContext};
 /// How often a transaction is verified that blocks overtake meanwhile.
 const MAX_CHECKS: usize = 8;
 
-/// Why a transaction was not taken. What `Display` shows is what clients of the reference see.
+/// The reason why a transaction was not taken. What `Display` shows is what clients of the reference see.
 #[derive(Debug, thiserror::Error)]
 pub enum SubmitError {
     /// Longer than what a block may carry.
@@ -92,7 +92,7 @@ impl Nat {
         tracing::debug!(chain = self.context().primary_alias(), txID = %id, %error, "transaction refused");
     }
 
-    /// As [`Self::submit`], with the source's answer, if another node decides.
+    /// Like [`Self::submit`], with the source's answer, if another node decides.
     pub fn submit_and_forward(&self, tx: &AtomicTx) -> Result<Submitted, SubmitError> {
         let permit = self.context().reserve_forward()?;
         let id = tx.id();

@@ -12,7 +12,7 @@ use super::parts::Nat;
 use crate::pool::JoinError;
 use crate::verify::VerifyError;
 
-/// Why a transaction that was built for a user was not taken.
+/// The reason why a transaction that was built for a user was not taken.
 #[derive(Debug)]
 pub(crate) enum BuiltError {
     /// Its coins were taken after they were chosen, or the chain moved on. It may succeed on the present state.
@@ -36,7 +36,7 @@ impl Nat {
         result
     }
 
-    /// As [`Self::submit`], of an import that was built for a user: it replaces nothing that waits.
+    /// Like [`Self::submit`], for an import that was built for a user: it replaces nothing that waits.
     pub(crate) fn submit_import(&self, tx: &AtomicTx) -> Result<Submitted, BuiltError> {
         let permit = self.context().reserve_forward()?;
         self.note_built(&tx.id(), self.join_import(tx))?;
@@ -54,7 +54,7 @@ impl Nat {
         }
     }
 
-    /// As [`Self::submit`], of an export that was built for a user on what `accounts` hold: it replaces nothing
+    /// Like [`Self::submit`], for an export that was built for a user on what `accounts` hold: it replaces nothing
     /// that waits, and its nonces may have to come.
     pub(crate) fn submit_export(
         &self,

@@ -53,7 +53,7 @@ pub struct Nat {
 }
 
 impl Nat {
-    /// As [`Self::new`], of a chain and an extension that know each other.
+    /// Like [`Self::new`], for a chain and an extension that know each other.
     pub(crate) const fn over(evm: Arc<Evm>, extension: Arc<AtomicExtension>) -> Self {
         Self { evm, extension }
     }

@@ -1,4 +1,4 @@
-//! Where a transaction is.
+//! The status of a transaction.
 
 use esker_primitives::ids::TxId;
 use esker_storage::StorageResult;
@@ -8,7 +8,7 @@ use super::parts::Nat;
 use crate::pool::PoolStatus;
 use crate::state::tables::AcceptedTx;
 
-/// Where a transaction is.
+/// The status of a transaction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AtomicStatus {
     /// In the accepted block of this height.

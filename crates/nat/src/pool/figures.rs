@@ -1,10 +1,10 @@
-//! How many transactions the pool dropped and refused, by reason.
+//! The numbers of transactions that the pool dropped and refused, by reason.
 
 use esker_chain::{PoolFigures, ReasonCounters};
 
 use super::PoolError;
 
-/// Why a transaction left the pool without being accepted, in figures.
+/// The reason why a transaction left the pool without being accepted, in figures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum DropKind {
     /// Another one that consumes the same pays more.
@@ -25,7 +25,7 @@ impl DropKind {
     /// In the order of the variants.
     const LABELS: [&str; 6] = ["replaced", "outbid", "invalid", "conflict", "restart", "source"];
 
-    /// Why a transaction of an abandoned block does not wait again.
+    /// The reason why a transaction of an abandoned block does not wait again.
     pub(super) const fn of_return(error: &PoolError) -> Self {
         match error {
             PoolError::Amount(_) => Self::Invalid,
@@ -35,7 +35,7 @@ impl DropKind {
     }
 }
 
-/// Why a transaction was not taken, in figures.
+/// The reason why a transaction was not taken, in figures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum RefusalKind {
     /// It is longer than what a block may carry.

@@ -36,7 +36,7 @@ pub const MAX_POOLED: usize = 4096;
 /// Dropped transactions that are remembered as a whole; of others the reason is.
 pub const MAX_DROPPED: NonZeroUsize = NonZeroUsize::new(50).expect("50 is not 0");
 
-/// Why the pool does not take a transaction. Texts are the reference's.
+/// The reason why the pool does not take a transaction. Texts are the reference's.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PoolError {
     /// The burned amount can't be computed.
@@ -75,7 +75,7 @@ pub enum PoolError {
     TooMany,
 }
 
-/// Why a transaction that was verified can't join the pool.
+/// The reason why a transaction that was verified can't join the pool.
 #[derive(Debug, thiserror::Error)]
 pub enum JoinError {
     /// The pool's own rules.
@@ -86,7 +86,7 @@ pub enum JoinError {
     Outdated,
 }
 
-/// Where a transaction of the pool is.
+/// The status of a transaction of the pool.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PoolStatus {
     /// Waits for a block.
@@ -131,7 +131,7 @@ impl Entry {
 struct Inner {
     arrivals: u64,
     entries: HashMap<TxId, Entry>,
-    /// Those in the block under construction.
+    /// The transactions in the block under construction.
     taken: HashSet<TxId>,
     queue: BTreeMap<Place, TxId>,
     /// Which transaction consumes what.
@@ -207,7 +207,7 @@ impl AtomicPool {
         self.add_to(&mut self.inner.lock(), tx, price)
     }
 
-    /// As [`Self::add`], of a transaction that was valid on the state at height `verified_at`: valid still, or
+    /// Like [`Self::add`], for a transaction that was valid on the state at height `verified_at`: valid still, or
     /// refused.
     pub fn add_verified(&self, tx: AtomicTx, verified_at: u64) -> Result<(), JoinError> {
         let price = tx.gas_price(&self.native).map_err(PoolError::from)?;
@@ -218,7 +218,7 @@ impl AtomicPool {
         Ok(self.add_to(&mut inner, tx, price)?)
     }
 
-    /// As [`Self::add_verified`], of a transaction that was built to follow exports of those nonces. It takes
+    /// Like [`Self::add_verified`], for a transaction that was built to follow exports of those nonces. It takes
     /// nothing from others, whatever it pays.
     pub fn add_built(
         &self,
@@ -282,12 +282,12 @@ impl AtomicPool {
         self.inner.lock().nonces.of(account)
     }
 
-    /// Why transactions were given up.
+    /// The log of dropped transactions, with the reasons.
     pub const fn drop_log(&self) -> &DropLog {
         &self.drops
     }
 
-    /// How many transactions were dropped and refused, by reason.
+    /// The numbers of transactions that were dropped and refused, by reason.
     pub fn figures(&self) -> PoolFigures {
         self.counters.figures()
     }
@@ -309,8 +309,8 @@ impl AtomicPool {
         inner.queue.values().filter_map(|id| inner.entries.get(id)).map(|e| e.tx.clone()).collect()
     }
 
-    /// As [`Self::candidates`], without those of undecided blocks that consume what another one consumes: that one was
-    /// here before.
+    /// Like [`Self::candidates`], without those of undecided blocks that consume what another one consumes: that one
+    /// was here before.
     pub fn first_spenders(&self) -> Vec<AtomicTx> {
         let mut found = self.candidates();
         let inner = self.inner.lock();
@@ -468,7 +468,7 @@ impl AtomicPool {
     }
 }
 
-/// Why an export is given up whose nonce was used.
+/// The reason for dropping an export whose nonce was used.
 pub(crate) fn used_nonce(account: &Address, nonce: u64) -> String {
     let error = VerifyError::InvalidNonce;
     format!("{error}: nonce {nonce} of {account} was used by another transaction")

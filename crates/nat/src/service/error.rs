@@ -1,4 +1,4 @@
-//! Why a method has no result: the texts that clients see.
+//! The reasons why a method has no result: the texts that clients see.
 
 use esker_chain::address::{DestinationError, ServiceAddressCause};
 use esker_chain::forward::ForwardError;
@@ -18,7 +18,7 @@ use crate::chain::SubmitError;
 use crate::verify::VerifyError;
 use crate::wallet::WalletError;
 
-/// Why a method has no result. None of the texts holds a password or a key.
+/// The reason why a method has no result. None of the texts holds a password or a key.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum ServiceError {
     #[error(transparent)]
@@ -104,7 +104,7 @@ pub(super) enum ServiceError {
     Forward(#[from] ForwardError),
 }
 
-/// Why no transaction came about: it can't be paid, or breaks a rule by itself.
+/// The reason why no transaction came about: it can't be paid, or breaks a rule by itself.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum CreateError {
     #[error(transparent)]
@@ -113,7 +113,7 @@ pub(super) enum CreateError {
     Rule(#[from] VerifyError),
 }
 
-/// Why a text is no address of this chain. It names no address itself, unlike those of the asset chains.
+/// The reason why a text is no address of this chain. It names no address itself, unlike those of the asset chains.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum LocalAddressError {
     #[error(transparent)]

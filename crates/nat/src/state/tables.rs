@@ -9,7 +9,7 @@ use esker_transactions::nat::AtomicTx;
 /// Accepted atomic transactions by ID.
 pub const TXS: Table<TxId, AcceptedTx> = Table::new(0x60, "atomic transaction");
 
-/// Why atomic transactions that the pool had taken were dropped.
+/// The reason why atomic transactions that the pool had taken were dropped.
 pub static DROPPED: DropTables = DropTables {
     records: Table::new(0x61, "dropped atomic transaction"),
     order: Table::new(0x62, "order of dropped atomic transactions"),

@@ -11,7 +11,7 @@ use esker_primitives::keys::SignatureError;
 use esker_transactions::nat::{AmountError, FeeError, UnsignedAtomicTx};
 use esker_utxo::{FlowError, FxError};
 
-/// Why a transaction is invalid. What `Display` shows is what clients of the reference see.
+/// The reason why a transaction is invalid. What `Display` shows is what clients of the reference see.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum VerifyError {
     /// An import of nothing.

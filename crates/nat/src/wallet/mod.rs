@@ -40,7 +40,7 @@ impl TxParams {
     }
 }
 
-/// Why no transaction can be built. Texts are the reference's.
+/// The reason why no transaction can be built. Texts are the reference's.
 #[derive(Debug, thiserror::Error)]
 pub enum WalletError {
     /// A sum exceeds 64 bits.
@@ -60,7 +60,7 @@ pub enum WalletError {
     Inputs(InputsError),
 }
 
-/// Why accounts can't pay. Texts are the reference's.
+/// The reason why accounts can't pay. Texts are the reference's.
 #[derive(Debug, thiserror::Error)]
 pub enum InputsError {
     /// They hold too little.

@@ -54,7 +54,7 @@ struct Following {
     greatest_bundle_seen: u64,
     lag_bundles: u64,
     lag_ms: u64,
-    /// Why there is no connection, or what is wrong with a source.
+    /// The reason why there is no connection, or what is wrong with a source.
     error: Option<String>,
 }
 

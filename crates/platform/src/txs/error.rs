@@ -1,9 +1,9 @@
-//! Why bytes are no block of the P-Chain.
+//! The reasons why bytes are no block of the P-Chain.
 
 use esker_primitives::codec::CodecError;
 use thiserror::Error;
 
-/// Why bytes are no block of the P-Chain, or none that this version knows.
+/// The reason why bytes are no block of the P-Chain, or none that this version knows.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum ParseError {
     /// The bytes end early, are too many, or have another version.

@@ -2,7 +2,7 @@
 
 use super::MAX_SLICE_LEN;
 
-/// Why bytes are not a value of the expected type.
+/// The reason why bytes are not a value of the expected type.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum CodecError {
     /// There are more bytes than allowed.

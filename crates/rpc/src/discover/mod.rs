@@ -88,7 +88,7 @@ impl Service {
         info: &EndpointInfo,
         subscriptions: &[SubscriptionMethods],
     ) -> Self {
-        // Where nothing else is for pages of other origins, neither is this.
+        // An endpoint that has nothing for pages of other origins gives them no description either.
         let table = MethodTable::new(NAMESPACE);
         let table = match self.is_for_trusted_callers() {
             true => table.trusted_callers_only(add),

@@ -4,7 +4,7 @@ use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde_json::{Map, Value};
 
-/// Where a document has its named schemas.
+/// The place of a document's named schemas.
 const PATH: &str = "/components/schemas";
 
 /// Appended to the name of a schema of arguments, where results have another one of this name.
@@ -65,7 +65,7 @@ impl Schemas {
 pub(super) struct Renamed(Vec<String>);
 
 impl Renamed {
-    /// Those that differ, and those that refer to one that does.
+    /// The schemas that differ, and those that refer to one that does.
     fn from_members(arguments: &Map<String, Value>, results: &Map<String, Value>) -> Self {
         let is_other = |name: &String| {
             results.get(name).is_some_and(|schema| arguments.get(name) != Some(schema))

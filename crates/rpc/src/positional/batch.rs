@@ -24,7 +24,7 @@ use crate::cost;
 use crate::error::RpcError;
 use crate::work::{Client, ReplyBytes};
 
-/// How long a batch works before other connections come in between. Quick calls are answered in place, and to pause
+/// Time that a batch works before other connections come in between. Quick calls are answered in place, and to pause
 /// after each costs as much as the call.
 const LONGEST_STRETCH: Duration = Duration::from_micros(100);
 

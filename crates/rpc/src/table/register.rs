@@ -44,7 +44,7 @@ impl<S: Send + Sync + 'static> MethodTable<S> {
         self.add_async(name, named(), move |service, arguments, _| handler(service, arguments))
     }
 
-    /// As [`MethodTable::on_async`], for handlers that need the client's address.
+    /// Like [`MethodTable::on_async`], for handlers that need the client's address.
     #[must_use]
     pub fn on_async_from<P, R, F, Fut>(self, name: &'static str, handler: F) -> Self
     where
@@ -67,7 +67,7 @@ impl<S: Send + Sync + 'static> MethodTable<S> {
         self.add_blocking(name, named(), at_once(handler))
     }
 
-    /// As [`MethodTable::on_blocking`], for replies that wait for something after the handler has returned.
+    /// Like [`MethodTable::on_blocking`], for replies that wait for something after the handler has returned.
     #[must_use]
     pub fn on_blocking_then<P, R, F>(self, name: &'static str, handler: F) -> Self
     where
@@ -78,7 +78,7 @@ impl<S: Send + Sync + 'static> MethodTable<S> {
         self.add_blocking(name, named(), move |service, arguments, _| handler(service, arguments))
     }
 
-    /// As [`MethodTable::on_blocking`], for handlers that check whether to go on ([`CallContext::is_cancelled`]). A
+    /// Like [`MethodTable::on_blocking`], for handlers that check whether to go on ([`CallContext::is_cancelled`]). A
     /// cancelled handler may be restarted from its beginning, so it must change nothing before its last check.
     #[must_use]
     pub fn on_blocking_with<P, R, F>(self, name: &'static str, handler: F) -> Self
@@ -144,7 +144,7 @@ impl<S: Send + Sync + 'static> MethodTable<S> {
         self.add_async(name, listed(), move |service, arguments, _| handler(service, arguments))
     }
 
-    /// As [`MethodTable::on_list_async`], for handlers that need the client's address.
+    /// Like [`MethodTable::on_list_async`], for handlers that need the client's address.
     #[must_use]
     pub fn on_list_async_from<P, R, F, Fut>(self, name: &'static str, handler: F) -> Self
     where
@@ -168,8 +168,8 @@ impl<S: Send + Sync + 'static> MethodTable<S> {
         self.add_blocking(name, listed(), at_once(handler))
     }
 
-    /// As [`MethodTable::on_list_blocking`], for replies that wait for something after the handler has returned. The wait may
-    /// hold the service.
+    /// Like [`MethodTable::on_list_blocking`], for replies that wait for something after the handler has returned.
+    /// The wait may hold the service.
     #[must_use]
     pub fn on_list_blocking_then<P, R, F>(self, name: &'static str, handler: F) -> Self
     where
@@ -180,7 +180,7 @@ impl<S: Send + Sync + 'static> MethodTable<S> {
         self.add_blocking(name, listed(), handler)
     }
 
-    /// As [`MethodTable::on_list_blocking`], for handlers that check whether to go on; see
+    /// Like [`MethodTable::on_list_blocking`], for handlers that check whether to go on; see
     /// [`MethodTable::on_blocking_with`].
     #[must_use]
     pub fn on_list_blocking_with<P, R, F>(self, name: &'static str, handler: F) -> Self
@@ -192,8 +192,8 @@ impl<S: Send + Sync + 'static> MethodTable<S> {
         self.add_restartable(name, listed(), |_, _| None, at_once_with(handler))
     }
 
-    /// As [`MethodTable::on_list_blocking_with`], for replies that wait for something after the handler has returned. The wait
-    /// may hold the service.
+    /// Like [`MethodTable::on_list_blocking_with`], for replies that wait for something after the handler has
+    /// returned. The wait may hold the service.
     #[must_use]
     pub fn on_list_blocking_with_then<P, R, F>(self, name: &'static str, handler: F) -> Self
     where
@@ -204,8 +204,9 @@ impl<S: Send + Sync + 'static> MethodTable<S> {
         self.add_restartable(name, listed(), |_, _| None, handler)
     }
 
-    /// As [`MethodTable::on_list_blocking_with`], for results that may be large: the handler writes the JSON text itself,
-    /// piece by piece. After an error what it has written is discarded. [`MethodTable::returns`] describes the result.
+    /// Like [`MethodTable::on_list_blocking_with`], for results that may be large: the handler writes the JSON text
+    /// itself, piece by piece. After an error what it has written is discarded. [`MethodTable::returns`] describes
+    /// the result.
     #[must_use]
     pub fn on_list_written<P, F>(self, name: &'static str, handler: F) -> Self
     where
@@ -230,9 +231,9 @@ impl<S: Send + Sync + 'static> MethodTable<S> {
         })
     }
 
-    /// As [`MethodTable::on_list_blocking_with`], for a method that is mostly quick: `try_first` runs in
-    /// place, and `handler` runs on a thread only if that gives no answer. Handing a call to another
-    /// thread and back takes longer than most calls do.
+    /// Like [`MethodTable::on_list_blocking_with`], for a method that is mostly quick: `try_first` runs in place, and
+    /// `handler` runs on a thread only if that gives no answer. Handing a call to another thread and back takes
+    /// longer than most calls do.
     #[must_use]
     pub fn on_list_try_first<P, R, T, F>(self, name: &'static str, try_first: T, handler: F) -> Self
     where

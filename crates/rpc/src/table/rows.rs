@@ -164,7 +164,7 @@ pub(super) fn at_once<S, P, R>(
     move |service, arguments, _| handler(service, arguments).map(ReplyAfter::from)
 }
 
-/// As [`at_once`], of a handler with a context.
+/// Like [`at_once`], for a handler with a context.
 pub(super) fn at_once_with<S, P, R>(
     handler: impl Fn(&S, P, &CallContext) -> Result<R, RpcError> + Send + Sync + 'static,
 ) -> impl Fn(&Arc<S>, P, &CallContext) -> Result<ReplyAfter<R>, RpcError> + Send + Sync + 'static {

@@ -28,7 +28,7 @@ crate::text_schema!(
     "`hex`: hex digits with a checksum, `hexnc`: without, `hexc`: as `hex`, `json`: objects. Any letter case."
 );
 
-/// Why a text does not decode to bytes.
+/// The reason why a text does not decode to bytes.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum EncodingError {
     /// The hex text is at fault.

@@ -25,7 +25,7 @@ pub(crate) const SMALL_ARGUMENTS: usize = 64 * 1024;
 pub(super) const FREE_FOR_RUN: usize = 2 * 1024 * 1024;
 /// The memory of arguments is estimated as this multiple of their text.
 const ESTIMATE_FACTOR: usize = 16;
-/// How long a call waits for memory.
+/// Time that a call waits for memory.
 const MAX_WAIT: Duration = Duration::from_secs(20);
 
 /// The bytes that the calls of a server take.
@@ -80,8 +80,8 @@ impl CallMemory {
         CallMemoryError::Full { client: self.client_limit, all: self.limit }
     }
 
-    /// Why work that has so many bytes gets no more: its client's other calls, or those of others, have them; or it has
-    /// nearly all that its client may have, besides the arguments that it came from.
+    /// The reason why work that has so many bytes gets no more: its client's other calls, or those of others, have
+    /// them; or it has nearly all that its client may have, besides the arguments that it came from.
     pub(super) fn refusal(&self, client: &Client, bytes: usize) -> CallMemoryError {
         let of_others = self.used().saturating_sub(client.calls().bytes());
         let beside = client.calls().bytes().saturating_sub(bytes);

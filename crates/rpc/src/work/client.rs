@@ -73,7 +73,7 @@ impl Default for Share {
     }
 }
 
-/// Where requests come from.
+/// The address from which requests come.
 #[derive(Debug, Default)]
 pub(super) struct Address {
     address: ClientAddress,
@@ -85,7 +85,7 @@ pub(super) struct Address {
 /// The places of an address at each level, for jobs that take turns. Changed under the lock of the queues.
 #[derive(Debug, Default)]
 struct Turns {
-    /// How many it has.
+    /// Number of its places, by level.
     places: [AtomicUsize; LEVELS],
     /// When it last got one: how many jobs of the server had begun. 0: never.
     last: [AtomicU64; LEVELS],
@@ -178,7 +178,7 @@ impl Client {
         &self.0.account.work
     }
 
-    /// Where the requests come from.
+    /// The address from which the requests come.
     #[must_use]
     pub fn address(&self) -> ClientAddress {
         self.0.address.address

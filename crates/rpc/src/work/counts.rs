@@ -12,7 +12,7 @@ pub(super) const MAX_UNREAD: usize = 256 * 1024;
 #[derive(Debug, Default)]
 pub(super) struct ConnectionReplies {
     pub(super) bytes: AtomicUsize,
-    /// Those of them that are being sent to the client.
+    /// The number of them that are being sent to the client.
     pub(super) unread: AtomicUsize,
     /// When a reply last began or ended to be sent; ms of the memory's clock.
     pub(super) unread_since_ms: AtomicU64,

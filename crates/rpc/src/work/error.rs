@@ -1,11 +1,11 @@
-//! Why work is refused.
+//! The reasons why work is refused.
 
 /// A job was refused, because too many wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("too many calls wait")]
 pub struct Busy;
 
-/// Why there is no memory for a reply.
+/// The reason why there is no memory for a reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum MemoryError {
     /// The reply and what the connection has not read exceed the limit of a connection.
@@ -16,7 +16,7 @@ pub enum MemoryError {
     Full,
 }
 
-/// Why a call gets no memory.
+/// The reason why a call gets no memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CallMemoryError {
     /// The call alone needs more than a client may have.

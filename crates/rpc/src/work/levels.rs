@@ -14,7 +14,7 @@ pub(super) const LOWEST_START: usize = 3;
 /// The number of levels.
 pub(super) const LEVELS: usize = 5;
 
-/// How long a job may run at each level while others wait there. [`SHORT`] and the last one have no bound.
+/// Time that a job may run at each level while others wait there. [`SHORT`] and the last one have no bound.
 pub(super) const BUDGETS: [Option<Duration>; LEVELS] = [
     None,
     Some(Duration::from_millis(5)),
@@ -23,8 +23,8 @@ pub(super) const BUDGETS: [Option<Duration>; LEVELS] = [
     None,
 ];
 
-/// How long a job runs, at least, before it gives its place at a level to another address: as long as it may at the levels
-/// before.
+/// Time that a job runs, at least, before it gives its place at a level to another address: as long as it may at the
+/// levels before.
 pub(super) fn quantum(level: usize) -> Option<Duration> {
     level.checked_sub(1).and_then(|before| BUDGETS[before])
 }

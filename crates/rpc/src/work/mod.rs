@@ -105,7 +105,7 @@ pub struct WorkConfig {
     pub call_memory: usize,
     /// Bytes that the calls of one address take.
     pub client_call_memory: usize,
-    /// Where results go that are too large for memory; `None`: they are errors.
+    /// The files for results that are too large for memory; `None`: they are errors.
     pub spool: Option<SpoolConfig>,
     /// The rate limit of an address; `None`: any number of calls.
     pub rate_limit: Option<RateLimitConfig>,

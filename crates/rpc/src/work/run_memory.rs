@@ -82,7 +82,7 @@ impl RunMemory {
         self.client.call_memory_beyond(self.reservation.lock().bytes())
     }
 
-    /// Why work that can't run again got too little.
+    /// The reason why work that can't run again got too little.
     pub(crate) fn refusal(&self) -> CallMemoryError {
         self.client.work().call_memory().refusal(&self.client, self.reservation.lock().bytes())
     }

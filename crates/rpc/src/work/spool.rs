@@ -22,7 +22,7 @@ pub trait SpoolSpace: fmt::Debug + Send + Sync {
     fn check(&self, bytes: u64) -> io::Result<()>;
 }
 
-/// Where large results are written, and how much of the disk they may take.
+/// The folder of large results, and the part of the disk that they may take.
 #[derive(Clone, Debug)]
 pub struct SpoolConfig {
     /// The folder. Its files have no name, so a killed process leaves none behind.
@@ -63,11 +63,11 @@ pub(crate) struct Spool {
 struct SpoolUsage {
     /// Bytes of all results.
     bytes: u64,
-    /// Of these, bytes that are about to be written: the disk does not count them yet.
+    /// The part of them that is about to be written: the disk does not count it yet.
     pending: u64,
 }
 
-/// Why a result can't be written to a file.
+/// The reason why a result can't be written to a file.
 #[derive(Debug, thiserror::Error)]
 pub enum SpoolError {
     /// There is no room for it.

@@ -14,7 +14,7 @@ use super::queue::{Job, Progress, Queue};
 use super::run_state::{RunState, Scheduler};
 use super::{Lane, usage};
 
-/// How long a thread waits for work before it ends. Short, so that its memory goes back to the system.
+/// Time that a thread waits for work before it ends. Short, so that its memory goes back to the system.
 const IDLE: Duration = Duration::from_secs(2);
 /// How often the manager looks for jobs that hold a place for too long while others wait.
 const RELIEF_TICK: Duration = Duration::from_millis(20);

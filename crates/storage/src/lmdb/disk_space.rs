@@ -23,7 +23,7 @@ const READER_TABLE_BYTES: u64 = MAX_READERS as u64 * 64 + 4096;
 /// Unit of [`MetadataExt::blocks`].
 const BLOCK_BYTES: u64 = 512;
 
-/// How long the system's disk figures are reused.
+/// Time that the system's disk figures are reused.
 const CACHE_TIME: Duration = Duration::from_millis(10);
 
 /// How many reserves stay free beside files that are not the store's: the store stops at one.

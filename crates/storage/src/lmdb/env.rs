@@ -77,7 +77,7 @@ impl Environment {
         self.readers.commit(|| txn.commit()).map_err(in_context)
     }
 
-    /// As [`crate::KvStore::reset`]. After an error nothing is changed.
+    /// Like [`crate::KvStore::reset`]. After an error nothing is changed.
     pub(super) fn reset(&self, keep: &dyn Fn(&[u8]) -> bool, set: &WriteSet) -> StorageResult<()> {
         let in_context = |error| self.error(error);
         let mut txn = self.env.write_txn().map_err(in_context)?;

@@ -32,7 +32,7 @@ use crate::write_set::WriteSet;
 
 /// Most open snapshots: more than requests in flight. Each takes 64 bytes in a file.
 const MAX_READERS: u32 = 2048;
-/// How long to wait for the snapshots of a broken environment, which last milliseconds.
+/// Time to wait for the snapshots of a broken environment, which last milliseconds.
 const CLOSING_WAIT: Duration = Duration::from_secs(1);
 
 /// A store in one LMDB file. Opened through [`crate::meta::open_dir`].

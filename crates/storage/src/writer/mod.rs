@@ -86,7 +86,7 @@ impl Writer {
     /// Starts the writer thread of `store`, which suspends itself while the store refuses writes.
     ///
     /// # Errors
-    /// As [`Self::spawn`].
+    /// See [`Self::spawn`].
     pub fn spawn_retrying(store: Arc<dyn KvStore>, retry: RetryPolicy) -> StorageResult<Self> {
         Self::start(store, Some(retry))
     }
@@ -130,7 +130,7 @@ impl Writer {
         self.submit(sets, None, true).await
     }
 
-    /// As [`Self::commit_all_when_writable`], but returns once the sets are in the queue.
+    /// Like [`Self::commit_all_when_writable`], but returns once the sets are in the queue.
     pub async fn enqueue_all_when_writable(
         &self,
         sets: Vec<Arc<WriteSet>>,
@@ -138,7 +138,7 @@ impl Writer {
         self.enqueue(sets, None, true).await
     }
 
-    /// As [`Self::commit`], blocking the calling thread; not for the threads that serve connections.
+    /// Like [`Self::commit`], blocking the calling thread; not for the threads that serve connections.
     pub fn commit_blocking(&self, set: WriteSet) -> StorageResult<()> {
         pollster::block_on(self.submit(one(set), None, false))
     }
@@ -182,7 +182,7 @@ impl Writer {
         done.await.unwrap_or(Ok(()))
     }
 
-    /// As [`Self::close`], blocking the calling thread.
+    /// Like [`Self::close`], blocking the calling thread.
     pub fn close_blocking(&self) -> StorageResult<()> {
         pollster::block_on(self.close())
     }
@@ -222,7 +222,7 @@ impl QueuedCommit {
         self.0.await.map_err(|_| StorageError::Closed)?
     }
 
-    /// As [`Self::done`], blocking the calling thread.
+    /// Like [`Self::done`], blocking the calling thread.
     pub fn wait(self) -> StorageResult<()> {
         pollster::block_on(self.done())
     }

@@ -1,6 +1,6 @@
 //! Sums of amounts.
 
-/// Why amounts can't be added up. Texts are the reference's.
+/// The reason why amounts can't be added up. Texts are the reference's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AmountError {
     /// A sum exceeds 64 bits.

@@ -15,7 +15,7 @@ pub enum ExtDataForm {
     Batch,
 }
 
-/// Why ext data holds no transactions. Texts are the reference's.
+/// The reason why ext data holds no transactions. Texts are the reference's.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ExtDataError {
     /// No transaction.

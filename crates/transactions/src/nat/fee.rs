@@ -16,7 +16,7 @@ pub const GAS_PER_EVM_OUTPUT: u64 = 60;
 /// Gas of every transaction beside that, from Apricot 5 on.
 pub const BASE_GAS: u64 = 10_000;
 
-/// Why a fee can't be computed. The text is the reference's.
+/// The reason why a fee can't be computed. The text is the reference's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FeeError {
     /// It exceeds 64 bits.

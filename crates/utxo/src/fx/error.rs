@@ -1,9 +1,9 @@
-//! Why a feature extension refuses something.
+//! The reasons why a feature extension refuses something.
 
 use esker_primitives::ids::ShortId;
 use esker_primitives::keys::SignatureError;
 
-/// Why a feature extension refuses something. Texts are the reference's.
+/// The reason why a feature extension refuses something. Texts are the reference's.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FxError {
     /// A transfer output of amount 0.
@@ -45,9 +45,9 @@ pub enum FxError {
     /// Amount of the consumed output, then of the input.
     #[error("utxo amount and input amount are not equal: {utxo} != {input}")]
     AmountsDiffer {
-        /// Of the consumed output.
+        /// The amount of the consumed output.
         utxo: u64,
-        /// Of the input.
+        /// The amount of the input.
         input: u64,
     },
     /// secp256k1: minting must re-create the mint output unchanged.

@@ -23,7 +23,7 @@ use crate::verify::{VerifyError, syntactic};
 /// How often a transaction is checked again because blocks were accepted meanwhile.
 const MAX_CHECKS: usize = 8;
 
-/// Why a transaction is refused. Texts are the reference's.
+/// The reason why a transaction is refused. Texts are the reference's.
 #[derive(Debug, Error)]
 pub enum IssueError {
     /// The bytes are no transaction.
@@ -81,12 +81,12 @@ impl Xvm {
         self.issue_and_forward(bytes).map(|issued| issued.id)
     }
 
-    /// As [`Self::issue`], of a transaction that is decoded.
+    /// Like [`Self::issue`], for a transaction that is decoded.
     pub fn issue_tx(&self, tx: Tx) -> Result<TxId, IssueError> {
         self.forward_tx(&tx).map(|issued| issued.id)
     }
 
-    /// As [`Self::issue`], with the source's answer, if another node decides.
+    /// Like [`Self::issue`], with the source's answer, if another node decides.
     pub fn issue_and_forward(&self, bytes: &[u8]) -> Result<Issued, IssueError> {
         self.forward_tx(&self.parse(bytes)?)
     }
@@ -180,7 +180,7 @@ impl Xvm {
         self.issue_unverified_and_forward(bytes).map(|issued| issued.id)
     }
 
-    /// As [`Self::issue_unverified`], with the source's answer, if another node decides.
+    /// Like [`Self::issue_unverified`], with the source's answer, if another node decides.
     pub fn issue_unverified_and_forward(&self, bytes: &[u8]) -> Result<Issued, IssueError> {
         let permit = self.context().reserve_forward()?;
         let tx = self.parse(bytes)?;
@@ -188,15 +188,15 @@ impl Xvm {
         Ok(self.issued_by_wallet(&tx, permit, added))
     }
 
-    /// As [`Self::issue_unverified`], of a transaction that is decoded. It is not passed on.
+    /// Like [`Self::issue_unverified`], for a transaction that is decoded. It is not passed on.
     pub(crate) fn enqueue(&self, tx: &Tx) -> Result<Added, IssueError> {
         self.context().store.ensure_writable()?;
         let enqueued = self.wallet.push(tx)?;
         self.follow_wallet(tx, enqueued)
     }
 
-    /// As [`Self::issue_unverified_and_forward`], of a transaction that was built on `pending`; `None` if those have
-    /// changed since.
+    /// Like [`Self::issue_unverified_and_forward`], for a transaction that was built on `pending`; `None` if those
+    /// have changed since.
     pub(crate) fn issue_after_pending(
         &self,
         tx: &Tx,
@@ -317,7 +317,7 @@ impl Xvm {
         Ok(added)
     }
 
-    /// As [`Self::pool`], of a transaction that was verified: see [`Mempool::add_verified`].
+    /// Like [`Self::pool`], for a transaction that was verified: see [`Mempool::add_verified`].
     ///
     /// [`Mempool::add_verified`]: crate::pool::Mempool::add_verified
     pub(crate) fn join(

@@ -16,7 +16,7 @@ use crate::state::tables::ASSETS;
 use crate::state::{ChainState, View};
 use crate::verify::{VerifyError, syntactic};
 
-/// Why a transaction that was built for a user is not taken in.
+/// The reason why a transaction that was built for a user is not taken in.
 #[derive(Debug)]
 pub(crate) enum BuiltError {
     /// A coin was taken or decided on after it was chosen. With other coins the transaction may be valid.
@@ -34,7 +34,7 @@ impl<E: Into<IssueError>> From<E> for BuiltError {
 /// A state with the outputs of waiting transactions that another transaction spends.
 pub(crate) struct StateAfterParents<'a> {
     pub(crate) state: PendingWrites<'a>,
-    /// Those transactions.
+    /// The transactions before it.
     pub(crate) parents: BTreeSet<TxId>,
 }
 
@@ -51,7 +51,7 @@ impl Xvm {
         Ok(Issued { id, answer })
     }
 
-    /// As [`Self::issue_built`]. It is not passed on.
+    /// Like [`Self::issue_built`]. It is not passed on.
     pub(crate) fn join_built(&self, tx: Tx, view: &View<'_>) -> Result<TxId, BuiltError> {
         self.context().store.ensure_writable()?;
         let id = tx.id();
@@ -111,7 +111,8 @@ impl Xvm {
         Ok(Some(after))
     }
 
-    /// Why a waiting transaction is not valid on the state that `reader` shows, with what other waiting ones produce.
+    /// The reason why a waiting transaction is not valid on the state that `reader` shows, with what other waiting
+    /// ones produce.
     pub(crate) fn refusal_in_pool(
         &self,
         pooled: &Pooled,

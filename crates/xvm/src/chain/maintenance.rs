@@ -9,8 +9,8 @@ use esker_storage::StorageError;
 
 use super::parts::Xvm;
 
-/// How long rejections gather before they get a commit of their own. Rejected transactions must not slow down blocks,
-/// whose commits save rejections at no cost.
+/// Time that rejections gather before they get a commit of their own. Rejected transactions must not slow down
+/// blocks, whose commits save rejections at no cost.
 const SAVE_DELAY: Duration = Duration::from_secs(1);
 /// Wait before the next try while the store takes no writes.
 const REFUSED_DELAY: Duration = Duration::from_secs(1);

@@ -18,7 +18,7 @@ pub(crate) struct Undecided(Mutex<UndecidedBlocks>);
 struct UndecidedBlocks {
     /// Each with the number of undecided bundles that hold it.
     blocks: HashMap<BlockId, (Arc<ExecutedBlock>, usize)>,
-    /// How many of the blocks hold a transaction.
+    /// The number of blocks that contain a transaction.
     txs: HashMap<TxId, usize>,
 }
 

@@ -52,7 +52,7 @@ pub struct Minters {
     pub minters: Vec<ShortId>,
 }
 
-/// Why a description does not give a genesis.
+/// The reason why a description does not give a genesis.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DefinitionError {
     /// A symbol is longer than [`MAX_SYMBOL_LEN`].

@@ -26,7 +26,7 @@ pub struct GenesisAsset {
     pub tx: CreateAssetTx,
 }
 
-/// Why a chain cannot start from given genesis bytes.
+/// The reason why a chain cannot start from given genesis bytes.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum GenesisError {
     /// The bytes are no genesis.

@@ -1,10 +1,10 @@
-//! How many transactions the chain's pool dropped and refused, by reason.
+//! The numbers of transactions that the chain's pool dropped and refused, by reason.
 
 use esker_chain::{PoolFigures, ReasonCounters};
 
 use super::MempoolError;
 
-/// Why a waiting transaction was rejected, in figures.
+/// The reason why a waiting transaction was rejected, in figures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum RejectKind {
     /// A block that consumes the same was accepted, or its own one was abandoned and one that waits consumes the same.
@@ -25,7 +25,7 @@ impl RejectKind {
     /// In the order of the variants.
     const LABELS: [&str; 6] = ["conflict", "full", "invalid", "wallet", "restart", "source"];
 
-    /// Why a transaction of an abandoned block does not wait again.
+    /// The reason why a transaction of an abandoned block does not wait again.
     pub(crate) const fn of_return(error: &MempoolError) -> Self {
         match error {
             MempoolError::Conflict(_) => Self::Conflict,
@@ -34,7 +34,7 @@ impl RejectKind {
     }
 }
 
-/// Why a transaction was not taken, in figures.
+/// The reason why a transaction was not taken, in figures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum RefusalKind {
     /// The bytes are no transaction.

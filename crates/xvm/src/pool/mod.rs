@@ -49,7 +49,7 @@ impl Default for MempoolLimits {
     }
 }
 
-/// Why the pool does not take a transaction. Texts are the reference's.
+/// The reason why the pool does not take a transaction. Texts are the reference's.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum MempoolError {
     /// Longer than one transaction may be.
@@ -77,7 +77,7 @@ pub enum MempoolError {
     Conflict(TxId),
 }
 
-/// Why a verified transaction cannot join the pool.
+/// The reason why a verified transaction cannot join the pool.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum JoinError {
     /// The pool's own rules.
@@ -109,7 +109,7 @@ impl Pooled {
     }
 }
 
-/// How long a remembered refusal is valid.
+/// Time that a remembered refusal is valid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum RefusalValidity {
     /// Whatever the state.
@@ -188,7 +188,8 @@ impl Mempool {
         (inner.queue.len(), inner.bytes)
     }
 
-    /// How many transactions have been removed so far. While this is unchanged, no waiting transaction was decided.
+    /// Number of transactions that have been removed so far. While it is unchanged, no waiting transaction was
+    /// decided.
     pub(crate) fn removals(&self) -> u64 {
         self.inner.lock().removals
     }

@@ -16,7 +16,7 @@ use crate::chain::IssueError;
 use crate::state::{AddressTxsError, BalanceError};
 use crate::wallet::SpendError;
 
-/// Why a method has no result.
+/// The reason why a method has no result.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ServiceError {
     #[error("couldn't get block with id {0}: not found")]

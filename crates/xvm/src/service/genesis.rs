@@ -36,7 +36,7 @@ pub fn service() -> Service {
     methods().bind(Arc::new(Static))
 }
 
-/// Why there are no genesis bytes.
+/// The reason why there are no genesis bytes.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum BuildGenesisError {
     #[error("problem formatting asset definition memo due to: {0}")]
@@ -57,7 +57,7 @@ pub(crate) enum BuildGenesisError {
     Encode(EncodingError),
 }
 
-/// Why a text is no address: here it has no chain prefix, and any network's is taken.
+/// The reason why a text is no address: here it has no chain prefix, and any network's is taken.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum GenesisAddressError {
     #[error(transparent)]

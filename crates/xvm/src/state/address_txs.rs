@@ -12,7 +12,7 @@ use super::tables::ADDRESS_TXS;
 /// Most transactions of one page.
 pub const MAX_ADDRESS_TXS_PAGE: usize = 1024;
 
-/// Why the address-transaction index gives no answer.
+/// The reason why the address-transaction index gives no answer.
 #[derive(Debug, Error)]
 pub enum AddressTxsError {
     /// It is switched off.

@@ -14,7 +14,7 @@ use super::index_row::{self, IndexRow};
 use super::raw::RawUtxo;
 use super::tables::{ADDRESS_UTXOS, UTXOS, utxo_key};
 
-/// Where to begin within one address; `None` to skip it.
+/// The start within one address; `None` to skip it.
 fn begin_at(address: &ShortId, start: Option<PageStart>) -> Option<Option<Id>> {
     match start {
         Some(start) if *address < start.address => None,

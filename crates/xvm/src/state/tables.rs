@@ -48,8 +48,8 @@ pub const ADDRESS_TXS: Table<(ShortId, AssetId, u64), TxId> = Table::new(0x0a, "
 /// Height of the last block that [`ADDRESS_TXS`] covers; one row, absent while the index was never on.
 pub const INDEXED: Table<(), u64> = Table::new(0x0b, "indexed-height");
 
-/// Why transactions that this node had taken in can't be accepted any more, by transaction ID; and their IDs in the
-/// order in which they were rejected.
+/// The reason why transactions that this node had taken in can't be accepted any more, by transaction ID; and their
+/// IDs in the order in which they were rejected.
 pub static REJECTED: DropTables =
     DropTables { records: Table::new(0x0c, "rejected"), order: Table::new(0x0d, "rejected-order") };
 
@@ -100,16 +100,16 @@ pub struct GenesisRecord {
     pub digest: Id,
 }
 
-/// Where a transaction's bytes are.
+/// The place of a transaction's bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TxRecord {
     /// In the block of that height: offset and length there, without the version prefix.
     InBlock {
         /// Height of the block.
         height: u64,
-        /// Where its bytes begin in the block's.
+        /// The position of its bytes in the block's.
         offset: u32,
-        /// How many there are.
+        /// The length of its bytes.
         len: u32,
     },
     /// Here, version prefix included: a genesis asset, which no block holds.

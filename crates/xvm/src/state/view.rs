@@ -44,7 +44,7 @@ pub struct Balance {
 /// Sums by asset, in the order of the assets' IDs; at most 2^64-1 each.
 pub type AssetBalances = BTreeMap<AssetId, u64>;
 
-/// Why there is no balance.
+/// The reason why there is no balance.
 #[derive(Debug, Error)]
 pub enum BalanceError {
     /// The sum exceeds 64 bits.
@@ -161,7 +161,7 @@ impl View<'_> {
         page::visit_page(self.listing(), addresses, start, page_limit(limit), visit)
     }
 
-    /// As [`Self::visit_utxos`], for what another chain exported to this one.
+    /// Like [`Self::visit_utxos`], for what another chain exported to this one.
     pub fn visit_atomic_utxos(
         &self,
         source_chain: &ChainId,

@@ -8,7 +8,7 @@ use esker_utxo::{FlowError, FxError};
 pub mod semantic;
 pub mod syntactic;
 
-/// Why a transaction is invalid. What `Display` shows is what clients of the reference see.
+/// The reason why a transaction is invalid. What `Display` shows is what clients of the reference see.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum VerifyError {
     /// Empty asset name.

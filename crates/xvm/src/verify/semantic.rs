@@ -54,7 +54,7 @@ pub(crate) struct VerifyContext<'a> {
     pub(crate) chain_id: &'a ChainId,
     /// The chains with which assets can be exchanged.
     pub(crate) peers: &'a [ChainId],
-    /// How many of the feature extensions it has.
+    /// The number of feature extensions that it has.
     pub(crate) fx_count: u32,
 }
 

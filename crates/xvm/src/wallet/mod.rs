@@ -19,7 +19,7 @@ use esker_primitives::AssetId;
 use esker_storage::StorageError;
 use thiserror::Error;
 
-/// Why a transaction can't be built. Texts are the reference's.
+/// The reason why a transaction can't be built. Texts are the reference's.
 #[derive(Debug, Error)]
 pub enum SpendError {
     /// The spendable coins of an asset do not cover what is wanted of it, the fee included.

@@ -132,7 +132,7 @@ impl Chains {
         let is_gone = matches!(status, Status::Lost | Status::Unknown);
         if is_gone && self.taken[node].contains(id) {
             let reason = world.nat.status(id).unwrap();
-            // Of those that spend the same, a pool may keep another one, and says so.
+            // If several transactions spend the same UTXO, a pool may keep another one, and reports that.
             let is_explained = self.is_decided(id) || status == Status::Lost && self.has_rival(id);
             assert!(is_explained, "node {node} has lost {tx:?}: {status:?}, {reason:?}");
         }

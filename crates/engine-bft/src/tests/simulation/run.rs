@@ -97,7 +97,7 @@ pub(super) fn run_seed<S: Scenario + Send + 'static>(seed: u64, store: MakeStore
     run_world(seed, World::<S>::new(seed, NODES, store))
 }
 
-/// As [`run_seed`], with a fifth node and a change of the validators.
+/// Like [`run_seed`], with a fifth node and a change of the validators.
 pub(super) fn run_change<S: Scenario + Send + 'static>(seed: u64, store: MakeStore<'_>) -> Outcome {
     let mut world = World::<S>::new(seed, NODES + 1, store);
     world.change = Some(Change::new(&world.keys, &mut world.random));

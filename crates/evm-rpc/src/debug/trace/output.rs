@@ -44,7 +44,7 @@ impl TraceOutput for ReplyOutput<'_> {
     }
 }
 
-/// Why there is no reply.
+/// The reason why there is no reply.
 #[derive(Debug)]
 pub(super) enum Refusal {
     Trace(TraceError),

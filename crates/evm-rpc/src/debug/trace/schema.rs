@@ -74,7 +74,7 @@ pub(super) struct BlockTrace {
     /// Null for a transaction after one that can't be traced.
     #[schemars(skip_serializing_if = "Option::is_none")]
     traces: Option<Vec<Option<TxTrace>>>,
-    /// Why there are no further notifications.
+    /// The reason why there are no further notifications.
     #[schemars(skip_serializing_if = "Option::is_none")]
     error: Option<String>,
 }

@@ -99,7 +99,7 @@ pub(super) async fn load(
     Ok(true)
 }
 
-/// Why a state file can't be used.
+/// The reason why a state file can't be used.
 #[derive(Debug, thiserror::Error)]
 pub enum StateFileError {
     /// It can't be read or written.

@@ -78,7 +78,7 @@ struct BoundedReader<'a> {
     json: Box<dyn Read + 'a>,
     left: u64,
     most: u64,
-    /// Why the reading stopped.
+    /// The reason why the reading stopped.
     fault: &'a Cell<Option<String>>,
     context: &'a CallContext,
 }

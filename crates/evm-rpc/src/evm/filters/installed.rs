@@ -232,7 +232,7 @@ impl InstalledFilters {
         self.0.lock().used(id, now_ms, config).map(|filter| filter.kind.clone())
     }
 
-    /// As [`Self::get`]; of several concurrent requests for changes, one gets them. The others see
+    /// Like [`Self::get`]; of several concurrent requests for changes, one gets them. The others see
     /// [`Progress::is_busy`] and claim nothing.
     pub(super) fn claim(
         &self,

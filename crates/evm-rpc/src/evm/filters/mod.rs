@@ -50,7 +50,7 @@ pub struct FilterConfig {
     pub max_criteria_bytes: usize,
     /// Addresses and topics of the filters of one client, bytes.
     pub max_client_criteria_bytes: usize,
-    /// How long an unused filter lives, ms.
+    /// Time that an unused filter lives, ms.
     pub idle_ms: u64,
 }
 

@@ -33,7 +33,7 @@ pub(super) struct Bounds {
 #[derive(Debug)]
 pub(super) struct SearchOutcome {
     pub(super) logs: FoundLogs,
-    /// Where it ended early, if it did.
+    /// The position at which it ended early, if it did.
     pub(super) stopped: Option<StoppedSearch>,
 }
 
@@ -102,7 +102,7 @@ impl Filters {
         }
     }
 
-    /// As [`Self::logs`], if it is soon found that there are none.
+    /// Like [`Self::logs`], if it is soon found that there are none.
     pub(super) fn try_logs(&self, filter: &LogFilter) -> Option<Result<FoundLogs, RpcError>> {
         if filter.logs.values() > TRY_VALUES {
             return None;

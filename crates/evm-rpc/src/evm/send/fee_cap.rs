@@ -41,7 +41,7 @@ pub(super) fn check_fee(price: U256, gas: u64, cap: f64) -> Result<(), FeeAboveC
     check_wide_fee(&price.to_be_bytes::<32>(), gas, cap)
 }
 
-/// As [`check_fee`], of a price of any width, big-endian: the cap is looked at before the width.
+/// Like [`check_fee`], for a price of any width, big-endian: the cap is looked at before the width.
 pub(super) fn check_wide_fee(price: &[u8], gas: u64, cap: f64) -> Result<(), FeeAboveCap> {
     if cap == 0.0 {
         return Ok(());

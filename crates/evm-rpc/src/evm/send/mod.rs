@@ -232,8 +232,8 @@ impl TransactApi {
         if self.accounts.holds(account) { Ok(()) } else { Err(refused(AccountError::Unknown)) }
     }
 
-    /// As [`Self::must_hold`], before an account signs without a password: one that has a password may be unlocked, which
-    /// is no leave for web pages of other sites (docs/decisions.md, "Accounts with passwords").
+    /// Like [`Self::must_hold`], before an account signs without a password: one that has a password may be unlocked,
+    /// which is no leave for web pages of other sites (docs/decisions.md, "Accounts with passwords").
     fn must_hold_for(&self, account: &Address, context: &CallContext) -> Result<(), RpcError> {
         self.must_hold(account)?;
         match context.caller().is_untrusted_page && self.accounts.needs_password(account) {

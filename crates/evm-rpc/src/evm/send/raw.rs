@@ -14,7 +14,7 @@ const BLOB_TYPE: u8 = 3;
 /// Bytes of a blob.
 const BLOB_BYTES: usize = 131_072;
 
-/// Why bytes are no transaction. The texts are the reference's.
+/// The reason why bytes are no transaction. The texts are the reference's.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RawTxError {
     /// The input is empty, or only a type.

@@ -65,7 +65,7 @@ pub(super) struct Fields<'a> {
     /// Go's name of the outermost struct, and of the one whose fields are read.
     whole: &'static str,
     of: &'static str,
-    /// Where it is in the outermost: empty for itself.
+    /// Its place in the outermost list: empty for the list itself.
     path: String,
 }
 

@@ -44,7 +44,7 @@ pub(super) async fn send_raw_transaction_sync(
     }
 }
 
-/// How long to wait: at least 1 ms, at most as long as a call may take.
+/// Time to wait: at least 1 ms, at most as long as a call may take.
 fn receipt_wait(wanted: Option<HexOrDecimal>, max_duration: Duration) -> Duration {
     let most = match max_duration {
         Duration::ZERO => MAX_RECEIPT_WAIT,

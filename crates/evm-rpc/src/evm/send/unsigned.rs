@@ -169,7 +169,7 @@ pub(crate) struct RawReply {
 }
 
 impl RawReply {
-    /// Of complete arguments, unsigned.
+    /// The transaction of complete arguments, unsigned.
     pub(super) fn unsigned(args: &TransactionArgs) -> Self {
         let raw = unsigned_bytes(args);
         let hash = Hash(keccak256(&raw));
@@ -177,7 +177,7 @@ impl RawReply {
         Self { tx: tx_reply(args, [zero; 3], None, hash), raw: Data(raw.into()) }
     }
 
-    /// Of complete arguments and the transaction signed of them.
+    /// The reply for complete arguments and the transaction signed from them.
     pub(super) fn signed(args: &TransactionArgs, tx: &Transaction) -> Self {
         let signature = tx.signature();
         let parity = u64::from(signature.v());

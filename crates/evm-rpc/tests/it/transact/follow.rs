@@ -76,7 +76,7 @@ fn hash(tx: &Transaction) -> Value {
     json!(tx.tx_hash().to_string())
 }
 
-/// Why a transaction was dropped.
+/// The reason why a transaction was dropped.
 fn dropped(world: &World, tx: &Transaction) -> Option<String> {
     world.evm.dropped(*tx.tx_hash()).unwrap().map(|dropped| dropped.reason)
 }

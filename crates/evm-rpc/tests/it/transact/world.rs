@@ -60,7 +60,7 @@ impl World {
         Self::waiting_with(TransactConfig::default())
     }
 
-    /// As [`Self::waiting`], with other settings.
+    /// Like [`Self::waiting`], with other settings.
     pub(super) fn waiting_with(config: TransactConfig) -> Self {
         let chain = Chain::open(Setup { waits: true, ..Setup::ARCHIVE }, Arc::new(NoExtension));
         Self::over(config, chain, None)

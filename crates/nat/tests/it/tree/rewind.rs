@@ -264,7 +264,7 @@ impl Node {
             self.world.machine.finalize(&moment.bundle, None).await.unwrap();
             self.clock.set(late_ms);
             assert!(rows(&self.world) == moment.rows, "other rows than the first time");
-            // Why others were lost to it is not reported again.
+            // The reason why others were lost to it is not reported again.
             moment.statuses = self.statuses();
             self.path.push(moment);
             self.kept = KEPT.min(self.kept + 1);

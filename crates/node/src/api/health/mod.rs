@@ -40,7 +40,7 @@ pub const APPLICATION: &str = "application";
 /// The result of a check: a message for the report, or the failure.
 pub type Outcome = Result<Value, Failure>;
 
-/// Why a check failed.
+/// The reason why a check failed.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Failure {
     /// The error.

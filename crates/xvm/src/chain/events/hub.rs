@@ -22,7 +22,7 @@ pub(crate) const MAX_REMOVED_BYTES: usize = 64 << 20;
 /// Rewinds that are kept.
 const MAX_REWINDS: usize = 64;
 
-/// Where the chain is.
+/// The position of the chain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Place {
     /// Rewinds since the start of the node.
@@ -109,7 +109,7 @@ impl EventHub {
         &self.slots
     }
 
-    /// Where the chain is.
+    /// The position of the chain.
     pub(crate) fn place(&self) -> Place {
         let State { rewinds, height, .. } = *self.state.lock();
         Place { rewinds, height }

@@ -50,7 +50,7 @@ impl<'a> EventReader<'a> {
         Ok(event)
     }
 
-    /// As [`Self::read`]; `None` if there is no such block.
+    /// Like [`Self::read`]; `None` if there is no such block.
     pub(crate) fn find(&mut self, height: u64) -> Result<Option<Arc<BlockEvent>>, ChainError> {
         if self.state.tip()?.height < height {
             return Ok(None);

@@ -1,4 +1,4 @@
-//! How many subscriptions there are, and may be.
+//! The number of subscriptions, and its limits.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -15,7 +15,7 @@ use crate::chain::Xvm;
 #[derive(Debug)]
 pub(super) struct Header {
     pub(super) credentials: Credentials,
-    /// Where the call comes from.
+    /// The caller.
     pub(super) client: ClientAddress,
     /// Whose keys are used; empty: all of the user's.
     pub(super) from: Vec<String>,

@@ -8,7 +8,7 @@ use esker_transactions::xvm::MAX_MEMO_LEN;
 
 use crate::chain::IssueError;
 
-/// Why a method that uses keys has no result. None of the texts holds a password or a key.
+/// The reason why a method that uses keys has no result. None of the texts holds a password or a key.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum KeysError {
     #[error("problem retrieving user {}: {cause}", go::quote(name))]

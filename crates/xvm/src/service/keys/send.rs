@@ -124,7 +124,7 @@ pub(super) async fn send_multiple(
     Ok(issue(vm, args.split(client)).await?)
 }
 
-/// As [`send`], on top of the wallet's pending transactions.
+/// Like [`send`], on top of the wallet's pending transactions.
 pub(super) async fn wallet_send(
     vm: Arc<Xvm>,
     args: SendArgs,
@@ -133,7 +133,7 @@ pub(super) async fn wallet_send(
     Ok(issue_pending(vm, args.split(client)).await?)
 }
 
-/// As [`send_multiple`], on top of the wallet's pending transactions.
+/// Like [`send_multiple`], on top of the wallet's pending transactions.
 pub(super) async fn wallet_send_multiple(
     vm: Arc<Xvm>,
     args: SendMultipleArgs,

@@ -25,7 +25,7 @@ struct Spender<'a> {
     vm: &'a Xvm,
     user: &'a User,
     all_keys: bool,
-    /// Of `from`, or all of the user's.
+    /// The keys of `from`, or all of the user's.
     keys: Keychain,
     change: ShortId,
 }
@@ -54,7 +54,7 @@ pub(super) struct Session<'a> {
     user: &'a User,
     all_keys: bool,
     coins: &'a dyn Coins,
-    /// Of `from`, or all of the user's.
+    /// The addresses of `from`, or all of the user's.
     pub(super) keys: &'a Keychain,
     change: ShortId,
     pub(super) now_s: u64,
@@ -145,8 +145,8 @@ pub(super) async fn spend(
     answered(spent.await?).await
 }
 
-/// As [`spend`]. Where the coins do not suffice, those that the wallet's pending transactions will leave do too; what
-/// is built on them joins those.
+/// Like [`spend`]. Where the coins do not suffice, those that the wallet's pending transactions will leave do too;
+/// what is built on them joins those.
 pub(super) async fn spend_pending(
     vm: Arc<Xvm>,
     header: Header,

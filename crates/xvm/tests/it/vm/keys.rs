@@ -33,12 +33,12 @@ pub(super) async fn world() -> (World, Api) {
     (world, api)
 }
 
-/// As [`world`], with the keystore.
+/// Like [`world`], with the keystore.
 pub(super) async fn world_with_keystore() -> (World, Api, Arc<Keystore>) {
     world_over(Setup::default()).await
 }
 
-/// As [`world_with_keystore`], of that setup but for its keystore.
+/// Like [`world_with_keystore`], for that setup but for its keystore.
 pub(super) async fn world_over(setup: Setup) -> (World, Api, Arc<Keystore>) {
     let random = std::sync::atomic::AtomicU64::new(1);
     let randomness: Randomness = Arc::new(move |bytes: &mut [u8]| {

@@ -42,7 +42,7 @@ pub(super) fn address(number: u8) -> ShortId {
 pub(super) struct Setup {
     pub(super) kv: Arc<dyn KvStore>,
     pub(super) config: XvmConfig,
-    /// Where transactions go besides the pools.
+    /// The nodes to which transactions are passed on, besides the pools.
     pub(super) forwarder: Option<(Arc<dyn TxForwarder>, ForwardLimits)>,
 }
 
