@@ -6,6 +6,8 @@ use bytes::Bytes;
 use esker_primitives::{BlockId, ChainId, Id, TxId};
 use esker_utxo::UtxoId;
 
+use crate::error::PortError;
+
 /// A chain that is followed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Chain {
@@ -105,8 +107,11 @@ pub struct InnerBlock {
 
 /// Reads the blocks of the chains. The node has the decoders of all of them.
 pub trait BlockReader: Send + Sync + fmt::Debug {
-    /// Parses a block. The error says what is wrong with the bytes.
-    fn read(&self, chain: Chain, block: &[u8]) -> Result<InnerBlock, String>;
+    /// Parses a block.
+    ///
+    /// # Errors
+    /// What is wrong with the bytes.
+    fn read(&self, chain: Chain, block: &[u8]) -> Result<InnerBlock, PortError>;
 }
 
 /// A block whose place in its chain has been checked.

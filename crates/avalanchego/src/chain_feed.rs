@@ -5,6 +5,7 @@ use esker_primitives::BlockId;
 use thiserror::Error;
 
 use crate::block::{Block, BlockReader, Chain};
+use crate::error::PortError;
 use crate::outer::{Outer, OuterError};
 
 /// The position in the index of one chain.
@@ -123,7 +124,7 @@ impl ChainFeed {
         if outer.inner != accepted {
             return Err(fault(FeedFault::Differs { height }));
         }
-        let inner = reader.read(chain, accepted).map_err(|e| fault(FeedFault::Block(e)))?;
+        let inner = reader.read(chain, accepted).map_err(|error| fault(malformed(error)))?;
         let last = Last { height, outer: Some(outer.id), inner: Some(inner.id) };
         Ok(Self { chain, last })
     }
@@ -154,7 +155,7 @@ impl ChainFeed {
         reader: &dyn BlockReader,
     ) -> Result<Block, FeedFault> {
         let outer = parse(self.chain, given, container)?;
-        let inner = reader.read(self.chain, &outer.inner).map_err(FeedFault::Block)?;
+        let inner = reader.read(self.chain, &outer.inner).map_err(malformed)?;
         // First what tells an index with gaps from another chain.
         let (found, last) = (inner.height, self.last.height);
         if found <= last {
@@ -179,6 +180,10 @@ impl ChainFeed {
         let bytes: Bytes = outer.inner;
         Ok(Block { chain: self.chain, height, bytes, imports, exports })
     }
+}
+
+fn malformed(error: PortError) -> FeedFault {
+    FeedFault::Block(error.to_string())
 }
 
 fn parse(chain: Chain, given: BlockId, container: &[u8]) -> Result<Outer, FeedFault> {

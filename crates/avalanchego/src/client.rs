@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use crate::block::Chain;
 use crate::connection::Connection;
-use crate::error::ClientError;
+use crate::error::{ClientError, Refusal};
 use crate::outer::MAX_CONTAINER_LEN;
 
 /// Most bytes of one answer: a container of [`MAX_CONTAINER_LEN`] fits in hexadecimal, with as much again around it.
@@ -90,9 +90,6 @@ struct TxReply {
     tx: String,
 }
 
-/// The result of a method, or the node's error text.
-type Outcome<T> = Result<T, String>;
-
 impl IndexClient {
     /// A client of that node. It connects with the first request.
     #[must_use]
@@ -129,9 +126,8 @@ impl IndexClient {
         });
         let range: RangeReply = match self.call(&path, METHOD, params).await? {
             Ok(range) => range,
-            Err(message) => {
-                let total = total_of(&message, index);
-                let total = total.ok_or(ClientError::Refused { method: METHOD, message })?;
+            Err(refusal) => {
+                let total = total_of(&refusal.message, index).ok_or(refusal)?;
                 return Ok(Containers::None { total });
             }
         };
@@ -161,8 +157,8 @@ impl IndexClient {
         let params = json!({ "txID": id, "encoding": "hex" });
         let reply: TxReply = match self.call("/ext/bc/P", METHOD, params).await? {
             Ok(reply) => reply,
-            Err(message) if message.ends_with("not found") => return Ok(None),
-            Err(message) => return Err(ClientError::Refused { method: METHOD, message }),
+            Err(refusal) if refusal.message.ends_with("not found") => return Ok(None),
+            Err(refusal) => return Err(refusal.into()),
         };
         let garbage = |reason: String| ClientError::Garbage { method: METHOD, reason };
         let bytes =
@@ -177,9 +173,8 @@ impl IndexClient {
     /// The ID of the node's network.
     pub async fn network_id(&mut self) -> Result<u32, ClientError> {
         const METHOD: &str = "info.getNetworkID";
-        let refused = |message| ClientError::Refused { method: METHOD, message };
-        let reply: Outcome<NetworkReply> = self.call("/ext/info", METHOD, json!({})).await?;
-        let id = reply.map_err(refused)?.network_id;
+        let reply: NetworkReply = self.call("/ext/info", METHOD, json!({})).await??;
+        let id = reply.network_id;
         id.parse().map_err(|_| ClientError::Garbage {
             method: METHOD,
             reason: format!("network ID {}", excerpt(&id)),
@@ -189,18 +184,18 @@ impl IndexClient {
     /// The ID of a chain.
     pub async fn blockchain_id(&mut self, chain: Chain) -> Result<ChainId, ClientError> {
         const METHOD: &str = "info.getBlockchainID";
-        let refused = |message| ClientError::Refused { method: METHOD, message };
         let params = json!({ "alias": chain.alias() });
-        let reply: Outcome<ChainReply> = self.call("/ext/info", METHOD, params).await?;
-        Ok(reply.map_err(refused)?.blockchain_id)
+        let reply: ChainReply = self.call("/ext/info", METHOD, params).await??;
+        Ok(reply.blockchain_id)
     }
 
+    /// The result of a method, or the node's refusal.
     async fn call<T: DeserializeOwned>(
         &mut self,
         path: &str,
         method: &'static str,
         params: Value,
-    ) -> Result<Outcome<T>, ClientError> {
+    ) -> Result<Result<T, Refusal>, ClientError> {
         let body = json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params });
         let (status, answer) = self.connection.post(path, body.to_string(), MAX_ANSWER_LEN).await?;
         let shown = || excerpt(&String::from_utf8_lossy(&answer));
@@ -224,7 +219,7 @@ impl IndexClient {
         };
         let reply: Reply<T> = serde_json::from_slice(&answer).map_err(garbage)?;
         match (reply.result, reply.error) {
-            (_, Some(error)) => Ok(Err(error.message)),
+            (_, Some(error)) => Ok(Err(Refusal { method, message: error.message })),
             (Some(result), None) => Ok(Ok(result)),
             (None, None) => {
                 let reason = format!("neither result nor error: {}", shown());

@@ -1,6 +1,24 @@
-//! The reasons why a node gave no answer.
+//! Errors of requests and of ports.
 
 use thiserror::Error;
+
+/// The error of a port's implementation, whose type this crate does not know.
+pub type PortError = Box<dyn std::error::Error + Send + Sync>;
+
+/// The error text with which a node answered a method.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Refusal {
+    /// The method.
+    pub(crate) method: &'static str,
+    /// The node's text.
+    pub(crate) message: String,
+}
+
+impl From<Refusal> for ClientError {
+    fn from(Refusal { method, message }: Refusal) -> Self {
+        Self::Refused { method, message }
+    }
+}
 
 /// The reason why the node gave no answer.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]

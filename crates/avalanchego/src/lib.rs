@@ -25,7 +25,7 @@ mod source;
 pub use block::{Block, BlockReader, Blocked, Chain, ChainIds, Export, Import, InnerBlock, Shared};
 pub use chain_feed::{ChainFeed, FeedError, FeedFault};
 pub use client::{Container, Containers, IndexClient, MAX_ANSWER_LEN};
-pub use error::ClientError;
+pub use error::{ClientError, PortError};
 pub use order::{
     MAX_HANDED_OUT, MAX_WAITING_BLOCKS, MAX_WAITING_BYTES, Next, Order, OrderError, SharedMemory,
 };

@@ -6,6 +6,7 @@
 use std::collections::{BTreeSet, VecDeque};
 
 use crate::block::{Block, Blocked, Chain, ChainIds, Import, Shared};
+use crate::error::PortError;
 
 /// Most blocks of one chain that wait.
 pub const MAX_WAITING_BLOCKS: usize = 4096;
@@ -16,8 +17,11 @@ pub const MAX_HANDED_OUT: usize = 1024;
 
 /// Accepted shared memory.
 pub trait SharedMemory: Send + Sync {
-    /// Whether a UTXO is there in the accepted state. The error is the store's.
-    fn contains(&self, utxo: &Shared) -> Result<bool, String>;
+    /// Whether a UTXO is there in the accepted state.
+    ///
+    /// # Errors
+    /// The store's.
+    fn contains(&self, utxo: &Shared) -> Result<bool, PortError>;
 }
 
 /// The result of [`Order::next`].
@@ -139,8 +143,9 @@ impl Order {
         for Import { source, utxo } in &block.imports {
             let key = utxo.input_id();
             let shared = Shared { source: *source, destination, key };
-            let there = self.exported.contains(&shared)
-                || memory.contains(&shared).map_err(OrderError::Memory)?;
+            let unreadable = |error: PortError| OrderError::Memory(error.to_string());
+            let there =
+                self.exported.contains(&shared) || memory.contains(&shared).map_err(unreadable)?;
             if there {
                 continue;
             }

@@ -15,7 +15,7 @@ const IDS: ChainIds = ChainIds { x: Id::new([1; 32]), c: Id::new([2; 32]) };
 struct Memory(BTreeSet<Shared>);
 
 impl SharedMemory for Memory {
-    fn contains(&self, utxo: &Shared) -> Result<bool, String> {
+    fn contains(&self, utxo: &Shared) -> Result<bool, PortError> {
         Ok(self.0.contains(utxo))
     }
 }

@@ -290,6 +290,8 @@ impl Feed {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::block::InnerBlock;
+    use crate::error::PortError;
 
     /// An engine awaits these calls on any thread.
     #[test]
@@ -314,8 +316,8 @@ mod tests {
     struct Never;
 
     impl BlockReader for Never {
-        fn read(&self, chain: Chain, _: &[u8]) -> Result<crate::InnerBlock, String> {
-            Err(chain.to_string())
+        fn read(&self, chain: Chain, _: &[u8]) -> Result<InnerBlock, PortError> {
+            Err(chain.to_string().into())
         }
     }
 }

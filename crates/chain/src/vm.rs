@@ -215,8 +215,11 @@ pub trait ChainVm: Send + Sync + fmt::Debug + 'static {
         None
     }
 
-    /// The message of the health report, or the fault.
-    fn health(&self) -> Result<String, String>;
+    /// The message of the health report.
+    ///
+    /// # Errors
+    /// The chain is unhealthy.
+    fn health(&self) -> Result<String, ChainError>;
 
     /// Figures of one of the chain's accepted blocks, for logs. The call is cheap.
     fn block_figures(&self, block: &ExecutedBlock) -> BlockFigures {

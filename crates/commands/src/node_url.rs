@@ -1,13 +1,15 @@
 //! The address of a running node, as commands take it: `http://HOST:PORT` or `https://HOST:PORT`.
 
+use std::io;
 use std::net::ToSocketAddrs as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use clap::{Arg, ArgMatches, ValueHint, value_parser};
 use esker_client::{HttpClient, Layer, Layered, TimedStream};
-use esker_outbound::{BlockingTls, Dialer, SourceKind, SourceUrl};
+use esker_outbound::{BlockingTls, Dialer, RootsError, SourceKind, SourceUrl};
+use thiserror::Error;
 
 /// The node that a command asks.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -16,6 +18,32 @@ pub struct NodeUrl {
     pub url: String,
     /// File with the certificates that are trusted, instead of the machine's authorities.
     pub ca_file: Option<PathBuf>,
+}
+
+/// Why there is no client of a node.
+#[derive(Debug, Error)]
+pub enum NodeUrlError {
+    /// The URL is not one of a node.
+    #[error("expected http://HOST:PORT or https://HOST:PORT{}", reason.map(|reason| format!(" ({reason})")).unwrap_or_default())]
+    Url {
+        /// The fault; `None`: it is the URL of an AvalancheGo.
+        reason: Option<&'static str>,
+    },
+    /// The host's name can't be resolved.
+    #[error(transparent)]
+    Resolve(io::Error),
+    /// The host's name has no address.
+    #[error("the name has no address")]
+    NoAddress,
+    /// Certificates are named for a connection without TLS.
+    #[error("--ca-file {} is for https:// only", .0.display())]
+    CaFileWithoutTls(PathBuf),
+    /// The machine's certificates can't be used.
+    #[error("{0} with --ca-file, or use http://")]
+    MachineRoots(#[source] RootsError),
+    /// The certificates of the file can't be used.
+    #[error("--ca-file: {0}")]
+    CaFile(#[source] RootsError),
 }
 
 /// The argument `--ca-file` of commands with `--url`.
@@ -37,24 +65,21 @@ impl NodeUrl {
         Self { url: url.cloned().unwrap_or_default(), ca_file: ca_file.cloned() }
     }
 
-    /// A client of the node; nothing is sent yet. The error is the reason.
-    pub(crate) fn client(&self, patience: Duration) -> Result<HttpClient, String> {
+    /// A client of the node; nothing is sent yet.
+    pub(crate) fn client(&self, patience: Duration) -> Result<HttpClient, NodeUrlError> {
         let Self { url, ca_file } = self;
         let url = parse(url)?;
         let found = (url.host.as_str(), url.port).to_socket_addrs();
-        let addresses: Vec<_> = found.map_err(|error| error.to_string())?.collect();
+        let addresses: Vec<_> = found.map_err(NodeUrlError::Resolve)?.collect();
         if addresses.is_empty() {
-            return Err("the name has no address".to_owned());
+            return Err(NodeUrlError::NoAddress);
         }
         let client = HttpClient::of_host(addresses, url.authority()).with_timeout(patience);
         let dialer = match (url.is_tls, ca_file) {
             (false, None) => return Ok(client),
-            (false, Some(file)) => {
-                return Err(format!("--ca-file {} is for https:// only", file.display()));
-            }
-            (true, None) => Dialer::with_machine_roots()
-                .map_err(|error| format!("{error} with --ca-file, or use http://"))?,
-            (true, Some(file)) => ca_dialer(file)?,
+            (false, Some(file)) => return Err(NodeUrlError::CaFileWithoutTls(file.clone())),
+            (true, None) => Dialer::with_machine_roots().map_err(NodeUrlError::MachineRoots)?,
+            (true, Some(file)) => Dialer::with_ca_file(file).map_err(NodeUrlError::CaFile)?,
         };
         Ok(client.with_layer(Arc::new(Tls { dialer, host: url.host })))
     }
@@ -65,17 +90,11 @@ impl NodeUrl {
     }
 }
 
-fn ca_dialer(file: &Path) -> Result<Dialer, String> {
-    Dialer::with_ca_file(file).map_err(|error| format!("--ca-file: {error}"))
-}
-
-fn parse(url: &str) -> Result<SourceUrl, String> {
-    const EXPECTED: &str = "expected http://HOST:PORT or https://HOST:PORT";
-    let parsed: Result<SourceUrl, _> = url.parse();
-    match parsed {
+fn parse(url: &str) -> Result<SourceUrl, NodeUrlError> {
+    match url.parse::<SourceUrl>() {
         Ok(url) if url.kind == SourceKind::Esker => Ok(url),
-        Ok(_) => Err(EXPECTED.to_owned()),
-        Err(error) => Err(format!("{EXPECTED} ({})", error.reason())),
+        Ok(_) => Err(NodeUrlError::Url { reason: None }),
+        Err(error) => Err(NodeUrlError::Url { reason: Some(error.reason()) }),
     }
 }
 
@@ -87,25 +106,25 @@ struct Tls {
 }
 
 impl Layer for Tls {
-    fn open(&self, stream: TimedStream) -> std::io::Result<Box<dyn Layered>> {
+    fn open(&self, stream: TimedStream) -> io::Result<Box<dyn Layered>> {
         Ok(Box::new(Secured(self.dialer.secure_blocking(&self.host, stream)?)))
     }
 }
 
 struct Secured(BlockingTls<TimedStream>);
 
-impl std::io::Read for Secured {
-    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+impl io::Read for Secured {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         self.0.read(buffer)
     }
 }
 
-impl std::io::Write for Secured {
-    fn write(&mut self, buffer: &[u8]) -> std::io::Result<usize> {
+impl io::Write for Secured {
+    fn write(&mut self, buffer: &[u8]) -> io::Result<usize> {
         self.0.write(buffer)
     }
 
-    fn flush(&mut self) -> std::io::Result<()> {
+    fn flush(&mut self) -> io::Result<()> {
         self.0.flush()
     }
 }
@@ -143,7 +162,7 @@ mod tests {
             ("http://127.0.0.1:9650/ext", "a path is not expected"),
             ("http://127.0.0.1:x", "not a port"),
         ] {
-            let error = node(url).client(Duration::from_secs(1)).unwrap_err();
+            let error = node(url).client(Duration::from_secs(1)).unwrap_err().to_string();
             assert!(error.contains(reason), "{error}");
         }
     }
@@ -152,7 +171,7 @@ mod tests {
     fn files_of_certificates_are_for_https() {
         let with = |url: &str, file: &str| {
             let node = NodeUrl { url: url.to_owned(), ca_file: Some(file.into()) };
-            node.client(Duration::from_secs(1)).unwrap_err()
+            node.client(Duration::from_secs(1)).unwrap_err().to_string()
         };
         let plain = with("http://127.0.0.1:9650", "/nowhere/ca.pem");
         assert_eq!(plain, "--ca-file /nowhere/ca.pem is for https:// only");

@@ -8,8 +8,8 @@ use esker_chain::{Bundle, BundleId, ProofError, ProofVerifier};
 use esker_primitives::Randomness;
 use esker_primitives::sync::Mutex;
 use esker_validators::{
-    ChangeError, Committees, CommitteesError, Consensus, NewEpoch, ValidatorAddress,
-    ValidatorConfig, ValidatorEngine, ValidatorPublicKey,
+    ChangeError, Committees, CommitteesError, Consensus, ValidatorAddress, ValidatorConfig,
+    ValidatorEngine, ValidatorPublicKey, VerifiedChange,
 };
 
 use crate::certificate::CertificateVerifier;
@@ -68,17 +68,16 @@ impl Committees for KnownCommittees {
         self.history.lock().newest_epoch()
     }
 
-    fn check(&self, document: &[u8]) -> Result<Option<NewEpoch>, ChangeError> {
-        let mut history = self.history.lock().clone();
-        let is_new = history.append(document)?;
-        let (epoch, first_height) = (history.newest_epoch(), history.first_height());
-        Ok(is_new.then_some(NewEpoch { epoch, first_height }))
+    fn verify_change(&self, document: &[u8]) -> Result<Option<VerifiedChange>, ChangeError> {
+        // Signatures are verified without the lock.
+        let history = self.history.lock().clone();
+        history.verify(document)
     }
 
-    fn add(&self, document: &[u8]) -> Result<(), ChangeError> {
+    fn add_change(&self, verified: VerifiedChange) -> Result<(), ChangeError> {
         let mut history = self.history.lock();
         let mut next = history.clone();
-        next.append(document)?;
+        next.add(verified)?;
         // The history checked the set and its place.
         let added = self.verifier.add_committees(&next);
         added.map_err(|_| ChangeError::Form("its set is none"))?;

@@ -146,7 +146,7 @@ impl Target {
         }
         let sent = match self.connect().await {
             Ok(open) => self.exchange(open, &path, body).await,
-            Err(refused) => Err(CallError::NotSent(refused)),
+            Err(error) => Err(error),
         };
         match (sent.and_then(|answer| outcome(&answer)), lost) {
             // The source may still have got the first call.
@@ -164,11 +164,15 @@ impl Target {
         idle.pop()
     }
 
-    async fn connect(&self) -> Result<HttpConnection<Full<Bytes>>, String> {
-        tokio::time::timeout(CONNECT_TIMEOUT, self.dialer.connect(&self.url))
-            .await
-            .map_err(|_| format!("no connection within {} s", CONNECT_TIMEOUT.as_secs()))?
-            .map_err(|error| error.to_string())
+    async fn connect(&self) -> Result<HttpConnection<Full<Bytes>>, CallError> {
+        let connected = tokio::time::timeout(CONNECT_TIMEOUT, self.dialer.connect(&self.url));
+        match connected.await {
+            Ok(connected) => connected.map_err(|error| CallError::NotSent(error.to_string())),
+            Err(_) => {
+                let text = format!("no connection within {} s", CONNECT_TIMEOUT.as_secs());
+                Err(CallError::NotSent(text))
+            }
+        }
     }
 
     /// Sends a call and keeps the connection.

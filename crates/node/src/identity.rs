@@ -61,6 +61,17 @@ pub enum IdentityError {
     Generate(String),
 }
 
+/// Why a certificate and its key can't be used.
+#[derive(Debug, Error)]
+enum CertificateError {
+    #[error("is not a PEM certificate: {0}")]
+    Certificate(#[source] rustls_pki_types::pem::Error),
+    #[error("is not a PEM key: {0}")]
+    Key(#[source] rcgen::Error),
+    #[error("is not the key of the certificate beside it")]
+    OtherKey,
+}
+
 /// A node's keys, certificate and ID.
 pub struct Identity {
     certificate_pem: String,
@@ -86,9 +97,9 @@ impl Identity {
         let (certificate_pem, tls_key_pem) = load_or_create_tls(&folder)?;
         let path = folder.join(CERTIFICATE);
         let certificate_der =
-            certificate_der(&certificate_pem).map_err(|what| damaged(&path, what))?;
+            certificate_der(&certificate_pem).map_err(|error| damaged(&path, error))?;
         check_pair(&certificate_der, &tls_key_pem)
-            .map_err(|what| damaged(&folder.join(TLS_KEY), what))?;
+            .map_err(|error| damaged(&folder.join(TLS_KEY), error))?;
         let bls = load_or_create_bls(&folder, randomness)?;
         Ok(Self::new(certificate_pem, certificate_der, tls_key_pem, bls))
     }
@@ -195,20 +206,19 @@ fn generate_bls(randomness: &Randomness) -> Result<SecretKey, IdentityError> {
         .map_err(|error| IdentityError::Generate(format!("{error:?}")))
 }
 
-fn certificate_der(pem: &str) -> Result<Vec<u8>, String> {
-    CertificateDer::from_pem_slice(pem.as_bytes())
-        .map(|der| der.to_vec())
-        .map_err(|error| format!("is not a PEM certificate: {error}"))
+fn certificate_der(pem: &str) -> Result<Vec<u8>, CertificateError> {
+    let der = CertificateDer::from_pem_slice(pem.as_bytes());
+    der.map(|der| der.to_vec()).map_err(CertificateError::Certificate)
 }
 
 /// Checks that the key is readable and that the certificate has its public key.
-fn check_pair(certificate_der: &[u8], key_pem: &str) -> Result<(), String> {
-    let key = KeyPair::from_pem(key_pem).map_err(|error| format!("is not a PEM key: {error}"))?;
+fn check_pair(certificate_der: &[u8], key_pem: &str) -> Result<(), CertificateError> {
+    let key = KeyPair::from_pem(key_pem).map_err(CertificateError::Key)?;
     let public = key.public_key_raw();
     if certificate_der.windows(public.len()).any(|window| window == public) {
         Ok(())
     } else {
-        Err("is not the key of the certificate beside it".to_owned())
+        Err(CertificateError::OtherKey)
     }
 }
 
@@ -258,8 +268,8 @@ fn text(path: &Path, bytes: Vec<u8>) -> Result<String, IdentityError> {
     String::from_utf8(bytes).map_err(|_| damaged(path, "is not text"))
 }
 
-fn damaged(path: &Path, what: impl Into<String>) -> IdentityError {
-    IdentityError::Damaged { path: path.to_owned(), what: what.into() }
+fn damaged(path: &Path, what: impl ToString) -> IdentityError {
+    IdentityError::Damaged { path: path.to_owned(), what: what.to_string() }
 }
 
 fn generate_error(error: impl fmt::Display) -> IdentityError {

@@ -11,7 +11,7 @@ use esker_chain::{Bundle, BundleId, ProofError, ProofVerifier};
 use esker_follow::{ChangeRefusal, FollowedValidators};
 use esker_settings::networks::Network;
 use esker_storage::{Scope, StorageResult, Store, Table, WriteSet};
-use esker_validators::{ChangeError, ChangeLog, Committees, Consensus, NewEpoch};
+use esker_validators::{ChangeError, ChangeLog, Committees, Consensus, SetChange};
 use thiserror::Error;
 
 use crate::environment::Environment;
@@ -86,15 +86,15 @@ impl StoreChangeLog {
 
 #[async_trait]
 impl ChangeLog for StoreChangeLog {
-    fn read(&self) -> Result<Vec<Bytes>, String> {
-        self.all().map_err(|error| error.to_string())
+    fn read(&self) -> StorageResult<Vec<Bytes>> {
+        self.all()
     }
 
-    async fn append(&self, epoch: u64, document: &[u8]) -> Result<(), String> {
+    async fn append(&self, epoch: u64, document: &[u8]) -> StorageResult<()> {
         let mut writes = WriteSet::default();
         let document = Bytes::copy_from_slice(document);
         VALIDATOR_CHANGES.put(&mut writes, Scope::NODE, &epoch, &document);
-        self.0.commit(writes).await.map_err(|error| error.to_string())
+        self.0.commit(writes).await
     }
 }
 
@@ -126,7 +126,7 @@ impl KnownValidators {
         }
         let consensus = consensus(environment, network)?;
         let log = StoreChangeLog::new(store.clone());
-        let stored = log.read().map_err(ValidatorsError::Changes)?;
+        let stored = log.read().map_err(|error| ValidatorsError::Changes(error.to_string()))?;
         let members = network.validators.members.clone();
         let randomness = environment.randomness.clone();
         let committees = consensus.committees((network.id, genesis), members, &stored, randomness);
@@ -155,13 +155,12 @@ impl FollowedValidators for KnownValidators {
         let mut count = 0;
         for document in changes {
             let invalid = |error: ChangeError| ChangeRefusal::Invalid(error.to_string());
-            let Some(NewEpoch { epoch, first_height }) =
-                self.committees.check(document).map_err(invalid)?
-            else {
-                continue;
-            };
-            self.log.append(epoch, document).await.map_err(ChangeRefusal::Storage)?;
-            self.committees.add(document).map_err(invalid)?;
+            let verified = self.committees.verify_change(document).map_err(invalid)?;
+            let Some(verified) = verified else { continue };
+            let SetChange { epoch, first_height, .. } = *verified.change();
+            let stored = self.log.append(epoch, document).await;
+            stored.map_err(|error| ChangeRefusal::Storage(error.to_string()))?;
+            self.committees.add_change(verified).map_err(invalid)?;
             tracing::info!(epoch, first_height, "a change of the validators is known");
             count += 1;
         }

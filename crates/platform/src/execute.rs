@@ -6,10 +6,11 @@ use std::sync::Arc;
 
 use esker_chain::{BlockError, ChainContext, ExecutedBlock};
 use esker_primitives::codec::Encode as _;
-use esker_primitives::{ChainId, Id};
+use esker_primitives::{BlockId, ChainId, Id};
 use esker_shared_memory::{Element, Requests, SharedMemoryError, apply, get};
 use esker_storage::{KvRead, KvWrite, PendingWrites, Scope};
 use esker_utxo::{TransferableInput, Utxo};
+use thiserror::Error;
 
 use crate::state::tables::{BLOCKS, TIP, Tip};
 use crate::txs::{Block, Exchange, Tx};
@@ -45,15 +46,24 @@ pub(crate) fn execute(
 }
 
 /// Checks that a block follows the last one. Of the first block the parent is P's genesis, which is not known.
-pub(crate) fn check_position(block: &Block, tip: &Tip) -> Result<(), String> {
-    let expected = tip.height.saturating_add(1);
-    if block.height != expected {
-        return Err(format!("block has height {}, expected {expected}", block.height));
+pub(crate) fn check_position(block: &Block, tip: &Tip) -> Result<(), PositionError> {
+    let (found, expected) = (block.height, tip.height.saturating_add(1));
+    if found != expected {
+        return Err(PositionError::Height { found, expected });
     }
     if tip.height > 0 && block.parent_id != tip.id {
-        return Err(format!("parent block {} is not {}", block.parent_id, tip.id));
+        return Err(PositionError::Parent { found: block.parent_id, expected: tip.id });
     }
     Ok(())
+}
+
+/// Why a block does not follow the last one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub(crate) enum PositionError {
+    #[error("block has height {found}, expected {expected}")]
+    Height { found: u64, expected: u64 },
+    #[error("parent block {found} is not {expected}")]
+    Parent { found: BlockId, expected: BlockId },
 }
 
 /// The changes that a block makes in shared memory. Imported UTXOs must be there in `parent`.

@@ -359,7 +359,7 @@ impl ChainVm for Toy {
         Some(self)
     }
 
-    fn health(&self) -> Result<String, String> {
+    fn health(&self) -> Result<String, ChainError> {
         Ok(String::new())
     }
 

@@ -7,6 +7,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use bytes::Bytes;
 use esker_primitives::Id;
 use esker_primitives::codec::{CodecError, Reader, Writer};
 use thiserror::Error;
@@ -215,6 +216,33 @@ impl SignedChange {
         let promises = read_signatures(&mut reader)?;
         reader.finish()?;
         Ok(Self { change, promises })
+    }
+}
+
+/// A change whose place and signatures were verified, with the document that has them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct VerifiedChange {
+    change: SetChange,
+    document: Bytes,
+}
+
+impl VerifiedChange {
+    /// For the implementation of a consensus library, which has verified the document of this change.
+    #[must_use]
+    pub const fn new(change: SetChange, document: Bytes) -> Self {
+        Self { change, document }
+    }
+
+    /// The change.
+    #[must_use]
+    pub const fn change(&self) -> &SetChange {
+        &self.change
+    }
+
+    /// The change, and its document as it is stored and sent.
+    #[must_use]
+    pub fn into_parts(self) -> (SetChange, Bytes) {
+        (self.change, self.document)
     }
 }
 

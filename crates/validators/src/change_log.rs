@@ -5,6 +5,7 @@ use std::fmt;
 use async_trait::async_trait;
 use bytes::Bytes;
 use esker_primitives::sync::Mutex;
+use esker_storage::StorageResult;
 
 /// Keeps the agreed changes of a network, in order.
 #[async_trait]
@@ -13,13 +14,13 @@ pub trait ChangeLog: fmt::Debug + Send + Sync {
     ///
     /// # Errors
     /// They can't be read.
-    fn read(&self) -> Result<Vec<Bytes>, String>;
+    fn read(&self) -> StorageResult<Vec<Bytes>>;
 
     /// Adds the change that begins this epoch. It is durable on return.
     ///
     /// # Errors
     /// It can't be written.
-    async fn append(&self, epoch: u64, document: &[u8]) -> Result<(), String>;
+    async fn append(&self, epoch: u64, document: &[u8]) -> StorageResult<()>;
 }
 
 /// Changes in memory, for tests and for nodes that are not validators.
@@ -34,11 +35,11 @@ impl Default for MemoryChangeLog {
 
 #[async_trait]
 impl ChangeLog for MemoryChangeLog {
-    fn read(&self) -> Result<Vec<Bytes>, String> {
+    fn read(&self) -> StorageResult<Vec<Bytes>> {
         Ok(self.0.lock().clone())
     }
 
-    async fn append(&self, _: u64, document: &[u8]) -> Result<(), String> {
+    async fn append(&self, _: u64, document: &[u8]) -> StorageResult<()> {
         self.0.lock().push(Bytes::copy_from_slice(document));
         Ok(())
     }

@@ -8,7 +8,7 @@ use esker_chain::{BundleId, Engine, ProofVerifier};
 use esker_primitives::Randomness;
 
 use crate::address::ValidatorAddress;
-use crate::change::ChangeError;
+use crate::change::{ChangeError, VerifiedChange};
 use crate::config::ValidatorConfig;
 use crate::keys::ValidatorPublicKey;
 use crate::status::{ApprovalError, ChangeStatus, ValidatorStats};
@@ -71,26 +71,17 @@ pub trait Committees: ProofVerifier {
     /// The last epoch that is known.
     fn newest_epoch(&self) -> u64;
 
-    /// Checks the next change, without adding it; `None`: it is known already.
+    /// Verifies the next change, without adding it; `None`: it is known already.
     ///
     /// # Errors
     /// The bytes are no change, it is not the next one, or too few of the validators before it have signed.
-    fn check(&self, document: &[u8]) -> Result<Option<NewEpoch>, ChangeError>;
+    fn verify_change(&self, document: &[u8]) -> Result<Option<VerifiedChange>, ChangeError>;
 
-    /// Adds the next change. One that is known already changes nothing.
+    /// Adds a change that [`Self::verify_change`] returned. One that is known already changes nothing.
     ///
     /// # Errors
-    /// See [`Self::check`].
-    fn add(&self, document: &[u8]) -> Result<(), ChangeError>;
-}
-
-/// The epoch that a change begins.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct NewEpoch {
     /// Its number.
-    pub epoch: u64,
-    /// The first height that its validators decide.
-    pub first_height: u64,
+    fn add_change(&self, verified: VerifiedChange) -> Result<(), ChangeError>;
 }
 
 /// The reason why the validators of a network can't be known.

@@ -17,11 +17,11 @@ pub mod whole_file;
 pub use address::{AddressError, HostName, ValidatorAddress};
 pub use change::{
     ChangeError, MAX_CHANGE, MAX_SIGNED_CHANGE, SetChange, Signature, Signatures, SignedChange,
-    put_signatures, read_signatures,
+    VerifiedChange, put_signatures, read_signatures,
 };
 pub use change_log::{ChangeLog, MemoryChangeLog};
 pub use config::ValidatorConfig;
-pub use engine::{Committees, CommitteesError, Consensus, NewEpoch, ValidatorEngine};
+pub use engine::{Committees, CommitteesError, Consensus, ValidatorEngine};
 pub use keys::{KeyError, ValidatorKey, ValidatorPublicKey};
 pub use settings::{MAX_VALIDATORS, Timings, quorum};
 pub use status::{ApprovalError, ChangeStatus, Proposal, ValidatorStats, VoteCounts};

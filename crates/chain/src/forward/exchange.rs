@@ -1,16 +1,52 @@
 //! The pools of a node that decides together with others, which pass waiting transactions to each other.
 
+use std::error::Error;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use esker_primitives::sync::Mutex;
 use esker_primitives::{ChainId, Id};
+use thiserror::Error;
 use tokio::sync::Notify;
 
 use super::{ForwardPool, ForwardedTx, TxKind};
 
 /// Most new transactions that are remembered until they are passed on. With more, all that waits is looked at.
 const MAX_NEWS: usize = 16_384;
+
+/// Why a pool does not take a transaction of another node.
+#[derive(Debug, Error)]
+pub enum AdmitError {
+    /// No chain takes transactions of its kind.
+    #[error("no chain takes it")]
+    NoPool,
+    /// The bytes are no transaction of the chain.
+    #[error("{0}")]
+    Malformed(#[source] Box<dyn Error + Send + Sync>),
+    /// The bytes are another transaction.
+    #[error("its {name} is {found}")]
+    OtherId {
+        /// What the chain calls the ID of a transaction.
+        name: &'static str,
+        /// The ID of the bytes.
+        found: String,
+    },
+    /// The chain or its pool refuses the transaction.
+    #[error("{0}")]
+    Refused(#[source] Box<dyn Error + Send + Sync>),
+}
+
+impl AdmitError {
+    /// The bytes are no transaction, for this reason.
+    pub fn malformed(error: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
+        Self::Malformed(error.into())
+    }
+
+    /// The chain or its pool refuses the transaction, for this reason.
+    pub fn refused(error: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
+        Self::Refused(error.into())
+    }
+}
 
 /// A chain's pool, as far as passing transactions between nodes needs it. All calls are quick.
 pub trait ExchangePool: ForwardPool {
@@ -26,8 +62,8 @@ pub trait ExchangePool: ForwardPool {
     /// Takes a transaction of another node in, as if a client had sent it. One that waits here already is no error.
     ///
     /// # Errors
-    /// The transaction is refused, with the reason.
-    fn admit(&self, tx: &ForwardedTx) -> Result<(), String>;
+    /// The transaction is not taken.
+    fn admit(&self, tx: &ForwardedTx) -> Result<(), AdmitError>;
 }
 
 /// A pool with its chain and its kind of transactions.
@@ -117,8 +153,8 @@ impl ExchangePools {
     ///
     /// # Errors
     /// As there, and if no chain takes the kind.
-    pub fn admit(&self, tx: &ForwardedTx) -> Result<(), String> {
-        let pool = self.pool(&tx.chain, tx.kind).ok_or("no chain takes it")?;
+    pub fn admit(&self, tx: &ForwardedTx) -> Result<(), AdmitError> {
+        let pool = self.pool(&tx.chain, tx.kind).ok_or(AdmitError::NoPool)?;
         pool.admit(tx)
     }
 

@@ -18,7 +18,7 @@ use bytes::Bytes;
 use esker_primitives::{ChainId, Id};
 use thiserror::Error;
 
-pub use exchange::{ExchangePool, ExchangePools, PoolNews};
+pub use exchange::{AdmitError, ExchangePool, ExchangePools, PoolNews};
 pub use resubmit::{ResubmitRound, ResubmitTask};
 pub use scripted::ScriptedForwarder;
 pub use service::{ForwardLimits, ForwardPermit, Forwarding, SendAnswer, SourceAnswer, Submission};

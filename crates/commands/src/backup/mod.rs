@@ -21,7 +21,7 @@ use thiserror::Error;
 
 pub(crate) use cli::{command, parse};
 
-use crate::node_url::NodeUrl;
+use crate::node_url::{NodeUrl, NodeUrlError};
 use crate::offline::{OfflineError, StopSignal, existing_folder};
 
 /// Time that a running node may take.
@@ -58,7 +58,7 @@ pub enum BackupCommandError {
         /// As given.
         url: String,
         /// The fault.
-        reason: String,
+        reason: NodeUrlError,
     },
     /// The node can't write the folder, which the user has chosen.
     #[error("{url}: {reason}")]

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use esker_client::HttpClient;
-use esker_settings::config::{Config, Flags, Mode};
+use esker_settings::config::{Config, ConfigError, Flags, Mode, ValidatorError};
 use thiserror::Error;
 
 use super::NodeName;
@@ -28,6 +28,28 @@ pub struct PortTaken {
     where_set: String,
 }
 
+/// Why the configuration of a node can't be used.
+#[derive(Debug, Error)]
+pub enum MemberError {
+    /// The configuration is invalid.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    /// The settings of a validator are invalid.
+    #[error(transparent)]
+    Validator(#[from] ValidatorError),
+    /// The host's name can't be resolved.
+    #[error("http-host {host}: {error}")]
+    Resolve {
+        /// The name.
+        host: String,
+        /// The system's error.
+        error: io::Error,
+    },
+    /// The host's name has no address.
+    #[error("http-host {0} has no address")]
+    NoAddress(String),
+}
+
 /// A node of a network on this machine.
 #[derive(Debug)]
 pub(super) struct Member {
@@ -43,23 +65,24 @@ pub(super) struct Member {
 
 impl Member {
     /// Reads its configuration, as the node will.
-    pub(super) fn read(name: NodeName, file: PathBuf) -> Result<Self, String> {
-        let fault = |error: &dyn std::fmt::Display| error.to_string();
+    pub(super) fn read(name: NodeName, file: PathBuf) -> Result<Self, MemberError> {
         let flags = Flags::from([("config", file.display().to_string())]);
         let env = std::env::vars_os().filter_map(|(name, value)| {
             Some((name.into_string().ok()?, value.to_string_lossy().into_owned()))
         });
-        let config = Config::load(Mode::Node, flags, env).map_err(|error| fault(&error))?;
+        let config = Config::load(Mode::Node, flags, env)?;
         let data = config.data_dir.clone().unwrap_or_default();
-        let validator = config.validator(&data).map_err(|error| fault(&error))?;
+        let validator = config.validator(&data)?;
         let settings = &config.settings;
         let host = settings.http_host.trim_start_matches('[').trim_end_matches(']');
         let ip = match host {
             "" => IpAddr::from(Ipv6Addr::UNSPECIFIED),
             host => {
-                let mut found = (host, settings.http_port).to_socket_addrs();
-                let found = found.as_mut().map_err(|error| format!("http-host {host}: {error}"))?;
-                found.next().ok_or_else(|| format!("http-host {host} has no address"))?.ip()
+                let found = (host, settings.http_port).to_socket_addrs();
+                let mut found =
+                    found.map_err(|error| MemberError::Resolve { host: host.to_owned(), error })?;
+                let first = found.next();
+                first.ok_or_else(|| MemberError::NoAddress(host.to_owned()))?.ip()
             }
         };
         Ok(Self {

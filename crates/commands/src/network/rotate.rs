@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use thiserror::Error;
 
 use super::write_new;
-use crate::node_url::NodeUrl;
+use crate::node_url::{NodeUrl, NodeUrlError};
 
 /// Time that the node may take for an answer.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -67,7 +67,7 @@ pub enum RotateError {
         /// As given.
         url: String,
         /// The fault.
-        reason: String,
+        reason: NodeUrlError,
     },
     /// The admin API is not served.
     #[error("{0}: the node does not serve its admin API (api-admin-enabled)")]

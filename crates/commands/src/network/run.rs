@@ -13,7 +13,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use thiserror::Error;
 
 use super::member::{MEMBER_ARGUMENT, STOP_WITHIN};
-use super::ports::{Member, PortTaken};
+use super::ports::{Member, MemberError, PortTaken};
 use super::{CONFIG_FILE, MAX_VALIDATORS, NodeKind, NodeName};
 use crate::signals::{Request, Signals};
 
@@ -38,7 +38,7 @@ pub enum RunNetworkError {
         /// Which.
         name: NodeName,
         /// The fault.
-        reason: String,
+        reason: MemberError,
     },
     /// Another program has a port of the network.
     #[error(transparent)]

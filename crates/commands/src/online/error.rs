@@ -4,6 +4,8 @@ use esker_client::CallError;
 use esker_settings::exit_code;
 use thiserror::Error;
 
+use crate::node_url::NodeUrlError;
+
 /// The reason why a command on a running node fails. The text says what to do next.
 #[derive(Debug, Error)]
 pub enum OnlineError {
@@ -13,7 +15,7 @@ pub enum OnlineError {
         /// As given.
         url: String,
         /// The fault.
-        reason: String,
+        reason: NodeUrlError,
     },
     /// An argument is not what it must be.
     #[error("{name} {text}: {reason}")]

@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 
 use esker_primitives::{AssetId, ChainId, read_bounded};
 use serde::{Deserialize, Serialize};
+use thiserror::Error;
 
 /// Most bytes of the file.
 const MAX_BYTES: u64 = 1 << 20;
@@ -41,6 +42,14 @@ pub(super) enum Identity {
 /// The file's content: address of a node, alias of a chain.
 type Entries = BTreeMap<String, BTreeMap<String, Identity>>;
 
+/// The file can't be read or written.
+#[derive(Debug, Error)]
+#[error("{}: {error}", path.display())]
+pub(super) struct KnownNetworksError {
+    path: PathBuf,
+    error: io::Error,
+}
+
 /// The file.
 #[derive(Debug)]
 pub(super) struct KnownNetworks {
@@ -49,18 +58,18 @@ pub(super) struct KnownNetworks {
 }
 
 impl KnownNetworks {
-    /// Reads the file below a home folder; one that does not exist has no entries. The error names the file.
-    pub(super) fn read(home: &Path) -> Result<Self, String> {
+    /// Reads the file below a home folder; one that does not exist has no entries.
+    pub(super) fn read(home: &Path) -> Result<Self, KnownNetworksError> {
         let path = home.join(".esker/known-networks.json");
-        let fault = |error: String| format!("{}: {error}", path.display());
         let entries = match read_bounded(&path, MAX_BYTES) {
-            Ok(bytes) => {
-                serde_json::from_slice(&bytes).map_err(|error| fault(error.to_string()))?
-            }
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Entries::new(),
-            Err(error) => return Err(fault(error.to_string())),
+            Ok(bytes) => serde_json::from_slice(&bytes).map_err(io::Error::from),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Entries::new()),
+            Err(error) => Err(error),
         };
-        Ok(Self { path, entries })
+        match entries {
+            Ok(entries) => Ok(Self { path, entries }),
+            Err(error) => Err(KnownNetworksError { path, error }),
+        }
     }
 
     pub(super) fn path(&self) -> &Path {
@@ -71,10 +80,16 @@ impl KnownNetworks {
         self.entries.get(url)?.get(alias)
     }
 
-    /// Keeps an entry, instead of the one that was there. The error names the file.
-    pub(super) fn keep(mut self, url: &str, alias: &str, identity: Identity) -> Result<(), String> {
+    /// Keeps an entry, instead of the one that was there.
+    pub(super) fn keep(
+        mut self,
+        url: &str,
+        alias: &str,
+        identity: Identity,
+    ) -> Result<(), KnownNetworksError> {
         self.entries.entry(url.to_owned()).or_default().insert(alias.to_owned(), identity);
-        self.write().map_err(|error| format!("{}: {error}", self.path.display()))
+        let written = self.write();
+        written.map_err(|error| KnownNetworksError { path: self.path, error })
     }
 
     /// The file is replaced at once: a reader sees the old or the new one.
@@ -134,7 +149,7 @@ mod tests {
         let both = r#"{"http://a:1": {"C": {"chainID": 1, "networkID": 2}}}"#;
         for text in ["", "[]", "{\"http://a:1\": {\"C\": {}}}", both, &" ".repeat(2 << 20)] {
             fs::write(&file, text).unwrap();
-            let error = KnownNetworks::read(home.path()).unwrap_err();
+            let error = KnownNetworks::read(home.path()).unwrap_err().to_string();
             assert!(error.contains("known-networks.json: "), "{error}");
         }
     }

@@ -6,7 +6,8 @@ use std::path::Path;
 
 use alloy_primitives::U256;
 use esker_primitives::network::{self, LOCAL_ID, MAIN_ID, TEST_ID};
-use esker_settings::networks::{self, ChainParameters, Network, Preset};
+use esker_settings::networks::{self, ChainParameters, Network, NetworkError, Preset};
+use thiserror::Error;
 
 use super::connection::{Asset, Connection};
 use super::known::{Identity, KnownNetworks};
@@ -146,8 +147,8 @@ impl Terms {
             (None, Some(name)) => (name, NETWORK_VARIABLE),
             (None, None) => return Ok(None),
         };
-        let mut meant =
-            of_name(&name, claim.alias).map_err(|error| argument(origin, &name, error))?;
+        let mut meant = of_name(&name, claim.alias)
+            .map_err(|error| argument(origin, &name, error.to_string()))?;
         meant.origin = format!("{origin} {}", esker_primitives::excerpt(&name));
         if is_evm && meant.chain_id.is_none() {
             let alias = claim.alias;
@@ -183,7 +184,8 @@ impl Terms {
         let Some(home) = env::var_os("HOME").filter(|home| !home.is_empty()) else {
             return Err(unknown());
         };
-        let known = KnownNetworks::read(Path::new(&home)).map_err(OnlineError::Unnamed)?;
+        let known = KnownNetworks::read(Path::new(&home))
+            .map_err(|error| OnlineError::Unnamed(error.to_string()))?;
         let key = node.normal_url();
         match known.get(&key, claim.alias) {
             Some(kept) if *kept == claim.identity => return Ok(()),
@@ -278,22 +280,31 @@ fn of_network(network: &Network, alias: &str) -> Meant {
     meant
 }
 
+/// Why a network gives no identity of a chain.
+#[derive(Debug, Error)]
+enum NamedNetworkError {
+    #[error(transparent)]
+    Network(#[from] NetworkError),
+    #[error("it has no chain {0}")]
+    NoChain(String),
+}
+
 /// The identity of a chain in the network of a name, number or file.
-fn of_name(name: &str, alias: &str) -> Result<Meant, String> {
+fn of_name(name: &str, alias: &str) -> Result<Meant, NamedNetworkError> {
     let id = network::id(name);
     let is_named = |preset: &Preset| Some(preset.id()) == id;
     let preset = Preset::from_name(name).or_else(|| Preset::ALL.into_iter().find(is_named));
     let network = match (preset, id) {
         (Some(preset), _) => preset.network(),
         (None, Some(id)) => return Ok(Meant { network_id: Some(id), ..Meant::default() }),
-        (None, None) => networks::load(name).map_err(|error| error.to_string())?,
+        (None, None) => networks::load(name)?,
     };
     let meant = of_network(&network, alias);
     let is_of_chain = meant.chain_id.is_some() || meant.blockchain_id.is_some();
     if is_of_chain || network.id == LOCAL_ID {
         return Ok(meant);
     }
-    Err(format!("it has no chain {alias}"))
+    Err(NamedNetworkError::NoChain(alias.to_owned()))
 }
 
 fn how_to_name(claim: &Claim<'_>) -> String {

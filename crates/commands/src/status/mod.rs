@@ -12,7 +12,7 @@ use thiserror::Error;
 
 pub(crate) use cli::{command, parse};
 
-use crate::node_url::NodeUrl;
+use crate::node_url::{NodeUrl, NodeUrlError};
 
 /// Time that the node may take for an answer.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -35,7 +35,7 @@ pub enum StatusError {
         /// As given.
         url: String,
         /// The fault.
-        reason: String,
+        reason: NodeUrlError,
     },
     /// The node gave no answer.
     #[error("no answer from {url}: {error}; is the node running?")]
@@ -75,10 +75,10 @@ pub fn run(command: &StatusCommand) -> Result<(String, bool), StatusError> {
     let mut node = client.map_err(|reason| StatusError::Url { url: url.clone(), reason })?;
     let unexpected = |reason| StatusError::Unexpected { url: url.clone(), reason };
     let status = get(&mut node, url, "/ext/status", &[200])?;
-    check_status(&status).map_err(unexpected)?;
+    check_status(&status).map_err(|error| unexpected(error.to_string()))?;
     // 503: a check fails.
     let health = get(&mut node, url, "/ext/health", &[200, 503])?;
-    let is_healthy = check_health(&health).map_err(unexpected)?;
+    let is_healthy = check_health(&health).map_err(|error| unexpected(error.to_string()))?;
     let output = match command.json {
         true => format!("{}\n", json!({ "status": status, "health": health })),
         false => text(&status, &health),
@@ -102,8 +102,24 @@ fn get(
     serde_json::from_slice(&reply.body).map_err(|error| unexpected(format!("{path}: {error}")))
 }
 
+/// A document is no status, or no health report.
+#[derive(Debug, Error)]
+#[error("{path}: {fault}: {document}")]
+struct DocumentError {
+    path: &'static str,
+    fault: String,
+    /// Its beginning.
+    document: String,
+}
+
+impl DocumentError {
+    fn new(path: &'static str, fault: impl Into<String>, document: &Value) -> Self {
+        Self { path, fault: fault.into(), document: shortened(document) }
+    }
+}
+
 /// Refuses a document that is no status.
-fn check_status(status: &Value) -> Result<(), String> {
+fn check_status(status: &Value) -> Result<(), DocumentError> {
     let has = [
         ("network", status["network"].is_string()),
         ("networkID", status["networkID"].is_u64()),
@@ -113,14 +129,14 @@ fn check_status(status: &Value) -> Result<(), String> {
         ("chains", status["chains"].is_array()),
     ];
     match has.iter().find(|(_, has)| !has) {
-        Some((name, _)) => Err(format!("/ext/status: no {name}: {}", shortened(status))),
+        Some((name, _)) => Err(DocumentError::new("/ext/status", format!("no {name}"), status)),
         None => Ok(()),
     }
 }
 
 /// Whether the node is healthy. Refuses a document that is no health report, or contradicts itself.
-fn check_health(health: &Value) -> Result<bool, String> {
-    let fault = |what: &str| Err(format!("/ext/health: {what}: {}", shortened(health)));
+fn check_health(health: &Value) -> Result<bool, DocumentError> {
+    let fault = |fault: &str| Err(DocumentError::new("/ext/health", fault, health));
     let Some(is_healthy) = health["healthy"].as_bool() else { return fault("no healthy") };
     let Some(checks) = health["checks"].as_object() else { return fault("no checks") };
     match checks.values().any(|check| !check["error"].is_null()) {
@@ -242,7 +258,7 @@ mod tests {
         for name in ["network", "networkID", "nodeID", "role", "bundle", "chains"] {
             let mut without = status.clone();
             without[name] = json!(true);
-            let error = check_status(&without).unwrap_err();
+            let error = check_status(&without).unwrap_err().to_string();
             assert!(error.starts_with(&format!("/ext/status: no {name}: {{")), "{error}");
         }
         let failing = json!({"X": {"error": "gone"}, "C": {"message": "fine"}});
@@ -260,7 +276,9 @@ mod tests {
         ] {
             match (check_health(&health), expected) {
                 (Ok(found), Ok(expected)) => assert_eq!(found, expected, "{health}"),
-                (Err(found), Err(expected)) => assert!(found.contains(expected), "{found}"),
+                (Err(found), Err(expected)) => {
+                    assert!(found.to_string().contains(expected), "{found}");
+                }
                 (found, expected) => panic!("{health}: {found:?}, {expected:?}"),
             }
         }

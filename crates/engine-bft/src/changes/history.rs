@@ -8,7 +8,8 @@ use commonware_consensus::simplex::scheme::ed25519::Scheme;
 use esker_chain::{BundleId, EngineError};
 use esker_primitives::codec::Reader;
 use esker_validators::{
-    ChangeError, MAX_SIGNED_CHANGE, SignedChange, ValidatorAddress, ValidatorPublicKey,
+    ChangeError, MAX_SIGNED_CHANGE, SetChange, SignedChange, ValidatorAddress, ValidatorPublicKey,
+    VerifiedChange,
 };
 
 use super::signing::{self, Domain};
@@ -77,19 +78,37 @@ impl ChangeHistory {
     /// # Errors
     /// The bytes are no change, it is not the next one, or too few of the validators before it have signed.
     pub fn append(&mut self, document: &[u8]) -> Result<bool, ChangeError> {
+        match self.verify(document)? {
+            Some(verified) => self.add(verified),
+            None => Ok(false),
+        }
+    }
+
+    /// Verifies the next change, without adding it; `None`: it is known already.
+    pub(crate) fn verify(&self, document: &[u8]) -> Result<Option<VerifiedChange>, ChangeError> {
         if document.len() > MAX_SIGNED_CHANGE {
             return Err(ChangeError::Form("too long"));
         }
         if self.has_change_of(document) {
-            return Ok(false);
+            return Ok(None);
         }
         let signed = SignedChange::from_bytes(document)?;
-        self.check_place(&signed)?;
+        self.check_place(&signed.change)?;
         signing::verify(&signed, &self.domain, &self.newest().keys())?;
-        let change = signed.change;
+        let document = Bytes::copy_from_slice(document);
+        Ok(Some(VerifiedChange::new(signed.change, document)))
+    }
+
+    /// Adds a change that [`Self::verify`] returned; returns whether it was new.
+    pub(crate) fn add(&mut self, verified: VerifiedChange) -> Result<bool, ChangeError> {
+        let (change, document) = verified.into_parts();
+        if self.has_change_of(&document) {
+            return Ok(false);
+        }
+        self.check_place(&change)?;
         let set = ValidatorSet::new(self.network, change.first_height, change.members().to_vec());
         self.sets.push(Arc::new(set.map_err(|_| ChangeError::Form("its set is none"))?));
-        self.documents.push(Bytes::copy_from_slice(document));
+        self.documents.push(document);
         Ok(true)
     }
 
@@ -103,13 +122,13 @@ impl ChangeHistory {
         self.documents.iter().any(|known| change_bytes(known) == Some(change))
     }
 
-    fn check_place(&self, signed: &SignedChange) -> Result<(), ChangeError> {
+    fn check_place(&self, change: &SetChange) -> Result<(), ChangeError> {
         let epoch = self.newest_epoch();
-        let (found, expected) = (signed.change.epoch, epoch + 1);
+        let (found, expected) = (change.epoch, epoch + 1);
         if found != expected {
             return Err(ChangeError::Epoch { expected, found });
         }
-        let (found, least) = (signed.change.first_height, self.newest().first.saturating_add(2));
+        let (found, least) = (change.first_height, self.newest().first.saturating_add(2));
         if found < least {
             return Err(ChangeError::Height { found, epoch, least });
         }
@@ -138,12 +157,6 @@ impl ChangeHistory {
     #[must_use]
     pub fn newest_epoch(&self) -> u64 {
         u64::try_from(self.documents.len()).unwrap_or(u64::MAX)
-    }
-
-    /// The first height of that epoch.
-    #[must_use]
-    pub fn first_height(&self) -> u64 {
-        self.newest().first
     }
 
     pub(crate) fn newest(&self) -> &ValidatorSet {

@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use bytes::Bytes;
 use esker_chain::EngineError;
 use esker_primitives::sync::Mutex;
+use esker_storage::StorageError;
 use esker_validators::{
     ApprovalError, ChangeError, ChangeLog, ChangeStatus, Proposal, SetChange, SignedChange,
     ValidatorKey, ValidatorPublicKey, quorum,
@@ -37,7 +38,7 @@ pub(crate) enum AppendError {
     #[error(transparent)]
     Change(#[from] ChangeError),
     #[error("the changes of the validators can't be stored: {0}")]
-    Log(String),
+    Log(#[source] StorageError),
 }
 
 /// Shared by the parts of the engine that vote, deliver, and pass changes on.
@@ -100,7 +101,7 @@ impl ChangeState {
         given: &[Bytes],
     ) -> Result<Self, EngineError> {
         let failed = |error: String| EngineError::Protocol(error);
-        for document in log.read().map_err(failed)? {
+        for document in log.read().map_err(|error| failed(error.to_string()))? {
             let added = history.append(&document);
             added.map_err(|error| failed(format!("a stored change of the validators: {error}")))?;
         }

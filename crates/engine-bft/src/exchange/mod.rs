@@ -338,7 +338,7 @@ impl Exchange {
                 self.delivered.insert(key);
             }
             Err(reason) => {
-                debug!(chain = %tx.chain, id = %tx.id, reason, "a peer's transaction is not taken");
+                debug!(chain = %tx.chain, id = %tx.id, %reason, "a peer's transaction is not taken");
                 budgets_of(&mut self.budgets, peer, now).count_refusal(now);
                 if self.refused.len() < MAX_REFUSED {
                     self.refused.insert(key, now + REFUSED_FOR);

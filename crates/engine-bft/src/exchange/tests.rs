@@ -7,7 +7,7 @@ use commonware_codec::{Copying, DecodeExt as _};
 use commonware_cryptography::Signer as _;
 use commonware_cryptography::ed25519::PrivateKey;
 use commonware_runtime::{Runner as _, Spawner as _, Supervisor as _, deterministic};
-use esker_chain::forward::{ExchangePool, ForwardError, ForwardPool, TxKind};
+use esker_chain::forward::{AdmitError, ExchangePool, ForwardError, ForwardPool, TxKind};
 use esker_primitives::sync::Mutex;
 use esker_primitives::{ChainId, Id};
 
@@ -50,10 +50,10 @@ impl ExchangePool for Pool {
         let _stopped = self.txs.lock().keys().copied().try_for_each(visit);
     }
 
-    fn admit(&self, tx: &ForwardedTx) -> Result<(), String> {
+    fn admit(&self, tx: &ForwardedTx) -> Result<(), AdmitError> {
         *self.admitted.lock() += 1;
         if tx.bytes.starts_with(b"!") {
-            return Err("it begins with an exclamation mark".to_owned());
+            return Err(AdmitError::malformed("it begins with an exclamation mark"));
         }
         self.txs.lock().insert(tx.id, tx.clone());
         Ok(())

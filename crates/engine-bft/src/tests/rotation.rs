@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use async_trait::async_trait;
 use bytes::Bytes;
 use esker_chain::{ChainMachine, Engine, Role};
-use esker_storage::{KvStore, MemoryStore};
+use esker_storage::{KvStore, MemoryStore, StorageError, StorageResult};
 use esker_validators::{
     ChangeLog, MemoryChangeLog, ValidatorAddress, ValidatorConfig, ValidatorEngine as _,
     ValidatorPublicKey,
@@ -209,16 +209,16 @@ struct FullLog {
 
 #[async_trait]
 impl ChangeLog for FullLog {
-    fn read(&self) -> Result<Vec<Bytes>, String> {
+    fn read(&self) -> StorageResult<Vec<Bytes>> {
         self.changes.read()
     }
 
-    async fn append(&self, epoch: u64, document: &[u8]) -> Result<(), String> {
+    async fn append(&self, epoch: u64, document: &[u8]) -> StorageResult<()> {
         if self.has_room.load(Ordering::Relaxed) {
             return self.changes.append(epoch, document).await;
         }
         self.refused.fetch_add(1, Ordering::Relaxed);
-        Err("no room".to_owned())
+        Err(StorageError::Full { size: 0 })
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::{Arc, Weak};
 
 use bytes::Bytes;
 use esker_chain::forward::{
-    ExchangePool, ExchangePools, ForwardError, ForwardPool, ForwardedTx, TxKind,
+    AdmitError, ExchangePool, ExchangePools, ForwardError, ForwardPool, ForwardedTx, TxKind,
 };
 use esker_primitives::Id;
 use esker_testkit::toy::{Op, Toy, tx_id};
@@ -62,11 +62,11 @@ impl ExchangePool for ToyPool {
         self.visit_waiting(&mut |tx| visit(tx.id));
     }
 
-    fn admit(&self, tx: &ForwardedTx) -> Result<(), String> {
+    fn admit(&self, tx: &ForwardedTx) -> Result<(), AdmitError> {
         let Some(toy) = self.0.upgrade() else { return Ok(()) };
         let read = |at: usize| number(tx.bytes.get(at..).unwrap_or_default());
         let (Some(register), Some(value)) = (read(0), read(8)) else {
-            return Err("it is too short".to_owned());
+            return Err(AdmitError::malformed("it is too short"));
         };
         if !self.is_in_block(&tx.id) && !self.is_waiting(&tx.id) {
             toy.set(register, value);

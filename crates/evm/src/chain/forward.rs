@@ -6,7 +6,8 @@ use std::sync::{Arc, Weak};
 use alloy_eips::eip2718::{Decodable2718, Encodable2718};
 use alloy_primitives::B256;
 use esker_chain::forward::{
-    ExchangePool, ForwardError, ForwardPool, ForwardedTx, SendAnswer, Submission, TxKind,
+    AdmitError, ExchangePool, ForwardError, ForwardPool, ForwardedTx, SendAnswer, Submission,
+    TxKind,
 };
 use esker_evm_state::types::Transaction;
 use esker_primitives::Id;
@@ -129,16 +130,16 @@ impl ExchangePool for WaitingTxs {
         let _stopped = waiting.iter().try_for_each(|pooled| visit(id_of(pooled.tx())));
     }
 
-    fn admit(&self, tx: &ForwardedTx) -> Result<(), String> {
+    fn admit(&self, tx: &ForwardedTx) -> Result<(), AdmitError> {
         let Some(evm) = self.0.upgrade() else { return Ok(()) };
-        let parsed =
-            Transaction::decode_2718_exact(&tx.bytes).map_err(|error| error.to_string())?;
+        let parsed = Transaction::decode_2718_exact(&tx.bytes).map_err(AdmitError::malformed)?;
         if parsed.tx_hash().0 != *tx.id.as_bytes() {
-            return Err(format!("its hash is {}", parsed.tx_hash()));
+            let found = parsed.tx_hash().to_string();
+            return Err(AdmitError::OtherId { name: "hash", found });
         }
         match evm.submit_here(parsed) {
             Ok(_) | Err(SubmitError::Pool(PoolError::AlreadyKnown)) => Ok(()),
-            Err(error) => Err(error.to_string()),
+            Err(error) => Err(AdmitError::refused(error)),
         }
     }
 }

@@ -521,7 +521,7 @@ impl ChainVm for Evm {
         Some(self)
     }
 
-    fn health(&self) -> Result<String, String> {
+    fn health(&self) -> Result<String, ChainError> {
         let head = self.head();
         let block = format!("block {} {}", head.header.number, head.hash);
         Ok(match self.first_block() {

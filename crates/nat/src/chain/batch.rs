@@ -8,13 +8,28 @@ use esker_evm_execution::executor::ExtOutcome;
 use esker_primitives::NanoNative;
 use esker_primitives::ids::Id;
 use esker_transactions::money::Wei;
-use esker_transactions::nat::AtomicTx;
+use esker_transactions::nat::{AmountError, AtomicTx, FeeError};
+use thiserror::Error;
 
 /// The totals of a block's transactions.
 #[derive(Debug, Default)]
 pub(super) struct Batch {
     consumed: BTreeSet<Id>,
     pub(super) outcome: ExtOutcome,
+}
+
+/// Why a transaction does not pay its fee, in the reference's words.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub(super) enum PaymentError {
+    /// The fee exceeds 64 bits.
+    #[error(transparent)]
+    Fee(#[from] FeeError),
+    /// The burned amount can't be added up.
+    #[error(transparent)]
+    Burned(#[from] AmountError),
+    /// Less is burned than the fee.
+    #[error("insufficient AVAX burned ({burned}) to cover import tx fee ({fee})")]
+    Insufficient { burned: u64, fee: NanoNative },
 }
 
 /// The payment of a transaction: its fee, and the excess.
@@ -25,17 +40,16 @@ pub(super) struct Payment {
 }
 
 impl Payment {
-    /// `Err`: why it does not pay its fee, in the reference's words.
-    pub(super) fn of(
+    /// The payment of a transaction in a block with this base fee.
+    pub(super) fn of_tx(
         tx: &AtomicTx,
         context: &ChainContext,
         base_fee: U256,
-    ) -> Result<Self, String> {
-        let fee = tx.fee(base_fee).map_err(|error| error.to_string())?;
-        let burned = tx.burned(&context.native_asset_id).map_err(|error| error.to_string())?;
-        let excess = NanoNative(burned).checked_sub(fee).ok_or_else(|| {
-            format!("insufficient AVAX burned ({burned}) to cover import tx fee ({fee})")
-        })?;
+    ) -> Result<Self, PaymentError> {
+        let fee = tx.fee(base_fee)?;
+        let burned = tx.burned(&context.native_asset_id)?;
+        let excess = NanoNative(burned).checked_sub(fee);
+        let excess = excess.ok_or(PaymentError::Insufficient { burned, fee })?;
         Ok(Self { gas: tx.gas(), excess })
     }
 }

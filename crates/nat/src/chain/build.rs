@@ -96,7 +96,7 @@ impl Builder<'_> {
                 continue;
             }
             // One that does not pay the base fee as it is waits for a lower one.
-            let Ok(payment) = Payment::of(&tx, self.context, block.base_fee) else { continue };
+            let Ok(payment) = Payment::of_tx(&tx, self.context, block.base_fee) else { continue };
             let with_tx = bytes.saturating_add(tx.bytes().len());
             if with_tx > MAX_BUILT_BYTES || batch.gas_with(&payment) > *max_gas {
                 break;

@@ -107,8 +107,8 @@ impl BlockExtension for AtomicExtension {
         }
         for tx in &txs {
             transfer(tx.unsigned(), state, &self.context.native_asset_id)?;
-            let payment =
-                Payment::of(tx, &self.context, block.base_fee).map_err(ExtError::Invalid)?;
+            let payment = Payment::of_tx(tx, &self.context, block.base_fee)
+                .map_err(|error| ExtError::Invalid(error.to_string()))?;
             batch.pay(&payment);
             let gas_used = batch.outcome.gas_used;
             if let Some(limit) = phase.atomic_gas_limit

@@ -4,7 +4,9 @@ use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 use std::sync::{Arc, Weak};
 
-use esker_chain::forward::{ExchangePool, ForwardError, ForwardPool, ForwardedTx, TxKind};
+use esker_chain::forward::{
+    AdmitError, ExchangePool, ForwardError, ForwardPool, ForwardedTx, TxKind,
+};
 use esker_evm::chain::Evm;
 use esker_primitives::ids::Id;
 use esker_transactions::nat::{AccountNonce, AtomicTx};
@@ -104,12 +106,12 @@ impl ExchangePool for WaitingTxs {
         let _stopped = nat.pool().first_spenders().iter().try_for_each(|tx| visit(tx.id()));
     }
 
-    fn admit(&self, tx: &ForwardedTx) -> Result<(), String> {
+    fn admit(&self, tx: &ForwardedTx) -> Result<(), AdmitError> {
         let Some(nat) = self.nat() else { return Ok(()) };
-        let parsed = AtomicTx::parse(&tx.bytes).map_err(|error| error.to_string())?;
+        let parsed = AtomicTx::parse(&tx.bytes).map_err(AdmitError::malformed)?;
         if parsed.id() != tx.id {
-            return Err(format!("its ID is {}", parsed.id()));
+            return Err(AdmitError::OtherId { name: "ID", found: parsed.id().to_string() });
         }
-        nat.submit(parsed).map(|_id| ()).map_err(|error| error.to_string())
+        nat.submit(parsed).map(|_id| ()).map_err(AdmitError::refused)
     }
 }

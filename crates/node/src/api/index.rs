@@ -7,12 +7,15 @@ use std::fmt;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use esker_evm::view::ViewError;
 use esker_http::{RouteError, Routes};
 use esker_primitives::Id;
 use esker_rpc::wire::{Encoding, JsonU64};
 use esker_rpc::{MethodTable, RpcError, Service, cost};
+use esker_storage::StorageError;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use thiserror::Error;
 
 use super::time::Timestamp;
 use crate::discovery::node_endpoint;
@@ -37,16 +40,43 @@ pub struct Container {
     pub accepted_ms: u64,
 }
 
-/// The source of an index: the accepted blocks of a chain. Errors are texts for the client.
+/// Why an index can't be read. The texts are for clients.
+#[derive(Debug, Error)]
+pub enum IndexError {
+    /// The store failed.
+    #[error(transparent)]
+    Storage(#[from] StorageError),
+    /// An EVM chain can't be read.
+    #[error(transparent)]
+    View(#[from] ViewError),
+    /// The block is older than the node's history.
+    #[error(
+        "block {height} is not available: this node's history begins at block {first} (it joined from a snapshot)"
+    )]
+    BeforeHistory {
+        /// Height of the block.
+        height: u64,
+        /// First height of the history.
+        first: u64,
+    },
+}
+
+impl From<IndexError> for RpcError {
+    fn from(error: IndexError) -> Self {
+        Self::new(error.to_string())
+    }
+}
+
+/// The source of an index: the accepted blocks of a chain.
 pub trait IndexSource: fmt::Debug + Send + Sync + 'static {
     /// Height of the last accepted block; 0 if only the genesis block is accepted.
-    fn last_height(&self) -> Result<u64, String>;
+    fn last_height(&self) -> Result<u64, IndexError>;
 
     /// The block at a height from 1 on; `None` above the last height.
-    fn container_at(&self, height: u64) -> Result<Option<Container>, String>;
+    fn container_at(&self, height: u64) -> Result<Option<Container>, IndexError>;
 
     /// The height of an accepted block; `None` for any other ID.
-    fn height_of(&self, id: &Id) -> Result<Option<u64>, String>;
+    fn height_of(&self, id: &Id) -> Result<Option<u64>, IndexError>;
 }
 
 /// The content of an index.
@@ -212,18 +242,18 @@ impl IndexApi {
     /// Index of the last container, if there is one.
     fn last_index(&self) -> Result<Option<u64>, RpcError> {
         let IndexContent::Blocks(source) = &self.listed else { return Ok(None) };
-        Ok(source.last_height().map_err(RpcError::new)?.checked_sub(1))
+        Ok(source.last_height()?.checked_sub(1))
     }
 
     fn index_of(&self, id: &Id) -> Result<Option<u64>, RpcError> {
         let IndexContent::Blocks(source) = &self.listed else { return Ok(None) };
-        let height = source.height_of(id).map_err(RpcError::new)?;
+        let height = source.height_of(id)?;
         Ok(height.and_then(|height| height.checked_sub(1)))
     }
 
     fn container(&self, index: u64) -> Result<Container, RpcError> {
         let IndexContent::Blocks(source) = &self.listed else { return Err(no_container_at(index)) };
-        let found = source.container_at(index.saturating_add(1)).map_err(RpcError::new)?;
+        let found = source.container_at(index.saturating_add(1))?;
         found.ok_or_else(|| no_container_at(index))
     }
 
@@ -270,11 +300,11 @@ mod tests {
     struct Ten;
 
     impl IndexSource for Ten {
-        fn last_height(&self) -> Result<u64, String> {
+        fn last_height(&self) -> Result<u64, IndexError> {
             Ok(10)
         }
 
-        fn container_at(&self, height: u64) -> Result<Option<Container>, String> {
+        fn container_at(&self, height: u64) -> Result<Option<Container>, IndexError> {
             let bytes = Bytes::from(vec![0; 100]);
             Ok((1..=10).contains(&height).then_some(Container {
                 id: Id::ZERO,
@@ -283,7 +313,7 @@ mod tests {
             }))
         }
 
-        fn height_of(&self, _: &Id) -> Result<Option<u64>, String> {
+        fn height_of(&self, _: &Id) -> Result<Option<u64>, IndexError> {
             Ok(None)
         }
     }

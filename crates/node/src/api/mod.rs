@@ -27,7 +27,7 @@ pub use admin::{AdminApi, AdminDeps};
 pub use early::{EarlyDeps, EarlyReport, EarlyStatus, install_early};
 pub use facts::{Blockchain, FeeConfig, MinStake, NetworkFacts, TxFees, UpgradeTimes};
 pub use health::Health;
-pub use index::{Container, IndexSource};
+pub use index::{Container, IndexError, IndexSource};
 pub use info::{Software, Versions};
 pub use inputs::{BaseInputs, ChainInputs, FollowerDeps, OrderInputs, RunningChain};
 pub use sync::SyncDeps;

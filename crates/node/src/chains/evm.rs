@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use alloy_primitives::hex::FromHexError;
 use alloy_primitives::{B256, U256};
 use esker_chain::forward::TxKind;
 use esker_chain::{ChainContext, ChainError};
@@ -39,6 +40,7 @@ use esker_settings::config::value::Switch;
 use esker_settings::config::{ChainSettings, Config, Mode, personal};
 use esker_settings::networks::accounts::{Account, well_known};
 use esker_settings::networks::{ChainSpec, EvmParameters, Network};
+use thiserror::Error;
 
 use super::evm_chain::EvmChain;
 use super::import::Importer;
@@ -493,10 +495,21 @@ fn oracle_config(spec: &ChainSpec, settings: &ChainSettings, config: &Config) ->
     OracleConfig { min_tip, max_tip: usual.max_tip.max(min_tip), ..usual }
 }
 
+/// A hash in the settings is none.
+#[derive(Debug, Error)]
+#[error("allow-unprotected-tx-hashes: {text}: {error}")]
+struct TxHashError {
+    text: String,
+    error: FromHexError,
+}
+
 #[expect(clippy::cast_precision_loss, reason = "whole coins: far below 2^53")]
-fn transact_config(settings: &ChainSettings, config: &Config) -> Result<TransactConfig, String> {
+fn transact_config(
+    settings: &ChainSettings,
+    config: &Config,
+) -> Result<TransactConfig, TxHashError> {
     let hashes = settings.allow_unprotected_tx_hashes.0.iter().map(|text| {
-        text.parse().map_err(|error| format!("allow-unprotected-tx-hashes: {text}: {error}"))
+        text.parse::<B256>().map_err(|error| TxHashError { text: text.clone(), error })
     });
     Ok(TransactConfig {
         allow_unprotected_tx_hashes: hashes.collect::<Result<_, _>>()?,

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use esker_avalanchego::{
-    Accepted, BlockReader, Chain as Followed, ChainIds, Export, Import, InnerBlock, Shared,
-    SharedMemory, Start,
+    Accepted, BlockReader, Chain as Followed, ChainIds, Export, Import, InnerBlock, PortError,
+    Shared, SharedMemory, Start,
 };
 use esker_chain::{ChainError, ChainVm};
 use esker_evm::chain::Evm;
@@ -36,17 +36,16 @@ impl FollowedBlocks {
         })
     }
 
-    fn read_c(&self, bytes: &[u8]) -> Result<InnerBlock, String> {
+    fn read_c(&self, bytes: &[u8]) -> Result<InnerBlock, PortError> {
         let rules = &self.0.params().rules;
-        let block = rules.decode_block(bytes).map_err(|error| error.to_string())?;
+        let block = rules.decode_block(bytes)?;
         let mut found = InnerBlock {
             id: Id::new(rules.block_hash(&block.header).0),
             parent: Id::new(block.header.parent_hash.0),
             height: block.header.number,
             ..InnerBlock::default()
         };
-        let txs = decode_ext_data(&block.ext_data, ExtDataForm::Batch);
-        for tx in txs.map_err(|error| error.to_string())? {
+        for tx in decode_ext_data(&block.ext_data, ExtDataForm::Batch)? {
             match tx.unsigned() {
                 UnsignedAtomicTx::Import(import) => {
                     found.imports.extend(imports(import.source_chain, &import.imported_inputs));
@@ -61,8 +60,8 @@ impl FollowedBlocks {
     }
 }
 
-fn read_x(bytes: &[u8]) -> Result<InnerBlock, String> {
-    let block = XBlock::parse(bytes).map_err(|error| error.to_string())?;
+fn read_x(bytes: &[u8]) -> Result<InnerBlock, PortError> {
+    let block = XBlock::parse(bytes)?;
     let mut found = InnerBlock {
         id: block.id(),
         parent: block.parent_id(),
@@ -83,8 +82,8 @@ fn read_x(bytes: &[u8]) -> Result<InnerBlock, String> {
     Ok(found)
 }
 
-fn read_p(bytes: &[u8]) -> Result<InnerBlock, String> {
-    let block = PBlock::parse(bytes).map_err(|error| error.to_string())?;
+fn read_p(bytes: &[u8]) -> Result<InnerBlock, PortError> {
+    let block = PBlock::parse(bytes)?;
     let (id, parent, height) = (block.id, block.parent_id, block.height);
     let mut found = InnerBlock { id, parent, height, ..InnerBlock::default() };
     for exchange in block.txs.into_iter().filter_map(|tx| tx.exchange) {
@@ -113,7 +112,7 @@ fn exports(
 }
 
 impl BlockReader for FollowedBlocks {
-    fn read(&self, chain: Followed, block: &[u8]) -> Result<InnerBlock, String> {
+    fn read(&self, chain: Followed, block: &[u8]) -> Result<InnerBlock, PortError> {
         match chain {
             Followed::P => read_p(block),
             Followed::X => read_x(block),
@@ -127,13 +126,13 @@ impl BlockReader for FollowedBlocks {
 pub struct AcceptedMemory(pub Store);
 
 impl SharedMemory for AcceptedMemory {
-    fn contains(&self, utxo: &Shared) -> Result<bool, String> {
-        let reader = self.0.snapshot().map_err(|error| error.to_string())?;
+    fn contains(&self, utxo: &Shared) -> Result<bool, PortError> {
+        let reader = self.0.snapshot()?;
         let key = utxo.key.as_bytes().to_vec();
         match get(reader.as_ref(), &utxo.destination, &utxo.source, &[key]) {
             Ok(_) => Ok(true),
             Err(SharedMemoryError::NotFound) => Ok(false),
-            Err(error) => Err(error.to_string()),
+            Err(error) => Err(error.into()),
         }
     }
 }
@@ -182,6 +181,7 @@ fn accepted(
     };
     // P has no genesis block.
     let genesis = vm.block_at(reader.as_ref(), 0)?;
-    let genesis = genesis.map(|block| blocks.read(chain, &block)).transpose().map_err(damaged)?;
+    let genesis = genesis.map(|block| blocks.read(chain, &block)).transpose();
+    let genesis = genesis.map_err(|error| damaged(error.to_string()))?;
     Ok(Accepted { height, bytes, genesis: genesis.map(|block| block.id) })
 }

@@ -4,13 +4,14 @@
 
 use std::time::Duration;
 
-use esker_follow::{NetworkBeginning, Timeouts};
+use esker_follow::{NetworkBeginning, SourceError, Timeouts};
 use esker_outbound::{Dialer, SourceKind, SourceUrl};
 use esker_primitives::Clock;
 use esker_primitives::sync::Mutex;
 use esker_settings::config::Beginning;
 use esker_settings::networks::{DEV_START_TIMES, DevStart};
 use serde_json::json;
+use thiserror::Error;
 
 use crate::api::{EarlyReport, EarlyStatus};
 
@@ -21,7 +22,7 @@ const LOG_INTERVAL: Duration = Duration::from_secs(60);
 
 /// A source, and the outcome of the last request to it.
 #[derive(Clone, Debug)]
-struct Asked {
+struct SourceState {
     source: String,
     /// `None`: it was not asked yet.
     error: Option<String>,
@@ -29,34 +30,36 @@ struct Asked {
 
 /// The answers of the sources.
 #[derive(Debug)]
-pub(super) struct Answers(Mutex<Vec<Asked>>);
+pub(super) struct Answers(Mutex<Vec<SourceState>>);
 
 impl Answers {
     pub(super) fn new(sources: &[SourceUrl]) -> Self {
-        let not_asked = |source: &SourceUrl| Asked { source: source.to_string(), error: None };
+        let not_asked =
+            |source: &SourceUrl| SourceState { source: source.to_string(), error: None };
         Self(Mutex::new_named("node.beginning", sources.iter().map(not_asked).collect()))
     }
 
     /// Whether the error differs from the previous one.
     fn note(&self, index: usize, error: &str) -> bool {
-        let mut asked = self.0.lock();
-        let Some(asked) = asked.get_mut(index) else { return false };
-        let is_new = asked.error.as_deref() != Some(error);
-        asked.error = Some(error.to_owned());
+        let mut sources = self.0.lock();
+        let Some(state) = sources.get_mut(index) else { return false };
+        let is_new = state.error.as_deref() != Some(error);
+        state.error = Some(error.to_owned());
         is_new
     }
 }
 
 impl EarlyStatus for Answers {
     fn report(&self) -> EarlyReport {
-        let asked = self.0.lock().clone();
-        let of_source = |Asked { source, error }: &Asked| {
+        let sources = self.0.lock().clone();
+        let of_source = |SourceState { source, error }: &SourceState| {
             let error = error.as_deref().unwrap_or("not asked yet");
             format!("{source}: {error}")
         };
-        let texts: Vec<_> = asked.iter().map(of_source).collect();
-        let members =
-            asked.iter().map(|Asked { source, error }| json!({ "source": source, "error": error }));
+        let texts: Vec<_> = sources.iter().map(of_source).collect();
+        let members = sources.iter();
+        let members = members
+            .map(|SourceState { source, error }| json!({ "source": source, "error": error }));
         let members: Vec<_> = members.collect();
         EarlyReport {
             error: format!(
@@ -87,8 +90,8 @@ pub(super) async fn ask(
                     tracing::info!(%source, ?beginning, "the source says when the network began");
                     return beginning;
                 }
-                Err(error) if answers.note(index, &error) => {
-                    tracing::warn!(%source, error, "the source does not say when the network began; asking on");
+                Err(error) if answers.note(index, &error.to_string()) => {
+                    tracing::warn!(%source, %error, "the source does not say when the network began; asking on");
                 }
                 Err(_) => {}
             }
@@ -108,27 +111,39 @@ fn millis(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
 
+/// Why a source does not say when the network began.
+#[derive(Debug, Error)]
+enum AskError {
+    #[error("an AvalancheGo does not say it: start with --timestamp")]
+    AvalancheGo,
+    #[error(transparent)]
+    Source(#[from] SourceError),
+    #[error("it is of network {found}, this node of {own}")]
+    OtherNetwork { found: u32, own: u32 },
+    #[error("no network begins at {0}")]
+    Time(u64),
+}
+
 /// Asks one source.
 async fn ask_one(
     (dialer, source): (&Dialer, &SourceUrl),
     own_id: u32,
     timeouts: Timeouts,
-) -> Result<Beginning, String> {
+) -> Result<Beginning, AskError> {
     if source.kind == SourceKind::AvalancheGo {
-        return Err("an AvalancheGo does not say it: start with --timestamp".to_owned());
+        return Err(AskError::AvalancheGo);
     }
-    let answer = NetworkBeginning::fetch((dialer, source), timeouts).await;
-    let answer = answer.map_err(|error| error.to_string())?;
+    let answer = NetworkBeginning::fetch((dialer, source), timeouts).await?;
     let NetworkBeginning { network_id, start, has_fee_window } = answer;
     if network_id != own_id {
-        return Err(format!("it is of network {network_id}, this node of {own_id}"));
+        return Err(AskError::OtherNetwork { found: network_id, own: own_id });
     }
     match start {
         None => Ok(Beginning::OfFile),
         Some(time_s) if DEV_START_TIMES.contains(&time_s) => {
             Ok(Beginning::At(DevStart { time_s, has_fee_window }))
         }
-        Some(time_s) => Err(format!("no network begins at {time_s}")),
+        Some(time_s) => Err(AskError::Time(time_s)),
     }
 }
 

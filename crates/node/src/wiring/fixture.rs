@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use esker_chain::tables::CHAINS;
 use esker_chain::{AdjustableClock, BuildPause, ChainMachine as _, Machine, Undo, UndoLimits};
-use esker_evm::view::ChainReader as _;
+use esker_evm::view::{ChainReader as _, ViewError};
 use esker_evm_execution::rules::TARGET_BLOCK_RATE_S;
 use esker_nat::{AtomicStatus, Nat};
 use esker_primitives::clock::Clock as _;
@@ -13,8 +13,9 @@ use esker_settings::config::Config;
 use esker_settings::fixture::{Fixture, Step, StepTx};
 use esker_settings::networks::Network;
 use esker_storage::meta::{self, Parameters};
-use esker_storage::{Scope, Store, WriteSet};
+use esker_storage::{Scope, StorageError, Store, WriteRefusal, WriteSet};
 use esker_xvm::{TxStatus, Xvm};
+use thiserror::Error;
 use tokio::sync::broadcast::error::RecvError;
 use tokio::time::{Instant, sleep_until};
 
@@ -130,12 +131,12 @@ pub(super) struct FixtureChains<'a> {
 }
 
 impl FixtureChains<'_> {
-    fn xvm(&self) -> Result<&Xvm, String> {
-        self.xvm.ok_or_else(|| "the network has no X-Chain".to_owned())
+    fn xvm(&self) -> Result<&Xvm, StepError> {
+        self.xvm.ok_or(StepError::NoXChain)
     }
 
-    fn nat(&self) -> Result<&Nat, String> {
-        self.evm.nat().ok_or_else(|| "the chain has no atomic transactions".to_owned())
+    fn nat(&self) -> Result<&Nat, StepError> {
+        self.evm.nat().ok_or(StepError::NoAtomicTxs)
     }
 }
 
@@ -191,7 +192,7 @@ impl Applying {
                 }
                 let also = if is_free { record(&fixture, FAILED) } else { WriteSet::new() };
                 let reason = match machine.rewind_with(before, also).await {
-                    Ok(_) => reason,
+                    Ok(_) => reason.to_string(),
                     Err(error) => {
                         format!("{reason}; what was applied can't be taken back: {error}")
                     }
@@ -212,12 +213,44 @@ impl Applying {
     }
 }
 
+/// Why a step of a fixture is not applied.
+#[derive(Debug, Error)]
+enum StepError {
+    #[error("the network has no X-Chain")]
+    NoXChain,
+    #[error("the chain has no atomic transactions")]
+    NoAtomicTxs,
+    #[error("the node is stopping")]
+    Stopping,
+    #[error(transparent)]
+    Writes(#[from] WriteRefusal),
+    #[error("no block took it within {} s", PATIENCE.as_secs())]
+    Timeout,
+    #[error(transparent)]
+    Storage(#[from] StorageError),
+    #[error(transparent)]
+    View(#[from] ViewError),
+    #[error(transparent)]
+    Xvm(#[from] esker_xvm::IssueError),
+    #[error(transparent)]
+    Atomic(#[from] esker_nat::SubmitError),
+    #[error(transparent)]
+    Evm(#[from] esker_evm::chain::SubmitError),
+    /// The chain rejected or dropped the transaction, for this reason.
+    #[error("{0}")]
+    Rejected(String),
+    #[error("its receipt is missing")]
+    NoReceipt,
+    #[error("the constructor failed after {gas} gas")]
+    Constructor { gas: u64 },
+}
+
 /// Issues a transaction, unless an interrupted start did, ends the pause of building, and waits for its block.
 async fn apply(
     step: &Step,
     chains: FixtureChains<'_>,
     (machine, pause): (&Arc<Machine>, BuildPause),
-) -> Result<(), String> {
+) -> Result<(), StepError> {
     let mut events = machine.subscribe();
     let mut pause = Some(pause);
     let mut refusal = machine.store().writer.refusal();
@@ -233,59 +266,51 @@ async fn apply(
         tokio::select! {
             event = events.recv() => match event {
                 Ok(_) | Err(RecvError::Lagged(_)) => {}
-                Err(RecvError::Closed) => return Err("the node is stopping".to_owned()),
+                Err(RecvError::Closed) => return Err(StepError::Stopping),
             },
             Ok(refused) = refusal.wait_for(Option::is_some) => {
-                return Err(refused.as_ref().map(ToString::to_string).unwrap_or_default());
+                return Err(refused.clone().map_or(StepError::Stopping, StepError::Writes));
             }
-            () = sleep_until(deadline) => {
-                return Err(format!("no block took it within {} s", PATIENCE.as_secs()));
-            }
+            () = sleep_until(deadline) => return Err(StepError::Timeout),
         }
     }
 }
 
-fn issue(step: &Step, chains: FixtureChains<'_>) -> Result<(), String> {
+fn issue(step: &Step, chains: FixtureChains<'_>) -> Result<(), StepError> {
     match &step.tx {
         StepTx::Xvm(tx) => {
-            chains.xvm()?.issue(tx.bytes()).map_err(|error| error.to_string())?;
+            chains.xvm()?.issue(tx.bytes())?;
         }
         StepTx::Atomic(tx) => {
-            chains.nat()?.submit(tx.clone()).map_err(|error| error.to_string())?;
+            chains.nat()?.submit(tx.clone())?;
         }
         StepTx::Evm { tx, .. } => {
-            chains.evm.evm().submit((**tx).clone()).map_err(|error| error.to_string())?;
+            chains.evm.evm().submit((**tx).clone())?;
         }
     }
     Ok(())
 }
 
 /// Whether the transaction is in a block. A transaction that failed there is an error.
-fn is_done(step: &Step, chains: FixtureChains<'_>) -> Result<bool, String> {
+fn is_done(step: &Step, chains: FixtureChains<'_>) -> Result<bool, StepError> {
     match &step.tx {
-        StepTx::Xvm(tx) => {
-            let status = chains.xvm()?.view().and_then(|view| view.tx_status(&tx.id()));
-            match status.map_err(|error| error.to_string())? {
-                TxStatus::Accepted => Ok(true),
-                TxStatus::Processing | TxStatus::Unknown => Ok(false),
-                TxStatus::Rejected { reason } => Err(reason),
-            }
-        }
-        StepTx::Atomic(tx) => {
-            match chains.nat()?.status(&tx.id()).map_err(|error| error.to_string())? {
-                Some(AtomicStatus::Accepted(_)) => Ok(true),
-                Some(AtomicStatus::Processing) | None => Ok(false),
-                Some(AtomicStatus::Dropped(reason)) => Err(reason),
-            }
-        }
+        StepTx::Xvm(tx) => match chains.xvm()?.view()?.tx_status(&tx.id())? {
+            TxStatus::Accepted => Ok(true),
+            TxStatus::Processing | TxStatus::Unknown => Ok(false),
+            TxStatus::Rejected { reason } => Err(StepError::Rejected(reason)),
+        },
+        StepTx::Atomic(tx) => match chains.nat()?.status(&tx.id())? {
+            Some(AtomicStatus::Accepted(_)) => Ok(true),
+            Some(AtomicStatus::Processing) | None => Ok(false),
+            Some(AtomicStatus::Dropped(reason)) => Err(StepError::Rejected(reason)),
+        },
         StepTx::Evm { tx, contract } => {
             let evm = chains.evm.evm();
-            let shown = |error: esker_evm::view::ViewError| error.to_string();
-            let Some(place) = evm.location(*tx.tx_hash()).map_err(shown)? else { return Ok(false) };
-            let receipts = evm.receipts_at(place.height).map_err(shown)?;
-            let receipt = receipts.get(place.index).ok_or("its receipt is missing")?;
+            let Some(place) = evm.location(*tx.tx_hash())? else { return Ok(false) };
+            let receipts = evm.receipts_at(place.height)?;
+            let receipt = receipts.get(place.index).ok_or(StepError::NoReceipt)?;
             if !receipt.success {
-                return Err(format!("the constructor failed after {} gas", receipt.gas_used));
+                return Err(StepError::Constructor { gas: receipt.gas_used });
             }
             tracing::info!(member = step.member, %contract, "contract of the fixture");
             Ok(true)

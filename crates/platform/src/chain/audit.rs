@@ -8,8 +8,7 @@ use esker_storage::audit::{AuditError, Finding, compare_rows, shown};
 use super::parts::Platform;
 use crate::execute::{check_position, requests_of, write_block};
 use crate::state::tables::{BLOCKS, TIP, Tip};
-use crate::txs::Block;
-use crate::txs::Exchange as Moved;
+use crate::txs::{Block, Exchange as AtomicExchange};
 
 /// Blocks between two reports of progress.
 const STEP: u64 = 64;
@@ -34,7 +33,8 @@ impl Audit for Platform {
                 if height > 1 && height == first {
                     tip = before_history(&block, stored_tip);
                 }
-                check_position(&block, &tip).map(|()| block)
+                check_position(&block, &tip).map_err(|error| error.to_string())?;
+                Ok(block)
             });
             let block = match parsed {
                 Ok(block) => block,
@@ -74,7 +74,7 @@ fn before_history(first: &Block, stored: Tip) -> Tip {
     Tip { id: first.parent_id, height: first.height.saturating_sub(1), time_s: stored.time_s }
 }
 
-fn report(moved: &Moved, ctx: &mut AuditContext<'_>) -> Result<(), AuditError> {
+fn report(moved: &AtomicExchange, ctx: &mut AuditContext<'_>) -> Result<(), AuditError> {
     let (peer, requests) = requests_of(moved);
     for key in requests.removes {
         (ctx.exchanges)(Exchange::Remove { peer, key })?;
@@ -94,19 +94,19 @@ impl Amounts {
         Self(ctx.assets.iter().map(|asset| (*asset, Ledger::default())).collect())
     }
 
-    fn add(&mut self, moved: &Moved) {
+    fn add(&mut self, moved: &AtomicExchange) {
         let add = |sum: &mut u128, amount: u64| {
             *sum = sum.saturating_add(u128::from(amount).saturating_mul(Ledger::PER_NANO));
         };
         match moved {
-            Moved::Import { inputs, .. } => {
+            AtomicExchange::Import { inputs, .. } => {
                 for input in inputs {
                     if let Some(ledger) = self.0.get_mut(&input.asset_id) {
                         add(&mut ledger.imported, input.input.amount);
                     }
                 }
             }
-            Moved::Export { utxos, .. } => {
+            AtomicExchange::Export { utxos, .. } => {
                 for utxo in utxos {
                     if let Some(ledger) = self.0.get_mut(&utxo.asset_id) {
                         add(

@@ -94,10 +94,10 @@ impl ChainVm for Platform {
         Some(self)
     }
 
-    fn health(&self) -> Result<String, String> {
-        let snapshot = self.context.store.snapshot();
-        let tip = snapshot.and_then(|reader| Tip::read(reader.as_ref(), self.scope()));
-        tip.map(|tip| format!("height {}", tip.height)).map_err(|error| error.to_string())
+    fn health(&self) -> Result<String, ChainError> {
+        let reader = self.context.store.snapshot()?;
+        let tip = Tip::read(reader.as_ref(), self.scope())?;
+        Ok(format!("height {}", tip.height))
     }
 
     fn block_figures(&self, block: &ExecutedBlock) -> BlockFigures {

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::Ordering;
 
-use esker_chain::{BlockFigures, BlockReport, ChainStats, ExecutedBlock, TxReport};
+use esker_chain::{BlockFigures, BlockReport, ChainError, ChainStats, ExecutedBlock, TxReport};
 use esker_storage::StorageError;
 
 use super::parts::Xvm;
@@ -11,25 +11,22 @@ use crate::state::IndexProgress;
 use crate::state::tables::TIP;
 
 /// The result of the chain's health check.
-pub(super) fn health(vm: &Xvm) -> Result<String, String> {
-    vm.context
-        .store
-        .snapshot()
-        .and_then(|reader| TIP.get(reader.as_ref(), vm.scope(), &()))
-        .and_then(|tip| tip.ok_or_else(|| StorageError::Corrupted("no last block".into())))
-        .map(|tip| match vm.index.progress(tip.height) {
-            IndexProgress::Building { indexed, height } => {
-                format!("height {height}, address transactions indexed up to {indexed}")
-            }
-            IndexProgress::Off | IndexProgress::Complete | IndexProgress::Unfillable { .. } => {
-                format!("height {}", tip.height)
-            }
-        })
-        .map(|height| match vm.first_block() {
-            0 => height,
-            first => format!("{height}, history from block {first}"),
-        })
-        .map_err(|error| error.to_string())
+pub(super) fn health(vm: &Xvm) -> Result<String, ChainError> {
+    let reader = vm.context.store.snapshot()?;
+    let tip = TIP.get(reader.as_ref(), vm.scope(), &())?;
+    let tip = tip.ok_or_else(|| StorageError::Corrupted("no last block".into()))?;
+    let height = match vm.index.progress(tip.height) {
+        IndexProgress::Building { indexed, height } => {
+            format!("height {height}, address transactions indexed up to {indexed}")
+        }
+        IndexProgress::Off | IndexProgress::Complete | IndexProgress::Unfillable { .. } => {
+            format!("height {}", tip.height)
+        }
+    };
+    Ok(match vm.first_block() {
+        0 => height,
+        first => format!("{height}, history from block {first}"),
+    })
 }
 
 /// A block in numbers.

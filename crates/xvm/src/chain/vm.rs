@@ -95,7 +95,7 @@ impl ChainVm for Xvm {
         Some(self)
     }
 
-    fn health(&self) -> Result<String, String> {
+    fn health(&self) -> Result<String, ChainError> {
         report::health(self)
     }
 

@@ -4,7 +4,9 @@ use std::collections::HashSet;
 use std::ops::ControlFlow;
 use std::sync::{Arc, Weak};
 
-use esker_chain::forward::{ExchangePool, ForwardError, ForwardPool, ForwardedTx, TxKind};
+use esker_chain::forward::{
+    AdmitError, ExchangePool, ForwardError, ForwardPool, ForwardedTx, TxKind,
+};
 use esker_primitives::{Id, TxId};
 use esker_transactions::xvm::Tx;
 
@@ -115,17 +117,17 @@ impl ExchangePool for WaitingTxs {
         vm.visit_waiting(&mut |tx| visit(tx.id()));
     }
 
-    fn admit(&self, tx: &ForwardedTx) -> Result<(), String> {
+    fn admit(&self, tx: &ForwardedTx) -> Result<(), AdmitError> {
         let Some(vm) = self.0.upgrade() else { return Ok(()) };
-        let parsed = Tx::parse(&tx.bytes).map_err(|error| error.to_string())?;
+        let parsed = Tx::parse(&tx.bytes).map_err(AdmitError::malformed)?;
         if parsed.id() != tx.id {
-            return Err(format!("its ID is {}", parsed.id()));
+            return Err(AdmitError::OtherId { name: "ID", found: parsed.id().to_string() });
         }
         let admitted = match tx.kind {
             // Outputs that it spends are not accepted yet, so it can't be verified.
             TxKind::AssetWallet => vm.enqueue(&parsed).map(|_added| ()),
             TxKind::Asset | TxKind::Atomic | TxKind::Evm => vm.issue_tx(parsed).map(|_id| ()),
         };
-        admitted.map_err(|error| error.to_string())
+        admitted.map_err(AdmitError::refused)
     }
 }

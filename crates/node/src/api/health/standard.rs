@@ -214,7 +214,7 @@ fn chain(health: Health, running: &RunningChain) -> Health {
     let subnet = running.subnet_id.to_string();
     let vm = Arc::clone(&running.vm);
     health.blocking_check(&running.vm.name(), &[&subnet], move || {
-        vm.health().map(Value::from).map_err(Failure::from)
+        vm.health().map(Value::from).map_err(|error| Failure::from(error.to_string()))
     })
 }
 

@@ -8,7 +8,7 @@ use esker_chain::{
     AfterRewind, Aliases, BlockError, BuildContext, Built, ChainContext, ChainError, ChainStats,
     ChainVm, ExecutedBlock, PoolFigures, Rewinding,
 };
-use esker_node::api::{Container, IndexSource};
+use esker_node::api::{Container, IndexError, IndexSource};
 use esker_primitives::clock::Clock;
 use esker_primitives::sync::Mutex;
 use esker_primitives::{AssetId, BlockId, ChainId, Id};
@@ -78,15 +78,15 @@ pub(crate) fn routes() -> Vec<Route> {
 }
 
 impl IndexSource for ToyVm {
-    fn last_height(&self) -> Result<u64, String> {
+    fn last_height(&self) -> Result<u64, IndexError> {
         Ok(self.state.lock().containers.len() as u64)
     }
 
-    fn container_at(&self, height: u64) -> Result<Option<Container>, String> {
+    fn container_at(&self, height: u64) -> Result<Option<Container>, IndexError> {
         Ok(self.state.lock().containers.get(height as usize - 1).cloned())
     }
 
-    fn height_of(&self, id: &Id) -> Result<Option<u64>, String> {
+    fn height_of(&self, id: &Id) -> Result<Option<u64>, IndexError> {
         let state = self.state.lock();
         let place = state.containers.iter().position(|container| container.id == *id);
         Ok(place.map(|place| place as u64 + 1))
@@ -143,8 +143,9 @@ impl ChainVm for ToyVm {
         Ok(None)
     }
 
-    fn health(&self) -> Result<String, String> {
-        self.state.lock().sick.clone().map_or(Ok("fine".to_owned()), Err)
+    fn health(&self) -> Result<String, ChainError> {
+        let sick = self.state.lock().sick.clone();
+        sick.map_or(Ok("fine".to_owned()), |reason| Err(ChainError::Mismatch(reason)))
     }
 
     fn stats(&self) -> ChainStats {
