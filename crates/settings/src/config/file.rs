@@ -160,7 +160,10 @@ impl Reader<'_> {
         let text = (key.text_of_toml)(value).and_then(|text| (key.check)(&text));
         match text {
             Ok(text) => Ok(ConfiguredValue { text: self.located(key.name, text), origin }),
-            Err(reason) => Err(ConfigError::Value { origin, key: key.name.to_owned(), reason }),
+            Err(error) => {
+                let (key, reason) = (key.name.to_owned(), error.to_string());
+                Err(ConfigError::Value { origin, key, reason })
+            }
         }
     }
 

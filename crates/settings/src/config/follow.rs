@@ -46,9 +46,8 @@ impl Config {
     }
 }
 
-fn sources(settings: &Settings) -> Result<Vec<SourceUrl>, String> {
-    let urls = settings.follow.0.iter().map(|text| text.parse());
-    urls.collect::<Result<_, _>>().map_err(|error: UrlError| error.to_string())
+fn sources(settings: &Settings) -> Result<Vec<SourceUrl>, UrlError> {
+    settings.follow.0.iter().map(|text| text.parse()).collect()
 }
 
 /// Whether the P-Chain is an observed chain: X and C import its exports.
@@ -65,7 +64,7 @@ pub(super) fn check(
     mode: Mode,
     network: &Network,
 ) -> Result<Dialer, (&'static str, String)> {
-    let sources = sources(settings).map_err(|reason| ("follow", reason))?;
+    let sources = sources(settings).map_err(|error| ("follow", error.to_string()))?;
     let follows = !sources.is_empty();
     if sources.len() > MAX_SOURCES {
         return Err((

@@ -8,6 +8,7 @@ use std::time::Duration;
 use toml::de::DeValue;
 
 use super::value::{CommaList, IpRanges, Positive, Seconds, SpaceList, Switch, Value};
+use super::value_error::ValueError;
 use crate::logging::{LogFormat, LogLevel};
 
 /// One setting of the table.
@@ -31,9 +32,9 @@ pub struct Key {
     /// The default under `esker dev`.
     pub dev_default: &'static str,
     /// Parses a text and returns it in its canonical form.
-    pub check: fn(&str) -> Result<String, String>,
+    pub check: fn(&str) -> Result<String, ValueError>,
     /// The text of a TOML value, not yet checked.
-    pub text_of_toml: fn(&DeValue<'_>) -> Result<String, String>,
+    pub text_of_toml: fn(&DeValue<'_>) -> Result<String, ValueError>,
 }
 
 impl Key {
@@ -115,7 +116,7 @@ macro_rules! settings {
             /// Builds the settings from texts that the table's `check` has accepted. The error names the key.
             pub(super) fn from_texts(
                 text: impl Fn(&'static str) -> String,
-            ) -> Result<Self, (&'static str, String)> {
+            ) -> Result<Self, (&'static str, ValueError)> {
                 Ok(Self {
                     $($( $field: <$ty as Value>::parse(&text($name))
                         .map_err(|reason| ($name, reason))?, )+)+

@@ -1,5 +1,6 @@
 //! The layers of the configuration and their precedence.
 
+use std::fmt;
 use std::path::PathBuf;
 
 use esker_evm_execution::rules::FeeOverrides;
@@ -14,9 +15,10 @@ use super::keys::{
 };
 use super::nearest;
 use super::profile::{self, ProfileRow, Scope};
+use super::value_error::ValueError;
 use crate::networks::{
     AddChainError, ChainDeclaration, CoinDeclaration, DeclaredFees, Fees, GAS_LIMITS,
-    MAX_FILE_BYTES, Network, Preset, Vm, file as network_file,
+    MAX_FILE_BYTES, Network, Preset, UnknownVm, Vm, file as network_file,
 };
 
 const NETWORK: &str = "network";
@@ -197,7 +199,8 @@ impl Layers {
             let key = KEYS.iter().find(|key| key.name == name);
             key.map(|key| self.given(key).text).unwrap_or_default()
         };
-        Settings::from_texts(text).map_err(|(name, reason)| self.value_error(name, reason))
+        Settings::from_texts(text)
+            .map_err(|(name, error)| self.value_error(name, error.to_string()))
     }
 
     /// An error for an invalid value of a setting.
@@ -287,17 +290,17 @@ pub(super) fn chain_settings(
     table: &ChainTable,
     defaults: Defaults,
 ) -> Result<ChainSettings, ConfigError> {
-    chain_settings_of(&table.values, defaults).map_err(|(name, reason)| {
+    chain_settings_of(&table.values, defaults).map_err(|(name, error)| {
         let given = table.values.get(name);
         let origin = given.map_or_else(|| table.origin.clone(), |given| given.origin.clone());
-        ConfigError::Value { origin, key: name.to_owned(), reason }
+        ConfigError::Value { origin, key: name.to_owned(), reason: error.to_string() }
     })
 }
 
 fn chain_settings_of(
     values: &Values,
     defaults: Defaults,
-) -> Result<ChainSettings, (&'static str, String)> {
+) -> Result<ChainSettings, (&'static str, ValueError)> {
     ChainSettings::from_texts(|name| match values.get(name) {
         Some(given) => given.text.clone(),
         None => {
@@ -372,19 +375,21 @@ pub(super) fn declare_chain(
         let origin = given.map_or_else(|| table.origin.clone(), |given| given.origin.clone());
         ConfigError::Value { origin, key: format!("chains.{name}.{key}"), reason }
     };
-    let vm: Vm = settings.vm.parse().map_err(|reason| fault("vm", reason))?;
+    let vm: Vm = settings.vm.parse().map_err(|error: UnknownVm| fault("vm", error.to_string()))?;
     check_vm(name, table, vm)?;
     let path = settings
         .genesis
         .as_ref()
         .ok_or_else(|| fault("genesis", "a declared chain needs its genesis file".to_owned()))?;
-    let bytes = read_input(path, MAX_FILE_BYTES).map_err(|error| error.to_string());
+    let invalid =
+        |reason: &dyn fmt::Display| fault("genesis", format!("{}: {reason}", path.display()));
+    let bytes = read_input(path, MAX_FILE_BYTES).map_err(|error| invalid(&error))?;
     let genesis = match vm {
-        Vm::Xvm => bytes.and_then(|json| network_file::xvm_genesis_bytes(network.id, &json)),
+        Vm::Xvm => {
+            network_file::xvm_genesis_bytes(network.id, &bytes).map_err(|error| invalid(&error))?
+        }
         Vm::Evm => bytes,
     };
-    let genesis =
-        genesis.map_err(|reason| fault("genesis", format!("{}: {reason}", path.display())))?;
     let fees = declared_fees(vm, &settings, network).map_err(|(key, reason)| fault(key, reason))?;
     let coin = CoinDeclaration {
         asset: Some(settings.asset).filter(|asset| !asset.is_empty()),

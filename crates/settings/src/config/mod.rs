@@ -21,12 +21,14 @@ pub mod show;
 mod tls;
 mod validator;
 pub mod value;
+mod value_error;
 
 pub use error::{ConfigError, Origin};
 pub use flags::{Flags, Mode};
 pub use keys::{ChainSettings, Settings};
 pub use merge::ResolvedSetting;
 pub use validator::{ENGINE_FOLDER, ValidatorError};
+pub use value_error::ValueError;
 
 use std::collections::BTreeMap;
 use std::io;

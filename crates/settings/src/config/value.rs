@@ -8,6 +8,7 @@ use esker_primitives::excerpt;
 use ipnet::{IpNet, Ipv4Net};
 use toml::de::DeValue;
 
+use super::value_error::ValueError;
 use crate::logging::{LogFormat, LogLevel};
 
 /// A type of setting values.
@@ -19,38 +20,33 @@ pub trait Value: Sized {
     const IS_SWITCH: bool = false;
 
     /// Parses the text form. The caller adds the setting's name to the error.
-    fn parse(text: &str) -> Result<Self, String>;
+    fn parse(text: &str) -> Result<Self, ValueError>;
 
     /// The text form, which `parse` accepts.
     fn text(&self) -> String;
 
     /// The text form of a TOML value.
-    fn text_of_toml(value: &DeValue<'_>) -> Result<String, String> {
+    fn text_of_toml(value: &DeValue<'_>) -> Result<String, ValueError> {
         match value {
             DeValue::String(text) => Ok(text.to_string()),
-            other => Err(expected("a string", other)),
+            other => Err(other_type("a string", other)),
         }
     }
 }
 
-fn expected(what: &str, got: &DeValue<'_>) -> String {
-    format!("expected {what}, found {}", article(got.type_str()))
-}
-
-fn article(kind: &str) -> String {
-    let vowel = kind.starts_with(['a', 'e', 'i', 'o', 'u']);
-    format!("{} {kind}", if vowel { "an" } else { "a" })
+fn other_type(expected: &'static str, found: &DeValue<'_>) -> ValueError {
+    ValueError::Type { expected, found: found.type_str() }
 }
 
 impl Value for bool {
     const KIND: &'static str = "true or false";
     const IS_SWITCH: Self = true;
 
-    fn parse(text: &str) -> Result<Self, String> {
+    fn parse(text: &str) -> Result<Self, ValueError> {
         match text {
             "true" => Ok(true),
             "false" => Ok(false),
-            _ => Err("expected true or false".to_owned()),
+            _ => Err(ValueError::Form(Self::KIND)),
         }
     }
 
@@ -58,21 +54,21 @@ impl Value for bool {
         self.to_string()
     }
 
-    fn text_of_toml(value: &DeValue<'_>) -> Result<String, String> {
+    fn text_of_toml(value: &DeValue<'_>) -> Result<String, ValueError> {
         match value {
             DeValue::Boolean(b) => Ok(b.to_string()),
-            other => Err(expected("true or false", other)),
+            other => Err(other_type("true or false", other)),
         }
     }
 }
 
-fn integer_text(value: &DeValue<'_>) -> Result<String, String> {
+fn integer_text(value: &DeValue<'_>) -> Result<String, ValueError> {
     match value {
         DeValue::Integer(n) => {
             let n = i128::from_str_radix(n.as_str(), n.radix());
-            n.map(|n| n.to_string()).map_err(|_| "the number is too large".to_owned())
+            n.map(|n| n.to_string()).map_err(|_| ValueError::LargeNumber)
         }
-        other => Err(expected("a whole number", other)),
+        other => Err(other_type("a whole number", other)),
     }
 }
 
@@ -81,17 +77,17 @@ macro_rules! whole_number {
         impl Value for $ty {
             const KIND: &'static str = "whole number";
 
-            fn parse(text: &str) -> Result<Self, String> {
-                text.parse().map_err(|_| {
-                    format!("expected a whole number from {} to {}", Self::MIN, Self::MAX)
-                })
+            fn parse(text: &str) -> Result<Self, ValueError> {
+                let limits =
+                    ValueError::Number { least: Self::MIN.into(), most: Self::MAX.into() };
+                text.parse().map_err(|_| limits)
             }
 
             fn text(&self) -> String {
                 self.to_string()
             }
 
-            fn text_of_toml(value: &DeValue<'_>) -> Result<String, String> {
+            fn text_of_toml(value: &DeValue<'_>) -> Result<String, ValueError> {
                 integer_text(value)
             }
         }
@@ -107,9 +103,9 @@ pub struct Positive(pub u64);
 impl Value for Positive {
     const KIND: &'static str = "whole number from 1";
 
-    fn parse(text: &str) -> Result<Self, String> {
+    fn parse(text: &str) -> Result<Self, ValueError> {
         match text.parse() {
-            Ok(0) | Err(_) => Err(format!("expected a whole number from 1 to {}", u64::MAX)),
+            Ok(0) | Err(_) => Err(ValueError::Number { least: 1, most: u64::MAX }),
             Ok(n) => Ok(Self(n)),
         }
     }
@@ -118,7 +114,7 @@ impl Value for Positive {
         self.0.to_string()
     }
 
-    fn text_of_toml(value: &DeValue<'_>) -> Result<String, String> {
+    fn text_of_toml(value: &DeValue<'_>) -> Result<String, ValueError> {
         integer_text(value)
     }
 }
@@ -133,7 +129,7 @@ impl Positive {
 impl Value for String {
     const KIND: &'static str = "text";
 
-    fn parse(text: &str) -> Result<Self, String> {
+    fn parse(text: &str) -> Result<Self, ValueError> {
         Ok(text.to_owned())
     }
 
@@ -146,7 +142,7 @@ impl Value for String {
 impl Value for Option<PathBuf> {
     const KIND: &'static str = "path";
 
-    fn parse(text: &str) -> Result<Self, String> {
+    fn parse(text: &str) -> Result<Self, ValueError> {
         Ok((!text.is_empty()).then(|| PathBuf::from(text)))
     }
 
@@ -161,7 +157,7 @@ macro_rules! whole_number_or_none {
         impl Value for Option<$ty> {
             const KIND: &'static str = <$ty>::KIND;
 
-            fn parse(text: &str) -> Result<Self, String> {
+            fn parse(text: &str) -> Result<Self, ValueError> {
                 if text.is_empty() { Ok(None) } else { <$ty>::parse(text).map(Some) }
             }
 
@@ -169,7 +165,7 @@ macro_rules! whole_number_or_none {
                 self.map(|n| n.to_string()).unwrap_or_default()
             }
 
-            fn text_of_toml(value: &DeValue<'_>) -> Result<String, String> {
+            fn text_of_toml(value: &DeValue<'_>) -> Result<String, ValueError> {
                 match value {
                     DeValue::String(text) if text.is_empty() => Ok(String::new()),
                     other => integer_text(other),
@@ -196,12 +192,12 @@ impl Value for Switch {
     const KIND: &'static str = "true, false or auto";
     const IS_SWITCH: bool = true;
 
-    fn parse(text: &str) -> Result<Self, String> {
+    fn parse(text: &str) -> Result<Self, ValueError> {
         match text {
             "auto" => Ok(Self::Auto),
             "true" => Ok(Self::On),
             "false" => Ok(Self::Off),
-            _ => Err("expected true, false or auto".to_owned()),
+            _ => Err(ValueError::Form(Self::KIND)),
         }
     }
 
@@ -214,11 +210,11 @@ impl Value for Switch {
         .to_owned()
     }
 
-    fn text_of_toml(value: &DeValue<'_>) -> Result<String, String> {
+    fn text_of_toml(value: &DeValue<'_>) -> Result<String, ValueError> {
         match value {
             DeValue::Boolean(b) => Ok(b.to_string()),
             DeValue::String(text) => Ok(text.to_string()),
-            other => Err(expected("true, false or \"auto\"", other)),
+            other => Err(other_type("true, false or \"auto\"", other)),
         }
     }
 }
@@ -232,20 +228,20 @@ pub struct CommaList(pub Vec<String>);
 pub struct SpaceList(pub Vec<String>);
 
 /// The text form of a TOML array of strings, or of a string.
-fn list_text(value: &DeValue<'_>, separator: char) -> Result<String, String> {
+fn list_text(value: &DeValue<'_>, separator: char) -> Result<String, ValueError> {
     let array = match value {
         DeValue::String(text) => return Ok(text.to_string()),
         DeValue::Array(array) => array,
-        other => return Err(expected("a list of strings", other)),
+        other => return Err(other_type("a list of strings", other)),
     };
     let mut parts = Vec::with_capacity(array.len());
     for item in array.iter() {
         match item.get_ref() {
             DeValue::String(text) if text.contains(separator) => {
-                return Err(format!("an entry of the list holds '{separator}'"));
+                return Err(ValueError::Separator(separator));
             }
             DeValue::String(text) => parts.push(text.to_string()),
-            other => return Err(format!("in the list: {}", expected("a string", other))),
+            other => return Err(ValueError::EntryType(other.type_str())),
         }
     }
     Ok(parts.join(&separator.to_string()))
@@ -254,7 +250,7 @@ fn list_text(value: &DeValue<'_>, separator: char) -> Result<String, String> {
 impl Value for CommaList {
     const KIND: &'static str = "names separated by commas";
 
-    fn parse(text: &str) -> Result<Self, String> {
+    fn parse(text: &str) -> Result<Self, ValueError> {
         let names = text.split(',').map(str::trim).filter(|name| !name.is_empty());
         Ok(Self(names.map(str::to_owned).collect()))
     }
@@ -263,7 +259,7 @@ impl Value for CommaList {
         self.0.join(",")
     }
 
-    fn text_of_toml(value: &DeValue<'_>) -> Result<String, String> {
+    fn text_of_toml(value: &DeValue<'_>) -> Result<String, ValueError> {
         list_text(value, ',')
     }
 }
@@ -284,14 +280,12 @@ fn canonical(range: IpNet) -> IpNet {
 impl Value for IpRanges {
     const KIND: &'static str = "IP addresses or ranges, separated by commas";
 
-    fn parse(text: &str) -> Result<Self, String> {
+    fn parse(text: &str) -> Result<Self, ValueError> {
         let ranges = CommaList::parse(text)?.0.into_iter().map(|range| {
             let address =
                 range.parse::<IpAddr>().map(|address| IpNet::from(address.to_canonical()));
-            address.ok().or_else(|| range.parse().ok().map(canonical)).ok_or_else(|| {
-                let range = excerpt(&range);
-                format!("expected IP addresses or ranges such as 10.0.0.0/8, not \"{range}\"")
-            })
+            let range_or_address = address.ok().or_else(|| range.parse().ok().map(canonical));
+            range_or_address.ok_or_else(|| ValueError::IpRange(excerpt(&range).into_owned()))
         });
         ranges.collect::<Result<_, _>>().map(Self)
     }
@@ -305,7 +299,7 @@ impl Value for IpRanges {
         ranges.collect::<Vec<_>>().join(",")
     }
 
-    fn text_of_toml(value: &DeValue<'_>) -> Result<String, String> {
+    fn text_of_toml(value: &DeValue<'_>) -> Result<String, ValueError> {
         list_text(value, ',')
     }
 }
@@ -313,7 +307,7 @@ impl Value for IpRanges {
 impl Value for SpaceList {
     const KIND: &'static str = "words separated by spaces";
 
-    fn parse(text: &str) -> Result<Self, String> {
+    fn parse(text: &str) -> Result<Self, ValueError> {
         Ok(Self(text.split_whitespace().map(str::to_owned).collect()))
     }
 
@@ -321,7 +315,7 @@ impl Value for SpaceList {
         self.0.join(" ")
     }
 
-    fn text_of_toml(value: &DeValue<'_>) -> Result<String, String> {
+    fn text_of_toml(value: &DeValue<'_>) -> Result<String, ValueError> {
         list_text(value, ' ')
     }
 }
@@ -333,8 +327,8 @@ const MAX_DURATION: Duration = Duration::from_secs(100 * 365 * 24 * 3600);
 impl Value for Duration {
     const KIND: &'static str = "time such as 30s, 2m or 500ms";
 
-    fn parse(text: &str) -> Result<Self, String> {
-        let fault = || "expected a time such as 30s, 2m or 500ms".to_owned();
+    fn parse(text: &str) -> Result<Self, ValueError> {
+        let fault = || ValueError::Form("a time such as 30s, 2m or 500ms");
         if text == "0" {
             return Ok(Self::ZERO);
         }
@@ -356,7 +350,7 @@ impl Value for Duration {
             total = part
                 .and_then(|part| total.checked_add(part))
                 .filter(|total| *total <= MAX_DURATION)
-                .ok_or("the time is too long")?;
+                .ok_or(ValueError::LongTime)?;
             rest = &rest[unit_end..];
         }
         if text.is_empty() { Err(fault()) } else { Ok(total) }
@@ -371,11 +365,11 @@ impl Value for Duration {
         }
     }
 
-    fn text_of_toml(value: &DeValue<'_>) -> Result<String, String> {
+    fn text_of_toml(value: &DeValue<'_>) -> Result<String, ValueError> {
         match value {
             DeValue::String(text) => Ok(text.to_string()),
-            DeValue::Integer(_) => Err("a time needs its unit: \"30s\"".to_owned()),
-            other => Err(expected("a time such as \"30s\"", other)),
+            DeValue::Integer(_) => Err(ValueError::NoUnit),
+            other => Err(other_type("a time such as \"30s\"", other)),
         }
     }
 }
@@ -387,7 +381,7 @@ pub struct Seconds(pub Duration);
 impl Value for Seconds {
     const KIND: &'static str = "time such as 2s or 500ms, or a number of seconds";
 
-    fn parse(text: &str) -> Result<Self, String> {
+    fn parse(text: &str) -> Result<Self, ValueError> {
         let is_number = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
         let parsed =
             if is_number { Duration::parse(&format!("{text}s")) } else { Duration::parse(text) };
@@ -398,7 +392,7 @@ impl Value for Seconds {
         self.0.text()
     }
 
-    fn text_of_toml(value: &DeValue<'_>) -> Result<String, String> {
+    fn text_of_toml(value: &DeValue<'_>) -> Result<String, ValueError> {
         match value {
             DeValue::Integer(_) => integer_text(value),
             other => Duration::text_of_toml(other),
@@ -409,8 +403,8 @@ impl Value for Seconds {
 impl Value for LogLevel {
     const KIND: &'static str = "off, fatal, error, warn, info, trace, debug or verbo";
 
-    fn parse(text: &str) -> Result<Self, String> {
-        text.parse().map_err(|_| format!("expected {}", Self::KIND))
+    fn parse(text: &str) -> Result<Self, ValueError> {
+        text.parse().map_err(|_| ValueError::Form(Self::KIND))
     }
 
     fn text(&self) -> String {
@@ -422,7 +416,7 @@ impl Value for LogLevel {
 impl Value for Option<LogLevel> {
     const KIND: &'static str = LogLevel::KIND;
 
-    fn parse(text: &str) -> Result<Self, String> {
+    fn parse(text: &str) -> Result<Self, ValueError> {
         if text.is_empty() { Ok(None) } else { LogLevel::parse(text).map(Some) }
     }
 
@@ -435,13 +429,13 @@ impl Value for LogFormat {
     const KIND: &'static str = "auto, text, colors or json";
 
     /// `plain` is the reference's word for `text`.
-    fn parse(text: &str) -> Result<Self, String> {
+    fn parse(text: &str) -> Result<Self, ValueError> {
         match text {
             "auto" => Ok(Self::Auto),
             "text" | "plain" => Ok(Self::Plain),
             "colors" => Ok(Self::Colors),
             "json" => Ok(Self::Json),
-            _ => Err(format!("expected {}", Self::KIND)),
+            _ => Err(ValueError::Form(Self::KIND)),
         }
     }
 

@@ -3,10 +3,13 @@
 
 use std::collections::BTreeMap;
 
-use esker_primitives::{ShortId, bech32};
+use esker_primitives::ShortId;
 use esker_rpc::wire::{JsonU8, JsonU32, JsonU64};
-use esker_xvm::genesis::define::{self, AssetDefinition, Holder, Minters};
+use esker_xvm::genesis::define::{self, AssetDefinition, DefinitionError, Holder, Minters};
 use serde::Deserialize;
+use thiserror::Error;
+
+use super::text::{AddressTextError, BytesError, bare_address, hex_bytes};
 
 /// Genesis data by alias.
 pub(super) type GenesisData = BTreeMap<String, Asset>;
@@ -49,32 +52,95 @@ struct JsonMinters {
     threshold: JsonU32,
 }
 
-/// Encodes the data as genesis bytes. The error has the fault and the asset.
-pub(super) fn genesis_bytes(network_id: u32, data: GenesisData) -> Result<Vec<u8>, String> {
+/// Why genesis data give no genesis.
+#[derive(Debug, Error)]
+pub enum GenesisDataError {
+    /// They are not JSON, or a member is missing, unknown or of another type.
+    #[error(transparent)]
+    Json(#[from] serde_json::Error),
+    /// An asset can't be used.
+    #[error("asset \"{alias}\": {error}")]
+    Asset {
+        /// Alias of the asset.
+        alias: String,
+        /// The fault.
+        error: AssetError,
+    },
+    /// There is no asset.
+    #[error("there must be at least one asset: the first, by alias, pays the fees")]
+    NoAsset,
+    /// The assets give no genesis.
+    #[error(transparent)]
+    Definition(#[from] DefinitionError),
+}
+
+/// Why an asset can't be used.
+#[derive(Debug, Error)]
+pub enum AssetError {
+    /// The memo is not bytes.
+    #[error("memo: {0}")]
+    Memo(#[source] BytesError),
+    /// An entry of the initial state can't be used.
+    #[error("{list}[{index}]: {error}")]
+    Entry {
+        /// The member.
+        list: &'static str,
+        /// Position of the entry.
+        index: usize,
+        /// The fault.
+        error: EntryError,
+    },
+}
+
+/// Why an entry of the initial state can't be used.
+#[derive(Debug, Error)]
+pub enum EntryError {
+    /// An address is none.
+    #[error("\"{text}\": {error}")]
+    Address {
+        /// The text.
+        text: String,
+        /// The fault.
+        error: Box<AddressTextError>,
+    },
+    /// The threshold is zero, or above the number of minters.
+    #[error("a threshold of {threshold} of {minters} minters")]
+    Threshold {
+        /// The threshold.
+        threshold: u32,
+        /// Number of minters.
+        minters: usize,
+    },
+}
+
+/// Encodes the data as genesis bytes.
+pub(super) fn genesis_bytes(
+    network_id: u32,
+    data: GenesisData,
+) -> Result<Vec<u8>, GenesisDataError> {
     let definitions = data
         .into_iter()
         .map(|(alias, asset)| {
             definition(alias.clone(), asset)
-                .map_err(|reason| format!("asset \"{alias}\": {reason}"))
+                .map_err(|error| GenesisDataError::Asset { alias, error })
         })
         .collect::<Result<Vec<_>, _>>()?;
     if definitions.is_empty() {
-        return Err("there must be at least one asset: the first, by alias, pays the fees".into());
+        return Err(GenesisDataError::NoAsset);
     }
-    let genesis = define::genesis(network_id, definitions).map_err(|error| error.to_string())?;
-    Ok(genesis.to_bytes())
+    Ok(define::genesis(network_id, definitions)?.to_bytes())
 }
 
-fn definition(alias: String, asset: Asset) -> Result<AssetDefinition, String> {
+fn definition(alias: String, asset: Asset) -> Result<AssetDefinition, AssetError> {
     let state = asset.initial_state;
     Ok(AssetDefinition {
         alias,
         name: asset.name,
         symbol: asset.symbol,
         denomination: asset.denomination.0,
-        memo: hex_bytes(&asset.memo).map_err(|reason| format!("memo: {reason}"))?,
+        memo: hex_bytes(&asset.memo).map_err(AssetError::Memo)?,
         fixed_cap: all(state.fixed_cap, "fixedCap", |holder| {
-            Ok(Holder { amount: holder.amount.0, address: bare_address(&holder.address)? })
+            Ok(Holder { amount: holder.amount.0, address: address(&holder.address)? })
         })?,
         variable_cap: all(state.variable_cap, "variableCap", minters)?,
         non_fungible: all(state.non_fungible, "nonFungible", minters)?,
@@ -82,47 +148,32 @@ fn definition(alias: String, asset: Asset) -> Result<AssetDefinition, String> {
     })
 }
 
-/// Parses the entries of an optional list; an error has the entry's position.
+/// Parses the entries of an optional list.
 fn all<A, B>(
     list: Option<Vec<A>>,
-    name: &str,
-    read: impl Fn(A) -> Result<B, String>,
-) -> Result<Option<Vec<B>>, String> {
+    name: &'static str,
+    read: impl Fn(A) -> Result<B, EntryError>,
+) -> Result<Option<Vec<B>>, AssetError> {
     let Some(list) = list else { return Ok(None) };
-    let read = |(index, entry)| read(entry).map_err(|reason| format!("{name}[{index}]: {reason}"));
+    let read = |(index, entry)| {
+        read(entry).map_err(|error| AssetError::Entry { list: name, index, error })
+    };
     list.into_iter().enumerate().map(read).collect::<Result<_, _>>().map(Some)
 }
 
-fn minters(set: JsonMinters) -> Result<Minters, String> {
+fn minters(set: JsonMinters) -> Result<Minters, EntryError> {
     let mut minters =
-        set.minters.iter().map(|text| bare_address(text)).collect::<Result<Vec<_>, _>>()?;
+        set.minters.iter().map(|text| address(text)).collect::<Result<Vec<_>, _>>()?;
     minters.sort_unstable();
     minters.dedup();
     let threshold = set.threshold.0;
     if threshold == 0 || usize::try_from(threshold).is_ok_and(|n| n > minters.len()) {
-        return Err(format!("a threshold of {threshold} of {} minters", minters.len()));
+        return Err(EntryError::Threshold { threshold, minters: minters.len() });
     }
     Ok(Minters { threshold, minters })
 }
 
-/// An address without a chain prefix, of any network.
-fn bare_address(text: &str) -> Result<ShortId, String> {
-    let (_, data) = bech32::decode(text).map_err(|error| format!("\"{text}\": {error}"))?;
-    short_id(&data).map_err(|reason| format!("\"{text}\": {reason}"))
-}
-
-/// The 20 bytes of an address.
-pub(super) fn short_id(data: &[u8]) -> Result<ShortId, String> {
-    let bytes: [u8; ShortId::LEN] =
-        data.try_into().map_err(|_| format!("an address has 20 bytes, not {}", data.len()))?;
-    Ok(ShortId::new(bytes))
-}
-
-/// Bytes in hex with 0x; an empty text is no bytes.
-pub(super) fn hex_bytes(text: &str) -> Result<Vec<u8>, String> {
-    match text.strip_prefix("0x") {
-        Some(digits) => hex::decode(digits).map_err(|error| error.to_string()),
-        None if text.is_empty() => Ok(Vec::new()),
-        None => Err("expected 0x and hex digits".to_owned()),
-    }
+fn address(text: &str) -> Result<ShortId, EntryError> {
+    bare_address(text)
+        .map_err(|error| EntryError::Address { text: text.to_owned(), error: error.into() })
 }

@@ -6,7 +6,7 @@ use esker_evm_execution::rules::{ForkSchedule, Phase};
 use esker_primitives::{AssetId, ChainId};
 use esker_xvm::genesis::Genesis as XvmGenesis;
 
-use super::coin::{Coin, CoinDeclaration};
+use super::coin::{Coin, CoinDeclaration, CoinError};
 use super::parameters::ChainParameters;
 use super::spec::{AddChainError, ChainSpec, Network, P_ALIASES, P_CHAIN_ID};
 use super::vm::Vm;
@@ -61,7 +61,7 @@ impl Network {
         declared: &[(ChainId, CoinDeclaration)],
     ) -> Result<(), AddChainError> {
         for (id, coin) in declared {
-            let found = self.find_coin(*id, coin).map_err(|reason| self.coin_error(*id, reason))?;
+            let found = self.find_coin(*id, coin).map_err(|error| self.coin_error(*id, error))?;
             let chain = self.chains.iter_mut().find(|chain| chain.id == *id);
             match chain.map(|chain| &mut chain.parameters) {
                 Some(ChainParameters::Evm(parameters)) => parameters.coin = found,
@@ -70,45 +70,38 @@ impl Network {
             }
         }
         for (id, _) in declared {
-            self.check_coin(*id).map_err(|reason| self.coin_error(*id, reason))?;
+            self.check_coin(*id).map_err(|error| self.coin_error(*id, error))?;
         }
         Ok(())
     }
 
-    fn coin_error(&self, id: ChainId, reason: String) -> AddChainError {
+    fn coin_error(&self, id: ChainId, error: CoinError) -> AddChainError {
         let chain = self.chains.iter().find(|chain| chain.id == id);
         let chain = chain.map_or_else(|| id.to_string(), |chain| chain.name.clone());
-        AddChainError::Coin { chain, reason }
+        AddChainError::Coin { chain, error }
     }
 
-    fn find_coin(&self, id: ChainId, declared: &CoinDeclaration) -> Result<Coin, String> {
+    fn find_coin(&self, id: ChainId, declared: &CoinDeclaration) -> Result<Coin, CoinError> {
         let vm = self.chains.iter().find(|chain| chain.id == id).map(|chain| chain.parameters.vm());
         if vm == Some(Vm::Xvm) {
             return match declared {
                 CoinDeclaration { asset: None, peers } if peers.is_empty() => Ok(Coin::Own),
-                CoinDeclaration { asset: None, .. } => Err(
-                    "peers: for chains of the EVM; those of the asset VM exchange with each other"
-                        .into(),
-                ),
-                CoinDeclaration { asset: Some(_), .. } => Err(
-                    "asset: for chains of the EVM; those of the asset VM have assets of their own"
-                        .into(),
-                ),
+                CoinDeclaration { asset: None, .. } => Err(CoinError::PeersOfXvm),
+                CoinDeclaration { asset: Some(_), .. } => Err(CoinError::AssetOfXvm),
             };
         }
         let Some(asset) = &declared.asset else {
             return match declared.peers.is_empty() {
                 true => Ok(Coin::Own),
-                false => Err("peers: the asset that is exchanged with them is missing".into()),
+                false => Err(CoinError::NoAsset),
             };
         };
         let (asset_id, alias) = self.find_asset(asset)?;
         let mut peers = Vec::new();
         for text in &declared.peers {
-            let peer =
-                self.peer(text).ok_or_else(|| format!("peers: there is no chain \"{text}\""))?;
+            let peer = self.peer(text).ok_or_else(|| CoinError::UnknownPeer(text.clone()))?;
             if peer == id {
-                return Err("peers: a chain can't be its own peer".into());
+                return Err(CoinError::OwnPeer);
             }
             peers.push(peer);
         }
@@ -123,35 +116,31 @@ impl Network {
     }
 
     /// The asset of an ID, or of `CHAIN:ALIAS`, in which case the alias is returned, too.
-    fn find_asset(&self, text: &str) -> Result<(AssetId, Option<String>), String> {
+    fn find_asset(&self, text: &str) -> Result<(AssetId, Option<String>), CoinError> {
         let Some((chain, alias)) = text.split_once(':') else {
-            let id: AssetId = text.parse().map_err(|_| {
-                format!("asset: \"{text}\" is neither an ID nor CHAIN:ALIAS, an asset of a chain's genesis")
-            })?;
+            let id: AssetId = text.parse().map_err(|_| CoinError::AssetText(text.to_owned()))?;
             return match id.is_zero() {
-                true => Err("asset: the empty ID is no asset's".into()),
+                true => Err(CoinError::ZeroAsset),
                 false => Ok((id, None)),
             };
         };
-        let spec =
-            self.chain(chain).ok_or_else(|| format!("asset: there is no chain \"{chain}\""))?;
+        let spec = self.chain(chain).ok_or_else(|| CoinError::UnknownChain(chain.to_owned()))?;
         let mut assets = genesis_assets(spec);
         let found = assets.find(|(found, _)| found.as_slice() == alias.as_bytes());
-        let (_, id) = found.ok_or_else(|| {
-            format!("asset: no asset of chain \"{chain}\" is called \"{alias}\" in its genesis")
+        let (_, id) = found.ok_or_else(|| CoinError::UnknownAsset {
+            chain: chain.to_owned(),
+            alias: alias.to_owned(),
         })?;
         Ok((id, Some(alias.to_owned())))
     }
 
     /// Refuses amounts that would be lost in an exchange, or would come from nowhere.
-    fn check_coin(&self, id: ChainId) -> Result<(), String> {
+    fn check_coin(&self, id: ChainId) -> Result<(), CoinError> {
         let Some(chain) = self.chains.iter().find(|chain| chain.id == id) else { return Ok(()) };
         let Some(Coin::Asset { asset_id, peers, .. }) = chain.coin() else { return Ok(()) };
         let banff = chain.parameters.evm().and_then(|evm| evm.phase_begins(Phase::Banff));
         if banff > Some(ForkSchedule::LOCAL.begins(Phase::Banff)) {
-            return Err("asset: the genesis has a banffBlockTimestamp of its own, and before Banff other assets could be \
-                        moved too"
-                .into());
+            return Err(CoinError::BeforeBanff);
         }
         let is_native = *asset_id == self.native_asset_id;
         if is_native {
@@ -162,23 +151,21 @@ impl Network {
         for peer in peers {
             if *peer == P_CHAIN_ID {
                 if !is_native {
-                    return Err("peers: P has the native asset alone".into());
+                    return Err(CoinError::AssetOfP);
                 }
                 continue;
             }
             let Some(peer) = self.chains.iter().find(|chain| chain.id == *peer) else { continue };
             let name = peer.primary_alias();
-            let takes = match peer.parameters.vm() {
-                Vm::Evm => self.coin_of(peer) == *asset_id,
+            match peer.parameters.vm() {
+                Vm::Evm if self.coin_of(peer) != *asset_id => {
+                    return Err(CoinError::OtherCoin(name));
+                }
                 // An asset that no genesis has may be created later, on any of these chains.
-                Vm::Xvm => !is_of_genesis || genesis_assets(peer).any(|(_, id)| id == *asset_id),
-            };
-            if !takes {
-                let what = match peer.parameters.vm() {
-                    Vm::Evm => "has another coin",
-                    Vm::Xvm => "does not know the asset: it is not in its genesis",
-                };
-                return Err(format!("peers: chain {name} {what}"));
+                Vm::Xvm if is_of_genesis && genesis_assets(peer).all(|(_, id)| id != *asset_id) => {
+                    return Err(CoinError::NotInGenesis(name));
+                }
+                Vm::Evm | Vm::Xvm => {}
             }
         }
         Ok(())
@@ -229,13 +216,10 @@ fn genesis_assets(chain: &ChainSpec) -> impl Iterator<Item = (Vec<u8>, AssetId)>
 }
 
 /// X, C and the exports of P fix the supply of the native asset.
-fn check_empty(genesis: &[u8]) -> Result<(), String> {
-    let genesis = EvmGenesis::parse(genesis).map_err(|error| format!("genesis: {error}"))?;
+fn check_empty(genesis: &[u8]) -> Result<(), CoinError> {
+    let genesis = EvmGenesis::parse(genesis)?;
     match genesis.alloc.iter().find(|(_, account)| !account.balance.is_zero()) {
-        Some((address, _)) => Err(format!(
-            "asset: the genesis gives {address} coins of the native asset, which nothing backs: a chain of the native \
-             asset begins without balances, and imports them"
-        )),
+        Some((address, _)) => Err(CoinError::Balance(*address)),
         None => Ok(()),
     }
 }

@@ -4,23 +4,24 @@
 use std::collections::BTreeMap;
 
 use esker_evm_execution::rules::FeeOverrides;
-use esker_primitives::{AssetId, ChainId, Id, ShortId, TxId, address, bech32, network};
+use esker_primitives::{AssetId, ChainId, Id, TxId, network};
 use esker_rpc::wire::{JsonU32, JsonU64};
-use esker_utxo::{Output, OutputOwners, TransferOutput, Utxo, UtxoId};
+use esker_utxo::{FxError, Output, OutputOwners, TransferOutput, Utxo, UtxoId};
 use esker_xvm::genesis::primary::{self, Allocation};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 use thiserror::Error;
 
-use super::assets::{self, GenesisData, hex_bytes, short_id};
+use super::assets::{self, GenesisData, GenesisDataError};
 use super::coin::{Coin, CoinDeclaration};
 use super::parameters::{EvmParameters, Fees};
 use super::presets::{Preset, primary_network};
 use super::spec::{
     AddChainError, ChainDeclaration, DeclaredFees, ExportedUtxo, GAS_LIMITS, Network, P_CHAIN_ID,
 };
+use super::text::{AddressTextError, BytesError, address_with_alias, hex_bytes, network_address};
 use super::validators::{self, JsonEngine, JsonFollower, JsonValidator};
-use super::vm::Vm;
+use super::vm::{UnknownVm, Vm};
 
 /// The reason why a network file is unusable.
 #[derive(Debug, Error)]
@@ -205,7 +206,7 @@ pub fn parse(bytes: &[u8]) -> Result<Network, FileError> {
     let fees = file.esker.fees.over(Fees::of_network(id));
     let (x, c) = ((x.to_bytes().into(), fees), (c.into(), c_parameters));
     let mut network = primary_network(&network::name(id), id, x, c)
-        .map_err(|reason| fault("allocations", reason))?;
+        .map_err(|error| fault("allocations", error.to_string()))?;
     network.start_time_s = file.start_time;
     let Section { validators, followers, engine, .. } = &file.esker;
     network.validators = validators::read(validators, followers, engine)
@@ -215,14 +216,14 @@ pub fn parse(bytes: &[u8]) -> Result<Network, FileError> {
         let coin =
             CoinDeclaration { asset: chain.asset.take(), peers: std::mem::take(&mut chain.peers) };
         let declared = read_chain(chain, id, (fees, evm_fees))
-            .map_err(|reason| fault(format!("esker.chains[{index}]"), reason))?;
+            .map_err(|error| fault(format!("esker.chains[{index}]"), error.to_string()))?;
         coins.push((network.add_chain(declared)?.id, coin));
     }
     network.set_coins(&coins)?;
     for (index, export) in file.esker.exported_from_p.iter().enumerate() {
         let member = format!("esker.exportedFromP[{index}]");
-        let exported =
-            read_export(export, index, &network).map_err(|reason| fault(&member, reason))?;
+        let exported = read_export(export, index, &network)
+            .map_err(|error| fault(&member, error.to_string()))?;
         let id = exported.utxo.utxo_id.input_id();
         if network.exported.iter().any(|other| other.utxo.utxo_id.input_id() == id) {
             return Err(fault(member, "the same txID and outputIndex are there already"));
@@ -233,22 +234,23 @@ pub fn parse(bytes: &[u8]) -> Result<Network, FileError> {
 }
 
 /// Genesis bytes of `genesisData`, JSON in the format of `xvm.buildGenesis`.
-pub fn xvm_genesis_bytes(network_id: u32, json: &[u8]) -> Result<Vec<u8>, String> {
-    let data: GenesisData = serde_json::from_slice(json).map_err(|error| error.to_string())?;
+///
+/// # Errors
+/// They are no JSON of this format, or an asset can't be used.
+pub fn xvm_genesis_bytes(network_id: u32, json: &[u8]) -> Result<Vec<u8>, GenesisDataError> {
+    let data: GenesisData = serde_json::from_slice(json)?;
     assets::genesis_bytes(network_id, data)
 }
 
 fn read_allocation(json: &JsonAllocation) -> Result<Allocation, (&'static str, String)> {
-    let eth = hex_bytes(&json.eth_addr).map_err(|reason| ("ethAddr", reason))?;
+    let eth = hex_bytes(&json.eth_addr).map_err(|error| ("ethAddr", error.to_string()))?;
     let eth_address = eth
         .as_slice()
         .try_into()
         .map_err(|_| ("ethAddr", format!("expected 20 bytes, found {}", eth.len())))?;
     // The text's chain and network are ignored, as in the reference.
-    let address = address::split(&json.avax_addr)
-        .map_err(|error| error.to_string())
-        .and_then(|(_, _, data)| short_id(&data))
-        .map_err(|reason| ("avaxAddr", reason))?;
+    let address =
+        address_with_alias(&json.avax_addr).map_err(|error| ("avaxAddr", error.to_string()))?;
     Ok(Allocation { initial_amount: json.initial_amount, address, eth_address })
 }
 
@@ -282,55 +284,92 @@ fn read_evm(json: &JsonEvm, usual: FeeOverrides) -> Result<FeeOverrides, (&'stat
     Ok(overrides)
 }
 
+/// Why a chain's declaration can't be used.
+#[derive(Debug, Error)]
+enum DeclarationError {
+    #[error(transparent)]
+    Vm(#[from] UnknownVm),
+    #[error("genesis: {0}")]
+    GenesisBytes(#[source] BytesError),
+    #[error("genesisData: {0}")]
+    GenesisData(#[source] GenesisDataError),
+    #[error("a chain of the EVM needs genesis, its JSON as a string")]
+    NoEvmGenesis,
+    #[error("exactly one of genesis and genesisData is needed")]
+    NoXvmGenesis,
+    #[error("evm.{member}: {reason}")]
+    EvmFees { member: &'static str, reason: String },
+    #[error("evm: for chains of the EVM")]
+    EvmFeesOfXvm,
+    #[error("fees: for chains of the asset VM")]
+    XvmFeesOfEvm,
+}
+
 fn read_chain(
     json: JsonChain,
     network_id: u32,
     (fees, evm_fees): (Fees, FeeOverrides),
-) -> Result<ChainDeclaration, String> {
+) -> Result<ChainDeclaration, DeclarationError> {
     let JsonChain { name, vm, aliases, genesis, genesis_data, .. } = json;
     let vm: Vm = vm.parse()?;
     let genesis = match (vm, genesis, genesis_data) {
         (Vm::Evm, Some(text), None) if text.starts_with("0x") => {
-            hex_bytes(&text).map_err(|reason| format!("genesis: {reason}"))?
+            hex_bytes(&text).map_err(DeclarationError::GenesisBytes)?
         }
         (Vm::Evm, Some(json), None) => json.into_bytes(),
-        (Vm::Evm, ..) => {
-            return Err("a chain of the EVM needs genesis, its JSON as a string".to_owned());
+        (Vm::Evm, ..) => return Err(DeclarationError::NoEvmGenesis),
+        (Vm::Xvm, Some(hex), None) => hex_bytes(&hex).map_err(DeclarationError::GenesisBytes)?,
+        (Vm::Xvm, None, Some(data)) => {
+            assets::genesis_bytes(network_id, data).map_err(DeclarationError::GenesisData)?
         }
-        (Vm::Xvm, Some(hex), None) => {
-            hex_bytes(&hex).map_err(|reason| format!("genesis: {reason}"))?
-        }
-        (Vm::Xvm, None, Some(data)) => assets::genesis_bytes(network_id, data)
-            .map_err(|reason| format!("genesisData: {reason}"))?,
-        (Vm::Xvm, ..) => return Err("exactly one of genesis and genesisData is needed".to_owned()),
+        (Vm::Xvm, ..) => return Err(DeclarationError::NoXvmGenesis),
     };
     let fees = match (vm, json.fees, json.evm) {
         (Vm::Xvm, given, None) => DeclaredFees::Xvm(given.unwrap_or_default().over(fees)),
         (Vm::Evm, None, given) => DeclaredFees::Evm(
             read_evm(&given.unwrap_or_default(), evm_fees)
-                .map_err(|(name, reason)| format!("evm.{name}: {reason}"))?,
+                .map_err(|(member, reason)| DeclarationError::EvmFees { member, reason })?,
         ),
-        (Vm::Xvm, _, Some(_)) => return Err("evm: for chains of the EVM".to_owned()),
-        (Vm::Evm, Some(_), _) => return Err("fees: for chains of the asset VM".to_owned()),
+        (Vm::Xvm, _, Some(_)) => return Err(DeclarationError::EvmFeesOfXvm),
+        (Vm::Evm, Some(_), _) => return Err(DeclarationError::XvmFeesOfEvm),
     };
     Ok(ChainDeclaration { name, aliases, genesis, fees })
 }
 
-fn read_export(json: &JsonExport, index: usize, network: &Network) -> Result<ExportedUtxo, String> {
+/// Why a declared export from P can't be used.
+#[derive(Debug, Error)]
+enum ExportError {
+    #[error("to: there is no chain \"{0}\"")]
+    NoChain(String),
+    #[error("\"{text}\": {error}")]
+    Address { text: String, error: AddressTextError },
+    #[error(transparent)]
+    Output(#[from] FxError),
+    #[error("too many")]
+    TooMany,
+    #[error("to: chain \"{0}\" can't import the asset from P")]
+    NotImportable(String),
+}
+
+fn read_export(
+    json: &JsonExport,
+    index: usize,
+    network: &Network,
+) -> Result<ExportedUtxo, ExportError> {
     let destination =
-        network.chain(&json.to).ok_or_else(|| format!("to: there is no chain \"{}\"", json.to))?.id;
-    let mut addresses = json
-        .addresses
-        .iter()
-        .map(|text| export_address(text, network.hrp).map_err(|why| format!("\"{text}\": {why}")))
-        .collect::<Result<Vec<_>, _>>()?;
+        network.chain(&json.to).ok_or_else(|| ExportError::NoChain(json.to.clone()))?.id;
+    let address = |text: &String| {
+        network_address(text, network.hrp)
+            .map_err(|error| ExportError::Address { text: text.clone(), error })
+    };
+    let mut addresses = json.addresses.iter().map(address).collect::<Result<Vec<_>, _>>()?;
     addresses.sort_unstable();
     addresses.dedup();
     let (locktime, threshold) = (json.locktime.0, json.threshold.0);
     let owners = OutputOwners { locktime, threshold, addresses };
     let output = Output::SecpTransfer(TransferOutput { amount: json.amount.0, owners });
-    output.verify().map_err(|error| error.to_string())?;
-    let position = u32::try_from(index).map_err(|_| "too many".to_owned())?;
+    output.verify()?;
+    let position = u32::try_from(index).map_err(|_| ExportError::TooMany)?;
     let utxo_id = UtxoId {
         tx_id: json.tx_id.unwrap_or_else(|| export_tx_id(network.id, &destination)),
         output_index: json.output_index.map_or(position, |index| index.0),
@@ -345,19 +384,9 @@ fn read_export(json: &JsonExport, index: usize, network: &Network) -> Result<Exp
         }
     });
     if !takes {
-        return Err(format!("to: chain \"{}\" can't import the asset from P", json.to));
+        return Err(ExportError::NotImportable(json.to.clone()));
     }
     Ok(ExportedUtxo { destination, utxo: Utxo { utxo_id, asset_id, output } })
-}
-
-/// An address of this network, with or without a chain's alias.
-pub(crate) fn export_address(text: &str, hrp: &str) -> Result<ShortId, String> {
-    let bare = text.split_once('-').map_or(text, |(_, bare)| bare);
-    let (got, data) = bech32::decode(bare).map_err(|error| error.to_string())?;
-    if got != hrp {
-        return Err(format!("expected hrp \"{hrp}\" but got \"{got}\""));
-    }
-    short_id(&data)
 }
 
 /// The ID of the P-Chain transaction of declared UTXOs, if the file has none. No such transaction exists, so it is a
@@ -628,7 +657,7 @@ mod tests {
             ),
             (json!({"a": {"name": "A", "initialState": {"other": []}}}), "unknown field `other`"),
         ] {
-            let error = xvm_genesis_bytes(7, json.to_string().as_bytes()).unwrap_err();
+            let error = xvm_genesis_bytes(7, json.to_string().as_bytes()).unwrap_err().to_string();
             assert!(error.contains(text), "{error}");
         }
     }

@@ -16,10 +16,11 @@ mod mnemonic;
 mod parameters;
 mod presets;
 mod spec;
+pub(crate) mod text;
 mod validators;
 mod vm;
 
-pub use coin::{Coin, CoinDeclaration};
+pub use coin::{Coin, CoinDeclaration, CoinError};
 pub use dev::{DevStart, dev_network};
 pub use dev_accounts::{
     DEV_COUNTS, DEV_MNEMONIC, DEV_PATH, DEV_START_TIMES, DevAccounts, DevError, DevOptions,
@@ -34,7 +35,7 @@ pub use spec::{
     GAS_LIMITS, MAX_ALIAS_BYTES, MAX_CHAINS, Network, P_ALIASES, P_CHAIN_ID,
 };
 pub use validators::Validators;
-pub use vm::Vm;
+pub use vm::{UnknownVm, Vm};
 
 use std::io;
 use std::path::{Path, PathBuf};

@@ -4,7 +4,8 @@
 use bytes::Bytes;
 use esker_evm_execution::rules::{FeeOverrides, ForkSchedule};
 use esker_primitives::network::{self, LOCAL_ID, MAIN_ID, TEST_ID};
-use esker_xvm::genesis::{Genesis, primary};
+use esker_xvm::genesis::{Genesis, GenesisError, primary};
+use thiserror::Error;
 
 use super::coin::Coin;
 use super::dev_accounts::{DEV_TIME_S, DevAccounts};
@@ -153,14 +154,26 @@ impl Preset {
     }
 }
 
-/// A network of X and C that starts in 1970. Fails if the X genesis is invalid.
+/// Why a genesis is not that of a primary network's X-Chain.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub(super) enum PrimaryGenesisError {
+    #[error(transparent)]
+    Genesis(#[from] GenesisError),
+    #[error("the genesis has no asset")]
+    NoAsset,
+}
+
+/// A network of X and C that starts in 1970.
+///
+/// # Errors
+/// The X genesis is invalid.
 pub(super) fn primary_network(
     name: &str,
     id: u32,
     (x, x_fees): (Bytes, Fees),
     (c, c_parameters): (Bytes, EvmParameters),
-) -> Result<Network, String> {
-    let native = Genesis::parse(&x).map_err(|error| error.to_string())?.fee_asset_id();
+) -> Result<Network, PrimaryGenesisError> {
+    let native = Genesis::parse(&x)?.fee_asset_id();
     let chain = |id, name: &str, aliases: [&str; 2], genesis, parameters| ChainSpec {
         id,
         name: name.to_owned(),
@@ -174,7 +187,7 @@ pub(super) fn primary_network(
         id,
         hrp: network::hrp(id),
         start_time_s: 0,
-        native_asset_id: native.ok_or("the genesis has no asset")?,
+        native_asset_id: native.ok_or(PrimaryGenesisError::NoAsset)?,
         chains: vec![
             chain(x_id, "X-Chain", X_ALIASES, x, ChainParameters::Xvm(x_fees)),
             chain(c_id, "C-Chain", C_ALIASES, c, ChainParameters::Evm(Box::new(c_parameters))),

@@ -10,7 +10,7 @@ use esker_utxo::Utxo;
 use esker_xvm::genesis::{Genesis, primary};
 use thiserror::Error;
 
-use super::coin::Coin;
+use super::coin::{Coin, CoinError};
 use super::dev_accounts::DevAccounts;
 use super::parameters::{ChainParameters, EvmParameters, Fees};
 use super::validators::Validators;
@@ -154,12 +154,12 @@ pub enum AddChainError {
         reason: String,
     },
     /// The coin of an EVM chain is invalid.
-    #[error("chain \"{chain}\": {reason}")]
+    #[error("chain \"{chain}\": {error}")]
     Coin {
         /// The chain.
         chain: String,
         /// The fault.
-        reason: String,
+        error: CoinError,
     },
     /// Transactions of one chain would be valid on another.
     #[error(

@@ -5,6 +5,7 @@ use std::str::FromStr;
 
 use esker_primitives::Id;
 use esker_xvm::genesis::primary;
+use thiserror::Error;
 
 /// A kind of virtual machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,15 +40,20 @@ impl fmt::Display for Vm {
     }
 }
 
+/// A text names no virtual machine.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("unknown virtual machine \"{0}\", expected xvm or evm")]
+pub struct UnknownVm(String);
+
 impl FromStr for Vm {
-    type Err = String;
+    type Err = UnknownVm;
 
     /// Its name, or the reference's.
-    fn from_str(text: &str) -> Result<Self, String> {
+    fn from_str(text: &str) -> Result<Self, UnknownVm> {
         match text {
             "xvm" | "avm" => Ok(Self::Xvm),
             "evm" => Ok(Self::Evm),
-            other => Err(format!("unknown virtual machine \"{other}\", expected xvm or evm")),
+            other => Err(UnknownVm(other.to_owned())),
         }
     }
 }
