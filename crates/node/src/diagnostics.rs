@@ -25,11 +25,6 @@ impl Diagnostics {
         Self { levels, profiles: given.unwrap_or_else(|| data_dir.join(PROFILES)) }
     }
 
-    /// The parts of a command that works on a stopped node's folder, where nobody calls the methods.
-    pub fn offline(config: &Config, data_dir: &Path) -> Self {
-        Self::new(config, data_dir, LogLevels::new(config.log().main, []))
-    }
-
     /// The folder of the node's profiles.
     pub fn folder(&self) -> Folder {
         Folder::new(self.profiles.clone())

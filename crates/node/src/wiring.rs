@@ -27,7 +27,7 @@ use esker_chain::Shutdown;
 use esker_settings::config::Config;
 
 pub use beginning::start as network_start;
-pub use chains::{ChainRoutes, OpenChains, UncheckedChains, open_offline, open_unchecked};
+pub use chains::{OpenChains, UncheckedChains, open_offline, open_unchecked};
 pub use error::StartError;
 pub use error::of_storage as storage_exit_code;
 pub use first_start::exported as exported_by_p;

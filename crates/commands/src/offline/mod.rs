@@ -56,8 +56,8 @@ impl Offline {
     }
 
     /// The clock of the chains of a development network.
-    pub(crate) fn development(&self) -> Option<&AdjustableClock> {
-        self.chains.development.as_ref().map(|shared| &shared.clock)
+    pub(crate) fn development_clock(&self) -> Option<&AdjustableClock> {
+        self.chains.development_clock.as_ref()
     }
 
     pub(crate) fn machine(&self) -> &Arc<Machine> {

@@ -256,7 +256,7 @@ impl<'a> Importer<'a> {
     /// A block ahead of the clock is refused, except on a development network, whose clock may have been moved forward.
     /// Returns whether the clock was moved.
     fn follow_time(&self, until_ms: u64) -> bool {
-        let Some(clock) = self.node.development() else { return false };
+        let Some(clock) = self.node.development_clock() else { return false };
         let moves = clock.now_ms() < until_ms;
         clock.advance_to(until_ms.saturating_add(MAX_AHEAD_MS));
         moves

@@ -114,7 +114,7 @@ impl Chain {
             pool: PoolConfig { account_queue: 1024, ..PoolConfig::default() },
             ..EvmConfig::default()
         };
-        let evm = Evm::new(context, params.clone(), config, genesis, extension).unwrap();
+        let evm = Evm::new(context, params.clone(), config, genesis, extension, None).unwrap();
         let chains = vec![Arc::clone(&evm) as Arc<dyn ChainVm>];
         let checked = MachineConfig {
             check_proposals: true,

@@ -20,16 +20,9 @@ use crate::pool::{DropReason, PoolError};
 use crate::view::ViewError;
 
 impl Evm {
-    /// Puts the building of blocks under the controls of a development node; the first call counts. The chain's
-    /// extension has the same controls ([`crate::control::ControlExtension`]).
-    pub fn set_controls(&self, controls: Arc<Controls>) {
-        // A second call is a defect of the wiring that changes nothing.
-        let _already = self.controls.set(controls);
-    }
-
     /// The controls, on a development node.
-    pub fn controls(&self) -> Option<&Arc<Controls>> {
-        self.controls.get()
+    pub const fn controls(&self) -> Option<&Arc<Controls>> {
+        self.controls.as_ref()
     }
 
     /// Fails while the store takes no writes: a requested block would wait for them.

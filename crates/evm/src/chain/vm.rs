@@ -1,8 +1,8 @@
 //! The EVM chain as a [`ChainVm`].
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, OnceLock};
 
 use alloy_primitives::{Address, B256};
 use bytes::Bytes;
@@ -76,7 +76,7 @@ pub struct Evm {
     pub(super) pending: PendingBlocks,
     pub(super) logs: LogIndex,
     /// The controls of a development node.
-    pub(super) controls: OnceLock<Arc<Controls>>,
+    pub(super) controls: Option<Arc<Controls>>,
 }
 
 /// The last accepted block, and the number of rewinds before it was set.
@@ -87,7 +87,8 @@ struct Head {
 }
 
 impl Evm {
-    /// A chain over its context's store. Nothing is written before the machine opens it.
+    /// A chain over its context's store. Nothing is written before the machine opens it. On a development node blocks
+    /// are built under `controls`, which the extension has as well ([`crate::control::ControlExtension`]).
     ///
     /// # Errors
     /// The genesis is unusable, or the store can't be read.
@@ -97,6 +98,7 @@ impl Evm {
         config: EvmConfig,
         genesis: impl Into<GenesisSource>,
         extension: Arc<dyn BlockExtension>,
+        controls: Option<Arc<Controls>>,
     ) -> Result<Arc<Self>, ChainError> {
         let genesis = genesis.into();
         let rules = params.rules.as_ref();
@@ -127,7 +129,7 @@ impl Evm {
             prepared: PreparedBlocks::default(),
             pending: PendingBlocks::default(),
             logs: LogIndex::new(context.scope),
-            controls: OnceLock::new(),
+            controls,
             context,
             params,
             config,

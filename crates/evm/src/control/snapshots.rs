@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
-use std::sync::{Arc, OnceLock, Weak};
+use std::sync::{Arc, Weak};
 
 use alloy_primitives::B256;
 use esker_chain::tables::{BUNDLES, POSITION, SNAPSHOTS};
@@ -43,8 +43,9 @@ struct SnapshotList {
 #[derive(Debug)]
 pub struct Snapshots {
     clock: AdjustableClock,
-    machine: OnceLock<Weak<Machine>>,
-    evms: Mutex<Vec<Weak<Evm>>>,
+    /// Dangling where other nodes decide too.
+    machine: Weak<Machine>,
+    evms: Vec<Weak<Evm>>,
     taken: Mutex<SnapshotList>,
     /// The state to which [`Self::reset`] goes back.
     beginning: Mutex<Option<Snapshot>>,
@@ -58,22 +59,17 @@ impl Snapshots {
 
     const LIMITS: UndoLimits = UndoLimits { bytes: 1 << 30, ..UndoLimits::bundles(1_000_000) };
 
-    /// No snapshots. `clock` is the clock of the node's chains.
-    pub fn new(clock: AdjustableClock) -> Self {
+    /// No snapshots. `clock` is the clock of the node's chains, `evms` are those with controls. Without a machine, of a
+    /// node that decides alone, there is nothing to take and to revert.
+    pub fn new(clock: AdjustableClock, machine: Option<&Arc<Machine>>, evms: &[Arc<Evm>]) -> Self {
         Self {
             clock,
-            machine: OnceLock::new(),
-            evms: Mutex::new_named("evm.snapshot-chains", Vec::new()),
+            machine: machine.map_or_else(Weak::new, Arc::downgrade),
+            evms: evms.iter().map(Arc::downgrade).collect(),
             taken: Mutex::new_named("evm.snapshots", SnapshotList::default()),
             beginning: Mutex::new_named("evm.beginning", None),
             turn: Semaphore::new(1),
         }
-    }
-
-    /// Sets the machine, once it is open; the first call counts.
-    pub fn set_machine(&self, machine: &Arc<Machine>) {
-        // A second call is a defect of the wiring that changes nothing.
-        let _already = self.machine.set(Arc::downgrade(machine));
     }
 
     /// Whether a store has snapshots, or blocks to put back. If so, the machine must be opened with [`Self::UNDO`].
@@ -92,7 +88,7 @@ impl Snapshots {
     }
 
     /// Undoes a reorg that a kill interrupted. Then reads the stored snapshots, and deletes those that can't be
-    /// reached any more. The machine must be set.
+    /// reached any more.
     ///
     /// # Errors
     /// The store can't be read.
@@ -109,11 +105,6 @@ impl Snapshots {
         }
         *self.taken.lock() = read;
         Ok(())
-    }
-
-    /// Adds a chain with controls.
-    pub fn add_chain(&self, evm: &Arc<Evm>) {
-        self.evms.lock().push(Arc::downgrade(evm));
     }
 
     /// The snapshots by ID, with the height and the hash of the chain's last block.
@@ -353,11 +344,11 @@ impl Snapshots {
     }
 
     pub(super) fn machine(&self) -> Result<Arc<Machine>, ControlError> {
-        self.machine.get().and_then(Weak::upgrade).ok_or(ControlError::Stopped)
+        self.machine.upgrade().ok_or(ControlError::Stopped)
     }
 
     pub(super) fn evms(&self) -> Vec<Arc<Evm>> {
-        self.evms.lock().iter().filter_map(Weak::upgrade).collect()
+        self.evms.iter().filter_map(Weak::upgrade).collect()
     }
 
     pub(super) fn snapshot(&self, machine: &Machine, last: (u64, BundleId)) -> Snapshot {

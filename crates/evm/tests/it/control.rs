@@ -65,10 +65,9 @@ fn node(is_development: bool) -> Node {
     }
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/vectors/genesis/local-c.json");
     let genesis = Genesis::parse(&std::fs::read(path).unwrap()).unwrap();
-    let evm = Evm::new(context, params, EvmConfig::default(), genesis, extension).unwrap();
-    if is_development {
-        evm.set_controls(Arc::clone(&controls));
-    }
+    let of_chain = is_development.then(|| Arc::clone(&controls));
+    let config = EvmConfig::default();
+    let evm = Evm::new(context, params, config, genesis, extension, of_chain).unwrap();
     let config = MachineConfig { check_proposals: true, decides_alone: true, ..Default::default() };
     let chains = vec![Arc::clone(&evm) as Arc<dyn ChainVm>];
     let machine = Machine::open(chains, store, Arc::new(clock), work, config).unwrap();

@@ -64,7 +64,7 @@ pub(crate) fn chain(
     };
     let rules = CChainRules::new(43112, ForkSchedule::LOCAL, overrides);
     let params = ChainParams::new(Arc::new(rules), 12345, context.chain_id);
-    Evm::new(context, params, config, genesis(), Arc::new(NoExtension))
+    Evm::new(context, params, config, genesis(), Arc::new(NoExtension), None)
 }
 
 /// A node's chain over a store; exact rules, or those of the development network.

@@ -63,6 +63,11 @@ impl Nat {
         &self.evm
     }
 
+    /// The extension.
+    pub const fn extension(&self) -> &Arc<AtomicExtension> {
+        &self.extension
+    }
+
     /// The extension, for what must not keep it.
     pub(crate) fn weak_extension(&self) -> Weak<AtomicExtension> {
         Arc::downgrade(&self.extension)

@@ -5,20 +5,18 @@ use std::sync::Arc;
 
 use esker_chain::audit::Audit;
 use esker_chain::forward::TxKind;
-use esker_chain::{ChainContext, ChainError, ChainVm, Maintenance};
+use esker_chain::{AdjustableClock, ChainContext, ChainError, ChainVm, Maintenance};
 use esker_evm::control::Controls;
 use esker_keystore::Keystore;
-use esker_primitives::Randomness;
 use esker_primitives::network::{MAIN_ID, TEST_ID};
-use esker_rpc::Route;
 use esker_settings::config::Config;
 use esker_settings::networks::{ChainParameters, ChainSpec, Fees};
 use esker_transactions::xvm::Block;
 use esker_xvm::genesis::{Genesis, primary};
 use esker_xvm::{Xvm, XvmConfig};
 
+use super::evm;
 use super::evm_chain::EvmChain;
-use super::{ServiceParts, SharedParts, evm};
 
 /// A chain of this node. The machine uses only [`ChainVm`]. The wiring needs the kind for further parts (threads, an
 /// index).
@@ -77,32 +75,26 @@ impl Chain {
     }
 }
 
-/// Builds the chain of a specification, and the endpoints of the services over it. `is_known`: its stored rows were made with the same parameters.
+/// Builds the chain of a specification. `clock` is that of a development network. `is_known`: the stored rows of the chain
+/// were made with the same parameters.
 pub fn build(
     spec: &ChainSpec,
     context: ChainContext,
     config: &Config,
-    (services, shared, randomness): (ServiceParts<'_>, &SharedParts, &Randomness),
+    (keystore, clock): (&Arc<Keystore>, Option<&AdjustableClock>),
     is_known: bool,
-) -> Result<(Chain, Vec<Route>), ChainError> {
+) -> Result<Chain, ChainError> {
     match &spec.parameters {
         ChainParameters::Xvm(fees) => {
             let exchange = context.exchange.clone();
-            let xvm = xvm(spec, fees, context, config, services.keystore)?;
-            let weak = Arc::downgrade(&xvm);
-            services.metrics.watch_subscriptions(&spec.primary_alias(), move || {
-                weak.upgrade().map(|xvm| xvm.subscription_counts()).unwrap_or_default()
-            });
+            let xvm = xvm(spec, fees, context, config, keystore)?;
             if let Some(pools) = exchange {
                 pools.register(spec.id, TxKind::Asset, xvm.exchange_pool());
             }
-            let routes = esker_xvm::service::routes(Arc::clone(&xvm));
-            Ok((Chain::Xvm(xvm), routes))
+            Ok(Chain::Xvm(xvm))
         }
         ChainParameters::Evm(parameters) => {
-            let with = (services, shared, randomness);
-            evm::build((spec, parameters), context, config, with, is_known)
-                .map(|(chain, routes)| (Chain::Evm(chain), routes))
+            evm::build((spec, parameters), context, config, clock, is_known).map(Chain::Evm)
         }
     }
 }

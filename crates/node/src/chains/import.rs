@@ -1,6 +1,6 @@
 //! Passes imported blocks to the machine of a running node.
 
-use std::sync::{Arc, OnceLock, Weak};
+use std::sync::{Arc, Weak};
 
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -10,28 +10,12 @@ use esker_evm_execution::rules::Rules;
 use esker_evm_rpc::{BlockImporter, ImportError};
 use esker_primitives::{ChainId, Clock as _};
 
-/// The machine of a node that decides alone. It is set once the machine is open, since the chains are made before it.
-/// It stays empty if other nodes decide, too, and in commands on a stopped node's folder.
-#[derive(Debug, Default)]
-pub struct MachineSlot(OnceLock<Weak<Machine>>);
-
-impl MachineSlot {
-    /// Sets the machine. Only the first call counts.
-    pub fn set(&self, machine: &Arc<Machine>) {
-        // A second call is a defect of the wiring without an effect.
-        let _already = self.0.set(Arc::downgrade(machine));
-    }
-
-    fn get(&self) -> Option<Arc<Machine>> {
-        self.0.get().and_then(Weak::upgrade)
-    }
-}
-
 /// Imports blocks of one chain.
 #[derive(Debug)]
 pub(super) struct Importer {
     pub(super) chain: ChainId,
-    pub(super) machine: Arc<MachineSlot>,
+    /// The machine of a node that decides alone; dangling where other nodes decide too.
+    pub(super) machine: Weak<Machine>,
     /// The clock of a development network, whose blocks may be ahead of the node's.
     pub(super) development: Option<AdjustableClock>,
     pub(super) rules: Arc<dyn Rules>,
@@ -53,7 +37,7 @@ impl Importer {
 #[async_trait]
 impl BlockImporter for Importer {
     async fn import(&self, blocks: Vec<Bytes>) -> Result<(), ImportError> {
-        let machine = self.machine.get().ok_or(ImportError::NotAlone)?;
+        let machine = self.machine.upgrade().ok_or(ImportError::NotAlone)?;
         let refused = |error: &dyn std::fmt::Display| ImportError::Refused(error.to_string());
         let (_, last) = machine.last_final();
         let blocks: Vec<_> = blocks.into_iter().map(|block| (self.chain, block)).collect();

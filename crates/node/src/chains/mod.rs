@@ -1,18 +1,21 @@
-//! The chains of a node, built by [`factory`].
+//! The chains of a node, built by [`factory`], and the services over them, built by [`services`].
 
 pub(crate) mod development;
 mod endpoints;
 mod evm;
 mod evm_chain;
+mod evm_services;
+mod evm_settings;
 pub mod factory;
 pub mod followed;
 mod import;
 mod parts;
 mod rules;
+pub mod services;
 
 pub use endpoints::endpoints;
-pub(crate) use evm::{ADMIN as EVM_ADMIN, RPC as EVM_RPC};
 pub use evm_chain::EvmChain;
+pub(crate) use evm_services::{ADMIN as EVM_ADMIN, RPC as EVM_RPC};
 pub use factory::Chain;
-pub use import::MachineSlot;
-pub use parts::{Development, ServiceParts, SharedParts, TxRelays};
+pub use parts::{Development, ServiceParts, TxRelays};
+pub use services::{ChainRoutes, ChainServices};

@@ -1,20 +1,20 @@
 //! The parts that the chains of a node share.
 
+use std::fmt;
 use std::path::Path;
-use std::sync::{Arc, OnceLock, Weak};
+use std::sync::{Arc, Weak};
 
 use esker_chain::AdjustableClock;
 use esker_chain::forward::{ExchangePools, Forwarding};
 use esker_evm::control::Snapshots;
 use esker_evm_rpc::DevelopmentNode;
-use esker_js_tracer::ScriptSlots;
 use esker_keystore::Keystore;
+use esker_primitives::Randomness;
 
-use super::MachineSlot;
 use crate::diagnostics::Diagnostics;
 use crate::metrics::Metrics;
 
-/// The further parts that the chains of a development network share.
+/// The parts that the chains of a development network share.
 #[derive(Clone, Debug)]
 pub struct Development {
     /// Their clock, which controls move.
@@ -22,30 +22,26 @@ pub struct Development {
     /// Snapshots of all chains.
     pub snapshots: Arc<Snapshots>,
     /// Loads and dumps the C-Chain's state. Its endpoint owns it.
-    node: Arc<OnceLock<Weak<DevelopmentNode>>>,
+    node: Weak<DevelopmentNode>,
 }
 
 impl Development {
-    /// Shared parts over this clock.
-    pub fn new(clock: AdjustableClock) -> Self {
-        let snapshots = Arc::new(Snapshots::new(clock.clone()));
-        Self { clock, snapshots, node: Arc::default() }
-    }
-
-    /// Sets the part that loads and dumps states. Only the first call counts.
-    pub(super) fn set_node(&self, node: &Arc<DevelopmentNode>) {
-        // Further EVM chains have no files.
-        let _already = self.node.set(Arc::downgrade(node));
+    pub(super) fn new(
+        clock: AdjustableClock,
+        snapshots: Arc<Snapshots>,
+        node: Option<&Arc<DevelopmentNode>>,
+    ) -> Self {
+        Self { clock, snapshots, node: node.map_or_else(Weak::new, Arc::downgrade) }
     }
 
     /// Loads and dumps states, under `esker dev`.
     pub fn node(&self) -> Option<Arc<DevelopmentNode>> {
-        self.node.get()?.upgrade()
+        self.node.upgrade()
     }
 }
 
-/// The node's parts for the services over its chains, made before the chains.
-#[derive(Clone, Copy, Debug)]
+/// The node's parts for the services over its chains.
+#[derive(Clone, Copy)]
 pub struct ServiceParts<'a> {
     /// The users of the node.
     pub keystore: &'a Arc<Keystore>,
@@ -55,17 +51,16 @@ pub struct ServiceParts<'a> {
     pub diagnostics: &'a Diagnostics,
     /// The metrics in which the clients' open subscriptions and filters are registered.
     pub metrics: &'a Metrics,
+    /// For IDs of filters and subscriptions, and for new keys.
+    pub randomness: &'a Randomness,
 }
 
-/// The parts that the chains of a node share, made with them.
-#[derive(Debug, Default)]
-pub struct SharedParts {
-    /// The machine, once it is open.
-    pub machine: Arc<MachineSlot>,
-    /// Places for processes that run scripts.
-    pub script_slots: Arc<ScriptSlots>,
-    /// The further parts that the chains of a development network share; `None` on other networks.
-    pub development: Option<Development>,
+impl fmt::Debug for ServiceParts<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ServiceParts")
+            .field("data_folder", &self.data_folder)
+            .finish_non_exhaustive()
+    }
 }
 
 /// The nodes to which transactions of clients are passed on, besides the chains' pools.

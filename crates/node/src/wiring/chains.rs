@@ -1,6 +1,5 @@
 //! The chains of the network over a store, and the machine that commits their blocks.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use esker_chain::tables::{CHAINS, POSITION};
@@ -12,7 +11,6 @@ use esker_evm::control::Snapshots;
 use esker_keystore::Keystore;
 use esker_platform::Platform;
 use esker_primitives::{AssetId, ChainId, Clock};
-use esker_rpc::Route;
 use esker_settings::config::{Config, Mode};
 use esker_settings::networks::{ChainSpec, P_ALIASES, P_CHAIN_ID};
 use esker_storage::{Scope, Store, meta};
@@ -22,13 +20,8 @@ use super::data::DataFolder;
 use super::parameters::{self, UnrecordedParameters};
 use super::{StartError, beginning, first_start};
 use crate::aliases::AliasTable;
-use crate::chains::{Chain, Development, ServiceParts, SharedParts, TxRelays, factory};
-use crate::diagnostics::Diagnostics;
+use crate::chains::{Chain, TxRelays, factory};
 use crate::environment::Environment;
-use crate::metrics::Metrics;
-
-/// The endpoints of the services over each chain.
-pub type ChainRoutes = BTreeMap<ChainId, Vec<Route>>;
 
 /// The chains and their machine, before anything runs.
 #[derive(Debug)]
@@ -43,36 +36,33 @@ pub struct OpenChains {
     pub machine: Arc<Machine>,
     /// The node's clock.
     pub clock: Arc<dyn Clock>,
-    /// The parts that the chains of a development network share, above all their clock. Other networks use the node's
-    /// clock.
-    pub development: Option<Development>,
+    /// The clock of the chains of a development network. Other networks use the node's clock.
+    pub development_clock: Option<AdjustableClock>,
 }
 
 /// The chains of a network over a store that may lack them.
 pub(super) struct PreparedChains {
     built: BuiltChains,
     unrecorded: UnrecordedParameters,
-    shared: SharedParts,
+    development_clock: Option<AdjustableClock>,
 }
 
 /// Compares the network with the store, and makes its chains.
 pub(super) fn prepare(
     config: &Config,
     store: &Store,
-    (services, relays): (ServiceParts<'_>, &TxRelays),
+    (keystore, relays): (&Arc<Keystore>, &TxRelays),
     environment: &Environment,
 ) -> Result<PreparedChains, StartError> {
     let unrecorded = parameters::compare(&config.network, store)?;
-    let development = clock(config, environment).map(Development::new);
-    let environment = match &development {
-        Some(Development { clock, .. }) => {
-            &Environment { clock: Arc::new(clock.clone()), ..environment.clone() }
-        }
+    let development_clock = clock(config, environment);
+    let environment = match &development_clock {
+        Some(clock) => &Environment { clock: Arc::new(clock.clone()), ..environment.clone() },
         None => environment,
     };
-    let shared = SharedParts { development, ..SharedParts::default() };
-    let built = build(config, store, (services, &shared, relays), environment, &unrecorded)?;
-    Ok(PreparedChains { built, unrecorded, shared })
+    let parts = (keystore, development_clock.as_ref(), relays);
+    let built = build(config, store, parts, environment, &unrecorded)?;
+    Ok(PreparedChains { built, unrecorded, development_clock })
 }
 
 impl PreparedChains {
@@ -84,7 +74,7 @@ impl PreparedChains {
     }
 }
 
-/// Opens the chains. New chains start from their genesis. The endpoints own their chains, and with them the open store.
+/// Opens the chains. New chains start from their genesis.
 ///
 /// Blocks the calling thread on the store.
 pub(super) fn open(
@@ -93,40 +83,31 @@ pub(super) fn open(
     prepared: PreparedChains,
     environment: &Environment,
     machine: MachineConfig,
-) -> Result<(OpenChains, ChainRoutes), StartError> {
+) -> Result<OpenChains, StartError> {
     let vms = prepared.vms();
-    let PreparedChains { built, unrecorded, shared } = prepared;
-    let SharedParts { machine: slot, development, .. } = shared;
+    let PreparedChains { built, unrecorded, development_clock } = prepared;
     let node_clock = Arc::clone(&environment.clock);
-    let clock = match &development {
-        Some(shared) => Arc::new(shared.clock.clone()),
+    let clock = match &development_clock {
+        Some(clock) => Arc::new(clock.clone()),
         None => Arc::clone(&node_clock),
     };
     // The clock may have been moved forward. It does not begin before the last block.
-    if let Some(shared) = &development {
-        shared.clock.advance_to(config.network.start_time_s.saturating_mul(1000));
+    if let Some(clock) = &development_clock {
+        clock.advance_to(config.network.start_time_s.saturating_mul(1000));
         if let Some(last) = POSITION.get(store.snapshot()?.as_ref(), Scope::NODE, &())? {
-            shared.clock.advance_to(last.timestamp_ms);
+            clock.advance_to(last.timestamp_ms);
         }
     }
-    let BuiltChains { aliases, chains, routes, observed_p, work } = built;
+    let BuiltChains { aliases, chains, observed_p, work } = built;
     first_start::write_exports(&config.network, &vms, store)?;
     let genesis = parameters::genesis_bundle(&config.network);
     let mut machine_config = MachineConfig { genesis, ..machine };
-    if development.is_some() && machine.decides_alone && Snapshots::are_stored(store)? {
+    if development_clock.is_some() && machine.decides_alone && Snapshots::are_stored(store)? {
         machine_config.undo = Snapshots::UNDO;
     }
     let machine = Machine::open(vms, store.clone(), clock, work, machine_config)?;
-    if machine_config.decides_alone {
-        slot.set(&machine);
-        if let Some(shared) = &development {
-            shared.snapshots.set_machine(&machine);
-        }
-    }
     unrecorded.record(store)?;
-    let opened =
-        OpenChains { aliases, chains, observed_p, machine, clock: node_clock, development };
-    Ok((opened, routes))
+    Ok(OpenChains { aliases, chains, observed_p, machine, clock: node_clock, development_clock })
 }
 
 /// Settings of the machine.
@@ -149,7 +130,6 @@ fn clock(config: &Config, environment: &Environment) -> Option<AdjustableClock> 
 struct BuiltChains {
     aliases: Arc<AliasTable>,
     chains: Vec<(ChainSpec, Chain)>,
-    routes: ChainRoutes,
     observed_p: Option<Arc<Platform>>,
     /// Notified when there is new work.
     work: Arc<Notify>,
@@ -158,7 +138,7 @@ struct BuiltChains {
 fn build(
     config: &Config,
     store: &Store,
-    (services, shared, relays): (ServiceParts<'_>, &SharedParts, &TxRelays),
+    (keystore, development_clock, relays): (&Arc<Keystore>, Option<&AdjustableClock>, &TxRelays),
     environment: &Environment,
     unrecorded: &UnrecordedParameters,
 ) -> Result<BuiltChains, StartError> {
@@ -174,16 +154,16 @@ fn build(
         aliases: &aliases,
         environment,
         store,
-        services,
-        shared,
+        keystore,
+        development_clock,
         relays,
         work: &work,
         unrecorded,
         wait_places,
     };
-    let (chains, routes) = builder.build()?;
+    let chains = builder.build()?;
     let observed_p = builder.observed_p()?;
-    Ok(BuiltChains { aliases, chains, routes, observed_p, work })
+    Ok(BuiltChains { aliases, chains, observed_p, work })
 }
 
 /// The store, its chains, and P if it is an observed chain.
@@ -198,13 +178,7 @@ pub fn open_unchecked(
     let store = folder.open_offline_store(config)?;
     let config = &beginning::of_data(config, &store, environment)?;
     let unrecorded = parameters::compare(&config.network, &store)?;
-    let services = ServiceParts {
-        keystore: &Keystore::disabled(),
-        data_folder: None,
-        diagnostics: &Diagnostics::offline(config, folder.path()),
-        metrics: &Metrics::new(),
-    };
-    let parts = (services, &SharedParts::default(), &TxRelays::default());
+    let parts = (&Keystore::disabled(), None, &TxRelays::default());
     let built = build(config, &store, parts, environment, &unrecorded)?;
     Ok((store, built.chains, built.observed_p))
 }
@@ -220,16 +194,8 @@ pub fn open_offline(
     let store = folder.open_offline_store(config)?;
     let config = &beginning::of_folder(config, &store, &environment)?;
     let environment = first_start::with_clock(environment, config, &store)?;
-    let services = ServiceParts {
-        keystore,
-        data_folder: None,
-        diagnostics: &Diagnostics::offline(config, folder.path()),
-        metrics: &Metrics::new(),
-    };
-    let parts = (services, &TxRelays::default());
-    let prepared = prepare(config, &store, parts, &environment)?;
-    // Endpoints would keep the store open, and nothing serves them.
-    let (chains, _routes) = open(config, &store, prepared, &environment, machine)?;
+    let prepared = prepare(config, &store, (keystore, &TxRelays::default()), &environment)?;
+    let chains = open(config, &store, prepared, &environment, machine)?;
     Ok((store, chains))
 }
 
@@ -249,8 +215,8 @@ struct Builder<'a> {
     aliases: &'a Arc<AliasTable>,
     environment: &'a Environment,
     store: &'a Store,
-    services: ServiceParts<'a>,
-    shared: &'a SharedParts,
+    keystore: &'a Arc<Keystore>,
+    development_clock: Option<&'a AdjustableClock>,
     relays: &'a TxRelays,
     work: &'a Arc<Notify>,
     unrecorded: &'a UnrecordedParameters,
@@ -260,26 +226,19 @@ struct Builder<'a> {
 
 impl Builder<'_> {
     /// The chains of the network that this version runs.
-    fn build(&self) -> Result<(Vec<(ChainSpec, Chain)>, ChainRoutes), StartError> {
+    fn build(&self) -> Result<Vec<(ChainSpec, Chain)>, StartError> {
         let network = &self.config.network;
         let mut chains = Vec::with_capacity(network.chains.len());
-        let mut endpoints = ChainRoutes::new();
         for spec in &network.chains {
             let coin = network.coin_of(spec);
             let aliases = network.coin_aliases(spec, &self.config.settings.native_aliases.0);
             let context = self.context(spec.id, (coin, aliases), network.peers_of(spec))?;
             let is_known = !self.unrecorded.contains(spec);
-            let (chain, routes) = factory::build(
-                spec,
-                context,
-                self.config,
-                (self.services, self.shared, &self.environment.randomness),
-                is_known,
-            )?;
+            let parts = (self.keystore, self.development_clock);
+            let chain = factory::build(spec, context, self.config, parts, is_known)?;
             chains.push((spec.clone(), chain));
-            endpoints.insert(spec.id, routes);
         }
-        Ok((chains, endpoints))
+        Ok(chains)
     }
 
     /// The P-Chain, if the configuration or the store has it as an observed chain.

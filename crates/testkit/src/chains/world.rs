@@ -197,7 +197,7 @@ impl World {
         let evm_genesis = EvmGenesis::parse(&c_genesis).unwrap();
         // All optional tables.
         let evm_config = EvmConfig { preimages: true, ..EvmConfig::default() };
-        let evm = Evm::new(c, params, evm_config, evm_genesis, extension.clone()).unwrap();
+        let evm = Evm::new(c, params, evm_config, evm_genesis, extension.clone(), None).unwrap();
         let nat = Nat::new(evm.clone(), extension);
         let chains: Vec<Arc<dyn ChainVm>> = vec![x.clone(), evm];
         let machine = Machine::open(chains, store.clone(), clock.clone(), work, machine).unwrap();

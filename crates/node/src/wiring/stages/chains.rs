@@ -15,10 +15,12 @@ use super::StoreStage;
 use crate::aliases::AliasTable;
 use crate::api::{ChainInputs, RunningChain};
 use crate::block_log::BlockLogTask;
-use crate::chains::{Chain, Development, ServiceParts, TxRelays};
+use crate::chains::{
+    Chain, ChainRoutes, ChainServices, Development, ServiceParts, TxRelays, services,
+};
 use crate::diagnostics::Diagnostics;
 use crate::journal;
-use crate::wiring::chains::{self, ChainRoutes, OpenChains, machine_config};
+use crate::wiring::chains::{self, OpenChains, machine_config};
 use crate::wiring::error::StartError;
 use crate::wiring::{engine, index, keystore, snapshot};
 
@@ -54,9 +56,20 @@ impl ChainStage {
             forwarding: engine::forwarding(config, &environment.clock, &preferred),
             exchange: validator.as_ref().map(|validator| Arc::clone(&validator.pools)),
         };
-        let opening = open_chains(&mut base, (&keystore, &diagnostics), &relays);
-        let (opened, routes) = Box::pin(opening).await?;
-        let OpenChains { aliases, chains, observed_p, machine, clock: _, development } = opened;
+        let opened = Box::pin(open_chains(&mut base, &keystore, &relays)).await?;
+        let OpenChains { aliases, chains, observed_p, machine, clock: _, development_clock } =
+            opened;
+        let StoreStage { config, folder, environment, metrics, .. } = &base;
+        let parts = ServiceParts {
+            keystore: &keystore,
+            data_folder: Some(folder.path()),
+            diagnostics: &diagnostics,
+            metrics,
+            randomness: &environment.randomness,
+        };
+        let alone = Some(&machine).filter(|_| config.decides_alone());
+        let services = services::build(&chains, alone, development_clock.as_ref(), config, parts);
+        let ChainServices { routes, development } = services?;
         let first_bundle = machine.history_start()?;
         if first_bundle > 0 {
             tracing::info!(
@@ -124,13 +137,11 @@ impl ChainStage {
 /// Opens the chains, from a snapshot if the node is to join from one.
 async fn open_chains(
     base: &mut StoreStage,
-    (keystore, diagnostics): (&Arc<Keystore>, &Diagnostics),
+    keystore: &Arc<Keystore>,
     relays: &TxRelays,
-) -> Result<(OpenChains, ChainRoutes), StartError> {
-    let StoreStage { config, store, folder, environment, metrics, early, stop_start, .. } = base;
-    let data_folder = Some(folder.path());
-    let services = ServiceParts { keystore, data_folder, diagnostics, metrics };
-    let prepared = chains::prepare(config, store, (services, relays), environment)?;
+) -> Result<OpenChains, StartError> {
+    let StoreStage { config, store, environment, early, stop_start, .. } = base;
+    let prepared = chains::prepare(config, store, (keystore, relays), environment)?;
     if snapshot::is_wanted(config, store)? {
         let (of_store, stop) = ((&prepared, &*store), stop_start.clone());
         snapshot::join(config, of_store, environment, early, stop).await?;
