@@ -283,7 +283,7 @@ fn environment() -> Environment {
 
 /// Announces that the node answers: the ready file, then the line or the screen.
 fn announce(node: &RunningNode) -> Result<(), StartError> {
-    let ready = Ready::of(node);
+    let ready = Ready::from_node(node);
     ready.write_file(node.config())?;
     if node.config().settings.json {
         print(&screen::json_line(&ready));

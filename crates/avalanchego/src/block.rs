@@ -58,7 +58,7 @@ pub struct ChainIds {
 
 impl ChainIds {
     /// The ID of a chain; the P-Chain has the zero ID.
-    pub const fn of(&self, chain: Chain) -> ChainId {
+    pub const fn id_of(&self, chain: Chain) -> ChainId {
         match chain {
             Chain::P => ChainId::ZERO,
             Chain::X => self.x,
@@ -68,7 +68,7 @@ impl ChainIds {
 
     /// The chain of an ID.
     pub fn chain(&self, id: &ChainId) -> Option<Chain> {
-        Chain::ALL.into_iter().find(|chain| self.of(*chain) == *id)
+        Chain::ALL.into_iter().find(|chain| self.id_of(*chain) == *id)
     }
 }
 

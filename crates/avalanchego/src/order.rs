@@ -120,7 +120,7 @@ impl Order {
         let waiting = &mut self.waiting[chain.position()];
         let Some(block) = waiting.blocks.pop_front() else { return Next::Blocked(Vec::new()) };
         waiting.bytes = waiting.bytes.saturating_sub(block.bytes.len());
-        let source = self.ids.of(chain);
+        let source = self.ids.id_of(chain);
         let shared = |export: &crate::block::Export| Shared {
             source,
             destination: export.destination,
@@ -139,7 +139,7 @@ impl Order {
         memory: &dyn SharedMemory,
     ) -> Result<Option<Blocked>, OrderError> {
         let (chain, height) = (block.chain, block.height);
-        let destination = self.ids.of(chain);
+        let destination = self.ids.id_of(chain);
         for Import { source, utxo } in &block.imports {
             let key = utxo.input_id();
             let shared = Shared { source: *source, destination, key };

@@ -31,12 +31,12 @@ fn block(chain: Chain, height: u64) -> Block {
 
 fn export(mut block: Block, destination: Chain, name: u8) -> Block {
     let key = utxo(name).input_id();
-    block.exports.push(Export { destination: IDS.of(destination), key });
+    block.exports.push(Export { destination: IDS.id_of(destination), key });
     block
 }
 
 fn import(mut block: Block, source: Chain, name: u8) -> Block {
-    block.imports.push(Import { source: IDS.of(source), utxo: utxo(name) });
+    block.imports.push(Import { source: IDS.id_of(source), utxo: utxo(name) });
     block
 }
 
@@ -76,7 +76,8 @@ fn an_import_finds_what_is_accepted() {
     order.accepted(Chain::P, 1);
     order.push(import(block(Chain::X, 1), Chain::P, 7));
     assert_eq!(take(&mut order), "X for P-Chain ", "the store does not have it");
-    let shared = Shared { source: IDS.of(Chain::P), destination: IDS.x, key: utxo(7).input_id() };
+    let shared =
+        Shared { source: IDS.id_of(Chain::P), destination: IDS.x, key: utxo(7).input_id() };
     let memory = Memory(BTreeSet::from([shared]));
     assert!(matches!(order.next(&memory), Ok(Next::Block(_))));
 }
@@ -164,13 +165,13 @@ proptest! {
                     *height = height.saturating_add(1);
                     prop_assert_eq!(block.height, *height);
                     for import in &block.imports {
-                        let destination = IDS.of(block.chain);
+                        let destination = IDS.id_of(block.chain);
                         let key = import.utxo.input_id();
                         let shared = Shared { source: import.source, destination, key };
                         prop_assert!(there.contains(&shared));
                     }
                     for export in &block.exports {
-                        let source = IDS.of(block.chain);
+                        let source = IDS.id_of(block.chain);
                         let (destination, key) = (export.destination, export.key);
                         there.insert(Shared { source, destination, key });
                     }

@@ -151,7 +151,7 @@ impl<R: BlockReader> Source<R> {
             return Err(SourceError::Network { found, expected: network_id });
         }
         for chain in [Chain::X, Chain::C] {
-            let (found, expected) = (client.blockchain_id(chain).await?, ids.of(chain));
+            let (found, expected) = (client.blockchain_id(chain).await?, ids.id_of(chain));
             if found != expected {
                 return Err(SourceError::ChainId { chain, found, expected });
             }

@@ -84,7 +84,7 @@ pub struct HistoryStart {
 
 impl HistoryStart {
     /// The history start of a store: zero heights if the node did not join from a snapshot.
-    pub fn of(reader: &dyn KvRead) -> StorageResult<Self> {
+    pub fn read(reader: &dyn KvRead) -> StorageResult<Self> {
         Ok(HISTORY_START.get(reader, Scope::NODE, &())?.unwrap_or_default())
     }
 

@@ -15,7 +15,7 @@ pub enum ProofWindow {
 impl ProofWindow {
     /// The window of a node: archive nodes choose it, 0 meaning any block; pruning ones have
     /// [`PRUNED_BLOCKS`].
-    pub const fn of(is_archive: bool, historical_proof_query_window: u64) -> Self {
+    pub const fn new(is_archive: bool, historical_proof_query_window: u64) -> Self {
         match (is_archive, historical_proof_query_window) {
             (true, 0) => Self::Any,
             (true, blocks) => Self::Blocks(blocks),

@@ -30,4 +30,4 @@ pub mod wallet;
 
 mod chain;
 
-pub use chain::{AtomicExtension, AtomicStatus, MAX_BUILT_BYTES, Nat, SubmitError, Submitted};
+pub use chain::{AtomicExtension, AtomicStatus, MAX_BUILT_BYTES, Nat, SubmitError, SubmittedTx};

@@ -67,7 +67,7 @@ impl CallContext {
 
     /// A call of this caller.
     #[must_use]
-    pub fn of(caller: &Caller) -> Self {
+    pub fn for_caller(caller: &Caller) -> Self {
         Self { caller: caller.clone(), ..Self::default() }
     }
 

@@ -90,7 +90,7 @@ pub async fn off_thread_restartable<T: Send + 'static>(
     caller: &Caller,
     mut work: impl FnMut(&CallContext) -> T + Send + 'static,
 ) -> Result<T, WorkRefused> {
-    let context = CallContext::of(caller);
+    let context = CallContext::for_caller(caller);
     let leaving = CancelOnDrop::new(&context);
     let mut unless_ended = move |context: &CallContext| {
         let done = work(context);
@@ -166,7 +166,7 @@ impl Client {
     ) -> Result<T, WorkRefused> {
         let caller = Caller { client: Some(self.clone()), ..Caller::default() };
         let memory = (lane == Lane::Long).then(|| Arc::new(RunMemory::new(self, None)));
-        let context = CallContext::of(&caller).with_memory(memory.clone());
+        let context = CallContext::for_caller(&caller).with_memory(memory.clone());
         let leaving = CancelOnDrop::new(&context);
         let mut work = Some(work);
         let of_run = memory.clone();

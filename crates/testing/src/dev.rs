@@ -127,7 +127,7 @@ impl DevNodeBuilder {
         }
         let node = self.args.into_iter().fold(node, NodeBuilder::arg);
         let starting = node.spawn().map_err(|error| with_origin(error, origin))?;
-        DevNode::of(starting.wait_within(self.start_within.unwrap_or(PATIENCE))?)
+        DevNode::from_node(starting.wait_within(self.start_within.unwrap_or(PATIENCE))?)
     }
 }
 
@@ -234,7 +234,7 @@ impl DevNode {
         DevNodeBuilder::default()
     }
 
-    fn of(node: Node) -> Result<Self, Error> {
+    fn from_node(node: Node) -> Result<Self, Error> {
         let accounts = Vec::<Account>::deserialize(&node.ready()["accounts"]);
         let accounts = accounts.ok().filter(|accounts| accounts.iter().all(Account::is_readable));
         let Some(accounts) = accounts else {

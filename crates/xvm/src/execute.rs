@@ -47,7 +47,7 @@ pub struct BlockPayload {
 
 impl BlockPayload {
     /// The payload of a block that this chain executed.
-    pub fn of(block: &ExecutedBlock) -> Option<&Self> {
+    pub fn from_executed(block: &ExecutedBlock) -> Option<&Self> {
         block.payload.downcast_ref()
     }
 }
@@ -169,7 +169,7 @@ impl<'a> BlockExecution<'a> {
     /// Whether what a transaction imports is missing because an undecided ancestor imports it.
     fn imported_by_ancestor(&self, tx: &Tx) -> bool {
         let mut payloads =
-            self.ancestors.ancestors.iter().filter_map(|block| BlockPayload::of(block));
+            self.ancestors.ancestors.iter().filter_map(|block| BlockPayload::from_executed(block));
         payloads.any(|payload| {
             let inputs = tx.unsigned().imported_inputs();
             inputs.iter().any(|input| payload.imported.contains(&input.utxo_id.input_id()))

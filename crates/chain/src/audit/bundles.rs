@@ -38,7 +38,7 @@ pub fn audit_bundles(
             return Ok(());
         }
     };
-    let history = match HistoryStart::of(stored) {
+    let history = match HistoryStart::read(stored) {
         Ok(history) => history,
         Err(error) => {
             log.finding(Finding::new("bundles: start of the history", "a height", error));

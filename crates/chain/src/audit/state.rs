@@ -42,7 +42,7 @@ pub fn audit_state(
     if let Some((height, committed)) = committed.filter(|(_, id)| *id != commitment) {
         log.finding(finding(&format!(" of bundle {height}"), commitment, committed));
     }
-    let tables = match StateTables::of(chains) {
+    let tables = match StateTables::from_chains(chains) {
         Ok(tables) => tables,
         Err(error) => {
             log.finding(finding("", "chains with committed tables", error));

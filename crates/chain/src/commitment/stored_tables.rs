@@ -42,7 +42,7 @@ impl StateTables {
     ///
     /// # Errors
     /// A chain with the ID of [`SHARED_PART`] has tables of its own.
-    pub fn of(chains: &[Arc<dyn ChainVm>]) -> Result<Self, ChainError> {
+    pub fn from_chains(chains: &[Arc<dyn ChainVm>]) -> Result<Self, ChainError> {
         let mut tables = Vec::new();
         for chain in chains {
             let context = chain.context();

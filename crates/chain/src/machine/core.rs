@@ -229,7 +229,7 @@ impl Core {
         if let Some(next) = BUNDLES.get(reader.as_ref(), Scope::NODE, &(height + 1))? {
             return Ok(Some(next.parent));
         }
-        if height.saturating_add(1) < HistoryStart::of(reader.as_ref())?.bundle {
+        if height.saturating_add(1) < HistoryStart::read(reader.as_ref())?.bundle {
             return match height {
                 0 => Ok(bundle_at(&self.chains, &self.store, 0)?.map(|(first, _)| first.id())),
                 // Some bundle is final there; this node never had it.

@@ -443,7 +443,7 @@ impl ChainMachine for Machine {
     }
 
     fn history_start(&self) -> Result<u64, ChainError> {
-        Ok(HistoryStart::of(self.store.snapshot()?.as_ref())?.bundle)
+        Ok(HistoryStart::read(self.store.snapshot()?.as_ref())?.bundle)
     }
 
     fn height_of(&self, id: &BundleId) -> Result<Option<u64>, ChainError> {

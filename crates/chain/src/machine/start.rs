@@ -41,7 +41,7 @@ impl Machine {
         work: Arc<Notify>,
         config: MachineConfig,
     ) -> Result<Arc<Self>, ChainError> {
-        let state_tables = StateTables::of(&chains)?;
+        let state_tables = StateTables::from_chains(&chains)?;
         let new = check_known(&chains, &store)?;
         if new.len() < chains.len() {
             state::add_missing(&chains, &new, &state_tables, &store, clock.as_ref())?;

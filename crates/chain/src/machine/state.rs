@@ -30,7 +30,7 @@ pub fn write_initial_rows(
     let has_chains = CHAINS.last(reader.as_ref(), Scope::NODE, &[])?.is_some();
     // In a store of a version without commitments, a scan of all rows follows.
     if !has_chains || StateSummary::read(reader.as_ref())?.is_some() {
-        let state = genesis_rows(&rows, &StateTables::of(chains)?, reader.as_ref())?;
+        let state = genesis_rows(&rows, &StateTables::from_chains(chains)?, reader.as_ref())?;
         rows.merge(&state);
     }
     drop(reader);

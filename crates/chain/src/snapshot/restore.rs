@@ -122,7 +122,7 @@ impl<'a> Restore<'a> {
         let vms: Vec<_> = target.chains.iter().map(|chain| chain.vm.clone()).collect();
         Ok(Self {
             target,
-            committed: StateTables::of(&vms)?,
+            committed: StateTables::from_chains(&vms)?,
             bundle,
             proof,
             summary,
@@ -355,7 +355,7 @@ fn genesis_of_others(
     let vms: Vec<_> = target.chains.iter().map(|chain| chain.vm.clone()).collect();
     // No genesis has rows of shared memory.
     let stored = target.store.snapshot()?;
-    StateTables::of(&vms)?.put_changed_parts(&[&genesis], stored.as_ref(), out)?;
+    StateTables::from_chains(&vms)?.put_changed_parts(&[&genesis], stored.as_ref(), out)?;
     out.merge(&genesis);
     Ok(())
 }

@@ -174,7 +174,7 @@ fn offline(config: &Config, to: &Path, rate: u64) -> Result<(String, String), Ba
     drop(reader);
     let stop = StopSignal::listen().map_err(BackupCommandError::System)?;
     let (begun, mut size) = (Instant::now(), 0);
-    BackupSource::of(config, folder).write(&store, to, &mut |bytes| {
+    BackupSource::from_config(config, folder).write(&store, to, &mut |bytes| {
         size = bytes;
         while !stop.is_requested() {
             let left = esker_node::backup::due_after(bytes, rate).saturating_sub(begun.elapsed());

@@ -66,7 +66,7 @@ pub struct Ready {
 
 impl Ready {
     /// The data of this node.
-    pub fn of(node: &RunningNode) -> Self {
+    pub fn from_node(node: &RunningNode) -> Self {
         let config = node.config();
         let network = &config.network;
         let runs = |id| node.chains().iter().any(|chain| chain.vm().context().chain_id == id);

@@ -113,7 +113,7 @@ pub fn run(config: &Config, out: &mut dyn Write) -> Result<u64, VerifyError> {
     audit_state(&vms, stored.as_ref(), &mut report)?;
 
     // Exchanges and amounts before a snapshot are not stored.
-    let first_bundle = HistoryStart::of(stored.as_ref())?.bundle;
+    let first_bundle = HistoryStart::read(stored.as_ref())?.bundle;
     let mut memory = SharedMemory::new(config, &vms, scratch()?)?;
     let assets = audited_assets(config);
     let mut supplies: Vec<Supply> = assets.iter().map(|(_, name)| supply_of(name)).collect();

@@ -23,7 +23,7 @@ pub(super) struct Votes {
 }
 
 impl Votes {
-    fn of(&mut self, statement: Statement) -> &mut Signatures {
+    fn signatures_mut(&mut self, statement: Statement) -> &mut Signatures {
         match statement {
             Statement::Approval => &mut self.approvals,
             Statement::Promise => &mut self.promises,
@@ -49,14 +49,14 @@ impl Agreement {
             return false;
         }
         for votes in self.0.values_mut() {
-            votes.of(statement).remove(&key);
+            votes.signatures_mut(statement).remove(&key);
         }
         let new = || Votes {
             change: change.clone(),
             approvals: Signatures::new(),
             promises: Signatures::new(),
         };
-        self.0.entry(id).or_insert_with(new).of(statement).insert(key, signature);
+        self.0.entry(id).or_insert_with(new).signatures_mut(statement).insert(key, signature);
         self.0.retain(|_, votes| !(votes.approvals.is_empty() && votes.promises.is_empty()));
         true
     }

@@ -35,7 +35,7 @@ impl TxKey {
         Self { chain, kind: kind.pool(), id }
     }
 
-    pub(crate) const fn of(tx: &ForwardedTx) -> Self {
+    pub(crate) const fn from_tx(tx: &ForwardedTx) -> Self {
         Self::new(tx.chain, tx.kind, tx.id)
     }
 }
@@ -173,7 +173,7 @@ mod tests {
     fn messages_are_read_as_they_were_written() {
         let kinds = [TxKind::Asset, TxKind::AssetWallet, TxKind::Atomic, TxKind::Evm];
         let txs: Vec<_> = kinds.map(|kind| tx(kind, b"transaction")).into();
-        let keys: Vec<_> = txs.iter().map(TxKey::of).collect();
+        let keys: Vec<_> = txs.iter().map(TxKey::from_tx).collect();
         let deliver = Message::Deliver(txs.clone());
         assert_eq!(deliver.encode().len(), 3 + 4 * delivered_len(&txs[0]));
         for message in [Message::Announce(keys.clone()), Message::Request(keys), deliver] {
@@ -187,7 +187,8 @@ mod tests {
 
     #[test]
     fn other_bytes_are_refused_with_the_reason() {
-        let mut key = Message::Announce(vec![TxKey::of(&tx(TxKind::Evm, b"1"))]).encode().to_vec();
+        let mut key =
+            Message::Announce(vec![TxKey::from_tx(&tx(TxKind::Evm, b"1"))]).encode().to_vec();
         key[3] = 9;
         for (bytes, reason) in [
             (vec![9, 0, 0], "a message is of no known type"),

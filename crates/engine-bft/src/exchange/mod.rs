@@ -325,7 +325,7 @@ impl Exchange {
 
     /// Takes a delivered transaction into its pool, if it was requested of this peer.
     fn take(&mut self, now: SystemTime, peer: &PublicKey, tx: &ForwardedTx) {
-        let key = TxKey::of(tx);
+        let key = TxKey::from_tx(tx);
         if self.wanted.get(&key).is_none_or(|wanted| wanted.asked != *peer) {
             return;
         }

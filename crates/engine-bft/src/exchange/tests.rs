@@ -166,7 +166,7 @@ fn what_is_refused_is_not_fetched_again_at_once() {
 #[test]
 fn what_was_not_requested_is_not_taken_and_a_silent_peer_is_replaced() {
     let (mut a, b) = (Node::new(1), Node::new(2));
-    let announce = || Message::Announce(vec![TxKey::of(&tx(b"one"))]);
+    let announce = || Message::Announce(vec![TxKey::from_tx(&tx(b"one"))]);
     let deliver = || Message::Deliver(vec![tx(b"one")]);
     let none = a.exchange.receive(at(0), b.key.clone(), deliver());
     assert!(none.is_empty() && *a.pool.admitted.lock() == 0);
@@ -180,7 +180,7 @@ fn what_was_not_requested_is_not_taken_and_a_silent_peer_is_replaced() {
     let [(Recipients::One(asked), Message::Request(keys))] = &a.exchange.look(at(3))[..] else {
         panic!("the second is asked");
     };
-    assert_eq!((asked, &keys[..]), (&c.key, &[TxKey::of(&tx(b"one"))][..]));
+    assert_eq!((asked, &keys[..]), (&c.key, &[TxKey::from_tx(&tx(b"one"))][..]));
     assert!(a.exchange.receive(at(3), c.key.clone(), announce()).is_empty(), "it is on its way");
     a.exchange.receive(at(3), b.key, deliver());
     assert!(!a.has(b"one"), "too late: another was asked");
@@ -222,14 +222,14 @@ fn one_peer_takes_nothing_from_the_others() {
     for number in 0..4_000_u64 {
         let bytes = Bytes::from([b"!".as_slice(), &number.to_be_bytes()].concat());
         let tx = ForwardedTx { id: Id::sha256(&bytes), bytes, ..tx(b"") };
-        let announce = Message::Announce(vec![TxKey::of(&tx)]);
+        let announce = Message::Announce(vec![TxKey::from_tx(&tx)]);
         if requested(&a.exchange.receive(at(20), flooder.key.clone(), announce)) == 1 {
             refused += 1;
             a.exchange.receive(at(20), flooder.key.clone(), Message::Deliver(vec![tx]));
         }
     }
     assert_eq!((refused, *a.pool.admitted.lock()), (2_048, 2_048));
-    let announce = || Message::Announce(vec![TxKey::of(&tx(b"good"))]);
+    let announce = || Message::Announce(vec![TxKey::from_tx(&tx(b"good"))]);
     assert!(a.exchange.receive(at(20), flooder.key.clone(), announce()).is_empty());
     assert_eq!(requested(&a.exchange.receive(at(21), flooder.key, announce())), 1);
 }
@@ -243,7 +243,7 @@ fn a_peer_that_asks_for_everything_again_and_again_gets_its_share() {
             let bytes = Bytes::from(vec![number; LEN]);
             let tx = ForwardedTx { id: Id::sha256(&bytes), bytes, ..tx(b"") };
             a.pool.txs.lock().insert(tx.id, tx.clone());
-            TxKey::of(&tx)
+            TxKey::from_tx(&tx)
         })
         .collect();
     let sent = |outgoing: &[Outgoing], peer: &PublicKey| -> usize {

@@ -116,12 +116,12 @@ async fn proofs_and_their_windows() {
     let archive = Setup::ARCHIVE;
     assert_eq!(replay("golden/c/proof-1.io", archive).await, 47);
     assert_eq!(replay("golden/c/proof-archive.io", archive).await, 10);
-    let any = Setup { window: ProofWindow::of(true, 0), ..archive };
+    let any = Setup { window: ProofWindow::new(true, 0), ..archive };
     assert_eq!(replay("golden/c/proof-any.io", any).await, 10);
-    let two = Setup { window: ProofWindow::of(true, 2), ..archive };
+    let two = Setup { window: ProofWindow::new(true, 2), ..archive };
     assert_eq!(replay("golden/c/proof-window-1.io", two).await, 37);
     let history = History::Window(PRUNED_WINDOW);
-    let pruning = Setup { window: ProofWindow::of(false, 43_200), history, ..archive };
+    let pruning = Setup { window: ProofWindow::new(false, 43_200), history, ..archive };
     assert_eq!(replay("golden/c/proof-pruning-1.io", pruning).await, 51);
     assert_eq!(replay("golden/c/plain-1.io", pruning).await, 24);
 }

@@ -49,7 +49,7 @@ pub(crate) struct Setup {
 impl Setup {
     pub(crate) const ARCHIVE: Self = Self {
         history: History::Archive,
-        window: ProofWindow::of(true, 43_200),
+        window: ProofWindow::new(true, 43_200),
         allow_unfinalized_queries: false,
         allow_unprotected: false,
         preimages: false,

@@ -47,7 +47,7 @@ impl Auditing<'_> {
             blooms: Vec::new(),
             sections: 0,
         };
-        let first = HistoryStart::of(ctx.stored)?.first_block(&evm.context().chain_id);
+        let first = HistoryStart::read(ctx.stored)?.first_block(&evm.context().chain_id);
         self.audit_gap(first, ctx)?;
         for height in std::iter::once(0).chain(first.max(1)..=last.max(first)) {
             if height > 1 && height == first {

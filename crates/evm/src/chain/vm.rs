@@ -342,7 +342,7 @@ impl ChainVm for Evm {
         for log in self.drop_logs() {
             log.open(reader, self.context.scope)?;
         }
-        let first_block = HistoryStart::of(reader)?.first_block(&self.context.chain_id);
+        let first_block = HistoryStart::read(reader)?.first_block(&self.context.chain_id);
         self.first_block.store(first_block, Ordering::Relaxed);
         self.set_head(Arc::new(SealedHeader { header, hash: tip.hash }), None);
         Ok(())

@@ -24,7 +24,7 @@ use crate::verify::semantic::{CheckError, VerifyContext};
 pub const MAX_BUILT_BYTES: usize = 40 * 1024;
 
 /// A block's transactions while they are chosen.
-struct Filling {
+struct TxSelection {
     batch: Batch,
     taken: Vec<AtomicTx>,
     bytes: usize,
@@ -57,20 +57,20 @@ impl Builder<'_> {
         let mut batch = Batch::default();
         undecided.iter().for_each(|tx| batch.consume(tx));
         self.pool.put_back_all();
-        let mut filling = Filling { batch, taken: Vec::new(), bytes: 0, max_gas };
+        let mut selection = TxSelection { batch, taken: Vec::new(), bytes: 0, max_gas };
         let mut candidates = self.pool.candidates();
         candidates.retain(|tx| !below.contains(&tx.id()));
         // An export whose nonce has not come yet is looked at again once another one has used the nonce before.
         loop {
-            let taken = filling.taken.len();
-            let early = self.fill(block, state, rows, candidates, &mut filling)?;
-            if early.is_empty() || filling.taken.len() == taken {
+            let taken = selection.taken.len();
+            let early = self.fill(block, state, rows, candidates, &mut selection)?;
+            if early.is_empty() || selection.taken.len() == taken {
                 self.drop_unreachable(block, state, &early)?;
                 break;
             }
             candidates = early;
         }
-        let Filling { batch, taken, .. } = filling;
+        let TxSelection { batch, taken, .. } = selection;
         Ok((taken, batch.outcome))
     }
 
@@ -82,9 +82,9 @@ impl Builder<'_> {
         state: &mut StateOverlay<'_>,
         rows: &dyn KvRead,
         candidates: Vec<AtomicTx>,
-        filling: &mut Filling,
+        selection: &mut TxSelection,
     ) -> Result<Vec<AtomicTx>, ExtError> {
-        let Filling { batch, taken, bytes, max_gas } = filling;
+        let TxSelection { batch, taken, bytes, max_gas } = selection;
         let mut early = Vec::new();
         for tx in candidates {
             // One that consumes what another takes is given up when that one is accepted.

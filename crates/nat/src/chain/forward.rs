@@ -8,7 +8,7 @@ use super::parts::Nat;
 
 /// A transaction that waits for a block.
 #[derive(Debug)]
-pub struct Submitted {
+pub struct SubmittedTx {
     /// Its ID.
     pub id: TxId,
     /// The condition that the client's answer waits for: the source, or on a development node the block.

@@ -11,7 +11,7 @@ use esker_storage::{KvRead, StorageError};
 use esker_transactions::nat::AtomicTx;
 
 use super::build::MAX_BUILT_BYTES;
-use super::forward::Submitted;
+use super::forward::SubmittedTx;
 use super::parts::Nat;
 use crate::execute::{TransferError, transfer};
 use crate::pool::{JoinError, PoolError, RefusalKind};
@@ -93,7 +93,7 @@ impl Nat {
     }
 
     /// Like [`Self::submit`], with the source's answer, if another node decides.
-    pub fn submit_and_forward(&self, tx: &AtomicTx) -> Result<Submitted, SubmitError> {
+    pub fn submit_and_forward(&self, tx: &AtomicTx) -> Result<SubmittedTx, SubmitError> {
         let permit = self.context().reserve_forward()?;
         let id = tx.id();
         let submission = self.admit(tx).inspect_err(|error| self.note_refused(&id, error))?;
@@ -106,7 +106,7 @@ impl Nat {
         tx: &AtomicTx,
         permit: ForwardPermit,
         submission: Submission,
-    ) -> Submitted {
+    ) -> SubmittedTx {
         let id = tx.id();
         let answer = match permit.is_forwarding() {
             true => permit.send(submission, || self.forwarded(tx)),
@@ -115,7 +115,7 @@ impl Nat {
             }
             false => SendAnswer::Now,
         };
-        Submitted { id, answer }
+        SubmittedTx { id, answer }
     }
 
     fn admit(&self, tx: &AtomicTx) -> Result<Submission, SubmitError> {

@@ -6,7 +6,7 @@ use esker_storage::StorageResult;
 use esker_transactions::nat::{AccountNonce, AtomicTx};
 
 use super::accounts::PendingAccounts;
-use super::forward::Submitted;
+use super::forward::SubmittedTx;
 use super::issue::SubmitError;
 use super::parts::Nat;
 use crate::pool::JoinError;
@@ -37,7 +37,7 @@ impl Nat {
     }
 
     /// Like [`Self::submit`], for an import that was built for a user: it replaces nothing that waits.
-    pub(crate) fn submit_import(&self, tx: &AtomicTx) -> Result<Submitted, BuiltError> {
+    pub(crate) fn submit_import(&self, tx: &AtomicTx) -> Result<SubmittedTx, BuiltError> {
         let permit = self.context().reserve_forward()?;
         self.note_built(&tx.id(), self.join_import(tx))?;
         Ok(self.submitted(tx, permit, Submission::New))
@@ -60,7 +60,7 @@ impl Nat {
         &self,
         tx: &AtomicTx,
         accounts: &PendingAccounts<'_>,
-    ) -> Result<Submitted, BuiltError> {
+    ) -> Result<SubmittedTx, BuiltError> {
         let permit = self.context().reserve_forward()?;
         self.note_built(&tx.id(), self.join_export(tx, accounts))?;
         Ok(self.submitted(tx, permit, Submission::New))

@@ -22,7 +22,7 @@ mod waiting;
 
 pub(crate) use accounts::PendingAccounts;
 pub use build::MAX_BUILT_BYTES;
-pub use forward::Submitted;
+pub use forward::SubmittedTx;
 pub use issue::SubmitError;
 pub(crate) use issue_built::BuiltError;
 pub use parts::{AtomicExtension, Nat};

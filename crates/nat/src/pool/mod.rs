@@ -279,7 +279,7 @@ impl AtomicPool {
 
     /// The nonces of an account that waiting exports use, ascending.
     pub fn nonces_of(&self, account: &Address) -> Vec<u64> {
-        self.inner.lock().nonces.of(account)
+        self.inner.lock().nonces.for_account(account)
     }
 
     /// The log of dropped transactions, with the reasons.
@@ -500,7 +500,9 @@ impl Inner {
             found.extend(self.rivals(tx).into_iter().map(|rival| (rival, reason())));
         }
         for AccountNonce { account, nonce: next } in nonces {
-            for nonce in self.nonces.of(account).into_iter().take_while(|nonce| nonce < next) {
+            for nonce in
+                self.nonces.for_account(account).into_iter().take_while(|nonce| nonce < next)
+            {
                 if let Some(id) = self.spenders.get(&nonce_key(account, nonce)) {
                     found.entry(*id).or_insert_with(|| used_nonce(account, nonce));
                 }

@@ -31,7 +31,7 @@ impl WaitingNonces {
         self.0.contains_key(nonce)
     }
 
-    pub(super) fn of(&self, account: &Address) -> Vec<u64> {
+    pub(super) fn for_account(&self, account: &Address) -> Vec<u64> {
         let at = |nonce| AccountNonce { account: *account, nonce };
         self.0.range(at(0)..=at(u64::MAX)).map(|(found, _)| found.nonce).collect()
     }

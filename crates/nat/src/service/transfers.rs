@@ -24,7 +24,7 @@ use super::error::CreateError;
 use super::keys::{keyring, unlock};
 use super::txs::TxIdReply;
 use super::{NatService, Reply, ServiceError, utxos};
-use crate::chain::{BuiltError, PendingAccounts, SubmitError, Submitted};
+use crate::chain::{BuiltError, PendingAccounts, SubmitError, SubmittedTx};
 use crate::wallet::{self, Import, Payer, TxParams};
 
 #[derive(Debug, Default, Deserialize, JsonSchema)]
@@ -93,8 +93,8 @@ const MAX_BUILDS: usize = 16;
 
 /// Builds and submits, anew where others were quicker.
 fn until_taken(
-    mut submit: impl FnMut() -> Reply<Result<Submitted, BuiltError>>,
-) -> Reply<Submitted> {
+    mut submit: impl FnMut() -> Reply<Result<SubmittedTx, BuiltError>>,
+) -> Reply<SubmittedTx> {
     for _ in 0..MAX_BUILDS {
         match submit()? {
             Ok(submitted) => return Ok(submitted),
@@ -106,7 +106,7 @@ fn until_taken(
 }
 
 /// The reply about a transaction, once the source has it. The next call of the user need not wait for that.
-async fn answered(Submitted { id, answer }: Submitted) -> Reply<TxIdReply> {
+async fn answered(SubmittedTx { id, answer }: SubmittedTx) -> Reply<TxIdReply> {
     answer.wait().await?;
     Ok(TxIdReply { tx_id: id })
 }

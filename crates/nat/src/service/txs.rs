@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::encoded_tx::EncodedTx;
 use super::{NatService, Reply, ServiceError};
-use crate::chain::{AtomicStatus, Submitted};
+use crate::chain::{AtomicStatus, SubmittedTx};
 
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(default)]
@@ -67,7 +67,7 @@ pub(super) struct StatusReply {
 pub(super) fn issue_tx(nat: &NatService, args: IssueArgs) -> Reply<ReplyAfter<TxIdReply>> {
     let bytes = args.encoding.decode(&args.tx).map_err(ServiceError::DecodeTx)?;
     let tx = AtomicTx::parse(&bytes).map_err(ServiceError::ParseTx)?;
-    let Submitted { id: tx_id, answer } = nat.nat.submit_and_forward(&tx)?;
+    let SubmittedTx { id: tx_id, answer } = nat.nat.submit_and_forward(&tx)?;
     Ok(ReplyAfter { reply: TxIdReply { tx_id }, wait: reply_wait(answer) })
 }
 

@@ -92,7 +92,7 @@ fn part_rows(world: &World) -> Vec<Entry> {
 async fn a_wrong_row_of_any_hashed_table_is_found() {
     let world = busy().await;
     assert_eq!(findings(&world), Vec::<String>::new());
-    let tables = StateTables::of(&chains(&world)).unwrap();
+    let tables = StateTables::from_chains(&chains(&world)).unwrap();
     let tables: Vec<_> = tables.iter().copied().collect();
     let shown: Vec<_> = tables.iter().map(|table| (table.part, table.tag, table.key_len)).collect();
     let x = world.x_id();

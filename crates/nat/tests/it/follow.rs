@@ -8,7 +8,7 @@ use esker_chain::forward::{
     ForwardError, ForwardLimits, ReadOnlyForwarder, ResubmitTask, ScriptedForwarder, TxKind,
 };
 use esker_evm::view::PoolReader as _;
-use esker_nat::{AtomicStatus, Submitted};
+use esker_nat::{AtomicStatus, SubmittedTx};
 use esker_primitives::{Id, TxId, address, hexfmt};
 use esker_testkit::chains::world::{ONE, World, account, key, well_known};
 use esker_transactions::nat::AtomicTx;
@@ -50,7 +50,7 @@ async fn submit(world: &World, tx: &AtomicTx) -> Result<TxId, String> {
     answered(submitted).await
 }
 
-async fn answered(Submitted { id, answer }: Submitted) -> Result<TxId, String> {
+async fn answered(SubmittedTx { id, answer }: SubmittedTx) -> Result<TxId, String> {
     let answer = within("the source's answer", answer.wait()).await;
     answer.map(|()| id).map_err(|error| error.to_string())
 }

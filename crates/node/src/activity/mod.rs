@@ -56,7 +56,7 @@ impl Activity {
     pub(crate) fn spawn(sources: Sources, out: impl Write + Send + 'static) -> Self {
         let (stop, stopped) = Shutdown::new();
         let Sources { events, failed_calls, chains, clock, controls } = sources;
-        let chains = chains.into_iter().map(|vm| (vm.context().chain_id, Chain::of(vm)));
+        let chains = chains.into_iter().map(|vm| (vm.context().chain_id, Chain::new(vm)));
         let screen = Screen {
             chains: chains.collect(),
             calls: Throttle::default(),
@@ -85,7 +85,7 @@ struct Chain {
 }
 
 impl Chain {
-    fn of(vm: Arc<dyn ChainVm>) -> Self {
+    fn new(vm: Arc<dyn ChainVm>) -> Self {
         Self { name: vm.name(), vm, blocks: Throttle::default() }
     }
 }

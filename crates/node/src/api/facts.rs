@@ -154,7 +154,7 @@ pub struct MinStake {
 
 impl NetworkFacts {
     /// The facts of a network.
-    pub fn of(network: &Network) -> Self {
+    pub fn for_network(network: &Network) -> Self {
         let blockchain = |chain: &esker_settings::networks::ChainSpec| Blockchain {
             id: chain.id,
             name: chain.name.clone(),
@@ -176,7 +176,7 @@ impl NetworkFacts {
             fee_config: FeeConfig::DEFAULT,
             min_stake: MinStake::of_network(network.id),
             blockchains: network.chains.iter().rev().map(blockchain).collect(),
-            native_supply: NativeSupply::of(network),
+            native_supply: NativeSupply::for_network(network),
             platform_utxos: Vec::new(),
         }
     }
@@ -284,7 +284,7 @@ mod tests {
             (Preset::Test, 5, "fuji", 1_732_550_400, 10_000_000),
             (Preset::Local, 12345, "local", INITIALLY_ACTIVE, 1_000_000),
         ] {
-            let facts = NetworkFacts::of(&preset.network());
+            let facts = NetworkFacts::for_network(&preset.network());
             assert_eq!((facts.id, facts.name.as_str()), (id, name));
             assert_eq!((facts.upgrades.etna, facts.fees.create_asset), (etna, create_asset));
             let names: Vec<_> = facts.blockchains.iter().map(|chain| chain.name.as_str()).collect();

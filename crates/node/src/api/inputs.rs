@@ -21,7 +21,7 @@ use crate::metrics::Metrics;
 
 /// From the first stage: the store and the identity of the node.
 pub struct BaseInputs {
-    /// The network's definition ([`NetworkFacts::of`]).
+    /// The network's definition ([`NetworkFacts::for_network`]).
     pub network: NetworkFacts,
     /// The node's identity.
     pub identity: Arc<Identity>,

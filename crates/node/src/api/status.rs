@@ -37,7 +37,7 @@ struct StatusReport {
     /// Followers with an open stream, or connected to a validator as its peers.
     followers: usize,
     #[serde(skip_serializing_if = "Option::is_none")]
-    following: Option<Following>,
+    following: Option<FollowerStatus>,
     /// The next change of the validators.
     #[serde(skip_serializing_if = "Option::is_none")]
     validator_change: Option<NextChange>,
@@ -47,7 +47,7 @@ struct StatusReport {
 /// The members that only a follower has.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Following {
+struct FollowerStatus {
     /// The connected source.
     source: Option<String>,
     /// Height of the source's last final bundle.
@@ -159,9 +159,9 @@ fn next_change(validator: &dyn ValidatorEngine) -> Option<NextChange> {
     Some(shown(&most.change, Some(most.approvals.len())))
 }
 
-fn following(follower: &Follower) -> Following {
+fn following(follower: &Follower) -> FollowerStatus {
     let status = follower.follow_status();
-    Following {
+    FollowerStatus {
         greatest_bundle_seen: status.tip_seen,
         lag_bundles: status.lag_bundles(),
         lag_ms: status.lag_ms,

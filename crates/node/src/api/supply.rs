@@ -24,7 +24,7 @@ pub struct NativeSupply {
 
 impl NativeSupply {
     /// The supply of a network.
-    pub fn of(network: &Network) -> Self {
+    pub fn for_network(network: &Network) -> Self {
         let native = network.native_asset_id;
         Self {
             native,

@@ -35,7 +35,7 @@ impl BackupSource {
     }
 
     /// The node's identity, and the key files of its chains that lie in the data folder.
-    pub fn of(config: &Config, data_dir: &Path) -> Self {
+    pub fn from_config(config: &Config, data_dir: &Path) -> Self {
         let Self { data_dir, mut folders } = Self::identity(data_dir);
         for chain in &config.network.chains {
             let keys = config.key_folder(config.chain(&chain.id), &data_dir);

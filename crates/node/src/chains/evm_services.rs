@@ -137,7 +137,7 @@ impl Inputs<'_> {
             config: ReadConfig {
                 allow_unfinalized_queries: settings.allow_unfinalized_queries,
                 is_development: config.network.has_controls,
-                proof_window: ProofWindow::of(
+                proof_window: ProofWindow::new(
                     is_archive(settings, self.parameters, config.mode),
                     settings.historical_proof_query_window,
                 ),

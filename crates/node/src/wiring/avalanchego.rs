@@ -53,7 +53,7 @@ impl FollowedNode {
     fn id(&self, chain: Followed) -> ChainId {
         match chain {
             Followed::P => P_CHAIN_ID,
-            Followed::X | Followed::C => self.ids.of(chain),
+            Followed::X | Followed::C => self.ids.id_of(chain),
         }
     }
 }

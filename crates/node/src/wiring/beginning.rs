@@ -26,7 +26,7 @@ const START: &str = "start";
 const FEE_WINDOW: &str = "fee window";
 
 /// The recorded beginning of a folder's network.
-enum Recorded {
+enum StoredBeginning {
     /// There is none.
     Nothing,
     /// The network began with this block 0.
@@ -35,8 +35,8 @@ enum Recorded {
     OfFile,
 }
 
-impl Recorded {
-    fn of(store: &Store) -> StorageResult<Self> {
+impl StoredBeginning {
+    fn read(store: &Store) -> StorageResult<Self> {
         let reader = store.snapshot()?;
         if CHAINS.first(reader.as_ref(), Scope::NODE, &[], None)?.is_none() {
             return Ok(Self::Nothing);
@@ -68,7 +68,7 @@ pub(super) async fn of_node(
         return Ok(config);
     }
     let sources = config.sources();
-    let asks = matches!(Recorded::of(store)?, Recorded::Nothing)
+    let asks = matches!(StoredBeginning::read(store)?, StoredBeginning::Nothing)
         && config.settings.timestamp.is_none()
         && !sources.is_empty();
     if asks {
@@ -104,14 +104,14 @@ pub(super) fn of_folder(
     if !config.network.is_development() {
         return Ok(config);
     }
-    let recorded = Recorded::of(store)?;
+    let recorded = StoredBeginning::read(store)?;
     let found = match recorded {
-        Recorded::Start(start) => Beginning::At(start),
-        Recorded::OfFile => Beginning::OfFile,
-        Recorded::Nothing => new(&config, environment),
+        StoredBeginning::Start(start) => Beginning::At(start),
+        StoredBeginning::OfFile => Beginning::OfFile,
+        StoredBeginning::Nothing => new(&config, environment),
     };
     check(&config, found)?;
-    if matches!(recorded, Recorded::Nothing) {
+    if matches!(recorded, StoredBeginning::Nothing) {
         record(store, found)?;
     }
     Ok(begun(config, found))
@@ -123,9 +123,11 @@ pub(super) fn of_data(
     store: &Store,
     environment: &Environment,
 ) -> Result<Config, StartError> {
-    match Recorded::of(store)? {
-        Recorded::Nothing => Ok(config.clone()),
-        Recorded::Start(_) | Recorded::OfFile => of_folder(config, store, environment),
+    match StoredBeginning::read(store)? {
+        StoredBeginning::Nothing => Ok(config.clone()),
+        StoredBeginning::Start(_) | StoredBeginning::OfFile => {
+            of_folder(config, store, environment)
+        }
     }
 }
 

@@ -174,7 +174,7 @@ pub fn open_unchecked(
     config: &Config,
     environment: &Environment,
 ) -> Result<UncheckedChains, StartError> {
-    let folder = DataFolder::of(config)?;
+    let folder = DataFolder::from_config(config)?;
     let store = folder.open_offline_store(config)?;
     let config = &beginning::of_data(config, &store, environment)?;
     let unrecorded = parameters::compare(&config.network, &store)?;
@@ -190,7 +190,7 @@ pub fn open_offline(
     environment: Environment,
     machine: MachineConfig,
 ) -> Result<(Store, OpenChains), StartError> {
-    let folder = DataFolder::of(config)?;
+    let folder = DataFolder::from_config(config)?;
     let store = folder.open_offline_store(config)?;
     let config = &beginning::of_folder(config, &store, &environment)?;
     let environment = first_start::with_clock(environment, config, &store)?;

@@ -33,7 +33,7 @@ pub(super) enum DataFolder {
 }
 
 impl DataFolder {
-    pub(super) fn of(config: &Config) -> StorageResult<Self> {
+    pub(super) fn from_config(config: &Config) -> StorageResult<Self> {
         Ok(match &config.data_dir {
             Some(path) => Self::Persistent(path.clone()),
             None => Self::Temporary(temporary()?),

@@ -25,7 +25,7 @@ impl Audit for Platform {
             TIP.put(pending, scope, &(), &tip);
             Ok::<_, StorageError>(())
         })?;
-        let first = HistoryStart::of(ctx.stored)?.first_block(&self.context.chain_id);
+        let first = HistoryStart::read(ctx.stored)?.first_block(&self.context.chain_id);
         for height in first.max(1)..=last.max(first) {
             let found = BLOCKS.get(ctx.stored, scope, &height)?;
             let parsed = found.ok_or_else(|| "nothing".to_owned()).and_then(|bytes| {

@@ -40,7 +40,7 @@ impl ChainVm for Platform {
             )));
         }
         self.accepted_height.store(tip.height, Ordering::Release);
-        let first_block = HistoryStart::of(reader)?.first_block(&self.context.chain_id);
+        let first_block = HistoryStart::read(reader)?.first_block(&self.context.chain_id);
         self.first_block.store(first_block, Ordering::Relaxed);
         Ok(())
     }

@@ -96,10 +96,10 @@ impl TxKind {
 }
 
 /// An import or export before the transaction's ID is known.
-enum Moved {
-    Nothing,
-    In(ChainId, Vec<TransferableInput>),
-    Out { destination: ChainId, first_index: usize, outputs: Vec<fields::Output> },
+enum ExchangeFields {
+    None,
+    Import(ChainId, Vec<TransferableInput>),
+    Export { destination: ChainId, first_index: usize, outputs: Vec<fields::Output> },
 }
 
 impl Tx {
@@ -118,13 +118,13 @@ impl Tx {
         let Some(kind) = TxKind::from_type_id(type_id) else {
             return unknown("transaction", type_id);
         };
-        let moved = read_body(kind, r)?;
+        let body = read_body(kind, r)?;
         fields::credentials(r)?;
         let id = Id::sha256(&[&codec::VERSION.to_be_bytes(), r.since(start)].concat());
-        let exchange = match moved {
-            Moved::Nothing => None,
-            Moved::In(source, inputs) => Some(Exchange::Import { source, inputs }),
-            Moved::Out { destination, first_index, outputs } => {
+        let exchange = match body {
+            ExchangeFields::None => None,
+            ExchangeFields::Import(source, inputs) => Some(Exchange::Import { source, inputs }),
+            ExchangeFields::Export { destination, first_index, outputs } => {
                 let utxos = exported(id, first_index, outputs)?;
                 Some(Exchange::Export { destination, utxos })
             }
@@ -133,24 +133,28 @@ impl Tx {
     }
 }
 
-fn read_body(kind: TxKind, r: &mut Reader<'_>) -> ParseResult<Moved> {
+fn read_body(kind: TxKind, r: &mut Reader<'_>) -> ParseResult<ExchangeFields> {
     // These two have no inputs and outputs; the node itself proposes them.
     if kind == TxKind::AdvanceTime {
-        return u64s(r, 1).map(|()| Moved::Nothing);
+        return u64s(r, 1).map(|()| ExchangeFields::None);
     }
     if kind == TxKind::RewardValidator {
         r.id()?;
-        return Ok(Moved::Nothing);
+        return Ok(ExchangeFields::None);
     }
     let own_outputs = base(r)?;
     if kind == TxKind::Import {
-        return Ok(Moved::In(r.id()?, inputs(r)?));
+        return Ok(ExchangeFields::Import(r.id()?, inputs(r)?));
     }
     if kind == TxKind::Export {
         let destination = r.id()?;
-        return Ok(Moved::Out { destination, first_index: own_outputs, outputs: outputs(r)? });
+        return Ok(ExchangeFields::Export {
+            destination,
+            first_index: own_outputs,
+            outputs: outputs(r)?,
+        });
     }
-    skip_body(kind, r).map(|()| Moved::Nothing)
+    skip_body(kind, r).map(|()| ExchangeFields::None)
 }
 
 /// Skips the fields after the common part of a transaction that moves nothing between chains.

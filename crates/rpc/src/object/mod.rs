@@ -108,7 +108,7 @@ fn accept<'s, 'b>(
 }
 
 async fn call(method: &Method, envelope: &Envelope<'_>, caller: &Caller) -> ObjectReply {
-    let context = CallContext::of(caller);
+    let context = CallContext::for_caller(caller);
     let outcome = match named(envelope.params) {
         Ok(params) => method.call(params, &context, reply::start_result()).await,
         Err(error) => Err(error.into()),

@@ -62,7 +62,7 @@ impl<'a> Calls<'a> {
         caller: &Caller,
     ) -> Self {
         let deadline = Instant::now().checked_add(server.limits.call_timeout);
-        Self { server, subscriber, context: CallContext::of(caller), deadline }
+        Self { server, subscriber, context: CallContext::for_caller(caller), deadline }
     }
 
     /// The same for the messages of a batch.

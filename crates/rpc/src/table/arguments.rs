@@ -85,7 +85,7 @@ mod tests {
     fn arguments(request: &Bytes, has_request: bool) -> Arguments<List> {
         let caller = Caller { request: has_request.then(|| request.clone()), ..Caller::default() };
         let params = Params::List(Document::first(&request[3..]).unwrap());
-        Arguments::new(params, &CallContext::of(&caller), read).unwrap()
+        Arguments::new(params, &CallContext::for_caller(&caller), read).unwrap()
     }
 
     #[test]

@@ -204,7 +204,7 @@ fn a_handler_gets_the_client_address() {
         .bind(Arc::new(()));
     let Lookup::Found(method) = service.find("test", "where") else { panic!("it is there") };
     let called_by = |caller: Caller| {
-        let context = CallContext::of(&caller);
+        let context = CallContext::for_caller(&caller);
         let reply = block_on(method.call(Params::Absent, &context, Vec::new())).unwrap();
         String::from_utf8(reply.to_vec()).unwrap()
     };

@@ -62,7 +62,7 @@ async fn call(
     let Lookup::Found(found) = service.find("toy", method) else { panic!("no {method}") };
     let params = Params::Named(Document::first(args.as_bytes()).unwrap());
     let caller = Caller { client: Some(client.clone()), ..Caller::default() };
-    let context = CallContext::of(&caller);
+    let context = CallContext::for_caller(&caller);
     let reply = timeout(DEADLINE, found.call(params, &context, Vec::new()));
     let bytes = reply.await.expect("a reply")?;
     Ok(String::from_utf8(bytes.to_vec()).unwrap())

@@ -44,15 +44,15 @@ pub(super) struct Defaults {
 }
 
 impl Defaults {
-    fn of_node(self, key: &Key) -> ConfiguredValue {
-        self.of(key, Scope::Node)
+    fn node_value(self, key: &Key) -> ConfiguredValue {
+        self.value(key, Scope::Node)
     }
 
-    fn of_chain(self, key: &Key) -> ConfiguredValue {
-        self.of(key, Scope::EvmChains)
+    fn chain_value(self, key: &Key) -> ConfiguredValue {
+        self.value(key, Scope::EvmChains)
     }
 
-    fn of(self, key: &Key, scope: Scope) -> ConfiguredValue {
+    fn value(self, key: &Key, scope: Scope) -> ConfiguredValue {
         let row = profile::row(scope, key.name).filter(|_| self.is_public);
         let (text, origin) = match (row, self.mode) {
             (Some(row), _) => (row.value, Origin::Public),
@@ -139,7 +139,7 @@ impl Layers {
             _ => None,
         };
         let found = self.find(key.name).cloned();
-        found.or_else(by_number).unwrap_or_else(|| self.defaults().of_node(key))
+        found.or_else(by_number).unwrap_or_else(|| self.defaults().node_value(key))
     }
 
     /// Whether the user set a value, so that the default does not apply.
@@ -305,7 +305,7 @@ fn chain_settings_of(
         Some(given) => given.text.clone(),
         None => {
             let key = CHAIN_KEYS.iter().find(|key| key.name == name);
-            key.map(|key| defaults.of_chain(key).text).unwrap_or_default()
+            key.map(|key| defaults.chain_value(key).text).unwrap_or_default()
         }
     })
 }

@@ -39,7 +39,7 @@ impl DevStart {
 /// # Errors
 /// An option can't be had.
 pub fn dev_network(options: &DevOptions<'_>) -> Result<Network, DevError> {
-    let accounts = DevAccounts::of(options)?;
+    let accounts = DevAccounts::from_options(options)?;
     let start_time_s = options.start_time_s.unwrap_or(DEV_TIME_S);
     if !DEV_START_TIMES.contains(&start_time_s) {
         return Err(DevError::StartTime);

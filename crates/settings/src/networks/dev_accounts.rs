@@ -107,7 +107,7 @@ impl DevAccounts {
         &USUAL
     }
 
-    pub(super) fn of(options: &DevOptions<'_>) -> Result<Self, DevError> {
+    pub(super) fn from_options(options: &DevOptions<'_>) -> Result<Self, DevError> {
         let count = options.count.unwrap_or(DEV_COUNT.into());
         let balance = options.balance.unwrap_or(DEV_BALANCE);
         if !DEV_COUNTS.contains(&count) {

@@ -36,7 +36,7 @@ pub(super) fn extend_commit(
 /// Updates memory after the commit of a block.
 pub(super) fn accepted(vm: &Xvm, block: &Arc<ExecutedBlock>, accepted_ms: u64) {
     vm.set_accepted(block.height, block.timestamp_ms / 1000);
-    let Some(payload) = BlockPayload::of(block) else { return };
+    let Some(payload) = BlockPayload::from_executed(block) else { return };
     for tx in &payload.txs {
         log::accepted(tx, block.height, &vm.context);
     }
@@ -69,7 +69,7 @@ pub(super) fn accepted(vm: &Xvm, block: &Arc<ExecutedBlock>, accepted_ms: u64) {
 /// Takes back the transactions of an abandoned block.
 pub(super) fn abandoned(vm: &Xvm, block: &Arc<ExecutedBlock>) {
     vm.undecided.remove(block);
-    for tx in BlockPayload::of(block).into_iter().flat_map(|payload| &payload.txs) {
+    for tx in BlockPayload::from_executed(block).into_iter().flat_map(|payload| &payload.txs) {
         // Most never left the pool; those of other nodes' blocks are new to it. Where the store fails, the builder
         // finds out.
         if vm.mempool.contains(&tx.id()) || !is_possible(vm, tx).unwrap_or(true) {
@@ -124,7 +124,9 @@ fn add_index_rows(
 ) -> StorageResult<()> {
     for block in blocks {
         vm.index.extend_commit(vm.scope(), block, commit)?;
-        for (id, reason) in BlockPayload::of(block).iter().flat_map(|p| conflicting_txs(vm, p)) {
+        for (id, reason) in
+            BlockPayload::from_executed(block).iter().flat_map(|p| conflicting_txs(vm, p))
+        {
             // Unseen until the commit is done: the pool still has the transaction.
             vm.rejections.add(id, reason, accepted_ms);
         }

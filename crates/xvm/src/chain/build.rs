@@ -26,7 +26,7 @@ pub(crate) fn build(vm: &Xvm, parent: &dyn KvRead, at: &BuildContext) -> Result<
     let taken: HashSet<TxId> = at
         .ancestors
         .iter()
-        .filter_map(|block| BlockPayload::of(block))
+        .filter_map(|block| BlockPayload::from_executed(block))
         .flat_map(|payload| payload.txs.iter().map(Tx::id))
         .collect();
     let mut execution = BlockExecution::new(vm.rules(), parent, tip, time_s, at);

@@ -13,8 +13,8 @@ use thiserror::Error;
 use super::forward::Issued;
 use super::parts::Xvm;
 use crate::pool::{
-    Added, Enqueued, JoinError, MempoolError, PendingList, Pooled, RefusalKind, RefusalValidity,
-    RejectKind, WalletFull,
+    AddOutcome, JoinError, MempoolError, PendingList, Pooled, PushOutcome, RefusalKind,
+    RefusalValidity, RejectKind, WalletFull,
 };
 use crate::state::ChainState;
 use crate::verify::semantic::{AssetCache, CheckError, Semantic, may_pass_on_same_tip};
@@ -122,7 +122,7 @@ impl Xvm {
         tracing::debug!(chain = self.context().primary_alias(), %id, %error, "transaction refused");
     }
 
-    fn admit(&self, tx: &Tx) -> Result<Added, IssueError> {
+    fn admit(&self, tx: &Tx) -> Result<AddOutcome, IssueError> {
         let id = tx.id();
         let waits = self.mempool.contains(&id);
         if (waits || self.undecided.has_tx(&id)) && !self.is_accepted(&id)? {
@@ -130,7 +130,7 @@ impl Xvm {
                 // It is only in an undecided block, and another that waits here consumes the same.
                 tracing::debug!(%id, %error, "a transaction of an undecided block does not wait here");
             }
-            return Ok(Added::Known);
+            return Ok(AddOutcome::Known);
         }
         self.context().store.ensure_writable()?;
         let height = self.accepted_height();
@@ -189,7 +189,7 @@ impl Xvm {
     }
 
     /// Like [`Self::issue_unverified`], for a transaction that is decoded. It is not passed on.
-    pub(crate) fn enqueue(&self, tx: &Tx) -> Result<Added, IssueError> {
+    pub(crate) fn enqueue(&self, tx: &Tx) -> Result<AddOutcome, IssueError> {
         self.context().store.ensure_writable()?;
         let enqueued = self.wallet.push(tx)?;
         self.follow_wallet(tx, enqueued)
@@ -217,7 +217,7 @@ impl Xvm {
         Some(added.map(|added| self.issued_by_wallet(tx, permit, added)))
     }
 
-    fn issued_by_wallet(&self, tx: &Tx, permit: ForwardPermit, added: Added) -> Issued {
+    fn issued_by_wallet(&self, tx: &Tx, permit: ForwardPermit, added: AddOutcome) -> Issued {
         let id = tx.id();
         let answer = match permit.is_forwarding() {
             true => permit.send(submission(added), || self.forwarded_as(TxKind::AssetWallet, tx)),
@@ -232,24 +232,24 @@ impl Xvm {
             .answer_with_block(id, || self.mempool.contains(&id) || self.wallet.contains(&id))
     }
 
-    fn follow_wallet(&self, tx: &Tx, enqueued: Enqueued) -> Result<Added, IssueError> {
+    fn follow_wallet(&self, tx: &Tx, enqueued: PushOutcome) -> Result<AddOutcome, IssueError> {
         let id = tx.id();
         match enqueued {
-            Enqueued::Queued => {
+            PushOutcome::Queued => {
                 self.context().announce(TxKind::AssetWallet, id);
-                Ok(Added::New)
+                Ok(AddOutcome::New)
             }
-            Enqueued::Known => Ok(Added::Known),
-            Enqueued::First => match self.pool_from_wallet(tx) {
-                Ok(Some(Added::New)) => Ok(Added::New),
+            PushOutcome::Known => Ok(AddOutcome::Known),
+            PushOutcome::First => match self.pool_from_wallet(tx) {
+                Ok(Some(AddOutcome::New)) => Ok(AddOutcome::New),
                 // In the pool already, so it need not wait in the queue.
-                Ok(Some(Added::Known)) => {
+                Ok(Some(AddOutcome::Known)) => {
                     self.wallet_decided(&id);
-                    Ok(Added::Known)
+                    Ok(AddOutcome::Known)
                 }
                 Ok(None) => {
                     self.wallet_decided(&id);
-                    Ok(Added::New)
+                    Ok(AddOutcome::New)
                 }
                 Err(error) => {
                     self.wallet_decided(&id);
@@ -278,7 +278,7 @@ impl Xvm {
     }
 
     /// Adds a transaction of the wallet's queue to the pool, unverified; `None`: it is decided already.
-    fn pool_from_wallet(&self, tx: &Tx) -> Result<Option<Added>, MempoolError> {
+    fn pool_from_wallet(&self, tx: &Tx) -> Result<Option<AddOutcome>, MempoolError> {
         let added = self.pool(Pooled::new(tx.clone(), false))?;
         // No builder comes to it where another node decides, and a block that was accepted before it joined has neither
         // removed nor rejected it.
@@ -310,7 +310,7 @@ impl Xvm {
     }
 
     /// Adds to the pool and asks for a block.
-    pub(crate) fn pool(&self, pooled: Pooled) -> Result<Added, MempoolError> {
+    pub(crate) fn pool(&self, pooled: Pooled) -> Result<AddOutcome, MempoolError> {
         let id = pooled.tx.id();
         let added = self.mempool.add(pooled)?;
         self.request_block(id, added);
@@ -325,15 +325,15 @@ impl Xvm {
         pooled: Pooled,
         verified_at: u64,
         parents: &BTreeSet<TxId>,
-    ) -> Result<Added, JoinError> {
+    ) -> Result<AddOutcome, JoinError> {
         let id = pooled.tx.id();
         let added = self.mempool.add_verified(pooled, verified_at, parents)?;
         self.request_block(id, added);
         Ok(added)
     }
 
-    fn request_block(&self, id: TxId, added: Added) {
-        if added == Added::New {
+    fn request_block(&self, id: TxId, added: AddOutcome) {
+        if added == AddOutcome::New {
             self.context().announce(TxKind::Asset, id);
             self.context().work.notify_one();
         }
@@ -397,9 +397,9 @@ impl Xvm {
     }
 }
 
-const fn submission(added: Added) -> Submission {
+const fn submission(added: AddOutcome) -> Submission {
     match added {
-        Added::New => Submission::New,
-        Added::Known => Submission::Repeat,
+        AddOutcome::New => Submission::New,
+        AddOutcome::Known => Submission::Repeat,
     }
 }

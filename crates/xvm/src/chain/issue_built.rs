@@ -11,7 +11,7 @@ use super::forward::Issued;
 use super::issue::IssueError;
 use super::parts::Xvm;
 use crate::execute::{add_utxo, asset_record};
-use crate::pool::{Added, JoinError, MempoolError, Pooled};
+use crate::pool::{AddOutcome, JoinError, MempoolError, Pooled};
 use crate::state::tables::ASSETS;
 use crate::state::{ChainState, View};
 use crate::verify::{VerifyError, syntactic};
@@ -64,10 +64,10 @@ impl Xvm {
         self.check_tx(&tx, &state, self.context().clock.now_s())??;
         let consumes_nothing = tx.unsigned().consumed_utxo_ids().next().is_none();
         match self.join(Pooled::new(tx, true), view.height()?, &parents) {
-            Ok(Added::New) => Ok(id),
-            Ok(Added::Known) if consumes_nothing => Err(VerifyError::AcceptedBefore.into()),
+            Ok(AddOutcome::New) => Ok(id),
+            Ok(AddOutcome::Known) if consumes_nothing => Err(VerifyError::AcceptedBefore.into()),
             // Another user with the same keys issued the same transaction.
-            Ok(Added::Known) => Err(BuiltError::CoinsTaken(MempoolError::Conflict(id).into())),
+            Ok(AddOutcome::Known) => Err(BuiltError::CoinsTaken(MempoolError::Conflict(id).into())),
             Err(JoinError::Pool(error @ MempoolError::Conflict(_))) => {
                 Err(BuiltError::CoinsTaken(error.into()))
             }

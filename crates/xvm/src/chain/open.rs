@@ -123,7 +123,7 @@ pub(super) fn check(vm: &Xvm, reader: &dyn KvRead) -> Result<(), ChainError> {
     vm.set_accepted(tip.height, tip.time_s);
     vm.events.open(tip.height);
     vm.rejections.open(reader, scope)?;
-    let first_block = HistoryStart::of(reader)?.first_block(&vm.context.chain_id);
+    let first_block = HistoryStart::read(reader)?.first_block(&vm.context.chain_id);
     vm.first_block.store(first_block, Ordering::Relaxed);
     vm.index.open(state, first_block)?;
     Ok(())

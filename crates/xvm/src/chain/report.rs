@@ -31,13 +31,13 @@ pub(super) fn health(vm: &Xvm) -> Result<String, ChainError> {
 
 /// A block in numbers.
 pub(super) fn block_figures(block: &ExecutedBlock) -> BlockFigures {
-    let txs = BlockPayload::of(block).map_or(0, |payload| payload.txs.len() as u64);
+    let txs = BlockPayload::from_executed(block).map_or(0, |payload| payload.txs.len() as u64);
     BlockFigures { hash: block.id.to_string(), is_empty: txs == 0, txs, ..BlockFigures::default() }
 }
 
 /// A block with its transactions.
 pub(super) fn block_report(block: &ExecutedBlock) -> BlockReport {
-    let txs = BlockPayload::of(block).map_or(&[][..], |payload| &payload.txs);
+    let txs = BlockPayload::from_executed(block).map_or(&[][..], |payload| &payload.txs);
     let txs = txs.iter().map(|tx| TxReport {
         id: tx.id().to_string(),
         kind: Some(tx.unsigned().kind()),

@@ -32,7 +32,9 @@ impl Undecided {
         let (_, bundles) = inner.blocks.entry(block.id).or_insert_with(|| (Arc::clone(block), 0));
         *bundles = bundles.saturating_add(1);
         if *bundles == 1 {
-            for tx in BlockPayload::of(block).into_iter().flat_map(|payload| &payload.txs) {
+            for tx in
+                BlockPayload::from_executed(block).into_iter().flat_map(|payload| &payload.txs)
+            {
                 let count = inner.txs.entry(tx.id()).or_default();
                 *count = count.saturating_add(1);
             }
@@ -47,7 +49,7 @@ impl Undecided {
             return;
         }
         inner.blocks.remove(&block.id);
-        for tx in BlockPayload::of(block).into_iter().flat_map(|payload| &payload.txs) {
+        for tx in BlockPayload::from_executed(block).into_iter().flat_map(|payload| &payload.txs) {
             if let Some(count) = inner.txs.get_mut(&tx.id()) {
                 *count = count.saturating_sub(1);
                 if *count == 0 {
@@ -75,7 +77,7 @@ impl Undecided {
         let mut blocks: Vec<_> =
             self.0.lock().blocks.values().map(|(block, _)| Arc::clone(block)).collect();
         blocks.sort_by_key(|block| (block.height, block.id));
-        let payloads = blocks.iter().filter_map(|block| BlockPayload::of(block));
+        let payloads = blocks.iter().filter_map(|block| BlockPayload::from_executed(block));
         payloads.flat_map(|payload| payload.txs.iter().cloned()).collect()
     }
 

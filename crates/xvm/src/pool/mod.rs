@@ -27,8 +27,8 @@ use outputs::{PooledOutputs, output_at};
 use recent::RecentBlocks;
 
 pub(crate) use figures::{PoolCounters, RefusalKind, RejectKind};
-pub(crate) use wallet_queue::{Enqueued, PendingList, WalletQueue};
 pub use wallet_queue::{MAX_WALLET_BYTES, MAX_WALLET_TXS, WalletFull};
+pub(crate) use wallet_queue::{PendingList, PushOutcome, WalletQueue};
 
 /// Refused transactions whose error is remembered.
 const DROP_CACHE_LEN: NonZeroUsize = NonZeroUsize::new(64).expect("64 is not 0");
@@ -146,7 +146,7 @@ struct Inner {
 
 /// Whether an added transaction is new.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Added {
+pub(crate) enum AddOutcome {
     New,
     Known,
 }
@@ -204,7 +204,7 @@ impl Mempool {
     pub(crate) fn outputs_of(&self, owners: &BTreeSet<ShortId>) -> Vec<Utxo> {
         let found: Vec<(Arc<Pooled>, u32)> = {
             let inner = self.inner.lock();
-            let places = inner.outputs.of(owners).into_iter();
+            let places = inner.outputs.owned_by(owners).into_iter();
             let pooled = |place: u64| inner.queue.get(&place).map(Arc::clone);
             places.filter_map(|(place, index)| Some((pooled(place)?, index))).collect()
         };
@@ -218,7 +218,7 @@ impl Mempool {
     }
 
     /// Appends a transaction that need not be valid.
-    pub(crate) fn add(&self, pooled: Pooled) -> Result<Added, MempoolError> {
+    pub(crate) fn add(&self, pooled: Pooled) -> Result<AddOutcome, MempoolError> {
         self.inner.lock().add(pooled, &self.limits)
     }
 
@@ -229,11 +229,11 @@ impl Mempool {
         mut pooled: Pooled,
         verified_at: u64,
         parents: &BTreeSet<TxId>,
-    ) -> Result<Added, JoinError> {
+    ) -> Result<AddOutcome, JoinError> {
         pooled.verified = true;
         let mut inner = self.inner.lock();
         if inner.by_id.contains_key(&pooled.tx.id()) {
-            return Ok(Added::Known);
+            return Ok(AddOutcome::Known);
         }
         if !inner.recent.covers(verified_at) {
             return Err(JoinError::Outdated);
@@ -352,10 +352,10 @@ impl Mempool {
 }
 
 impl Inner {
-    fn add(&mut self, pooled: Pooled, limits: &MempoolLimits) -> Result<Added, MempoolError> {
+    fn add(&mut self, pooled: Pooled, limits: &MempoolLimits) -> Result<AddOutcome, MempoolError> {
         let (tx_id, size) = (pooled.tx.id(), pooled.tx.bytes().len());
         if self.by_id.contains_key(&tx_id) {
-            return Ok(Added::Known);
+            return Ok(AddOutcome::Known);
         }
         let max = limits.max_tx_bytes;
         if size > max {
@@ -371,7 +371,7 @@ impl Inner {
             return Err(MempoolError::Conflict(tx_id));
         }
         self.insert(tx_id, size, pooled);
-        Ok(Added::New)
+        Ok(AddOutcome::New)
     }
 
     fn insert(&mut self, tx_id: TxId, size: usize, pooled: Pooled) {

@@ -48,7 +48,7 @@ impl PooledOutputs {
     }
 
     /// The outputs that name one of `owners`, in the order of arrival.
-    pub(super) fn of(&self, owners: &BTreeSet<ShortId>) -> BTreeSet<OutputPlace> {
+    pub(super) fn owned_by(&self, owners: &BTreeSet<ShortId>) -> BTreeSet<OutputPlace> {
         if self.0.len() <= owners.len() {
             let entries = self.0.iter().filter(|(owner, ..)| owners.contains(owner));
             return entries.map(|(_, place, index)| (*place, *index)).collect();

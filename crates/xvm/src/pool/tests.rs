@@ -20,7 +20,7 @@ fn pool() -> Mempool {
     Mempool::new(MempoolLimits { max_bytes: 10_000, max_tx_bytes: 1000 })
 }
 
-fn add(pool: &Mempool, tx: &Tx) -> Result<Added, MempoolError> {
+fn add(pool: &Mempool, tx: &Tx) -> Result<AddOutcome, MempoolError> {
     pool.add(Pooled::new(tx.clone(), true))
 }
 
@@ -33,8 +33,8 @@ fn order_is_that_of_arrival() {
     let pool = pool();
     let txs: Vec<Tx> = (0..5).map(|n| tx(&[n], 0)).collect();
     for tx in &txs {
-        assert_eq!(add(&pool, tx), Ok(Added::New));
-        assert_eq!(add(&pool, tx), Ok(Added::Known));
+        assert_eq!(add(&pool, tx), Ok(AddOutcome::New));
+        assert_eq!(add(&pool, tx), Ok(AddOutcome::Known));
     }
     let all: Vec<TxId> = txs.iter().map(Tx::id).collect();
     let none = HashSet::new();
@@ -151,7 +151,7 @@ fn pooled_outputs_are_free_until_consumed() {
     assert_eq!(pool.removals(), 2);
     pool.remove(&all);
     assert_eq!(free(&pool), []);
-    assert_eq!(pool.inner.lock().outputs.of(&BTreeSet::new()).len(), 0);
+    assert_eq!(pool.inner.lock().outputs.owned_by(&BTreeSet::new()).len(), 0);
 }
 
 #[test]
@@ -178,19 +178,19 @@ fn verified_transactions_join_only_if_still_valid() {
         pool.accepted(height, &[tx.id()], &consumed);
     };
     let (first, rival, other) = (tx(&[1], 0), tx(&[1, 2], 1), tx(&[2], 2));
-    assert_eq!(verified(&first, 10, &[]), Ok(Added::New));
-    assert_eq!(verified(&first, 10, &[]), Ok(Added::Known));
+    assert_eq!(verified(&first, 10, &[]), Ok(AddOutcome::New));
+    assert_eq!(verified(&first, 10, &[]), Ok(AddOutcome::Known));
     let conflict = MempoolError::Conflict(rival.id());
     assert_eq!(verified(&rival, 10, &[]), Err(JoinError::Pool(conflict)));
     accept(11, &first);
     // It was valid before the block, and is not after it.
     assert_eq!(verified(&rival, 10, &[]), Err(JoinError::Spent));
     assert_eq!(verified(&first, 10, &[]), Err(JoinError::Spent));
-    assert_eq!(verified(&other, 10, &[]), Ok(Added::New));
+    assert_eq!(verified(&other, 10, &[]), Ok(AddOutcome::New));
     // A parent waits, or was accepted, or neither.
     let late = tx(&[3], 3);
     assert_eq!(verified(&late, 11, &[rival.id()]), Err(JoinError::NoParent));
-    assert_eq!(verified(&late, 11, &[first.id(), other.id()]), Ok(Added::New));
+    assert_eq!(verified(&late, 11, &[first.id(), other.id()]), Ok(AddOutcome::New));
     // Verified before the remembered blocks.
     let old = tx(&[4], 4);
     let blocks = u64::try_from(recent::REMEMBERED_BLOCKS).unwrap();
@@ -199,5 +199,5 @@ fn verified_transactions_join_only_if_still_valid() {
     }
     assert_eq!(verified(&old, 10, &[]), Err(JoinError::Outdated));
     assert_eq!(verified(&old, 11, &[first.id()]), Err(JoinError::NoParent));
-    assert_eq!(verified(&old, 11, &[]), Ok(Added::New));
+    assert_eq!(verified(&old, 11, &[]), Ok(AddOutcome::New));
 }

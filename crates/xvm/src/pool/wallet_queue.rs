@@ -44,7 +44,7 @@ pub(crate) struct PendingList {
 
 /// The place of a new transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Enqueued {
+pub(crate) enum PushOutcome {
     /// It is the oldest: add it to the mempool.
     First,
     /// It waits.
@@ -85,7 +85,7 @@ impl WalletQueue {
         queue.txs.iter().flat_map(|tx| tx.unsigned().local_utxo_ids()).collect()
     }
 
-    pub(crate) fn push(&self, tx: &Tx) -> Result<Enqueued, WalletFull> {
+    pub(crate) fn push(&self, tx: &Tx) -> Result<PushOutcome, WalletFull> {
         self.0.lock().push(tx)
     }
 
@@ -94,7 +94,7 @@ impl WalletQueue {
         &self,
         pending: &PendingList,
         tx: &Tx,
-    ) -> Option<Result<Enqueued, WalletFull>> {
+    ) -> Option<Result<PushOutcome, WalletFull>> {
         let mut queue = self.0.lock();
         (queue.version == pending.version).then(|| queue.push(tx))
     }
@@ -117,9 +117,9 @@ impl WalletQueue {
 }
 
 impl Queue {
-    fn push(&mut self, tx: &Tx) -> Result<Enqueued, WalletFull> {
+    fn push(&mut self, tx: &Tx) -> Result<PushOutcome, WalletFull> {
         if self.ids.contains(&tx.id()) {
-            return Ok(Enqueued::Known);
+            return Ok(PushOutcome::Known);
         }
         let bytes = self.bytes.saturating_add(tx.bytes().len());
         if self.txs.len() >= MAX_WALLET_TXS || bytes > MAX_WALLET_BYTES {
@@ -130,6 +130,6 @@ impl Queue {
         self.bytes = bytes;
         self.ids.insert(tx.id());
         self.txs.push_back(tx.clone());
-        Ok(if first { Enqueued::First } else { Enqueued::Queued })
+        Ok(if first { PushOutcome::First } else { PushOutcome::Queued })
     }
 }

@@ -247,7 +247,7 @@ impl AddressIndex {
 
 /// The rows of a block that follows those that are indexed.
 fn block_rows(reader: &dyn KvRead, scope: Scope, block: &ExecutedBlock) -> StorageResult<WriteSet> {
-    let touched = BlockPayload::of(block).map_or(&[][..], |payload| &payload.touched);
+    let touched = BlockPayload::from_executed(block).map_or(&[][..], |payload| &payload.touched);
     let mut out = WriteSet::new();
     let mut rows = Rows::new(reader, scope);
     for (address, asset, tx_id) in touched {

@@ -131,13 +131,13 @@ impl Payer<'_> {
     ) -> Result<Tx, SpendError> {
         let imported = choose_imports(exported, self.keys, limits, self.now_s)?;
         let (fee_asset, fee) = (self.params.fee_asset_id, self.params.tx_fee);
-        let lacking = fee.saturating_sub(imported.of(&fee_asset));
+        let lacking = fee.saturating_sub(imported.amount(&fee_asset));
         let local =
             choose(self.coins, self.keys, &Amounts::from([(fee_asset, lacking)]), self.now_s)?;
         let mut amounts = imported.taken;
         let of_fee_asset = amounts.entry(fee_asset).or_default();
         *of_fee_asset =
-            of_fee_asset.checked_add(local.of(&fee_asset)).ok_or(SpendError::WantedOverflow)?;
+            of_fee_asset.checked_add(local.amount(&fee_asset)).ok_or(SpendError::WantedOverflow)?;
         // Covered: what was lacking has been chosen.
         *of_fee_asset = of_fee_asset.saturating_sub(fee);
         amounts.retain(|_, amount| *amount > 0);

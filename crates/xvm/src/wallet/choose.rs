@@ -43,7 +43,7 @@ impl Chosen {
     }
 
     /// Units of an asset that are taken.
-    pub fn of(&self, asset: &AssetId) -> u64 {
+    pub fn amount(&self, asset: &AssetId) -> u64 {
         self.taken.get(asset).copied().unwrap_or_default()
     }
 }
@@ -110,7 +110,7 @@ pub fn choose(
         Some(asset) => Err(SpendError::InsufficientFunds {
             asset: *asset,
             wanted: wanted.get(asset).copied().unwrap_or_default(),
-            available: chosen.of(asset),
+            available: chosen.amount(asset),
         }),
     }
 }

@@ -199,7 +199,7 @@ proptest! {
         expected.sort();
         let taken: Vec<_> = chosen.inputs.iter().map(|(input, _)| input.utxo_id).collect();
         prop_assert_eq!(taken, expected);
-        prop_assert_eq!(chosen.of(&asset(1)), sum);
+        prop_assert_eq!(chosen.amount(&asset(1)), sum);
     }
 
     #[test]

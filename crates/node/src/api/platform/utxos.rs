@@ -95,7 +95,7 @@ impl LocalUtxos {
         visit: &mut dyn FnMut(&Id, &[u8]),
     ) -> PageEnd {
         let mut end = PageEnd::empty(addresses, start);
-        for (place, utxo) in addresses.iter().flat_map(|address| self.of(address, start)) {
+        for (place, utxo) in addresses.iter().flat_map(|address| self.owned_by(address, start)) {
             if end.count >= limit {
                 break;
             }
@@ -110,7 +110,7 @@ impl LocalUtxos {
         end
     }
 
-    fn of(
+    fn owned_by(
         &self,
         address: &ShortId,
         start: Option<PageStart>,
@@ -163,7 +163,8 @@ impl PlatformApi {
         let (mut all, mut free, mut locked) = (Sums::new(), Sums::new(), Sums::new());
         let mut ids = Vec::new();
         let mut seen = BTreeSet::new();
-        for (place, utxo) in addresses.iter().flat_map(|address| self.local.of(address, None)) {
+        for (place, utxo) in addresses.iter().flat_map(|address| self.local.owned_by(address, None))
+        {
             if !seen.insert(place.utxo_id) {
                 continue;
             }

@@ -32,7 +32,7 @@ impl OrderStage {
         let listener = self.chains.listener().await?;
         let evm = listen::evm(&self.chains.base.config, &routes).await?;
         let base = &self.chains.base;
-        let source = BackupSource::of(&base.config, base.folder.path());
+        let source = BackupSource::from_config(&base.config, base.folder.path());
         let backups = Backups::new(Arc::clone(&base.store.kv), source);
         let inputs = (&base.api_inputs(), &self.chains.api_inputs(&ready), &self.api_inputs());
         let own = self.serve_inputs(listener.1, &backups, stopped.clone())?;

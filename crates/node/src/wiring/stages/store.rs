@@ -61,7 +61,7 @@ impl StoreStage {
         let tls = listen::tls(&config)?;
         let metrics = Arc::new(Metrics::of_build(environment.commit));
         metrics.watch_log(logs.clone());
-        let folder = DataFolder::of(&config)?;
+        let folder = DataFolder::from_config(&config)?;
         let mut validator = config.validator(folder.path())?;
         if let Some(validator) = &validator {
             listen::check_validator(validator.listen)?;
@@ -109,7 +109,7 @@ impl StoreStage {
     /// The inputs of the node's own APIs.
     pub(super) fn api_inputs(&self) -> BaseInputs {
         BaseInputs {
-            network: NetworkFacts::of(&self.config.network),
+            network: NetworkFacts::for_network(&self.config.network),
             identity: Arc::clone(&self.identity),
             store: self.store.clone(),
             data_dir: Some(self.folder.path().to_owned()),

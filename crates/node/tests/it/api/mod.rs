@@ -150,7 +150,7 @@ impl Node {
         let levels = ["P", "X", "C"].map(|name| (name.to_owned(), info));
         let profiles = tempfile::tempdir().unwrap();
         let base = BaseInputs {
-            network: NetworkFacts { platform_utxos, ..NetworkFacts::of(&network) },
+            network: NetworkFacts { platform_utxos, ..NetworkFacts::for_network(&network) },
             identity: Arc::clone(&identity),
             store: store.clone(),
             data_dir: Some(std::env::temp_dir()),

@@ -36,7 +36,7 @@ const TX_OF_ADDRESS: &str = "transaction of an address";
 
 impl Audit for Xvm {
     fn audit(&self, ctx: &mut AuditContext<'_>) -> Result<Option<Ledgers>, AuditError> {
-        let history = HistoryStart::of(ctx.stored)?;
+        let history = HistoryStart::read(ctx.stored)?;
         let mut audit = XvmAudit {
             xvm: self,
             name: self.context().primary_alias(),

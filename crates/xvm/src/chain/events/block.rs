@@ -83,7 +83,7 @@ pub(crate) enum Holding {
 }
 
 impl UtxoChange {
-    fn of(kind: ChangeKind, utxo: Utxo) -> Self {
+    fn new(kind: ChangeKind, utxo: Utxo) -> Self {
         let Utxo { utxo_id, asset_id, output } = utxo;
         Self { kind, utxo_id, asset_id, holding: Holding::Output(output), text: OnceLock::new() }
     }
@@ -102,8 +102,8 @@ impl TxEvent {
     /// operations.
     pub(super) fn new(tx: Tx, spent: Vec<Utxo>) -> Self {
         let mut changes = consumed(&tx, spent);
-        changes.extend(tx.produced_utxos().map(|utxo| UtxoChange::of(ChangeKind::Created, utxo)));
-        changes.extend(tx.exported_utxos().map(|utxo| UtxoChange::of(ChangeKind::Exported, utxo)));
+        changes.extend(tx.produced_utxos().map(|utxo| UtxoChange::new(ChangeKind::Created, utxo)));
+        changes.extend(tx.exported_utxos().map(|utxo| UtxoChange::new(ChangeKind::Exported, utxo)));
         Self { tx, changes, texts: Default::default() }
     }
 }
@@ -115,7 +115,7 @@ fn consumed(tx: &Tx, spent: Vec<Utxo>) -> Vec<UtxoChange> {
     let mut change = |kind, utxo_id: UtxoId, asset_id, amount, slot| match spent
         .next_if(|utxo| kind == ChangeKind::Consumed && utxo.utxo_id == utxo_id)
     {
-        Some(utxo) => UtxoChange::of(kind, utxo),
+        Some(utxo) => UtxoChange::new(kind, utxo),
         None => {
             let holding = Holding::Signed { amount, signers: signers(tx, slot) };
             UtxoChange { kind, utxo_id, asset_id, holding, text: OnceLock::new() }

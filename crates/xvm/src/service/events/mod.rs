@@ -23,7 +23,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use self::kind::SubscribeArgs;
-use self::session::{Connected, EventSession};
+use self::session::{Connection, EventSession};
 use crate::chain::Xvm;
 
 /// Path of the websockets, below the chain's name.
@@ -77,13 +77,13 @@ impl SocketDialect for EventSocket {
 
     fn connect(&self) -> Arc<dyn SocketSession> {
         let number = self.numbers.fetch_add(1, Ordering::Relaxed);
-        let connected = Arc::new(Connected::new(Arc::clone(&self.vm), number));
-        Arc::new(EventSession::new(methods(Some(Arc::clone(&connected))), connected))
+        let connection = Arc::new(Connection::new(Arc::clone(&self.vm), number));
+        Arc::new(EventSession::new(methods(Some(Arc::clone(&connection))), connection))
     }
 }
 
 /// A connection that can be notified; `None` over HTTP.
-type Subscriber = Option<Arc<Connected>>;
+type Subscriber = Option<Arc<Connection>>;
 
 /// The methods of one connection.
 fn methods(subscriber: Subscriber) -> Service {

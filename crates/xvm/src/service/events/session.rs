@@ -32,7 +32,7 @@ const MAX_READ_BYTES: usize = 4 << 20;
 const BUSY_DELAY: Duration = Duration::from_millis(100);
 
 /// A connection that can be notified.
-pub(super) struct Connected {
+pub(super) struct Connection {
     vm: Arc<Xvm>,
     number: u64,
     state: Mutex<State>,
@@ -48,14 +48,14 @@ struct State {
     turn: usize,
     /// Blocks of the last read of the store, in ascending order, and the number of rewinds before it.
     read: (u64, Vec<Arc<BlockEvent>>),
-    reading: Option<Reading>,
+    store_read: Option<StoreRead>,
     /// Whose work the reads of the store are.
     caller: Caller,
     has_joined: bool,
 }
 
 /// A read of the store that runs.
-struct Reading {
+struct StoreRead {
     rewinds: u64,
     work: BoxFuture<'static, Result<Vec<Arc<BlockEvent>>, ReadError>>,
 }
@@ -92,13 +92,13 @@ struct Delivery {
 
 /// The block that is read next.
 #[derive(Default)]
-struct Wanted {
+struct NextRead {
     place: Option<Place>,
     /// For a subscription that had caught up.
     is_urgent: bool,
 }
 
-impl Wanted {
+impl NextRead {
     /// Takes the place of one that waits: the first one's, or that of the first which had caught up.
     fn add(&mut self, subscription: &Subscription) {
         if self.place.is_none() || (subscription.has_caught_up && !self.is_urgent) {
@@ -233,7 +233,7 @@ fn found((rewinds, read): &(u64, Vec<Arc<BlockEvent>>), next: Place) -> Option<A
     (*rewinds == next.rewinds).then(|| Arc::clone(event))
 }
 
-impl Connected {
+impl Connection {
     pub(super) fn new(vm: Arc<Xvm>, number: u64) -> Self {
         Self { vm, number, state: Mutex::new_named("xvm.connected", State::default()) }
     }
@@ -302,7 +302,7 @@ impl State {
     ) -> Poll<Result<(), Overrun>> {
         let (mut taken, mut budget) = (0_usize, MAX_ITEMS_A_POLL);
         // The subscriptions in a row that had nothing, and what is read next for one of them.
-        let (mut idle, mut wanted) = (0_usize, Wanted::default());
+        let (mut idle, mut next_read) = (0_usize, NextRead::default());
         while taken < room && idle < self.subscriptions.len() {
             if budget == 0 {
                 cx.waker().wake_by_ref();
@@ -326,7 +326,7 @@ impl State {
                     idle = 0;
                 }
                 Step::Stored => {
-                    wanted.add(subscription);
+                    next_read.add(subscription);
                     self.turn = turn.saturating_add(1);
                     idle = idle.saturating_add(1);
                 }
@@ -338,9 +338,9 @@ impl State {
             }
             if idle > 0
                 && idle >= self.subscriptions.len()
-                && self.read_stored(vm, wanted.place, cx)?
+                && self.read_stored(vm, next_read.place, cx)?
             {
-                (idle, wanted) = (0, Wanted::default());
+                (idle, next_read) = (0, NextRead::default());
             }
         }
         if taken > 0 { Poll::Ready(Ok(())) } else { Poll::Pending }
@@ -350,18 +350,18 @@ impl State {
     fn read_stored(
         &mut self,
         vm: &Arc<Xvm>,
-        wanted: Option<Place>,
+        next_read: Option<Place>,
         cx: &mut Context<'_>,
     ) -> Result<bool, Overrun> {
-        let Some(wanted) = wanted else { return Ok(false) };
+        let Some(next_read) = next_read else { return Ok(false) };
         let caller = &self.caller;
-        let reading = self.reading.get_or_insert_with(|| Reading {
-            rewinds: wanted.rewinds,
-            work: read(Arc::clone(vm), wanted.height, caller.clone()).boxed(),
+        let store_read = self.store_read.get_or_insert_with(|| StoreRead {
+            rewinds: next_read.rewinds,
+            work: read(Arc::clone(vm), next_read.height, caller.clone()).boxed(),
         });
-        let Poll::Ready(blocks) = reading.work.poll_unpin(cx) else { return Ok(false) };
-        let rewinds = reading.rewinds;
-        self.reading = None;
+        let Poll::Ready(blocks) = store_read.work.poll_unpin(cx) else { return Ok(false) };
+        let rewinds = store_read.rewinds;
+        self.store_read = None;
         match blocks {
             // A block that was read while the chain was rewound may be of either side.
             Ok(_) if vm.events.place().rewinds != rewinds => {}
@@ -419,7 +419,7 @@ fn read_blocks(
     Ok(blocks)
 }
 
-impl Drop for Connected {
+impl Drop for Connection {
     fn drop(&mut self) {
         if self.state.lock().has_joined {
             self.vm.events.leave(self.number);
@@ -427,44 +427,44 @@ impl Drop for Connected {
     }
 }
 
-impl fmt::Debug for Connected {
+impl fmt::Debug for Connection {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Connected").field("number", &self.number).finish_non_exhaustive()
+        f.debug_struct("Connection").field("number", &self.number).finish_non_exhaustive()
     }
 }
 
 /// A connection with its methods.
 pub(super) struct EventSession {
     methods: ObjectSocket,
-    connected: Arc<Connected>,
+    connection: Arc<Connection>,
 }
 
 impl EventSession {
-    pub(super) fn new(methods: Service, connected: Arc<Connected>) -> Self {
-        Self { methods: ObjectSocket(methods), connected }
+    pub(super) fn new(methods: Service, connection: Arc<Connection>) -> Self {
+        Self { methods: ObjectSocket(methods), connection }
     }
 }
 
 impl SocketSession for EventSession {
     fn answer<'a>(&'a self, message: &'a [u8], caller: &'a Caller) -> BoxFuture<'a, SocketAnswer> {
         async move {
-            self.connected.state.lock().caller = caller.clone();
+            self.connection.state.lock().caller = caller.clone();
             let mut answer = self.methods.answer(message, caller).await;
             // The methods run in place, so these are of this message.
-            answer.made = std::mem::take(&mut self.connected.state.lock().unreleased);
+            answer.made = std::mem::take(&mut self.connection.state.lock().unreleased);
             answer
         }
         .boxed()
     }
 
     fn release(&self, id: &str) {
-        let mut state = self.connected.state.lock();
+        let mut state = self.connection.state.lock();
         let made = state.subscriptions.iter_mut().find(|subscription| subscription.id == id);
         if let Some(subscription) = made {
             subscription.is_released = true;
         }
         drop(state);
-        self.connected.vm.events.wake(self.connected.number);
+        self.connection.vm.events.wake(self.connection.number);
     }
 
     fn poll_events(
@@ -473,10 +473,10 @@ impl SocketSession for EventSession {
         room: usize,
         out: &mut dyn FnMut(&[Bytes]),
     ) -> Poll<Result<(), Overrun>> {
-        let Connected { vm, number, state } = &*self.connected;
+        let Connection { vm, number, state } = &*self.connection;
         let mut state = state.lock();
         if state.subscriptions.is_empty() {
-            state.reading = None;
+            state.store_read = None;
             state.read = Default::default();
             return Poll::Pending;
         }

@@ -143,7 +143,7 @@ struct OutputBody<'a> {
 }
 
 impl<'a> OutputBody<'a> {
-    fn of(output: &'a Output, format: AddressFormat<'_>) -> Self {
+    fn new(output: &'a Output, format: AddressFormat<'_>) -> Self {
         let (kind, amount, group_id, payload) = match output {
             Output::SecpMint(_) => ("mint", None, None, None),
             Output::SecpTransfer(held) => ("transfer", Some(JsonU64(held.amount)), None, None),
@@ -168,7 +168,7 @@ impl<'a> OutputBody<'a> {
 }
 
 impl<'a> ChangeBody<'a> {
-    fn of(change: &'a UtxoChange, tx: &'a Tx, format: AddressFormat<'_>) -> Self {
+    fn new(change: &'a UtxoChange, tx: &'a Tx, format: AddressFormat<'_>) -> Self {
         let (name, chain_id) = match change.kind {
             ChangeKind::Created => ("created", None),
             ChangeKind::Consumed => ("consumed", None),
@@ -178,7 +178,7 @@ impl<'a> ChangeBody<'a> {
         let holding = match &change.holding {
             Holding::Output(output) => HoldingBody::Known {
                 fx_id: output.fx().id_text(),
-                output: OutputBody::of(output, format),
+                output: OutputBody::new(output, format),
             },
             Holding::Signed { amount, signers } => HoldingBody::Signed {
                 amount: amount.map(JsonU64),
@@ -199,7 +199,7 @@ impl<'a> ChangeBody<'a> {
 }
 
 impl At {
-    fn of(event: &BlockEvent) -> Self {
+    fn new(event: &BlockEvent) -> Self {
         Self { height: JsonU64(event.height), block_id: event.id, time: JsonU64(event.time_s) }
     }
 }
@@ -248,11 +248,11 @@ pub(super) fn transaction(
         json(&TxNotice {
             tx_id: tx.tx.id(),
             kind: tx.tx.unsigned().kind(),
-            at: At::of(event),
+            at: At::new(event),
             removed: event.is_removed,
             tx: shown,
             encoding,
-            utxos: changes.iter().map(|change| ChangeBody::of(change, &tx.tx, format)).collect(),
+            utxos: changes.iter().map(|change| ChangeBody::new(change, &tx.tx, format)).collect(),
         })
     })
 }
@@ -263,8 +263,8 @@ pub(super) fn utxo(vm: &Xvm, event: &BlockEvent, tx: &TxEvent, change: &UtxoChan
         let alias = vm.context().primary_alias();
         let format = AddressFormat { alias: &alias, hrp: &vm.context().hrp };
         json(&UtxoNotice {
-            body: ChangeBody::of(change, &tx.tx, format),
-            at: At::of(event),
+            body: ChangeBody::new(change, &tx.tx, format),
+            at: At::new(event),
             removed: event.is_removed,
         })
     })
