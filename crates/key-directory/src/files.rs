@@ -13,6 +13,7 @@ use esker_primitives::open_regular;
 use esker_primitives::sync::Mutex;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
+use thiserror::Error;
 
 use crate::error::KeyFileError;
 use crate::key_file::KeyFile;
@@ -227,12 +228,21 @@ fn stamp(path: &Path) -> io::Result<Stamp> {
     Ok((metadata.mtime(), metadata.mtime_nsec(), metadata.len(), metadata.ino()))
 }
 
-fn read(path: &Path) -> Result<KeyFile, String> {
-    let file = open_regular(path).map_err(|error| error.to_string())?;
+/// Why a file is skipped.
+#[derive(Debug, Error)]
+enum ReadError {
+    #[error(transparent)]
+    Io(#[from] io::Error),
+    #[error(transparent)]
+    Key(#[from] KeyFileError),
+}
+
+fn read(path: &Path) -> Result<KeyFile, ReadError> {
+    let file = open_regular(path)?;
     let mut json = Vec::new();
     let most = MAX_FILE_BYTES as u64 + 1;
-    file.take(most).read_to_end(&mut json).map_err(|error| error.to_string())?;
-    KeyFile::parse(&json).map_err(|error: KeyFileError| error.to_string())
+    file.take(most).read_to_end(&mut json)?;
+    Ok(KeyFile::parse(&json)?)
 }
 
 fn write_synced(path: &Path, bytes: &[u8]) -> io::Result<()> {

@@ -20,9 +20,11 @@ use commonware_runtime::Clock;
 use commonware_utils::vec::NonEmptyVec;
 use esker_chain::ChainMachine;
 use esker_validators::ChangeError;
+use thiserror::Error;
 use tracing::{debug, warn};
 
 use super::message::{MAX_CHANGES, Message};
+use super::promise::CommitmentsError;
 use super::state::AppendError;
 use super::{ChangeHistory, ChangeState};
 use crate::block::BundleBlock;
@@ -86,7 +88,7 @@ pub(crate) async fn run<E: Clock, B, S, R>(
                 let now = clock.current();
                 next = now + LOOK;
                 if let Err(error) = gossip.look().await {
-                    gossip.log_failure(&error);
+                    gossip.log_failure(&error.to_string());
                 }
                 peers.retain(|_, said| said.at + FORGET > now);
                 let (epoch, known, votes) = gossip.state.to_send();
@@ -109,7 +111,9 @@ pub(crate) async fn run<E: Clock, B, S, R>(
                 let Ok((peer, bytes)) = received else { return };
                 let taken = match Message::decode(bytes.as_ref()) {
                     Err(error) => Err(error.to_string()),
-                    Ok(Message::Changes(documents)) => gossip.take(&documents).await,
+                    Ok(Message::Changes(documents)) => {
+                        gossip.take(&documents).await.map_err(|error| error.to_string())
+                    }
                     Ok(Message::State { epoch, known, votes }) => {
                         let own = gossip.state.with_history(ChangeHistory::newest_epoch);
                         let is_new = peers
@@ -124,7 +128,8 @@ pub(crate) async fn run<E: Clock, B, S, R>(
                             // Say soon what is known here, so that the peer sends the rest.
                             said = None;
                         }
-                        votes.map_or(Ok(()), |votes| gossip.state.receive(votes))
+                        let received = votes.map_or(Ok(()), |votes| gossip.state.receive(votes));
+                        received.map_err(|error| error.to_string())
                     }
                 };
                 if let Err(reason) = taken {
@@ -137,9 +142,18 @@ pub(crate) async fn run<E: Clock, B, S, R>(
     }
 }
 
+/// What is due can't be done now.
+#[derive(Debug, Error)]
+enum LookError {
+    #[error(transparent)]
+    Commitments(#[from] CommitmentsError),
+    #[error(transparent)]
+    Append(#[from] AppendError),
+}
+
 impl Gossip {
     /// Does what is due. What fails is tried again at the next look.
-    async fn look(&mut self) -> Result<(), String> {
+    async fn look(&mut self) -> Result<(), LookError> {
         for (round, bundle) in self.state.unresolved() {
             if let Some(block) = self.marshal.get_block(&bundle).await {
                 self.state.resolve(round, block.height().get());
@@ -147,8 +161,7 @@ impl Gossip {
         }
         let (last_final, _) = self.machine.last_final();
         if let Some(agreed) = self.state.advance(last_final)? {
-            let added = self.state.append(&agreed.to_bytes()).await;
-            added.map_err(|error| error.to_string())?;
+            self.state.append(&agreed.to_bytes()).await?;
         }
         Ok(())
     }
@@ -160,8 +173,11 @@ impl Gossip {
         }
     }
 
-    /// Takes changes that a peer sent. The error is the reason for which they are refused.
-    async fn take(&mut self, documents: &[Bytes]) -> Result<(), String> {
+    /// Takes changes that a peer sent.
+    ///
+    /// # Errors
+    /// They are refused; the peer is to be blocked.
+    async fn take(&mut self, documents: &[Bytes]) -> Result<(), ChangeError> {
         for document in documents {
             match self.state.append(document).await {
                 Ok(_) => {}
@@ -169,7 +185,7 @@ impl Gossip {
                     debug!("a change of a later epoch is not taken yet");
                     return Ok(());
                 }
-                Err(AppendError::Change(error)) => return Err(error.to_string()),
+                Err(AppendError::Change(error)) => return Err(error),
                 // The peer sends it again.
                 Err(error @ AppendError::Log(_)) => {
                     self.log_failure(&error.to_string());

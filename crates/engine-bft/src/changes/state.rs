@@ -19,7 +19,7 @@ use tracing::{info, warn};
 
 use super::agreement::{Agreement, Votes};
 use super::history::ChangeHistory;
-use super::promise::Commitments;
+use super::promise::{Commitments, CommitmentsError};
 use super::signing::{self, Statement};
 use crate::block::Digest;
 
@@ -40,6 +40,11 @@ pub(crate) enum AppendError {
     #[error("the changes of the validators can't be stored: {0}")]
     Log(#[source] StorageError),
 }
+
+/// The signature of this validator is wrong.
+#[derive(Debug, Error)]
+#[error("the signature of {0} about a change is wrong")]
+pub(super) struct WrongSignature(ValidatorPublicKey);
 
 /// Shared by the parts of the engine that vote, deliver, and pass changes on.
 pub(crate) struct ChangeState {
@@ -106,7 +111,7 @@ impl ChangeState {
             added.map_err(|error| failed(format!("a stored change of the validators: {error}")))?;
         }
         let own = match &folder {
-            Some(folder) => Commitments::read(folder).map_err(failed)?,
+            Some(folder) => Commitments::read(folder).map_err(|error| failed(error.to_string()))?,
             None => Commitments::default(),
         };
         let inner = Inner {
@@ -151,7 +156,7 @@ impl ChangeState {
     }
 
     /// Makes this validator's own part durable, if it has changed.
-    fn save(&self, inner: &mut Inner) -> Result<(), String> {
+    fn save(&self, inner: &mut Inner) -> Result<(), CommitmentsError> {
         let Some(folder) = &self.folder else { return Ok(()) };
         if inner.stored.as_ref() == Some(&inner.own) {
             return Ok(());
@@ -165,7 +170,7 @@ impl ChangeState {
     /// Like [`Self::save`], where nothing follows from it: what fails is tried again.
     fn save_later(&self, inner: &mut Inner) {
         if let Err(error) = self.save(inner) {
-            warn!(error, "this validator's part in a change of the validators is not stored");
+            warn!(%error, "this validator's part in a change of the validators is not stored");
         }
     }
 
@@ -272,7 +277,7 @@ impl ChangeState {
         let former = inner.own.approved.replace(change.clone());
         if let Err(error) = self.save(&mut inner) {
             inner.own.approved = former;
-            return Err(ApprovalError::Storage(error));
+            return Err(ApprovalError::Storage(error.to_string()));
         }
         self.sign(&mut inner, &change, Statement::Approval);
         Ok(())
@@ -285,8 +290,11 @@ impl ChangeState {
         (inner.epoch, inner.history.newest_epoch(), votes)
     }
 
-    /// Takes what a peer passes on. The error is the reason for which it is refused.
-    pub(super) fn receive(&self, votes: Votes) -> Result<(), String> {
+    /// Takes what a peer passes on.
+    ///
+    /// # Errors
+    /// A signature is wrong; the peer is to be blocked.
+    pub(super) fn receive(&self, votes: Votes) -> Result<(), WrongSignature> {
         let mut inner = self.inner.lock();
         let inner = &mut *inner;
         if votes.change.epoch != inner.history.newest_epoch() + 1 {
@@ -297,7 +305,7 @@ impl ChangeState {
         match inner.agreement.merge(domain, set, votes) {
             Ok(false) => return Ok(()),
             Ok(true) => self.changed(),
-            Err(key) => return Err(format!("the signature of {key} about a change is wrong")),
+            Err(key) => return Err(WrongSignature(key)),
         }
         // A promise that was lost with this node's folder.
         let own = self.key.public_key();
@@ -312,7 +320,10 @@ impl ChangeState {
 
     /// Goes on with the next change: gives the promise when it is due, forgets what is too late, and returns the change
     /// when it is agreed.
-    pub(super) fn advance(&self, last_final: u64) -> Result<Option<SignedChange>, String> {
+    pub(super) fn advance(
+        &self,
+        last_final: u64,
+    ) -> Result<Option<SignedChange>, CommitmentsError> {
         let mut inner = self.inner.lock();
         let inner = &mut *inner;
         let (epoch, newest) = (inner.epoch, inner.history.newest_epoch());

@@ -16,6 +16,6 @@ mod trace;
 pub(crate) mod walk;
 
 pub use runtime::{
-    MAX_TIMED_PROFILE, MemoryFigures, RunningProfile, RuntimeControl, runtime_methods,
+    MAX_TIMED_PROFILE, MemoryFigures, RunningProfile, RuntimeControl, RuntimeError, runtime_methods,
 };
 pub use trace::{ChainTraces, TraceFiles, file_tracing_methods, tracing_methods};

@@ -3,6 +3,7 @@
 //! The methods use a port, [`RuntimeControl`]. All of them are for trusted callers, because they change what is
 //! logged, write files, or take a processor's time.
 
+use std::error::Error;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,6 +12,7 @@ use esker_primitives::sync::Mutex;
 use esker_rpc::{MethodTable, RpcError, Service, off_thread};
 use schemars::JsonSchema;
 use serde::Serialize;
+use thiserror::Error;
 use tokio::sync::Semaphore;
 
 use super::stack_filter::StackFilter;
@@ -21,35 +23,55 @@ pub const MAX_TIMED_PROFILE: Duration = Duration::from_secs(25);
 /// Profiles that exist for Go programs only (docs/decisions.md, "Go's runtime").
 const OF_GO: &str = "only a Go runtime has this";
 
+/// Why the node does not do what a method asks of it. The texts are for clients.
+#[derive(Debug, Error)]
+pub enum RuntimeError {
+    /// A CPU profile is running already. The text is Go's.
+    #[error("cpu profiling already in use")]
+    AlreadyProfiling,
+    /// There is no profile, or no file of it.
+    #[error("{0}")]
+    Profile(#[source] Box<dyn Error + Send + Sync>),
+    /// The levels of modules can't be read.
+    #[error("{0}")]
+    ModuleLevels(#[source] Box<dyn Error + Send + Sync>),
+}
+
+impl From<RuntimeError> for RpcError {
+    fn from(error: RuntimeError) -> Self {
+        Self::new(error.to_string())
+    }
+}
+
 /// A running CPU profile. Dropping it ends it without a file.
 pub trait RunningProfile: Send {
     /// Ends it and writes its file. Blocks for up to seconds.
     ///
     /// # Errors
     /// The reason why there is no file, as a text for clients.
-    fn finish(self: Box<Self>) -> Result<(), String>;
+    fn finish(self: Box<Self>) -> Result<(), RuntimeError>;
 }
 
-/// The operations that the methods need from the node. Errors are texts for clients. Clients name files, and the
-/// implementor decides which of them may be written.
+/// The operations that the methods need from the node. Clients name files, and the implementor decides which of them
+/// may be written.
 pub trait RuntimeControl: fmt::Debug + Send + Sync {
     /// Sets how much the chain logs: from 0, failures that end the node, to 5, everything.
     fn set_verbosity(&self, level: i64);
 
     /// Sets what parts of the node log more than that: `pattern=level`, separated by commas.
-    fn set_module_levels(&self, rules: &str) -> Result<(), String>;
+    fn set_module_levels(&self, rules: &str) -> Result<(), RuntimeError>;
 
     /// Memory of the process.
     fn memory(&self) -> MemoryFigures;
 
     /// Begins a CPU profile for this file. Blocks for some milliseconds.
-    fn start_cpu_profile(&self, file: &str) -> Result<Box<dyn RunningProfile>, String>;
+    fn start_cpu_profile(&self, file: &str) -> Result<Box<dyn RunningProfile>, RuntimeError>;
 
     /// Writes the heap profile. Blocks for up to seconds.
-    fn write_heap_profile(&self, file: &str) -> Result<(), String>;
+    fn write_heap_profile(&self, file: &str) -> Result<(), RuntimeError>;
 
     /// Writes the profile of waits for locks. Blocks for up to seconds.
-    fn write_lock_profile(&self, file: &str) -> Result<(), String>;
+    fn write_lock_profile(&self, file: &str) -> Result<(), RuntimeError>;
 
     /// Notes one short wait for a lock in so many; 0: none. Returns what it was.
     fn set_lock_fraction(&self, fraction: u32) -> u32;
@@ -170,7 +192,7 @@ fn verbosity(runtime: &Runtime, (level,): (i64,)) -> Result<(), RpcError> {
 }
 
 fn vmodule(runtime: &Runtime, (rules,): (String,)) -> Result<(), RpcError> {
-    runtime.control.set_module_levels(&rules).map_err(RpcError::new)
+    Ok(runtime.control.set_module_levels(&rules)?)
 }
 
 fn mem_stats(runtime: &Runtime, (): ()) -> Result<MemoryFigures, RpcError> {
@@ -183,14 +205,14 @@ fn start_cpu_profile(runtime: &Runtime, (file,): (String,)) -> Result<(), RpcErr
     if started.is_some() {
         return Err(RpcError::new("CPU profiling already in progress"));
     }
-    *started = Some(runtime.control.start_cpu_profile(&file).map_err(RpcError::new)?);
+    *started = Some(runtime.control.start_cpu_profile(&file)?);
     Ok(())
 }
 
 fn stop_cpu_profile(runtime: &Runtime, (): ()) -> Result<(), RpcError> {
     let started = runtime.started.lock().take();
     let running = started.ok_or_else(|| RpcError::new("CPU profiling not in progress"))?;
-    running.finish().map_err(RpcError::new)
+    Ok(running.finish()?)
 }
 
 /// Nothing but a timer is held while the profile is taken. A client that leaves ends it.
@@ -202,7 +224,7 @@ async fn cpu_profile(
     let _turn = runtime.timed.try_acquire().map_err(|_| already_waiting())?;
     let control = Arc::clone(&runtime.control);
     let start = move || control.start_cpu_profile(&file);
-    let running = off_thread(start).await.map_err(refused)?.map_err(RpcError::new)?;
+    let running = off_thread(start).await.map_err(refused)??;
     tokio::time::sleep(time).await;
     blocking(move || running.finish()).await
 }
@@ -253,14 +275,14 @@ fn refused(error: impl fmt::Display) -> RpcError {
 
 /// Outside the lanes: there is one such work at a time, and it may take seconds.
 async fn blocking(
-    work: impl FnOnce() -> Result<(), String> + Send + 'static,
+    work: impl FnOnce() -> Result<(), RuntimeError> + Send + 'static,
 ) -> Result<(), RpcError> {
     let done = tokio::task::spawn_blocking(work).await;
-    done.map_err(refused)?.map_err(RpcError::new)
+    Ok(done.map_err(refused)??)
 }
 
 fn write_mutex_profile(runtime: &Runtime, (file,): (String,)) -> Result<(), RpcError> {
-    runtime.control.write_lock_profile(&file).map_err(RpcError::new)
+    Ok(runtime.control.write_lock_profile(&file)?)
 }
 
 /// As in Go, a negative number changes nothing.
@@ -272,7 +294,7 @@ fn set_mutex_profile_fraction(runtime: &Runtime, (fraction,): (i64,)) -> Result<
 }
 
 fn write_mem_profile(runtime: &Runtime, (file,): (String,)) -> Result<(), RpcError> {
-    runtime.control.write_heap_profile(&file).map_err(RpcError::new)
+    Ok(runtime.control.write_heap_profile(&file)?)
 }
 
 /// The paragraphs of which the filter is true; a filter that can't be read is true of none.

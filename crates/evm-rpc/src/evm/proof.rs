@@ -2,8 +2,10 @@
 
 use alloy_primitives::{Address, B256, U256};
 use alloy_trie::EMPTY_ROOT_HASH;
+use esker_evm::view::ViewError;
 use esker_evm_state::state::StateView;
 use esker_rpc::{CallContext, RpcError};
+use thiserror::Error;
 
 use crate::config::ProofWindow;
 use crate::error::read_error;
@@ -64,8 +66,23 @@ fn prove_key(
     Ok(StorageProofReply { key, value: Big(value), proof: proof_nodes(proof.nodes) })
 }
 
-/// Is a proof of this block made? Otherwise why not.
-fn check_window(reads: &ReadApi, at: BlockNumberOrHash) -> Result<(), String> {
+/// Why no proof of a block is made. The texts are the reference's.
+#[derive(Debug, Error)]
+enum WindowError {
+    #[error("failed to get block from hash: {0}")]
+    Read(#[source] ViewError),
+    #[error("block from hash {0:#x} doesn't exist")]
+    NoBlock(B256),
+    #[error("block number or hash not provided")]
+    NotGiven,
+    #[error(
+        "block number {number} is before the oldest allowed block number {oldest} (window of {window} blocks)"
+    )]
+    TooOld { number: u64, oldest: u64, window: u64 },
+}
+
+/// Checks that a proof of this block is made.
+fn check_window(reads: &ReadApi, at: BlockNumberOrHash) -> Result<(), WindowError> {
     let ProofWindow::Blocks(window) = reads.config.proof_window else { return Ok(()) };
     let number = match reads.block_id(at) {
         BlockNumberOrHash::Number(BlockNumber::Number(number)) => number,
@@ -80,17 +97,15 @@ fn check_window(reads: &ReadApi, at: BlockNumberOrHash) -> Result<(), String> {
         BlockNumberOrHash::Hash { hash, .. } => reads
             .chain
             .height_of(hash)
-            .map_err(|error| format!("failed to get block from hash: {error}"))?
-            .ok_or_else(|| format!("block from hash {hash:#x} doesn't exist"))?,
+            .map_err(WindowError::Read)?
+            .ok_or(WindowError::NoBlock(hash))?,
         BlockNumberOrHash::Neither | BlockNumberOrHash::Null => {
-            return Err("block number or hash not provided".to_owned());
+            return Err(WindowError::NotGiven);
         }
     };
     let oldest = reads.chain.head().header.number.saturating_sub(window);
-    if number >= oldest {
-        return Ok(());
+    if number < oldest {
+        return Err(WindowError::TooOld { number, oldest, window });
     }
-    Err(format!(
-        "block number {number} is before the oldest allowed block number {oldest} (window of {window} blocks)"
-    ))
+    Ok(())
 }

@@ -13,6 +13,7 @@ use alloy_primitives::Address;
 use esker_evm::accounts::{recover_signer, text_hash};
 use esker_primitives::ClientAddress;
 use esker_rpc::{MethodTable, RpcError, cost, off_thread};
+use thiserror::Error;
 
 use self::password_arg::{GivenPassword, PasswordArg};
 use crate::evm::{RawReply, TransactApi, send_by_password, sign_by_password};
@@ -172,13 +173,23 @@ fn ec_recover(
     recover(&text, &signature).map(Addr).map_err(refused)
 }
 
-fn recover(text: &[u8], signature: &[u8]) -> Result<Address, String> {
-    let Ok(signature) = <[u8; SIGNATURE_LEN]>::try_from(signature) else {
-        return Err(format!("signature must be {SIGNATURE_LEN} bytes long"));
-    };
+/// Why a signature names nobody. The texts are the reference's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+enum RecoverError {
+    #[error("signature must be {SIGNATURE_LEN} bytes long")]
+    Length,
+    #[error("invalid Ethereum signature (V is not 27 or 28)")]
+    RecoveryId,
+    #[error("recovery failed")]
+    NoKey,
+}
+
+fn recover(text: &[u8], signature: &[u8]) -> Result<Address, RecoverError> {
+    let signature = <[u8; SIGNATURE_LEN]>::try_from(signature);
+    let signature = signature.map_err(|_| RecoverError::Length)?;
     let [rs @ .., v] = signature;
     if v != 27 && v != 28 {
-        return Err("invalid Ethereum signature (V is not 27 or 28)".to_owned());
+        return Err(RecoverError::RecoveryId);
     }
-    recover_signer(&text_hash(text), &rs, v == 28).ok_or_else(|| "recovery failed".to_owned())
+    recover_signer(&text_hash(text), &rs, v == 28).ok_or(RecoverError::NoKey)
 }

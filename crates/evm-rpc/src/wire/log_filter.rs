@@ -6,8 +6,9 @@ use alloy_primitives::{Address, B256, Log};
 use esker_go_json::args::{Argument, ArgumentError, decode_struct};
 use esker_go_json::{Document, Kind};
 use esker_rpc::RpcError;
+use thiserror::Error;
 
-use super::hexutil;
+use super::hexutil::{self, HexError};
 use super::{Addr, BlockNumber, Hash};
 
 /// Topics of a log, at most.
@@ -299,7 +300,10 @@ fn addresses(value: Document<'_>) -> Result<AnyOf<Address>, ArgumentError> {
 
 /// Criteria for the topic at one position.
 fn place(value: Document<'_>) -> Result<AnyOf<B256>, ArgumentError> {
-    let read = |text: &str| data(text, "topic").map(B256::from).map_err(ArgumentError::text);
+    let read = |text: &str| {
+        let topic = data(text, "topic").map(B256::from);
+        topic.map_err(|error| ArgumentError::text(error.to_string()))
+    };
     match (value.as_str(), value.kind()) {
         (_, Kind::Null) => Ok(AnyOf::default()),
         (Some(text), _) => Ok(AnyOf::from_values(vec![read(&text)?])),
@@ -323,10 +327,17 @@ fn not_a_topic() -> ArgumentError {
 }
 
 /// Data of `N` bytes, with the texts of this argument.
-fn data<const N: usize>(text: &str, of: &str) -> Result<[u8; N], String> {
-    let bytes = hexutil::decode(text.as_bytes()).map_err(|fault| fault.to_string())?;
-    let have = bytes.len();
-    bytes
-        .try_into()
-        .map_err(|_| format!("hex has invalid length {have} after decoding; expected {N} for {of}"))
+fn data<const N: usize>(text: &str, of: &'static str) -> Result<[u8; N], DataError> {
+    let bytes = hexutil::decode(text.as_bytes())?;
+    let found = bytes.len();
+    bytes.try_into().map_err(|_| DataError::Length { found, expected: N, of })
+}
+
+/// Why a text is no such data.
+#[derive(Debug, Error)]
+enum DataError {
+    #[error(transparent)]
+    Hex(#[from] HexError),
+    #[error("hex has invalid length {found} after decoding; expected {expected} for {of}")]
+    Length { found: usize, expected: usize, of: &'static str },
 }

@@ -2,9 +2,9 @@
 
 use std::borrow::Cow;
 
+use esker_go_json::{Document, Kind, Name, SyntaxError};
 use esker_primitives::excerpt;
-
-use esker_go_json::{Document, Kind, Name};
+use thiserror::Error;
 
 /// Longest params and ID that the `data` of an error repeats, in bytes as sent.
 const MAX_REPEATED_BYTES: usize = 1000;
@@ -20,33 +20,48 @@ pub(super) struct Envelope<'a> {
     pub(super) id: Option<Document<'a>>,
 }
 
+/// Why a request can't be decoded. The texts are those of Go's package `encoding/json`.
+#[derive(Debug, Error)]
+pub(super) enum EnvelopeError {
+    /// The body is not JSON.
+    #[error(transparent)]
+    Syntax(#[from] SyntaxError),
+    /// The value is not an object.
+    #[error("json: cannot unmarshal {0} into Go value of type json2.serverRequest")]
+    NotAnObject(Kind),
+    /// A member is not a string.
+    #[error(
+        "json: cannot unmarshal {kind} into Go struct field serverRequest.{name} of type string"
+    )]
+    Member {
+        /// The member.
+        name: &'static str,
+        /// What it is.
+        kind: Kind,
+    },
+}
+
 /// Reads the first value of the body. Besides an error it returns what could be decoded: the other members if one
 /// member has the wrong type, nothing if the JSON is broken.
-pub(super) fn read(body: &[u8]) -> (Envelope<'_>, Result<(), String>) {
+pub(super) fn read(body: &[u8]) -> (Envelope<'_>, Result<(), EnvelopeError>) {
     let mut envelope = Envelope::default();
     // The first of several faults is reported.
     let mut fault = None;
     let document = Document::first_with_members(body, |name, value| {
-        if let Err(text) = envelope.member(name, value) {
-            fault.get_or_insert(text);
+        if let Err(error) = envelope.member(name, value) {
+            fault.get_or_insert(error);
         }
     });
     match document.map(Document::kind) {
-        Err(syntax) => (Envelope::default(), Err(syntax.to_string())),
+        Err(syntax) => (Envelope::default(), Err(syntax.into())),
         // Nothing is decoded from null, which is no fault.
         Ok(Kind::Object | Kind::Null) => (envelope, fault.map_or(Ok(()), Err)),
-        Ok(kind) => {
-            let text = format!("json: cannot unmarshal {kind} into Go value of type {REQUEST}");
-            (envelope, Err(text))
-        }
+        Ok(kind) => (envelope, Err(EnvelopeError::NotAnObject(kind))),
     }
 }
 
-/// The reference's name of the structure, which its error texts show.
-const REQUEST: &str = "json2.serverRequest";
-
 impl<'a> Envelope<'a> {
-    fn member(&mut self, name: Name<'a>, value: Document<'a>) -> Result<(), String> {
+    fn member(&mut self, name: Name<'a>, value: Document<'a>) -> Result<(), EnvelopeError> {
         if name.is("jsonrpc") {
             text(&mut self.jsonrpc, "jsonrpc", value)
         } else if name.is("method") {
@@ -90,15 +105,15 @@ pub(super) fn write_or_null(value: Option<Document<'_>>, out: &mut Vec<u8>) {
 }
 
 /// Stores a string; `null` leaves what was there.
-fn text<'a>(field: &mut Cow<'a, str>, name: &str, value: Document<'a>) -> Result<(), String> {
+fn text<'a>(
+    field: &mut Cow<'a, str>,
+    name: &'static str,
+    value: Document<'a>,
+) -> Result<(), EnvelopeError> {
     match (value.as_str(), value.kind()) {
         (Some(text), _) => *field = text,
         (None, Kind::Null) => {}
-        (None, kind) => {
-            return Err(format!(
-                "json: cannot unmarshal {kind} into Go struct field serverRequest.{name} of type string"
-            ));
-        }
+        (None, kind) => return Err(EnvelopeError::Member { name, kind }),
     }
     Ok(())
 }

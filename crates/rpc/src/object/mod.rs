@@ -90,9 +90,9 @@ fn accept<'s, 'b>(
         envelope.write(&mut data);
         reply::error(code, text, Some(&data), envelope.id)
     };
-    if let Err(text) = decoded {
+    if let Err(error) = decoded {
         // Answered in any case: it cannot be known whether this was a notification.
-        return Err(refuse(RpcError::PARSE, &text));
+        return Err(refuse(RpcError::PARSE, &error.to_string()));
     }
     let found = if envelope.jsonrpc == "2.0" {
         names::find(service, &envelope.method)

@@ -8,6 +8,7 @@ use esker_evm_execution::executor::Bounds;
 use esker_evm_execution::trace::{BlockReplay, ReplayEnv, ScriptSession, TraceOutput, json};
 use esker_evm_state::types::{SealedBlock, SealedHeader};
 use esker_rpc::{CallContext, ResultWriter, RpcError};
+use thiserror::Error;
 
 use super::config::TraceConfig;
 use super::output::{self, Refusal};
@@ -15,7 +16,7 @@ use super::run::{Deadline, block_of_number, parent_of, state_after};
 use crate::error::read_error;
 use crate::evm::TransactApi;
 use crate::evm::running::Hashes;
-use crate::evm::send::rlp;
+use crate::evm::send::rlp::{self, RlpError};
 use crate::wire::{BlockNumber, Data, Hash};
 
 /// Which transactions of a block are traced.
@@ -128,12 +129,21 @@ pub(super) fn trace_bad_block(
     replay(transact, &target, Selection::All, &config.unwrap_or_default(), context, writer)
 }
 
-fn decode_block(transact: &TransactApi, bytes: &[u8]) -> Result<SealedBlock, String> {
-    rlp::check_list(bytes, "types.extblock").map_err(|error| error.to_string())?;
+/// Why bytes are no block.
+#[derive(Debug, Error)]
+enum DecodeBlockError {
+    #[error(transparent)]
+    Rlp(#[from] RlpError),
+    #[error("rlp: {0}")]
+    Block(#[source] alloy_rlp::Error),
+}
+
+fn decode_block(transact: &TransactApi, bytes: &[u8]) -> Result<SealedBlock, DecodeBlockError> {
+    rlp::check_list(bytes, "types.extblock")?;
     let rules = &transact.chain.rules;
     // Go's decoder reports an error of the block before trailing bytes.
-    let block = rules.decode_block(rlp::front(bytes)).map_err(|error| format!("rlp: {error}"))?;
-    rlp::alone(bytes).map_err(|error| error.to_string())?;
+    let block = rules.decode_block(rlp::front(bytes)).map_err(DecodeBlockError::Block)?;
+    rlp::alone(bytes)?;
     let hash = rules.block_hash(&block.header);
     Ok(SealedBlock { block, hash, size: bytes.len() })
 }

@@ -79,7 +79,8 @@ impl TraceConfig {
     /// The time that one transaction may take.
     pub(super) fn timeout(&self) -> Result<Duration, TraceError> {
         let Some(text) = &self.timeout else { return Ok(DEFAULT_TIMEOUT) };
-        let timeout = parse_duration(text).map_err(TraceError::Failed)?;
+        let timeout =
+            parse_duration(text).map_err(|error| TraceError::Failed(error.to_string()))?;
         Ok(timeout.min(MAX_TIMEOUT))
     }
 

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use esker_primitives::excerpt;
+use thiserror::Error;
 
 const UNITS: [(&str, u64); 8] = [
     ("ns", 1),
@@ -15,8 +16,19 @@ const UNITS: [(&str, u64); 8] = [
     ("h", 3_600_000_000_000),
 ];
 
+/// Why a text is no duration, with the text as Go quotes it.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub(super) enum DurationError {
+    #[error("time: invalid duration {0}")]
+    Invalid(String),
+    #[error("time: missing unit in duration {0}")]
+    NoUnit(String),
+    #[error("time: unknown unit \"{unit}\" in duration {text}")]
+    UnknownUnit { unit: String, text: String },
+}
+
 /// A duration such as `1m30s`. Negative ones count as zero.
-pub(super) fn parse_duration(text: &str) -> Result<Duration, String> {
+pub(super) fn parse_duration(text: &str) -> Result<Duration, DurationError> {
     let shown = || {
         let mut quoted = String::new();
         quoted.push('"');
@@ -42,7 +54,7 @@ pub(super) fn parse_duration(text: &str) -> Result<Duration, String> {
         quoted.push('"');
         quoted
     };
-    let invalid = || format!("time: invalid duration {}", shown());
+    let invalid = || DurationError::Invalid(shown());
     let is_negative = text.starts_with('-');
     let mut rest = text.strip_prefix(['-', '+']).unwrap_or(text);
     if rest == "0" {
@@ -66,11 +78,11 @@ pub(super) fn parse_duration(text: &str) -> Result<Duration, String> {
         let end = after.find(|character| !is_unit(character)).unwrap_or(after.len());
         let (unit, next) = after.split_at(end);
         if unit.is_empty() {
-            return Err(format!("time: missing unit in duration {}", shown()));
+            return Err(DurationError::NoUnit(shown()));
         }
         let Some((_, nanos)) = UNITS.iter().find(|(name, _)| *name == unit) else {
-            let unit = excerpt(unit);
-            return Err(format!("time: unknown unit \"{unit}\" in duration {}", shown()));
+            let unit = excerpt(unit).into_owned();
+            return Err(DurationError::UnknownUnit { unit, text: shown() });
         };
         let value: u64 = if whole.is_empty() { 0 } else { whole.parse().map_err(|_| invalid())? };
         let part = value.checked_mul(*nanos).ok_or_else(invalid)?;
@@ -126,9 +138,9 @@ mod tests {
             ("10x", "time: unknown unit \"x\" in duration \"10x\""),
             ("9223372036854775808ns", "time: invalid duration \"9223372036854775808ns\""),
         ] {
-            assert_eq!(parse_duration(text), Err(error.to_owned()), "{text}");
+            assert_eq!(parse_duration(text).unwrap_err().to_string(), error, "{text}");
         }
-        let long = parse_duration(&format!("5{}", "q".repeat(3000))).unwrap_err();
+        let long = parse_duration(&format!("5{}", "q".repeat(3000))).unwrap_err().to_string();
         assert!(long.len() < 300, "{long}");
     }
 }

@@ -6,9 +6,19 @@ use alloy_consensus::{Header as EthHeader, Signed, TxEip1559, TxEip2930, TxLegac
 use alloy_eips::eip2930::{AccessList, AccessListItem};
 use alloy_primitives::{B256, Log, LogData, Signature, TxKind};
 use esker_evm_state::types::{Block, Header, Receipt, SealedBlock, Transaction};
+use thiserror::Error;
 
 use super::form::{Quantity, RawBlock, RawBlockTx, RawHeader, RawMined, RawTx, Text};
 use crate::loaded_blocks::LoadedBlock;
+
+/// A number of a block does not fit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub(super) enum LoadedBlockError {
+    #[error("a number of a header has more than 64 bits")]
+    Header,
+    #[error("a number of a receipt has more than 64 bits")]
+    Receipt,
+}
 
 impl LoadedBlock {
     /// A block as anvil writes it. `mined` takes what became of the transactions of a block. A transaction of a type that
@@ -16,8 +26,8 @@ impl LoadedBlock {
     pub(super) fn of_raw(
         raw: RawBlock,
         mined: impl FnOnce(&B256) -> Vec<RawMined>,
-    ) -> Result<Self, String> {
-        let header = eth_header(&raw.header).ok_or("a number of a header has more than 64 bits")?;
+    ) -> Result<Self, LoadedBlockError> {
+        let header = eth_header(&raw.header).ok_or(LoadedBlockError::Header)?;
         let hash = header.hash_slow();
         let mut mined = mined(&hash);
         mined.sort_by_key(|mined| mined.info.transaction_index);
@@ -27,8 +37,7 @@ impl LoadedBlock {
             let Some(mined) = at.ok().and_then(|at| mined.get(at)) else { continue };
             let RawBlockTx(tx) = tx;
             let Some(tx) = transaction(*tx, mined.info.transaction_hash.0) else { continue };
-            receipts
-                .push(receipt(mined, &tx).ok_or("a number of a receipt has more than 64 bits")?);
+            receipts.push(receipt(mined, &tx).ok_or(LoadedBlockError::Receipt)?);
             transactions.push(tx);
         }
         let block = Block { header: own_header(header), transactions, ..Block::default() };

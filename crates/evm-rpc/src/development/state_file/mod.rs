@@ -134,7 +134,8 @@ impl DevelopmentNode {
         let read = off_thread_long(move |context| {
             ReadState::from_reader(file, MAX_FILE_BYTES as u64, context)
         });
-        let read = read.await.map_err(|error| state(error.to_string()))?.map_err(state)?;
+        let read = read.await.map_err(|error| state(error.to_string()))?;
+        let read = read.map_err(|error| state(error.to_string()))?;
         load::apply(self, read, u64::MAX).await.map_err(|error| state(error.message))
     }
 

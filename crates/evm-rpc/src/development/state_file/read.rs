@@ -14,6 +14,7 @@ use serde::Deserialize;
 use serde::de::{
     DeserializeSeed, Deserializer, Error as _, IgnoredAny, MapAccess, SeqAccess, Visitor,
 };
+use thiserror::Error;
 
 use super::form::{BlockEnv, Quantity, RawBlock, RawMined, Text};
 use crate::loaded_blocks::LoadedBlock;
@@ -45,15 +46,28 @@ pub(super) struct ReadAccount {
     pub(super) storage: Vec<(U256, U256)>,
 }
 
+/// Why a state can't be read.
+#[derive(Debug, Error)]
+pub(super) enum ReadStateError {
+    #[error(transparent)]
+    Io(#[from] io::Error),
+    #[error("the client has gone")]
+    Cancelled,
+    #[error("the state has more than {0} bytes")]
+    TooLong(u64),
+    #[error("no state of anvil's form: {0}")]
+    Form(#[from] serde_json::Error),
+}
+
 impl ReadState {
     /// Reads a state of at most so many bytes as JSON.
     pub(super) fn from_reader(
         from: impl Read,
         most: u64,
         context: &CallContext,
-    ) -> Result<Self, String> {
+    ) -> Result<Self, ReadStateError> {
         let mut from = BufReader::new(from);
-        let begin = io::BufRead::fill_buf(&mut from).map_err(|error| error.to_string())?;
+        let begin = io::BufRead::fill_buf(&mut from)?;
         let json: Box<dyn Read + '_> = match begin.starts_with(&GZIP) {
             true => Box::new(MultiGzDecoder::new(from)),
             false => Box::new(from),
@@ -66,10 +80,7 @@ impl ReadState {
             json.end()?;
             Ok(state)
         });
-        read.map_err(|error| match fault.take() {
-            Some(fault) => fault,
-            None => format!("no state of anvil's form: {error}"),
-        })
+        read.map_err(|error| fault.take().unwrap_or(ReadStateError::Form(error)))
     }
 }
 
@@ -79,23 +90,23 @@ struct BoundedReader<'a> {
     left: u64,
     most: u64,
     /// The reason why the reading stopped.
-    fault: &'a Cell<Option<String>>,
+    fault: &'a Cell<Option<ReadStateError>>,
     context: &'a CallContext,
 }
 
 impl Read for BoundedReader<'_> {
     fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
-        let ended = |text: String| {
-            self.fault.set(Some(text));
+        let ended = |fault: ReadStateError| {
+            self.fault.set(Some(fault));
             Err(io::Error::other("the reading ends"))
         };
         if self.context.is_cancelled() {
-            return ended("the client has gone".to_owned());
+            return ended(ReadStateError::Cancelled);
         }
         let read = self.json.read(out)?;
         match self.left.checked_sub(read as u64) {
             Some(left) => self.left = left,
-            None => return ended(format!("the state has more than {} bytes", self.most)),
+            None => return ended(ReadStateError::TooLong(self.most)),
         }
         Ok(read)
     }
@@ -299,7 +310,7 @@ mod tests {
     use super::*;
 
     fn read(bytes: &[u8], most: u64) -> Result<ReadState, String> {
-        ReadState::from_reader(bytes, most, &CallContext::new())
+        ReadState::from_reader(bytes, most, &CallContext::new()).map_err(|error| error.to_string())
     }
 
     fn gzip(json: &[u8]) -> Vec<u8> {
@@ -338,7 +349,9 @@ mod tests {
         assert!(error.contains("more than 500000 accounts, slots"), "{error}");
         let context = CallContext::new();
         context.cancel();
-        let error = ReadState::from_reader(&b"{\"accounts\":{}}"[..], 100, &context).unwrap_err();
+        let error = ReadState::from_reader(&b"{\"accounts\":{}}"[..], 100, &context)
+            .unwrap_err()
+            .to_string();
         assert_eq!(error, "the client has gone");
     }
 }

@@ -16,6 +16,8 @@ pub(crate) enum RlpError {
     Typed { what: &'static str, of: &'static str, field: Option<(&'static str, String)> },
 }
 
+impl std::error::Error for RlpError {}
+
 impl fmt::Display for RlpError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -1,6 +1,6 @@
 //! The operations of the node that the service `debug-handler` of a chain uses.
 
-use esker_evm_rpc::debug::{MemoryFigures, RunningProfile, RuntimeControl};
+use esker_evm_rpc::debug::{MemoryFigures, RunningProfile, RuntimeControl, RuntimeError};
 use esker_profiling::cpu::CpuProfile;
 use esker_profiling::{Folder, ProfileError, heap, locks, memory, threads};
 
@@ -23,25 +23,24 @@ struct Running {
 }
 
 impl RunningProfile for Running {
-    fn finish(self: Box<Self>) -> Result<(), String> {
-        let bytes = self.profile.finish().map_err(text)?;
-        self.folder.place(&self.file).and_then(|place| place.write(&bytes)).map_err(text)
+    fn finish(self: Box<Self>) -> Result<(), RuntimeError> {
+        let bytes = self.profile.finish().map_err(failed)?;
+        self.folder.place(&self.file).and_then(|place| place.write(&bytes)).map_err(failed)
     }
 }
 
-fn text(error: ProfileError) -> String {
+fn failed(error: ProfileError) -> RuntimeError {
     match error {
-        // Go's text for this error.
-        ProfileError::AlreadyRunning => "cpu profiling already in use".to_owned(),
-        other => other.to_string(),
+        ProfileError::AlreadyRunning => RuntimeError::AlreadyProfiling,
+        other => RuntimeError::Profile(other.into()),
     }
 }
 
 impl ChainRuntime {
     /// Makes the content only if the file may be written, since making it takes long.
-    fn write(&self, file: &str, bytes: fn() -> Vec<u8>) -> Result<(), String> {
-        let place = self.folder.place(file).map_err(text)?;
-        place.write(&bytes()).map_err(text)?;
+    fn write(&self, file: &str, bytes: fn() -> Vec<u8>) -> Result<(), RuntimeError> {
+        let place = self.folder.place(file).map_err(failed)?;
+        place.write(&bytes()).map_err(failed)?;
         tracing::debug!(chain = self.logger, file, "profile written");
         Ok(())
     }
@@ -53,8 +52,8 @@ impl RuntimeControl for ChainRuntime {
         self.levels.set(&self.logger, Some(level), Some(level));
     }
 
-    fn set_module_levels(&self, rules: &str) -> Result<(), String> {
-        self.levels.set_modules(rules).map_err(|error| error.to_string())
+    fn set_module_levels(&self, rules: &str) -> Result<(), RuntimeError> {
+        self.levels.set_modules(rules).map_err(|error| RuntimeError::ModuleLevels(error.into()))
     }
 
     fn memory(&self) -> MemoryFigures {
@@ -78,18 +77,18 @@ impl RuntimeControl for ChainRuntime {
         }
     }
 
-    fn start_cpu_profile(&self, file: &str) -> Result<Box<dyn RunningProfile>, String> {
+    fn start_cpu_profile(&self, file: &str) -> Result<Box<dyn RunningProfile>, RuntimeError> {
         // Checked before the time of the profile.
-        self.folder.place(file).map_err(text)?;
-        let profile = CpuProfile::start().map_err(text)?;
+        self.folder.place(file).map_err(failed)?;
+        let profile = CpuProfile::start().map_err(failed)?;
         Ok(Box::new(Running { profile, folder: self.folder.clone(), file: file.to_owned() }))
     }
 
-    fn write_heap_profile(&self, file: &str) -> Result<(), String> {
+    fn write_heap_profile(&self, file: &str) -> Result<(), RuntimeError> {
         self.write(file, heap::profile)
     }
 
-    fn write_lock_profile(&self, file: &str) -> Result<(), String> {
+    fn write_lock_profile(&self, file: &str) -> Result<(), RuntimeError> {
         self.write(file, locks::profile)
     }
 

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
 
 use esker_chain::Aliases;
-use esker_chain::address::parse_service_address;
+use esker_chain::address::{ServiceAddressError, parse_service_address};
 use esker_primitives::codec::Encode as _;
 use esker_primitives::{AssetId, ChainId, Id, ShortId, TxId, address, go};
 use esker_rpc::RpcError;
@@ -223,9 +223,8 @@ impl PlatformApi {
         texts.iter().map(|text| self.parse_address(text).map_err(refused)).collect()
     }
 
-    fn parse_address(&self, text: &str) -> Result<ShortId, String> {
+    fn parse_address(&self, text: &str) -> Result<ShortId, ServiceAddressError> {
         parse_service_address(self.aliases.as_ref(), &P_CHAIN, &self.network.hrp, text)
-            .map_err(|error| error.to_string())
     }
 
     fn format_address(&self, owner: &ShortId) -> String {
