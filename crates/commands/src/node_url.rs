@@ -20,7 +20,7 @@ pub struct NodeUrl {
     pub ca_file: Option<PathBuf>,
 }
 
-/// Why there is no client of a node.
+/// The reason why there is no client of a node.
 #[derive(Debug, Error)]
 pub enum NodeUrlError {
     /// The URL is not one of a node.

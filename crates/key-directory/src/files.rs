@@ -228,7 +228,7 @@ fn stamp(path: &Path) -> io::Result<Stamp> {
     Ok((metadata.mtime(), metadata.mtime_nsec(), metadata.len(), metadata.ino()))
 }
 
-/// Why a file is skipped.
+/// The reason why a file is skipped.
 #[derive(Debug, Error)]
 enum ReadError {
     #[error(transparent)]

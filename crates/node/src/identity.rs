@@ -61,7 +61,7 @@ pub enum IdentityError {
     Generate(String),
 }
 
-/// Why a certificate and its key can't be used.
+/// The reason why a certificate and its key can't be used.
 #[derive(Debug, Error)]
 enum CertificateError {
     #[error("is not a PEM certificate: {0}")]

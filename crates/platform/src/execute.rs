@@ -57,7 +57,7 @@ pub(crate) fn check_position(block: &Block, tip: &Tip) -> Result<(), PositionErr
     Ok(())
 }
 
-/// Why a block does not follow the last one.
+/// The reason why a block does not follow the last one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub(crate) enum PositionError {
     #[error("block has height {found}, expected {expected}")]

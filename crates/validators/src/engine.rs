@@ -77,10 +77,10 @@ pub trait Committees: ProofVerifier {
     /// The bytes are no change, it is not the next one, or too few of the validators before it have signed.
     fn verify_change(&self, document: &[u8]) -> Result<Option<VerifiedChange>, ChangeError>;
 
-    /// Adds a change that [`Self::verify_change`] returned. One that is known already changes nothing.
+    /// Adds a change that [`Self::verify_change`] returned. A change that is known already has no effect.
     ///
     /// # Errors
-    /// Its number.
+    /// It is not the next change any more.
     fn add_change(&self, verified: VerifiedChange) -> Result<(), ChangeError>;
 }
 

@@ -14,7 +14,7 @@ use super::{ForwardPool, ForwardedTx, TxKind};
 /// Most new transactions that are remembered until they are passed on. With more, all that waits is looked at.
 const MAX_NEWS: usize = 16_384;
 
-/// Why a pool does not take a transaction of another node.
+/// The reason why a pool does not take a transaction of another node.
 #[derive(Debug, Error)]
 pub enum AdmitError {
     /// No chain takes transactions of its kind.

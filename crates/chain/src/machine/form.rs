@@ -9,7 +9,7 @@ use crate::bundle::{
 };
 use crate::verdict::Verdict;
 
-/// Why a bundle is invalid, whatever its blocks are.
+/// The reason why a bundle is invalid, whatever its blocks are.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 enum FormError {
     #[error("unknown bundle version {0}")]

@@ -28,7 +28,7 @@ pub struct PortTaken {
     where_set: String,
 }
 
-/// Why the configuration of a node can't be used.
+/// The reason why the configuration of a node can't be used.
 #[derive(Debug, Error)]
 pub enum MemberError {
     /// The configuration is invalid.

@@ -280,7 +280,7 @@ fn of_network(network: &Network, alias: &str) -> Meant {
     meant
 }
 
-/// Why a network gives no identity of a chain.
+/// The reason why a network gives no identity of a chain.
 #[derive(Debug, Error)]
 enum NamedNetworkError {
     #[error(transparent)]

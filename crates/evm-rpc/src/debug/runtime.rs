@@ -23,7 +23,7 @@ pub const MAX_TIMED_PROFILE: Duration = Duration::from_secs(25);
 /// Profiles that exist for Go programs only (docs/decisions.md, "Go's runtime").
 const OF_GO: &str = "only a Go runtime has this";
 
-/// Why the node does not do what a method asks of it. The texts are for clients.
+/// The reason why the node does not do what a method asks of it. The texts are for clients.
 #[derive(Debug, Error)]
 pub enum RuntimeError {
     /// A CPU profile is running already. The text is Go's.

@@ -66,7 +66,7 @@ fn prove_key(
     Ok(StorageProofReply { key, value: Big(value), proof: proof_nodes(proof.nodes) })
 }
 
-/// Why no proof of a block is made. The texts are the reference's.
+/// The reason why no proof of a block is made. The texts are the reference's.
 #[derive(Debug, Error)]
 enum WindowError {
     #[error("failed to get block from hash: {0}")]

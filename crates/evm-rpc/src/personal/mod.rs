@@ -173,7 +173,7 @@ fn ec_recover(
     recover(&text, &signature).map(Addr).map_err(refused)
 }
 
-/// Why a signature names nobody. The texts are the reference's.
+/// The reason why a signature names nobody. The texts are the reference's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 enum RecoverError {
     #[error("signature must be {SIGNATURE_LEN} bytes long")]

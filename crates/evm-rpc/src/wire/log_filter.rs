@@ -333,7 +333,7 @@ fn data<const N: usize>(text: &str, of: &'static str) -> Result<[u8; N], DataErr
     bytes.try_into().map_err(|_| DataError::Length { found, expected: N, of })
 }
 
-/// Why a text is no such data.
+/// The reason why a text is no such data.
 #[derive(Debug, Error)]
 enum DataError {
     #[error(transparent)]

@@ -18,7 +18,7 @@ pub(super) struct Batch {
     pub(super) outcome: ExtOutcome,
 }
 
-/// Why a transaction does not pay its fee, in the reference's words.
+/// The reason why a transaction does not pay its fee, in the reference's words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub(super) enum PaymentError {
     /// The fee exceeds 64 bits.

@@ -40,7 +40,7 @@ pub struct Container {
     pub accepted_ms: u64,
 }
 
-/// Why an index can't be read. The texts are for clients.
+/// The reason why an index can't be read. The texts are for clients.
 #[derive(Debug, Error)]
 pub enum IndexError {
     /// The store failed.

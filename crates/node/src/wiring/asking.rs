@@ -111,7 +111,7 @@ fn millis(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// Why a source does not say when the network began.
+/// The reason why a source does not say when the network began.
 #[derive(Debug, Error)]
 enum AskError {
     #[error("an AvalancheGo does not say it: start with --timestamp")]

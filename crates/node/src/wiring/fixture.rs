@@ -213,7 +213,7 @@ impl Applying {
     }
 }
 
-/// Why a step of a fixture is not applied.
+/// The reason why a step of a fixture is not applied.
 #[derive(Debug, Error)]
 enum StepError {
     #[error("the network has no X-Chain")]

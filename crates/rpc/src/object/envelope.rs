@@ -20,7 +20,7 @@ pub(super) struct Envelope<'a> {
     pub(super) id: Option<Document<'a>>,
 }
 
-/// Why a request can't be decoded. The texts are those of Go's package `encoding/json`.
+/// The reason why a request can't be decoded. The texts are those of Go's package `encoding/json`.
 #[derive(Debug, Error)]
 pub(super) enum EnvelopeError {
     /// The body is not JSON.

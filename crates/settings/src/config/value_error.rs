@@ -2,7 +2,7 @@
 
 use thiserror::Error;
 
-/// Why a text or a TOML value is not the value of a setting. Whoever reports it adds the setting's name.
+/// The reason why a text or a TOML value is not the value of a setting. Whoever reports it adds the setting's name.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum ValueError {
     /// It has another form.

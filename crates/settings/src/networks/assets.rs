@@ -52,7 +52,7 @@ struct JsonMinters {
     threshold: JsonU32,
 }
 
-/// Why genesis data give no genesis.
+/// The reason why genesis data give no genesis.
 #[derive(Debug, Error)]
 pub enum GenesisDataError {
     /// They are not JSON, or a member is missing, unknown or of another type.
@@ -74,7 +74,7 @@ pub enum GenesisDataError {
     Definition(#[from] DefinitionError),
 }
 
-/// Why an asset can't be used.
+/// The reason why an asset can't be used.
 #[derive(Debug, Error)]
 pub enum AssetError {
     /// The memo is not bytes.
@@ -92,7 +92,7 @@ pub enum AssetError {
     },
 }
 
-/// Why an entry of the initial state can't be used.
+/// The reason why an entry of the initial state can't be used.
 #[derive(Debug, Error)]
 pub enum EntryError {
     /// An address is none.

@@ -48,7 +48,7 @@ impl Coin {
     }
 }
 
-/// Why the coin of a chain can't be.
+/// The reason why the coin of a chain can't be.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum CoinError {
     /// A chain of the asset VM declares peers.

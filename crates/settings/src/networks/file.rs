@@ -284,7 +284,7 @@ fn read_evm(json: &JsonEvm, usual: FeeOverrides) -> Result<FeeOverrides, (&'stat
     Ok(overrides)
 }
 
-/// Why a chain's declaration can't be used.
+/// The reason why a chain's declaration can't be used.
 #[derive(Debug, Error)]
 enum DeclarationError {
     #[error(transparent)]
@@ -336,7 +336,7 @@ fn read_chain(
     Ok(ChainDeclaration { name, aliases, genesis, fees })
 }
 
-/// Why a declared export from P can't be used.
+/// The reason why a declared export from P can't be used.
 #[derive(Debug, Error)]
 enum ExportError {
     #[error("to: there is no chain \"{0}\"")]

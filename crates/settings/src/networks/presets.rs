@@ -154,7 +154,7 @@ impl Preset {
     }
 }
 
-/// Why a genesis is not that of a primary network's X-Chain.
+/// The reason why a genesis is not that of a primary network's X-Chain.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub(super) enum PrimaryGenesisError {
     #[error(transparent)]

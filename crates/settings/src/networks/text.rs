@@ -6,7 +6,7 @@ use esker_primitives::bech32::{self, Bech32Error};
 use hex::FromHexError;
 use thiserror::Error;
 
-/// Why a text is not bytes.
+/// The reason why a text is not bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Error)]
 pub enum BytesError {
     /// It does not begin with 0x.
@@ -17,7 +17,7 @@ pub enum BytesError {
     Hex(#[from] FromHexError),
 }
 
-/// Why a text is not an address that can be used.
+/// The reason why a text is not an address that can be used.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum AddressTextError {
     /// It has no chain, or the rest is not bech32.

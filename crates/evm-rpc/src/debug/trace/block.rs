@@ -129,7 +129,7 @@ pub(super) fn trace_bad_block(
     replay(transact, &target, Selection::All, &config.unwrap_or_default(), context, writer)
 }
 
-/// Why bytes are no block.
+/// The reason why bytes are no block.
 #[derive(Debug, Error)]
 enum DecodeBlockError {
     #[error(transparent)]

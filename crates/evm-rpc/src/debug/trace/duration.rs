@@ -16,7 +16,7 @@ const UNITS: [(&str, u64); 8] = [
     ("h", 3_600_000_000_000),
 ];
 
-/// Why a text is no duration, with the text as Go quotes it.
+/// The reason why a text is no duration, with the text as Go quotes it.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub(super) enum DurationError {
     #[error("time: invalid duration {0}")]

@@ -46,7 +46,7 @@ pub(super) struct ReadAccount {
     pub(super) storage: Vec<(U256, U256)>,
 }
 
-/// Why a state can't be read.
+/// The reason why a state can't be read.
 #[derive(Debug, Error)]
 pub(super) enum ReadStateError {
     #[error(transparent)]
