@@ -121,7 +121,7 @@ await steps([
   ['import from P, and from the other chain of the VM', async () => {
     await accepted(await x.import(user, password, other, 'P'));
     assert.equal(await balance(other, 'AVAX'), 1240 + 12_000_000_000 - 1_000_000);
-    // What there is nothing of can't be imported.
+    // An import of nothing is refused.
     await refused(x.import(user, password, other, 'P'), /no import inputs/);
     const y = '/ext/bc/Y';
     await plain('avm.importKey', { privateKey: FUNDED_KEY }, y);

@@ -1,4 +1,4 @@
-// What the scripts of both libraries share: waiting, comparing, one line for each thing that holds.
+// Functions that the scripts of both libraries share: waiting, comparing, one line for each result.
 import assert from 'node:assert/strict';
 
 /** The key of the local network that holds 300,000,000 units; public, therefore worthless. */

@@ -1,4 +1,4 @@
-// What the scripts of the C-Chain share: the test contract, the funded accounts, the network's facts.
+// Parts that the scripts of the C-Chain share: the test contract, the funded accounts, the network's facts.
 import { readFileSync } from 'node:fs';
 import { connect, createServer } from 'node:net';
 

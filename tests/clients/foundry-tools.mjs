@@ -1,4 +1,4 @@
-// What the scripts with cast and forge share: running them against the node whose URL the script was given.
+// Functions that the scripts with cast and forge share: running them against the node whose URL the script was given.
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';

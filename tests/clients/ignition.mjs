@@ -70,7 +70,7 @@ const versions = [['2', ignition2], ['3', ignition3]];
 
 await steps([
   ['a development node is known as one', async () => {
-    // What hardhat-network-helpers looks at.
+    // The answers that hardhat-network-helpers checks.
     assert.match(await request('web3_clientVersion'), /^(anvil|hardhatnetwork)/i);
     assert.equal(await request('hardhat_getAutomine'), true);
     assert.equal((await request('hardhat_metadata')).chainId, Number((await node.getNetwork()).chainId));

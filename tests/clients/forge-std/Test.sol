@@ -3,7 +3,7 @@ pragma solidity ^0.8.13;
 
 import {Script} from "./Script.sol";
 
-/// What the sample of `forge init` takes from forge-std, which no package registry has.
+/// The part of forge-std that the sample of `forge init` uses. No package registry has forge-std.
 abstract contract Test is Script {
     bool public constant IS_TEST = true;
 

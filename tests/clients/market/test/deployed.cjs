@@ -1,4 +1,4 @@
-// What the tests begin with: the contracts, and two people with coins.
+// The state with which the tests begin: the contracts, and two people with coins.
 const { ethers } = require('hardhat');
 
 const MUCH = 10n ** 24n;

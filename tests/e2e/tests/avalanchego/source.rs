@@ -219,7 +219,7 @@ async fn contradictions_are_refused_by_chain_and_index() {
     assert!(other.starts_with("C-Chain, container 0: its block can't be read"), "{other}");
 }
 
-/// What was fetched before a bad container is executed, and what the other chains have.
+/// Blocks that were fetched before a bad container are executed, and so are those of the other chains.
 #[tokio::test(flavor = "multi_thread")]
 async fn blocks_before_a_refused_container_are_accepted() {
     let (_folder, stand_in, mut follower) = first_run().await;

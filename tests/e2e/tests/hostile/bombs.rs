@@ -68,8 +68,8 @@ fn attacks() -> Vec<Attack> {
     attacks
 }
 
-/// What an honest client waits for meanwhile, and how long it takes until nothing of the attackers runs when they have
-/// left.
+/// The longest wait of an honest client meanwhile, and the time after the attackers left until none of their work
+/// runs.
 fn attacked(node: &Node, attack: &Attack, lasts: Duration) -> (Latencies, Duration) {
     let body = batch(&attack.call, attack.times);
     let honest = HonestClient::start(node.address(), funded(), now_s()).unwrap();

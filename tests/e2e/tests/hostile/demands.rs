@@ -140,7 +140,7 @@ fn of_evm(method: &str, stock: &Stock) -> Option<Vec<Value>> {
         "anvil_setBalance" | "hardhat_setBalance" | "anvil_addBalance" => {
             vec![json!([CONTRACT, "0x1"])]
         }
-        // What follows must still run: refused, or of no effect.
+        // Later calls must still run, so these are refused or have no effect.
         "anvil_setNextBlockBaseFeePerGas" | "hardhat_setNextBlockBaseFeePerGas" => {
             vec![json!([format!("0x{}", "f".repeat(64))])]
         }
@@ -501,7 +501,7 @@ fn of_node(method: &str, stock: &Stock) -> Option<Vec<Value>> {
         "index.getContainerRange" => {
             vec![json!({ "startIndex": "0", "numToFetch": 1024, "encoding": "hex" })]
         }
-        // What they change belongs to whoever runs the node.
+        // The things that they change belong to the operator of the node.
         "admin.alias" => vec![json!({ "endpoint": "bc/X", "alias": "x".repeat(400) })],
         "admin.aliasChain" => vec![json!({ "chain": "X", "alias": "y".repeat(400) })],
         "admin.getChainAliases" => vec![json!({ "chain": stock.asset })],

@@ -22,7 +22,7 @@ use crate::support::{LONGEST, alone, dev, now_s};
 const INDEX: &str = "/ext/index/X/block";
 /// The longest body of a request.
 const SMALL: usize = 1024;
-/// What is answered at most to a request, in bytes: `http-connection-reply-memory`.
+/// The most bytes of an answer to a request: `http-connection-reply-memory`.
 const MOST_BYTES: usize = 64 * 1024 * 1024;
 /// How long a call may take (`api-max-duration`): short, so that many methods are tried in a short time, and long enough
 /// for the calls of the honest client and for the largest answers beside other tests.
@@ -43,7 +43,7 @@ struct Figures {
     memory: u64,
     /// The longest call of an honest client meanwhile.
     honest: Duration,
-    /// What the answers that are errors say.
+    /// The texts of the answers that are errors.
     errors: Vec<String>,
 }
 

@@ -49,7 +49,7 @@ pub(super) struct Amounts {
     pub(super) addresses: usize,
 }
 
-/// What rows name.
+/// The things that rows name.
 pub(super) struct Stock {
     /// An account that the node holds, and another one.
     pub(super) account: String,

@@ -1,4 +1,4 @@
-//! What the tests of this program share.
+//! Functions that the tests of this program share.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;

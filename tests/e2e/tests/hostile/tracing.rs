@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use crate::support::{alone, assert_served, dev, measured};
 
 const MIB: u64 = 1024 * 1024;
-/// What the node may take besides, bytes: its threads, and a thousand connections.
+/// The bytes that the node may use besides: its threads, and a thousand connections.
 const REST: u64 = 64 * MIB;
 /// Where the clients that trace come from. Of an address that fills the queue its own further calls are refused.
 const ATTACKER: IpAddr = IpAddr::V4(Ipv4Addr::new(127, 0, 0, 2));
@@ -32,8 +32,8 @@ fn trace_of(code: &str, mut config: Value) -> Value {
     request("debug_traceCall", &json!([{ "to": CONTRACT, "gas": "0xffffffff" }, "latest", config]))
 }
 
-/// What tracing may add to the node's memory, bytes (docs/security.md): unread answers, and for each processor a trace
-/// with the memory of its code and what its tracer keeps.
+/// The bytes that tracing may add to the node's memory (docs/security.md): unread answers, and for each processor a
+/// trace with the memory of its code and the data of its tracer.
 fn most_memory() -> u64 {
     let processors = std::thread::available_parallelism().unwrap().get() as u64;
     192 * MIB + processors * (128 + 64) * MIB + REST

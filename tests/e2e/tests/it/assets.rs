@@ -33,7 +33,7 @@ fn amounts_fixed_and_minted() {
         accept(&mut node.x(), &own.mint(coin, amount, other).unwrap());
     }
     assert_eq!(wallet(&node, "X", key(5)).balance(&coin), 15);
-    // What is minted moves as any amount does, the fee paid in the native asset.
+    // Minted amounts move like any other amount. The fee is paid in the native asset.
     let native = node.x().get_asset_description("NAT").unwrap().asset_id;
     let poor = wallet(&node, "X", key(5));
     let output = esker_client::Wallet::output(coin, 4, me);

@@ -53,7 +53,7 @@ fn in_handlers(node: SocketAddr) -> usize {
     line.unwrap().parse().unwrap()
 }
 
-/// What comes after the head of a reply.
+/// The bytes after the head of a reply.
 fn body_of(mut stream: TcpStream) -> String {
     let mut reply = String::new();
     stream.read_to_string(&mut reply).unwrap();

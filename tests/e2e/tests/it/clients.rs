@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use crate::support::local;
 
-/// What a script may take on a busy machine; most need some seconds.
+/// Time that a script may take on a busy machine; most need some seconds.
 const PATIENCE: Duration = Duration::from_secs(600);
 
 #[test]
@@ -419,7 +419,7 @@ pub(crate) fn run_with_file(script: &str, file: &Path) {
     run_to_success(script, program.arg(script).arg(file).current_dir(folder));
 }
 
-/// What keeps the scripts from running.
+/// The missing programs without which the scripts can't run.
 fn missing(folder: &Path) -> Option<String> {
     let how = "`cargo xtask test` installs it";
     let package = std::fs::read(folder.join("package.json")).unwrap();
@@ -437,7 +437,7 @@ fn missing(folder: &Path) -> Option<String> {
     works.is_err().then(|| format!("there is no Node.js: {how}"))
 }
 
-/// What `cargo xtask test` found, else the one on the PATH.
+/// The program that `cargo xtask test` found, or else the one on the PATH.
 pub(crate) fn node_program() -> PathBuf {
     std::env::var_os("CLIENT_TESTS_NODE").map_or_else(|| PathBuf::from("node"), PathBuf::from)
 }

@@ -37,7 +37,7 @@ fn kills_between_exports_and_imports_lose_nothing() {
         }
     }
     println!("{waited} of {rounds} kills came between an export and its import");
-    // What waits can be taken, on both sides.
+    // The exports that wait can be imported, on both sides.
     mover.take_all(node.address()).unwrap();
     assert!(node.stop().unwrap().success());
     let supply = verify(folder.path());

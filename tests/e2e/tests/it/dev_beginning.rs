@@ -79,7 +79,7 @@ fn it_is_now_with_the_limits_of_the_next_blocks() {
 #[test]
 fn time_moves_from_block_0_on() {
     let node = local().dev().temporary().start().unwrap();
-    // What hardhat-network-helpers does: the latest block's time and an hour, in a block of its own.
+    // This is the step of hardhat-network-helpers: the latest block's time and an hour, in a block of its own.
     let target = time(&node, "latest") + 3600;
     ask(&node, "evm_setNextBlockTimestamp", json!([target]));
     ask(&node, "evm_mine", json!([]));

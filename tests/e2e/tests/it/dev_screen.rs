@@ -1,4 +1,4 @@
-//! What `esker dev` prints of transactions, blocks and refused calls, for a person's terminal.
+//! The lines of `esker dev` about transactions, blocks and refused calls, for a person's terminal.
 
 use std::io::Read as _;
 use std::net::{Shutdown, SocketAddr};
@@ -166,7 +166,7 @@ fn a_silent_node_and_one_with_a_machine_readable_line_show_none() {
     for flag in ["--silent", "--json"] {
         let node = dev().arg(flag).start().unwrap();
         let _texts = [on_c(&node), on_x(&node)].concat();
-        // What a task writes in the end is there when the process has ended.
+        // The lines that a task writes at its end exist when the process has ended.
         let log = node.scratch().join("output.txt");
         let kept = tempfile::NamedTempFile::new().unwrap();
         std::fs::hard_link(&log, kept.path().with_extension("log")).unwrap();

@@ -22,7 +22,7 @@ fn dev(args: &[&str]) -> NodeBuilder {
     args.iter().fold(local().dev().temporary(), |node, arg| node.arg(*arg))
 }
 
-/// What a start says that does not come about, with exit code 2.
+/// The error of a start that is refused with exit code 2.
 fn refused(node: NodeBuilder) -> String {
     let Err(error) = node.start() else { panic!("the start was not refused") };
     let error = error.to_string();
@@ -323,7 +323,7 @@ fn a_silent_node_prints_nothing() {
         let mut node = command.spawn().unwrap();
         let has_ended = |node: &mut Child| !matches!(node.try_wait(), Ok(None));
         until("the node is ready", || (ready.exists() || has_ended(&mut node)).then_some(()));
-        // What it has to print comes before it hears signals.
+        // It prints its lines before it handles signals.
         let sent = Command::new("kill").args(["-TERM", &node.id().to_string()]).status().unwrap();
         assert!(sent.success());
         let ended = node.wait_with_output().unwrap();
@@ -332,7 +332,7 @@ fn a_silent_node_prints_nothing() {
         assert_eq!(printed.contains("Accounts, 10,000 each"), is_shown, "{silent}: {printed}");
         assert_eq!(printed.is_empty(), !is_shown, "{silent}: {printed}");
     }
-    // What is wrong it says nevertheless.
+    // It still prints errors.
     let output = esker(&["dev", "--silent", "--accounts", "0"]);
     assert_eq!((output.status.code(), output.stdout.len()), (Some(2), 0));
     let error = String::from_utf8(output.stderr).unwrap();

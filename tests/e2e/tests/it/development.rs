@@ -1,4 +1,4 @@
-//! What `esker dev` has for tools that were made for anvil and Hardhat Network, and `esker node` has not.
+//! Features that `esker dev` has for tools made for anvil and Hardhat Network, and `esker node` does not have.
 
 use alloy_primitives::{Address, hex, keccak256};
 use esker_e2e::{Node, until};

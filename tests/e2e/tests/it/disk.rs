@@ -112,8 +112,8 @@ impl Client {
         }
     }
 
-    /// What was mined is mined still, each with the same receipt, and the account's nonce says so, too: at least, since
-    /// what waited for a block may have found one.
+    /// Every mined transaction is still mined, with the same receipt, and the nonce of the account fits. The nonce
+    /// may be higher, since waiting transactions may have found a block.
     fn assert_nothing_lost(&mut self) {
         for (hash, receipt) in std::mem::take(&mut self.receipts) {
             assert_eq!(self.receipt(&hash).as_ref(), Some(&receipt), "{hash} was mined before");
@@ -180,7 +180,8 @@ impl Client {
     }
 }
 
-/// What is refused while there is no room: one of each kind. Some are good transactions, which are taken later.
+/// The requests that are refused while there is no room, one of each kind. Some are valid transactions, which are
+/// accepted later.
 struct Refused(Vec<(&'static str, &'static str, Value)>);
 
 impl Refused {
@@ -412,7 +413,7 @@ fn the_end_of_the_map() {
     client.assert_reads_work();
     client.assert_suspended(&text);
     assert_eq!(count(&node, SUSPENDED), 1);
-    // What has a receipt is there after a kill; what waited for a block is not.
+    // A transaction with a receipt still exists after a kill. One that waited for a block does not.
     let sent = std::mem::take(&mut client.sent);
     for hash in sent {
         if let Some(receipt) = client.receipt(&hash) {

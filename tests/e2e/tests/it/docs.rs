@@ -143,7 +143,7 @@ fn every_specified_method_has_a_row() {
     assert!(found > 100, "{found}");
 }
 
-/// What is wrong with the section of a method.
+/// The faults of the section of a method.
 fn faults(
     page: &Page,
     section: &esker_e2e::docs::Section,

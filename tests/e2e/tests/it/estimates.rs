@@ -1,4 +1,4 @@
-//! What was estimated suffices for the block that comes.
+//! An estimate suffices for the next block.
 
 use esker_client::{CallError, RpcClient};
 use esker_e2e::{Node, until};

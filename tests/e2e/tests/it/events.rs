@@ -246,7 +246,7 @@ fn utxos_from_the_genesis_on_are_the_set_and_a_restart_changes_nothing() {
         .map(|(id, _)| id)
         .collect();
     assert_eq!(here, listed);
-    // What was notified as it happened is the same, without the genesis.
+    // The notifications that were sent at the time of the blocks are the same, without the genesis.
     let past: Vec<_> = all.iter().filter(|notice| notice["height"] != "0").cloned().collect();
     assert_eq!(live.take(past.len()), past);
     let txs = history(&node, &json!({"kind": "transactions", "encoding": "json"}));

@@ -13,14 +13,14 @@ const RPC: &str = "/ext/bc/C/rpc";
 const WS: &str = "/ext/bc/C/ws";
 const NAMESPACES: [&str; 9] =
     ["evm", "net", "web3", "txpool", "personal", "debug", "admin", "anvil", "hardhat"];
-/// What the methods that only a Go runtime can carry out answer, whatever is asked.
+/// The answer of the methods that only a Go runtime can carry out, whatever the arguments.
 const OF_GO: &str = "only a Go runtime has this";
 /// An account of `esker dev`.
 const HELD: &str = "0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266";
 /// Two more, one for each transport.
 const ACCOUNTS: [&str; 2] =
     ["0x70997970c51812dc3a010c7d01b50e0d17dc79c8", "0x3c44cdddb6a900fa2b585dd299e03d12fa4293bc"];
-/// What only hardware wallets can do. The node has none.
+/// Methods that only hardware wallets can carry out. The node has none.
 const OF_HARDWARE: [&str; 3] =
     ["personal_deriveAccount", "personal_initializeWallet", "personal_unpair"];
 /// Its signature of the text `hello`.
@@ -42,7 +42,7 @@ fn every_method_succeeds_and_fails() {
         socket.read().unwrap()
     };
     let over_websocket = walk(&mut websocket, ACCOUNTS[1]);
-    // What was sent before depends on the transport's turn.
+    // The transactions that were sent before differ between the transports, so their errors are not compared.
     for (method, error) in
         over_http.iter().filter(|(method, _)| !method.ends_with("RawTransaction"))
     {
@@ -93,7 +93,7 @@ fn call(ask: &mut dyn FnMut(&str) -> String, method: &str, params: &Value) -> Va
     serde_json::from_str(&ask(&body.to_string())).unwrap()
 }
 
-/// What the cases name: a transaction in a block, one that can be sent, one that waits, a filter.
+/// The things that the cases name: a transaction in a block, one that can be sent, one that waits, a filter.
 fn prepare(ask: &mut dyn FnMut(&str) -> String, account: &str) -> BTreeMap<&'static str, Value> {
     let mut done = |method: &str, params: Value| {
         let reply = call(ask, method, &params);

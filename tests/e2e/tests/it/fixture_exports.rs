@@ -27,7 +27,7 @@ fn with_user(mut params: Value) -> Value {
     params
 }
 
-/// What waits on X of C's exports to an address.
+/// The exports of C to an address that wait on X.
 fn waiting(node: &Node, address: &str) -> Value {
     let asked = json!({"addresses": [address], "sourceChain": "C"});
     x(node, "xvm.getUTXOs", asked)["numFetched"].clone()

@@ -30,7 +30,7 @@ pub(crate) fn dev(fixture: Option<&Path>, folder: &Path) -> NodeBuilder {
     }
 }
 
-/// What a start says that is refused with this exit code.
+/// The error of a start that is refused with this exit code.
 fn refused(fixture: &Path, folder: &Path, code: i32) -> String {
     let Err(error) = dev(Some(fixture), folder).start() else {
         panic!("the start was not refused")
@@ -180,7 +180,7 @@ fn a_fixture_that_cannot_be_names_the_member_and_changes_nothing() {
         assert!(output.contains(expected), "{fixture}: {output}");
         assert!(!data.join("db").exists(), "{fixture}: {output}");
     }
-    // What only its block can tell: nothing of the fixture stays.
+    // These errors show only in a block. Nothing of the fixture stays.
     let fixture = json!({
         "utxos": [{"amount": 5, "addresses": [0]}],
         "contracts": [{"bytecode": "0x60006000fd"}],

@@ -77,7 +77,7 @@ fn blocks_of_the_c_chain() {
     }
 }
 
-/// What the X-Chain reports Accepted is in its index at once.
+/// A block that the X-Chain reports as Accepted is in its index at once.
 #[test]
 fn accepted_blocks_are_listed_at_once() {
     let node = local().dev().arg("--index-enabled").start().unwrap();

@@ -195,7 +195,7 @@ impl<'a> Guesser<'a> {
         Self { rpc: node.rpc(), name, wrong: 0, first, last: (first, first), hashed, refused }
     }
 
-    /// What the client has to wait after the last wrong password at most, in seconds.
+    /// The longest wait of the client after the last wrong password, in seconds.
     fn most_s(&self) -> u64 {
         self.wrong.checked_sub(16).map_or(0, |more| 1 << more)
     }

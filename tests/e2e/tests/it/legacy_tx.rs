@@ -4,7 +4,7 @@ use alloy_primitives::{U256, keccak256};
 use alloy_rlp::{BufMut as _, Encodable as _, Header};
 use esker_e2e::funds::funded;
 
-/// What a unit of gas pays, in wei.
+/// The price of a unit of gas, in wei.
 const GAS_PRICE: u64 = 300_000_000_000;
 
 /// A transaction, not signed.

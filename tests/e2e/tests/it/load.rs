@@ -22,9 +22,9 @@ use serde_json::{Value, json};
 
 use crate::support::{accept, wallet};
 
-/// What is moved to the C-Chain at once, in billionths.
+/// The amount that is moved to the C-Chain at once, in billionths.
 const AMOUNT: u64 = 2_000_000_000;
-/// What an atomic transaction pays: more than enough on the development network.
+/// The amount that an atomic transaction burns: more than enough on the development network.
 const BURNED: u64 = 1_000_000;
 
 pub(crate) const NAT: &str = "/ext/bc/C/nat";

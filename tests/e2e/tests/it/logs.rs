@@ -121,7 +121,7 @@ fn each_block_is_logged_alone_or_in_a_summary() {
     heights.sort_unstable();
     assert_eq!(heights, (1..=last).collect::<Vec<_>>());
 
-    // What funds the accounts of the development network.
+    // The block that funds the accounts of the development network.
     let x = with_message(logs, "X", "block accepted");
     assert_eq!((&x[0]["height"], &x[0]["logger"]), (&json!(1), &json!("X")), "{x:?}");
     assert!(x[0]["txs"].as_u64() > Some(0) && x[0].get("gas").is_none(), "{x:?}");

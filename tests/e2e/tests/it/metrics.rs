@@ -77,7 +77,7 @@ fn a_running_node_reports_its_process_its_disk_and_its_chains() {
     let calls = r#"{endpoint="C/rpc",method="evm_sendTransaction",outcome="ok"}"#;
     assert_eq!(after[&format!("esker_http_requests_total{calls}")], 1.0);
 
-    // What clients keep open.
+    // Filters and subscriptions that clients keep open.
     let _filter: String = rpc.call(PATH, "eth_newBlockFilter", json!([])).unwrap();
     let mut socket = Socket::open(node.address(), "/ext/bc/C/ws").unwrap();
     socket

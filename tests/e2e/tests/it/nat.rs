@@ -98,7 +98,7 @@ fn native(node: &Node) -> AssetId {
     node.x().get_asset_description("NAT").unwrap().asset_id
 }
 
-/// What X exported to an owner on C, by pages of `limit`; each page is full but the last one.
+/// The UTXOs that X exported to an owner on C, by pages of `limit`; each page except the last is full.
 fn walk(rpc: &mut RpcClient, owner: ShortId, limit: usize) -> Vec<Utxo> {
     let mut found = Vec::new();
     let mut start = Value::Null;

@@ -123,7 +123,7 @@ fn local_pages_are_trusted_and_all_may_read() {
     let reply = post(&node, "/ext/bc/X", FOREIGN[0], &body("xvm.getHeight", &json!({})));
     assert_eq!(error(&reply), None);
     assert_eq!(reply.header("access-control-allow-origin").as_deref(), Some("*"));
-    // What the public accounts sign.
+    // Signatures of the public accounts.
     let accounts = post(&node, "/ext/bc/C/rpc", FOREIGN[0], &body("eth_accounts", &json!([])));
     let accounts: Value = serde_json::from_slice(&accounts.body).unwrap();
     let (from, to) = (&accounts["result"][0], &accounts["result"][1]);

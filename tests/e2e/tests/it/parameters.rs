@@ -1,4 +1,4 @@
-//! What the members of a network agreed on: a start with other parameters than the data folder's is refused.
+//! The parameters of a network are fixed: a start with other parameters than the data folder's is refused.
 
 use std::fs;
 use std::path::Path;
@@ -37,7 +37,7 @@ fn made(folder: &Path, args: &[&str]) {
     assert!(node.stop().unwrap().success());
 }
 
-/// What a start says that does not come about; the folder's data stay as they are.
+/// The error of a start that is refused; the folder's data stay as they are.
 fn refused(folder: &Path, node: NodeBuilder) -> String {
     let data = || fs::read(folder.join("esker.mdb")).unwrap();
     let before = data();

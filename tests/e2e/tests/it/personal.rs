@@ -90,7 +90,7 @@ fn guesses_are_slowed_and_delay_nobody() {
     const LASTS: Duration = Duration::from_secs(8);
     const DEADLINE: Duration = Duration::from_secs(240);
     const UNLOCKED: Duration = Duration::from_secs(3);
-    /// What others wait at most.
+    /// The longest wait of others.
     const LONGEST: Duration = Duration::from_secs(1);
     let node = with_personal().start().unwrap();
     let mut rpc = node.rpc();
@@ -149,7 +149,7 @@ fn guesses_are_slowed_and_delay_nobody() {
     call(&mut rpc, "personal_sign", &right(&unlocked)).unwrap();
 }
 
-/// What no test waits longer for: a hash takes long in a build that is not optimized, on a machine under load.
+/// The longest time that a test waits: a hash takes long in a build that is not optimized, on a machine under load.
 const PATIENCE: Duration = Duration::from_secs(600);
 
 /// A call of one of the clients behind a proxy; `None`: the node has gone.
@@ -267,7 +267,7 @@ fn an_account_that_was_answered_survives_a_kill() {
         if let Some(account) = &answered {
             assert_eq!(listed.last(), Some(account), "after {calls} calls: answered, but missing");
         }
-        // What is there is whole.
+        // The files that exist are complete.
         for account in &listed[kept.len()..] {
             let params = json!(["0x68", account, PASSWORD]);
             call(&mut node.rpc(), "personal_sign", &params).unwrap();

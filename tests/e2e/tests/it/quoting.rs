@@ -102,7 +102,7 @@ fn longest_run(text: &str) -> usize {
     longest
 }
 
-/// What is wrong with the error of a reply.
+/// The fault of the error of a reply.
 fn fault(reply: &[u8]) -> Option<String> {
     let reply: Value = serde_json::from_slice(reply).ok()?;
     let error = reply.get("error")?.to_string();

@@ -23,7 +23,7 @@ const EVM: &str = "/ext/bc/C/rpc";
 /// Who gets what is sent.
 const TO: &str = "0x00000000000000000000000000000000000000a1";
 
-/// What clients see of both chains.
+/// Both chains as clients see them.
 #[derive(Clone, Debug, PartialEq)]
 struct Seen {
     x_height: u64,
@@ -253,7 +253,7 @@ fn kills_in_the_middle_leave_all_or_nothing() {
     verify(&work);
 }
 
-/// What a thread of clients does until it must end.
+/// Repeats the work of a thread of clients until it must end.
 fn until_told(stop: &AtomicBool, mut work: impl FnMut()) {
     while !stop.load(Ordering::Relaxed) {
         work();
@@ -291,7 +291,7 @@ fn send(rpc: &mut RpcClient) {
     });
 }
 
-/// What clients read of the last block agrees with itself.
+/// The answers of clients about the last block agree with each other.
 fn look(rpc: &mut RpcClient) {
     let Some(head) = read(rpc, "eth_getBlockByNumber", json!(["latest", true])) else { return };
     let number = head["number"].clone();

@@ -125,7 +125,7 @@ fn transactions_of_the_other_chains_are_accepted_at_the_first_read() {
     }
 }
 
-/// What can't be mined now is answered, and waits in the pool.
+/// A transaction that can't be mined now is answered, and waits in the pool.
 #[test]
 fn what_can_not_be_mined_now_is_answered_without_its_block() {
     let node = local().dev().start().unwrap();

@@ -1,4 +1,4 @@
-//! What several tests need.
+//! Functions that several tests use.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{Read as _, Write as _};

@@ -1,4 +1,4 @@
-//! What a user of the keystore sends back to back: every answer is a transaction of its own that arrives.
+//! Payments that a user of the keystore sends back to back: every answer is a separate transaction that is accepted.
 
 use std::collections::BTreeSet;
 use std::thread;

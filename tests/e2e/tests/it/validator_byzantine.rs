@@ -207,7 +207,7 @@ fn start_honest(net: &Net) -> Vec<Node> {
     starting.into_iter().map(|node| node.wait().unwrap()).collect()
 }
 
-/// What honest validators say of a dishonest one: something, and at most once a minute.
+/// Honest validators log a dishonest one, and at most once a minute.
 fn assert_named_seldom(nodes: &[&Node], text: &str, begun: Instant) {
     let minutes = usize::try_from(begun.elapsed().as_secs() / 60).unwrap();
     for node in nodes {

@@ -27,7 +27,7 @@ fn changes(node: &Node, query: &str) -> String {
     String::from_utf8(reply.body.to_vec()).unwrap()
 }
 
-/// What a false source answers to a request for changes.
+/// The answer of a false source to a request for changes.
 #[derive(Clone, Debug)]
 enum Answer {
     Body(String),
@@ -136,7 +136,7 @@ fn changed(folder: &Path) -> Changed {
 /// A node that lies about the changes of the validators.
 struct FalseSource {
     url: String,
-    /// What a follower says about it.
+    /// The follower's report about it.
     expected: String,
     is_fault: bool,
 }

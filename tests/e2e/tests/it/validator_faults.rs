@@ -18,7 +18,7 @@ use crate::validators::{health, new_network, shorten_timeouts, start};
 /// Connections of strangers to the ports of the validators' network.
 const STRANGERS: usize = 300;
 
-/// What was sent, and is accepted or will be.
+/// The transactions that were sent, and are accepted or will be.
 struct Traffic {
     nonce: u64,
     sent: Vec<(TxId, String)>,

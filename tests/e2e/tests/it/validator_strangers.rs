@@ -150,7 +150,7 @@ fn silence_garbage_floods_and_replays_at_the_peer_ports_change_nothing() {
         std::thread::sleep(Duration::from_millis(50));
     }
 
-    // What a validator sent when it connected, again: to the one that took it, and to another.
+    // The bytes that a validator sent when it connected are sent again, to the peer that took them and to another.
     let mut replayed = 0;
     for (from, to) in (0..VALIDATORS).flat_map(|from| (0..VALIDATORS).map(move |to| (from, to))) {
         for bytes in net.links().recorded(from, to).into_iter().filter(|bytes| !bytes.is_empty()) {

@@ -76,7 +76,7 @@ impl Sent {
     }
 }
 
-/// What a thread sends.
+/// The work of a thread that sends.
 type Sender = Box<dyn FnOnce(&Shared) + Send>;
 
 /// The senders. A transaction that is not accepted in time fails the test.

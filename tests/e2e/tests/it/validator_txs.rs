@@ -73,7 +73,7 @@ pub(crate) fn import_on_c((x, c): (ChainId, ChainId), utxo: &Utxo) -> AtomicTx {
     AtomicTx::sign(UnsignedAtomicTx::Import(unsigned), &[vec![&key(9)]])
 }
 
-/// What a node says about the three transactions.
+/// The status of the three transactions on a node.
 fn known(node: &Node, (x, evm, atomic): (&TxId, &str, &TxId)) -> [String; 3] {
     let found: Value = node.rpc().call(EVM, "eth_getTransactionByHash", json!([evm])).unwrap();
     let evm = match (&found, &found["blockNumber"]) {

@@ -204,7 +204,7 @@ fn a_validator_whose_votes_are_lost_follows_before_it_votes() {
     assert!(text.contains("another process uses this key: a validator never runs twice"), "{text}");
     assert!(fourth.stop().unwrap().success());
 
-    // What would leave it with other bundles than the others have is refused.
+    // A change that would leave it with other bundles than the others have is refused.
     let data = network.join("validator-4/data");
     let backup = folder.path().join("backup");
     let blocks = folder.path().join("blocks");
@@ -261,7 +261,7 @@ impl Drop for RunningNetwork {
     }
 }
 
-/// What the README's commands do: four validators and a follower, a transaction sent to one node and read from another.
+/// The README's commands: four validators and a follower, a transaction sent to one node and read from another.
 #[test]
 fn the_commands_of_the_readme_run_four_validators_and_a_follower_and_stop_them() {
     let readme = std::fs::read_to_string(tests_path("../README.md")).unwrap();

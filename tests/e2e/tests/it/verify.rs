@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use crate::support::{PROGRAM, local};
 
-/// What is kept of earlier states, and what was hashed: as much as there is.
+/// Settings under which the folder keeps as many earlier states and preimages as possible.
 const CONFIG: &str = "[chains.C]\npruning-enabled = false\npreimages-enabled = true\n";
 
 /// Tables of the node, the X-Chain and the C-Chain: tag, and what a finding names.
@@ -59,7 +59,7 @@ const C: &[(u8, &str)] = &[
 /// Of the C-Chain: what went with contracts.
 const DESTROYED: u8 = 0x57;
 
-/// What happens to a row.
+/// A damage of a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Damage {
     Removed,

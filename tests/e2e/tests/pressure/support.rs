@@ -1,4 +1,4 @@
-//! What all journeys need.
+//! Functions that all journeys use.
 
 use std::collections::BTreeSet;
 use std::path::Path;

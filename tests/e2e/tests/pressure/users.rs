@@ -22,7 +22,7 @@ const FEE: u64 = 1_000_000;
 /// Who gets what is imported to the C-Chain: an account that does nothing else.
 const IMPORTER: &str = "0x00000000000000000000000000000000000000aa";
 
-/// What a call asks for, and what it does when it is accepted: amounts of assets that addresses get on the X-Chain.
+/// A call, and its effect when it is accepted: the amounts of assets that addresses get on the X-Chain.
 pub(crate) struct Order {
     path: &'static str,
     pub(crate) method: &'static str,
@@ -167,7 +167,7 @@ pub(crate) const IMPORTS: [(&str, &str); 3] = [
 /// Imports what is left, and compares what arrived in all with what was exported.
 pub(crate) fn check_transfers(node: &Node, mut promises: Vec<Promise>) {
     let mut rpc = node.rpc();
-    // What is exported can be imported once it is accepted.
+    // An export can be imported once it is accepted.
     for Promise { method, path, id, .. } in &promises {
         wait_decided(&mut rpc, path, id).unwrap_or_else(|why| panic!("{method} {id}: {why}"));
     }

@@ -68,7 +68,7 @@ fn everything_of_a_run_is_taken_back() {
     node.kill().unwrap();
     verify(folder.path());
 
-    // What came before it can be taken back block by block. Then the beginning is there.
+    // The blocks before it can be taken back one by one. Then the chain is at its beginning.
     let node = start(folder.path());
     assert_eq!(height(&node), 8);
     result(&node, "anvil_rollback", json!([2]));

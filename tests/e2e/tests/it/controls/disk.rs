@@ -46,7 +46,7 @@ fn controls_are_refused_on_a_full_disk() {
             assert!(text.starts_with("insufficient disk space"), "{method}: {text}");
         }
         assert!(begun.elapsed() < Duration::from_secs(10), "{:?}", begun.elapsed());
-        // What writes nothing works.
+        // Controls that write nothing work.
         assert_eq!(height(&node), 4);
         result(&node, "anvil_impersonateAccount", json!([OTHER]));
         result(&node, "evm_increaseTime", json!([50]));

@@ -48,7 +48,7 @@ fn a_state_is_loaded_elsewhere() {
     assert_eq!(see(&imported(folder.path(), copy.path())), seen);
 }
 
-/// What the state of another chain says of its blocks is readable; its hashes are its own.
+/// The blocks in the state of another chain are readable. Its hashes are those of that chain.
 #[test]
 fn blocks_of_a_loaded_state_are_read() {
     let node = local().dev().start().unwrap();
@@ -136,7 +136,7 @@ fn a_file_holds_the_state_between_runs() {
     assert!(bad.to_string().contains("no state of anvil's form"), "{bad}");
 }
 
-/// What could not be written at the end is said at the start.
+/// A start is refused if the file could not be written at the end.
 #[test]
 fn a_state_that_cannot_be_written_is_refused_at_the_start() {
     let folder = tempfile::tempdir().unwrap();

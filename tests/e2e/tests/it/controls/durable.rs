@@ -136,7 +136,7 @@ fn transactions_that_wait_over_a_restart_leave_the_snapshots() {
     assert_eq!(see(&node)["block"], seen);
 }
 
-/// What a kill leaves of blocks, pools and settings apart.
+/// The blocks, pools and settings after a kill, separately.
 fn blocks(seen: &Value) -> (Value, Value, Value, Value) {
     let of = |name: &str| seen[name].clone();
     (of("block"), of("balances"), of("logs"), of("x"))
@@ -223,7 +223,7 @@ fn kill_in_reorgs(folder: &Path, rounds: u32) -> (u32, u32) {
         if now == begun {
             old += 1;
             assert!(has_snapshot, "round {round}");
-            // What was put back can be taken back again.
+            // The state that was restored can be taken back again.
             assert_eq!(revert(&node, id.as_str().unwrap()), true);
             assert_eq!(blocks(&see(&node)), begun);
             result(&node, "anvil_rollback", json!([1]));

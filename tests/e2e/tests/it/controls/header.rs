@@ -1,4 +1,4 @@
-//! What the next block has in its header: base fee, gas limit, coinbase, random value.
+//! The members of the next block's header: base fee, gas limit, coinbase, random value.
 
 use esker_e2e::Node;
 use serde_json::{Value, json};

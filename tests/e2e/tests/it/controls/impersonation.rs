@@ -13,7 +13,7 @@ fn transfer(from: &str) -> Value {
     json!([{"from": from, "to": FIRST, "value": "0x7", "gas": "0x5208"}])
 }
 
-/// What clients see of a transaction.
+/// A transaction as clients see it.
 fn see(node: &Node, hash: &Value) -> Value {
     let tracer = json!({"tracer": "callTracer"});
     json!({
@@ -111,7 +111,7 @@ fn senders_outlast_restart_export_and_import() {
     result(&node, "anvil_setBalance", json!([OTHER, COIN]));
     let first = result(&node, "eth_sendUnsignedTransaction", transfer(OTHER));
     let seen = see(&node, &first);
-    // What waits when the node stops goes into a block afterwards.
+    // A transaction that waits when the node stops goes into a block afterwards.
     result(&node, "anvil_setAutomine", json!([false]));
     let waiting = result(&node, "eth_sendUnsignedTransaction", transfer(OTHER));
     node.stop().unwrap();

@@ -126,7 +126,7 @@ fn transactions_wait_for_a_request() {
     assert_eq!(result(&node, "anvil_mine", json!([2])), Value::Null);
     assert_eq!(result(&node, "eth_getBalance", json!([OTHER, "latest"])), "0x7");
 
-    // What waits goes into a block as soon as blocks are made again.
+    // A waiting transaction goes into a block as soon as blocks are made again.
     let waiting = send(&node);
     assert_eq!(result(&node, "anvil_setAutomine", json!([true])), Value::Null);
     assert_eq!(receipt(&node, &waiting)["blockNumber"], "0x4");

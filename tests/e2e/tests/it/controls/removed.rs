@@ -1,4 +1,4 @@
-//! What subscribers and filters learn of blocks that were taken back.
+//! Notifications of subscribers and filters about blocks that were taken back.
 
 use esker_e2e::Node;
 use esker_e2e::socket::Socket;

@@ -185,7 +185,7 @@ fn transactions_of_other_chains_are_kept_by_a_reorg_that_fails() {
         while !is_over.load(Ordering::Relaxed) {
             let output = Wallet::output(wallet.params().fee_asset_id, 5, wallet.owner());
             let tx = wallet.base_tx(vec![output], b"").unwrap();
-            // What spends the output of a waiting one is refused.
+            // A transaction that spends the output of a waiting one is refused.
             if let Ok(id) = x.issue_tx(&tx) {
                 sent.push(id);
                 wallet.apply(&tx);

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use super::{FIRST, OTHER, call, error, height, last_time, receipt, result, send, start, verify};
 use crate::support::{accept, local, wallet};
 
-/// What clients see of both chains.
+/// Both chains as clients see them.
 pub(super) fn see(node: &Node) -> Value {
     let mut x = node.x();
     let x_height = x.get_height().unwrap();

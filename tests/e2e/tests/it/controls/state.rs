@@ -11,7 +11,7 @@ const READS_SLOT: &str = "0x60005460005260206000f3";
 const CONTRACT: &str = "0x00000000000000000000000000000000000000c1";
 const VALUE: &str = "0x00000000000000000000000000000000000000000000000000000000000000ff";
 
-/// What clients see of the accounts that the tests change.
+/// The accounts that the tests change, as clients see them.
 fn see(node: &Node) -> Value {
     let mut seen = json!({});
     for account in [OTHER, CONTRACT, super::FIRST] {

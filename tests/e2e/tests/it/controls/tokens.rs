@@ -38,7 +38,7 @@ fn tokens_are_dealt() {
     assert_eq!(result(&node, "anvil_setERC20Allowance", set), Value::Null);
     assert_eq!(allowance(), max);
     assert_eq!(height(&node), before + 2);
-    // What is there already needs no block.
+    // An amount that is set already needs no block.
     result(&node, "anvil_dealERC20", json!([OTHER, TOKEN, units]));
     assert_eq!(height(&node), before + 2);
     result(&node, "anvil_dealERC20", json!([OTHER, TOKEN, 0]));

@@ -15,7 +15,7 @@ use super::{
 use crate::controls::{FIRST, result};
 use crate::support::{accept, local, wallet};
 
-/// What `esker address` prints.
+/// The output of `esker address`.
 fn address(variables: &[(&str, &str)], args: &[&str]) -> Ran {
     run(variables, &[&["address"], args].concat())
 }

@@ -17,8 +17,8 @@ use serde_json::{Value, json};
 use super::{FIRST_X, NOBODY, Ran, WELL_KNOWN_KEY, run_with};
 use crate::support::local;
 
-/// What is done to the answer of a method: `answer` is the whole document, `count` is how many of the method's calls
-/// came before.
+/// A change of a method's answer: `answer` is the whole document, `count` is the number of earlier calls of the
+/// method.
 type Alter = dyn Fn(&str, usize, &mut Value) + Send + Sync;
 
 /// Somebody between the command and a node.
@@ -350,7 +350,7 @@ fn assets_are_those_that_were_meant() {
     assert_eq!((code, &*errors), (Some(0), ""));
 }
 
-/// What `esker status` says of documents that are none of a node.
+/// The output of `esker status` for documents that are not from a node.
 #[test]
 fn nonsense_is_no_health() {
     for body in ["{}", "[]", "null", "\"ok\"", r#"{"healthy":true,"checks":{}}"#, "7"] {

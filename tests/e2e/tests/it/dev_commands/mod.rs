@@ -51,7 +51,7 @@ fn run_with(url: &str, variables: &[(&str, &str)], args: &[&str]) -> Ran {
     run(variables, &[args, &["--url", url]].concat())
 }
 
-/// What a command prints that succeeds.
+/// The output of a command that succeeds.
 fn text(node: &Node, args: &[&str]) -> String {
     let (code, out, errors) = run_with(&node.url(), &[], args);
     assert_eq!((code, &*errors), (Some(0), ""), "{args:?}: {out}");
@@ -65,7 +65,7 @@ fn document(node: &Node, args: &[&str]) -> Value {
     serde_json::from_str(&out).unwrap()
 }
 
-/// What a command prints that fails with an exit code; nothing goes to standard output.
+/// The output of a command that fails with an exit code; nothing goes to standard output.
 fn failure(url: &str, code: i32, args: &[&str]) -> String {
     let (found, out, errors) = run_with(url, &[], args);
     assert_eq!((found, &*out), (Some(code), ""), "{args:?}: {errors}");
@@ -79,7 +79,7 @@ fn assert_failures(node: &Node, cases: &[(&[&str], i32, &str)]) {
     }
 }
 
-/// What an address has of the native asset.
+/// The balance of an address in the native asset.
 fn balance(node: &Node, address: &str) -> String {
     let found = document(node, &["balance", address, "--asset", "NAT"]);
     found["balances"][0]["amount"].as_str().unwrap().to_owned()
@@ -94,7 +94,7 @@ fn lines<'a>(text: &'a str, expected: &[&str]) -> Vec<&'a str> {
     lines
 }
 
-/// What a node answers can't control the terminal, and is not printed without end.
+/// An answer of a node can't control the terminal, and is not printed without end.
 #[test]
 fn answers_that_are_no_text_for_a_terminal() {
     let id = "\u{1b}]0;title\u{7}";

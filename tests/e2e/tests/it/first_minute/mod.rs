@@ -24,9 +24,9 @@ use self::terminal::{Ended, Terminal, run};
 use crate::clients::skip;
 use crate::support::PROGRAM;
 
-/// What one command may take on a busy machine.
+/// Time that one command may take on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(180);
-/// What all of them may.
+/// Time that all of them may take.
 const WHOLE_PATIENCE: Duration = Duration::from_secs(1800);
 /// Ports that the pages name: those of `esker dev`, of a follower, and of the network in README.md.
 const PORTS: [u16; 12] = [8545, 9650, 9651, 9750, 9751, 9752, 9753, 9754, 9755, 9756, 9757, 9758];
@@ -81,7 +81,7 @@ struct Reader {
     /// A folder for each page is in it.
     home: tempfile::TempDir,
     path: OsString,
-    /// What runs in other terminals.
+    /// The commands that run in other terminals.
     running: Vec<Terminal>,
     names: Names,
 }

@@ -1,6 +1,7 @@
-//! What becomes of the commands of the pages. `esker`, `curl` and `cast` work and end; for all else there is a rule.
+//! The rules for the commands of the pages. `esker`, `curl` and `cast` must work and end. Every other command has a
+//! rule.
 
-/// What a command does.
+/// The effect of a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Does {
     /// It ends with success.
@@ -117,7 +118,7 @@ pub(super) const RULES: &[(&str, &str, Does)] = &[
     ("examples/README.md", "", LeftOut("clients.rs runs the examples, with their libraries")),
 ];
 
-/// What a reader puts in the place of the words of a page.
+/// The words of a page that a reader replaces, and their replacements.
 pub(super) const WORDS: &[(&str, &str, &str)] = &[
     ("README.md", "cargo run --release --", "esker"),
     ("docs/validators.md", "--network network.json", "--network net/network.json"),
@@ -138,7 +139,7 @@ pub(super) const WORDS: &[(&str, &str, &str)] = &[
     ),
 ];
 
-/// What a page says that its reader has, before its first command.
+/// The things that a reader has before the first command of a page.
 pub(super) const PREPARED: &[(&str, &str)] = &[
     (
         "docs/operations.md",

@@ -13,7 +13,7 @@ use esker_e2e::until::until_within;
 /// Lines of a terminal that a message has.
 const LAST_LINES: usize = 40;
 
-/// What a program left that has ended.
+/// The outcome of a program that has ended.
 #[derive(Debug)]
 pub(super) struct Ended {
     pub(super) status: ExitStatus,

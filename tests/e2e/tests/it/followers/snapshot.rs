@@ -22,7 +22,7 @@ pub(super) fn joiner(folder: &Path, sources: &str) -> NodeBuilder {
     follower(folder, sources).args(&["--snapshot", "--api-sync-enabled"])
 }
 
-/// What a client reads of the state is the same on both nodes of the development network, and so are the last blocks.
+/// The state that a client reads is the same on both nodes of the development network, and so are the last blocks.
 pub(super) fn assert_same_state(one: &Node, other: &Node) {
     assert_same_tips(one, other);
     for account in call(one, "evm_accounts", &json!([])).as_array().into_iter().flatten() {

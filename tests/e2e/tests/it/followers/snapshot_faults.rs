@@ -20,7 +20,7 @@ use crate::load::Random;
 
 /// Kills of one run.
 const ROUNDS: u64 = 10;
-/// What a command says of a folder with an unfinished snapshot.
+/// The error of a command on a folder with an unfinished snapshot.
 const UNFINISHED: &str = "the snapshot was not completed";
 
 #[test]

@@ -163,7 +163,7 @@ fn logs(joined: &Node, whole: &Node, first: u64, tip: u64) {
     assert!(!found.as_array().unwrap().is_empty(), "the recorded chain has logs there");
 }
 
-/// What is stored is answered as on a node with all blocks; genesis too.
+/// Stored blocks are answered as on a node with all blocks, and so is the genesis.
 fn stored_blocks(joined: &Node, whole: &Node, first: u64, tip: u64) {
     let numbers = (first..=tip).map(hex).chain(["0x0", "earliest", "latest"].map(str::to_owned));
     for number in numbers {

@@ -16,7 +16,7 @@ use rustls_pki_types::{CertificateDer, ServerName};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-/// What is not waited longer for.
+/// The longest wait.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 pub(super) const HTTP1: &[u8] = b"http/1.1";
@@ -61,7 +61,7 @@ impl Certificate {
             .arg(&self.key)
     }
 
-    /// What a client that trusts this certificate, and no other, needs.
+    /// The configuration of a client that trusts this certificate, and no other.
     pub(super) fn client(&self, protocols: &[&[u8]]) -> Arc<ClientConfig> {
         let mut roots = RootCertStore::empty();
         roots.add(self.der()).unwrap();

@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::client::Certificate;
 use crate::support::{local, wait_accepted, wallet};
 
-/// What a follower reports about its source.
+/// The report of a follower about its source.
 fn following(node: &Node) -> Value {
     let reply = node.rpc().http().request("GET", "/ext/status", &[], b"").unwrap();
     let status: Value = serde_json::from_slice(&reply.body).unwrap();

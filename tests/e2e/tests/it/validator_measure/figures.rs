@@ -1,4 +1,4 @@
-//! What is counted and printed.
+//! The counted and printed figures.
 
 use std::collections::HashMap;
 use std::process::Command;
@@ -12,7 +12,7 @@ use super::load::Sent;
 /// Ticks of a second in /proc.
 const TICKS: f64 = 100.0;
 
-/// What all validators together have used.
+/// The use of all validators together.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Usage {
     cpu_s: f64,

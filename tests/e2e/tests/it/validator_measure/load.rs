@@ -107,7 +107,7 @@ impl Batch {
     }
 }
 
-/// What senders can still spend.
+/// The funds that senders can still spend.
 pub(super) struct Funds {
     params: ChainParams,
     outputs: Vec<UtxoId>,
