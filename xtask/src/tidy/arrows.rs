@@ -34,6 +34,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ),
     ("esker-evm-state", &["esker-storage"]),
     ("esker-evm-execution", &["esker-evm-state", "esker-go-json"]),
+    ("esker-ethereum", &["esker-evm-execution"]),
     ("esker-evm", &["esker-chain", "esker-evm-execution"]),
     ("esker-keystore", &["esker-storage", "esker-rpc"]),
     (

@@ -1,0 +1,15 @@
+//! The forks, and the configuration of a chain: when each fork begins.
+
+mod blob_schedule;
+mod config;
+mod fork;
+mod fork_id;
+mod json;
+mod order;
+mod presets;
+
+pub use blob_schedule::{BlobParams, BlobSchedule};
+pub use config::{BlockRule, ChainConfig};
+pub use fork::{Fork, UnknownFork};
+pub use fork_id::fork_hash;
+pub use order::{Begin, ConfigError};

@@ -1,0 +1,24 @@
+//! Ethereum's rules as functions over plain values: which fork a block belongs to, how its header follows from its
+//! parent's, and what the block does at its beginning and end. Nothing here executes code or reads a state:
+//! `esker-evm-execution` does.
+//!
+//! - [`forks`]: the forks, and the configuration of a chain as a genesis file has it.
+//! - [`genesis`]: the first block of a genesis file.
+//! - [`block`]: headers and blocks and their bytes, and files of blocks.
+//! - [`check`]: a header against its parent, a body and results against the header.
+//! - [`difficulty`], [`ommers`]: proof of work, without its seal.
+//! - [`blobs`]: the schedule and the price of blob gas.
+//! - [`system`]: calls of the system, withdrawals, rewards and requests, as descriptions.
+//! - [`execution`]: the rules of code and transactions.
+//!
+//! Texts of errors are those of go-ethereum, where it has one.
+
+pub mod blobs;
+pub mod block;
+pub mod check;
+pub mod difficulty;
+pub mod execution;
+pub mod forks;
+pub mod genesis;
+pub mod ommers;
+pub mod system;

@@ -1,0 +1,97 @@
+//! Files of blocks, whole, cut and altered.
+
+use std::sync::LazyLock;
+
+use alloy_primitives::Bytes;
+use esker_ethereum::block::{
+    Block, ChainFile, Header, block_hash, decode_block, encode_block, from_state_block,
+    parse_block, parse_header,
+};
+use proptest::prelude::*;
+
+use crate::file;
+
+static BLOCKS: LazyLock<Vec<Vec<u8>>> = LazyLock::new(|| {
+    ChainFile::new(&file("chain.rlp")).map(|block| block.unwrap().1.to_vec()).collect()
+});
+
+#[test]
+fn blocks_keep_their_bytes() {
+    let bytes = file("chain.rlp");
+    let blocks: Vec<_> = ChainFile::new(&bytes).map(Result::unwrap).collect();
+    assert_eq!(blocks.len(), 54);
+    for (block, bytes) in &blocks {
+        assert_eq!(alloy_rlp::encode(block), *bytes);
+        let header = alloy_rlp::encode(&block.header);
+        assert_eq!(parse_header(&header).as_ref(), Ok(&block.header));
+    }
+    let (head, _) = blocks.last().unwrap();
+    assert_eq!(
+        head.header.hash_slow().to_string(),
+        "0xd226371d0b1551adb03fb52b71f08e3e11247fe9b1af994768af8cdaa8e7dcd7"
+    );
+}
+
+#[test]
+fn the_types_of_all_chains_keep_the_bytes() {
+    for bytes in BLOCKS.iter() {
+        let block = decode_block(bytes).unwrap();
+        assert_eq!(encode_block(&block), *bytes);
+        assert_eq!(block_hash(&block.header), parse_block(bytes).unwrap().header.hash_slow());
+        assert_eq!(from_state_block(&block), parse_block(bytes).unwrap());
+    }
+    let header = Header { slot_number: Some(1), ..parse_block(&BLOCKS[53]).unwrap().header };
+    let later = alloy_rlp::encode(Block { header, ..parse_block(&BLOCKS[53]).unwrap() });
+    assert!(decode_block(&later).is_err());
+}
+
+#[test]
+fn a_cut_file_names_the_block() {
+    let bytes = file("chain.rlp");
+    let mut file = ChainFile::new(&bytes[..bytes.len() - 1]);
+    let before: Vec<_> = file.by_ref().take(53).collect();
+    assert!(before.iter().all(Result::is_ok));
+    let error = file.next().unwrap().unwrap_err();
+    assert_eq!(error.index, 53);
+    assert_eq!(
+        error.to_string(),
+        format!("at block 53 of the file, byte {}: input too short", error.offset)
+    );
+    assert!(file.next().is_none());
+}
+
+#[test]
+fn other_encodings_are_refused() {
+    let mut longer = BLOCKS[0].clone();
+    longer.push(0);
+    assert!(parse_block(&longer).is_err());
+    let mut header =
+        alloy_rlp::encode(Header { extra_data: Bytes::from_static(b"ab"), ..Header::default() });
+    assert!(parse_header(&header).is_ok());
+    header.push(0x80);
+    assert!(parse_header(&header).is_err());
+}
+
+proptest! {
+    #[test]
+    fn any_bytes_are_a_block_or_refused(bytes in proptest::collection::vec(any::<u8>(), 0..600)) {
+        let _block = parse_block(&bytes);
+        let _header = parse_header(&bytes);
+        let _blocks = ChainFile::new(&bytes).count();
+        let _state_block = decode_block(&bytes);
+    }
+
+    #[test]
+    fn an_altered_block_is_another_one_or_refused(
+        index in 0..54_usize,
+        place in any::<proptest::sample::Index>(),
+        byte in any::<u8>(),
+    ) {
+        let mut altered = BLOCKS[index].clone();
+        let at = place.index(altered.len());
+        altered[at] = byte;
+        if let Ok(block) = parse_block(&altered) {
+            prop_assert_eq!(alloy_rlp::encode(&block), altered);
+        }
+    }
+}
