@@ -100,11 +100,16 @@ fn document(json: &[u8]) -> Result<Document<'_>, JsonError> {
 pub(super) fn parse(json: &[u8]) -> Result<Genesis, GenesisError> {
     let fields = Fields::read(document(json)?)?;
     let missing = |field| JsonError::Missing { field, struct_name: STRUCT };
+    let gas_limit = fields.gas_limit.ok_or_else(|| missing("gasLimit"))?;
+    let difficulty = fields.difficulty.ok_or_else(|| missing("difficulty"))?;
+    let alloc = fields.alloc.ok_or_else(|| missing("alloc"))?;
+    if fields.config.is_none() {
+        return Err(GenesisError::NoConfig);
+    }
     Ok(Genesis {
-        gas_limit: fields.gas_limit.ok_or_else(|| missing("gasLimit"))?,
-        difficulty: fields.difficulty.ok_or_else(|| missing("difficulty"))?,
-        alloc: fields.alloc.ok_or_else(|| missing("alloc"))?,
-        config: fields.config.ok_or(GenesisError::NoConfig)?,
+        gas_limit,
+        difficulty,
+        alloc,
         nonce: fields.nonce,
         timestamp: fields.timestamp,
         extra_data: fields.extra_data,
@@ -116,6 +121,7 @@ pub(super) fn parse(json: &[u8]) -> Result<Genesis, GenesisError> {
         base_fee: fields.base_fee,
         excess_blob_gas: fields.excess_blob_gas,
         blob_gas_used: fields.blob_gas_used,
+        parent_beacon_root: None,
     })
 }
 

@@ -90,10 +90,8 @@ pub struct GenesisAccount {
 }
 
 /// The definition of the first block.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Genesis {
-    /// Chain ID and forks.
-    pub config: GenesisConfig,
     /// The header's nonce.
     pub nonce: u64,
     /// Unix s.
@@ -118,14 +116,16 @@ pub struct Genesis {
     pub parent_hash: B256,
     /// Base fee if the rules have one, wei.
     pub base_fee: Option<U256>,
-    /// A header field from Etna on.
+    /// Excess of blob gas, if the rules have it.
     pub excess_blob_gas: Option<u64>,
-    /// A header field from Etna on.
+    /// Blob gas, if the rules have it.
     pub blob_gas_used: Option<u64>,
+    /// The parent's beacon root, if the rules have one.
+    pub parent_beacon_root: Option<B256>,
 }
 
 impl Genesis {
-    /// Reads the JSON form. Any bytes give a genesis or an error.
+    /// Reads the C-Chain's JSON form. Any bytes give a genesis or an error. [`GenesisConfig::parse`] reads the forks.
     pub fn parse(json: &[u8]) -> Result<Self, GenesisError> {
         json::parse(json)
     }
@@ -182,7 +182,7 @@ impl Genesis {
             base_fee: self.base_fee,
             excess_blob_gas: self.excess_blob_gas,
             blob_gas_used: self.blob_gas_used,
-            parent_beacon_root: None,
+            parent_beacon_root: self.parent_beacon_root,
         }
     }
 }

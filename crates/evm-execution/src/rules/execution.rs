@@ -1,6 +1,5 @@
 //! What the execution of a transaction depends on, besides the block and the state.
 
-use alloy_consensus::TxType;
 use alloy_primitives::U256;
 
 /// The rules under which transactions and code run in a block. They are plain values: code that uses them does not
@@ -126,14 +125,15 @@ impl Revision {
 }
 
 impl ExecutionRules {
-    /// Whether blocks may have transactions of a type.
-    pub fn has_type(&self, tx_type: TxType) -> bool {
+    /// Whether transactions of this type can be in a block.
+    pub fn has_transaction_type(&self, tx_type: u8) -> bool {
         match tx_type {
-            TxType::Legacy => true,
-            TxType::Eip2930 => self.revision >= Revision::Berlin,
-            TxType::Eip1559 => self.revision >= Revision::London,
-            TxType::Eip4844 => self.blobs.is_some(),
-            TxType::Eip7702 => self.revision >= Revision::Prague,
+            0 => true,
+            1 => self.revision >= Revision::Berlin,
+            2 => self.revision >= Revision::London,
+            3 => self.blobs.is_some(),
+            4 => self.revision >= Revision::Prague,
+            _ => false,
         }
     }
 }

@@ -37,7 +37,10 @@ pub use interface::{
     AncestorBlocks, BlockCodec, HeaderRules, Rules, RunningBlock, StateRules, SystemCallOutcome,
     SystemCalls,
 };
-pub use new_block::{BlockCheck, BlockEnd, BlockResults, ExtSummary, GenesisTerms, NewBlock};
+pub use new_block::{
+    BlockAttributes, BlockCheck, BlockEnd, BlockResults, BlockSupply, ExtSummary, GenesisTerms,
+    NewBlock,
+};
 pub use published::{ForkConfig, ForkConfigs};
 pub use results::{ResultError, check_common_results};
 

@@ -28,6 +28,17 @@ pub struct GenesisTerms {
     pub parent_beacon_root: Option<B256>,
 }
 
+/// What a block under construction is asked for, besides transactions and ext data; `None` for the rules' own value.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct BlockAttributes {
+    /// The parent's beacon root.
+    pub beacon_root: Option<B256>,
+    /// Withdrawals of validators.
+    pub withdrawals: Option<Vec<Withdrawal>>,
+    /// Extra data of the header.
+    pub extra: Option<Bytes>,
+}
+
 /// A block that was executed and has no header yet.
 #[derive(Clone, Debug, Default)]
 pub struct NewBlock {
@@ -39,10 +50,8 @@ pub struct NewBlock {
     pub transactions: Vec<Transaction>,
     /// The ext data.
     pub ext_data: Bytes,
-    /// The parent's beacon root; `None` for the rules' own value.
-    pub beacon_root: Option<B256>,
-    /// Withdrawals of validators; `None` for the rules' own value.
-    pub withdrawals: Option<Vec<Withdrawal>>,
+    /// What else the block was asked for.
+    pub attributes: BlockAttributes,
 }
 
 /// The results of a block's execution that a header shows or must agree with.
@@ -67,8 +76,15 @@ pub struct BlockResults {
 pub struct BlockEnd {
     /// Hash of the requests (EIP-7685); `None` if the block has none.
     pub requests_hash: Option<B256>,
+}
+
+/// The change of a chain's supply by a block, besides its ext data and lost wei.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct BlockSupply {
     /// Wei that accounts received from nobody: rewards and withdrawals.
     pub created: U256,
+    /// Wei that nobody received: burnt fees.
+    pub burnt: U256,
 }
 
 /// A block that is checked without its parent.

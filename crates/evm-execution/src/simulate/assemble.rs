@@ -7,7 +7,7 @@ use esker_evm_state::types::{Block, Header, Receipt, Transaction, block_bloom, r
 use super::{HeaderOverrides, SimulateError};
 use crate::call::CallRequest;
 use crate::executor::{BlockContext, Message};
-use crate::rules::{BlockEnd, BlockResults, ChildTerms, NewBlock, Rules};
+use crate::rules::{BlockAttributes, BlockEnd, BlockResults, ChildTerms, NewBlock, Rules};
 
 /// The results of a block's calls.
 pub(super) struct Parts<'a> {
@@ -42,7 +42,10 @@ pub(super) fn assemble(
         time: parts.time,
         state_root: parts.state_root,
         transactions: parts.transactions,
-        beacon_root: given.beacon_root,
+        attributes: BlockAttributes {
+            beacon_root: given.beacon_root,
+            ..BlockAttributes::default()
+        },
         ..NewBlock::default()
     };
     let results = BlockResults {

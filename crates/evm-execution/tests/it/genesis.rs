@@ -1,7 +1,7 @@
 //! Genesis: the reference's hashes, every form of the JSON, its errors, the chain configuration.
 
 use alloy_primitives::{Address, B256, U256, hex};
-use esker_evm_execution::genesis::{Genesis, GenesisError};
+use esker_evm_execution::genesis::{Genesis, GenesisConfig, GenesisError};
 use esker_evm_execution::rules::{
     CChainRules, ChainConfig, FeeOverrides, ForkSchedule, Phase, UNSCHEDULED, check_schedule,
 };
@@ -20,7 +20,8 @@ fn file(name: &str) -> Vec<u8> {
 
 fn build(json: &[u8], schedule: ForkSchedule) -> Block {
     let genesis = Genesis::parse(json).unwrap();
-    let rules = CChainRules::new(genesis.config.chain_id, schedule, FeeOverrides::default());
+    let chain_id = GenesisConfig::parse(json).unwrap().chain_id;
+    let rules = CChainRules::new(chain_id, schedule, FeeOverrides::default());
     genesis.build(&rules, SCOPE, Default::default(), &mut WriteSet::default()).unwrap()
 }
 
@@ -120,7 +121,7 @@ fn numbers_come_in_every_form() {
     let text = br#"{"CONFIG":{"chainID":3},"gaslimit":"1","gasLimit":2,"difficulty":
         115792089237316195423570985008687907853269984665640564039457584007913129639935,"alloc":{}}"#;
     let genesis = Genesis::parse(text).unwrap();
-    assert_eq!((genesis.config.chain_id, genesis.gas_limit), (3, 2));
+    assert_eq!((GenesisConfig::parse(text).unwrap().chain_id, genesis.gas_limit), (3, 2));
     assert_eq!(genesis.difficulty, U256::MAX);
 }
 
@@ -262,7 +263,9 @@ fn errors_have_the_references_texts() {
 
 #[test]
 fn a_custom_network_schedules_forks_in_its_genesis() {
-    let config = |config: Value| parse(&with("config", config)).unwrap().config;
+    let config = |config: Value| {
+        GenesisConfig::parse(with("config", config).to_string().as_bytes()).unwrap()
+    };
     assert_eq!(config(json!({"chainId": 1})).schedule().unwrap(), ForkSchedule::LOCAL);
     let fortuna = config(json!({"chainId": 1, "fortunaTimestamp": 1_800_000_000}));
     let mut want = ForkSchedule::LOCAL;

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use alloy_primitives::B256;
 use esker_evm::view::BadBlock;
 use esker_evm_execution::executor::sender_of;
 use esker_evm_execution::rules::Rules;
@@ -83,7 +84,13 @@ fn reply(
     let transactions =
         if full { Transactions::Full(reads.receipts_of(&block)?) } else { Transactions::Hashes };
     let atomic_transactions = reads.atomic_transactions(&block);
-    Ok(BlockReply { block, transactions, atomic_transactions, is_pending })
+    let uncles = uncles(reads.chain.rules(), &block);
+    Ok(BlockReply { block, transactions, atomic_transactions, uncles, is_pending })
+}
+
+/// Hashes of the uncles of a block.
+fn uncles(rules: &dyn Rules, block: &SealedBlock) -> Vec<B256> {
+    block.block.uncles.iter().map(|uncle| rules.block_hash(uncle)).collect()
 }
 
 /// The receipts of a block; `null` where there is no block, whatever the reason.
@@ -159,6 +166,7 @@ pub(crate) fn get_bad_blocks(reads: &ReadApi, (): ()) -> Result<Vec<BadBlockRepl
         block: BlockReply {
             transactions: senders(rules, &block),
             atomic_transactions: reads.atomic_transactions(&block),
+            uncles: uncles(rules, &block),
             is_pending: false,
             block,
         },

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use alloy_primitives::{Address, U256};
+use alloy_primitives::{Address, B256, U256};
 use esker_evm_state::types::{Header, Receipt, SealedBlock, SealedHeader};
 use esker_rpc::schema_as;
 use schemars::JsonSchema;
@@ -30,6 +30,8 @@ pub struct BlockReply {
     pub transactions: Transactions,
     /// The shown part of its ext data.
     pub atomic_transactions: Option<Box<RawValue>>,
+    /// Hashes of its uncles.
+    pub uncles: Vec<B256>,
     /// Whether it would be built now: its hash and nonce are null, and its transactions are shown as waiting.
     pub is_pending: bool,
 }
@@ -206,8 +208,8 @@ fn serialize<S: Serializer>(
         map.serialize_entry("transactions", &TransactionList(reply))?;
     }
     map.serialize_entry("transactionsRoot", &Hash(header.transactions_root))?;
-    if let Some(BlockReply { block, .. }) = block {
-        let uncles: Vec<_> = block.block.uncles.iter().map(|uncle| Hash(uncle.hash())).collect();
+    if let Some(BlockReply { uncles, .. }) = block {
+        let uncles: Vec<_> = uncles.iter().map(|uncle| Hash(*uncle)).collect();
         map.serialize_entry("uncles", &uncles)?;
     }
     map.end()

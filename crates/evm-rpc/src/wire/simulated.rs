@@ -28,7 +28,13 @@ impl SimulatedBlockReply {
         let SimulatedBlock { block, senders, calls } = simulated;
         let transactions = if full { Transactions::Sent(senders) } else { Transactions::Hashes };
         Self {
-            block: BlockReply { block, transactions, atomic_transactions: None, is_pending: false },
+            block: BlockReply {
+                block,
+                transactions,
+                atomic_transactions: None,
+                uncles: Vec::new(),
+                is_pending: false,
+            },
             calls,
         }
     }

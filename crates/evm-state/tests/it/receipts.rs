@@ -44,6 +44,43 @@ fn receipts() -> impl Strategy<Value = Vec<Receipt>> {
     })
 }
 
+/// A row of a receipt without a state root.
+#[derive(alloy_rlp::RlpEncodable)]
+struct RowWithStatus {
+    tx_type: u8,
+    success: bool,
+    cumulative_gas_used: u64,
+    from: Address,
+    contract_address: Vec<Address>,
+    logs: Vec<Log>,
+}
+
+#[test]
+fn a_row_without_state_roots_has_six_items() {
+    let receipt = Receipt {
+        tx_type: 2,
+        success: true,
+        cumulative_gas_used: 21_000,
+        gas_used: 21_000,
+        from: Address::repeat_byte(1),
+        contract_address: None,
+        logs: Vec::new(),
+        state_root: None,
+    };
+    let mut row = Vec::new();
+    StoredReceipts(vec![receipt.clone()]).encode_value(&mut row);
+    let Receipt { tx_type, success, cumulative_gas_used, from, .. } = receipt;
+    let (contract_address, logs) = (Vec::new(), Vec::new());
+    let old = RowWithStatus { tx_type, success, cumulative_gas_used, from, contract_address, logs };
+    assert_eq!(row, alloy_rlp::encode(vec![old]));
+    // Before Byzantium the consensus form has the root in place of the status.
+    let root = B256::repeat_byte(9);
+    let early = Receipt { tx_type: 0, state_root: Some(root), ..receipt };
+    let mut bytes = Vec::new();
+    early.encode_consensus(&mut bytes);
+    assert!(bytes.windows(33).any(|part| part == alloy_rlp::encode(root)));
+}
+
 proptest! {
     #[test]
     fn a_row_gives_back_what_was_stored(receipts in receipts()) {

@@ -18,7 +18,7 @@ use esker_evm_state::types::{Block, Header, Receipt, block_bloom, receipts_root}
 use esker_storage::audit::{AuditError, compare_rows, shown};
 use esker_storage::{PendingWrites, StorageError};
 
-use super::Auditing;
+use super::{Auditing, add};
 use crate::chain::{ChainReadError, ChainView};
 use crate::extension::{ExtBlock, ExtensionAudit};
 
@@ -168,6 +168,9 @@ impl Auditing<'_> {
             ] {
                 *sum = sum.saturating_add(wei);
             }
+            let supply = rules.supply(block);
+            add(&mut self.ledger.minted, supply.created);
+            add(&mut self.ledger.burnt, supply.burnt);
             if let Some(StoredSum(wei)) = DESTROYED.get(ctx.stored, self.scope(), &height)? {
                 self.lost = self.lost.saturating_add(wei);
             }

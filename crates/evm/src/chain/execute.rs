@@ -5,6 +5,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use esker_chain::{BuildContext, ChainError, ExecutedBlock};
 use esker_evm_execution::executor::BlockExecutionOutput;
+use esker_evm_execution::rules::BlockAttributes;
 use esker_evm_state::blocks::tables::DESTROYED;
 use esker_evm_state::blocks::write_block;
 use esker_evm_state::state::{AccountChange, ApplyOptions, StoredSum};
@@ -59,6 +60,7 @@ impl Evm {
             hashes: &ancestors,
             ancestors: &ancestors,
             extension: self.extension.as_ref(),
+            attributes: &BlockAttributes::default(),
             undecided: &undecided,
             has_undecided: at.has_undecided,
         })

@@ -1,5 +1,6 @@
 //! The source of a chain's genesis.
 
+use std::error::Error;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -11,12 +12,15 @@ use esker_primitives::sync::Mutex;
 
 use super::{ChainReadError, ChainView};
 
+/// Reads the JSON form of a chain's genesis.
+pub type ParseGenesis = fn(&[u8]) -> Result<Genesis, Box<dyn Error + Send + Sync>>;
+
 /// The genesis of a chain: its JSON, which is parsed on demand, or its definition.
 ///
 /// A genesis may have many accounts. A chain with a stored first block does not need them.
 #[derive(Debug)]
 pub struct GenesisSource {
-    json: Option<Bytes>,
+    json: Option<(Bytes, ParseGenesis)>,
     trusts_store: bool,
     definition: Mutex<Option<Arc<Genesis>>>,
 }
@@ -34,8 +38,9 @@ impl From<Genesis> for GenesisSource {
 impl GenesisSource {
     /// A genesis in JSON. With `trusts_store` a stored first block is assumed to be made from this genesis under
     /// these rules; without, it is rebuilt and compared.
-    pub fn json(json: Bytes, trusts_store: bool) -> Self {
-        Self { json: Some(json), trusts_store, definition: Mutex::new_named("evm.genesis", None) }
+    pub fn json(json: Bytes, parse: ParseGenesis, trusts_store: bool) -> Self {
+        let definition = Mutex::new_named("evm.genesis", None);
+        Self { json: Some((json, parse)), trusts_store, definition }
     }
 
     /// The definition, cached until [`Self::forget`].
@@ -44,8 +49,8 @@ impl GenesisSource {
         if let Some(definition) = &*definition {
             return Ok(Arc::clone(definition));
         }
-        let json = self.json.as_deref().unwrap_or_default();
-        let read = Genesis::parse(json).map_err(|error| ChainError::Genesis(error.to_string()))?;
+        let (json, parse) = self.json.as_ref().expect("a source has a definition or a JSON form");
+        let read = parse(json).map_err(|error| ChainError::Genesis(error.to_string()))?;
         Ok(Arc::clone(definition.insert(Arc::new(read))))
     }
 

@@ -34,6 +34,6 @@ pub use accepted::AcceptedBlock;
 pub use config::{BuildMode, EvmConfig, PRUNED_WINDOW};
 pub use error::{ChainReadError, SubmitError};
 pub use forward::SubmittedTx;
-pub use genesis_source::GenesisSource;
+pub use genesis_source::{GenesisSource, ParseGenesis};
 pub use view::{Ancestors, ChainView};
 pub use vm::Evm;

@@ -23,7 +23,7 @@ pub struct NextBlock {
 
 /// Checks 2 to 7: before the sender is recovered, which is costly.
 pub fn before_recovery(tx: &Transaction, size: usize, next: &NextBlock) -> Result<(), PoolError> {
-    if !next.rules.has_type(tx.tx_type()) {
+    if !next.rules.has_transaction_type(tx.tx_type() as u8) {
         return Err(PoolError::TypeNotSupported);
     }
     if size > MAX_TX_SIZE {

@@ -18,7 +18,12 @@ pub fn child_executor<'a>(
 ) -> Result<BlockExecutor<'a>, BlockStepError> {
     let view = StateView::new(ctx.reader, ctx.scope, StateVersion::Latest);
     let block = BlockContext::child(ctx.parent, time, terms);
-    let body = BlockBody { parent_hash: ctx.parent_hash, ..BlockBody::default() };
+    let body = BlockBody {
+        parent_hash: ctx.parent_hash,
+        beacon_root: ctx.attributes.beacon_root,
+        withdrawals: ctx.attributes.withdrawals.as_deref(),
+        uncles: &[],
+    };
     let available = terms.gas_available().min(terms.gas_limit);
     BlockExecutor::new(ctx.chain, view, ctx.hashes, ctx.parent, (block, body), available)
 }
@@ -37,6 +42,7 @@ pub fn assemble(
     let (rules, results) = (&ctx.chain.rules, processed.results());
     rules.check_payment(terms, &results)?;
     let state_root = ctx.apply(ctx.parent.number + 1, processed, out)?;
-    let new = NewBlock { time, state_root, transactions, ext_data, ..NewBlock::default() };
+    let attributes = ctx.attributes.clone();
+    let new = NewBlock { time, state_root, transactions, ext_data, attributes };
     Ok(rules.seal_block((ctx.parent, ctx.parent_hash), terms, new, &results)?)
 }

@@ -11,7 +11,9 @@ use alloy_primitives::{Address, B256, Bytes};
 use esker_evm_execution::executor::{
     BlockBody, BlockContext, BlockExecutionOutput, BlockExecutor, BlockHashes, ChainParams,
 };
-use esker_evm_execution::rules::{AncestorBlocks, BlockCheck, BlockPoint, ChildTerms};
+use esker_evm_execution::rules::{
+    AncestorBlocks, BlockAttributes, BlockCheck, BlockPoint, ChildTerms,
+};
 use esker_evm_state::state::{ApplyOptions, BlockState, StateVersion, StateView};
 use esker_evm_state::types::Header;
 use esker_storage::{KvRead, PendingWrites, Scope, WriteSet};
@@ -43,6 +45,8 @@ pub struct ParentContext<'a> {
     pub ancestors: &'a dyn AncestorBlocks,
     /// The extension that verifies and applies ext data.
     pub extension: &'a dyn BlockExtension,
+    /// What a block that is built is asked for.
+    pub attributes: &'a BlockAttributes,
     /// Ext data of the chain's undecided blocks down to the final one, newest first.
     pub undecided: &'a [Bytes],
     /// Whether a block of this or another chain is undecided.

@@ -7,7 +7,7 @@ use esker_evm::extension::BlockExtension;
 use esker_evm::verify::{ParentContext, PreparedBlock, VerifyError, verify_block};
 use esker_evm_execution::executor::{BlockExecutionOutput, BlockHashes, ChainParams};
 use esker_evm_execution::genesis::Genesis;
-use esker_evm_execution::rules::{AncestorBlocks, ForkSchedule};
+use esker_evm_execution::rules::{AncestorBlocks, BlockAttributes, ForkSchedule};
 use esker_evm_state::state::{ApplyOptions, StateError, StateVersion, StateView};
 use esker_evm_state::types::{Block, Header};
 use esker_storage::{KvRead, KvStore, MemoryStore, WriteSet};
@@ -44,7 +44,7 @@ pub(crate) struct Ledger {
 impl Ledger {
     pub(crate) fn new(params: ChainParams, genesis: &Genesis) -> Self {
         let (store, block) = first_block(&params, genesis);
-        let hashes = Hashes(vec![block.hash()]);
+        let hashes = Hashes(vec![params.rules.block_hash(&block.header)]);
         let headers = vec![block.header.clone()];
         Self { params, store, tip: block.header, headers, hashes, now_s: 1_900_000_000 }
     }
@@ -74,6 +74,7 @@ impl Ledger {
             hashes: &self.hashes,
             ancestors: &self.hashes,
             extension,
+            attributes: &BlockAttributes::default(),
             undecided: &[],
             has_undecided: false,
         })
@@ -96,7 +97,7 @@ impl Ledger {
         self.store.write(writes).unwrap();
         self.tip = block.header.clone();
         self.headers.push(self.tip.clone());
-        self.hashes.0.push(block.hash());
+        self.hashes.0.push(self.params.rules.block_hash(&block.header));
     }
 
     pub(crate) fn with_view<T>(&self, run: impl FnOnce(StateView<'_>) -> T) -> T {

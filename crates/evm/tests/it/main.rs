@@ -10,5 +10,6 @@ mod exchanges;
 mod ledger;
 mod live;
 mod oracle;
+mod other_rules;
 mod pool;
 mod replay;

@@ -51,7 +51,8 @@ pub(super) fn build(
     if has_controls {
         extension = Arc::new(ControlExtension::new(extension, rules, controls.clone()));
     }
-    let genesis = GenesisSource::json(spec.genesis.clone(), is_known);
+    let parse = rules::parse_genesis(parameters);
+    let genesis = GenesisSource::json(spec.genesis.clone(), parse, is_known);
     let evm = Evm::new(context, params, evm_config, genesis, extension, controls)?;
     check(spec, config)?;
     if let Some(pools) = &exchange {

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use esker_evm::chain::ParseGenesis;
+use esker_evm_execution::genesis::Genesis;
 use esker_evm_execution::rules::{CChainRules, NextHeader, Rules};
 use esker_settings::networks::{EvmParameters, EvmRules};
 
@@ -23,5 +25,12 @@ pub(super) fn of_chain(
             }
             (Arc::new(rules.clone()), Some(rules))
         }
+    }
+}
+
+/// Reads the genesis of a chain with these parameters.
+pub(super) fn parse_genesis(parameters: &EvmParameters) -> ParseGenesis {
+    match parameters.rules {
+        EvmRules::CChain { .. } => |json| Ok(Genesis::parse(json)?),
     }
 }

@@ -625,9 +625,9 @@ mod tests {
         let (example, _) = example.split_once("```").unwrap();
         let network = parse(example.as_bytes()).unwrap();
         assert_eq!(network.evm_parameters().fees().gas_limit, Some(3_000_000_000));
-        let genesis =
-            esker_evm_execution::genesis::Genesis::parse(&network.evm_chain().genesis).unwrap();
-        assert_eq!(genesis.config.chain_id, 1337);
+        let config =
+            esker_evm_execution::genesis::GenesisConfig::parse(&network.evm_chain().genesis);
+        assert_eq!(config.unwrap().chain_id, 1337);
     }
 
     #[test]

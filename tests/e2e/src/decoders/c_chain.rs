@@ -3,7 +3,7 @@
 use alloy_eips::eip2718::Encodable2718;
 use alloy_rlp::Decodable;
 use esker_evm::accounts::TypedData;
-use esker_evm_execution::genesis::Genesis;
+use esker_evm_execution::genesis::{Genesis, GenesisConfig};
 use esker_evm_execution::rules::{CChainRules, FeeOverrides};
 use esker_evm_rpc::evm::decode_transaction;
 use esker_evm_state::state::ApplyOptions;
@@ -60,8 +60,9 @@ pub(super) fn transaction(bytes: &[u8]) -> bool {
 /// The JSON of a genesis, and the first block of it.
 pub(super) fn genesis(bytes: &[u8]) -> bool {
     let Some(genesis) = value_of(Genesis::parse(bytes)) else { return false };
-    let Some(schedule) = value_of(genesis.config.schedule()) else { return false };
-    let rules = CChainRules::new(genesis.config.chain_id, schedule, FeeOverrides::default());
+    let config = GenesisConfig::parse(bytes).expect("a genesis has a config");
+    let Some(schedule) = value_of(config.schedule()) else { return false };
+    let rules = CChainRules::new(config.chain_id, schedule, FeeOverrides::default());
     let build = || {
         let mut state = WriteSet::default();
         let block = genesis.build(&rules, Scope(1), ApplyOptions::default(), &mut state);

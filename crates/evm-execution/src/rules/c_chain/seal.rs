@@ -15,7 +15,7 @@ pub(super) fn complete(
     results: &BlockResults,
 ) -> Block {
     let is_etna = terms.execution.revision >= Revision::Cancun;
-    let NewBlock { time, state_root, transactions, ext_data, beacon_root, withdrawals: _ } = new;
+    let NewBlock { time, state_root, transactions, ext_data, attributes } = new;
     let header = Header {
         ommers_hash: EMPTY_OMMERS_HASH,
         coinbase: terms.coinbase,
@@ -34,7 +34,7 @@ pub(super) fn complete(
         block_gas_cost: Some(U256::from(terms.block_gas_cost)),
         blob_gas_used: is_etna.then_some(0),
         excess_blob_gas: is_etna.then_some(0),
-        parent_beacon_root: is_etna.then(|| beacon_root.unwrap_or(B256::ZERO)),
+        parent_beacon_root: is_etna.then(|| attributes.beacon_root.unwrap_or(B256::ZERO)),
         ..header
     };
     let mut block = Block { header, transactions, ext_data, ..Block::default() };

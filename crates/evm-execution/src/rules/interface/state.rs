@@ -3,13 +3,13 @@
 use alloy_eips::eip4895::Withdrawal;
 use alloy_primitives::{Address, B256, Bytes};
 use esker_evm_state::state::{StateChanges, StateError};
-use esker_evm_state::types::{Header, Receipt};
+use esker_evm_state::types::{Block, Header, Receipt};
 
 use crate::executor::StateOverlay;
 use crate::rules::block_point::BlockPoint;
 use crate::rules::error::BlockStepError;
 use crate::rules::execution::ExecutionRules;
-use crate::rules::new_block::BlockEnd;
+use crate::rules::new_block::{BlockEnd, BlockSupply};
 
 /// A block that is executed.
 #[derive(Clone, Debug)]
@@ -93,5 +93,11 @@ pub trait StateRules {
     ) -> Result<BlockEnd, BlockStepError> {
         let (_, _, _) = (block, receipts, calls);
         Ok(BlockEnd::default())
+    }
+
+    /// The change of the supply by an accepted block, for an audit.
+    fn supply(&self, block: &Block) -> BlockSupply {
+        let _ = block;
+        BlockSupply::default()
     }
 }
