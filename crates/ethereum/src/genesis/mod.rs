@@ -24,7 +24,7 @@ const DEFAULT_GAS_LIMIT: u64 = 4_712_388;
 pub struct Genesis {
     /// Chain ID and forks.
     pub config: ChainConfig,
-    /// Fields of the header, and accounts. Its own configuration is of no use.
+    /// Fields of the header, and accounts.
     pub fields: GenesisFields,
 }
 

@@ -35,7 +35,7 @@ pub(super) fn block_number(reads: &ReadApi, (): ()) -> Result<Uint64, RpcError> 
 #[serde(transparent)]
 pub(super) struct ChainConfigReply(pub(super) Box<RawValue>);
 
-schema!(ChainConfigReply, "ChainConfig", {
+schema!(ChainConfigReply, "PublishedChainConfig", {
     "type": "object",
     "description": "When each fork begins, and the chain's ID.",
     "properties": { "chainId": { "type": "integer" } },

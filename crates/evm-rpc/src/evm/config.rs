@@ -26,7 +26,7 @@ pub(super) struct ConfigReply {
 struct ForkReply {
     /// Unix s; 0 if the fork is active from genesis on.
     activation_time: u64,
-    /// `None` before blobs.
+    /// Null before blobs.
     blob_schedule: Option<BlobSchedule>,
     chain_id: Big,
     fork_id: String,
