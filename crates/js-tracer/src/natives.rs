@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use alloy_primitives::{Address, B256, U256, hex, keccak256};
-use esker_evm_execution::trace::{TraceContext, TraceError};
+use esker_evm_execution::trace::{TraceContext, TraceError, op_name};
 use rquickjs::function::IntoJsFunc;
 use rquickjs::{
     BigInt, Ctx, Exception, Function, IntoJs, Object, String as JsString, TypedArray, Value,
@@ -75,8 +75,11 @@ impl<'js> Natives<'_, 'js> {
         self.add("number", move |place: usize| shared.numbers.get().at(place) as f64)?;
         let shared = Rc::clone(current);
         self.add("error", move || shared.error.borrow().clone())?;
-        self.add("opName", |op: u32| {
-            esker_evm_execution::trace::op_name(u8::try_from(op).unwrap_or_default()).into_owned()
+        let shared = Rc::clone(current);
+        self.add("opName", move |op: u32| {
+            let op = u8::try_from(op).unwrap_or_default();
+            let running = shared.step(|step| (step.op == op).then(|| step.op_name().into_owned()));
+            running.flatten().unwrap_or_else(|| op_name(op).into_owned())
         })?;
         let shared = Rc::clone(current);
         self.add("peek", move |ctx: Ctx<'js>, place: f64| -> Js<Value<'js>> {

@@ -7,6 +7,7 @@
 use std::io::{self, Read, Write};
 
 use alloy_eips::eip2930::AccessListItem;
+use alloy_eips::eip7702::{Authorization, SignedAuthorization};
 use alloy_primitives::{Address, B256, Bytes, U256};
 use esker_evm_execution::executor::{BlockContext, Message, Origin};
 use esker_evm_execution::rules::{
@@ -393,6 +394,9 @@ fn put_message(frame: Frame, message: &Message) -> Frame {
             let frame = frame.number(hashes.len() as u64);
             hashes.iter().fold(frame, |frame, hash| frame.hash(*hash))
         });
+    let frame = frame.option(message.authorization_list.as_ref(), |frame, list| {
+        list.iter().fold(frame.number(list.len() as u64), put_authorization)
+    });
     let items = &message.access_list.0;
     items.iter().fold(frame.number(items.len() as u64), |frame, item| {
         let frame = frame.address(item.address).number(item.storage_keys.len() as u64);
@@ -413,12 +417,26 @@ fn message(fields: &mut Fields<'_>) -> FrameResult<Message> {
         blob_fee_cap: fields.word()?,
         origin: one_of(&[Origin::Signed, Origin::Simulated, Origin::Call], fields)?,
         blob_hashes: fields.option(|fields| list(fields, Fields::hash))?,
+        authorization_list: fields.option(|fields| list(fields, authorization))?,
         access_list: list(fields, |fields| {
             let (address, storage_keys) = (fields.address()?, list(fields, Fields::hash)?);
             Ok(AccessListItem { address, storage_keys })
         })?
         .into(),
     })
+}
+
+fn put_authorization(frame: Frame, signed: &SignedAuthorization) -> Frame {
+    let inner = signed.inner();
+    let frame = frame.word(inner.chain_id).address(inner.address).number(inner.nonce);
+    frame.number(signed.y_parity().into()).word(signed.r()).word(signed.s())
+}
+
+fn authorization(fields: &mut Fields<'_>) -> FrameResult<SignedAuthorization> {
+    let (chain_id, address, nonce) = (fields.word()?, fields.address()?, fields.number()?);
+    let y_parity = u8::try_from(fields.number()?).map_err(|_| MalformedFrame)?;
+    let authorization = Authorization { chain_id, address, nonce };
+    Ok(SignedAuthorization::new_unchecked(authorization, y_parity, fields.word()?, fields.word()?))
 }
 
 fn list<'f, T>(
@@ -443,6 +461,10 @@ mod tests {
 
     fn job() -> Job {
         let hash = b256!("0x1212121212121212121212121212121212121212121212121212121212121212");
+        let authorization =
+            Authorization { chain_id: U256::from(1), address: Address::ZERO, nonce: 2 };
+        let (r, s) = (U256::MAX, U256::from(3));
+        let authorization = SignedAuthorization::new_unchecked(authorization, 27, r, s);
         let item = AccessListItem { address: Address::ZERO, storage_keys: vec![hash, B256::ZERO] };
         Job {
             source: "{}".to_owned(),
@@ -472,6 +494,7 @@ mod tests {
                 input: Bytes::from_static(&[1, 2, 3]),
                 access_list: vec![item].into(),
                 blob_hashes: Some(vec![hash]),
+                authorization_list: Some(vec![authorization]),
                 blob_fee_cap: U256::ZERO,
                 origin: Origin::Call,
             },

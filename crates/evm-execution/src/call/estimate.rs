@@ -127,7 +127,7 @@ impl<'s, 'a> Probe<'s, 'a> {
         };
         let (mut low, mut high) = (first.gas_used - 1, most);
         // Very likely sufficient: the used gas, and the reserve that calls need.
-        let likely = u128::from(first.gas_used + STIPEND) * 64 / 63;
+        let likely = u128::from(first.max_gas_used + STIPEND) * 64 / 63;
         let likely = u64::try_from(likely).unwrap_or(u64::MAX);
         if likely < high {
             self.narrow(likely, &mut low, &mut high)?;
@@ -150,7 +150,7 @@ impl<'s, 'a> Probe<'s, 'a> {
         self.runner.discard();
         match ended {
             Ok(end) => Ok(Some(end)),
-            Err(TxError::IntrinsicGas { .. }) => Ok(None),
+            Err(TxError::IntrinsicGas { .. } | TxError::FloorGas { .. }) => Ok(None),
             Err(error) => Err(CallError::from_tx_error_with(error, self.limits.timeout, |error| {
                 CallError::EstimateRefused { error, gas }
             })),

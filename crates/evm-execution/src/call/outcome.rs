@@ -24,7 +24,7 @@ pub struct CallOutcome {
 
 impl CallOutcome {
     pub(crate) fn from_end(ended: ExecutionEnd) -> Self {
-        let ExecutionEnd { error, gas_used, output, logs } = ended;
+        let ExecutionEnd { error, gas_used, output, logs, .. } = ended;
         Self { gas_used, output, error, logs }
     }
 

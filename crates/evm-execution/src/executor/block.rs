@@ -10,7 +10,7 @@ use super::failure::TxFailure;
 use super::runner::{ExecutionEnd, Runner};
 use super::{
     BlockBody, BlockContext, BlockHashes, Bounds, ChainParams, ExtOutcome, Message, StateOverlay,
-    TxError, sender_of,
+    TxError, check_form, sender_of,
 };
 use crate::rules::{BlockEnd, BlockPoint, BlockResults, BlockStepError, Revision, Rules};
 
@@ -139,6 +139,7 @@ impl<'a> BlockExecutor<'a> {
         tx: &Transaction,
         sender: Option<Address>,
     ) -> Result<&Receipt, TxError> {
+        check_form(&self.block.rules, tx)?;
         let sender = match sender {
             Some(sender) => sender,
             None => sender_of(tx, &*self.rules)?,

@@ -1,9 +1,13 @@
 //! Checks of a message before its execution, in the reference's order.
 
+use std::cmp::Ordering;
+
 use alloy_eips::eip2930::AccessList;
 use alloy_primitives::{Address, U256, address};
 use alloy_trie::KECCAK_EMPTY;
+use esker_evm_state::state::AccountParts;
 
+use super::intrinsic::{floor_gas, intrinsic_gas};
 use super::{BlockContext, Message, Origin, StateOverlay, TxError, is_prohibited};
 use crate::rules::{ExecutionRules, Revision};
 
@@ -13,13 +17,8 @@ pub const WARP: Address = address!("0x0200000000000000000000000000000000000005")
 /// Longest init code (EIP-3860).
 pub const MAX_INIT_CODE: usize = 49_152;
 
-const TX_GAS: u64 = 21_000;
-const CREATION_GAS: u64 = 32_000;
-const ZERO_BYTE_GAS: u64 = 4;
-const BYTE_GAS: u64 = 16;
-const INIT_CODE_WORD_GAS: u64 = 2;
-const ACCESS_LIST_ADDRESS_GAS: u64 = 2400;
-const ACCESS_LIST_KEY_GAS: u64 = 1900;
+/// Highest gas limit of a transaction (EIP-7825).
+const MAX_TX_GAS: u64 = 1 << 24;
 const GAS_PER_BLOB: u64 = 131_072;
 const BLOB_HASH_VERSION: u8 = 1;
 
@@ -32,26 +31,8 @@ pub(super) struct Costs {
     pub(super) prepaid: U256,
     /// Gas used before the first instruction.
     pub(super) intrinsic_gas: u64,
-}
-
-/// Gas that a transaction uses before its first instruction.
-pub fn intrinsic_gas(
-    rules: &ExecutionRules,
-    input: &[u8],
-    creates: bool,
-    access_list: &AccessList,
-) -> u64 {
-    let mut gas = TX_GAS;
-    if creates {
-        gas += CREATION_GAS;
-        if rules.revision >= Revision::Shanghai {
-            gas += INIT_CODE_WORD_GAS * input.len().div_ceil(32) as u64;
-        }
-    }
-    let zeros = input.iter().filter(|byte| **byte == 0).count() as u64;
-    gas += zeros * ZERO_BYTE_GAS + (input.len() as u64 - zeros) * BYTE_GAS;
-    let keys = access_list.iter().map(|item| item.storage_keys.len() as u64).sum::<u64>();
-    gas + access_list.len() as u64 * ACCESS_LIST_ADDRESS_GAS + keys * ACCESS_LIST_KEY_GAS
+    /// Least gas of the message.
+    pub(super) floor_gas: u64,
 }
 
 /// Whether an access list requires a warp message (docs/decisions.md, "Warp and snowman").
@@ -66,47 +47,81 @@ pub(super) fn check(
     state: &mut StateOverlay<'_>,
 ) -> Result<Costs, TxError> {
     let sender = state.account(message.from)?;
-    let address = message.from;
     if !message.is_call() {
-        let nonce = sender.map_or(0, |sender| sender.nonce);
-        if nonce < message.nonce {
-            return Err(TxError::NonceTooHigh { address, tx: message.nonce, state: nonce });
-        }
-        if nonce > message.nonce {
-            return Err(TxError::NonceTooLow { address, tx: message.nonce, state: nonce });
-        }
-        if nonce == u64::MAX {
-            return Err(TxError::NonceMax { address, nonce });
-        }
+        check_nonce(message, sender.map_or(0, |sender| sender.nonce))?;
     }
     if message.origin == Origin::Signed {
-        if let Some(code_hash) = sender.map(|sender| sender.code_hash)
-            && code_hash != KECCAK_EMPTY
-        {
-            return Err(TxError::SenderNotEoa { address, code_hash });
-        }
-        if block.rules.reserves_addresses && is_prohibited(&address) {
-            return Err(TxError::Prohibited(address));
-        }
+        check_sender(&block.rules, message, sender, state)?;
     }
     check_fees(block, message)?;
     let blob_gas = check_blobs(block, message)?;
+    check_authorizations(message)?;
     let price = message.effective_price(block.base_fee);
     let have = sender.map(|sender| sender.balance).unwrap_or_default();
     let prepaid = check_funds(block, message, price, blob_gas, have)?;
     if has_warp_predicate(&block.rules, &message.access_list) {
         return Err(TxError::WarpPredicate);
     }
-    let creates = message.to.is_none();
-    let want = intrinsic_gas(&block.rules, &message.input, creates, &message.access_list);
-    if message.gas_limit < want {
-        return Err(TxError::IntrinsicGas { have: message.gas_limit, want });
+    let (intrinsic_gas, floor_gas) = check_gas(&block.rules, message)?;
+    Ok(Costs { price, prepaid, intrinsic_gas, floor_gas })
+}
+
+fn check_nonce(message: &Message, state: u64) -> Result<(), TxError> {
+    let Message { from: address, nonce: tx, .. } = *message;
+    match tx.cmp(&state) {
+        Ordering::Greater => Err(TxError::NonceTooHigh { address, tx, state }),
+        Ordering::Less => Err(TxError::NonceTooLow { address, tx, state }),
+        Ordering::Equal if tx == u64::MAX => Err(TxError::NonceMax { address, nonce: tx }),
+        Ordering::Equal => Ok(()),
     }
-    let limited = creates && block.rules.revision >= Revision::Shanghai;
-    if limited && message.input.len() > MAX_INIT_CODE {
-        return Err(TxError::InitCodeSize { size: message.input.len(), limit: MAX_INIT_CODE });
+}
+
+/// Checks what only signed transactions are refused for: the highest gas limit, and senders that are contracts.
+fn check_sender(
+    rules: &ExecutionRules,
+    message: &Message,
+    sender: Option<AccountParts>,
+    state: &mut StateOverlay<'_>,
+) -> Result<(), TxError> {
+    let Message { from: address, gas_limit: gas, .. } = *message;
+    if rules.revision >= Revision::Osaka && gas > MAX_TX_GAS {
+        return Err(TxError::GasLimitTooHigh { cap: MAX_TX_GAS, gas });
     }
-    Ok(Costs { price, prepaid, intrinsic_gas: want })
+    if let Some(code_hash) = sender.map(|sender| sender.code_hash)
+        && code_hash != KECCAK_EMPTY
+    {
+        if rules.revision < Revision::Prague {
+            return Err(TxError::SenderNotEoa { address, code_hash });
+        }
+        let length = state.contract_length(code_hash)?;
+        if length > 0 {
+            return Err(TxError::SenderHasCode { address, length });
+        }
+    }
+    if rules.reserves_addresses && is_prohibited(&address) {
+        return Err(TxError::Prohibited(address));
+    }
+    Ok(())
+}
+
+/// Checks the gas limit and the length of init code. Returns the intrinsic gas and the least gas.
+fn check_gas(rules: &ExecutionRules, message: &Message) -> Result<(u64, u64), TxError> {
+    let Message { input, access_list, gas_limit: have, .. } = message;
+    let (have, creates) = (*have, message.to.is_none());
+    let authorizations = message.authorization_list.as_ref().map_or(0, Vec::len);
+    let intrinsic = intrinsic_gas(rules, input, creates, access_list, authorizations);
+    if have < intrinsic {
+        return Err(TxError::IntrinsicGas { have, want: intrinsic });
+    }
+    let floor = floor_gas(rules, input);
+    if have < floor {
+        return Err(TxError::FloorGas { have, want: floor });
+    }
+    let limited = creates && rules.revision >= Revision::Shanghai;
+    if limited && input.len() > MAX_INIT_CODE {
+        return Err(TxError::InitCodeSize { size: input.len(), limit: MAX_INIT_CODE });
+    }
+    Ok((intrinsic, floor))
 }
 
 fn check_fees(block: &BlockContext, message: &Message) -> Result<(), TxError> {
@@ -123,7 +138,7 @@ fn check_fees(block: &BlockContext, message: &Message) -> Result<(), TxError> {
     Ok(())
 }
 
-/// Checks blobs and returns their gas. Only calls can have blobs: no block holds blob transactions.
+/// Checks blobs and returns their gas.
 fn check_blobs(block: &BlockContext, message: &Message) -> Result<u64, TxError> {
     let Some(hashes) = &message.blob_hashes else { return Ok(0) };
     if message.to.is_none() {
@@ -131,6 +146,10 @@ fn check_blobs(block: &BlockContext, message: &Message) -> Result<u64, TxError> 
     }
     if hashes.is_empty() {
         return Err(TxError::MissingBlobHashes);
+    }
+    if block.rules.blobs.is_some_and(|limits| hashes.len() as u64 > limits.most_of_a_transaction())
+    {
+        return Err(TxError::TooManyBlobs);
     }
     if let Some(index) = hashes.iter().position(|hash| hash[0] != BLOB_HASH_VERSION) {
         return Err(TxError::BlobVersion(index));
@@ -143,6 +162,14 @@ fn check_blobs(block: &BlockContext, message: &Message) -> Result<u64, TxError> 
         return Err(TxError::BlobFeeCapTooLow { address: message.from, fee_cap, base_fee });
     }
     Ok(GAS_PER_BLOB * hashes.len() as u64)
+}
+
+fn check_authorizations(message: &Message) -> Result<(), TxError> {
+    match &message.authorization_list {
+        Some(_) if message.to.is_none() => Err(TxError::SetCodeCreate(message.from)),
+        Some(list) if list.is_empty() => Err(TxError::EmptyAuthorizationList(message.from)),
+        Some(_) | None => Ok(()),
+    }
 }
 
 /// Checks that the sender can pay the highest cost of the message. Returns the amount that it pays in advance.

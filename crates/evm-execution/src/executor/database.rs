@@ -44,15 +44,18 @@ impl StateOverlay<'_> {
         Ok(before.saturating_sub(after))
     }
 
-    /// Applies the changes of a transaction.
-    pub(super) fn commit(&mut self, state: EvmState) -> Result<(), StateError> {
+    /// Applies the changes of a transaction, which burnt so much wei.
+    pub(super) fn commit(&mut self, state: EvmState, burnt: U256) -> Result<(), StateError> {
         self.forget_checkpoints();
         // Wei beyond 256 bits of a balance are lost too. Accounts of a development network may have so much.
         let may_lose =
             |account: &Account| account.is_selfdestructed() || account.info.balance > HUGE;
         if state.values().any(|account| account.is_touched() && may_lose(account)) {
+            // Burnt wei is part of it.
             let lost = self.lost_in(&state)?;
             self.destroyed = self.destroyed.saturating_add(lost);
+        } else {
+            self.add_lost(burnt);
         }
         let is_tracked = self.recent.is_some();
         for (address, account) in state {
@@ -62,7 +65,9 @@ impl StateOverlay<'_> {
             self.track(address);
             let (created, destroyed) = (account.is_created(), account.is_selfdestructed());
             let info = account.info;
-            if destroyed || info.is_empty() {
+            // Before EIP-161 empty accounts stay. revm marks those that a transaction made as created.
+            let stays_empty = created && self.keeps_empty_accounts();
+            if destroyed || (info.is_empty() && !stays_empty) {
                 if self.account(address)?.is_some() {
                     self.remove(address)?;
                 }

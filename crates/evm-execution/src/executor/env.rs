@@ -10,6 +10,7 @@ use revm::interpreter::interpreter::EthInterpreter;
 use revm::interpreter::{InstructionContext, InstructionResult};
 
 use super::database::DatabaseError;
+use super::refund_counter::RefundCounter;
 use super::stop_meter::StopMeter;
 use super::{Bounds, MachineParams, StateOverlay, Stop, VmError};
 use crate::rules::ExecutionRules;
@@ -38,7 +39,11 @@ pub struct ChainEnv<'a> {
     pub(super) gas_price: U256,
     /// Wei that the sender pays in advance, without the value.
     pub(super) prepaid: U256,
+    /// Wei that the message burns.
+    pub(super) burnt: U256,
     pub(super) intrinsic_gas: u64,
+    /// Least gas of the message (EIP-7623).
+    pub(super) floor_gas: u64,
     /// Gas of the message that is withheld from a try.
     pub(super) withheld_gas: u64,
     /// The error of the outermost frame. The loop over frames sets it.
@@ -52,6 +57,10 @@ pub struct ChainEnv<'a> {
     pub(super) frame_error: Option<VmError>,
     /// Whether the inspector skips instructions.
     pub(super) skips_steps: bool,
+    /// Parts of the refund counter, if an inspector watches.
+    pub(super) refunds: RefundCounter,
+    /// The refund counter that a tracer sees.
+    pub(crate) refund_shown: u64,
     /// The recipient and the amount of the last SELFDESTRUCT.
     pub(super) destroyed: Option<(Address, U256)>,
 }

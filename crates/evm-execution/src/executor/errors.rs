@@ -48,6 +48,14 @@ pub enum TxError {
         /// Hash of its code.
         code_hash: B256,
     },
+    /// The sender is a contract, where accounts may delegate to contracts (EIP-7702).
+    #[error("sender not an eoa: address {address}, len(code): {length}")]
+    SenderHasCode {
+        /// Sender.
+        address: Address,
+        /// Bytes of its code.
+        length: usize,
+    },
     /// The sender is an address reserved by the chain.
     #[error("prohibited address cannot be sender or created contract address: address {0}")]
     Prohibited(Address),
@@ -83,6 +91,9 @@ pub enum TxError {
     /// The list of blobs of a call is empty.
     #[error("blob transaction missing blob hashes")]
     MissingBlobHashes,
+    /// There are more blobs than a transaction or a block may have.
+    #[error("blob transaction has too many blobs")]
+    TooManyBlobs,
     /// A blob's hash has another version.
     #[error("blob {0} has invalid hash version")]
     BlobVersion(usize),
@@ -98,6 +109,20 @@ pub enum TxError {
         fee_cap: U256,
         /// Wei a blob gas.
         base_fee: U256,
+    },
+    /// A set-code transaction has no recipient. Only a call can lack it.
+    #[error("EIP-7702 transaction cannot be used to create contract (sender {0})")]
+    SetCodeCreate(Address),
+    /// The list of authorizations is empty.
+    #[error("EIP-7702 transaction with empty auth list (sender {0})")]
+    EmptyAuthorizationList(Address),
+    /// The gas limit is above that of any transaction (EIP-7825).
+    #[error("transaction gas limit too high (cap: {cap}, tx: {gas})")]
+    GasLimitTooHigh {
+        /// Highest gas limit.
+        cap: u64,
+        /// Gas limit.
+        gas: u64,
     },
     /// The sender can't pay the cost.
     #[error(
@@ -122,6 +147,14 @@ pub enum TxError {
     /// The gas limit is below the intrinsic gas.
     #[error("intrinsic gas too low: have {have}, want {want}")]
     IntrinsicGas {
+        /// Gas limit.
+        have: u64,
+        /// Gas needed.
+        want: u64,
+    },
+    /// The gas limit is below the floor price of the call data (EIP-7623).
+    #[error("insufficient gas for floor data gas cost: have {have}, want {want}")]
+    FloorGas {
         /// Gas limit.
         have: u64,
         /// Gas needed.

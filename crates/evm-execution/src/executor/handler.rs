@@ -1,5 +1,5 @@
-//! Differences of transactions from Ethereum's: the recipient of fees, no refunds, and calls that also send other
-//! assets.
+//! The steps of a transaction under the rules of a block: who gets the fees, whether gas is refunded, and calls that
+//! also send other assets.
 
 use std::marker::PhantomData;
 
@@ -9,17 +9,21 @@ use revm::context::Evm;
 use revm::context::journaled_state::account::JournaledAccountTr;
 use revm::context_interface::context::take_error;
 use revm::context_interface::result::{EVMError, HaltReason};
-use revm::context_interface::{ContextTr, JournalTr};
+use revm::context_interface::{Cfg, ContextTr, JournalTr};
 use revm::handler::instructions::EthInstructions;
+use revm::handler::post_execution::refund;
+use revm::handler::pre_execution::apply_eip7702_auth_list;
 use revm::handler::{EthFrame, EvmTr, FrameResult, Handler, ItemOrResult};
 use revm::inspector::handler::{frame_end, frame_start};
 use revm::inspector::{InspectorHandler, inspect_instructions};
 use revm::interpreter::interpreter::EthInterpreter;
 use revm::interpreter::interpreter_action::FrameInit;
 use revm::interpreter::{
-    CallInput, CallInputs, CreateOutcome, FrameInput, Gas, InitialAndFloorGas, InstructionResult,
-    InterpreterResult,
+    CallInput, CallInputs, CreateInputs, CreateOutcome, FrameInput, Gas, GasTracker,
+    InitialAndFloorGas, InstructionResult, InterpreterResult,
 };
+use revm::primitives::constants::CALL_STACK_LIMIT;
+use revm::state::Account;
 
 use super::database::DatabaseError;
 use super::ends::frame_error;
@@ -27,6 +31,7 @@ use super::env::{ChainEnv, EvmContext};
 use super::native_asset::{self, AssetCallStart, OpenAssetCall};
 use super::precompiles::Precompiles;
 use super::{VmError, is_prohibited};
+use crate::rules::{BaseFeeUse, StorageKeys};
 
 /// Work of beginning a frame besides the gas of the call, as gas.
 const FRAME_WORK: u64 = 400;
@@ -66,7 +71,17 @@ impl<'a, I> Handler for ChainHandler<'a, I> {
         if tx.kind.is_call() {
             caller.bump_nonce();
         }
-        Ok(InitialAndFloorGas::new(chain.intrinsic_gas, 0))
+        Ok(InitialAndFloorGas::new(chain.intrinsic_gas, chain.floor_gas))
+    }
+
+    fn apply_eip7702_auth_list(
+        &self,
+        evm: &mut Self::Evm,
+        gas: &mut GasTracker,
+    ) -> Result<Option<u64>, Error> {
+        let refund = apply_eip7702_auth_list::<_, Error>(&mut evm.ctx, gas)?;
+        evm.ctx.chain.refunds.begin(refund.unwrap_or_default());
+        Ok(refund)
     }
 
     fn run_exec_loop(
@@ -77,27 +92,42 @@ impl<'a, I> Handler for ChainHandler<'a, I> {
         run_frames::<I, PlainFrames>(evm, first)
     }
 
-    /// Since Apricot 1 no gas is refunded.
-    fn refund(&self, _: &mut Self::Evm, result: &mut FrameResult, _: i64) -> Result<(), Error> {
-        result.gas_mut().set_refund(0);
+    /// `of_authorizations` is the refund for authorizations of accounts that existed.
+    fn refund(
+        &self,
+        evm: &mut Self::Evm,
+        result: &mut FrameResult,
+        of_authorizations: i64,
+    ) -> Result<(), Error> {
+        match evm.ctx.chain.rules.refunds {
+            true => refund(evm.ctx.cfg.gas_params(), result.gas_mut(), of_authorizations),
+            false => result.gas_mut().set_refund(0),
+        }
         Ok(())
     }
 
     fn reimburse_caller(&self, evm: &mut Self::Evm, result: &mut FrameResult) -> Result<(), Error> {
         let EvmContext { tx, journaled_state, chain, .. } = &mut evm.ctx;
-        let unused = chain.gas_price * U256::from(result.gas().remaining());
+        let gas = result.gas();
+        let unused = chain.gas_price * U256::from(gas.remaining() + gas.refunded().unsigned_abs());
         journaled_state.load_account_mut(tx.caller)?.incr_balance(unused);
         Ok(())
     }
 
-    /// The whole fee goes to the coinbase; nothing is burnt.
+    /// The fee goes to the coinbase, with or without the base fee.
     fn reward_beneficiary(
         &self,
         evm: &mut Self::Evm,
         result: &mut FrameResult,
     ) -> Result<(), Error> {
         let EvmContext { block, journaled_state, chain, .. } = &mut evm.ctx;
-        let fee = chain.gas_price * U256::from(result.gas().used());
+        let gas = U256::from(result.gas().used());
+        let tip = match chain.rules.base_fee {
+            BaseFeeUse::ToCoinbase => chain.gas_price,
+            BaseFeeUse::Burnt => chain.gas_price.saturating_sub(chain.base_fee),
+        };
+        chain.burnt = chain.burnt.saturating_add((chain.gas_price - tip) * gas);
+        let fee = tip * gas;
         journaled_state.load_account_mut(block.beneficiary)?.incr_balance(fee);
         Ok(())
     }
@@ -223,6 +253,7 @@ where
     I: Inspector<EvmContext<'a>, EthInterpreter>,
 {
     let (instructions, gas) = (evm.instruction.instruction_table(), evm.instruction.gas_table());
+    evm.ctx.chain.refunds.frame_runs(evm.frame_stack.index().unwrap_or_default());
     let frame = evm.frame_stack.get();
     let action = match evm.ctx.chain.skips_steps {
         true => frame.interpreter.run_plain(instructions, gas, &mut evm.ctx),
@@ -235,10 +266,15 @@ where
         ),
     };
     let mut next: Step = frame.process_next_action::<_, Error>(&mut evm.ctx, action)?;
-    if let ItemOrResult::Result(result) = &mut next {
-        evm.ctx.chain.frame_error = frame_error(result, Some(frame), &evm.ctx.chain);
-        frame_end(&mut evm.ctx, &mut evm.inspector, &frame.input, result);
-        frame.set_finished(true);
+    match &mut next {
+        ItemOrResult::Item(_) => {
+            evm.ctx.chain.refunds.frame_calls(frame.interpreter.gas.refunded());
+        }
+        ItemOrResult::Result(result) => {
+            evm.ctx.chain.frame_error = frame_error(result, Some(frame), &evm.ctx.chain);
+            frame_end(&mut evm.ctx, &mut evm.inspector, &frame.input, result);
+            frame.set_finished(true);
+        }
     }
     Ok(next)
 }
@@ -352,12 +388,8 @@ fn enter<'a, I, F: Frames<'a, I>>(
     let mut asset_call = None;
     match &mut frame.frame_input {
         FrameInput::Create(inputs) => {
-            let nonce = evm.ctx.journaled_state.load_account(inputs.caller())?.info.nonce;
-            if evm.ctx.chain.rules.reserves_addresses
-                && is_prohibited(&inputs.created_address(nonce))
-            {
-                evm.ctx.chain.failure = Some(VmError::Prohibited);
-                return Ok(Some(FrameResult::Create(refused_creation(inputs.gas_limit()))));
+            if let Some(result) = refuse_creation(&mut evm.ctx, inputs, frame.depth)? {
+                return Ok(Some(FrameResult::Create(creation_end(inputs.gas_limit(), result))));
             }
         }
         FrameInput::Call(inputs) if native_asset::is_call(&evm.ctx, inputs) => {
@@ -389,9 +421,36 @@ fn enter<'a, I, F: Frames<'a, I>>(
     }
 }
 
-/// The outcome of a creation that did not begin. Its gas is returned.
-fn refused_creation(gas_limit: u64) -> CreateOutcome {
-    let result = InstructionResult::OutOfFunds;
+/// Why a creation does not begin, besides the reasons that revm knows.
+fn refuse_creation(
+    context: &mut EvmContext<'_>,
+    inputs: &CreateInputs,
+    depth: usize,
+) -> Result<Option<InstructionResult>, DatabaseError> {
+    let creator = &context.journaled_state.load_account(inputs.caller())?.info;
+    let (nonce, has_funds) = (creator.nonce, creator.balance >= inputs.value());
+    let created = inputs.created_address(nonce);
+    if context.chain.rules.reserves_addresses && is_prohibited(&created) {
+        context.chain.failure = Some(VmError::Prohibited);
+        return Ok(Some(InstructionResult::OutOfFunds));
+    }
+    // Where balances of assets are slots, an account without code may have slots.
+    let begins = depth <= CALL_STACK_LIMIT as usize && has_funds && nonce < u64::MAX;
+    if context.chain.rules.storage_keys != StorageKeys::Whole || !begins {
+        return Ok(None);
+    }
+    // EIP-7610: slots are enough for a collision.
+    let is_new = context.journaled_state.inner.state.get(&created).is_some_and(Account::is_created);
+    if is_new || !context.journaled_state.database.has_storage(created)? {
+        return Ok(None);
+    }
+    context.journaled_state.load_account_mut(inputs.caller())?.data.bump_nonce();
+    context.journaled_state.load_account(created)?;
+    Ok(Some(InstructionResult::CreateCollision))
+}
+
+/// The outcome of a creation that did not begin.
+fn creation_end(gas_limit: u64, result: InstructionResult) -> CreateOutcome {
     CreateOutcome::new(
         InterpreterResult { result, output: Bytes::new(), gas: Gas::new(gas_limit) },
         None,

@@ -9,10 +9,13 @@ use revm::interpreter::{Instruction, InstructionExecResult, InstructionResult};
 use revm::primitives::hardfork::SpecId;
 
 use super::env::{EvmContext, Ictx, stop_execution};
+use super::storage::sstore_of_constantinople;
 use super::{Bounds, operands};
+use crate::rules::Revision;
 
 /// The instructions of a fork, with this chain's differences and the checks of the bounds.
 pub(super) fn table<'a>(
+    revision: Revision,
     spec: SpecId,
     bounds: Bounds<'_>,
 ) -> EthInstructions<EthInterpreter, EvmContext<'a>> {
@@ -25,7 +28,12 @@ pub(super) fn table<'a>(
         replace_with_gas(opcode, instruction, gas);
     }
     let mut replace = |opcode, instruction| replace_with_gas(opcode, instruction, None);
-    replace(opcode::BASEFEE, Instruction::new(basefee));
+    if spec.is_enabled_in(SpecId::LONDON) {
+        replace(opcode::BASEFEE, Instruction::new(basefee));
+    }
+    if revision == Revision::Constantinople {
+        replace(opcode::SSTORE, Instruction::new(sstore_of_constantinople));
+    }
     replace(opcode::GASPRICE, Instruction::new(gasprice));
     if bounds.stop.is_some() {
         replace(opcode::JUMPDEST, Instruction::new(jumpdest));

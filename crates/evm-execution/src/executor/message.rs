@@ -2,6 +2,7 @@
 
 use alloy_consensus::Transaction as _;
 use alloy_eips::eip2930::AccessList;
+use alloy_eips::eip7702::SignedAuthorization;
 use alloy_primitives::{Address, B256, Bytes, TxKind, U256};
 use esker_evm_state::types::Transaction;
 
@@ -32,6 +33,8 @@ pub struct Message {
     pub blob_hashes: Option<Vec<B256>>,
     /// Blob fee cap, wei a blob gas.
     pub blob_fee_cap: U256,
+    /// Authorizations of accounts to delegate to contracts (EIP-7702); `None` for anything but a set-code transaction.
+    pub authorization_list: Option<Vec<SignedAuthorization>>,
     /// The origin of the message, which decides the checks.
     pub origin: Origin,
 }
@@ -63,6 +66,7 @@ impl Message {
             access_list: tx.access_list().cloned().unwrap_or_default(),
             blob_hashes: tx.blob_versioned_hashes().map(<[B256]>::to_vec),
             blob_fee_cap: U256::from(tx.max_fee_per_blob_gas().unwrap_or_default()),
+            authorization_list: tx.authorization_list().map(<[_]>::to_vec),
             origin: match impersonated(tx.signature()) {
                 // The check of the sender has decided whether the rules allow it.
                 Some(_) => Origin::Simulated,

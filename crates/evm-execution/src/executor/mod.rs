@@ -26,6 +26,7 @@ mod ext_outcome;
 mod failure;
 mod handler;
 mod instructions;
+mod intrinsic;
 mod message;
 mod native_asset;
 mod opcodes;
@@ -36,6 +37,8 @@ mod precompiles;
 mod price;
 mod receipt;
 mod recover;
+mod refund;
+mod refund_counter;
 mod runner;
 mod stop_meter;
 mod storage;
@@ -44,9 +47,10 @@ mod system_calls;
 pub(crate) use check::blob_fee;
 pub(crate) use ends::halt_error;
 pub(crate) use env::{nonce_of, stop_execution};
-pub(crate) use opcodes::opcode_name;
+pub(crate) use opcodes::{opcode_name, opcode_name_in};
 pub(crate) use precompiles::MovedPrecompiles;
 pub(crate) use price::price;
+pub(crate) use refund::refund_counter;
 pub(crate) use runner::{Inspector, interpreter, opcode};
 
 pub use block::{BlockExecutionOutput, BlockExecutor};
@@ -54,17 +58,19 @@ pub use block_body::BlockBody;
 pub use block_context::BlockContext;
 pub use block_hashes::{BlockHashes, NoHashes};
 pub use bounds::{Bounds, Stop, StopCheck};
-pub use check::{MAX_INIT_CODE, WARP, has_warp_predicate, intrinsic_gas};
+pub use check::{MAX_INIT_CODE, WARP, has_warp_predicate};
 pub use code_cache::CodeCache;
 pub use env::{ChainEnv, EvmContext};
 pub use errors::{TxError, VmError};
 pub use ext_outcome::ExtOutcome;
 pub use failure::TxFailure;
+pub use intrinsic::{floor_gas, intrinsic_gas};
 pub use message::{Message, Origin};
 pub use overlay::{Checkpoint, RemoteState, StateOverlay};
 pub use params::{ChainParams, MachineParams, is_prohibited};
 pub use precompiles::named_precompiles;
 pub use recover::{
-    SenderError, impersonated, impersonating_signature, recover_sender, recover_signer, sender_of,
+    SenderError, check_form, impersonated, impersonating_signature, recover_sender, recover_signer,
+    sender_of,
 };
 pub use runner::{ExecutionEnd, Runner};

@@ -8,10 +8,10 @@ use revm::primitives::hardfork::SpecId;
 /// Most items on a stack.
 pub(super) const STACK_LIMIT: usize = 1024;
 
-/// revm's data of an instruction that the reference also has; `None` for instructions of forks after Cancun.
+/// revm's data of an instruction that the reference also has; `None` for instructions of forks after Osaka.
 fn known(opcode: u8) -> Option<OpCodeInfo> {
     match opcode {
-        opcode::CLZ | opcode::SLOTNUM | opcode::DUPN | opcode::SWAPN | opcode::EXCHANGE => None,
+        opcode::SLOTNUM | opcode::DUPN | opcode::SWAPN | opcode::EXCHANGE => None,
         _ => OpCode::info_by_op(opcode),
     }
 }
@@ -19,18 +19,30 @@ fn known(opcode: u8) -> Option<OpCodeInfo> {
 /// Whether a fork has the instruction.
 pub(super) fn is_defined(opcode: u8, spec: SpecId) -> bool {
     let since = match opcode {
+        opcode::DELEGATECALL => SpecId::HOMESTEAD,
+        opcode::REVERT | opcode::RETURNDATASIZE | opcode::RETURNDATACOPY | opcode::STATICCALL => {
+            SpecId::BYZANTIUM
+        }
+        opcode::SHL | opcode::SHR | opcode::SAR | opcode::EXTCODEHASH | opcode::CREATE2 => {
+            SpecId::PETERSBURG
+        }
+        opcode::CHAINID | opcode::SELFBALANCE => SpecId::ISTANBUL,
+        opcode::BASEFEE => SpecId::LONDON,
         opcode::PUSH0 => SpecId::SHANGHAI,
         opcode::TLOAD | opcode::TSTORE | opcode::MCOPY | opcode::BLOBHASH | opcode::BLOBBASEFEE => {
             SpecId::CANCUN
         }
+        opcode::CLZ => SpecId::OSAKA,
         _ => SpecId::FRONTIER,
     };
     known(opcode).is_some() && spec.is_enabled_in(since)
 }
 
-/// An instruction's name.
+/// The name of an instruction up to Cancun. Newer instructions have a name only where they are defined: in code of
+/// older forks, the reference calls them undefined.
 pub(super) fn name(opcode: u8) -> Option<&'static str> {
-    known(opcode).map(|_| OpCode::name_by_op(opcode))
+    let is_new = opcode == opcode::CLZ;
+    known(opcode).filter(|_| !is_new).map(|_| OpCode::name_by_op(opcode))
 }
 
 /// The least and the most items on the stack before an instruction.
@@ -53,5 +65,13 @@ pub(crate) fn opcode_name(opcode: u8) -> Cow<'static, str> {
             Some(name) => Cow::Borrowed(name),
             None => Cow::Owned(format!("opcode {opcode:#x} not defined")),
         },
+    }
+}
+
+/// As [`opcode_name`], in code of a fork.
+pub(crate) fn opcode_name_in(opcode: u8, spec: SpecId) -> Cow<'static, str> {
+    match opcode {
+        opcode::CLZ if is_defined(opcode, spec) => Cow::Borrowed("CLZ"),
+        opcode => opcode_name(opcode),
     }
 }

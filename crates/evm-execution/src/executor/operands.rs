@@ -22,6 +22,7 @@ use revm::primitives::hardfork::SpecId;
 
 use super::Stop;
 use super::env::{EvmContext, Ictx, stop_execution};
+use super::opcodes::is_defined;
 use super::storage::{sload, sstore};
 
 /// Most bytes of memory for which the reference computes gas. Anything above is out of gas.
@@ -50,8 +51,7 @@ pub(super) fn instructions<'a>(
         (opcode::MSTORE8, Instruction::new(mstore8)),
     ];
     // An instruction that the fork lacks fails as undefined, whatever its operands are.
-    let is_there = move |opcode: u8| opcode != opcode::MCOPY || spec.is_enabled_in(SpecId::CANCUN);
-    let all = ordered.into_iter().chain(own).filter(move |(opcode, _)| is_there(*opcode));
+    let all = ordered.into_iter().chain(own).filter(move |(opcode, _)| is_defined(*opcode, spec));
     all.map(|(opcode, instruction)| {
         let gas = matches!(opcode, opcode::LOG0..=opcode::LOG4).then_some(0);
         (opcode, instruction, gas)

@@ -14,6 +14,7 @@ use revm::bytecode::Bytecode;
 
 use super::cached_account::{CachedAccount, CachedSlot};
 use super::{BlockHashes, CodeCache};
+use crate::rules::Revision;
 
 /// A point to which [`StateOverlay::revert_to`] reverts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -102,6 +103,8 @@ pub struct StateOverlay<'a> {
     pub(super) destroyed: U512,
     /// Accounts that may have changed since the changes were last taken, if changes are tracked.
     pub(super) recent: Option<AddressSet>,
+    /// Decides about empty accounts and delegations.
+    revision: Revision,
 }
 
 impl std::fmt::Debug for StateOverlay<'_> {
@@ -138,6 +141,7 @@ impl<'a> StateOverlay<'a> {
             undo: Vec::new(),
             destroyed: U512::ZERO,
             recent: None,
+            revision: Revision::London,
         }
     }
 
@@ -147,12 +151,23 @@ impl<'a> StateOverlay<'a> {
         self
     }
 
-    /// Lost wei: wei that self-destructed contracts kept or received afterwards, and wei beyond the largest balance.
+    /// Sets the revision of the transactions that follow.
+    pub(super) fn set_revision(&mut self, revision: Revision) {
+        self.revision = revision;
+    }
+
+    /// Whether touched empty accounts stay.
+    pub(super) fn keeps_empty_accounts(&self) -> bool {
+        self.revision < Revision::SpuriousDragon
+    }
+
+    /// Lost wei: burnt fees, wei that self-destructed contracts kept or received afterwards, and wei beyond the largest
+    /// balance.
     pub fn destroyed(&self) -> U512 {
         self.destroyed
     }
 
-    /// Counts wei that an account can't hold.
+    /// Counts wei that no account holds any more.
     pub fn add_lost(&mut self, wei: U256) {
         self.destroyed = self.destroyed.saturating_add(U512::from(wei));
     }
@@ -258,10 +273,24 @@ impl<'a> StateOverlay<'a> {
         if hash == KECCAK_EMPTY || hash.is_zero() {
             return Ok(Bytecode::default());
         }
-        if let Some(code) = self.new_codes.get(&hash) {
-            return Ok(code.clone());
-        }
-        self.codes.get_or_load(hash, || self.base.code(hash))
+        let code = match self.new_codes.get(&hash) {
+            Some(code) => code.clone(),
+            None => self.codes.get_or_load(hash, || self.base.code(hash))?,
+        };
+        Ok(if self.revision >= Revision::Prague { with_delegation(code) } else { code })
+    }
+
+    /// The length of an account's code that is no delegation to a contract; 0 if there is none.
+    pub(super) fn contract_length(&mut self, code_hash: B256) -> Result<usize, StateError> {
+        let code = self.code_of(code_hash)?;
+        Ok(if code.is_eip7702() { 0 } else { code.len() })
+    }
+
+    /// Whether an account has slots that are not zero. It is not known of a state in another process.
+    pub(super) fn has_storage(&mut self, address: Address) -> Result<bool, StateError> {
+        let is_known = matches!(self.base, Base::View(_));
+        let held = self.cached(address)?;
+        Ok(is_known && held.stored || held.slots.values().any(|slot| !slot.now.is_zero()))
     }
 
     /// Sets an account without its storage. Creates the account if it does not exist.
@@ -397,6 +426,17 @@ impl<'a> StateOverlay<'a> {
         }
     }
 }
+
+/// The code as a delegation to a contract, if it is one (EIP-7702).
+fn with_delegation(code: Bytecode) -> Bytecode {
+    match code.len() {
+        DELEGATION_LENGTH => Bytecode::new_eip7702_raw(code.original_bytes()).unwrap_or(code),
+        _ => code,
+    }
+}
+
+/// Bytes of a delegation: `0xef0100 | address 20`.
+const DELEGATION_LENGTH: usize = 23;
 
 const EMPTY: AccountParts =
     AccountParts { nonce: 0, balance: U256::ZERO, code_hash: KECCAK_EMPTY, is_multi_coin: false };

@@ -6,6 +6,8 @@
 
 use alloy_primitives::{Address, U256};
 use revm::bytecode::opcode;
+use revm::context_interface::context::SStoreResult;
+use revm::database_interface::Database;
 use revm::interpreter::instructions::gas_table_spec;
 use revm::interpreter::interpreter::EthInterpreter;
 use revm::interpreter::interpreter_types::{InputsTr, Jumps, RuntimeFlag};
@@ -17,15 +19,10 @@ use super::check::MAX_INIT_CODE;
 use super::env::EvmContext;
 use super::opcodes::{is_defined, stack_bounds};
 use super::operands::{MAX_PAYABLE_MEMORY, memory_end, memory_operands, range_end};
+use crate::rules::Revision;
 use crate::trace::{account, storage};
 
-const WARM: u64 = 100;
-const COLD_ACCOUNT: u64 = 2_600;
-const COLD_SLOT: u64 = 2_100;
-const NEW_ACCOUNT: u64 = 25_000;
-const CALL_VALUE: u64 = 9_000;
-const SET_SLOT: u64 = 20_000;
-const RESET_SLOT: u64 = 5_000;
+const SELFDESTRUCT: u64 = 5_000;
 /// SSTORE needs more gas than this (EIP-2200).
 const SSTORE_SENTRY: u64 = 2_300;
 
@@ -68,20 +65,30 @@ pub(crate) fn price(
 /// Gas that geth takes before it reads the operands.
 fn constant_gas(op: u8, spec: SpecId) -> u64 {
     match op {
-        opcode::SLOAD
-        | opcode::SSTORE
+        opcode::SSTORE
         | opcode::EXP
         | opcode::RETURN
         | opcode::REVERT
         | opcode::LOG0..=opcode::LOG4 => 0,
         opcode::CREATE | opcode::CREATE2 => 32_000,
-        opcode::SELFDESTRUCT => 5_000,
-        _ => TABLES[usize::from(spec >= SpecId::CANCUN)][usize::from(op)].into(),
+        // Geth's tables before and since access lists differ in what they call constant.
+        opcode::SLOAD if spec.is_enabled_in(SpecId::BERLIN) => 0,
+        opcode::SELFDESTRUCT if !spec.is_enabled_in(SpecId::BERLIN) => 0,
+        _ => table(spec)[usize::from(op)].into(),
     }
 }
 
-/// revm's tables of constant gas for London and Cancun.
-static TABLES: [[u16; 256]; 2] = [gas_table_spec(SpecId::LONDON), gas_table_spec(SpecId::CANCUN)];
+/// revm's constant gas in a fork.
+fn table(spec: SpecId) -> &'static [u16; 256] {
+    static TABLES: [(SpecId, [u16; 256]); 4] = [
+        (SpecId::BERLIN, gas_table_spec(SpecId::BERLIN)),
+        (SpecId::ISTANBUL, gas_table_spec(SpecId::ISTANBUL)),
+        (SpecId::TANGERINE, gas_table_spec(SpecId::TANGERINE)),
+        (SpecId::FRONTIER, gas_table_spec(SpecId::FRONTIER)),
+    ];
+    let [.., (_, oldest)] = &TABLES;
+    TABLES.iter().find(|(since, _)| spec.is_enabled_in(*since)).map_or(oldest, |(_, table)| table)
+}
 
 #[derive(Clone, Copy)]
 struct Operands<'i>(&'i [U256]);
@@ -135,7 +142,7 @@ impl Instruction<'_> {
             opcode::MLOAD | opcode::MSTORE | opcode::MSTORE8 | opcode::RETURN | opcode::REVERT => {
                 self.memory_gas(evm)
             }
-            opcode::EXP => Some(10 + 50 * (operands.at(1).bit_len() as u64).div_ceil(8)),
+            opcode::EXP => Some(10 + evm.gas_params().exp_cost(operands.at(1))),
             opcode::KECCAK256 => self.memory_and_words(evm, operands.at(1), 6),
             opcode::CALLDATACOPY | opcode::CODECOPY | opcode::RETURNDATACOPY => {
                 self.memory_and_words(evm, operands.at(2), 3)
@@ -152,7 +159,7 @@ impl Instruction<'_> {
                 let data = u64::try_from(operands.at(1)).ok()?.checked_mul(8)?;
                 self.memory_gas(evm)?.checked_add(375 + 375 * topics)?.checked_add(data)
             }
-            opcode::SLOAD => Some(self.slot_access(evm).1),
+            opcode::SLOAD => Some(self.sload_gas(evm)),
             opcode::SSTORE => self.sstore_gas(evm),
             opcode::CREATE | opcode::CREATE2 => self.create_gas(evm),
             opcode::CALL | opcode::CALLCODE | opcode::DELEGATECALL | opcode::STATICCALL => {
@@ -181,46 +188,34 @@ impl Instruction<'_> {
     fn cold_surcharge(&self, evm: &EvmContext<'_>, place: usize) -> u64 {
         match is_warm(evm, self.operands.address(place)) {
             true => 0,
-            false => COLD_ACCOUNT - WARM,
+            false => evm.gas_params().cold_account_additional_cost(),
         }
     }
 
-    /// Whether the slot is cold, and the cost of reading it.
-    fn slot_access(&self, evm: &EvmContext<'_>) -> (bool, u64) {
+    fn is_slot_warm(&self, evm: &EvmContext<'_>) -> bool {
         let (contract, key) = (self.interpreter.input.target_address(), self.operands.at(0));
         let inner = &evm.journaled_state.inner;
-        let is_warm = inner.warm_addresses.is_storage_warm(&contract, &key)
+        inner.warm_addresses.is_storage_warm(&contract, &key)
             || inner.state.get(&contract).is_some_and(|account| {
                 let slot = account.storage.get(&key);
                 slot.is_some_and(|slot| !slot.is_cold_transaction_id(inner.transaction_id))
-            });
-        (!is_warm, if is_warm { WARM } else { COLD_SLOT })
+            })
+    }
+
+    fn sload_gas(&self, evm: &EvmContext<'_>) -> u64 {
+        let gas = evm.gas_params();
+        let cold = if self.is_slot_warm(evm) { 0 } else { gas.cold_storage_additional_cost() };
+        gas.warm_storage_read_cost() + cold
     }
 
     fn sstore_gas(&self, evm: &mut EvmContext<'_>) -> Option<u64> {
-        if self.left <= SSTORE_SENTRY {
+        if self.spec.is_enabled_in(SpecId::ISTANBUL) && self.left <= SSTORE_SENTRY {
             return None;
         }
-        let (key, new) = (self.operands.at(0), self.operands.at(1));
-        let contract = self.interpreter.input.target_address();
-        let cold = if self.slot_access(evm).0 { COLD_SLOT } else { 0 };
-        let slot = evm.chain.storage_slot(key);
-        let held = evm.journaled_state.inner.state.get(&contract);
-        let known = held.and_then(|account| account.storage.get(&slot));
-        let (original, current) = match known {
-            Some(slot) => (slot.original_value(), slot.present_value()),
-            None => {
-                // If the state can't be read, the instruction itself fails.
-                let value = storage(evm, contract, key).unwrap_or_default();
-                (value, value)
-            }
-        };
-        let change = match (current == new, original == current) {
-            (true, _) | (false, false) => WARM,
-            (false, true) if original.is_zero() => SET_SLOT,
-            (false, true) => RESET_SLOT - COLD_SLOT,
-        };
-        Some(cold + change)
+        let is_cold = !self.is_slot_warm(evm);
+        let (change, is_net) = (slot_change(self.interpreter, evm), is_net_metered(evm));
+        let gas = evm.gas_params();
+        Some(gas.sstore_static_gas() + gas.sstore_dynamic_gas(is_net, &change, is_cold))
     }
 
     fn create_gas(&self, evm: &EvmContext<'_>) -> Option<u64> {
@@ -236,31 +231,100 @@ impl Instruction<'_> {
 
     /// Includes the gas that the call gets, without the stipend.
     fn call_gas(&self, evm: &mut EvmContext<'_>) -> Option<u64> {
-        let cold = self.cold_surcharge(evm, 1);
-        let left = self.left.checked_sub(cold)?;
+        let access = self.cold_surcharge(evm, 1).checked_add(self.delegation_gas(evm))?;
+        let left = self.left.checked_sub(access)?;
         let has_value = matches!(self.op, opcode::CALL | opcode::CALLCODE);
         let sends = has_value && !self.operands.at(2).is_zero();
-        let mut base = if sends { CALL_VALUE } else { 0 };
-        if sends && self.op == opcode::CALL && is_empty(evm, self.operands.address(1)) {
-            base += NEW_ACCOUNT;
+        let mut base = if sends { evm.gas_params().transfer_value_cost() } else { 0 };
+        if self.op == opcode::CALL && self.is_new(evm, self.operands.address(1)) {
+            let has_empty = self.spec.is_enabled_in(SpecId::SPURIOUS_DRAGON);
+            base += evm.gas_params().new_account_cost(has_empty, sends);
         }
         let base = base.checked_add(self.memory_gas(evm)?)?;
+        if !self.spec.is_enabled_in(SpecId::TANGERINE) {
+            return base.checked_add(u64::try_from(self.operands.at(0)).ok()?);
+        }
         // If the gas does not cover the base cost, geth's subtraction wraps around.
         let available = left.wrapping_sub(base);
         let most = available - available / 64;
         let given = u64::try_from(self.operands.at(0)).map_or(most, |asked| asked.min(most));
-        base.checked_add(given)?.checked_add(cold)
+        base.checked_add(given)?.checked_add(access)
+    }
+
+    /// Gas for reading the contract to which the called account delegates (EIP-7702).
+    fn delegation_gas(&self, evm: &mut EvmContext<'_>) -> u64 {
+        if !self.spec.is_enabled_in(SpecId::PRAGUE) {
+            return 0;
+        }
+        let Some(contract) = delegation(evm, self.operands.address(1)) else { return 0 };
+        let gas = evm.gas_params();
+        let cold = if is_warm(evm, contract) { 0 } else { gas.cold_account_additional_cost() };
+        gas.warm_storage_read_cost() + cold
     }
 
     fn selfdestruct_gas(&self, evm: &mut EvmContext<'_>) -> u64 {
         let to = self.operands.address(0);
         let contract = self.interpreter.input.target_address();
-        let cold = if is_warm(evm, to) { 0 } else { COLD_ACCOUNT };
         let held = account(evm, contract).ok().flatten();
-        let balance = held.map(|held| held.balance).unwrap_or_default();
-        let new = if !balance.is_zero() && is_empty(evm, to) { NEW_ACCOUNT } else { 0 };
-        cold + new
+        let sends = held.is_some_and(|held| !held.balance.is_zero());
+        let has_empty = self.spec.is_enabled_in(SpecId::SPURIOUS_DRAGON);
+        let makes = self.is_new(evm, to) && (sends || !has_empty);
+        // Since Berlin the base cost is constant.
+        let is_dynamic = (SpecId::TANGERINE..SpecId::BERLIN).contains(&self.spec);
+        let base = if is_dynamic { SELFDESTRUCT } else { 0 };
+        base + evm.gas_params().selfdestruct_cost(makes, !is_warm(evm, to))
     }
+
+    /// Whether a transfer to the account makes it: it does not exist, or is empty where empty accounts are removed.
+    fn is_new(&self, evm: &mut EvmContext<'_>, address: Address) -> bool {
+        let has_empty = self.spec.is_enabled_in(SpecId::SPURIOUS_DRAGON);
+        let found = account(evm, address).ok().flatten();
+        found.is_none_or(|account| {
+            has_empty
+                && account.nonce == 0
+                && account.balance.is_zero()
+                && account.code_hash == alloy_trie::KECCAK_EMPTY
+        })
+    }
+}
+
+/// The change of a slot that SSTORE will make, with its operands on the stack.
+pub(super) fn slot_change(
+    interpreter: &Interpreter<EthInterpreter>,
+    evm: &mut EvmContext<'_>,
+) -> SStoreResult {
+    let operands = Operands(interpreter.stack.data());
+    let (key, new_value) = (operands.at(0), operands.at(1));
+    let contract = interpreter.input.target_address();
+    let slot = evm.chain.storage_slot(key);
+    let held = evm.journaled_state.inner.state.get(&contract);
+    let known = held.and_then(|account| account.storage.get(&slot));
+    let (original_value, present_value) = match known {
+        Some(slot) => (slot.original_value(), slot.present_value()),
+        None => {
+            // If the state can't be read, the instruction itself fails.
+            let value = storage(evm, contract, key).unwrap_or_default();
+            (value, value)
+        }
+    };
+    SStoreResult { original_value, present_value, new_value }
+}
+
+/// Whether the gas of SSTORE depends on the slot's value before the transaction.
+pub(super) fn is_net_metered(evm: &EvmContext<'_>) -> bool {
+    let revision = evm.chain.rules.revision;
+    revision == Revision::Constantinople || revision >= Revision::Istanbul
+}
+
+/// The contract to which an account delegates.
+fn delegation(evm: &mut EvmContext<'_>, address: Address) -> Option<Address> {
+    let held = account(evm, address).ok().flatten()?;
+    let loaded = evm.journaled_state.inner.state.get(&address);
+    let code = match loaded.and_then(|account| account.info.code.clone()) {
+        Some(code) => code,
+        None => evm.journaled_state.database.code_by_hash(held.code_hash).ok()?,
+    };
+    code.eip7702_address()
 }
 
 fn is_warm(evm: &EvmContext<'_>, address: Address) -> bool {
@@ -270,14 +334,4 @@ fn is_warm(evm: &EvmContext<'_>, address: Address) -> bool {
             .state
             .get(&address)
             .is_some_and(|account| !account.is_cold_transaction_id(inner.transaction_id))
-}
-
-/// Whether the account does not exist or is empty.
-fn is_empty(evm: &mut EvmContext<'_>, address: Address) -> bool {
-    let found = account(evm, address).ok().flatten();
-    found.is_none_or(|account| {
-        account.nonce == 0
-            && account.balance.is_zero()
-            && account.code_hash == alloy_trie::KECCAK_EMPTY
-    })
 }

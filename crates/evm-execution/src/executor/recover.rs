@@ -6,7 +6,7 @@ use esker_evm_state::types::Transaction;
 use esker_primitives::keys;
 use thiserror::Error;
 
-use crate::rules::Rules;
+use crate::rules::{ExecutionRules, Revision, Rules};
 
 /// Why the sender of a transaction can't be recovered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
@@ -29,29 +29,37 @@ pub enum SenderError {
 
 /// Recovers the sender of a transaction from its signature: some 35 microseconds, so do it once.
 pub fn recover_sender(tx: &Transaction, chain_id: u64) -> Result<Address, SenderError> {
-    if tx.tx_type() as u8 > 2 {
-        return Err(SenderError::Type);
-    }
-    if let Some(have) = tx.chain_id()
-        && have != chain_id
-    {
-        return Err(SenderError::ChainId { have, want: chain_id });
-    }
+    check_chain_id(tx, chain_id)?;
     recover_signer(tx.signature(), &tx.signature_hash()).ok_or(SenderError::Signature)
+}
+
+fn check_chain_id(tx: &Transaction, want: u64) -> Result<(), SenderError> {
+    match tx.chain_id() {
+        Some(have) if have != want => Err(SenderError::ChainId { have, want }),
+        Some(_) | None => Ok(()),
+    }
 }
 
 /// The sender of a transaction on a chain with these rules: as [`recover_sender`], or the impersonated account if the
 /// rules allow it.
 pub fn sender_of(tx: &Transaction, rules: &dyn Rules) -> Result<Address, SenderError> {
     match impersonated(tx.signature()).filter(|_| rules.allows_impersonation()) {
-        Some(sender) if (tx.tx_type() as u8) <= 2 => match tx.chain_id() {
-            Some(have) if have != rules.chain_id() => {
-                Err(SenderError::ChainId { have, want: rules.chain_id() })
-            }
-            Some(_) | None => Ok(sender),
-        },
-        Some(_) | None => recover_sender(tx, rules.chain_id()),
+        Some(sender) => check_chain_id(tx, rules.chain_id()).map(|()| sender),
+        None => recover_sender(tx, rules.chain_id()),
     }
+}
+
+/// Checks that a block with these rules can have a transaction of this form.
+pub fn check_form(rules: &ExecutionRules, tx: &Transaction) -> Result<(), SenderError> {
+    if !rules.has_transaction_type(tx.tx_type() as u8) {
+        return Err(SenderError::Type);
+    }
+    // Before EIP-155 its signatures are invalid.
+    let is_protected = tx.is_legacy() && tx.chain_id().is_some();
+    if is_protected && rules.revision < Revision::SpuriousDragon {
+        return Err(SenderError::Signature);
+    }
+    Ok(())
 }
 
 /// The signature of an impersonated account: the account as `r`, and 0 as `s`, which no real signature has.

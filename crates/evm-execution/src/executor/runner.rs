@@ -3,11 +3,13 @@
 use std::fmt;
 
 use alloy_eips::eip2930::AccessList;
+use alloy_eips::eip7702::{RecoveredAuthority, RecoveredAuthorization, SignedAuthorization};
 use alloy_primitives::{Bytes, Log, U256};
 use esker_evm_state::state::StateError;
 use revm::context::{BlockEnv, CfgEnv, Evm, LocalContext, TxEnv};
 use revm::context_interface::block::BlobExcessGasAndPrice;
 use revm::context_interface::context::ContextError;
+use revm::context_interface::either::Either;
 use revm::context_interface::result::{EVMError, ExecutionResult};
 use revm::handler::Handler;
 use revm::inspector::{InspectorHandler, NoOpInspector};
@@ -15,14 +17,16 @@ use revm::interpreter::interpreter::EthInterpreter;
 use revm::primitives::AddressSet;
 use revm::primitives::hardfork::SpecId;
 
-use super::check::check;
+use super::check::{blob_fee, check};
 use super::database::DatabaseError;
 use super::env::{ChainEnv, EvmContext};
 use super::handler::{ChainHandler, Machine};
 use super::precompiles::{MovedPrecompiles, Precompiles};
+use super::refund_counter::RefundCounter;
 use super::stop_meter::StopMeter;
 use super::{
     BlockContext, Bounds, MachineParams, Message, StateOverlay, TxError, VmError, instructions,
+    recover_signer, storage,
 };
 use crate::rules::Revision;
 
@@ -37,6 +41,8 @@ pub struct ExecutionEnd {
     pub error: Option<VmError>,
     /// Gas used.
     pub gas_used: u64,
+    /// Gas used before the refund.
+    pub max_gas_used: u64,
     /// Returned data, also that of a revert.
     pub output: Bytes,
     /// The logs; none after an error.
@@ -72,16 +78,17 @@ impl<'a, I> Runner<'a, I> {
     /// A runner whose [`Self::inspect`] shows every step to an inspector.
     pub fn with_inspector(
         chain: &MachineParams,
-        state: StateOverlay<'a>,
+        mut state: StateOverlay<'a>,
         block: &BlockContext,
         bounds: Bounds<'a>,
         inspector: I,
     ) -> Self {
-        let spec = spec_of(block);
+        let spec = spec_of(block.rules.revision);
+        state.set_revision(block.rules.revision);
         let context = EvmContext {
             block: BlockEnv::default(),
             tx: TxEnv::default(),
-            cfg: cfg(chain, spec, bounds),
+            cfg: cfg(chain, block.rules.revision, bounds),
             journaled_state: revm::context_interface::JournalTr::new(state),
             chain: ChainEnv {
                 chain: chain.clone(),
@@ -89,7 +96,9 @@ impl<'a, I> Runner<'a, I> {
                 base_fee: U256::ZERO,
                 gas_price: U256::ZERO,
                 prepaid: U256::ZERO,
+                burnt: U256::ZERO,
                 intrinsic_gas: 0,
+                floor_gas: 0,
                 withheld_gas: 0,
                 end: None,
                 failure: None,
@@ -98,6 +107,8 @@ impl<'a, I> Runner<'a, I> {
                 stopped: None,
                 frame_error: None,
                 skips_steps: false,
+                refunds: RefundCounter::default(),
+                refund_shown: 0,
                 destroyed: None,
             },
             local: LocalContext::default(),
@@ -106,10 +117,11 @@ impl<'a, I> Runner<'a, I> {
         let machine = Evm::new_with_inspector(
             context,
             inspector,
-            instructions::table(spec, bounds),
+            instructions::table(block.rules.revision, spec, bounds),
             Precompiles::new(&block.rules),
         );
         let mut runner = Self { machine };
+        runner.machine.ctx.journaled_state.inner.set_spec_id(spec);
         runner.set_block(block);
         runner
     }
@@ -198,7 +210,8 @@ impl<'a, I> Runner<'a, I> {
         let costs = check(block, message, self.state())?;
         let context = &mut self.machine.ctx;
         context.tx = tx_env(message);
-        let most = bounds_gas(context.chain.bounds, costs.intrinsic_gas);
+        let least = costs.intrinsic_gas.max(costs.floor_gas);
+        let most = bounds_gas(context.chain.bounds, least);
         context.chain.withheld_gas = message.gas_limit.saturating_sub(most);
         context.tx.gas_limit = message.gas_limit.min(most);
         let chain = &mut context.chain;
@@ -206,8 +219,11 @@ impl<'a, I> Runner<'a, I> {
         // As in the reference, the base fee of a call without a price is 0.
         chain.base_fee = if message.is_free_call() { U256::ZERO } else { block.base_fee };
         chain.prepaid = costs.prepaid;
+        chain.burnt = blob_fee(block, message);
         chain.intrinsic_gas = costs.intrinsic_gas;
+        chain.floor_gas = costs.floor_gas;
         chain.end = None;
+        chain.refund_shown = 0;
         Ok(())
     }
 
@@ -219,12 +235,13 @@ impl<'a, I> Runner<'a, I> {
         match result {
             Ok(result) => {
                 let gas_used = result.tx_gas_used();
+                let max_gas_used = result.gas().total_gas_spent().max(gas_used);
                 let (output, logs) = match result {
                     ExecutionResult::Success { output, logs, .. } => (output.into_data(), logs),
                     ExecutionResult::Revert { output, .. } => (output, Vec::new()),
                     ExecutionResult::Halt { .. } => (Bytes::new(), Vec::new()),
                 };
-                Ok(ExecutionEnd { error, gas_used, output, logs })
+                Ok(ExecutionEnd { error, gas_used, max_gas_used, output, logs })
             }
             Err(error) => {
                 let kept = std::mem::replace(&mut self.machine.ctx.error, Ok(()));
@@ -241,24 +258,26 @@ impl<'a, I> Runner<'a, I> {
     /// Commits the last message's changes to the state.
     pub fn commit(&mut self) -> Result<(), StateError> {
         let state = self.machine.ctx.journaled_state.inner.finalize();
-        self.machine.ctx.journaled_state.database.commit(state)
+        let burnt = std::mem::take(&mut self.machine.ctx.chain.burnt);
+        self.machine.ctx.journaled_state.database.commit(state, burnt)
     }
 
     /// Discards the last message's changes.
     pub fn discard(&mut self) {
+        self.machine.ctx.chain.burnt = U256::ZERO;
         self.machine.ctx.journaled_state.inner.finalize();
     }
 }
 
 /// The fork of Ethereum with the instructions of a block.
-fn spec_of(block: &BlockContext) -> SpecId {
-    match block.rules.revision {
+fn spec_of(revision: Revision) -> SpecId {
+    match revision {
         Revision::Frontier => SpecId::FRONTIER,
         Revision::Homestead => SpecId::HOMESTEAD,
         Revision::TangerineWhistle => SpecId::TANGERINE,
         Revision::SpuriousDragon => SpecId::SPURIOUS_DRAGON,
         Revision::Byzantium => SpecId::BYZANTIUM,
-        // Net gas metering ended with Petersburg: revm has no revision for the time between.
+        // Constantinople differs by the gas of SSTORE only ([`super::storage`]).
         Revision::Constantinople | Revision::Petersburg => SpecId::PETERSBURG,
         Revision::Istanbul => SpecId::ISTANBUL,
         Revision::Berlin => SpecId::BERLIN,
@@ -271,21 +290,32 @@ fn spec_of(block: &BlockContext) -> SpecId {
     }
 }
 
-fn cfg(chain: &MachineParams, spec: SpecId, bounds: Bounds<'_>) -> CfgEnv {
+fn cfg(chain: &MachineParams, revision: Revision, bounds: Bounds<'_>) -> CfgEnv {
+    let spec = spec_of(revision);
     let mut cfg = CfgEnv::new_with_spec(spec);
     cfg.chain_id = chain.chain_id;
     cfg.memory_limit = bounds.memory.unwrap_or(u64::MAX);
+    // Calls have no such limit, and transactions are checked before.
+    cfg.tx_gas_limit_cap = Some(u64::MAX);
+    if revision == Revision::Constantinople {
+        cfg.gas_params.override_gas(storage::constantinople_gas());
+    }
     cfg
 }
 
-/// Most gas of a message, its intrinsic gas included.
-fn bounds_gas(bounds: Bounds<'_>, intrinsic_gas: u64) -> u64 {
-    bounds.try_gas.map_or(u64::MAX, |gas| intrinsic_gas.saturating_add(gas))
+/// Most gas of a message, besides the least gas that it pays.
+fn bounds_gas(bounds: Bounds<'_>, least: u64) -> u64 {
+    bounds.try_gas.map_or(u64::MAX, |gas| least.saturating_add(gas))
 }
 
 fn tx_env(message: &Message) -> TxEnv {
-    // The type decides whether revm reads the access list and the blobs. Prices are in `ChainEnv`.
-    let tx_type = if message.blob_hashes.is_some() { 3 } else { 1 };
+    // The type decides whether revm reads the access list, the blobs and the authorizations. Prices are in `ChainEnv`.
+    let tx_type = match (&message.authorization_list, &message.blob_hashes) {
+        (Some(_), _) => 4,
+        (None, Some(_)) => 3,
+        (None, None) => 1,
+    };
+    let authorizations = message.authorization_list.iter().flatten();
     TxEnv {
         tx_type,
         caller: message.from,
@@ -300,6 +330,15 @@ fn tx_env(message: &Message) -> TxEnv {
         gas_priority_fee: None,
         blob_hashes: message.blob_hashes.clone().unwrap_or_default(),
         max_fee_per_blob_gas: 0,
-        authorization_list: Vec::new(),
+        authorization_list: authorizations.map(|signed| Either::Right(recovered(signed))).collect(),
     }
+}
+
+/// An authorization with the account whose key signed it.
+fn recovered(signed: &SignedAuthorization) -> RecoveredAuthorization {
+    let authorization = signed.inner();
+    let signature = signed.signature().ok();
+    let signer = signature.and_then(|it| recover_signer(&it, &authorization.signature_hash()));
+    let authority = signer.map_or(RecoveredAuthority::Invalid, RecoveredAuthority::Valid);
+    RecoveredAuthorization::new_unchecked(authorization.clone(), authority)
 }

@@ -11,6 +11,7 @@ use alloy_primitives::{Address, U256};
 use revm::Database;
 use revm::context::JournalEntry;
 use revm::context_interface::JournalTr;
+use revm::context_interface::cfg::gas_params::GasId;
 use revm::context_interface::context::{ContextError, SStoreResult, StateLoad};
 use revm::context_interface::host::LoadError;
 use revm::context_interface::journaled_state::entry::JournalEntryTr;
@@ -69,6 +70,38 @@ pub(super) fn sstore(mut context: Ictx<'_, '_>) -> InstructionExecResult {
     let load = StateLoad::new(result, is_cold);
     standard::sstore_default_gas_accounting(&mut context, target, &load)
 }
+
+/// SSTORE of Constantinople, which has net gas metering (EIP-1283).
+pub(super) fn sstore_of_constantinople(context: Ictx<'_, '_>) -> InstructionExecResult {
+    standard::sstore_with_gas_accounting(context, |context, _, load| {
+        let params = context.host.gas_params();
+        let (cost, refund) =
+            (params.sstore_dynamic_gas(true, load, false), params.sstore_refund(true, load));
+        let gas = &mut context.interpreter.gas;
+        if !gas.record_regular_cost(cost) {
+            return Err(InstructionResult::OutOfGas);
+        }
+        gas.record_refund(refund);
+        Ok(())
+    })
+}
+
+/// Gas of Constantinople where it differs from that of Petersburg.
+pub(super) fn constantinople_gas() -> [(GasId, u64); 5] {
+    [
+        (GasId::sstore_static(), NOOP),
+        (GasId::sstore_set_without_load_cost(), SET - NOOP),
+        (GasId::sstore_reset_without_cold_load_cost(), RESET - NOOP),
+        (GasId::sstore_set_refund(), SET - NOOP),
+        (GasId::sstore_reset_refund(), RESET - NOOP),
+    ]
+}
+
+/// Gas of a slot's change (EIP-1283).
+const SET: u64 = 20_000;
+const RESET: u64 = 5_000;
+/// Gas if the slot does not change or has changed before.
+const NOOP: u64 = 200;
 
 /// Records the access of a key. Returns whether it was cold.
 fn warm(

@@ -138,6 +138,13 @@ impl ExecutionRules {
     }
 }
 
+impl BlobLimits {
+    /// Most blobs of a transaction.
+    pub fn most_of_a_transaction(&self) -> u64 {
+        self.max_a_transaction.map_or(self.max, |most| most.min(self.max))
+    }
+}
+
 impl StorageKeys {
     /// The slot of a storage key.
     #[inline]

@@ -114,18 +114,22 @@ fn refusal(error: &TxError) -> i64 {
         TxError::NonceTooLow { .. } => -38010,
         TxError::NonceTooHigh { .. } => -38011,
         TxError::FeeCapTooLow { .. } => -38012,
-        TxError::IntrinsicGas { .. } => -38013,
+        TxError::IntrinsicGas { .. } | TxError::FloorGas { .. } => -38013,
         TxError::InsufficientFunds { .. } | TxError::CostOverflow(_) => -38014,
         TxError::GasLimitReached => -38015,
-        TxError::SenderNotEoa { .. } => -38024,
+        TxError::SenderNotEoa { .. } | TxError::SenderHasCode { .. } => -38024,
         TxError::InitCodeSize { .. } => -38025,
         TxError::TipAboveFeeCap { .. } => -32602,
         TxError::NonceMax { .. }
         | TxError::Prohibited(_)
         | TxError::BlobCreate
         | TxError::MissingBlobHashes
+        | TxError::TooManyBlobs
         | TxError::BlobVersion(_)
         | TxError::BlobFeeCapTooLow { .. }
+        | TxError::SetCodeCreate(_)
+        | TxError::EmptyAuthorizationList(_)
+        | TxError::GasLimitTooHigh { .. }
         | TxError::WarpPredicate
         | TxError::Sender(_)
         | TxError::State(_)

@@ -70,9 +70,9 @@ impl TraceContext<'_, '_> {
         storage(self.evm, address, key)
     }
 
-    /// Geth's refund counter. It has been zero since Apricot 1.
+    /// Geth's refund counter, with the refund of the shown instruction; 0 where gas is not refunded.
     pub const fn refund(&self) -> u64 {
-        0
+        self.evm.chain.refund_shown
     }
 }
 

@@ -6,9 +6,11 @@ use alloy_primitives::map::AddressSet;
 use alloy_primitives::{Address, B256, Bytes, U256};
 
 use crate::executor::interpreter::interpreter::EthInterpreter;
-use crate::executor::interpreter::interpreter_types::{InputsTr, LegacyBytecode, ReturnData};
+use crate::executor::interpreter::interpreter_types::{
+    InputsTr, LegacyBytecode, ReturnData, RuntimeFlag,
+};
 use crate::executor::interpreter::{CallInput, Interpreter};
-use crate::executor::{BlockContext, ExecutionEnd, Message, VmError};
+use crate::executor::{BlockContext, ExecutionEnd, Message, VmError, opcode_name, opcode_name_in};
 
 /// Longest shown range of memory, bytes. The gas cap of calls pays for less.
 const MAX_RANGE: usize = 16 << 20;
@@ -219,11 +221,11 @@ impl<'s> Step<'s> {
 
     /// Geth's name of the instruction.
     pub fn op_name(&self) -> std::borrow::Cow<'static, str> {
-        crate::executor::opcode_name(self.op)
+        opcode_name_in(self.op, self.interpreter.runtime_flag.spec_id())
     }
 }
 
 /// Geth's name of an instruction.
 pub fn op_name(op: u8) -> std::borrow::Cow<'static, str> {
-    crate::executor::opcode_name(op)
+    opcode_name(op)
 }

@@ -28,8 +28,9 @@ impl JsonLogger {
         step: &Step<'_>,
         returned: &[u8],
         error: Option<&VmError>,
-        out: &mut dyn TraceOutput,
+        context: &mut TraceContext<'_, '_>,
     ) -> TraceResult {
+        let (refund, out) = (context.refund(), &mut *context.out);
         let buffer = out.buffer();
         buffer.extend_from_slice(b"{\"pc\":");
         json::decimal(buffer, step.pc);
@@ -70,8 +71,9 @@ impl JsonLogger {
         }
         buffer.extend_from_slice(b",\"depth\":");
         json::decimal(buffer, step.depth as u64);
-        // Since Apricot 1 no gas is refunded.
-        buffer.extend_from_slice(b",\"refund\":0,\"opName\":");
+        buffer.extend_from_slice(b",\"refund\":");
+        json::decimal(buffer, refund);
+        buffer.extend_from_slice(b",\"opName\":");
         json::string(buffer, &step.op_name());
         if let Some(error) = error {
             buffer.extend_from_slice(b",\"error\":");
@@ -110,7 +112,7 @@ impl Tracer for JsonLogger {
     fn step(&mut self, step: &Step<'_>, context: &mut TraceContext<'_, '_>) -> TraceResult {
         let memory = if self.config.enable_memory { step.memory().len() } else { 0 };
         context.count_written(memory + step.stack().len() * 32);
-        self.write_line(step, step.return_data(), step.error, context.out)
+        self.write_line(step, step.return_data(), step.error, context)
     }
 
     /// Writes a second line, without returned data.
@@ -120,7 +122,7 @@ impl Tracer for JsonLogger {
         error: &VmError,
         context: &mut TraceContext<'_, '_>,
     ) -> TraceResult {
-        self.write_line(step, &[], Some(error), context.out)
+        self.write_line(step, &[], Some(error), context)
     }
 
     fn write(&mut self, _: &mut dyn TraceOutput) -> TraceResult {

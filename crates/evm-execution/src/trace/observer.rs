@@ -20,7 +20,9 @@ use super::{
     FrameEnd, FrameKind, FrameStart, Step, StepFilter, TraceContext, TraceError, TraceOutput,
     TraceResult, Tracer, TxStart, account,
 };
-use crate::executor::{EvmContext, ExecutionEnd, halt_error, price, stop_execution};
+use crate::executor::{
+    EvmContext, ExecutionEnd, halt_error, price, refund_counter, stop_execution,
+};
 
 /// Work of showing an instruction, as gas.
 const STEP_WORK: u64 = 100;
@@ -210,6 +212,7 @@ impl<'a> Inspector<EvmContext<'a>, EthInterpreter> for Observer<'_> {
             cost,
         };
         self.shown = error.is_none().then_some(shown);
+        evm.chain.refund_shown = refund_counter(interpreter, evm);
         let depth = self.frames.len();
         let LastStep { pc, op, gas, cost } = shown;
         let step = Step { pc, op, gas, cost, depth, error: error.as_ref(), interpreter };

@@ -32,6 +32,7 @@ impl Runner<'_, Observer<'_>> {
                 &message.input,
                 message.to.is_none(),
                 &message.access_list,
+                message.authorization_list.as_ref().map_or(0, Vec::len),
             ),
             gas_price: message.effective_price(block.base_fee),
             block,

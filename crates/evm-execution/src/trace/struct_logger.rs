@@ -109,6 +109,11 @@ impl Tracer for StructLogger {
         if let Some(storage) = self.storage_after(step, context)? {
             write_storage(storage, context.out)?;
         }
+        let refund = context.refund();
+        if refund > 0 {
+            context.out.buffer().extend_from_slice(b",\"refund\":");
+            json::decimal(context.out.buffer(), refund);
+        }
         context.out.buffer().push(b'}');
         if context.out.buffer().len() > CHUNK {
             context.out.checkpoint()?;

@@ -106,7 +106,8 @@ mod tests {
 
     fn error_of(error: VmError, output: Vec<u8>) -> (i64, String, Value) {
         let output = Bytes::from(output);
-        let ended = ExecutionEnd { error: Some(error), gas_used: 1, output, logs: vec![] };
+        let ended =
+            ExecutionEnd { error: Some(error), gas_used: 1, max_gas_used: 1, output, logs: vec![] };
         let RpcError { code, message, data } = failure(&ended).unwrap();
         (code, message, serde_json::from_str(data.unwrap().get()).unwrap())
     }
@@ -158,7 +159,13 @@ mod tests {
         ] {
             assert_eq!(error_of(error, vec![]), (-32000, text(expected), json!("0x")));
         }
-        let well = ExecutionEnd { error: None, gas_used: 1, output: Bytes::new(), logs: vec![] };
+        let well = ExecutionEnd {
+            error: None,
+            gas_used: 1,
+            max_gas_used: 1,
+            output: Bytes::new(),
+            logs: vec![],
+        };
         assert_eq!(failure(&well), None);
     }
 }

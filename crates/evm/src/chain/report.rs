@@ -65,7 +65,8 @@ mod tests {
 
     fn reason(error: VmError, output: Vec<u8>) -> String {
         let output = output.into();
-        let ended = ExecutionEnd { error: Some(error), gas_used: 1, output, logs: vec![] };
+        let ended =
+            ExecutionEnd { error: Some(error), gas_used: 1, max_gas_used: 1, output, logs: vec![] };
         super::reason(&TxFailure::from_end(0, &ended).unwrap())
     }
 
@@ -91,8 +92,13 @@ mod tests {
         let long = reason(VmError::Reverted, vec![1; 100_000]);
         assert!(long.ends_with("01... (100000 bytes)") && long.len() < 300, "{long}");
         assert_eq!(reason(VmError::OutOfGas, vec![1]), "failed: out of gas");
-        let ended =
-            ExecutionEnd { error: None, gas_used: 1, output: Vec::new().into(), logs: vec![] };
+        let ended = ExecutionEnd {
+            error: None,
+            gas_used: 1,
+            max_gas_used: 1,
+            output: Vec::new().into(),
+            logs: vec![],
+        };
         assert_eq!(TxFailure::from_end(0, &ended), None);
     }
 }

@@ -52,7 +52,9 @@ pub(super) fn after_recovery(
 ) -> Result<(), PoolError> {
     let (sender, gas) = (tx.sender(), tx.tx().gas_limit());
     let list = tx.tx().access_list().cloned().unwrap_or_default();
-    let needed = intrinsic_gas(&next.rules, tx.tx().input(), tx.tx().is_create(), &list);
+    let (rules, input) = (&next.rules, tx.tx().input());
+    let authorizations = tx.tx().authorization_list().map_or(0, <[_]>::len);
+    let needed = intrinsic_gas(rules, input, tx.tx().is_create(), &list, authorizations);
     if gas < needed {
         return Err(PoolError::IntrinsicGas { sender, gas, needed });
     }

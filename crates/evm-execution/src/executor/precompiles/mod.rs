@@ -26,10 +26,11 @@ use super::database::DatabaseError;
 use super::env::EvmContext;
 use super::native_asset::{NATIVE_ASSET_BALANCE, NATIVE_ASSET_CALL};
 use super::{Bounds, Stop, VmError};
-use crate::rules::{BLACKHOLE, ExecutionRules, NativeAsset};
+use crate::rules::{BLACKHOLE, ExecutionRules, NativeAsset, Revision};
 
 use modexp::LengthError;
 use outcome::PrecompileOutcome;
+use pieces::LongCallInput;
 
 pub(crate) use moved::MovedPrecompiles;
 pub use named::named_precompiles;
@@ -52,8 +53,7 @@ enum FatalError {
 #[derive(Debug)]
 pub(super) struct Precompiles {
     standard: &'static Standard,
-    native_asset: NativeAsset,
-    warp: bool,
+    rules: ExecutionRules,
     /// The addresses that count as accessed from the start, without warp.
     warm: AddressSet,
     moved: MovedPrecompiles,
@@ -67,7 +67,7 @@ impl Precompiles {
             warm.extend([BLACKHOLE, NATIVE_ASSET_BALANCE, NATIVE_ASSET_CALL]);
         }
         let moved = MovedPrecompiles::default();
-        Self { standard, native_asset: rules.native_asset, warp: rules.warp, warm, moved }
+        Self { standard, rules: *rules, warm, moved }
     }
 
     /// Moves some precompiled contracts.
@@ -87,11 +87,11 @@ impl Precompiles {
         inputs: &CallInputs,
     ) -> Result<Option<PrecompileOutcome>, DatabaseError> {
         let (address, gas) = (inputs.bytecode_address, inputs.gas_limit);
-        if address == WARP && self.warp {
+        if address == WARP && self.rules.warp {
             let input = inputs.input.bytes(&*context);
             return Ok(Some(warp::run(context, inputs, &input)));
         }
-        Ok(match (self.native_asset, address) {
+        Ok(match (self.rules.native_asset, address) {
             (NativeAsset::Absent, _) => None,
             (_, BLACKHOLE) => Some(PrecompileOutcome::Reverted(gas)),
             (NativeAsset::Reverts, NATIVE_ASSET_BALANCE | NATIVE_ASSET_CALL) => {
@@ -136,6 +136,7 @@ fn asset_balance(
 /// Runs a precompiled contract of Ethereum, in pieces if the call is long and may be stopped.
 fn run_standard(
     precompile: &Precompile,
+    revision: Revision,
     context: &mut EvmContext<'_>,
     inputs: &CallInputs,
 ) -> Result<PrecompileOutcome, FatalError> {
@@ -143,8 +144,11 @@ fn run_standard(
     let Bounds { memory, stop, .. } = context.chain.bounds;
     let memory = memory.unwrap_or(u64::MAX);
     let input = inputs.input.as_bytes(&*context);
-    let in_pieces = |stop| pieces::run(precompile, &input, gas_limit, reservoir, stop);
-    let ran = match modexp::check(precompile, &input, gas_limit, memory) {
+    let in_pieces = |stop| {
+        let call = LongCallInput { precompile, revision, input: &input, gas_limit, reservoir };
+        pieces::run(&call, stop)
+    };
+    let ran = match modexp::check(precompile, revision, &input, gas_limit, memory) {
         Ok(()) => stop.and_then(in_pieces),
         Err(LengthError::OutOfGas) => {
             Some(Ok(PrecompileOutput::halt(PrecompileHalt::OutOfGas, reservoir)))
@@ -166,7 +170,9 @@ fn run_standard(
             PrecompileOutcome::Done(gas_limit - output.gas_used, output.bytes)
         }
         PrecompileStatus::Revert => PrecompileOutcome::Reverted(gas_limit - output.gas_used),
-        PrecompileStatus::Halt(halt) => PrecompileOutcome::Failed(texts::vm_error(&halt, &input)),
+        PrecompileStatus::Halt(halt) => {
+            PrecompileOutcome::Failed(texts::vm_error(&halt, revision, &input))
+        }
     })
 }
 
@@ -186,9 +192,8 @@ impl<'a> PrecompileProvider<EvmContext<'a>> for Precompiles {
         let ran = match self.run_own(context, inputs) {
             Ok(Some(ran)) => ran,
             Ok(None) => match self.standard.get(&self.moved.resolve(inputs.bytecode_address)) {
-                Some(precompile) => {
-                    run_standard(precompile, context, inputs).map_err(|error| error.to_string())?
-                }
+                Some(precompile) => run_standard(precompile, self.rules.revision, context, inputs)
+                    .map_err(|error| error.to_string())?,
                 None => return Ok(None),
             },
             Err(error) => {

@@ -4,6 +4,7 @@ use alloy_primitives::{U256, uint};
 use revm::precompile::PrecompileHalt;
 
 use crate::executor::VmError;
+use crate::rules::Revision;
 
 /// The prime of the field that coordinates of bn256 are in.
 const BN256_MODULUS: U256 =
@@ -14,15 +15,31 @@ const BLS_MODULUS: U256 =
     uint!(0x73eda753299d7d483339d80809a1d80553bda402fffe5bfeffffffff00000001_U256);
 
 /// The error of a precompiled contract that failed with this input.
-pub(super) fn vm_error(halt: &PrecompileHalt, input: &[u8]) -> VmError {
+pub(super) fn vm_error(halt: &PrecompileHalt, revision: Revision, input: &[u8]) -> VmError {
     let text = match halt {
+        PrecompileHalt::ModexpEip7823LimitSize if revision >= Revision::Osaka => {
+            "one or more of base/exponent/modulus length exceeded 1024 bytes"
+        }
         // The gas for lengths that exceed any memory does not fit into 64 bits.
         PrecompileHalt::OutOfGas | PrecompileHalt::ModexpEip7823LimitSize => {
             return VmError::OutOfGas;
         }
-        PrecompileHalt::Blake2WrongLength | PrecompileHalt::BlobInvalidInputLength => {
-            "invalid input length"
+        PrecompileHalt::Blake2WrongLength
+        | PrecompileHalt::BlobInvalidInputLength
+        | PrecompileHalt::Bls12381G1AddInputLength
+        | PrecompileHalt::Bls12381G1MsmInputLength
+        | PrecompileHalt::Bls12381G2AddInputLength
+        | PrecompileHalt::Bls12381G2MsmInputLength
+        | PrecompileHalt::Bls12381PairingInputLength
+        | PrecompileHalt::Bls12381MapFpToG1InputLength
+        | PrecompileHalt::Bls12381MapFp2ToG2InputLength => "invalid input length",
+        PrecompileHalt::Bls12381FpPaddingInvalid => "invalid field element top bytes",
+        PrecompileHalt::NonCanonicalFp => "invalid fp.Element encoding",
+        PrecompileHalt::Bls12381G1NotOnCurve | PrecompileHalt::Bls12381G2NotOnCurve => {
+            "invalid point: not on curve"
         }
+        PrecompileHalt::Bls12381G1NotInSubgroup => "g1 point is not on correct subgroup",
+        PrecompileHalt::Bls12381G2NotInSubgroup => "g2 point is not on correct subgroup",
         PrecompileHalt::Blake2WrongFinalIndicatorFlag => "invalid final flag",
         PrecompileHalt::Bn254FieldPointNotAMember => coordinate_fault(input),
         PrecompileHalt::Bn254AffineGFailedToCreate => "bn256: malformed point",

@@ -2,11 +2,11 @@
 
 use alloy_consensus::{SignableTransaction, TxEip1559, TxEip2930};
 use alloy_eips::eip2930::{AccessList, AccessListItem};
-use alloy_primitives::{B256, Signature, TxKind, U256};
+use alloy_primitives::{B256, Signature, TxKind, U256, U512};
 use esker_evm_execution::call::{BlockOverrides, CallLimits, CallRequest};
 use esker_evm_execution::executor::intrinsic_gas;
 use esker_evm_execution::genesis::GenesisAccount;
-use esker_evm_execution::rules::{BLACKHOLE, Phase};
+use esker_evm_execution::rules::{BLACKHOLE, Phase, Revision};
 
 use super::{ALICE, CODE, Lab, PRICE, legacy, push, returning, until};
 
@@ -90,11 +90,11 @@ fn intrinsic_gas_follows_the_phase() {
     let none = AccessList::default();
     let durango = Phase::Durango.rules().execution;
     let cortina = Phase::Cortina.rules().execution;
-    assert_eq!(intrinsic_gas(&durango, &[], false, &none), 21_000);
-    assert_eq!(intrinsic_gas(&durango, &[0, 1, 0], false, &none), 21_024);
-    assert_eq!(intrinsic_gas(&durango, &[1; 33], true, &none), 53_000 + 33 * 16 + 4);
-    assert_eq!(intrinsic_gas(&cortina, &[1; 33], true, &none), 53_000 + 33 * 16);
-    assert_eq!(intrinsic_gas(&durango, &[], false, &list), 21_000 + 2_400 + 2 * 1_900);
+    assert_eq!(intrinsic_gas(&durango, &[], false, &none, 0), 21_000);
+    assert_eq!(intrinsic_gas(&durango, &[0, 1, 0], false, &none, 0), 21_024);
+    assert_eq!(intrinsic_gas(&durango, &[1; 33], true, &none, 0), 53_000 + 33 * 16 + 4);
+    assert_eq!(intrinsic_gas(&cortina, &[1; 33], true, &none, 0), 53_000 + 33 * 16);
+    assert_eq!(intrinsic_gas(&durango, &[], false, &list, 0), 21_000 + 2_400 + 2 * 1_900);
 }
 
 #[test]
@@ -119,4 +119,17 @@ fn an_access_list_warms_what_it_names() {
     let tx = tx.into_signed(Signature::test_signature()).into();
     let receipt = lab.in_block(|block| block.execute(&tx, Some(ALICE)).unwrap().clone());
     assert_eq!((receipt.tx_type, receipt.gas_used), (1, 21_003 + 2_400 + 1_900 + 100));
+}
+
+#[test]
+fn ethereum_burns_the_base_fee() {
+    let mut lab = Lab::of_revision(Revision::London, true, &[]);
+    let (block, tx) = (lab.block(), legacy(0, Some(CODE), &[], 0));
+    let (gas, lost) = lab.in_block(|block| {
+        let gas = block.execute(&tx, Some(ALICE)).unwrap().gas_used;
+        (U256::from(gas), block.state().destroyed())
+    });
+    assert!(!block.base_fee.is_zero());
+    assert_eq!(lost, U512::from(block.base_fee * gas));
+    assert_eq!(lab.balance(block.coinbase), (U256::from(PRICE) - block.base_fee) * gas);
 }

@@ -21,7 +21,10 @@ use esker_evm_execution::executor::{
     BlockBody, BlockContext, BlockExecutor, ChainParams, NoHashes, TxError,
 };
 use esker_evm_execution::genesis::{Genesis, GenesisAccount};
-use esker_evm_execution::rules::{ForkSchedule, Phase, UNSCHEDULED};
+use esker_evm_execution::rules::{
+    BaseFeeUse, ExecutionRules, ForkSchedule, NativeAsset, Phase, Revision, StorageKeys,
+    UNSCHEDULED,
+};
 use esker_evm_state::state::{BlockState, StateVersion, StateView};
 use esker_evm_state::types::{Header, Receipt, Transaction};
 use esker_storage::{KvRead, KvStore, MemoryStore, WriteSet};
@@ -50,6 +53,8 @@ pub(crate) struct Lab {
     store: MemoryStore,
     parent: Header,
     pub(crate) time: u64,
+    /// Rules of execution instead of those of the phase.
+    rules: Option<ExecutionRules>,
 }
 
 impl Lab {
@@ -57,6 +62,21 @@ impl Lab {
     pub(crate) fn new(phase: Phase, code: &[u8]) -> Self {
         let code = GenesisAccount { code: code.to_vec().into(), ..Default::default() };
         Self::with(until(phase), [(CODE, code)])
+    }
+
+    /// A lab whose transactions run under Ethereum's rules of a revision.
+    pub(crate) fn of_revision(revision: Revision, refunds: bool, code: &[u8]) -> Self {
+        let rules = ExecutionRules {
+            revision,
+            native_asset: NativeAsset::Absent,
+            warp: false,
+            storage_keys: StorageKeys::Whole,
+            reserves_addresses: false,
+            base_fee: BaseFeeUse::Burnt,
+            refunds,
+            blobs: None,
+        };
+        Self { rules: Some(rules), ..Self::new(Phase::Etna, code) }
     }
 
     pub(crate) fn with(
@@ -70,12 +90,13 @@ impl Lab {
         genesis.alloc.insert(ALICE, GenesisAccount { balance, ..Default::default() });
         genesis.alloc.extend(accounts);
         let (store, block) = first_block(&params, &genesis);
-        Self { params, store, parent: block.header, time: TIME }
+        Self { params, store, parent: block.header, time: TIME, rules: None }
     }
 
     pub(crate) fn block(&self) -> BlockContext {
         let terms = self.params.rules.child_terms(&self.parent, self.time).unwrap();
-        BlockContext::child(&self.parent, self.time, &terms)
+        let block = BlockContext::child(&self.parent, self.time, &terms);
+        BlockContext { rules: self.rules.unwrap_or(block.rules), ..block }
     }
 
     /// Calls `run` in a new block and keeps the state after it.

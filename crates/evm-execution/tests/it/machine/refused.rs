@@ -163,7 +163,8 @@ fn types_chains_and_signatures() {
     let set_code: Transaction =
         TxEip7702 { chain_id: 43112, ..Default::default() }.into_signed(signature).into();
     for tx in [&blob, &set_code] {
-        let error = recover_sender(tx, 43112).unwrap_err();
+        let mut lab = Lab::new(Phase::Etna, &[]);
+        let error = lab.in_block(|block| block.execute(tx, None).unwrap_err());
         assert_eq!(error.to_string(), "transaction type not supported");
     }
     let other: Transaction =

@@ -2,7 +2,7 @@
 
 use esker_evm_execution::call::{BlockOverrides, CallLimits, CallRequest};
 use esker_evm_execution::executor::VmError;
-use esker_evm_execution::rules::Phase;
+use esker_evm_execution::rules::{Phase, Revision};
 use esker_evm_execution::trace::{StructLogConfig, StructLogger};
 use proptest::prelude::*;
 use serde_json::Value;
@@ -25,8 +25,8 @@ fn instruction() -> impl Strategy<Value = Vec<u8>> {
     // There are no jumps: those of random code have no destination.
     let others = (0_u8..=0xff).prop_filter("jumps", |op| !matches!(op, 0x56 | 0x57 | 0x60..=0x7f));
     let heavy = prop::sample::select(vec![
-        0x0a, 0x20, 0x31, 0x37, 0x39, 0x3b, 0x3c, 0x3e, 0x3f, 0x51, 0x52, 0x53, 0x54, 0x55, 0x5c,
-        0x5d, 0x5e, 0xa0, 0xa1, 0xa4, 0xf0, 0xf1, 0xf2, 0xf4, 0xf5, 0xfa,
+        0x0a, 0x1e, 0x20, 0x31, 0x37, 0x39, 0x3b, 0x3c, 0x3e, 0x3f, 0x51, 0x52, 0x53, 0x54, 0x55,
+        0x5c, 0x5d, 0x5e, 0xa0, 0xa1, 0xa4, 0xf0, 0xf1, 0xf2, 0xf4, 0xf5, 0xfa,
     ]);
     prop_oneof![
         8 => pushes,
@@ -80,6 +80,34 @@ fn check(lab: &Lab, gas: u64) {
     }
 }
 
+#[test]
+fn the_refund_counter_is_shown() {
+    // Sets a slot, clears it, and reads it.
+    let code = [0x60, 1, 0x60, 0, 0x55, 0x60, 0, 0x60, 0, 0x55, 0x60, 0, 0x54];
+    for (revision, refunds, want) in [
+        (Revision::Berlin, true, Some(19_900)),
+        (Revision::Istanbul, true, Some(19_200)),
+        (Revision::Constantinople, true, Some(19_800)),
+        (Revision::Petersburg, true, Some(15_000)),
+        (Revision::Frontier, true, Some(15_000)),
+        (Revision::Osaka, true, Some(19_900)),
+        (Revision::Osaka, false, None),
+    ] {
+        let lab = Lab::of_revision(revision, refunds, &code);
+        let request = CallRequest { to: Some(CODE), gas: Some(100_000), ..Default::default() };
+        let shown = trace(&lab, &request, Box::new(StructLogger::new(StructLogConfig::default())));
+        let steps = shown["structLogs"].as_array().unwrap();
+        let refunds: Vec<_> = steps.iter().map(|step| step["refund"].as_u64()).collect();
+        let before = [None; 5];
+        assert_eq!(refunds, [&before[..], &[want; 4]].concat(), "{revision:?}");
+        // The refund is at most half of the gas, since London a fifth.
+        let most = if revision >= Revision::London { 5 } else { 2 };
+        let spent = TX_GAS + steps.iter().map(|step| number(step, "gasCost")).sum::<u64>();
+        let refunded = want.unwrap_or(0).min(spent / most);
+        assert_eq!(number(&shown, "gas"), spent - refunded, "{revision:?}");
+    }
+}
+
 proptest! {
     #[test]
     fn an_instruction_takes_what_it_is_said_to_cost(
@@ -88,5 +116,14 @@ proptest! {
         phase in prop::sample::select(vec![Phase::Apricot5, Phase::Durango, Phase::Etna]),
     ) {
         check(&Lab::new(phase, &code.concat()), gas);
+    }
+
+    #[test]
+    fn costs_are_right_in_each_revision(
+        code in prop::collection::vec(instruction(), 1..40),
+        gas in prop_oneof![TX_GAS..TX_GAS + 3_000, TX_GAS..TX_GAS + 150_000],
+        revision in prop::sample::select(Revision::ALL.to_vec()),
+    ) {
+        check(&Lab::of_revision(revision, false, &code.concat()), gas);
     }
 }

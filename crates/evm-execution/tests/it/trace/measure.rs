@@ -47,6 +47,7 @@ fn traces_of_a_block() {
             input: [&[0xa9, 5, 0x9c, 0xbb], &words[..]].concat().into(),
             access_list: Default::default(),
             blob_hashes: None,
+            authorization_list: None,
             blob_fee_cap: U256::ZERO,
             origin: Origin::Signed,
         }

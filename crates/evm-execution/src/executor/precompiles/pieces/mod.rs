@@ -5,6 +5,8 @@
 //! the same results. All other contracts take at most a few milliseconds.
 
 mod blake2f;
+mod bls_pairing;
+mod bls_sum;
 mod modexp;
 mod pairing;
 
@@ -12,6 +14,7 @@ use alloy_primitives::Bytes;
 use revm::precompile::{Precompile, PrecompileHalt, PrecompileId, PrecompileOutput};
 
 use crate::executor::{Stop, StopCheck};
+use crate::rules::Revision;
 
 /// Why a long call has no result.
 pub(super) enum LongCallError {
@@ -32,28 +35,35 @@ fn check_stop(stop: StopCheck<'_>) -> Result<(), Stop> {
     stop().map_or(Ok(()), Err)
 }
 
+/// A call of a precompiled contract.
+pub(super) struct LongCallInput<'i> {
+    pub(super) precompile: &'i Precompile,
+    pub(super) revision: Revision,
+    pub(super) input: &'i [u8],
+    pub(super) gas_limit: u64,
+    pub(super) reservoir: u64,
+}
+
 /// Runs a long call of a precompiled contract; `None` if the call is not long, has no result, or is of another
 /// contract.
 pub(super) fn run(
-    precompile: &Precompile,
-    input: &[u8],
-    gas_limit: u64,
-    reservoir: u64,
+    call: &LongCallInput<'_>,
     stop: StopCheck<'_>,
 ) -> Option<Result<PrecompileOutput, Stop>> {
+    let &LongCallInput { precompile, revision, input, gas_limit, reservoir } = call;
+    macro_rules! run {
+        ($call:expr) => {{
+            let call = $call?;
+            (call.gas(), (call.gas() <= gas_limit).then(|| call.run(stop))?)
+        }};
+    }
     let (gas, ended): (u64, Result<Bytes, LongCallError>) = match precompile.id() {
-        PrecompileId::Blake2F => {
-            let call = blake2f::LongCall::parse(input)?;
-            (call.gas(), (call.gas() <= gas_limit).then(|| call.run(stop))?)
-        }
-        PrecompileId::ModExp => {
-            let call = modexp::LongCall::parse(input)?;
-            (call.gas(), (call.gas() <= gas_limit).then(|| call.run(stop))?)
-        }
-        PrecompileId::Bn254Pairing => {
-            let call = pairing::LongCall::parse(input)?;
-            (call.gas(), (call.gas() <= gas_limit).then(|| call.run(stop))?)
-        }
+        PrecompileId::Blake2F => run!(blake2f::LongCall::parse(input)),
+        PrecompileId::ModExp => run!(modexp::LongCall::parse(revision, input)),
+        PrecompileId::Bn254Pairing => run!(pairing::LongCall::parse(revision, input)),
+        PrecompileId::Bls12G1Msm => run!(bls_sum::LongCall::of_g1(input)),
+        PrecompileId::Bls12G2Msm => run!(bls_sum::LongCall::of_g2(input)),
+        PrecompileId::Bls12Pairing => run!(bls_pairing::LongCall::parse(input)),
         _ => return None,
     };
     Some(match ended {

@@ -1,14 +1,17 @@
-//! Modular exponentiation of long numbers (EIP-198, at the price of EIP-2565).
+//! Modular exponentiation of long numbers (EIP-198).
 
 use std::borrow::Cow;
 
 use alloy_primitives::{Bytes, U256};
 use num_bigint::BigUint;
-use revm::precompile::modexp::berlin_gas_calc;
 
+use super::super::modexp::price;
 use super::{LongCallError, check_stop};
 use crate::executor::{Stop, StopCheck};
+use crate::rules::Revision;
 
+/// Longest number since Osaka (EIP-7823), bytes.
+const MAX_LENGTH: usize = 1024;
 /// Lowest price of a long call.
 pub(super) const LONG: u64 = 100_000;
 /// Products of 32-bit digits between two stop checks: about a millisecond.
@@ -30,14 +33,17 @@ pub(super) struct LongCall<'i> {
 impl<'i> LongCall<'i> {
     /// `length of base 32 | of exponent 32 | of modulus 32 | base | exponent | modulus`; missing bytes at the end are
     /// zero. [`super::super::modexp`] has checked the lengths.
-    pub(super) fn parse(input: &'i [u8]) -> Option<Self> {
+    pub(super) fn parse(revision: Revision, input: &'i [u8]) -> Option<Self> {
         let length = |at: usize| usize::try_from(U256::from_be_slice(&padded(input, at, 32))).ok();
         let [base, exponent, modulus] = [length(0)?, length(32)?, length(64)?];
         let exponent_at = base.checked_add(96)?;
         let modulus_at = exponent_at.checked_add(exponent)?;
         modulus_at.checked_add(modulus)?;
         let head = U256::from_be_slice(&padded(input, exponent_at, exponent.min(32)));
-        let gas = berlin_gas_calc(base as u64, exponent as u64, modulus as u64, &head);
+        if revision >= Revision::Osaka && base.max(exponent).max(modulus) > MAX_LENGTH {
+            return None;
+        }
+        let gas = price(revision, base as u64, exponent as u64, modulus as u64, &head);
         (gas >= LONG).then(|| Self {
             gas,
             base: padded(input, 96, base),

@@ -10,6 +10,7 @@ use revm::precompile::bn254::{pair, run_pair};
 
 use super::{LongCallError, check_stop};
 use crate::executor::StopCheck;
+use crate::rules::Revision;
 
 /// Pairs between two stop checks: some milliseconds. Calls with more pairs are long.
 pub(super) const PAIRS: usize = 4;
@@ -17,21 +18,29 @@ pub(super) const PAIRS: usize = 4;
 /// A point of the first group, then one of the second.
 const PAIR: usize = 192;
 
-pub(super) struct LongCall<'i>(&'i [[u8; PAIR]]);
+pub(super) struct LongCall<'i> {
+    pairs: &'i [[u8; PAIR]],
+    gas: u64,
+}
 
 impl<'i> LongCall<'i> {
-    pub(super) fn parse(input: &'i [u8]) -> Option<Self> {
+    pub(super) fn parse(revision: Revision, input: &'i [u8]) -> Option<Self> {
         let (pairs, rest) = input.as_chunks::<PAIR>();
-        (pairs.len() > PAIRS && rest.is_empty()).then_some(Self(pairs))
+        let (base, each) = match revision >= Revision::Istanbul {
+            true => (pair::ISTANBUL_PAIR_BASE, pair::ISTANBUL_PAIR_PER_POINT),
+            false => (pair::BYZANTIUM_PAIR_BASE, pair::BYZANTIUM_PAIR_PER_POINT),
+        };
+        let gas = base + pairs.len() as u64 * each;
+        (pairs.len() > PAIRS && rest.is_empty()).then_some(Self { pairs, gas })
     }
 
     pub(super) fn gas(&self) -> u64 {
-        pair::ISTANBUL_PAIR_BASE + self.0.len() as u64 * pair::ISTANBUL_PAIR_PER_POINT
+        self.gas
     }
 
     pub(super) fn run(&self, stop: StopCheck<'_>) -> Result<Bytes, LongCallError> {
         let mut product = <Bn254 as Pairing>::TargetField::one();
-        for pairs in self.0.chunks(PAIRS) {
+        for pairs in self.pairs.chunks(PAIRS) {
             check_stop(stop)?;
             let mut points = (Vec::with_capacity(PAIRS), Vec::with_capacity(PAIRS));
             for pair in pairs {

@@ -13,20 +13,32 @@ use super::*;
 /// Gas that pays for everything here.
 const GAS: u64 = 1 << 40;
 
-fn precompile(number: u8) -> &'static Precompile {
-    Precompiles::cancun().get(&Address::with_last_byte(number)).unwrap()
+/// A call in a revision whose contracts are `contracts`.
+fn call<'i>(
+    contracts: &'static Precompiles,
+    revision: Revision,
+    number: u8,
+    input: &'i [u8],
+) -> LongCallInput<'i> {
+    let precompile = contracts.get(&Address::with_last_byte(number)).unwrap();
+    LongCallInput { precompile, revision, input, gas_limit: GAS, reservoir: 0 }
 }
 
 /// Runs a call in pieces and at once. Returns the number of stop checks; `None` if the call is not long.
 fn questions(number: u8, input: &[u8]) -> Option<usize> {
+    asked(&call(Precompiles::cancun(), Revision::Cancun, number, input))
+}
+
+fn asked(call: &LongCallInput<'_>) -> Option<usize> {
+    let &LongCallInput { precompile, input, .. } = call;
     let asked = Cell::new(0_usize);
     let stop = || {
         asked.set(asked.get() + 1);
         None
     };
-    let ran = run(precompile(number), input, GAS, 0, &stop)?;
-    let whole = precompile(number).execute(input, GAS, 0).unwrap();
-    assert_eq!(ran, Ok(whole.clone()), "{number} of {}", hex::encode(input));
+    let ran = run(call, &stop)?;
+    let whole = precompile.execute(input, GAS, 0).unwrap();
+    assert_eq!(ran, Ok(whole.clone()), "{:?} of {}", precompile.id(), hex::encode(input));
     if whole.status.is_success() {
         // The call ends at each stop check.
         for last in [1, asked.get().div_ceil(2), asked.get()] {
@@ -35,9 +47,10 @@ fn questions(number: u8, input: &[u8]) -> Option<usize> {
                 left.set(left.get() - 1);
                 (left.get() == 0).then_some(Stop::TimedOut)
             };
-            assert_eq!(run(precompile(number), input, GAS, 0, &stop), Some(Err(Stop::TimedOut)));
+            assert_eq!(run(call, &stop), Some(Err(Stop::TimedOut)));
             // Without enough gas the error comes from revm.
-            assert_eq!(run(precompile(number), input, whole.gas_used - 1, 0, &stop), None);
+            let poor = LongCallInput { gas_limit: whole.gas_used - 1, ..*call };
+            assert_eq!(run(&poor, &stop), None);
         }
     }
     Some(asked.get())
@@ -154,6 +167,69 @@ fn pairings_of_what_is_no_point_fail_as_revms() {
             assert!(questions(8, &input).is_some(), "the point at infinity");
         }
     }
+}
+
+#[test]
+fn prices_are_those_of_the_revision() {
+    let numbers = modexp_input(&[0xff; 900], &[0xff; 40], &[0xff; 1_000]);
+    let pairs = pairs(7);
+    for (contracts, revision) in [
+        (Precompiles::byzantium(), Revision::Byzantium),
+        (Precompiles::istanbul(), Revision::Istanbul),
+        (Precompiles::berlin(), Revision::Berlin),
+        (Precompiles::osaka(), Revision::Osaka),
+    ] {
+        assert!(asked(&call(contracts, revision, 5, &numbers)).is_some(), "{revision:?}");
+        assert!(asked(&call(contracts, revision, 8, &pairs)).is_some(), "{revision:?}");
+    }
+    let long = modexp_input(&[0xff; 900], &[0xff; 1_025], &[0xff; 1_000]);
+    assert_eq!(asked(&call(Precompiles::osaka(), Revision::Osaka, 5, &long)), None, "refused");
+}
+
+/// The generators of BLS12-381, coordinates of 64 bytes.
+const BLS_G1: &str = "\
+0000000000000000000000000000000017f1d3a73197d7942695638c4fa9ac0fc3688c4f9774b905a14e3a3f171bac586c55e83ff97a1aeffb3af00adb22c6bb\
+0000000000000000000000000000000008b3f481e3aaa0f1a09e30ed741d8ae4fcf5e095d5d00af600db18cb2c04b3edd03cc744a2888ae40caa232946c5e7e1";
+const BLS_G2: &str = "\
+00000000000000000000000000000000024aa2b2f08f0a91260805272dc51051c6e47ad4fa403b02b4510b647ae3d1770bac0326a805bbefd48056c8c121bdb8\
+0000000000000000000000000000000013e02b6052719f607dacd3a088274f65596bd0d09920b61ab5da61bbdc7f5049334cf11213945d57e5ac7d055d042b7e\
+000000000000000000000000000000000ce5d527727d6e118cc9cdc6da2e351aadfd9baa8cbdd3a76d429a695160d12c923ac9cc3baca289e193548608b82801\
+000000000000000000000000000000000606c4a02ea734cc32acd2b02bc28b99cb3e287e85a763af267492ab572e99ab3f370d275cec1da1aaa9075ff05f79be";
+
+/// Calls in Prague with `count` items, of which that at `changed` has another byte at `at`.
+fn bls(number: u8, item: &[u8], count: usize, changed: Option<(usize, usize)>) -> Option<usize> {
+    let mut input = item.repeat(count);
+    if let Some((place, at)) = changed {
+        input[place * item.len() + at] ^= 1;
+    }
+    asked(&call(Precompiles::prague(), Revision::Prague, number, &input))
+}
+
+#[test]
+fn bls_calls_ask_between_points() {
+    let (g1, g2) = (hex::decode(BLS_G1).unwrap(), hex::decode(BLS_G2).unwrap());
+    let factor = [0x5a; 32];
+    for (number, item) in [(0x0c, [&g1[..], &factor].concat()), (0x0e, [&g2[..], &factor].concat())]
+    {
+        let points = bls_sum::POINTS;
+        assert_eq!(bls(number, &item, points, None), None);
+        assert_eq!(bls(number, &item, points + 1, None), Some(2));
+        for at in [0, 63, 127, item.len() - 1] {
+            for place in [0, points] {
+                assert!(bls(number, &item, points + 1, Some((place, at))).is_some());
+            }
+        }
+        let zeros = vec![0; item.len()];
+        assert_eq!(bls(number, &zeros, points + 1, None), Some(2));
+    }
+    let pair = [g1, g2].concat();
+    let pairs = bls_pairing::PAIRS;
+    assert_eq!(bls(0x0f, &pair, pairs, None), None);
+    assert_eq!(bls(0x0f, &pair, pairs + 1, None), Some(3));
+    for at in (0..pair.len()).step_by(31) {
+        assert!(bls(0x0f, &pair, pairs + 1, Some((pairs, at))).is_some());
+    }
+    assert_eq!(bls(0x0f, &[0; 384], pairs + 1, None), Some(3));
 }
 
 proptest! {

@@ -67,6 +67,7 @@ fn call(to: Option<Address>, input: &[u8], value: u64) -> Message {
         input: input.to_vec().into(),
         access_list: Default::default(),
         blob_hashes: None,
+        authorization_list: None,
         blob_fee_cap: U256::ZERO,
         origin: Origin::Call,
     }
