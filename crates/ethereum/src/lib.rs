@@ -1,6 +1,6 @@
 //! Ethereum's rules as functions over plain values: which fork a block belongs to, how its header follows from its
-//! parent's, and what the block does at its beginning and end. Nothing here executes code or reads a state:
-//! `esker-evm-execution` does.
+//! parent's, and what the block does at its beginning and end. Only [`rules`] touches a state; `esker-evm-execution`
+//! executes code.
 //!
 //! - [`forks`]: the forks, and the configuration of a chain as a genesis file has it.
 //! - [`genesis`]: the first block of a genesis file.
@@ -10,6 +10,7 @@
 //! - [`blobs`]: the schedule and the price of blob gas.
 //! - [`system`]: calls of the system, withdrawals, rewards and requests, as descriptions.
 //! - [`execution`]: the rules of code and transactions.
+//! - [`rules`]: all of it behind the interface of `esker-evm-execution`.
 //!
 //! Texts of errors are those of go-ethereum, where it has one.
 
@@ -21,4 +22,5 @@ pub mod execution;
 pub mod forks;
 pub mod genesis;
 pub mod ommers;
+pub mod rules;
 pub mod system;

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use alloy_consensus::Header;
-use alloy_primitives::{B256, U256};
+use alloy_primitives::{Address, B256, U256};
 use thiserror::Error;
 
 use crate::block::Block;
@@ -87,22 +87,28 @@ pub fn check_ommers(
     Ok(())
 }
 
+/// A block or an ommer, as far as its reward depends on it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Mined {
+    /// Height.
+    pub number: u64,
+    /// Recipient of the reward.
+    pub coinbase: Address,
+}
+
 /// The rewards of a block with proof of work, in the order of their payment: those of the ommers, then the block's
-/// own. None after the merge.
-pub fn rewards(config: &ChainConfig, header: &Header, ommers: &[Header]) -> Vec<Credit> {
-    if header.difficulty.is_zero() {
-        return Vec::new();
-    }
-    let whole = block_reward(config.fork_at(header.number, header.timestamp, false));
+/// own.
+pub fn rewards(fork: Fork, block: Mined, ommers: impl IntoIterator<Item = Mined>) -> Vec<Credit> {
+    let whole = block_reward(fork);
     let mut own = whole;
-    let mut credits = Vec::with_capacity(ommers.len() + 1);
+    let mut credits = Vec::new();
     for ommer in ommers {
-        let eighths = ommer.number.saturating_add(8).saturating_sub(header.number);
+        let eighths = ommer.number.saturating_add(8).saturating_sub(block.number);
         let amount = whole.saturating_mul(U256::from(eighths)) / U256::from(8);
-        credits.push(Credit { address: ommer.beneficiary, amount });
+        credits.push(Credit { address: ommer.coinbase, amount });
         own = own.saturating_add(whole / U256::from(32));
     }
-    credits.push(Credit { address: header.beneficiary, amount: own });
+    credits.push(Credit { address: block.coinbase, amount: own });
     credits
 }
 
@@ -120,8 +126,6 @@ fn block_reward(fork: Fork) -> U256 {
 
 #[cfg(test)]
 mod tests {
-    use alloy_primitives::Address;
-
     use super::*;
 
     fn ether(thousandths: u64) -> U256 {
@@ -129,15 +133,9 @@ mod tests {
     }
 
     fn paid(fork: Fork, ommers: &[u64]) -> Vec<U256> {
-        let header = |number| Header {
-            number,
-            difficulty: U256::ONE,
-            beneficiary: Address::repeat_byte(1),
-            ..Header::default()
-        };
-        let ommers: Vec<Header> = ommers.iter().map(|number| header(*number)).collect();
-        let config = ChainConfig::development(1, fork);
-        rewards(&config, &header(100), &ommers).iter().map(|credit| credit.amount).collect()
+        let mined = |number| Mined { number, coinbase: Address::repeat_byte(1) };
+        let credits = rewards(fork, mined(100), ommers.iter().copied().map(mined));
+        credits.iter().map(|credit| credit.amount).collect()
     }
 
     #[test]
@@ -151,7 +149,5 @@ mod tests {
             [ether(4375), ether(5000) + ether(5000) / U256::from(32)]
         );
         assert_eq!(paid(Fork::London, &[99, 94]), [ether(1750), ether(500), ether(2125)]);
-        let merged = Header { difficulty: U256::ZERO, ..Header::default() };
-        assert!(rewards(&ChainConfig::development(1, Fork::Paris), &merged, &[]).is_empty());
     }
 }

@@ -43,13 +43,13 @@ fn next_base_fee(parent: &Header, base_fee: u64) -> u64 {
 
 /// The gas limit of a child that moves as far as it may towards `desired`.
 pub fn child_gas_limit(config: &ChainConfig, parent: &Header, desired: u64) -> u64 {
-    let limit = parent_gas_limit(config, parent);
+    let limit = unchanged_gas_limit(config, parent);
     let most = (limit / GAS_LIMIT_BOUND_DIVISOR).saturating_sub(1);
     desired.max(MIN_GAS_LIMIT).clamp(limit.saturating_sub(most), limit.saturating_add(most))
 }
 
-/// The gas limit that a child's is compared with: twice the parent's in the first block of London.
-fn parent_gas_limit(config: &ChainConfig, parent: &Header) -> u64 {
+/// The gas limit of a child that does not move: twice the parent's in the first block of London.
+pub fn unchanged_gas_limit(config: &ChainConfig, parent: &Header) -> u64 {
     let is_london = |number| config.is_active(BlockRule::London, number);
     if is_london(parent.number.saturating_add(1)) && !is_london(parent.number) {
         return parent.gas_limit.saturating_mul(DEFAULT_ELASTICITY_MULTIPLIER);
@@ -57,17 +57,21 @@ fn parent_gas_limit(config: &ChainConfig, parent: &Header) -> u64 {
     parent.gas_limit
 }
 
-/// Checks the gas limit and the base fee.
+/// Checks the gas limit and the base fee. If the base fee was set, the gas limit is any.
 pub(super) fn check_fees(
     config: &ChainConfig,
     header: &Header,
     parent: &Header,
+    set_base_fee: Option<u64>,
 ) -> Result<(), HeaderError> {
-    let want = child_base_fee(config, parent);
-    if let (None, Some(have)) = (want, header.base_fee_per_gas) {
+    let follows = child_base_fee(config, parent);
+    if let (None, Some(have)) = (follows, header.base_fee_per_gas) {
         return Err(HeaderError::EarlyBaseFee(have));
     }
-    check_gas_limit(parent_gas_limit(config, parent), header.gas_limit)?;
+    let want = follows.map(|follows| set_base_fee.unwrap_or(follows));
+    if set_base_fee.is_none() {
+        check_gas_limit(unchanged_gas_limit(config, parent), header.gas_limit)?;
+    }
     match (want, header.base_fee_per_gas) {
         (Some(_), None) => Err(HeaderError::NoBaseFee),
         (Some(want), Some(have)) if want != have => Err(HeaderError::BaseFee {
@@ -140,8 +144,8 @@ mod tests {
             base_fee_per_gas: Some(INITIAL_BASE_FEE),
             ..Header::default()
         };
-        assert_eq!(check_fees(&config, &header(20_000_000), &before), Ok(()));
-        let error = check_fees(&config, &header(10_000_000), &before).unwrap_err();
+        assert_eq!(check_fees(&config, &header(20_000_000), &before, None), Ok(()));
+        let error = check_fees(&config, &header(10_000_000), &before, None).unwrap_err();
         let text = "invalid gas limit: have 10000000, want 20000000 +-= 19530";
         assert_eq!(error.to_string(), text);
         assert_eq!(child_base_fee(&config, &Header { number: 4, ..before.clone() }), None);

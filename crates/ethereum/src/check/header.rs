@@ -31,14 +31,36 @@ pub fn check_header(
     header: &Header,
     parent: &Header,
 ) -> Result<(), HeaderError> {
+    check_child(config, header, parent, None)
+}
+
+/// As [`check_header`], for a block of a development chain, whose base fee (wei) and gas limit were set.
+///
+/// # Errors
+/// The first rule that it breaks.
+pub fn check_set_header(
+    config: &ChainConfig,
+    header: &Header,
+    parent: &Header,
+    base_fee: u64,
+) -> Result<(), HeaderError> {
+    check_child(config, header, parent, Some(base_fee))
+}
+
+fn check_child(
+    config: &ChainConfig,
+    header: &Header,
+    parent: &Header,
+    set_base_fee: Option<u64>,
+) -> Result<(), HeaderError> {
     if header.parent_hash != parent.hash_slow() {
         return Err(HeaderError::UnknownParent);
     }
     let has_work = |header: &Header| !header.difficulty.is_zero();
     match (has_work(parent), has_work(header)) {
         (false, true) => Err(HeaderError::Terminal),
-        (true, true) => check_work_header(config, header, parent),
-        (_, false) => check_merged(config, header, parent),
+        (true, true) => check_work(config, header, parent, set_base_fee),
+        (_, false) => check_merged(config, header, parent, set_base_fee),
     }
 }
 
@@ -66,6 +88,15 @@ pub fn check_work_header(
     header: &Header,
     parent: &Header,
 ) -> Result<(), HeaderError> {
+    check_work(config, header, parent, None)
+}
+
+fn check_work(
+    config: &ChainConfig,
+    header: &Header,
+    parent: &Header,
+    set_base_fee: Option<u64>,
+) -> Result<(), HeaderError> {
     if header.extra_data.len() > MAX_EXTRA {
         return Err(HeaderError::LongWorkExtra(header.extra_data.len()));
     }
@@ -77,7 +108,7 @@ pub fn check_work_header(
         return Err(HeaderError::Difficulty { have: header.difficulty, want });
     }
     check_gas(header)?;
-    check_fees(config, header, parent)?;
+    check_fees(config, header, parent, set_base_fee)?;
     check_number(header, parent)?;
     let timed = config.fork_at(header.number, header.timestamp, true);
     for (fork, name) in [(Fork::Shanghai, "shanghai"), (Fork::Cancun, "cancun")] {
@@ -90,7 +121,12 @@ pub fn check_work_header(
 }
 
 /// Checks a header after the merge.
-fn check_merged(config: &ChainConfig, header: &Header, parent: &Header) -> Result<(), HeaderError> {
+fn check_merged(
+    config: &ChainConfig,
+    header: &Header,
+    parent: &Header,
+    set_base_fee: Option<u64>,
+) -> Result<(), HeaderError> {
     if header.extra_data.len() > MAX_EXTRA {
         return Err(HeaderError::LongExtra(header.extra_data.len()));
     }
@@ -105,7 +141,7 @@ fn check_merged(config: &ChainConfig, header: &Header, parent: &Header) -> Resul
     }
     check_gas(header)?;
     check_number(header, parent)?;
-    check_fees(config, header, parent)?;
+    check_fees(config, header, parent, set_base_fee)?;
     let fork = config.fork_at(header.number, header.timestamp, true);
     check_no_later_fields(fork, header)?;
     check_fields(config, fork, header, parent)

@@ -3,7 +3,7 @@
 use alloy_consensus::Header;
 use alloy_eips::eip2935::HISTORY_STORAGE_ADDRESS;
 use alloy_eips::eip4788::BEACON_ROOTS_ADDRESS;
-use alloy_primitives::{Address, Bytes};
+use alloy_primitives::{Address, B256, Bytes};
 
 use crate::forks::{ChainConfig, Fork};
 
@@ -43,19 +43,26 @@ pub fn begin(config: &ChainConfig, header: &Header) -> BlockBegin {
     }
     let is_merged = header.difficulty.is_zero();
     let fork = config.fork_at(header.number, header.timestamp, is_merged);
+    let beacon_root = header.parent_beacon_block_root.unwrap_or_default();
+    let calls = begin_calls(fork, beacon_root, header.parent_hash);
+    BlockBegin { drains_dao: config.is_dao_block(header.number), calls }
+}
+
+/// The calls before the first transaction of a block, in their order (EIP-4788, EIP-2935).
+pub fn begin_calls(fork: Fork, beacon_root: B256, parent_hash: B256) -> Vec<SystemCall> {
     let mut calls = Vec::new();
-    if let (true, Some(root)) = (fork >= Fork::Cancun, header.parent_beacon_block_root) {
-        calls.push(SystemCall::new(BEACON_ROOTS_ADDRESS, root));
+    if fork >= Fork::Cancun {
+        calls.push(SystemCall::new(BEACON_ROOTS_ADDRESS, beacon_root));
     }
     if fork >= Fork::Prague {
-        calls.push(SystemCall::new(HISTORY_STORAGE_ADDRESS, header.parent_hash));
+        calls.push(SystemCall::new(HISTORY_STORAGE_ADDRESS, parent_hash));
     }
-    BlockBegin { drains_dao: config.is_dao_block(header.number), calls }
+    calls
 }
 
 #[cfg(test)]
 mod tests {
-    use alloy_primitives::{B256, U256};
+    use alloy_primitives::U256;
 
     use super::*;
 

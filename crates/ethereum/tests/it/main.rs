@@ -5,6 +5,7 @@
 mod chain;
 mod files;
 mod genesis;
+mod rules;
 
 /// A file of the recorded chain.
 fn file(name: &str) -> Vec<u8> {
