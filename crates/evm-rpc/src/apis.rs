@@ -35,12 +35,14 @@ pub enum Api {
     InternalTxPool,
     /// `net`
     Net,
+    /// `testing`
+    Testing,
     /// `web3`
     Web3,
 }
 
 /// Every name of every service; the first of each is the one to be shown.
-const NAMES: [(&str, Api); 29] = [
+const NAMES: [(&str, Api); 30] = [
     ("admin", Api::Admin),
     ("debug", Api::Debug),
     ("debug-file-tracer", Api::DebugFileTracer),
@@ -56,6 +58,7 @@ const NAMES: [(&str, Api); 29] = [
     ("internal-transaction", Api::InternalTransaction),
     ("internal-tx-pool", Api::InternalTxPool),
     ("net", Api::Net),
+    ("testing", Api::Testing),
     ("web3", Api::Web3),
     // Names of older releases.
     ("public-eth", Api::Eth),

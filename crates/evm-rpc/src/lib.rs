@@ -26,6 +26,7 @@ pub mod net;
 mod personal;
 mod reads;
 pub mod subscriptions;
+mod testing;
 pub mod txpool;
 pub mod web3;
 pub mod wire;
@@ -40,3 +41,4 @@ pub use development::{
 pub use error::read_error;
 pub use loaded_blocks::{LoadedBlock, LoadedBlocks};
 pub use reads::ReadApi;
+pub use testing::{BlockBuilder, testing_methods};

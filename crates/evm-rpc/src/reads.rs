@@ -5,15 +5,16 @@ use std::sync::Arc;
 use alloy_primitives::B256;
 use esker_evm::extension::ExtDataView;
 use esker_evm::view::{ChainReader, PoolReader, StateSnapshot, ViewError};
+use esker_evm_execution::rules::Dialect;
 use esker_evm_state::types::{Receipt, SealedBlock, SealedHeader};
-use esker_rpc::RpcError;
+use esker_rpc::{ParamsError, RpcError};
 use serde_json::value::RawValue;
 use tokio::runtime::{Handle, RuntimeFlavor};
 
 use crate::config::ReadConfig;
 use crate::error::read_error;
 use crate::loaded_blocks::LoadedBlocks;
-use crate::wire::{BlockNumber, BlockNumberOrHash};
+use crate::wire::{BlockNumber, BlockNumberOrHash, BlockOrAbsent};
 
 /// The chain and the pool, as reading methods see them.
 #[derive(Debug)]
@@ -31,6 +32,11 @@ pub struct ReadApi {
 }
 
 impl ReadApi {
+    /// The forms and texts that clients of the chain expect.
+    pub fn dialect(&self) -> Dialect {
+        self.chain.rules().dialect()
+    }
+
     /// The header of a number or name; `None` above the last accepted block
     /// (docs/decisions.md, "Blocks above the tip").
     pub fn header_by_number(
@@ -139,11 +145,34 @@ impl ReadApi {
         }
     }
 
-    /// A block parameter as this network reads it: null is the last block on a development network.
+    /// A block parameter as this network reads it: null is the last block on a development network, and in the standard.
     pub fn block_id(&self, at: BlockNumberOrHash) -> BlockNumberOrHash {
         match at {
-            BlockNumberOrHash::Null if self.config.is_development => BlockNumber::Latest.into(),
+            BlockNumberOrHash::Null
+                if self.config.is_development || self.dialect().is_standard() =>
+            {
+                BlockNumber::Latest.into()
+            }
             at => at,
+        }
+    }
+
+    /// A last parameter that is a block. If it is not given, it is the last block in the standard.
+    ///
+    /// # Errors
+    /// The parameter is required. `index` is its place, from 0.
+    pub fn block_or_latest(
+        &self,
+        BlockOrAbsent(at): BlockOrAbsent,
+        index: usize,
+    ) -> Result<BlockNumberOrHash, RpcError> {
+        match at {
+            Some(at) => Ok(at),
+            None if self.dialect().is_standard() => Ok(BlockNumber::Latest.into()),
+            None => {
+                let text = ParamsError::Missing(index).to_string();
+                Err(RpcError::with_code(RpcError::INVALID_PARAMS, text))
+            }
         }
     }
 

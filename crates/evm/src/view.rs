@@ -46,6 +46,8 @@ pub struct PlacedLog {
     pub block_number: u64,
     /// Hash of its block.
     pub block_hash: B256,
+    /// Time of its block, Unix s.
+    pub block_time: u64,
     /// Hash of its transaction.
     pub transaction_hash: B256,
     /// Index of the transaction in the block.
@@ -70,6 +72,7 @@ impl PlacedLog {
             log: log.clone(),
             block_number: block.block.header.number,
             block_hash: block.hash,
+            block_time: block.block.header.time,
             transaction_hash,
             transaction_index,
             log_index,

@@ -1,6 +1,7 @@
 //! Requests of calls.
 
 use alloy_eips::eip2930::AccessList;
+use alloy_eips::eip7702::SignedAuthorization;
 use alloy_primitives::{Address, B256, Bytes, U256, keccak256};
 use alloy_rlp::{BufMut, Encodable, Header};
 
@@ -35,6 +36,8 @@ pub struct CallRequest {
     pub blob_hashes: Option<Vec<B256>>,
     /// Blob fee cap, wei a blob gas.
     pub max_fee_per_blob_gas: Option<U256>,
+    /// Authorizations of accounts to delegate to contracts (EIP-7702). A list makes the call a set-code transaction.
+    pub authorization_list: Option<Vec<SignedAuthorization>>,
     /// The sender's nonce. Only the hash of the transaction uses it.
     pub nonce: Option<u64>,
     /// The chain ID. Only the hash of the transaction uses it.
@@ -73,6 +76,7 @@ impl CallRequest {
         let list = self.access_list.clone().unwrap_or_default();
         let dynamic = self.max_fee_per_gas.is_some();
         let tx_type = match () {
+            () if self.authorization_list.is_some() => 4,
             () if self.blob_hashes.is_some() => 3,
             () if dynamic => 2,
             () if self.access_list.is_some() => 1,
@@ -91,7 +95,7 @@ impl CallRequest {
         fields.put(&self.gas.unwrap_or_default());
         match self.to {
             Some(to) => fields.put(&to),
-            None if tx_type == 3 => fields.put(&Address::ZERO),
+            None if tx_type > 2 => fields.put(&Address::ZERO),
             None => fields.put(&Bytes::new()),
         }
         fields.put(&self.value.unwrap_or_default());
@@ -99,9 +103,12 @@ impl CallRequest {
         if tx_type > 0 {
             fields.put(&list);
         }
-        if let Some(hashes) = &self.blob_hashes {
+        if let Some(hashes) = self.blob_hashes.as_ref().filter(|_| tx_type == 3) {
             fields.put(&self.max_fee_per_blob_gas.unwrap_or_default());
             fields.put(hashes);
+        }
+        if let Some(list) = &self.authorization_list {
+            fields.put(list);
         }
         // v, r, s
         (0..3).for_each(|_| fields.put(&0u64));

@@ -14,6 +14,7 @@
 mod block_point;
 pub mod c_chain;
 mod child_terms;
+mod dialect;
 mod error;
 mod execution;
 mod header_terms;
@@ -30,6 +31,7 @@ pub use c_chain::{
     window,
 };
 pub use child_terms::ChildTerms;
+pub use dialect::Dialect;
 pub use error::{BlockStepError, RuleError};
 pub use execution::{BaseFeeUse, BlobLimits, ExecutionRules, NativeAsset, Revision, StorageKeys};
 pub use header_terms::{HeaderTerms, NextHeader};

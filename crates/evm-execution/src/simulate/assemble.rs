@@ -1,12 +1,10 @@
 //! Assembles simulated blocks.
 
-use alloy_consensus::{SignableTransaction, TxEip1559, TxEip2930, TxLegacy};
-use alloy_primitives::{B256, Bytes, Signature, U256};
+use alloy_primitives::{B256, Bytes};
 use esker_evm_state::types::{Block, Header, Receipt, Transaction, block_bloom, receipts_root};
 
 use super::{HeaderOverrides, SimulateError};
-use crate::call::CallRequest;
-use crate::executor::{BlockContext, Message};
+use crate::executor::BlockContext;
 use crate::rules::{BlockAttributes, BlockEnd, BlockResults, ChildTerms, NewBlock, Rules};
 
 /// The results of a block's calls.
@@ -44,6 +42,7 @@ pub(super) fn assemble(
         transactions: parts.transactions,
         attributes: BlockAttributes {
             beacon_root: given.beacon_root,
+            withdrawals: given.withdrawals.clone(),
             ..BlockAttributes::default()
         },
         ..NewBlock::default()
@@ -58,47 +57,4 @@ pub(super) fn assemble(
     let mut block = rules.seal_block((&parent.0, parent.1), &terms, new, &results)?;
     let extra = std::mem::take(&mut block.header.extra);
     Ok((block, extra))
-}
-
-/// The transaction of a call, with zeros for a signature.
-pub(super) fn unsigned(
-    message: &Message,
-    request: &CallRequest,
-    chain_id: u64,
-) -> Result<Transaction, SimulateError> {
-    let fee = |fee: U256| u128::try_from(fee).map_err(|_| SimulateError::FeeRange);
-    let none = Signature::new(U256::ZERO, U256::ZERO, false);
-    let &Message { nonce, value, gas_limit, .. } = message;
-    let (to, input) = (message.kind(), message.input.clone());
-    let access_list = message.access_list.clone();
-    Ok(match (request.gas_price, &request.access_list) {
-        (Some(price), None) => {
-            let gas_price = fee(price)?;
-            let chain_id = Some(chain_id);
-            let tx = TxLegacy { chain_id, nonce, gas_price, gas_limit, to, value, input };
-            tx.into_signed(none).into()
-        }
-        (Some(price), Some(_)) => {
-            let gas_price = fee(price)?;
-            let tx =
-                TxEip2930 { chain_id, nonce, gas_price, gas_limit, to, value, access_list, input };
-            tx.into_signed(none).into()
-        }
-        (None, _) => {
-            let max_fee_per_gas = fee(message.fee_cap)?;
-            let max_priority_fee_per_gas = fee(message.tip_cap)?;
-            let tx = TxEip1559 {
-                chain_id,
-                nonce,
-                gas_limit,
-                max_fee_per_gas,
-                max_priority_fee_per_gas,
-                to,
-                value,
-                access_list,
-                input,
-            };
-            tx.into_signed(none).into()
-        }
-    })
 }

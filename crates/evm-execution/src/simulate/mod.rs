@@ -13,6 +13,7 @@ mod overrides;
 mod run;
 mod sequence;
 mod transfers;
+mod unsigned;
 
 use std::cell::RefCell;
 use std::sync::Arc;

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use alloy_eips::eip4895::Withdrawal;
 use alloy_primitives::{Address, B256, U256};
 
 use super::SimulateError;
@@ -30,6 +31,8 @@ pub struct HeaderOverrides {
     pub blob_base_fee: Option<U256>,
     /// The parent's beacon root.
     pub beacon_root: Option<B256>,
+    /// Withdrawals of validators.
+    pub withdrawals: Option<Vec<Withdrawal>>,
 }
 
 /// Overrides of the state before the calls of a simulated block.

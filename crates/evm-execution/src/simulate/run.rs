@@ -6,16 +6,17 @@ use alloy_primitives::{Address, B256, U256};
 use esker_evm_state::state::StateTries;
 use esker_evm_state::types::{Header, Receipt, SealedBlock, Transaction};
 
-use super::assemble::{Parts, assemble, unsigned};
+use super::assemble::{Parts, assemble};
 use super::sequence::NumberedBlock;
 use super::transfers::Transfers;
+use super::unsigned::unsigned;
 use super::{
     HeaderOverrides, MAX_RETURNED_BYTES, SimulateError, SimulatedBlock, SimulationEnv,
     SimulationOptions,
 };
 use crate::call::{CHANGES_BETWEEN_CHECKS, CallError, CallLimits, CallOutcome, CallRequest};
 use crate::executor::{BlockBody, BlockContext, Message, Origin, Runner, StateOverlay, TxError};
-use crate::rules::{BlockEnd, BlockPoint, BlockStepError, ChildTerms};
+use crate::rules::{BlockEnd, BlockPoint, BlockStepError, ChildTerms, Dialect};
 
 /// A simulation between two blocks.
 pub(super) struct Simulation<'s, 'a> {
@@ -38,8 +39,8 @@ pub(super) struct Simulation<'s, 'a> {
 }
 
 /// A block while its calls run.
-struct OpenBlock<'a> {
-    body: BlockBody<'a>,
+struct OpenBlock<'r, 'a> {
+    body: BlockBody<'r>,
     runner: Runner<'a, Transfers>,
     context: BlockContext,
     gas_used: u64,
@@ -100,7 +101,8 @@ impl<'s, 'a> Simulation<'s, 'a> {
             Runner::with_inspector(machine, state, &context, bounds, Transfers::default());
         runner.move_precompiles(moved);
         let (parent_hash, beacon_root) = (self.parent.1, request.header.beacon_root);
-        let body = BlockBody { parent_hash, beacon_root, ..BlockBody::default() };
+        let withdrawals = request.header.withdrawals.as_deref();
+        let body = BlockBody { parent_hash, beacon_root, withdrawals, ..BlockBody::default() };
         chain.rules.begin_block(&body.running(&context), &mut runner)?;
         let mut open = OpenBlock {
             body,
@@ -131,7 +133,7 @@ impl<'s, 'a> Simulation<'s, 'a> {
         self.fee_recipient = given.fee_recipient.or(self.fee_recipient);
         let default_fee = if self.options.validation { terms.base_fee } else { U256::ZERO };
         let randomness = given.prev_randao.map(|seed| U256::from_be_bytes(seed.0));
-        let usual = BlockContext::child(&self.parent.0, time, terms);
+        let usual = self.usual_context(time, terms);
         BlockContext {
             number: U256::from(number),
             gas_limit: self.gas_limit.unwrap_or(usual.gas_limit),
@@ -143,10 +145,26 @@ impl<'s, 'a> Simulation<'s, 'a> {
         }
     }
 
+    /// The block that code sees without overrides.
+    fn usual_context(&self, time: u64, terms: &ChildTerms) -> BlockContext {
+        let parent = &self.parent.0;
+        let usual = BlockContext::child(parent, time, terms);
+        match self.env.chain.rules.dialect() {
+            // In the standard a block that is simulated takes these from its parent, and has no randomness.
+            Dialect::Standard => BlockContext {
+                gas_limit: parent.gas_limit,
+                coinbase: parent.coinbase,
+                difficulty: terms.difficulty,
+                ..usual
+            },
+            Dialect::Reference => usual,
+        }
+    }
+
     /// Executes a call.
     fn call(
         &mut self,
-        open: &mut OpenBlock<'a>,
+        open: &mut OpenBlock<'_, 'a>,
         mut request: CallRequest,
     ) -> Result<(), SimulateError> {
         let message = self.message(open, &mut request)?;
@@ -175,12 +193,12 @@ impl<'s, 'a> Simulation<'s, 'a> {
     /// The message of a call, with defaults for missing fields.
     fn message(
         &self,
-        open: &mut OpenBlock<'a>,
+        open: &mut OpenBlock<'_, 'a>,
         request: &mut CallRequest,
     ) -> Result<Message, SimulateError> {
-        if request.blob_hashes.is_some()
-            || request.max_fee_per_blob_gas.is_some_and(|fee| !fee.is_zero())
-        {
+        let has_blobs = request.blob_hashes.is_some()
+            || request.max_fee_per_blob_gas.is_some_and(|fee| !fee.is_zero());
+        if has_blobs && open.context.rules.blobs.is_none() {
             return Err(SimulateError::Blobs);
         }
         let want = self.env.chain.rules.chain_id();
@@ -205,7 +223,7 @@ impl<'s, 'a> Simulation<'s, 'a> {
     /// Ends a block and creates its header.
     fn close(
         &mut self,
-        open: OpenBlock<'a>,
+        open: OpenBlock<'_, 'a>,
         terms: &ChildTerms,
         given: &HeaderOverrides,
         time: u64,

@@ -25,8 +25,16 @@ pub struct StructLogConfig {
     pub disable_storage: bool,
     /// Show the returned data of the last call.
     pub enable_return_data: bool,
+    /// Write 0x before returned data, words of memory, and storage, as the standard does.
+    pub has_prefixes: bool,
     /// Most shown instructions; 0 is no limit, a negative number shows none.
     pub limit: i64,
+}
+
+impl StructLogConfig {
+    const fn prefix(&self) -> &'static [u8] {
+        if self.has_prefixes { b"0x" } else { b"" }
+    }
 }
 
 /// Writes every instruction.
@@ -77,7 +85,7 @@ impl Tracer for StructLogger {
 
     fn start(&mut self, tx: &TxStart<'_>, context: &mut TraceContext<'_, '_>) -> TraceResult {
         if let Some(end) = tx.end {
-            write_head(end, context.out.buffer());
+            write_head(end, self.config.prefix(), context.out.buffer());
         }
         Ok(())
     }
@@ -104,10 +112,10 @@ impl Tracer for StructLogger {
         }
         if config.enable_memory {
             context.count_written(step.memory().len());
-            write_memory(&step.memory(), context.out)?;
+            write_memory(&step.memory(), config.prefix(), context.out)?;
         }
         if let Some(storage) = self.storage_after(step, context)? {
-            write_storage(storage, context.out)?;
+            write_storage(storage, config.prefix(), context.out)?;
         }
         let refund = context.refund();
         if refund > 0 {
@@ -128,12 +136,13 @@ impl Tracer for StructLogger {
 }
 
 /// Writes the part before the instructions.
-fn write_head(end: &ExecutionEnd, out: &mut Vec<u8>) {
+fn write_head(end: &ExecutionEnd, prefix: &[u8], out: &mut Vec<u8>) {
     out.extend_from_slice(b"{\"gas\":");
     json::decimal(out, end.gas_used);
     out.extend_from_slice(b",\"failed\":");
     out.extend_from_slice(if end.error.is_some() { b"true" } else { b"false" });
     out.extend_from_slice(b",\"returnValue\":\"");
+    out.extend_from_slice(prefix);
     if matches!(end.error, None | Some(VmError::Reverted)) {
         json::hex_digits(out, &end.output);
     }
@@ -168,8 +177,8 @@ fn write_stack(stack: &[U256], out: &mut Vec<u8>) {
     out.push(b']');
 }
 
-/// Writes the memory as whole words without prefix.
-fn write_memory(memory: &[u8], out: &mut dyn TraceOutput) -> TraceResult {
+/// Writes the memory as whole words.
+fn write_memory(memory: &[u8], prefix: &[u8], out: &mut dyn TraceOutput) -> TraceResult {
     out.buffer().extend_from_slice(b",\"memory\":[");
     for (at, word) in memory.chunks_exact(32).enumerate() {
         let buffer = out.buffer();
@@ -177,6 +186,7 @@ fn write_memory(memory: &[u8], out: &mut dyn TraceOutput) -> TraceResult {
             buffer.push(b',');
         }
         buffer.push(b'"');
+        buffer.extend_from_slice(prefix);
         json::hex_digits(buffer, word);
         buffer.push(b'"');
         if buffer.len() > CHUNK {
@@ -187,7 +197,11 @@ fn write_memory(memory: &[u8], out: &mut dyn TraceOutput) -> TraceResult {
     Ok(())
 }
 
-fn write_storage(storage: &BTreeMap<B256, B256>, out: &mut dyn TraceOutput) -> TraceResult {
+fn write_storage(
+    storage: &BTreeMap<B256, B256>,
+    prefix: &[u8],
+    out: &mut dyn TraceOutput,
+) -> TraceResult {
     out.buffer().extend_from_slice(b",\"storage\":{");
     for (at, (key, value)) in storage.iter().enumerate() {
         let buffer = out.buffer();
@@ -195,8 +209,10 @@ fn write_storage(storage: &BTreeMap<B256, B256>, out: &mut dyn TraceOutput) -> T
             buffer.push(b',');
         }
         buffer.push(b'"');
+        buffer.extend_from_slice(prefix);
         json::hex_digits(buffer, key.as_slice());
         buffer.extend_from_slice(b"\":\"");
+        buffer.extend_from_slice(prefix);
         json::hex_digits(buffer, value.as_slice());
         buffer.push(b'"');
         if buffer.len() > CHUNK {

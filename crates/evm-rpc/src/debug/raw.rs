@@ -27,6 +27,8 @@ pub(crate) fn service(reads: &Arc<ReadApi>) -> Service {
             get_raw_transaction_by_hash,
         )
         .params(&["hash"])
+        .on_list("getRawBlockAccessList", get_raw_block_access_list)
+        .params(&["block"])
         .on_list_blocking("printBlock", print_block)
         .params(&["number"])
         .bind(Arc::clone(reads))
@@ -54,6 +56,15 @@ fn get_raw_receipts(reads: &ReadApi, (at,): (BlockNumberOrHash,)) -> Result<Vec<
         Data(out.into())
     });
     Ok(raw.collect())
+}
+
+/// The block access list of a block (EIP-7928), which no block has.
+fn get_raw_block_access_list(
+    reads: &ReadApi,
+    (at,): (BlockNumberOrHash,),
+) -> Result<Data, RpcError> {
+    header(reads, at)?.map_err(|UnknownBlock(hash)| not_found("header", hash))?;
+    Err(RpcError::new("the block has no block access list"))
 }
 
 /// The block in the words of this program: a text for people.

@@ -17,7 +17,7 @@ pub(super) fn accepted(
     block: &Arc<SealedBlock>,
     index: usize,
 ) -> Result<TransactionReply, RpcError> {
-    Ok(TransactionReply::accepted(block, index, sender(reads, block, index)?))
+    Ok(TransactionReply::accepted(reads.dialect(), block, index, sender(reads, block, index)?))
 }
 
 /// The transaction at a place of a pending block that has it.
@@ -26,7 +26,7 @@ pub(super) fn undecided(
     block: &Arc<SealedBlock>,
     index: usize,
 ) -> Result<TransactionReply, RpcError> {
-    Ok(TransactionReply::undecided(block, index, sender(reads, block, index)?))
+    Ok(TransactionReply::undecided(reads.dialect(), block, index, sender(reads, block, index)?))
 }
 
 fn sender(reads: &ReadApi, block: &SealedBlock, index: usize) -> Result<Address, RpcError> {

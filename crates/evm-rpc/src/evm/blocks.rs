@@ -1,4 +1,4 @@
-//! Blocks, headers, receipts of a block, and uncles, of which there are none.
+//! Blocks, headers, receipts of a block, and uncles.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use alloy_primitives::B256;
 use esker_evm::view::BadBlock;
 use esker_evm_execution::executor::sender_of;
 use esker_evm_execution::rules::Rules;
-use esker_evm_state::types::{SealedBlock, SealedHeader};
+use esker_evm_state::types::{Block, SealedBlock, SealedHeader};
 use esker_rpc::{CallContext, RpcError};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -23,14 +23,22 @@ pub(super) fn get_header_by_number(
     (number,): (BlockNumber,),
 ) -> Result<Option<HeaderReply>, RpcError> {
     let is_pending = reads.is_pending(number);
-    Ok(reads.header_by_number(number)?.map(|header| HeaderReply { header, is_pending }))
+    Ok(reads.header_by_number(number)?.map(|header| HeaderReply {
+        header,
+        is_pending,
+        dialect: reads.dialect(),
+    }))
 }
 
 pub(super) fn get_header_by_hash(
     reads: &ReadApi,
     (Hash(hash),): (Hash,),
 ) -> Result<Option<HeaderReply>, RpcError> {
-    Ok(reads.header_by_hash(hash)?.map(|header| HeaderReply { header, is_pending: false }))
+    Ok(reads.header_by_hash(hash)?.map(|header| HeaderReply {
+        header,
+        is_pending: false,
+        dialect: reads.dialect(),
+    }))
 }
 
 /// A block with at most this gas is read and shown quickly, whatever it contains.
@@ -83,14 +91,14 @@ fn reply(
 ) -> Result<BlockReply, RpcError> {
     let transactions =
         if full { Transactions::Full(reads.receipts_of(&block)?) } else { Transactions::Hashes };
-    let atomic_transactions = reads.atomic_transactions(&block);
-    let uncles = uncles(reads.chain.rules(), &block);
-    Ok(BlockReply { block, transactions, atomic_transactions, uncles, is_pending })
-}
-
-/// Hashes of the uncles of a block.
-fn uncles(rules: &dyn Rules, block: &SealedBlock) -> Vec<B256> {
-    block.block.uncles.iter().map(|uncle| rules.block_hash(uncle)).collect()
+    Ok(BlockReply {
+        transactions,
+        atomic_transactions: reads.atomic_transactions(&block),
+        uncles: uncles(reads, &block),
+        block,
+        is_pending,
+        dialect: reads.dialect(),
+    })
 }
 
 /// The receipts of a block; `null` where there is no block, whatever the reason.
@@ -100,36 +108,94 @@ pub(super) fn get_block_receipts(
 ) -> Result<Option<Vec<ReceiptReply>>, RpcError> {
     let Some(block) = reads.block(at)? else { return Ok(None) };
     let receipts = reads.receipts_of(&block)?;
-    Ok(Some(receipts_of(&block, &receipts, reads.is_pending(at))))
+    Ok(Some(receipts_of(reads.chain.rules(), &block, &receipts, reads.is_pending(at))))
 }
 
 pub(super) fn get_uncle_by_number(
-    _: &ReadApi,
-    _: (BlockNumber, Uint),
-) -> Result<Option<HeaderReply>, RpcError> {
-    Ok(None)
+    reads: &ReadApi,
+    (number, index): (BlockNumber, Uint),
+) -> Result<Option<BlockReply>, RpcError> {
+    let header = reads.header_by_number(number)?;
+    uncle(reads, header.filter(|header| header.header.has_uncles()), index)
 }
 
 pub(super) fn get_uncle_by_hash(
-    _: &ReadApi,
-    _: (Hash, Uint),
-) -> Result<Option<HeaderReply>, RpcError> {
-    Ok(None)
+    reads: &ReadApi,
+    (Hash(hash), index): (Hash, Uint),
+) -> Result<Option<BlockReply>, RpcError> {
+    let header = reads.header_by_hash(hash)?;
+    uncle(reads, header.filter(|header| header.header.has_uncles()), index)
 }
 
 pub(super) fn get_uncle_count_by_number(
     reads: &ReadApi,
     (number,): (BlockNumber,),
 ) -> Result<Option<Uint>, RpcError> {
-    Ok(reads.header_by_number(number)?.map(|_| Uint(0)))
+    uncle_count(reads, reads.header_by_number(number)?)
 }
 
 pub(super) fn get_uncle_count_by_hash(
     reads: &ReadApi,
     (Hash(hash),): (Hash,),
 ) -> Result<Option<Uint>, RpcError> {
-    Ok(reads.header_by_hash(hash)?.map(|_| Uint(0)))
+    uncle_count(reads, reads.header_by_hash(hash)?)
 }
+
+fn uncle_count(
+    reads: &ReadApi,
+    header: Option<Arc<SealedHeader>>,
+) -> Result<Option<Uint>, RpcError> {
+    let Some(header) = header else { return Ok(None) };
+    if !header.header.has_uncles() {
+        return Ok(Some(Uint(0)));
+    }
+    let block = reads.block_by_hash(header.hash)?;
+    Ok(block.map(|block| Uint::from_count(block.block.uncles.len())))
+}
+
+/// An uncle of a block, as a block without transactions.
+fn uncle(
+    reads: &ReadApi,
+    header: Option<Arc<SealedHeader>>,
+    Uint(index): Uint,
+) -> Result<Option<BlockReply>, RpcError> {
+    let Some(header) = header else { return Ok(None) };
+    let block = reads.block_by_hash(header.hash)?;
+    let index = usize::try_from(index).unwrap_or(usize::MAX);
+    let uncle = block.and_then(|block| block.block.uncles.get(index).cloned());
+    let Some(header) = uncle else { return Ok(None) };
+    let rules = reads.chain.rules();
+    let hash = rules.block_hash(&header);
+    let block = Block { header, ..Block::default() };
+    let size = rules.encode_block(&block).len();
+    Ok(Some(BlockReply {
+        block: Arc::new(SealedBlock { block, hash, size }),
+        transactions: Transactions::Omitted,
+        atomic_transactions: None,
+        uncles: Vec::new(),
+        is_pending: false,
+        dialect: reads.dialect(),
+    }))
+}
+
+fn uncles(reads: &ReadApi, block: &SealedBlock) -> Vec<B256> {
+    let rules = reads.chain.rules();
+    block.block.uncles.iter().map(|uncle| rules.block_hash(uncle)).collect()
+}
+
+/// The block access list of a block (EIP-7928): no block has one.
+pub(super) fn get_block_access_list(
+    reads: &ReadApi,
+    (at,): (BlockNumberOrHash,),
+) -> Result<Option<NoAccessList>, RpcError> {
+    // A block whose bytes can't be read is an error.
+    reads.block(at).map(|_| None)
+}
+
+/// A block access list, which no block has.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "BlockAccessList")]
+pub(super) enum NoAccessList {}
 
 /// A block that was refused.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -166,9 +232,10 @@ pub(crate) fn get_bad_blocks(reads: &ReadApi, (): ()) -> Result<Vec<BadBlockRepl
         block: BlockReply {
             transactions: senders(rules, &block),
             atomic_transactions: reads.atomic_transactions(&block),
-            uncles: uncles(rules, &block),
+            uncles: uncles(reads, &block),
             is_pending: false,
             block,
+            dialect: reads.dialect(),
         },
     };
     Ok(reads.chain.bad_blocks().into_iter().map(reply).collect())

@@ -40,7 +40,8 @@ type CallArgs = (
 /// The result of the call, if it runs quickly.
 fn try_call(transact: &TransactApi, call: &CallArgs) -> Option<Result<Data, RpcError>> {
     let (args, at, None, None) = call else { return None };
-    let outcome = transact.try_call(&request(args), at.unwrap_or(LATEST)).transpose()?;
+    let request = request(args, transact.reads.dialect()).ok()?;
+    let outcome = transact.try_call(&request, at.unwrap_or(LATEST)).transpose()?;
     Some(outcome.and_then(|outcome| returned(transact, outcome)))
 }
 
@@ -50,7 +51,10 @@ fn call(
     context: &CallContext,
 ) -> Result<Data, RpcError> {
     let at = at.unwrap_or(LATEST);
-    returned(transact, transact.call(&request(&args), at, (state, block), context)?)
+    returned(
+        transact,
+        transact.call(&request(&args, transact.reads.dialect())?, at, (state, block), context)?,
+    )
 }
 
 /// The output of a call, or the reason of its failure.
@@ -76,7 +80,8 @@ fn call_detailed(
     (args, at, state): (TransactionArgs, BlockNumberOrHash, Option<args::StateOverrides>),
     context: &CallContext,
 ) -> Result<DetailedReply, RpcError> {
-    let outcome = transact.call(&request(&args), at, (state, None), context)?;
+    let outcome =
+        transact.call(&request(&args, transact.reads.dialect())?, at, (state, None), context)?;
     Ok(DetailedReply {
         gas: outcome.gas_used,
         // Errors of the machine have no code of their own.
@@ -94,7 +99,8 @@ fn try_estimate_gas(
     estimate: &EstimateArgs,
 ) -> Option<Result<Uint64, RpcError>> {
     let (args, at, None) = estimate else { return None };
-    let estimated = transact.estimate_of_transfer(&request(args), *at);
+    let request = request(args, transact.reads.dialect()).ok()?;
+    let estimated = transact.estimate_of_transfer(&request, *at);
     Some(estimated.transpose()?.map(Uint64))
 }
 
@@ -103,7 +109,8 @@ fn estimate_gas(
     (args, at, state): EstimateArgs,
     context: &CallContext,
 ) -> Result<Uint64, RpcError> {
-    transact.estimate(&request(&args), at, &state_overrides(state), context).map(Uint64)
+    let request = request(&args, transact.reads.dialect())?;
+    transact.estimate(&request, at, &state_overrides(state), context).map(Uint64)
 }
 
 /// An access list, and the result of the transaction with it.
@@ -133,7 +140,7 @@ fn create_access_list(
 ) -> Result<AccessListReply, RpcError> {
     let place = transact.place_of_estimate(at)?;
     transact.set_defaults(&mut args, GasDefault::Cap, context)?;
-    let request = request(&args);
+    let request = request(&args, transact.reads.dialect())?;
     let found = transact.at(&place, &request, context, |site, limits| {
         call::create_access_list(site, &request, limits)
     })?;

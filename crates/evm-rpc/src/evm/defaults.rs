@@ -4,6 +4,7 @@
 use alloy_primitives::{Address, U256};
 use esker_evm::oracle::next_base_fee;
 use esker_evm_execution::call::CallRequest;
+use esker_evm_execution::rules::Dialect;
 use esker_rpc::{CallContext, RpcError};
 
 use super::transact::TransactApi;
@@ -30,10 +31,15 @@ fn refused(text: impl Into<String>) -> RpcError {
 }
 
 /// The call of a transaction.
-pub(crate) fn request(args: &TransactionArgs) -> CallRequest {
+pub(crate) fn request(args: &TransactionArgs, dialect: Dialect) -> Result<CallRequest, RpcError> {
     let big = |value: Option<Big>| value.map(|Big(value)| value);
     let hashes = args.blob_versioned_hashes.as_ref();
-    CallRequest {
+    let authorization_list = match dialect {
+        Dialect::Standard => args.authorization_list.list().map_err(invalid_list)?,
+        // A chain without set-code transactions ignores what they have.
+        Dialect::Reference => None,
+    };
+    Ok(CallRequest {
         from: args.from.map(|Addr(from)| from),
         to: args.to.map(|Addr(to)| to),
         gas: args.gas.map(|Uint64(gas)| gas),
@@ -47,7 +53,12 @@ pub(crate) fn request(args: &TransactionArgs) -> CallRequest {
         max_fee_per_blob_gas: big(args.max_fee_per_blob_gas),
         nonce: args.nonce.map(|Uint64(nonce)| nonce),
         chain_id: args.chain_id.map(|Big(id)| id.saturating_to()),
-    }
+        authorization_list,
+    })
+}
+
+fn invalid_list(text: &str) -> RpcError {
+    RpcError::with_code(RpcError::INVALID_PARAMS, format!("invalid argument 0: {text}"))
 }
 
 /// The sender; the zero address where none is given.
@@ -67,11 +78,12 @@ impl TransactApi {
         if !args.blobs.is_empty() {
             return Err(refused("\"blobs\" is not supported for this RPC method"));
         }
-        if args.authorization_list.0 {
+        if args.authorization_list.is_given() && !self.reads.dialect().is_standard() {
             return Err(refused(
                 "\"authorizationList\" is not supported: this chain has no set-code transactions (EIP-7702)",
             ));
         }
+        check_set_code(args)?;
         self.set_fee_defaults(args)?;
         args.value.get_or_insert_default();
         if args.nonce.is_none() {
@@ -180,6 +192,9 @@ impl TransactApi {
                 false => Ok(()),
             };
         }
+        if self.reads.dialect().is_standard() && self.next_base_fee(self.clock.now_s()).is_none() {
+            return self.set_price_default(args);
+        }
         if cap.is_some() && tip.is_some() && is_zero(cap) && !self.is_free() {
             return Err(refused("maxFeePerGas must be non-zero"));
         }
@@ -199,9 +214,33 @@ impl TransactApi {
         Ok(())
     }
 
+    /// Fills in the price in a block without a base fee.
+    fn set_price_default(&self, args: &mut TransactionArgs) -> Result<(), RpcError> {
+        if args.max_fee_per_gas.is_some() || args.max_priority_fee_per_gas.is_some() {
+            return Err(refused(
+                "maxFeePerGas and maxPriorityFeePerGas are not valid before London is active",
+            ));
+        }
+        args.gas_price = Some(Big(self.suggested()?.gas_price()));
+        Ok(())
+    }
+
     fn estimate_for(&self, args: &TransactionArgs, context: &CallContext) -> Result<u64, RpcError> {
-        let request = CallRequest { gas: None, nonce: None, chain_id: None, ..request(args) };
+        let request = request(args, self.reads.dialect())?;
+        let request = CallRequest { gas: None, nonce: None, chain_id: None, ..request };
         self.estimate_for_next(&request, context)
+    }
+}
+
+/// Whether a set-code transaction can be made of arguments with authorizations; the texts are geth's.
+fn check_set_code(args: &TransactionArgs) -> Result<(), RpcError> {
+    let Some(list) = args.authorization_list.list().map_err(invalid_list)? else { return Ok(()) };
+    if list.is_empty() {
+        return Err(refused("set code tx must have at least one authorization tuple"));
+    }
+    match args.to {
+        Some(_) => Ok(()),
+        None => Err(refused("set code tx must not be a create transaction")),
     }
 }
 

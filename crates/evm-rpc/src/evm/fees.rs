@@ -4,6 +4,7 @@ use alloy_primitives::U256;
 use esker_evm::oracle::{
     FeeHistory, HistoryError, NewestBlock, PriceOption, PriceOptions, fee_history, price_options,
 };
+use esker_evm_execution::rules::Dialect;
 use esker_rpc::{MethodTable, RpcError, cost};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -38,7 +39,11 @@ fn gas_price(transact: &TransactApi, (): ()) -> Result<Big, RpcError> {
 }
 
 fn base_fee(transact: &TransactApi, (): ()) -> Result<Option<Big>, RpcError> {
-    Ok(transact.suggested()?.base_fee.map(Big))
+    let fees = transact.suggested()?;
+    Ok(match transact.reads.dialect() {
+        Dialect::Standard => fees.next_base_fee.map(Big),
+        Dialect::Reference => fees.base_fee.map(Big),
+    })
 }
 
 fn max_priority_fee_per_gas(transact: &TransactApi, (): ()) -> Result<Big, RpcError> {
@@ -85,10 +90,19 @@ struct HistoryReply {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     base_fee_per_gas: Vec<Big>,
     gas_used_ratio: Option<Vec<f64>>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    base_fee_per_blob_gas: Vec<Big>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    blob_gas_used_ratio: Vec<f64>,
 }
 
-impl From<FeeHistory> for HistoryReply {
-    fn from(history: FeeHistory) -> Self {
+impl HistoryReply {
+    /// The reply. The reference's has nothing of blobs.
+    fn new(mut history: FeeHistory, dialect: Dialect) -> Self {
+        if !dialect.is_standard() {
+            history.blob_base_fees.clear();
+            history.blob_gas_used_ratios.clear();
+        }
         let big = |values: Vec<U256>| values.into_iter().map(Big).collect();
         let ratios = history.gas_used_ratios;
         Self {
@@ -96,6 +110,8 @@ impl From<FeeHistory> for HistoryReply {
             reward: history.rewards.into_iter().map(big).collect(),
             base_fee_per_gas: big(history.base_fees),
             gas_used_ratio: (!ratios.is_empty()).then_some(ratios),
+            base_fee_per_blob_gas: big(history.blob_base_fees),
+            blob_gas_used_ratio: history.blob_gas_used_ratios,
         }
     }
 }
@@ -115,7 +131,8 @@ fn get_fee_history(
     let (chain, rules) = (&*transact.reads.chain, transact.reads.chain.rules());
     let (limits, now_s) = (&transact.config.history, transact.clock.now_s());
     let history = fee_history(chain, rules, limits, (count, newest), &percentiles, now_s);
-    history.map(Into::into).map_err(|error| match error {
+    let dialect = rules.dialect();
+    history.map(|history| HistoryReply::new(history, dialect)).map_err(|error| match error {
         HistoryError::Source(error) => read_error(error),
         refused => RpcError::new(refused.to_string()),
     })

@@ -7,7 +7,8 @@ use esker_rpc::{MethodTable, Service, cost};
 use super::table::table;
 use super::transact::TransactApi;
 use super::{
-    accounts, blocks, calls, chain, config, fees, proof, send, simulate, state, transactions,
+    accounts, blocks, calls, capabilities, chain, config, fees, proof, send, simulate, state,
+    storage, transactions,
 };
 use crate::apis::{Api, Apis};
 use crate::reads::ReadApi;
@@ -44,8 +45,12 @@ fn blockchain(reads: &Arc<ReadApi>) -> Service {
         .params(&["address", "block", "assetID"])
         .on_list("getCode", state::get_code)
         .params(&["address", "block"])
-        .on_list("getStorageAt", state::get_storage_at)
+        .on_list("getStorageAt", storage::get_storage_at)
         .params(&["address", "slot", "block"])
+        .on_list_blocking("getStorageValues", storage::get_storage_values)
+        .params(&["slots", "block"])
+        .cost(cost::CALL)
+        .on_list("capabilities", capabilities::capabilities)
         .on_list("getAccount", state::get_account)
         .params(&["address", "block"])
         .on_list("getAccountInfo", state::get_account_info)
@@ -70,6 +75,8 @@ fn blockchain(reads: &Arc<ReadApi>) -> Service {
         .on_list_blocking("getBlockReceipts", blocks::get_block_receipts)
         .params(&["block"])
         .cost(cost::CALL)
+        .on_list("getBlockAccessList", blocks::get_block_access_list)
+        .params(&["block"])
         .on_list("getUncleByBlockNumberAndIndex", blocks::get_uncle_by_number)
         .params(&["block", "index"])
         .on_list("getUncleByBlockHashAndIndex", blocks::get_uncle_by_hash)

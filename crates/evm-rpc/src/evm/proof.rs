@@ -3,28 +3,36 @@
 use alloy_primitives::{Address, B256, U256};
 use alloy_trie::EMPTY_ROOT_HASH;
 use esker_evm::view::ViewError;
+use esker_evm_execution::rules::Dialect;
 use esker_evm_state::state::StateView;
 use esker_rpc::{CallContext, RpcError};
 use thiserror::Error;
 
+use super::storage::invalid_key;
 use crate::config::ProofWindow;
 use crate::error::read_error;
 use crate::reads::ReadApi;
 use crate::wire::{
-    Addr, Big, BlockNumber, BlockNumberOrHash, Hash, ProofReply, StorageKey, StorageProofReply,
-    Uint64, proof_nodes,
+    Addr, Big, BlockNumber, BlockNumberOrHash, BlockOrAbsent, Hash, ProofReply, StorageKey,
+    StorageProofReply, Uint64, proof_nodes,
 };
 
 /// Proves an account and some of its slots against the state root of a block.
 pub(super) fn get_proof(
     reads: &ReadApi,
-    (Addr(address), keys, at): (Addr, Vec<String>, BlockNumberOrHash),
+    (Addr(address), keys, at): (Addr, Vec<String>, BlockOrAbsent),
     call: &CallContext,
 ) -> Result<ProofReply, RpcError> {
+    let at = reads.block_or_latest(at, 2)?;
     check_window(reads, at)
         .map_err(|why| RpcError::new(format!("historical proof query not allowed: {why}")))?;
-    let keys = keys.iter().map(|key| StorageKey::parse(key)).collect::<Result<Vec<_>, _>>();
-    let keys = keys.map_err(|error| RpcError::new(error.to_string()))?;
+    let parse = |key: &String| {
+        StorageKey::parse(key).map_err(|error| match reads.dialect() {
+            Dialect::Standard => invalid_key(error, key),
+            Dialect::Reference => RpcError::new(error.to_string()),
+        })
+    };
+    let keys = keys.iter().map(parse).collect::<Result<Vec<_>, _>>()?;
     let (state, header) = reads.state(at)?;
     let view = state.view();
 

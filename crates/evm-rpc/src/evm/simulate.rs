@@ -1,6 +1,8 @@
 //! `simulateV1`: calls in blocks that are not made (docs/decisions.md, "Further standard methods").
 
+use alloy_eips::eip4895::Withdrawal;
 use esker_evm_execution::call::CallRequest;
+use esker_evm_execution::rules::Dialect;
 use esker_evm_execution::simulate::{
     BlockRequest, HeaderOverrides, SimulateError, SimulatedState, SimulationEnv, SimulationOptions,
     simulate,
@@ -30,14 +32,16 @@ fn simulate_v1(
     let SimulateArgs { block_state_calls, trace_transfers, validation, return_full_transactions } =
         args;
     let options = SimulationOptions { trace_transfers, validation };
-    let blocks = block_state_calls.into_iter().map(block).collect::<Result<_, _>>()?;
+    let dialect = transact.reads.dialect();
+    let blocks = block_state_calls.into_iter().map(|one| block(one, dialect));
+    let blocks = blocks.collect::<Result<_, _>>()?;
     let place = transact.place(at.unwrap_or(LATEST))?;
     let simulated = transact.at(&place, &CallRequest::default(), context, |env, limits| {
         let (chain, view, hashes) = (env.chain, env.view, env.hashes);
         let env = SimulationEnv { chain, view, base: &place.header, hashes };
         Ok(simulate(&env, blocks, options, limits))
     })?;
-    let shown = |block| SimulatedBlockReply::new(block, return_full_transactions);
+    let shown = |block| SimulatedBlockReply::new(dialect, block, return_full_transactions);
     let simulated = simulated.map_err(|error| refused(transact, error))?;
     Ok(simulated.into_iter().map(shown).collect())
 }
@@ -50,26 +54,28 @@ fn refused(transact: &TransactApi, error: SimulateError) -> RpcError {
     }
 }
 
-fn block(args: SimulatedBlockArgs) -> Result<BlockRequest, RpcError> {
+fn block(args: SimulatedBlockArgs, dialect: Dialect) -> Result<BlockRequest, RpcError> {
     let SimulatedBlockArgs { header, accounts, moves, calls } = args;
     // The run ends for this reason, whatever it returns.
     check_memory(calls.len() * size_of::<CallRequest>())
         .map_err(|e| RpcError::new(e.to_string()))?;
-    if header.withdrawals > 0 {
+    let has_withdrawals = header.withdrawals.as_ref().is_some_and(|list| !list.is_empty());
+    if has_withdrawals && !dialect.is_standard() {
         let text = "withdrawals are not supported";
         return Err(RpcError::with_code(RpcError::INVALID_PARAMS, text));
     }
     Ok(BlockRequest {
-        header: overrides(&header),
+        header: overrides(header, dialect),
         state: SimulatedState { accounts: state_overrides(Some(accounts)), moves },
-        calls: calls.iter().map(request).collect(),
+        calls: calls.iter().map(|call| request(call, dialect)).collect::<Result<_, _>>()?,
     })
 }
 
-fn overrides(given: &HeaderArgs) -> HeaderOverrides {
+fn overrides(given: HeaderArgs, dialect: Dialect) -> HeaderOverrides {
     let big = |value: Option<Big>| value.map(|Big(value)| value);
     let number = |value: Option<Uint64>| value.map(|Uint64(value)| value);
     let hash = |value: Option<Hash>| value.map(|Hash(value)| value);
+    let withdrawals = given.withdrawals.filter(|_| dialect.is_standard());
     HeaderOverrides {
         number: big(given.number),
         time: number(given.time),
@@ -80,5 +86,6 @@ fn overrides(given: &HeaderArgs) -> HeaderOverrides {
         base_fee: big(given.base_fee_per_gas),
         blob_base_fee: big(given.blob_base_fee),
         beacon_root: hash(given.beacon_root),
+        withdrawals: withdrawals.map(|list| list.into_iter().map(Withdrawal::from).collect()),
     }
 }

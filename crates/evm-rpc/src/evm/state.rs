@@ -1,6 +1,6 @@
 //! Accounts and storage.
 
-use alloy_primitives::{B256, U256};
+use alloy_primitives::B256;
 use esker_rpc::RpcError;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -8,14 +8,14 @@ use serde::Serialize;
 use crate::error::read_error;
 use crate::reads::ReadApi;
 use crate::wire::{
-    Addr, AssetId, Big, BlockNumber, BlockNumberOrHash, Data, Hash, StorageKey, Uint64,
+    Addr, AssetId, Big, BlockNumber, BlockNumberOrHash, BlockOrAbsent, Data, Hash, Uint64,
 };
 
 pub(super) fn get_balance(
     reads: &ReadApi,
-    (Addr(address), at): (Addr, BlockNumberOrHash),
+    (Addr(address), at): (Addr, BlockOrAbsent),
 ) -> Result<Big, RpcError> {
-    let (state, _) = reads.state(at)?;
+    let (state, _) = reads.state(reads.block_or_latest(at, 1)?)?;
     let account = state.view().account(&address).map_err(read_error)?;
     Ok(Big(account.unwrap_or_default().balance))
 }
@@ -32,25 +32,12 @@ pub(super) fn get_asset_balance(
 
 pub(super) fn get_code(
     reads: &ReadApi,
-    (Addr(address), at): (Addr, BlockNumberOrHash),
+    (Addr(address), at): (Addr, BlockOrAbsent),
 ) -> Result<Data, RpcError> {
-    let (state, _) = reads.state(at)?;
+    let (state, _) = reads.state(reads.block_or_latest(at, 1)?)?;
     let account = state.view().account(&address).map_err(read_error)?;
     let code = account.map(|account| state.view().code(account.code_hash));
     code.transpose().map(|code| Data(code.unwrap_or_default())).map_err(read_error)
-}
-
-/// The value that contract code reads at a key.
-pub(super) fn get_storage_at(
-    reads: &ReadApi,
-    (Addr(address), key, at): (Addr, String, BlockNumberOrHash),
-) -> Result<Hash, RpcError> {
-    let (state, _) = reads.state(at)?;
-    let key = StorageKey::parse(&key)
-        .map_err(|error| RpcError::new(format!("unable to decode storage key: {error}")))?;
-    let slot = reads.chain.rules().storage_keys().slot(U256::from_be_bytes(key.key.0));
-    let value = state.view().storage(&address, slot).map_err(read_error)?;
-    Ok(Hash(value.into()))
 }
 
 /// An account as the state trie holds it.

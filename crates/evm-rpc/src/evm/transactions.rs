@@ -14,7 +14,8 @@ use super::table::table;
 use crate::error::read_error;
 use crate::reads::ReadApi;
 use crate::wire::{
-    Addr, BlockNumber, BlockNumberOrHash, Data, Hash, ReceiptReply, TransactionReply, Uint, Uint64,
+    Addr, BlockNumber, BlockNumberOrHash, BlockOrAbsent, Data, Hash, ReceiptReply,
+    TransactionReply, Uint, Uint64,
 };
 
 /// The reading methods of the service.
@@ -124,8 +125,9 @@ fn raw(tx: &Transaction) -> Data {
 /// The next nonce of an account; that after its waiting transactions at `pending`.
 fn get_transaction_count(
     reads: &ReadApi,
-    (Addr(address), at): (Addr, BlockNumberOrHash),
+    (Addr(address), at): (Addr, BlockOrAbsent),
 ) -> Result<Uint64, RpcError> {
+    let at = reads.block_or_latest(at, 1)?;
     if at == BlockNumberOrHash::Number(BlockNumber::Pending)
         && let Some(nonce) = reads.pool.next_nonce(address)
     {
@@ -165,7 +167,7 @@ fn get_transaction_by_hash(
         return accepted(reads, &block, index).map(Some);
     }
     if let Some(waiting) = reads.pool.transaction(hash.0) {
-        return Ok(Some(TransactionReply::pooled(waiting)));
+        return Ok(Some(TransactionReply::pooled(reads.dialect(), waiting)));
     }
     // It may have left the pool for a block in between.
     let found = find(reads, hash)?;
@@ -197,6 +199,6 @@ pub(super) fn get_transaction_receipt(
     let Some((block, index)) = find(reads, hash)? else { return Ok(None) };
     let height = block.block.header.number;
     let receipts = reads.receipts_of(&block)?;
-    let reply = ReceiptReply::at(block, receipts, index);
+    let reply = ReceiptReply::at(reads.chain.rules(), block, receipts, index);
     reply.map(Some).ok_or_else(|| read_error(no_receipt(reads, height, index)))
 }

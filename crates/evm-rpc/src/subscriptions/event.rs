@@ -8,11 +8,12 @@ use bytes::Bytes;
 use esker_evm::chain::AcceptedBlock;
 use esker_evm::pool::PooledTx;
 use esker_evm::view::{BlockAccepted, BlocksRemoved, ChainPosition};
+use esker_evm_execution::rules::{Dialect, Rules};
 use esker_evm_state::types::{Receipt, SealedHeader, Transaction};
 use serde::Serialize;
 
 use super::kind::{Kind, Source};
-use crate::wire::{Hash, LogReply, NewHead, ReceiptRef, TransactionReply};
+use crate::wire::{Hash, LogReply, NewHead, ReceiptForm, ReceiptRef, TransactionReply};
 
 /// A block is reported in this order: the head, logs, transactions, receipts.
 pub(super) const SECTIONS: usize = 4;
@@ -36,7 +37,7 @@ pub(super) enum Event {
     Block(BlockEvent),
     Removed(RemovedEvent),
     /// An event of the pool: [`Source::Pending`] or [`Source::Dropped`].
-    Pool(Source, Vec<PoolTx>),
+    Pool(Source, Vec<PoolTx>, Dialect),
 }
 
 /// An accepted block.
@@ -45,6 +46,7 @@ pub(super) struct BlockEvent {
     block: Arc<AcceptedBlock>,
     /// The number of rewinds before.
     rewinds: u64,
+    form: ReceiptForm,
     head: Text,
     /// In the order of the block.
     logs: Vec<BlockLog>,
@@ -61,6 +63,7 @@ pub(super) struct BlockEvent {
 #[derive(Debug)]
 pub(super) struct RemovedEvent {
     removed: Arc<BlocksRemoved>,
+    dialect: Dialect,
     /// One for each of its logs.
     texts: Vec<Text>,
 }
@@ -100,8 +103,9 @@ struct TxTexts {
 }
 
 impl Event {
-    pub(super) fn block(accepted: BlockAccepted) -> Self {
+    pub(super) fn block(accepted: BlockAccepted, rules: &dyn Rules) -> Self {
         let BlockAccepted { block, rewinds } = accepted;
+        let form = ReceiptForm::new(rules, &block.block.header);
         let places = block
             .receipts
             .iter()
@@ -119,6 +123,7 @@ impl Event {
         Self::Block(BlockEvent {
             block,
             rewinds,
+            form,
             head: Text::new(),
             logs,
             txs,
@@ -128,21 +133,21 @@ impl Event {
         })
     }
 
-    pub(super) fn removed(removed: Arc<BlocksRemoved>) -> Self {
+    pub(super) fn removed(removed: Arc<BlocksRemoved>, dialect: Dialect) -> Self {
         let texts = removed.logs.iter().flatten().map(|_| Text::new()).collect();
-        Self::Removed(RemovedEvent { removed, texts })
+        Self::Removed(RemovedEvent { removed, dialect, texts })
     }
 
-    pub(super) fn pool(source: Source, txs: Vec<PooledTx>) -> Self {
+    pub(super) fn pool(source: Source, txs: Vec<PooledTx>, dialect: Dialect) -> Self {
         let item = |tx| PoolTx { tx, texts: TxTexts::default() };
-        Self::Pool(source, txs.into_iter().map(item).collect())
+        Self::Pool(source, txs.into_iter().map(item).collect(), dialect)
     }
 
     pub(super) fn source(&self) -> Source {
         match self {
             Self::Block(_) => Source::Blocks,
             Self::Removed(_) => Source::RemovedLogs,
-            Self::Pool(source, _) => *source,
+            Self::Pool(source, ..) => *source,
         }
     }
 
@@ -151,7 +156,7 @@ impl Event {
         match self {
             Self::Block(event) => event.bytes,
             Self::Removed(event) => event.bytes(),
-            Self::Pool(_, txs) => txs.iter().map(|tx| TX_BYTES + 4 * tx.tx.size()).sum(),
+            Self::Pool(_, txs, _) => txs.iter().map(|tx| TX_BYTES + 4 * tx.tx.size()).sum(),
         }
     }
 
@@ -169,12 +174,12 @@ impl Event {
                 event.item(item, kind)
             }
             Self::Block(_) | Self::Removed(_) => Item::End,
-            Self::Pool(source, txs) => match (kind, txs.get(item)) {
+            Self::Pool(source, txs, dialect) => match (kind, txs.get(item)) {
                 (
                     Kind::PendingTransactions { full } | Kind::DroppedTransactions { full },
                     Some(PoolTx { tx, texts }),
                 ) if section == TRANSACTIONS && kind.source() == *source => {
-                    Item::Text(texts.text(*full, || tx.clone()))
+                    Item::Text(texts.text(*full, *dialect, || tx.clone()))
                 }
                 _ => Item::End,
             },
@@ -208,7 +213,7 @@ impl BlockEvent {
                 match (self.txs.get(item), tx, self.block.receipts.get(item)) {
                     (Some(texts), Some(tx), Some(receipt)) => {
                         let pooled = || PooledTx::new(tx.clone(), receipt.from, 0, 0);
-                        Item::Text(texts.text(*full, pooled))
+                        Item::Text(texts.text(*full, self.form.dialect, pooled))
                     }
                     _ => Item::End,
                 }
@@ -242,7 +247,7 @@ impl BlockEvent {
         places.sort_unstable();
         let receipt = |(index, first_log): (usize, usize)| {
             let AcceptedBlock { block, hash, receipts, .. } = &*self.block;
-            ReceiptRef { block, hash: Some(*hash), receipts, index, first_log }
+            ReceiptRef { form: self.form, block, hash: Some(*hash), receipts, index, first_log }
         };
         let receipts: Vec<_> = places.into_iter().map(receipt).collect();
         (!receipts.is_empty()).then(|| json(&receipts))
@@ -265,8 +270,11 @@ impl BlockEvent {
 
     fn head(&self) -> Bytes {
         let AcceptedBlock { block, hash, .. } = &*self.block;
-        let sealed = || Arc::new(SealedHeader { header: block.header.clone(), hash: *hash });
-        self.head.get_or_init(|| json(&NewHead(sealed()))).clone()
+        let new_head = || NewHead {
+            header: Arc::new(SealedHeader { header: block.header.clone(), hash: *hash }),
+            dialect: self.form.dialect,
+        };
+        self.head.get_or_init(|| json(&new_head())).clone()
     }
 
     fn log(&self, log: &BlockLog) -> Option<&Log> {
@@ -277,10 +285,12 @@ impl BlockEvent {
     fn log_text(&self, log_index: usize, place: &BlockLog, log: &Log) -> Bytes {
         let (transaction_index, _) = place.at;
         let tx = self.block.block.transactions.get(transaction_index);
+        let is_timed = self.form.dialect.is_standard();
         let reply = || LogReply {
             log,
             block_number: self.number(),
             block_hash: Some(self.block.hash),
+            block_time: is_timed.then_some(self.block.block.header.time),
             transaction_hash: tx.map(|tx| *tx.tx_hash()).unwrap_or_default(),
             transaction_index,
             log_index,
@@ -303,16 +313,19 @@ impl RemovedEvent {
         if !filter.watches(placed.block_number) || !filter.matches(&placed.log) {
             return Item::Skipped;
         }
-        Item::Text(text.get_or_init(|| json(&LogReply::placed(placed, true))).clone())
+        Item::Text(text.get_or_init(|| json(&LogReply::placed(placed, true, self.dialect))).clone())
     }
 }
 
 impl TxTexts {
-    fn text(&self, full: bool, tx: impl FnOnce() -> PooledTx) -> Bytes {
+    fn text(&self, full: bool, dialect: Dialect, tx: impl FnOnce() -> PooledTx) -> Bytes {
         let text = if full { &self.full } else { &self.hash };
         text.get_or_init(|| {
             let tx = tx();
-            if full { json(&TransactionReply::pooled(tx)) } else { json(&Hash(tx.hash())) }
+            match full {
+                true => json(&TransactionReply::pooled(dialect, tx)),
+                false => json(&Hash(tx.hash())),
+            }
         })
         .clone()
     }

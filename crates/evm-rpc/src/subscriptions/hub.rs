@@ -222,6 +222,7 @@ impl Subscriptions {
 
     /// Takes the first received item from a feed, and all items that wait behind it.
     fn drain<T: PoolItem>(&self, first: Option<T>, feed: &mut Option<Receiver<T>>) {
+        let dialect = self.chain.rules().dialect();
         let mut txs: Vec<_> = first.map(T::into_tx).into_iter().collect();
         while let Some(next) = feed.as_mut().map(Receiver::try_recv) {
             match next {
@@ -231,11 +232,11 @@ impl Subscriptions {
             }
             if txs.len() == MAX_TXS {
                 let full = std::mem::take(&mut txs);
-                self.publish(|| Event::pool(T::SOURCE, full));
+                self.publish(|| Event::pool(T::SOURCE, full, dialect));
             }
         }
         if !txs.is_empty() {
-            self.publish(|| Event::pool(T::SOURCE, txs));
+            self.publish(|| Event::pool(T::SOURCE, txs, dialect));
         }
         if T::feed(&mut self.feeds.lock()).subscriptions == 0 {
             *feed = None;
@@ -298,12 +299,15 @@ async fn run(hub: Weak<Subscriptions>, has_feed: Arc<Notify>, mut blocks: Receiv
                 // The pool reported before the block came, which may have been a moment ago.
                 hub.drain(None, &mut pending);
                 hub.drain(None, &mut dropped);
+                let rules = hub.chain.rules();
                 match event {
-                    ChainEvent::Accepted(block) => hub.publish(|| Event::block(block)),
+                    ChainEvent::Accepted(block) => hub.publish(|| Event::block(block, rules)),
                     ChainEvent::Removed(removed) if removed.logs.is_none() => {
                         hub.disconnect_lagged(Source::RemovedLogs);
                     }
-                    ChainEvent::Removed(removed) => hub.publish(|| Event::removed(removed)),
+                    ChainEvent::Removed(removed) => {
+                        hub.publish(|| Event::removed(removed, rules.dialect()));
+                    }
                 }
             }
             Received::Block(Err(RecvError::Lagged(_))) => hub.disconnect_lagged(Source::Blocks),

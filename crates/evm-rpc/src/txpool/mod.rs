@@ -55,8 +55,9 @@ fn content(reads: &ReadApi, (): ()) -> Result<Views<Members<Members<TransactionR
     check_bytes(transactions(reads).saturating_mul(MIN_SHOWN_TX))?;
     let Content { pending, queued } = reads.pool.content();
     check_shown_size(pending.values().chain(queued.values()).flat_map(BTreeMap::values))?;
+    let dialect = reads.dialect();
     let show = |accounts: BTreeMap<Address, BTreeMap<u64, PooledTx>>| {
-        by_account(accounts, TransactionReply::pooled)
+        by_account(accounts, |tx| TransactionReply::pooled(dialect, tx))
     };
     Ok(Views { pending: show(pending), queued: show(queued) })
 }
@@ -67,7 +68,8 @@ fn content_from(
 ) -> Result<Views<Members<TransactionReply>>, RpcError> {
     let AccountContent { pending, queued } = reads.pool.content_of(account);
     check_shown_size(pending.values().chain(queued.values()))?;
-    let show = |transactions| by_nonce(transactions, &TransactionReply::pooled);
+    let pooled = |tx| TransactionReply::pooled(reads.dialect(), tx);
+    let show = |transactions| by_nonce(transactions, &pooled);
     Ok(Views { pending: show(pending), queued: show(queued) })
 }
 

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use alloy_primitives::{Address, B256, U256};
+use esker_evm_execution::rules::Dialect;
 use esker_evm_state::types::{Header, Receipt, SealedBlock, SealedHeader};
 use esker_rpc::schema_as;
 use schemars::JsonSchema;
@@ -10,7 +11,7 @@ use serde::ser::{SerializeMap, SerializeSeq};
 use serde::{Serialize, Serializer};
 use serde_json::value::RawValue;
 
-use super::{Addr, Big, Hash, HexRef, TransactionReply, Uint64};
+use super::{Addr, Big, Hash, HexRef, TransactionReply, Uint64, WithdrawalMembers};
 
 /// A header by itself.
 #[derive(Clone, Debug)]
@@ -19,6 +20,8 @@ pub struct HeaderReply {
     pub header: Arc<SealedHeader>,
     /// Whether its block would be built now: hash and nonce are null.
     pub is_pending: bool,
+    /// Which members it has.
+    pub dialect: Dialect,
 }
 
 /// A block.
@@ -34,6 +37,8 @@ pub struct BlockReply {
     pub uncles: Vec<B256>,
     /// Whether it would be built now: its hash and nonce are null, and its transactions are shown as waiting.
     pub is_pending: bool,
+    /// Which members it has.
+    pub dialect: Dialect,
 }
 
 /// How a block shows its transactions.
@@ -45,6 +50,8 @@ pub enum Transactions {
     Full(Arc<[Receipt]>),
     /// Whole, with these senders.
     Sent(Vec<Address>),
+    /// Not at all: an uncle is shown without any.
+    Omitted,
 }
 
 schema_as!(HeaderReply, "Header", HeaderSchema);
@@ -66,7 +73,8 @@ pub(super) struct HeaderSchema {
     excess_blob_gas: Option<Uint64>,
     #[schemars(skip_serializing_if = "Option::is_none")]
     ext_data_gas_used: Option<Big>,
-    ext_data_hash: Hash,
+    #[schemars(skip_serializing_if = "Option::is_none")]
+    ext_data_hash: Option<Hash>,
     extra_data: HexRef<'static>,
     gas_limit: Uint64,
     gas_used: Uint64,
@@ -80,11 +88,16 @@ pub(super) struct HeaderSchema {
     parent_beacon_block_root: Option<Hash>,
     parent_hash: Hash,
     receipts_root: Hash,
+    #[schemars(skip_serializing_if = "Option::is_none")]
+    requests_hash: Option<Hash>,
     sha3_uncles: Hash,
     state_root: Hash,
     timestamp: Uint64,
-    total_difficulty: Uint64,
+    #[schemars(skip_serializing_if = "Option::is_none")]
+    total_difficulty: Option<Uint64>,
     transactions_root: Hash,
+    #[schemars(skip_serializing_if = "Option::is_none")]
+    withdrawals_root: Option<Hash>,
 }
 
 /// A block.
@@ -96,10 +109,14 @@ pub(super) struct BlockSchema {
     header: HeaderSchema,
     #[schemars(skip_serializing_if = "Option::is_none")]
     atomic_transactions: Option<Vec<serde_json::Map<String, serde_json::Value>>>,
-    block_extra_data: HexRef<'static>,
+    #[schemars(skip_serializing_if = "Option::is_none")]
+    block_extra_data: Option<HexRef<'static>>,
     size: Uint64,
-    transactions: Vec<HashOrTransaction>,
+    #[schemars(skip_serializing_if = "Option::is_none")]
+    transactions: Option<Vec<HashOrTransaction>>,
     uncles: Vec<Hash>,
+    #[schemars(skip_serializing_if = "Option::is_none")]
+    withdrawals: Option<Vec<WithdrawalMembers>>,
 }
 
 /// A transaction as a block shows it.
@@ -117,7 +134,8 @@ impl Serialize for HeaderReply {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let SealedHeader { header, hash } = &*self.header;
         let hash = (!self.is_pending).then_some(Hash(*hash));
-        serialize(&Members { header, hash, block: None }, NO_CALLS, serializer)
+        let members = Members { header, hash, block: None, dialect: self.dialect };
+        serialize(&members, NO_CALLS, serializer)
     }
 }
 
@@ -140,13 +158,18 @@ impl BlockReply {
     fn members(&self) -> Members<'_> {
         let SealedBlock { block, hash, .. } = &*self.block;
         let hash = (!self.is_pending).then_some(Hash(*hash));
-        Members { header: &block.header, hash, block: Some(self) }
+        Members { header: &block.header, hash, block: Some(self), dialect: self.dialect }
+    }
+
+    fn withdrawals(&self) -> Option<Vec<WithdrawalMembers>> {
+        let withdrawals = self.block.block.withdrawals.as_ref()?;
+        Some(withdrawals.iter().map(WithdrawalMembers::from).collect())
     }
 
     fn transaction(&self, index: usize, from: Address) -> TransactionReply {
         match self.is_pending {
-            true => TransactionReply::undecided(&self.block, index, from),
-            false => TransactionReply::accepted(&self.block, index, from),
+            true => TransactionReply::undecided(self.dialect, &self.block, index, from),
+            false => TransactionReply::accepted(self.dialect, &self.block, index, from),
         }
     }
 }
@@ -159,6 +182,7 @@ struct Members<'a> {
     hash: Option<Hash>,
     /// Members that only blocks have.
     block: Option<&'a BlockReply>,
+    dialect: Dialect,
 }
 
 /// Writes the present members, ordered by name.
@@ -167,22 +191,22 @@ fn serialize<S: Serializer>(
     calls: Option<&impl Serialize>,
     serializer: S,
 ) -> Result<S::Ok, S::Error> {
-    let Members { header, hash, block } = members;
-    let optional = OptionalFields::from_header(header);
+    let Members { header, hash, block, dialect } = members;
+    let has_ext_data = !dialect.is_standard();
+    let optional = OptionalFields::from_header(header, *dialect);
     let mut map = serializer.serialize_map(None)?;
     let atomic = block.and_then(|reply| reply.atomic_transactions.as_ref());
     entry(&mut map, "atomicTransactions", atomic)?;
     entry(&mut map, "baseFeePerGas", optional.base_fee.map(Big))?;
     entry(&mut map, "blobGasUsed", optional.blob_gas_used.map(Uint64))?;
-    if let Some(BlockReply { block, .. }) = block {
-        map.serialize_entry("blockExtraData", &HexRef(&block.block.ext_data))?;
-    }
+    let ext_data = block.filter(|_| has_ext_data).map(|reply| &reply.block.block.ext_data);
+    entry(&mut map, "blockExtraData", ext_data.map(|data| HexRef(data)))?;
     entry(&mut map, "blockGasCost", optional.block_gas_cost.map(Big))?;
     entry(&mut map, "calls", calls)?;
     map.serialize_entry("difficulty", &Big(header.difficulty))?;
     entry(&mut map, "excessBlobGas", optional.excess_blob_gas.map(Uint64))?;
     entry(&mut map, "extDataGasUsed", optional.ext_data_gas_used.map(Big))?;
-    map.serialize_entry("extDataHash", &Hash(header.ext_data_hash))?;
+    entry(&mut map, "extDataHash", has_ext_data.then_some(Hash(header.ext_data_hash)))?;
     map.serialize_entry("extraData", &HexRef(&header.extra))?;
     map.serialize_entry("gasLimit", &Uint64(header.gas_limit))?;
     map.serialize_entry("gasUsed", &Uint64(header.gas_used))?;
@@ -196,22 +220,22 @@ fn serialize<S: Serializer>(
     entry(&mut map, "parentBeaconBlockRoot", header.parent_beacon_root.map(Hash))?;
     map.serialize_entry("parentHash", &Hash(header.parent_hash))?;
     map.serialize_entry("receiptsRoot", &Hash(header.receipts_root))?;
+    entry(&mut map, "requestsHash", header.requests_hash.map(Hash))?;
     map.serialize_entry("sha3Uncles", &Hash(header.ommers_hash))?;
-    if let Some(BlockReply { block, .. }) = block {
-        map.serialize_entry("size", &Uint64(block.size as u64))?;
-    }
+    let size = block.map(|reply| Uint64(reply.block.size as u64));
+    entry(&mut map, "size", size)?;
     map.serialize_entry("stateRoot", &Hash(header.state_root))?;
     map.serialize_entry("timestamp", &Uint64(header.time))?;
     // Every block counts as one: there is no proof of work to add up.
-    map.serialize_entry("totalDifficulty", &Uint64(header.number))?;
-    if let Some(reply) = block {
-        map.serialize_entry("transactions", &TransactionList(reply))?;
-    }
+    entry(&mut map, "totalDifficulty", has_ext_data.then_some(Uint64(header.number)))?;
+    let shows_transactions =
+        |reply: &&BlockReply| !matches!(reply.transactions, Transactions::Omitted);
+    entry(&mut map, "transactions", block.filter(shows_transactions).map(TransactionList))?;
     map.serialize_entry("transactionsRoot", &Hash(header.transactions_root))?;
-    if let Some(BlockReply { uncles, .. }) = block {
-        let uncles: Vec<_> = uncles.iter().map(|uncle| Hash(*uncle)).collect();
-        map.serialize_entry("uncles", &uncles)?;
-    }
+    let uncles = block.map(|reply| reply.uncles.iter().copied().map(Hash).collect::<Vec<_>>());
+    entry(&mut map, "uncles", uncles)?;
+    entry(&mut map, "withdrawals", block.and_then(BlockReply::withdrawals))?;
+    entry(&mut map, "withdrawalsRoot", header.withdrawals_root.map(Hash))?;
     map.end()
 }
 
@@ -241,6 +265,7 @@ impl Serialize for TransactionList<'_> {
                     list.serialize_element(&self.0.transaction(index, receipt.from))?;
                 }
             }
+            Transactions::Omitted => {}
             Transactions::Sent(senders) => {
                 for (index, sender) in senders.iter().enumerate().take(included.len()) {
                     list.serialize_element(&self.0.transaction(index, *sender))?;
@@ -251,8 +276,8 @@ impl Serialize for TransactionList<'_> {
     }
 }
 
-/// The fields that some headers lack. One that is absent before one that is there is encoded as nothing, which
-/// reads back as zero: it is shown as zero whether or not the header has been through the store.
+/// The fields that some headers lack. With ext data, one that is absent before one that is there is encoded as nothing,
+/// which reads back as zero: it is shown as zero whether or not the header has been through the store.
 struct OptionalFields {
     base_fee: Option<U256>,
     ext_data_gas_used: Option<U256>,
@@ -262,7 +287,20 @@ struct OptionalFields {
 }
 
 impl OptionalFields {
-    fn from_header(header: &Header) -> Self {
+    fn from_header(header: &Header, dialect: Dialect) -> Self {
+        match dialect {
+            Dialect::Standard => Self {
+                base_fee: header.base_fee,
+                ext_data_gas_used: None,
+                block_gas_cost: None,
+                blob_gas_used: header.blob_gas_used,
+                excess_blob_gas: header.excess_blob_gas,
+            },
+            Dialect::Reference => Self::without_gaps(header),
+        }
+    }
+
+    fn without_gaps(header: &Header) -> Self {
         let mut later = header.parent_beacon_root.is_some();
         let excess_blob_gas = shown(header.excess_blob_gas, &mut later);
         let blob_gas_used = shown(header.blob_gas_used, &mut later);

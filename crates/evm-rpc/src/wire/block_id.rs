@@ -75,6 +75,30 @@ impl BlockNumber {
     }
 }
 
+/// A block as the last parameter of a method, which may be absent where the chain's dialect says so.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BlockOrAbsent(pub Option<BlockNumberOrHash>);
+
+esker_rpc::schema_as!(BlockOrAbsent, "BlockNumberOrHash", BlockNumberOrHash);
+
+impl Argument for BlockOrAbsent {
+    fn go_type() -> Cow<'static, str> {
+        BlockNumberOrHash::go_type()
+    }
+
+    fn decode(value: Document<'_>) -> Result<Self, ArgumentError> {
+        BlockNumberOrHash::decode(value).map(Some).map(Self)
+    }
+
+    fn absent() -> Option<Self> {
+        Some(Self(None))
+    }
+
+    fn is_required() -> bool {
+        true
+    }
+}
+
 impl From<BlockNumber> for BlockNumberOrHash {
     fn from(number: BlockNumber) -> Self {
         Self::Number(number)

@@ -5,6 +5,7 @@
 //! directions: they are [`esker_go_json::args::Argument`]s with Go's texts, and serialise as hex. Replies are
 //! structs whose members stand in the reference's order.
 
+mod authorization;
 mod block;
 mod block_id;
 pub mod call;
@@ -20,10 +21,12 @@ mod receipt_query;
 mod simulated;
 mod storage_key;
 mod transaction;
+mod withdrawal;
 
+pub use authorization::AuthorizationMembers;
 pub(crate) use block::HashOrTransaction;
 pub use block::{BlockReply, HeaderReply, Transactions};
-pub use block_id::{BlockNumber, BlockNumberOrHash};
+pub use block_id::{BlockNumber, BlockNumberOrHash, BlockOrAbsent};
 pub use data::{Addr, AssetId, Data, Hash, HexRef};
 pub use hex_or_decimal::HexOrDecimal;
 pub use log_filter::{AnyOf, LogBlocks, LogFilter, LogMatcher, MAX_TOPICS};
@@ -31,8 +34,9 @@ pub use new_head::NewHead;
 pub(crate) use proof::nodes as proof_nodes;
 pub use proof::{ProofReply, StorageProofReply};
 pub use quantity::{Big, Uint, Uint64};
-pub use receipt::{LogReply, ReceiptRef, ReceiptReply, receipts_of};
+pub use receipt::{LogReply, ReceiptForm, ReceiptRef, ReceiptReply, receipts_of};
 pub use receipt_query::{MAX_RECEIPT_HASHES, ReceiptQuery};
 pub use simulated::SimulatedBlockReply;
 pub use storage_key::{KeyError, StorageKey};
 pub use transaction::{AccessTuple, TransactionReply, size_of_transaction};
+pub use withdrawal::WithdrawalMembers;

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use esker_evm_execution::rules::Dialect;
 use esker_evm_state::types::SealedHeader;
 use esker_rpc::schema_as;
 use schemars::JsonSchema;
@@ -9,9 +10,14 @@ use serde::{Serialize, Serializer};
 
 use super::{Addr, Big, Hash, HexRef, Uint64};
 
-/// A header in the order of its fields; absent ones are `null`.
+/// A header in the order of its fields; absent ones are `null`, but those of ext data are left out where there is none.
 #[derive(Clone, Debug)]
-pub struct NewHead(pub Arc<SealedHeader>);
+pub struct NewHead {
+    /// The header.
+    pub header: Arc<SealedHeader>,
+    /// Which members it has.
+    pub dialect: Dialect,
+}
 
 schema_as!(NewHead, "NewHead", Members<'_>);
 
@@ -33,19 +39,28 @@ struct Members<'a> {
     extra_data: HexRef<'a>,
     mix_hash: Hash,
     nonce: HexRef<'a>,
-    ext_data_hash: Hash,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ext_data_hash: Option<Hash>,
     base_fee_per_gas: Option<Big>,
-    ext_data_gas_used: Option<Big>,
-    block_gas_cost: Option<Big>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    withdrawals_root: Option<Option<Hash>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ext_data_gas_used: Option<Option<Big>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    block_gas_cost: Option<Option<Big>>,
     blob_gas_used: Option<Uint64>,
     excess_blob_gas: Option<Uint64>,
     parent_beacon_block_root: Option<Hash>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    requests_hash: Option<Option<Hash>>,
     hash: Hash,
 }
 
 impl Serialize for NewHead {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let SealedHeader { header, hash } = &*self.0;
+        let SealedHeader { header, hash } = &*self.header;
+        let is_standard = self.dialect.is_standard();
+        let has_ext_data = !is_standard;
         Members {
             parent_hash: Hash(header.parent_hash),
             sha3_uncles: Hash(header.ommers_hash),
@@ -62,13 +77,15 @@ impl Serialize for NewHead {
             extra_data: HexRef(&header.extra),
             mix_hash: Hash(header.mix_digest),
             nonce: HexRef(header.nonce.as_slice()),
-            ext_data_hash: Hash(header.ext_data_hash),
+            ext_data_hash: has_ext_data.then_some(Hash(header.ext_data_hash)),
             base_fee_per_gas: header.base_fee.map(Big),
-            ext_data_gas_used: header.ext_data_gas_used.map(Big),
-            block_gas_cost: header.block_gas_cost.map(Big),
+            withdrawals_root: is_standard.then(|| header.withdrawals_root.map(Hash)),
+            ext_data_gas_used: has_ext_data.then(|| header.ext_data_gas_used.map(Big)),
+            block_gas_cost: has_ext_data.then(|| header.block_gas_cost.map(Big)),
             blob_gas_used: header.blob_gas_used.map(Uint64),
             excess_blob_gas: header.excess_blob_gas.map(Uint64),
             parent_beacon_block_root: header.parent_beacon_root.map(Hash),
+            requests_hash: is_standard.then(|| header.requests_hash.map(Hash)),
             hash: Hash(*hash),
         }
         .serialize(serializer)

@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use alloy_consensus::Transaction as _;
-use alloy_primitives::{B256, Log};
+use alloy_primitives::{B256, Log, U256};
 use esker_evm::view::PlacedLog;
-use esker_evm_state::types::{Block, Receipt, SealedBlock};
+use esker_evm_execution::rules::{Dialect, Rules};
+use esker_evm_state::types::{Block, Header, Receipt, SealedBlock};
 use esker_rpc::schema_as;
 use schemars::JsonSchema;
 use serde::{Serialize, Serializer};
@@ -13,9 +14,26 @@ use serde::{Serialize, Serializer};
 use super::transaction::effective_price;
 use super::{Addr, Big, Hash, HexRef, Uint64};
 
+/// What the receipts of a block show that is in none of them.
+#[derive(Clone, Copy, Debug)]
+pub struct ReceiptForm {
+    /// Which members they have.
+    pub dialect: Dialect,
+    /// The price of blob gas, wei.
+    blob_base_fee: U256,
+}
+
+impl ReceiptForm {
+    /// The form of the receipts of a block with this header.
+    pub fn new(rules: &dyn Rules, header: &Header) -> Self {
+        Self { dialect: rules.dialect(), blob_base_fee: rules.blob_base_fee(header) }
+    }
+}
+
 /// The receipt of one transaction of a block.
 #[derive(Clone, Debug)]
 pub struct ReceiptReply {
+    form: ReceiptForm,
     block: Arc<SealedBlock>,
     receipts: Arc<[Receipt]>,
     index: usize,
@@ -26,14 +44,16 @@ pub struct ReceiptReply {
 
 /// The receipts of a block, in its order. The hash of one that is pending is not shown.
 pub fn receipts_of(
+    rules: &dyn Rules,
     block: &Arc<SealedBlock>,
     receipts: &Arc<[Receipt]>,
     is_pending: bool,
 ) -> Vec<ReceiptReply> {
+    let form = ReceiptForm::new(rules, &block.block.header);
     let mut first_log = 0;
     let reply = |(index, receipt): (usize, &Receipt)| {
         let (block, receipts) = (Arc::clone(block), Arc::clone(receipts));
-        let reply = ReceiptReply { block, receipts, index, first_log, is_pending };
+        let reply = ReceiptReply { form, block, receipts, index, first_log, is_pending };
         first_log += receipt.logs.len();
         reply
     };
@@ -42,16 +62,24 @@ pub fn receipts_of(
 
 impl ReceiptReply {
     /// The receipt at this place; `None` if the block has no such transaction.
-    pub fn at(block: Arc<SealedBlock>, receipts: Arc<[Receipt]>, index: usize) -> Option<Self> {
+    pub fn at(
+        rules: &dyn Rules,
+        block: Arc<SealedBlock>,
+        receipts: Arc<[Receipt]>,
+        index: usize,
+    ) -> Option<Self> {
+        let form = ReceiptForm::new(rules, &block.block.header);
         let first_log = receipts.get(..index)?.iter().map(|receipt| receipt.logs.len()).sum();
         let is_there = index < receipts.len() && index < block.block.transactions.len();
-        is_there.then_some(Self { block, receipts, index, first_log, is_pending: false })
+        is_there.then_some(Self { form, block, receipts, index, first_log, is_pending: false })
     }
 }
 
 /// The receipt at a position of a shared block.
 #[derive(Clone, Copy, Debug)]
 pub struct ReceiptRef<'a> {
+    /// What is in no receipt.
+    pub form: ReceiptForm,
     /// The block.
     pub block: &'a Block,
     /// Its hash, if it is shown.
@@ -86,6 +114,8 @@ pub struct LogReply<'a> {
     pub block_number: u64,
     /// Hash of its block, if it is shown.
     pub block_hash: Option<B256>,
+    /// Time of its block (Unix s), if it is shown.
+    pub block_time: Option<u64>,
     /// Its transaction.
     pub transaction_hash: B256,
     /// The transaction's place in the block.
@@ -98,11 +128,12 @@ pub struct LogReply<'a> {
 
 impl<'a> LogReply<'a> {
     /// A log of an accepted block, or of a removed one.
-    pub fn placed(placed: &'a PlacedLog, removed: bool) -> Self {
+    pub fn placed(placed: &'a PlacedLog, removed: bool, dialect: Dialect) -> Self {
         Self {
             log: &placed.log,
             block_number: placed.block_number,
             block_hash: Some(placed.block_hash),
+            block_time: dialect.is_standard().then_some(placed.block_time),
             transaction_hash: placed.transaction_hash,
             transaction_index: placed.transaction_index,
             log_index: placed.log_index,
@@ -129,6 +160,8 @@ struct LogMembers<'a> {
     transaction_hash: Hash,
     transaction_index: Uint64,
     block_hash: Option<Hash>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    block_timestamp: Option<Uint64>,
     log_index: Uint64,
     removed: bool,
 }
@@ -147,6 +180,7 @@ impl Serialize for LogReply<'_> {
             transaction_hash: Hash(self.transaction_hash),
             transaction_index: Uint64(self.transaction_index as u64),
             block_hash: self.block_hash.map(Hash),
+            block_timestamp: self.block_time.map(Uint64),
             log_index: Uint64(self.log_index as u64),
             removed: self.removed,
         }
@@ -157,6 +191,10 @@ impl Serialize for LogReply<'_> {
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 struct Members<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    blob_gas_price: Option<Big>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    blob_gas_used: Option<Uint64>,
     block_hash: Option<Hash>,
     block_number: Uint64,
     contract_address: Option<Addr>,
@@ -166,7 +204,10 @@ struct Members<'a> {
     gas_used: Uint64,
     logs: Vec<LogReply<'a>>,
     logs_bloom: HexRef<'a>,
-    status: Uint64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    root: Option<Hash>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    status: Option<Uint64>,
     to: Option<Addr>,
     transaction_hash: Hash,
     transaction_index: Uint64,
@@ -177,6 +218,7 @@ struct Members<'a> {
 impl Serialize for ReceiptReply {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         ReceiptRef {
+            form: self.form,
             block: &self.block.block,
             hash: (!self.is_pending).then_some(self.block.hash),
             receipts: &self.receipts,
@@ -197,13 +239,17 @@ impl Serialize for ReceiptRef<'_> {
             log,
             block_number: header.number,
             block_hash: self.hash,
+            block_time: self.form.dialect.is_standard().then_some(header.time),
             transaction_hash: *tx.tx_hash(),
             transaction_index: self.index,
             log_index: self.first_log + at,
             removed: false,
         };
         let bloom = receipt.bloom();
+        let blob_gas = tx.blob_gas_used();
         Members {
+            blob_gas_price: blob_gas.map(|_| Big(self.form.blob_base_fee)),
+            blob_gas_used: blob_gas.map(Uint64),
             block_hash: self.hash.map(Hash),
             block_number: Uint64(header.number),
             contract_address: receipt.contract_address.map(Addr),
@@ -213,7 +259,8 @@ impl Serialize for ReceiptRef<'_> {
             gas_used: Uint64(receipt.gas_used),
             logs: receipt.logs.iter().enumerate().map(log).collect(),
             logs_bloom: HexRef(bloom.as_slice()),
-            status: Uint64(u64::from(receipt.success)),
+            root: receipt.state_root.map(Hash),
+            status: receipt.state_root.is_none().then(|| Uint64(u64::from(receipt.success))),
             to: tx.to().map(Addr),
             transaction_hash: Hash(*tx.tx_hash()),
             transaction_index: Uint64(self.index as u64),

@@ -2,6 +2,7 @@
 
 use alloy_primitives::Bytes;
 use esker_evm_execution::call::CallOutcome;
+use esker_evm_execution::rules::Dialect;
 use esker_evm_execution::simulate::SimulatedBlock;
 use esker_rpc::schema_as;
 use schemars::JsonSchema;
@@ -24,19 +25,18 @@ pub struct SimulatedBlockReply {
 
 impl SimulatedBlockReply {
     /// The reply; `full` shows transactions whole.
-    pub fn new(simulated: SimulatedBlock, full: bool) -> Self {
+    pub fn new(dialect: Dialect, simulated: SimulatedBlock, full: bool) -> Self {
         let SimulatedBlock { block, senders, calls } = simulated;
         let transactions = if full { Transactions::Sent(senders) } else { Transactions::Hashes };
-        Self {
-            block: BlockReply {
-                block,
-                transactions,
-                atomic_transactions: None,
-                uncles: Vec::new(),
-                is_pending: false,
-            },
-            calls,
-        }
+        let block = BlockReply {
+            block,
+            transactions,
+            atomic_transactions: None,
+            uncles: Vec::new(),
+            is_pending: false,
+            dialect,
+        };
+        Self { block, calls }
     }
 }
 
@@ -55,9 +55,9 @@ schema_as!(SimulatedBlockReply, "SimulatedBlock", SimulatedBlockSchema);
 #[serde(rename_all = "camelCase")]
 struct CallReply<'a> {
     return_data: Data,
-    logs: Vec<SimulatedLog<'a>>,
+    logs: Vec<LogReply<'a>>,
     gas_used: Uint64,
-    /// Nothing is refunded, so this is the used gas.
+    /// Gas used before refunds.
     max_used_gas: Uint64,
     status: Uint64,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -70,14 +70,6 @@ struct CallFailure {
     code: i64,
     #[serde(skip_serializing_if = "Option::is_none")]
     data: Option<Data>,
-}
-
-#[derive(Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-struct SimulatedLog<'a> {
-    #[serde(flatten)]
-    log: LogReply<'a>,
-    block_timestamp: Uint64,
 }
 
 impl Serialize for SimulatedBlockReply {
@@ -102,17 +94,15 @@ impl SimulatedBlockReply {
     fn call<'a>(&self, index: usize, outcome: &'a CallOutcome, first_log: usize) -> CallReply<'a> {
         let (block, header) = (&self.block.block, &self.block.block.block.header);
         let hash = block.block.transactions.get(index).map(|tx| *tx.tx_hash());
-        let log = |(at, log)| SimulatedLog {
-            log: LogReply {
-                log,
-                block_number: header.number,
-                block_hash: Some(block.hash),
-                transaction_hash: hash.unwrap_or_default(),
-                transaction_index: index,
-                log_index: first_log + at,
-                removed: false,
-            },
-            block_timestamp: Uint64(header.time),
+        let log = |(at, log)| LogReply {
+            log,
+            block_number: header.number,
+            block_hash: Some(block.hash),
+            block_time: Some(header.time),
+            transaction_hash: hash.unwrap_or_default(),
+            transaction_index: index,
+            log_index: first_log + at,
+            removed: false,
         };
         let is_ok = outcome.error.is_none();
         CallReply {

@@ -4,18 +4,23 @@ use std::sync::Arc;
 
 use alloy_consensus::Transaction as _;
 use alloy_eips::eip2930::{AccessList, AccessListItem};
+use alloy_eips::eip7702::SignedAuthorization;
 use alloy_primitives::{Address, B256, U256};
 use esker_evm::pool::PooledTx;
+use esker_evm_execution::rules::Dialect;
 use esker_evm_state::types::{SealedBlock, Transaction};
 use esker_rpc::schema_as;
 use schemars::JsonSchema;
 use serde::{Serialize, Serializer};
 
-use super::{Addr, Big, Hash, HexRef, Uint64};
+use super::{Addr, AuthorizationMembers, Big, Hash, HexRef, Uint64};
 
 /// A transaction of a block or of the pool.
 #[derive(Clone, Debug)]
-pub struct TransactionReply(Source);
+pub struct TransactionReply {
+    source: Source,
+    dialect: Dialect,
+}
 
 #[derive(Clone, Debug)]
 enum Source {
@@ -26,23 +31,33 @@ enum Source {
 
 impl TransactionReply {
     /// The transaction at this place of a block, which has it.
-    pub fn accepted(block: &Arc<SealedBlock>, index: usize, from: Address) -> Self {
-        Self(Source::Accepted { block: Arc::clone(block), index, from })
+    pub fn accepted(
+        dialect: Dialect,
+        block: &Arc<SealedBlock>,
+        index: usize,
+        from: Address,
+    ) -> Self {
+        Self { source: Source::Accepted { block: Arc::clone(block), index, from }, dialect }
     }
 
     /// The transaction at this place of a block that is not built: it waits.
-    pub fn undecided(block: &Arc<SealedBlock>, index: usize, from: Address) -> Self {
-        Self(Source::Undecided { block: Arc::clone(block), index, from })
+    pub fn undecided(
+        dialect: Dialect,
+        block: &Arc<SealedBlock>,
+        index: usize,
+        from: Address,
+    ) -> Self {
+        Self { source: Source::Undecided { block: Arc::clone(block), index, from }, dialect }
     }
 
     /// One that waits: it has no block yet.
-    pub const fn pooled(tx: PooledTx) -> Self {
-        Self(Source::Pooled(tx))
+    pub const fn pooled(dialect: Dialect, tx: PooledTx) -> Self {
+        Self { source: Source::Pooled(tx), dialect }
     }
 
     /// Bytes of it as JSON, about.
     pub fn size(&self) -> usize {
-        let tx = match &self.0 {
+        let tx = match &self.source {
             Source::Pooled(pooled) => Some(pooled.tx()),
             Source::Accepted { block, index, .. } | Source::Undecided { block, index, .. } => {
                 block.block.transactions.get(*index)
@@ -56,13 +71,18 @@ impl TransactionReply {
 const TRANSACTION: usize = 900;
 /// Bytes of an entry of an access list as JSON, and of a storage key.
 const ENTRY: (usize, usize) = (80, 70);
+/// Bytes of a blob's hash as JSON, and of an authorization.
+const BLOB_HASH: usize = 70;
+const AUTHORIZATION: usize = 320;
 
 /// Bytes of a transaction as JSON, at most.
 pub fn size_of_transaction(tx: &Transaction) -> usize {
     let entries = tx.access_list().map_or(&[][..], |list| &list.0);
     let (entry, key) = ENTRY;
     let entries = entries.iter().map(|item| entry + key * item.storage_keys.len());
-    TRANSACTION + 2 * tx.input().len() + entries.sum::<usize>()
+    let blobs = BLOB_HASH * tx.blob_versioned_hashes().map_or(0, <[_]>::len);
+    let authorizations = AUTHORIZATION * tx.authorization_list().map_or(0, <[_]>::len);
+    TRANSACTION + 2 * tx.input().len() + entries.sum::<usize>() + blobs + authorizations
 }
 
 /// An entry of an access list.
@@ -95,11 +115,32 @@ impl Serialize for Tuples<'_> {
     }
 }
 
+struct BlobHashes<'a>(&'a [B256]);
+
+impl Serialize for BlobHashes<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(self.0.iter().copied().map(Hash))
+    }
+}
+
+struct Authorizations<'a>(&'a [SignedAuthorization]);
+
+impl Serialize for Authorizations<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(self.0.iter().map(AuthorizationMembers::from))
+    }
+}
+
+schema_as!(BlobHashes<'_>, "BlobHashes", Vec<Hash>);
+schema_as!(Authorizations<'_>, "AuthorizationList", Vec<AuthorizationMembers>);
+
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 struct Members<'a> {
     block_hash: Option<Hash>,
     block_number: Option<Uint64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    block_timestamp: Option<Option<Uint64>>,
     from: Addr,
     gas: Uint64,
     gas_price: Big,
@@ -107,6 +148,8 @@ struct Members<'a> {
     max_fee_per_gas: Option<Big>,
     #[serde(skip_serializing_if = "Option::is_none")]
     max_priority_fee_per_gas: Option<Big>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    max_fee_per_blob_gas: Option<Big>,
     hash: Hash,
     input: HexRef<'a>,
     nonce: Uint64,
@@ -119,6 +162,10 @@ struct Members<'a> {
     access_list: Option<Tuples<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     chain_id: Option<Big>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    blob_versioned_hashes: Option<BlobHashes<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    authorization_list: Option<Authorizations<'a>>,
     v: Big,
     r: Big,
     s: Big,
@@ -130,6 +177,8 @@ struct Members<'a> {
 struct Inclusion {
     block_hash: B256,
     number: u64,
+    /// Unix s.
+    time: u64,
     index: usize,
     base_fee: Option<U256>,
 }
@@ -137,53 +186,66 @@ struct Inclusion {
 impl Serialize for TransactionReply {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let missing = || serde::ser::Error::custom("the block has no such transaction");
-        let members = match &self.0 {
-            Source::Pooled(pooled) => members(pooled.tx(), pooled.sender(), None),
+        let members = match &self.source {
+            Source::Pooled(pooled) => self.members(pooled.tx(), pooled.sender(), None),
             Source::Accepted { block, index, from } => {
                 let header = &block.block.header;
                 let place = Inclusion {
                     block_hash: block.hash,
                     number: header.number,
+                    time: header.time,
                     index: *index,
                     base_fee: header.base_fee,
                 };
                 let tx = block.block.transactions.get(*index);
-                members(tx.ok_or_else(missing)?, *from, Some(&place))
+                self.members(tx.ok_or_else(missing)?, *from, Some(&place))
             }
             Source::Undecided { block, index, from } => {
                 let tx = block.block.transactions.get(*index);
-                members(tx.ok_or_else(missing)?, *from, None)
+                self.members(tx.ok_or_else(missing)?, *from, None)
             }
         };
         members.serialize(serializer)
     }
 }
 
-fn members<'a>(tx: &'a Transaction, from: Address, place: Option<&Inclusion>) -> Members<'a> {
-    let is_legacy = tx.is_legacy();
-    let parity = u64::from(tx.signature().v());
-    let chain_id = tx.chain_id().filter(|id| *id != 0);
-    Members {
-        block_hash: place.map(|place| Hash(place.block_hash)),
-        block_number: place.map(|place| Uint64(place.number)),
-        from: Addr(from),
-        gas: Uint64(tx.gas_limit()),
-        gas_price: Big(effective_price(tx, place.and_then(|place| place.base_fee))),
-        max_fee_per_gas: tx.is_dynamic_fee().then(|| tx.max_fee_per_gas().into()),
-        max_priority_fee_per_gas: tx.max_priority_fee_per_gas().map(Into::into),
-        hash: Hash(*tx.tx_hash()),
-        input: HexRef(tx.input()),
-        nonce: Uint64(tx.nonce()),
-        to: tx.to().map(Addr),
-        transaction_index: place.map(|place| Uint64(place.index as u64)),
-        value: Big(tx.value()),
-        tx_type: Uint64(u64::from(tx.tx_type() as u8)),
-        access_list: tx.access_list().map(Tuples),
-        chain_id: chain_id.map(|id| Big(U256::from(id))),
-        v: Big(recovery_id(is_legacy, tx.chain_id(), parity)),
-        r: Big(tx.signature().r()),
-        s: Big(tx.signature().s()),
-        y_parity: (!is_legacy).then_some(Uint64(parity)),
+impl TransactionReply {
+    fn members<'a>(
+        &self,
+        tx: &'a Transaction,
+        from: Address,
+        place: Option<&Inclusion>,
+    ) -> Members<'a> {
+        let is_legacy = tx.is_legacy();
+        let parity = u64::from(tx.signature().v());
+        let chain_id = tx.chain_id().filter(|id| *id != 0);
+        let time = || place.map(|place| Uint64(place.time));
+        Members {
+            block_hash: place.map(|place| Hash(place.block_hash)),
+            block_number: place.map(|place| Uint64(place.number)),
+            block_timestamp: self.dialect.is_standard().then(time),
+            from: Addr(from),
+            gas: Uint64(tx.gas_limit()),
+            gas_price: Big(effective_price(tx, place.and_then(|place| place.base_fee))),
+            max_fee_per_gas: tx.is_dynamic_fee().then(|| tx.max_fee_per_gas().into()),
+            max_priority_fee_per_gas: tx.max_priority_fee_per_gas().map(Into::into),
+            max_fee_per_blob_gas: tx.max_fee_per_blob_gas().map(Into::into),
+            hash: Hash(*tx.tx_hash()),
+            input: HexRef(tx.input()),
+            nonce: Uint64(tx.nonce()),
+            to: tx.to().map(Addr),
+            transaction_index: place.map(|place| Uint64(place.index as u64)),
+            value: Big(tx.value()),
+            tx_type: Uint64(u64::from(tx.tx_type() as u8)),
+            access_list: tx.access_list().map(Tuples),
+            chain_id: chain_id.map(|id| Big(U256::from(id))),
+            blob_versioned_hashes: tx.blob_versioned_hashes().map(BlobHashes),
+            authorization_list: tx.authorization_list().map(Authorizations),
+            v: Big(recovery_id(is_legacy, tx.chain_id(), parity)),
+            r: Big(tx.signature().r()),
+            s: Big(tx.signature().s()),
+            y_parity: (!is_legacy).then_some(Uint64(parity)),
+        }
     }
 }
 

@@ -13,6 +13,7 @@ mod replay;
 mod rewound;
 mod schemas;
 mod sender_nonce;
+mod standard;
 mod subscriptions;
 mod transact;
 mod world;

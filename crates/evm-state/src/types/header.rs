@@ -14,7 +14,7 @@ pub const EMPTY_OMMERS_HASH: B256 =
 pub struct Header {
     /// Hash of the parent.
     pub parent_hash: B256,
-    /// Hash of the uncles; always [`EMPTY_OMMERS_HASH`].
+    /// Hash of the uncles; [`EMPTY_OMMERS_HASH`] without any.
     pub ommers_hash: B256,
     /// Recipient of the fees; a fixed address in every block but genesis.
     pub coinbase: Address,
@@ -63,6 +63,11 @@ pub struct Header {
 }
 
 impl Header {
+    /// Whether the block has uncles.
+    pub fn has_uncles(&self) -> bool {
+        self.ommers_hash != EMPTY_OMMERS_HASH
+    }
+
     /// keccak of the encoding; the block's hash.
     pub fn hash(&self) -> B256 {
         keccak256(alloy_rlp::encode(self))

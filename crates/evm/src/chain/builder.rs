@@ -134,26 +134,30 @@ pub(super) fn preview(
     Ok((block, processed, out))
 }
 
-fn take_transactions(
+pub(super) fn take_transactions(
     executor: &mut BlockExecutor<'_>,
     pool: &Pool,
     terms: &ChildTerms,
     only: Option<&HashSet<B256>>,
 ) -> Result<Vec<Transaction>, BuildError> {
     let mut best = pool.best(terms.base_fee.saturating_to());
+    let most_blobs = terms.execution.blobs.map_or(0, |limits| limits.max);
     let mut taken = Vec::new();
-    let mut bytes = 0;
+    let (mut bytes, mut blobs) = (0, 0);
     while executor.gas_left() >= MIN_TX_GAS
         && let Some(next) = best.peek().cloned()
     {
         let is_wanted = only.is_none_or(|only| only.contains(&next.hash()));
-        if !is_wanted || bytes + next.size() > MAX_BLOCK_TX_BYTES {
+        let is_full = bytes + next.size_in_block() > MAX_BLOCK_TX_BYTES
+            || blobs + next.blobs() as u64 > most_blobs;
+        if !is_wanted || is_full {
             best.pop();
             continue;
         }
         match executor.execute(next.tx(), Some(next.sender())) {
             Ok(_) => {
-                bytes += next.size();
+                bytes += next.size_in_block();
+                blobs += next.blobs() as u64;
                 taken.push(next.tx().clone());
                 best.shift();
             }

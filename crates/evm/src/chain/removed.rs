@@ -66,6 +66,7 @@ mod tests {
             log,
             block_number: 1,
             block_hash: alloy_primitives::B256::ZERO,
+            block_time: 0,
             transaction_hash: alloy_primitives::B256::ZERO,
             transaction_index: 0,
             log_index: 0,

@@ -4,7 +4,7 @@ use std::sync::atomic::Ordering;
 
 use alloy_consensus::Transaction as _;
 use alloy_eips::eip2718::Encodable2718;
-use alloy_primitives::{Address, B256, U512};
+use alloy_primitives::{Address, B256, KECCAK256_EMPTY, U512};
 use esker_chain::forward::TxKind;
 use esker_evm_execution::executor::{SenderError, recover_signer, sender_of};
 use esker_evm_execution::rules::RuleError;
@@ -74,7 +74,9 @@ impl Evm {
         })?;
         let now_ms = self.context.clock.now_ms();
         let arrival = self.arrivals.fetch_add(1, Ordering::Relaxed);
-        let tx = PooledTx::new(tx, sender, arrival, now_ms);
+        let tx = PooledTx::new(tx, sender, arrival, now_ms)
+            .with_checked_blobs(&self.next_block()?.rules)
+            .map_err(PoolError::from)?;
         let mut rewinds_met = 0;
         loop {
             let admission = self.pool.admit(tx.clone());
@@ -118,7 +120,10 @@ impl Evm {
     pub(super) fn read_account(&self, address: &Address) -> Result<AccountRead, SubmitError> {
         let reader = self.context.store.snapshot()?;
         let view = self.view(reader.as_ref());
-        Ok(AccountRead { state: newest(&view, address)?, height: view.tip()?.height })
+        let account = view.latest_state().account(address)?.unwrap_or_default();
+        let state = AccountState { nonce: account.nonce, balance: account.balance };
+        let has_code = account.code_hash != KECCAK256_EMPTY;
+        Ok(AccountRead { state, height: view.tip()?.height, has_code })
     }
 }
 

@@ -1,9 +1,10 @@
 //! The fee history: base fees and tips of past blocks.
 
 use alloy_consensus::Transaction as _;
+use alloy_eips::eip4844::DATA_GAS_PER_BLOB;
 use alloy_primitives::U256;
-use esker_evm_execution::rules::Rules;
-use esker_evm_state::types::Transaction;
+use esker_evm_execution::rules::{BlockPoint, Rules};
+use esker_evm_state::types::{Header, Transaction};
 use thiserror::Error;
 
 use super::{HeaderSource, next_base_fee};
@@ -74,6 +75,10 @@ pub struct FeeHistory {
     pub base_fees: Vec<U256>,
     /// Used part of the gas limit.
     pub gas_used_ratios: Vec<f64>,
+    /// Prices of blob gas, wei, 0 where blocks have none; one more, as with base fees.
+    pub blob_base_fees: Vec<U256>,
+    /// Used part of the most blob gas.
+    pub blob_gas_used_ratios: Vec<f64>,
 }
 
 /// Why there is no fee history. `E` is the error of reading the chain.
@@ -152,17 +157,42 @@ pub fn fee_history<S: HeaderSource + ?Sized>(
         history.base_fees.push(base_fee);
         let (used, limit) = (header.gas_used as f64, header.gas_limit as f64);
         history.gas_used_ratios.push(if limit > 0.0 { used / limit } else { 0.0 });
+        history.blob_base_fees.push(blob_base_fee(rules, header));
+        history.blob_gas_used_ratios.push(blob_gas_used_ratio(rules, header));
         if !percentiles.is_empty() {
             let mut fees = source.paid_fees(height).map_err(HistoryError::Source)?;
             history.rewards.push(rewards(&mut fees, base_fee, header.gas_used, percentiles));
         }
     }
     let next = match source.header(oldest + count).map_err(HistoryError::Source)? {
-        Some(next) => next.header.base_fee,
-        None => next_base_fee(rules, &head.header, now_s),
+        Some(next) => (next.header.base_fee, blob_base_fee(rules, &next.header)),
+        None => {
+            let header = &head.header;
+            (next_base_fee(rules, header, now_s), next_blob_base_fee(rules, header, now_s))
+        }
     };
-    history.base_fees.push(next.unwrap_or_default());
+    history.base_fees.push(next.0.unwrap_or_default());
+    history.blob_base_fees.push(next.1);
     Ok(history)
+}
+
+/// The price of blob gas in a block, wei; 0 without blob gas.
+fn blob_base_fee(rules: &dyn Rules, header: &Header) -> U256 {
+    header.excess_blob_gas.map(|_| rules.blob_base_fee(header)).unwrap_or_default()
+}
+
+fn next_blob_base_fee(rules: &dyn Rules, parent: &Header, now_s: u64) -> U256 {
+    let terms = rules.next_terms(parent, now_s.max(parent.time)).ok();
+    let terms = terms.filter(|terms| terms.excess_blob_gas.is_some());
+    terms.map(|terms| terms.blob_base_fee).unwrap_or_default()
+}
+
+/// Used part of the most blob gas of a block.
+fn blob_gas_used_ratio(rules: &dyn Rules, header: &Header) -> f64 {
+    let Some(used) = header.blob_gas_used.filter(|used| *used > 0) else { return 0.0 };
+    let limits = rules.call_rules(&BlockPoint::of(header)).blobs;
+    let most = limits.map_or(0, |limits| limits.max.saturating_mul(DATA_GAS_PER_BLOB));
+    if most > 0 { used as f64 / most as f64 } else { 0.0 }
 }
 
 fn check_percentiles<E>(percentiles: &[f64]) -> Result<(), HistoryError<E>> {

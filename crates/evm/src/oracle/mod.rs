@@ -11,7 +11,7 @@ mod options;
 use std::sync::Arc;
 
 use alloy_primitives::{B256, U256};
-use esker_evm_execution::rules::Rules;
+use esker_evm_execution::rules::{Revision, Rules};
 use esker_evm_state::types::{Header, SealedHeader};
 use esker_primitives::sync::Mutex;
 
@@ -194,10 +194,11 @@ impl FeeOracle {
     }
 }
 
-/// Base fee of a child of `parent` that is made now (Unix s), or at the parent's time if that is later; `None` for a
-/// time without rules in this software.
+/// Base fee of a child of `parent` that is made now (Unix s), or at the parent's time if that is later; `None` if it
+/// has none, and for a time without rules in this software.
 pub fn next_base_fee(rules: &dyn Rules, parent: &Header, now_s: u64) -> Option<U256> {
-    rules.next_terms(parent, now_s.max(parent.time)).ok().map(|terms| terms.base_fee)
+    let terms = rules.next_terms(parent, now_s.max(parent.time)).ok()?;
+    (terms.execution.revision >= Revision::London).then_some(terms.base_fee)
 }
 
 /// The tip at which every gas of a block pays its share of the block gas cost.

@@ -2,6 +2,7 @@
 
 use alloy_consensus::Transaction as _;
 use alloy_primitives::{Address, B256};
+use esker_evm_execution::rules::Revision;
 
 use super::account::AccountChanges;
 use super::books::{PoolChanges, PoolState};
@@ -33,14 +34,17 @@ impl PoolState {
         let state = if read.height >= account.height { read.state } else { account.state };
         let replaced = account.pending().get(&nonce).map(PooledTx::cost);
         state.check(&tx, account.pending_cost(), replaced)?;
-        let old = account.get(nonce).cloned();
+        let (old, next_nonce) = (account.get(nonce).cloned(), account.next_nonce());
+        if next.rules.revision >= Revision::Prague {
+            self.check_delegation(&tx, read.has_code)?;
+        }
         match &old {
             Some(old) if !tx.replaces(old, config.price_bump) => {
                 return Err(PoolError::ReplacementUnderpriced);
             }
             Some(old) => self.check_growth(&tx, old, config)?,
             None => {
-                let is_gapped = nonce > account.next_nonce();
+                let is_gapped = nonce > next_nonce;
                 let newcomer = IncomingTx { tx: &tx, is_gapped, base_fee: next.base_fee };
                 self.make_room(newcomer, config, outcome)?;
             }

@@ -1,5 +1,6 @@
 //! The pool's books, under its lock.
 
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use alloy_primitives::{Address, B256};
@@ -34,6 +35,8 @@ pub(super) struct PoolState {
     pub(super) rewinds: u64,
     /// The number of changes.
     pub(super) revision: u64,
+    /// Accounts that authorize delegations in transactions here, with the number of those.
+    authorities: BTreeMap<Address, usize>,
 }
 
 #[derive(Debug, Default)]
@@ -103,6 +106,14 @@ impl PoolState {
         self.by_price.insert(tx, is_pending);
         self.slots += tx.slots();
         self.bytes += tx.size();
+        for authority in tx.authorities() {
+            *self.authorities.entry(*authority).or_default() += 1;
+        }
+    }
+
+    /// Whether an account authorizes a delegation in a transaction here.
+    pub(super) fn authorizes(&self, account: &Address) -> bool {
+        self.authorities.contains_key(account)
     }
 
     pub(super) fn untrack(&mut self, tx: &PooledTx, was_pending: bool) {
@@ -110,6 +121,16 @@ impl PoolState {
         self.by_price.remove(tx, was_pending);
         self.slots = self.slots.saturating_sub(tx.slots());
         self.bytes = self.bytes.saturating_sub(tx.size());
+        for authority in tx.authorities() {
+            if let Entry::Occupied(mut count) = self.authorities.entry(*authority) {
+                match *count.get() {
+                    ..=1 => {
+                        count.remove();
+                    }
+                    more => *count.get_mut() = more - 1,
+                }
+            }
+        }
     }
 
     /// Removes a queued transaction.

@@ -3,10 +3,13 @@
 use alloy_consensus::Transaction as _;
 use alloy_primitives::{U256, U512};
 use esker_evm_execution::executor::{MAX_INIT_CODE, has_warp_predicate, intrinsic_gas};
-use esker_evm_execution::rules::ExecutionRules;
+use esker_evm_execution::rules::{ExecutionRules, Revision};
 use esker_evm_state::types::Transaction;
 
-use super::{MAX_TX_SIZE, PoolConfig, PoolError, PooledTx};
+use super::{MAX_BLOB_TX_SIZE, MAX_TX_SIZE, PoolConfig, PoolError, PooledTx};
+
+/// Highest gas limit of a transaction (EIP-7825).
+const MAX_TX_GAS: u64 = 1 << 24;
 
 /// Parameters of the next block.
 #[derive(Clone, Copy, Debug)]
@@ -26,11 +29,15 @@ pub fn before_recovery(tx: &Transaction, size: usize, next: &NextBlock) -> Resul
     if !next.rules.has_transaction_type(tx.tx_type() as u8) {
         return Err(PoolError::TypeNotSupported);
     }
-    if size > MAX_TX_SIZE {
-        return Err(PoolError::Oversized { size, limit: MAX_TX_SIZE });
+    let limit = if tx.is_eip4844() { MAX_BLOB_TX_SIZE } else { MAX_TX_SIZE };
+    if size > limit {
+        return Err(PoolError::Oversized { size, limit });
     }
     if tx.is_create() && tx.input().len() > MAX_INIT_CODE {
         return Err(PoolError::InitCode { size: tx.input().len(), limit: MAX_INIT_CODE });
+    }
+    if next.rules.revision >= Revision::Osaka && tx.gas_limit() > MAX_TX_GAS {
+        return Err(PoolError::GasCap { cap: MAX_TX_GAS, gas: tx.gas_limit() });
     }
     if tx.gas_limit() > next.gas_limit {
         return Err(PoolError::GasLimit { gas: tx.gas_limit(), limit: next.gas_limit });
@@ -40,6 +47,9 @@ pub fn before_recovery(tx: &Transaction, size: usize, next: &NextBlock) -> Resul
     }
     if tx.access_list().is_some_and(|list| has_warp_predicate(&next.rules, list)) {
         return Err(PoolError::WarpPredicate);
+    }
+    if tx.authorization_list().is_some_and(<[_]>::is_empty) {
+        return Err(PoolError::NoAuthorizations);
     }
     Ok(())
 }
@@ -107,6 +117,8 @@ pub struct AccountRead {
     pub state: AccountState,
     /// Height of the block after which the account had this state.
     pub height: u64,
+    /// Whether the account has code: it delegates to a contract (EIP-7702).
+    pub has_code: bool,
 }
 
 impl AccountState {

@@ -3,6 +3,8 @@
 use alloy_primitives::{Address, U256, U512};
 use thiserror::Error;
 
+use super::sidecar::BlobError;
+
 /// Texts that clients see.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum PoolError {
@@ -138,6 +140,37 @@ pub enum PoolError {
     /// Another transaction with this nonce pays as much, or nearly as much.
     #[error("replacement transaction underpriced")]
     ReplacementUnderpriced,
+    /// Its blobs are refused.
+    #[error(transparent)]
+    Blobs(#[from] BlobError),
+    /// The gas limit is below the floor price of its data (EIP-7623).
+    #[error("insufficient gas for floor data gas cost: gas {gas}, minimum needed {needed}")]
+    FloorGas {
+        /// Gas limit of the transaction.
+        gas: u64,
+        /// Gas needed.
+        needed: u64,
+    },
+    /// The gas limit is above that of any transaction (EIP-7825).
+    #[error("transaction gas limit too high (cap: {cap}, tx: {gas})")]
+    GasCap {
+        /// Most gas of a transaction.
+        cap: u64,
+        /// Gas limit of the transaction.
+        gas: u64,
+    },
+    /// A set-code transaction without authorizations.
+    #[error("set code tx must have at least one authorization tuple")]
+    NoAuthorizations,
+    /// A delegated account has a transaction already.
+    #[error("in-flight transaction limit reached for delegated accounts")]
+    InflightLimit,
+    /// A delegated account leaves a gap between its nonces.
+    #[error("gapped-nonce tx from delegated accounts")]
+    GappedDelegated,
+    /// An account that authorizes a delegation has transactions here.
+    #[error("authority already reserved")]
+    AuthorityReserved,
     /// A rewind took place between the read of the sender's state and the decision.
     #[error("the chain was taken back to an older block meanwhile: send the transaction again")]
     Rewound,
@@ -145,7 +178,7 @@ pub enum PoolError {
 
 impl PoolError {
     /// Labels of the errors in metrics.
-    pub(super) const LABELS: [&str; 17] = [
+    pub(super) const LABELS: [&str; 22] = [
         "already_known",
         "type_not_supported",
         "oversized",
@@ -163,6 +196,11 @@ impl PoolError {
         "replacement_underpriced",
         "rewound",
         "nonce_max",
+        "blobs",
+        "floor_gas",
+        "gas_cap",
+        "no_authorizations",
+        "delegated",
     ];
 
     /// Index of the error's label in [`Self::LABELS`].
@@ -185,6 +223,11 @@ impl PoolError {
             Self::ReplacementUnderpriced => 14,
             Self::Rewound => 15,
             Self::NonceMax { .. } => 16,
+            Self::Blobs(_) => 17,
+            Self::FloorGas { .. } => 18,
+            Self::GasCap { .. } => 19,
+            Self::NoAuthorizations => 20,
+            Self::InflightLimit | Self::GappedDelegated | Self::AuthorityReserved => 21,
         }
     }
 }

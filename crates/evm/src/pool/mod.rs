@@ -18,11 +18,13 @@ mod admission;
 mod best;
 mod books;
 mod checks;
+mod delegation;
 mod drops;
 mod error;
 mod limits;
 mod outlay;
 mod price;
+mod sidecar;
 mod transaction;
 
 use std::collections::BTreeMap;
@@ -38,6 +40,7 @@ pub use checks::{AccountRead, AccountState, NextBlock, before_recovery, refuse_v
 pub use drops::{DROPPED, DropReason, DroppedTx};
 pub use error::PoolError;
 pub use esker_chain::Dropped;
+pub use sidecar::{BlobError, Sidecar, without_sidecar};
 pub use transaction::{PooledTx, ReplacementPrice};
 
 use account::AccountTxs;
@@ -47,6 +50,9 @@ use price::Rank;
 
 /// Longest transaction, bytes.
 pub const MAX_TX_SIZE: usize = 128 * 1024;
+
+/// Longest blob transaction with its sidecar, bytes.
+pub const MAX_BLOB_TX_SIZE: usize = 1024 * 1024;
 
 /// Most bytes of all transactions.
 const MAX_BYTES: usize = 1 << 30;

@@ -4,11 +4,19 @@ use std::sync::Arc;
 
 use alloy_consensus::Transaction as _;
 use alloy_eips::eip2718::Encodable2718;
+use alloy_eips::eip7702::SignedAuthorization;
 use alloy_primitives::{Address, B256, U256, U512};
+use esker_evm_execution::executor::recover_signer;
+use esker_evm_execution::rules::ExecutionRules;
 use esker_evm_state::types::Transaction;
+
+use super::sidecar::{self, BlobError, Sidecar};
 
 /// Bytes of a slot, the unit of the pool's limits.
 const SLOT_SIZE: usize = 32 * 1024;
+
+/// Percent by which the replacement of a blob transaction must pay more, at least. It is geth's.
+const BLOB_PRICE_BUMP: u64 = 100;
 
 /// A signed transaction with its recovered sender. Cheap to clone.
 #[derive(Clone, Debug)]
@@ -16,7 +24,11 @@ pub struct PooledTx(Arc<Inner>);
 
 #[derive(Debug)]
 struct Inner {
+    /// In the form of blocks.
     tx: Transaction,
+    sidecar: Option<Sidecar>,
+    /// Accounts that authorize delegations in it.
+    authorities: Vec<Address>,
     sender: Address,
     cost: U256,
     size: usize,
@@ -38,10 +50,46 @@ pub struct ReplacementPrice {
 impl PooledTx {
     /// Wraps a transaction with its recovered sender. `arrival` orders transactions that pay the same.
     pub fn new(tx: Transaction, sender: Address, arrival: u64, arrived_ms: u64) -> Self {
-        let gas = U256::from(tx.gas_limit());
-        let cost = gas.saturating_mul(U256::from(tx.max_fee_per_gas())).saturating_add(tx.value());
         let size = tx.encode_2718_len();
-        Self(Arc::new(Inner { tx, sender, cost, size, arrival, arrived_ms }))
+        let (tx, sidecar) = sidecar::split(tx);
+        let gas = U256::from(tx.gas_limit());
+        let fee = gas.saturating_mul(U256::from(tx.max_fee_per_gas()));
+        let cost = fee.saturating_add(blob_fee(&tx)).saturating_add(tx.value());
+        let authorities = tx.authorization_list().unwrap_or_default();
+        let authorities = authorities.iter().filter_map(authority).collect();
+        Self(Arc::new(Inner { tx, sidecar, authorities, sender, cost, size, arrival, arrived_ms }))
+    }
+
+    /// Checks the blobs, if it is a blob transaction. Its sidecar gets the proofs that `rules` want.
+    pub(crate) fn with_checked_blobs(self, rules: &ExecutionRules) -> Result<Self, BlobError> {
+        let Transaction::Eip4844(signed) = self.tx() else { return Ok(self) };
+        let sidecar = sidecar::check(signed.tx().tx(), self.0.sidecar.clone(), rules)?;
+        let Inner { tx, authorities, sender, cost, size, arrival, arrived_ms, .. } = &*self.0;
+        Ok(Self(Arc::new(Inner {
+            tx: tx.clone(),
+            sidecar: Some(sidecar),
+            authorities: authorities.clone(),
+            sender: *sender,
+            cost: *cost,
+            size: *size,
+            arrival: *arrival,
+            arrived_ms: *arrived_ms,
+        })))
+    }
+
+    /// Blobs, commitments and proofs of a blob transaction.
+    pub fn sidecar(&self) -> Option<&Sidecar> {
+        self.0.sidecar.as_ref()
+    }
+
+    /// The accounts that authorize delegations in it.
+    pub(super) fn authorities(&self) -> &[Address] {
+        &self.0.authorities
+    }
+
+    /// Number of its blobs.
+    pub fn blobs(&self) -> usize {
+        self.0.tx.blob_versioned_hashes().map_or(0, <[_]>::len)
     }
 
     /// The transaction.
@@ -72,12 +120,20 @@ impl PooledTx {
     /// The cost of the transaction with another value, wei.
     pub fn cost_of(&self, value: U512) -> U512 {
         let fee = U512::from(self.fee_cap()) * U512::from(self.0.tx.gas_limit());
-        fee.saturating_add(value)
+        fee.saturating_add(U512::from(blob_fee(&self.0.tx))).saturating_add(value)
     }
 
-    /// Length in bytes. The length of a typed transaction does not count the RLP string prefix.
+    /// Length in bytes, with its sidecar. The length of a typed transaction does not count the RLP string prefix.
     pub fn size(&self) -> usize {
         self.0.size
+    }
+
+    /// Length in a block, bytes.
+    pub fn size_in_block(&self) -> usize {
+        match self.0.sidecar {
+            Some(_) => self.0.tx.encode_2718_len(),
+            None => self.0.size,
+        }
     }
 
     /// Slots that it takes in the pool.
@@ -112,6 +168,7 @@ impl PooledTx {
 
     /// The lowest price of a transaction that [`Self::replaces`] this one.
     pub fn least_replacement(&self, bump: u64) -> ReplacementPrice {
+        let bump = self.bump(bump);
         let least = |old: u128| {
             let threshold = U256::from(old) * U256::from(100 + bump) / U256::from(100);
             threshold.saturating_to::<u128>().max(old.saturating_add(1))
@@ -120,12 +177,33 @@ impl PooledTx {
     }
 
     /// Whether it may replace a transaction with the same nonce. Fee cap and tip cap must both be at least `bump`
-    /// percent higher.
+    /// percent higher. Of blob transactions all three caps must be twice as high.
     pub fn replaces(&self, old: &Self, bump: u64) -> bool {
+        let bump = self.bump(bump).max(old.bump(bump));
         let enough = |new: u128, old: u128| {
             let threshold = U256::from(old) * U256::from(100 + bump) / U256::from(100);
             new > old && U256::from(new) >= threshold
         };
-        enough(self.fee_cap(), old.fee_cap()) && enough(self.tip_cap(), old.tip_cap())
+        let blob_cap = |tx: &Self| tx.0.tx.max_fee_per_blob_gas();
+        let pays_blobs = match (blob_cap(self), blob_cap(old)) {
+            (Some(new), Some(old)) => enough(new, old),
+            (Some(_), None) | (None, _) => true,
+        };
+        enough(self.fee_cap(), old.fee_cap()) && enough(self.tip_cap(), old.tip_cap()) && pays_blobs
     }
+
+    fn bump(&self, usual: u64) -> u64 {
+        if self.blobs() > 0 { usual.max(BLOB_PRICE_BUMP) } else { usual }
+    }
+}
+
+/// Wei that a transaction pays for its blobs, at most.
+fn blob_fee(tx: &Transaction) -> U256 {
+    let price = U256::from(tx.max_fee_per_blob_gas().unwrap_or_default());
+    U256::from(tx.blob_gas_used().unwrap_or_default()).saturating_mul(price)
+}
+
+/// The account that made an authorization.
+fn authority(signed: &SignedAuthorization) -> Option<Address> {
+    recover_signer(&signed.signature().ok()?, &signed.inner().signature_hash())
 }

@@ -21,6 +21,11 @@ pub trait Argument: JsonSchema + Sized {
     fn absent() -> Option<Self> {
         None
     }
+
+    /// Whether documents name the argument as required.
+    fn is_required() -> bool {
+        Self::absent().is_none()
+    }
 }
 
 /// Go's pointer: `null` and a missing argument become `None`.

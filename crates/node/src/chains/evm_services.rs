@@ -18,7 +18,7 @@ use esker_evm_rpc::subscriptions::Subscriptions;
 use esker_evm_rpc::{
     Api, Apis, ChainFiles, ChainTraces, DevelopmentNode, LoadedBlocks, ProofWindow, ReadApi,
     ReadConfig, StateLoads, TraceFiles, admin_methods, development_methods, file_tracing_methods,
-    tracing_methods,
+    testing_methods, tracing_methods,
 };
 use esker_js_tracer::{ScriptHost, ScriptSlots};
 use esker_key_directory::{KeyDirectory, KeyDirectoryConfig, ScryptCost};
@@ -219,6 +219,9 @@ impl Inputs<'_> {
         if let Some(folder) = folder().filter(|_| apis.has(Api::Admin)) {
             let files = ChainFiles::new(evm.clone(), Arc::new(self.importer()), folder);
             service = service.merge(&admin_methods(&Arc::new(files)));
+        }
+        if apis.has(Api::Testing) {
+            service = service.merge(&testing_methods(evm.clone()));
         }
         if apis.has(Api::DebugHandler) {
             service = service.merge(&runtime_methods(Arc::new(ChainRuntime {

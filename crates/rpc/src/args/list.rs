@@ -53,7 +53,7 @@ impl<'a, I: Iterator<Item = Document<'a>>> Arguments<I> {
 }
 
 fn positional<T: Argument>(schemas: &mut Schemas) -> Positional {
-    Positional { schema: schemas.argument::<T>(), is_required: T::absent().is_none() }
+    Positional { schema: schemas.argument::<T>(), is_required: T::is_required() }
 }
 
 impl FromParams for () {

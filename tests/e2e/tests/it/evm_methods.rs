@@ -25,6 +25,7 @@ const OF_HARDWARE: [&str; 3] =
     ["personal_deriveAccount", "personal_initializeWallet", "personal_unpair"];
 /// Its signature of the text `hello`.
 const SIGNATURE: &str = "0xf16ea9a3478698f695fd1401bfe27e9e4a7e8e3da94aa72b021125e31fa899cc573c48ea3fe1d4ab61a9db10c19032026e3ed2dbccba5a178235ac27f94504311c";
+const ZERO: &str = "0x0000000000000000000000000000000000000000000000000000000000000000";
 const OTHER: &str = "0x00000000000000000000000000000000000000aa";
 
 #[test]
@@ -345,6 +346,10 @@ fn cases() -> BTreeMap<&'static str, Case> {
         ("txpool_inspect", none()),
         ("txpool_status", none()),
         ("txpool_dropReason", hash("$HASH")),
+        ("evm_getStorageValues", case(json!([{HELD: [ZERO]}, "latest"]), json!([{}, "latest"]))),
+        ("evm_capabilities", none()),
+        ("evm_getBlockAccessList", case(json!(["latest"]), json!(["0x"]))),
+        ("debug_getRawBlockAccessList", case(Value::Null, json!(["latest"]))),
         ("evm_getAccount", case(json!([HELD]), json!([HELD, "0xffff"]))),
         ("evm_getAccountInfo", case(json!([HELD, null]), json!([HELD, "0xffff"]))),
         ("evm_getTransactionBySenderAndNonce", case(json!([HELD, 0]), json!([HELD, -1]))),

@@ -16,6 +16,7 @@ use super::schedule::ForkSchedule;
 use super::syntactic::MAX_FUTURE_S;
 use super::window::INITIAL_BASE_FEE;
 use crate::rules::block_point::BlockPoint;
+use crate::rules::dialect::Dialect;
 use crate::rules::error::RuleError;
 use crate::rules::execution::{ExecutionRules, StorageKeys};
 use crate::rules::header_terms::NextHeader;
@@ -86,6 +87,10 @@ impl CChainRules {
 impl Rules for CChainRules {
     fn chain_id(&self) -> u64 {
         self.chain_id
+    }
+
+    fn dialect(&self) -> Dialect {
+        Dialect::Reference
     }
 
     fn allows_impersonation(&self) -> bool {

@@ -6,6 +6,7 @@ use serde_json::value::RawValue;
 
 use super::{BlockCodec, HeaderRules, StateRules};
 use crate::rules::block_point::BlockPoint;
+use crate::rules::dialect::Dialect;
 use crate::rules::error::RuleError;
 use crate::rules::execution::{ExecutionRules, StorageKeys};
 use crate::rules::published::ForkConfigs;
@@ -17,6 +18,11 @@ use crate::rules::published::ForkConfigs;
 pub trait Rules: BlockCodec + HeaderRules + StateRules {
     /// The chain's EIP-155 number.
     fn chain_id(&self) -> u64;
+
+    /// The forms and texts that clients of the chain expect.
+    fn dialect(&self) -> Dialect {
+        Dialect::Standard
+    }
 
     /// Whether transactions without a key's signature are valid: on development networks
     /// (docs/protocol/c-chain-blocks.md, "Impersonated senders").

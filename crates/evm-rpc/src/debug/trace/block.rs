@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use alloy_primitives::{Address, B256};
 use esker_evm_execution::executor::Bounds;
+use esker_evm_execution::rules::Dialect;
 use esker_evm_execution::trace::{BlockReplay, ReplayEnv, ScriptSession, TraceOutput, json};
 use esker_evm_state::types::{SealedBlock, SealedHeader};
 use esker_rpc::{CallContext, ResultWriter, RpcError};
@@ -32,6 +33,7 @@ enum Selection {
 pub(super) struct Target {
     pub(super) block: Arc<SealedBlock>,
     senders: Vec<Address>,
+    dialect: Dialect,
 }
 
 impl Target {
@@ -44,12 +46,13 @@ impl Target {
         let receipts = transact.reads.chain.receipts_of(height, block.hash).map_err(read_error)?;
         let is_whole = receipts.len() == block.block.transactions.len();
         let senders = receipts.iter().map(|receipt| receipt.from);
-        Ok(Self { senders: if is_whole { senders.collect() } else { Vec::new() }, block })
+        let senders = if is_whole { senders.collect() } else { Vec::new() };
+        Ok(Self { senders, block, dialect: transact.reads.dialect() })
     }
 
     /// A block that need not be accepted.
-    pub(super) fn all_of(block: Arc<SealedBlock>) -> Self {
-        Self { block, senders: Vec::new() }
+    pub(super) fn all_of(transact: &TransactApi, block: Arc<SealedBlock>) -> Self {
+        Self { block, senders: Vec::new(), dialect: transact.reads.dialect() }
     }
 
     pub(super) fn sender(&self, at: usize) -> Option<Address> {
@@ -113,7 +116,7 @@ pub(super) fn trace_block(
 ) -> Result<(), RpcError> {
     let block = decode_block(transact, &bytes)
         .map_err(|error| RpcError::new(format!("could not decode block: {error}")))?;
-    let target = Target::all_of(Arc::new(block));
+    let target = Target::all_of(transact, Arc::new(block));
     replay(transact, &target, Selection::All, &config.unwrap_or_default(), context, writer)
 }
 
@@ -125,7 +128,7 @@ pub(super) fn trace_bad_block(
 ) -> Result<(), RpcError> {
     let bad = transact.reads.chain.bad_blocks().into_iter().find(|bad| bad.block.hash == hash);
     let bad = bad.ok_or_else(|| RpcError::new(format!("bad block {hash:#x} not found")))?;
-    let target = Target::all_of(bad.block);
+    let target = Target::all_of(transact, bad.block);
     replay(transact, &target, Selection::All, &config.unwrap_or_default(), context, writer)
 }
 
@@ -246,7 +249,7 @@ pub(super) fn trace_tx(
     (config, scripts): (&TraceConfig, &dyn ScriptSession),
 ) -> Result<(), Refusal> {
     let Some(tx) = target.block.block.transactions.get(at) else { return Ok(()) };
-    let tracer = config.tracer(scripts)?;
+    let tracer = config.tracer(scripts, target.dialect)?;
     deadline.begin(config.timeout()?);
     replay.trace(tx, target.sender(at), target.block.hash, at, tracer)?;
     Ok(())

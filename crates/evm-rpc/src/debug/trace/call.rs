@@ -39,7 +39,7 @@ pub(super) fn trace_call(
     };
     let TraceCallConfig { trace: config, state, block } = config.unwrap_or_default();
     let (state_changes, block_changes) = (state_overrides(state), block_overrides(block));
-    let request = request(&args);
+    let request = request(&args, transact.reads.dialect())?;
     let deadline = Deadline::new(transact, context);
     let scripts = config.begin_scripts(&*transact.scripts, &deadline).map_err(output::refusal)?;
     let state = state_after(transact, &header, config.reexec())?;
@@ -59,7 +59,7 @@ pub(super) fn trace_call(
         timeout: transact.config.max_duration,
     };
     output::write(writer, context, |out| {
-        let tracer = config.tracer(&*scripts)?;
+        let tracer = config.tracer(&*scripts, transact.reads.dialect())?;
         deadline.begin(config.timeout()?);
         let (state, block) = (&state_changes, &block_changes);
         trace::trace_call(&env, &request, state, block, &limits, tracer, out)?;

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::rc::Rc;
 use std::time::Duration;
 
+use esker_evm_execution::rules::Dialect;
 use esker_evm_execution::trace::{
     ScriptSession, Scripts, StructLogConfig, StructLogger, TraceError, Tracer, tracers,
 };
@@ -47,9 +48,11 @@ impl TraceConfig {
     pub(super) fn tracer(
         &self,
         scripts: &dyn ScriptSession,
+        dialect: Dialect,
     ) -> Result<Box<dyn Tracer>, TraceError> {
+        let has_prefixes = dialect.is_standard();
         match &self.tracer {
-            None => Ok(Box::new(StructLogger::new(self.log))),
+            None => Ok(Box::new(StructLogger::new(StructLogConfig { has_prefixes, ..self.log }))),
             Some(name) => match tracers::by_name(name) {
                 Some(new) => new(self.tracer_config.text()),
                 None => scripts.tracer(name, self.tracer_config.text()),

@@ -153,7 +153,7 @@ fn bad_block_to_file(
     let bad = files.transact.reads.chain.bad_blocks();
     let bad = bad.into_iter().find(|bad| bad.block.hash == hash);
     let bad = bad.ok_or_else(|| RpcError::new(format!("bad block {hash:#x} not found")))?;
-    write(files, &Target::all_of(bad.block), config.unwrap_or_default(), context)
+    write(files, &Target::all_of(&files.transact, bad.block), config.unwrap_or_default(), context)
 }
 
 /// Runs a block replay_block, and writes a file for each transaction, or for one. Gives their names; null of a block without

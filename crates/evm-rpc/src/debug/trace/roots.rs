@@ -22,7 +22,7 @@ pub(super) fn intermediate_roots(
         None => {
             let bad = reads.chain.bad_blocks().into_iter().find(|bad| bad.block.hash == hash);
             let bad = bad.ok_or_else(|| RpcError::new(format!("block {hash:#x} not found")))?;
-            Target::all_of(bad.block)
+            Target::all_of(transact, bad.block)
         }
     };
     let block = &target.block.block;

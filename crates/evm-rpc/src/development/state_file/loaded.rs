@@ -127,6 +127,8 @@ pub(super) fn header_without_extras(own: &Header, parent_hash: B256) -> EthHeade
         blob_gas_used: own.blob_gas_used,
         excess_blob_gas: own.excess_blob_gas,
         parent_beacon_block_root: own.parent_beacon_root,
+        withdrawals_root: own.withdrawals_root,
+        requests_hash: own.requests_hash,
         ..EthHeader::default()
     }
 }

@@ -4,6 +4,7 @@ use std::io::{self, Write};
 
 use alloy_consensus::{Header as EthHeader, Transaction as _};
 use alloy_primitives::{B256, U256, hex};
+use esker_evm_execution::rules::Dialect;
 use esker_evm_state::types::{Account, Receipt, SealedBlock, SealedHeader};
 use esker_rpc::{CallContext, RpcError};
 use serde_json::{Value, json};
@@ -169,7 +170,7 @@ fn block_parts(
 ) -> Result<(String, Vec<String>), RpcError> {
     let (mut txs, mut mined) = (Vec::new(), Vec::new());
     for (index, receipt) in receipts.iter().enumerate() {
-        let tx = TransactionReply::accepted(block, index, receipt.from);
+        let tx = TransactionReply::accepted(Dialect::Reference, block, index, receipt.from);
         let tx = serde_json::to_value(tx).map_err(refused)?;
         txs.push(json!({"transaction": tx, "impersonated_sender": null}));
         mined.push(mined_json(block, (index, receipt), hash).to_string());
@@ -185,6 +186,7 @@ fn block_parts(
 
 fn header_json(header: &EthHeader) -> Value {
     let quantity = |number: u64| format!("{number:#x}");
+    let hash = |hash: B256| format!("{hash:#x}");
     let mut json = json!({
         "parentHash": format!("{:#x}", header.parent_hash),
         "sha3Uncles": format!("{:#x}", header.ommers_hash),
@@ -206,7 +208,9 @@ fn header_json(header: &EthHeader) -> Value {
         ("baseFeePerGas", header.base_fee_per_gas.map(quantity)),
         ("blobGasUsed", header.blob_gas_used.map(quantity)),
         ("excessBlobGas", header.excess_blob_gas.map(quantity)),
-        ("parentBeaconBlockRoot", header.parent_beacon_block_root.map(|root| format!("{root:#x}"))),
+        ("parentBeaconBlockRoot", header.parent_beacon_block_root.map(hash)),
+        ("withdrawalsRoot", header.withdrawals_root.map(hash)),
+        ("requestsHash", header.requests_hash.map(hash)),
     ];
     for (name, value) in optional {
         if let Some(value) = value {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use esker_evm::view::ChainPosition;
+use esker_evm::view::{ChainPosition, PlacedLog};
 use esker_rpc::positional::RpcId;
 use esker_rpc::{CallContext, RpcError};
 use schemars::JsonSchema;
@@ -97,7 +97,7 @@ impl Filters {
     ) -> Result<Changes, RpcError> {
         let height = now.height;
         match kind {
-            Kind::Transactions { full, receiver } => transactions(*full, receiver),
+            Kind::Transactions { full, receiver } => self.transactions(*full, receiver),
             Kind::Blocks(Progress { is_busy: true, .. }) => Ok(Changes::Hashes(Vec::new())),
             Kind::Logs(_, Progress { is_busy: true, .. }) => {
                 Ok(Changes::Logs(FoundLogs::default()))
@@ -147,14 +147,45 @@ impl Filters {
                 continue;
             }
             let logs = removed.logs.as_ref()?.iter();
-            found.add_removed(logs.filter(|placed| {
+            let is_meant = |placed: &&PlacedLog| {
                 placed.block_number <= returned
                     && filter.watches(placed.block_number)
                     && filter.logs.matches(&placed.log)
-            }));
+            };
+            found.add_removed(logs.filter(is_meant), self.reads.dialect());
             returned = returned.min(removed.height);
         }
         Some(found)
+    }
+
+    /// Transactions that became executable, as far as the pool remembers them. If it has forgotten some, one reply is an
+    /// error that says so, so that the others are not taken for all.
+    fn transactions(&self, full: bool, receiver: &SharedReceiver) -> Result<Changes, RpcError> {
+        let mut receiver = receiver.lock();
+        let (mut transactions, mut bytes) = (Vec::new(), 0);
+        while receiver.missed == 0 && bytes < MAX_TRANSACTION_BYTES {
+            match receiver.events.try_recv() {
+                Ok(tx) => {
+                    bytes += if full { tx.size() } else { 0 };
+                    transactions.push(tx);
+                }
+                Err(TryRecvError::Empty | TryRecvError::Closed) => break,
+                Err(TryRecvError::Lagged(missed)) => receiver.missed = missed,
+            }
+        }
+        if transactions.is_empty() && receiver.missed > 0 {
+            let missed = std::mem::take(&mut receiver.missed);
+            return Err(RpcError::new(format!(
+                "{missed} pending transactions were not asked for in time and are lost; ask again for those that \
+                 came after them"
+            )));
+        }
+        Ok(if full {
+            let pooled = |tx| TransactionReply::pooled(self.reads.dialect(), tx);
+            Changes::Transactions(transactions.into_iter().map(pooled).collect())
+        } else {
+            Changes::Hashes(transactions.iter().map(|tx| Hash(*tx.tx().tx_hash())).collect())
+        })
     }
 
     fn hashes(&self, from: u64, to: u64, context: &CallContext) -> Result<Vec<Hash>, RpcError> {
@@ -179,33 +210,4 @@ fn watched(filter: &LogFilter, from: u64, to: u64) -> (u64, u64) {
         _ => otherwise,
     };
     (from.max(number(first, from)), to.min(number(last, to)))
-}
-
-/// Transactions that became executable, as far as the pool remembers them. If it has forgotten some, one reply is an
-/// error that says so, so that the others are not taken for all.
-fn transactions(full: bool, receiver: &SharedReceiver) -> Result<Changes, RpcError> {
-    let mut receiver = receiver.lock();
-    let (mut transactions, mut bytes) = (Vec::new(), 0);
-    while receiver.missed == 0 && bytes < MAX_TRANSACTION_BYTES {
-        match receiver.events.try_recv() {
-            Ok(tx) => {
-                bytes += if full { tx.size() } else { 0 };
-                transactions.push(tx);
-            }
-            Err(TryRecvError::Empty | TryRecvError::Closed) => break,
-            Err(TryRecvError::Lagged(missed)) => receiver.missed = missed,
-        }
-    }
-    if transactions.is_empty() && receiver.missed > 0 {
-        let missed = std::mem::take(&mut receiver.missed);
-        return Err(RpcError::new(format!(
-            "{missed} pending transactions were not asked for in time and are lost; ask again for those that \
-             came after them"
-        )));
-    }
-    Ok(if full {
-        Changes::Transactions(transactions.into_iter().map(TransactionReply::pooled).collect())
-    } else {
-        Changes::Hashes(transactions.iter().map(|tx| Hash(*tx.tx().tx_hash())).collect())
-    })
 }

@@ -1,6 +1,7 @@
 //! Found logs.
 
 use esker_evm::view::PlacedLog;
+use esker_evm_execution::rules::Dialect;
 use esker_evm_state::types::{Receipt, SealedBlock};
 use serde::{Serialize, Serializer};
 
@@ -15,11 +16,18 @@ const TOPIC_BYTES: usize = 69;
 #[derive(Debug, Default)]
 pub(super) struct FoundLogs(Vec<FoundLog>);
 
-/// A log, and whether its block was removed.
+/// A log, whether its block was removed, and which members it has.
 #[derive(Debug)]
 struct FoundLog {
     placed: PlacedLog,
     removed: bool,
+    dialect: Dialect,
+}
+
+impl FoundLog {
+    fn reply(&self) -> LogReply<'_> {
+        LogReply::placed(&self.placed, self.removed, self.dialect)
+    }
 }
 
 /// The size of an answer.
@@ -51,14 +59,26 @@ impl FoundLogs {
     }
 
     /// Adds the logs of a block that are meant.
-    pub(super) fn add(&mut self, block: &SealedBlock, receipts: &[Receipt], matcher: &LogMatcher) {
+    pub(super) fn add(
+        &mut self,
+        block: &SealedBlock,
+        receipts: &[Receipt],
+        matcher: &LogMatcher,
+        dialect: Dialect,
+    ) {
         let logs = PlacedLog::in_block(block, receipts, |log| matcher.matches(log));
-        self.0.extend(logs.map(|placed| FoundLog { placed, removed: false }));
+        self.0.extend(logs.map(|placed| FoundLog { placed, removed: false, dialect }));
     }
 
     /// Adds logs of removed blocks.
-    pub(super) fn add_removed<'a>(&mut self, logs: impl Iterator<Item = &'a PlacedLog>) {
-        self.0.extend(logs.map(|placed| FoundLog { placed: placed.clone(), removed: true }));
+    pub(super) fn add_removed<'a>(
+        &mut self,
+        logs: impl Iterator<Item = &'a PlacedLog>,
+        dialect: Dialect,
+    ) {
+        let removed =
+            |placed: &PlacedLog| FoundLog { placed: placed.clone(), removed: true, dialect };
+        self.0.extend(logs.map(removed));
     }
 
     /// Adds other logs after these.
@@ -71,7 +91,6 @@ esker_rpc::schema_as!(FoundLogs, "Logs", Vec<LogReply<'static>>);
 
 impl Serialize for FoundLogs {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer
-            .collect_seq(self.0.iter().map(|found| LogReply::placed(&found.placed, found.removed)))
+        serializer.collect_seq(self.0.iter().map(FoundLog::reply))
     }
 }

@@ -186,7 +186,8 @@ fn sign_typed_data(
 fn pending_transactions(transact: &TransactApi, (): ()) -> Result<Vec<TransactionReply>, RpcError> {
     let pending = transact.reads.pool.pending_of(&transact.accounts.accounts());
     check_shown_size(pending.iter())?;
-    Ok(pending.into_iter().map(TransactionReply::pooled).collect())
+    let dialect = transact.reads.dialect();
+    Ok(pending.into_iter().map(|tx| TransactionReply::pooled(dialect, tx)).collect())
 }
 
 /// Sends a pending transaction of an account again, at another price or with another gas limit.

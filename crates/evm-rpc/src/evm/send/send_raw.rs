@@ -1,10 +1,12 @@
 //! Signed transactions as they are sent.
 
-use alloy_primitives::B256;
+use alloy_consensus::Transaction as _;
+use alloy_eips::eip2718::Decodable2718;
+use alloy_primitives::{B256, U256};
 use esker_evm_state::types::Transaction;
 use esker_rpc::{ReplyAfter, RpcError};
 
-use super::fee_cap::check_wide_fee;
+use super::fee_cap::{check_fee, check_wide_fee};
 use super::raw::{LargeValue, RawTx, RawTxError};
 use super::refused::refused;
 use crate::evm::transact::TransactApi;
@@ -22,6 +24,9 @@ pub fn decode_transaction(bytes: &[u8]) -> Result<Transaction, RawTxError> {
 
 /// Takes a signed transaction in; gives its hash.
 pub(super) fn send_raw(transact: &TransactApi, bytes: &[u8]) -> Result<ReplyAfter<B256>, RpcError> {
+    if transact.reads.dialect().is_standard() && matches!(bytes, [3 | 4, _, ..]) {
+        return send_standard(transact, bytes);
+    }
     let tx = RawTx::parse(bytes).map_err(refused)?;
     check_wide_fee(tx.fee_cap.bytes(), tx.gas, transact.config.tx_fee_cap).map_err(refused)?;
     let config = &transact.config;
@@ -41,4 +46,15 @@ pub(super) fn send_raw(transact: &TransactApi, bytes: &[u8]) -> Result<ReplyAfte
             Err(transact.submitter.refuse_value(tx, value, hash, signed_hash))
         }
     }
+}
+
+/// As [`send_raw`], of a type that the reference does not have; a blob transaction comes with its sidecar.
+fn send_standard(transact: &TransactApi, mut bytes: &[u8]) -> Result<ReplyAfter<B256>, RpcError> {
+    let tx = Transaction::decode_2718(&mut bytes).map_err(refused)?;
+    if !bytes.is_empty() {
+        return Err(refused("rlp: input contains more than one value"));
+    }
+    let price = U256::from(tx.max_fee_per_gas());
+    check_fee(price, tx.gas_limit(), transact.config.tx_fee_cap).map_err(refused)?;
+    transact.submitter.submit(tx)
 }

@@ -1,8 +1,9 @@
 //! Transactions that the node makes: their unsigned form, and what methods reply of them.
 
-use alloy_consensus::{TxEip1559, TxEip2930, TxLegacy, TypedTransaction};
+use alloy_consensus::{TxEip1559, TxEip2930, TxEip7702, TxLegacy, TypedTransaction};
 use alloy_eips::eip2718::Encodable2718;
 use alloy_eips::eip2930::AccessList;
+use alloy_eips::eip7702::SignedAuthorization;
 use alloy_primitives::{B256, Bytes, TxKind, U256, keccak256};
 use alloy_rlp::{Encodable, Header};
 use esker_evm_state::types::Transaction;
@@ -11,7 +12,7 @@ use serde::{Serialize, Serializer};
 
 use super::raw::RawTxError;
 use crate::wire::call::{AccessListArg, TransactionArgs};
-use crate::wire::{AccessTuple, Addr, Big, Data, Hash, Uint64};
+use crate::wire::{AccessTuple, Addr, AuthorizationMembers, Big, Data, Hash, Uint64};
 
 /// The members that decide the type: the fee caps, then an access list, even an empty one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,9 +20,24 @@ enum Kind {
     Legacy,
     AccessList,
     DynamicFee,
+    SetCode,
+}
+
+impl Kind {
+    const fn tx_type(self) -> u8 {
+        match self {
+            Self::Legacy => 0,
+            Self::AccessList => 1,
+            Self::DynamicFee => 2,
+            Self::SetCode => 4,
+        }
+    }
 }
 
 fn kind(args: &TransactionArgs) -> Kind {
+    if args.authorization_list.is_given() {
+        return Kind::SetCode;
+    }
     match (&args.max_fee_per_gas, &args.access_list) {
         (Some(_), _) => Kind::DynamicFee,
         (None, Some(_)) => Kind::AccessList,
@@ -35,6 +51,11 @@ fn big(value: Option<Big>) -> U256 {
 
 fn list(args: &TransactionArgs) -> AccessList {
     args.access_list.as_ref().map(|AccessListArg(list)| list.clone()).unwrap_or_default()
+}
+
+/// The authorizations, which were decoded before.
+fn authorizations(args: &TransactionArgs) -> Vec<SignedAuthorization> {
+    args.authorization_list.list().ok().flatten().unwrap_or_default()
 }
 
 /// The transaction of complete arguments, to be signed for their chain.
@@ -63,6 +84,18 @@ pub(super) fn typed_transaction(args: &TransactionArgs) -> Result<TypedTransacti
             to,
             value,
             access_list: list(args),
+            input,
+        }),
+        Kind::SetCode => TypedTransaction::Eip7702(TxEip7702 {
+            chain_id,
+            nonce,
+            gas_limit,
+            max_fee_per_gas: fee(args.max_fee_per_gas, RawTxError::Fee)?,
+            max_priority_fee_per_gas: fee(args.max_priority_fee_per_gas, RawTxError::Tip)?,
+            to: args.to.map(|Addr(to)| to).unwrap_or_default(),
+            value,
+            access_list: list(args),
+            authorization_list: authorizations(args),
             input,
         }),
         Kind::DynamicFee => TypedTransaction::Eip1559(TxEip1559 {
@@ -95,7 +128,7 @@ pub(super) fn unsigned_bytes(args: &TransactionArgs) -> Vec<u8> {
     put(&args.nonce.unwrap_or_default().0);
     match kind {
         Kind::Legacy | Kind::AccessList => put(&big(args.gas_price)),
-        Kind::DynamicFee => {
+        Kind::DynamicFee | Kind::SetCode => {
             put(&big(args.max_priority_fee_per_gas));
             put(&big(args.max_fee_per_gas));
         }
@@ -107,11 +140,13 @@ pub(super) fn unsigned_bytes(args: &TransactionArgs) -> Vec<u8> {
     if kind != Kind::Legacy {
         put(&list(args));
     }
+    if kind == Kind::SetCode {
+        put(&authorizations(args));
+    }
     (0..3).for_each(|_| put(&0u64));
     let mut bytes = match kind {
         Kind::Legacy => vec![],
-        Kind::AccessList => vec![1],
-        Kind::DynamicFee => vec![2],
+        typed => vec![typed.tx_type()],
     };
     Header { list: true, payload_length: fields.len() }.encode(&mut bytes);
     bytes.extend_from_slice(&fields);
@@ -142,6 +177,8 @@ pub(super) struct TxReply {
     input: Data,
     #[serde(skip_serializing_if = "Option::is_none")]
     access_list: Option<ListReply>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    authorization_list: Option<Vec<AuthorizationMembers>>,
     v: Big,
     r: Big,
     s: Big,
@@ -185,7 +222,7 @@ impl RawReply {
             Kind::Legacy => {
                 big(args.chain_id) * U256::from(2) + U256::from(35) + U256::from(parity)
             }
-            Kind::AccessList | Kind::DynamicFee => U256::from(parity),
+            Kind::AccessList | Kind::DynamicFee | Kind::SetCode => U256::from(parity),
         };
         let numbers = [Big(v), Big(signature.r()), Big(signature.s())];
         let raw = Bytes::from(tx.encoded_2718());
@@ -202,9 +239,10 @@ fn tx_reply(
     hash: Hash,
 ) -> TxReply {
     let kind = kind(args);
-    let (is_typed, is_dynamic) = (kind != Kind::Legacy, kind == Kind::DynamicFee);
+    let is_typed = kind != Kind::Legacy;
+    let is_dynamic = matches!(kind, Kind::DynamicFee | Kind::SetCode);
     TxReply {
-        tx_type: Uint64(kind as u64),
+        tx_type: Uint64(kind.tx_type().into()),
         // An unsigned legacy transaction is bound to no chain.
         chain_id: args.chain_id.filter(|_| is_typed || parity.is_some()),
         nonce: args.nonce.unwrap_or_default(),
@@ -216,6 +254,8 @@ fn tx_reply(
         value: args.value.unwrap_or_default(),
         input: Data(args.payload()),
         access_list: is_typed.then(|| ListReply(list(args))),
+        authorization_list: (kind == Kind::SetCode)
+            .then(|| authorizations(args).iter().map(AuthorizationMembers::from).collect()),
         v,
         r,
         s,

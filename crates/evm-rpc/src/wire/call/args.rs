@@ -1,14 +1,14 @@
 //! Transactions as arguments.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
 
+use alloy_eips::eip7702::SignedAuthorization;
 use alloy_primitives::Bytes;
 use esker_go_json::args::{Argument, ArgumentError, decode_struct};
 use esker_go_json::{Document, Kind};
 
 use super::AccessListArg;
-use crate::wire::{Addr, Big, Data, Hash, Uint64};
+use crate::wire::{Addr, AuthorizationMembers, Big, Data, Hash, Uint64};
 use schemars::JsonSchema;
 
 /// Go's `ethapi.TransactionArgs`, as it was given: which members go together is for the methods to say.
@@ -57,22 +57,48 @@ pub struct TransactionArgs {
     /// Proofs of blobs.
     #[schemars(with = "Option<Vec<Data>>")]
     pub proofs: Vec<Data>,
-    /// Authorizations to set code (EIP-7702); no method takes any, so only whether they are given matters.
-    #[schemars(with = "Option<Vec<BTreeMap<String, String>>>")]
-    pub authorization_list: IsGiven,
+    /// Authorizations to set code (EIP-7702).
+    #[schemars(with = "Option<Vec<AuthorizationMembers>>")]
+    pub authorization_list: AuthorizationsArg,
 }
 
-/// Whether a member is there and not null, whatever it is.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, JsonSchema)]
-pub struct IsGiven(pub bool);
+/// Authorizations, which chains without set-code transactions ignore, whatever is given.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct AuthorizationsArg(Option<Result<Vec<AuthorizationMembers>, String>>);
 
-impl Argument for IsGiven {
+esker_rpc::schema_as!(
+    AuthorizationsArg,
+    "AuthorizationsArgument",
+    Option<Vec<AuthorizationMembers>>
+);
+
+impl AuthorizationsArg {
+    /// Whether the member is there and not null, whatever it is.
+    pub const fn is_given(&self) -> bool {
+        self.0.is_some()
+    }
+
+    /// The authorizations, if any were given.
+    ///
+    /// # Errors
+    /// What was given is not a list of them. The text is the decoder's.
+    pub fn list(&self) -> Result<Option<Vec<SignedAuthorization>>, &str> {
+        match &self.0 {
+            None => Ok(None),
+            Some(Ok(list)) => Ok(Some(list.iter().map(SignedAuthorization::from).collect())),
+            Some(Err(text)) => Err(text),
+        }
+    }
+}
+
+impl Argument for AuthorizationsArg {
     fn go_type() -> Cow<'static, str> {
         Cow::Borrowed("[]types.SetCodeAuthorization")
     }
 
     fn decode(value: Document<'_>) -> Result<Self, ArgumentError> {
-        Ok(Self(value.kind() != Kind::Null))
+        let decode = || Vec::decode(value).map_err(|error| error.to_string());
+        Ok(Self((value.kind() != Kind::Null).then(decode)))
     }
 }
 

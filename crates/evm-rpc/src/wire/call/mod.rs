@@ -4,8 +4,10 @@ mod access_list;
 mod args;
 mod overrides;
 mod simulate;
+mod slots;
 
 pub use access_list::AccessListArg;
 pub use args::TransactionArgs;
 pub use overrides::{AccountOverride, BlockOverrides, StateOverrides};
 pub use simulate::{HeaderArgs, SimulateArgs, SimulatedBlockArgs};
+pub use slots::SlotRequests;

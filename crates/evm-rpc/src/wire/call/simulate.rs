@@ -10,7 +10,7 @@ use esker_rpc::schema;
 
 use super::overrides::decode_map;
 use super::{AccountOverride, StateOverrides, TransactionArgs};
-use crate::wire::{Addr, Big, Hash, Uint64};
+use crate::wire::{Addr, Big, Hash, Uint64, WithdrawalMembers};
 use schemars::JsonSchema;
 
 /// Blocks to be simulated, and how.
@@ -71,9 +71,8 @@ pub struct HeaderArgs {
     pub blob_base_fee: Option<Big>,
     /// The parent's beacon root.
     pub beacon_root: Option<Hash>,
-    /// Withdrawals; this chain has none, so only their number matters.
-    #[schemars(with = "Vec<IgnoredWithdrawal>")]
-    pub withdrawals: usize,
+    /// Withdrawals of validators.
+    pub withdrawals: Option<Vec<WithdrawalMembers>>,
 }
 
 impl Argument for SimulateArgs {
@@ -119,21 +118,6 @@ impl Argument for SimulatedBlockArgs {
     }
 }
 
-/// A withdrawal, whose content is ignored.
-struct IgnoredWithdrawal;
-
-schema!(IgnoredWithdrawal, "Withdrawal", { "type": "object" });
-
-impl Argument for IgnoredWithdrawal {
-    fn go_type() -> Cow<'static, str> {
-        Cow::Borrowed("types.Withdrawal")
-    }
-
-    fn decode(_: Document<'_>) -> Result<Self, ArgumentError> {
-        Ok(Self)
-    }
-}
-
 impl Argument for HeaderArgs {
     fn go_type() -> Cow<'static, str> {
         Cow::Borrowed("override.BlockOverrides")
@@ -141,7 +125,6 @@ impl Argument for HeaderArgs {
 
     fn decode(value: Document<'_>) -> Result<Self, ArgumentError> {
         let mut header = Self::default();
-        let mut withdrawals = Vec::<IgnoredWithdrawal>::new();
         decode_struct(
             value,
             "override.BlockOverrides",
@@ -155,10 +138,9 @@ impl Argument for HeaderArgs {
                 ("BaseFeePerGas", &mut header.base_fee_per_gas),
                 ("BlobBaseFee", &mut header.blob_base_fee),
                 ("BeaconRoot", &mut header.beacon_root),
-                ("Withdrawals", &mut withdrawals),
+                ("Withdrawals", &mut header.withdrawals),
             ],
         )?;
-        header.withdrawals = withdrawals.len();
         Ok(header)
     }
 }

@@ -101,7 +101,7 @@ impl<'a> World<'a> {
     }
 
     fn read(&self, tx: &PooledTx) -> AccountRead {
-        AccountRead { state: self.states[&tx.sender()], height: self.height }
+        AccountRead { state: self.states[&tx.sender()], height: self.height, has_code: false }
     }
 
     fn run(&mut self, step: Step) {

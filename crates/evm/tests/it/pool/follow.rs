@@ -6,7 +6,7 @@ use esker_evm::pool::{AccountRead, AccountState, NewHead, Pool, PoolConfig};
 use super::{account, add, next, order, pooled, rich, settle};
 
 fn read(height: u64, nonce: u64) -> AccountRead {
-    AccountRead { state: rich(nonce), height }
+    AccountRead { state: rich(nonce), height, has_code: false }
 }
 
 /// The next nonce of the account under test, and how many are pending and queued.

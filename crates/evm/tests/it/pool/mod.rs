@@ -63,7 +63,7 @@ fn add(pool: &Pool, tx: &PooledTx, state: AccountState) -> String {
 }
 
 fn add_at(pool: &Pool, tx: &PooledTx, state: AccountState, now_ms: u64) -> String {
-    let read = AccountRead { state, height: 0 };
+    let read = AccountRead { state, height: 0, has_code: false };
     let outcome = pool.admit(tx.clone()).decide(read, &next(), now_ms);
     outcome.map_or_else(|error| error.to_string(), |()| "ok".into())
 }

@@ -1,0 +1,3 @@
+# get-current-basefee
+>> {"jsonrpc":"2.0","id":1,"method":"eth_baseFee"}
+<< {"jsonrpc":"2.0","id":1,"result":"0x16dfe9b"}

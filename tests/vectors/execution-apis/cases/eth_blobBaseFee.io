@@ -1,0 +1,3 @@
+# get-current-blobfee
+>> {"jsonrpc":"2.0","id":1,"method":"eth_blobBaseFee"}
+<< {"jsonrpc":"2.0","id":1,"result":"0x1"}

@@ -1,0 +1,12 @@
+# call-contract
+>> {"jsonrpc":"2.0","id":1,"method":"eth_call","params":[{"from":"0x0000000000000000000000000000000000000000","input":"0xff01","to":"0x17e7eedce4ac02ef114a7ed9fe6e2f33feba1667"},"latest"]}
+<< {"jsonrpc":"2.0","id":1,"result":"0xffee"}
+# call-eip7702-delegation
+>> {"jsonrpc":"2.0","id":1,"method":"eth_call","params":[{"from":"0x0000000000000000000000000000000000000000","gas":"0x186a0","to":"0xeda8645ba6948855e3b3cd596bbb07596d59c603"},"latest"]}
+<< {"jsonrpc":"2.0","id":1,"result":"0x000000000000000000000000eda8645ba6948855e3b3cd596bbb07596d59c603696e766f6b656400000000000000000000000000000000000000000000000000"}
+# call-revert-abi-error
+>> {"jsonrpc":"2.0","id":1,"method":"eth_call","params":[{"from":"0x0000000000000000000000000000000000000000","gas":"0x186a0","input":"0x01","to":"0x0ee3ab1371c93e7c0c281cc0c2107cdebc8b1930"},"latest"]}
+<< {"jsonrpc":"2.0","id":1,"error":{"code":3,"data":"0x08c379a00000000000000000000000000000000000000000000000000000000000000020000000000000000000000000000000000000000000000000000000000000000a75736572206572726f72"}}
+# call-revert-abi-panic
+>> {"jsonrpc":"2.0","id":1,"method":"eth_call","params":[{"from":"0x0000000000000000000000000000000000000000","gas":"0x186a0","input":"0x00","to":"0x0ee3ab1371c93e7c0c281cc0c2107cdebc8b1930"},"latest"]}
+<< {"jsonrpc":"2.0","id":1,"error":{"code":3,"data":"0x4e487b710000000000000000000000000000000000000000000000000000000000000001"}}

@@ -1,0 +1,9 @@
+# get-code-default-block
+>> {"jsonrpc":"2.0","id":1,"method":"eth_getCode","params":["0x7dcd17433742f4c0ca53122ab541d0ba67fc27df"]}
+<< {"jsonrpc":"2.0","id":1,"result":"0x3680600080376000206000548082558060010160005560005263656d697460206000a2"}
+# get-code-eip7702-delegation
+>> {"jsonrpc":"2.0","id":1,"method":"eth_getCode","params":["0xeda8645ba6948855e3b3cd596bbb07596d59c603","latest"]}
+<< {"jsonrpc":"2.0","id":1,"result":"0xef01008c2319620d7c348bb4e2b2a0b230c81f310e9561"}
+# get-code-unknown-account
+>> {"jsonrpc":"2.0","id":1,"method":"eth_getCode","params":["0xc1cadaffffffffffffffffffffffffffffffffff","latest"]}
+<< {"jsonrpc":"2.0","id":1,"result":"0x"}

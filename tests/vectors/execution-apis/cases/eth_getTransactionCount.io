@@ -1,0 +1,9 @@
+# get-nonce-default-block
+>> {"jsonrpc":"2.0","id":1,"method":"eth_getTransactionCount","params":["0x0300100f529a704d19736a8714837adbc934db7f"]}
+<< {"jsonrpc":"2.0","id":1,"result":"0x1"}
+# get-nonce-eip7702-account
+>> {"jsonrpc":"2.0","id":1,"method":"eth_getTransactionCount","params":["0xeda8645ba6948855e3b3cd596bbb07596d59c603","latest"]}
+<< {"jsonrpc":"2.0","id":1,"result":"0x1"}
+# get-nonce-unknown-account
+>> {"jsonrpc":"2.0","id":1,"method":"eth_getTransactionCount","params":["0xc1cadaffffffffffffffffffffffffffffffffff","latest"]}
+<< {"jsonrpc":"2.0","id":1,"result":"0x0"}

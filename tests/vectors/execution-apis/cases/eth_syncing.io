@@ -1,0 +1,3 @@
+# check-syncing
+>> {"jsonrpc":"2.0","id":1,"method":"eth_syncing"}
+<< {"jsonrpc":"2.0","id":1,"result":false}

@@ -1,0 +1,3 @@
+# get-status (kind)
+>> {"jsonrpc":"2.0","id":1,"method":"txpool_status"}
+<< {"jsonrpc":"2.0","id":1,"result":{}}
