@@ -19,7 +19,7 @@ use esker_node::logging::log_fatal;
 use esker_node::{Environment, Node, RunningNode, Shutdown, StartError};
 use esker_profiling::heap::SamplingAllocator;
 use esker_profiling::{locks, memory};
-use esker_settings::config::{Config, Mode, show};
+use esker_settings::config::{Config, show};
 use esker_settings::exit_code;
 use mimalloc::MiMalloc;
 
@@ -297,7 +297,7 @@ fn announce(node: &RunningNode) -> Result<(), StartError> {
 /// Whether a person reads standard output.
 fn shows_screen(node: &RunningNode) -> bool {
     let Config { mode, settings, .. } = node.config();
-    *mode == Mode::Dev && !settings.silent && !settings.json
+    mode.is_development() && !settings.silent && !settings.json
 }
 
 fn reload(node: &RunningNode) {

@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use clap::error::{ContextKind, ContextValue};
 use clap::{Arg, ArgAction, ArgMatches, Command, ValueHint};
 use esker_primitives::excerpt;
-use esker_settings::config::keys::{KEYS, Key};
+use esker_settings::config::keys::{ALONE_SECTION, KEYS, Key};
 use esker_settings::config::{Flags, Mode};
 
 use crate::backup::{self, BackupCommand};
@@ -77,6 +77,7 @@ pub fn parse(
     })?;
     match matches.subcommand() {
         Some(("dev", given)) => Ok(Invocation::Run(Mode::Dev, dev_flags(given)?)),
+        Some(("evm", given)) => Ok(Invocation::Run(Mode::Evm, dev_flags(given)?)),
         Some(("node", given)) => Ok(Invocation::Run(Mode::Node, flags(given))),
         Some(("config", config)) => {
             let given = config.subcommand_matches("show").unwrap_or(config);
@@ -145,9 +146,46 @@ fn without_misleading(error: &clap::Error) -> clap::Error {
     plain
 }
 
-/// The mode of a command with the switch `--dev`.
+/// The mode of a command with the switches `--dev` and `--evm`.
 fn mode(given: &ArgMatches) -> Mode {
-    if given.get_flag("dev") { Mode::Dev } else { Mode::Node }
+    // The commands for users have no `--evm`.
+    let is_evm = given.try_get_one("evm").ok().flatten().copied().unwrap_or(false);
+    match (given.get_flag("dev"), is_evm) {
+        (true, _) => Mode::Dev,
+        (false, true) => Mode::Evm,
+        (false, false) => Mode::Node,
+    }
+}
+
+/// Settings that `esker evm` has not: those of other chains, of users, and of networks of several nodes.
+const NOT_OF_EVM: [&str; 22] = [
+    "network",
+    "network-id",
+    "native-aliases",
+    "http-port",
+    "public",
+    "api-keystore-enabled",
+    "allow-keystore-on-public-address",
+    "api-key-methods-enabled",
+    "keystore-hashes-at-once",
+    "keystore-hash-queue",
+    "keystore-hash-wait",
+    "index-transactions",
+    "validator-key",
+    "peer-key",
+    "validator-key-is-new",
+    "validator-listen",
+    "validator-changes",
+    "real-fees",
+    "gas-price",
+    "list-well-known-account",
+    "follow-snapshot",
+    "rewind-depth",
+];
+
+/// Whether `esker dev` and `esker node` have a setting.
+fn is_of_networks(key: &Key) -> bool {
+    key.section != ALONE_SECTION
 }
 
 /// The commands with their flags and help texts.
@@ -158,13 +196,25 @@ pub fn command() -> Command {
             "Start a development network in one process: its own network with funded accounts, ready in \
              milliseconds. Without --data-dir the data is in a temporary folder, which is removed at the end.",
         )
-        .args(KEYS.iter().filter(|key| key.name != "network").flat_map(dev_arguments));
+        .args(
+            KEYS.iter()
+                .filter(|key| key.name != "network" && is_of_networks(key))
+                .flat_map(dev_arguments),
+        );
+    let evm = Command::new("evm")
+        .about("Start one chain of the EVM alone, with Ethereum's rules")
+        .long_about(
+            "Start one chain of the EVM alone, with Ethereum's rules: for development with funded accounts, ready in \
+             milliseconds, or the chain of a genesis file (docs/ethereum.md). Without --data-dir the data is in a temporary \
+             folder, which is removed at the end.",
+        )
+        .args(KEYS.iter().filter(|key| !NOT_OF_EVM.contains(&key.name)).flat_map(dev_arguments));
     let node = Command::new("node")
         .about("Run a node of a network")
         .long_about(
             "Run a node of a network: local, test, main, dev, or one described by a file (docs/networks.md).",
         )
-        .args(KEYS.iter().map(argument));
+        .args(KEYS.iter().filter(|key| is_of_networks(key)).map(argument));
     let show = Command::new("show")
         .about("Print each setting with its value and origin")
         .arg(
@@ -172,6 +222,13 @@ pub fn command() -> Command {
                 .long("dev")
                 .action(ArgAction::SetTrue)
                 .help("Show what `esker dev` would use, not `esker node`"),
+        )
+        .arg(
+            Arg::new("evm")
+                .long("evm")
+                .action(ArgAction::SetTrue)
+                .conflicts_with("dev")
+                .help("Show what `esker evm` would use, not `esker node`"),
         )
         .args(KEYS.iter().flat_map(dev_arguments));
     let config = Command::new("config")
@@ -191,6 +248,7 @@ pub fn command() -> Command {
         .subcommand_required(true)
         .arg_required_else_help(true)
         .subcommand(dev)
+        .subcommand(evm)
         .subcommand(node)
         .subcommand(config)
         .subcommand(status::command())
@@ -379,6 +437,27 @@ mod tests {
     }
 
     #[test]
+    fn the_chain_that_is_alone_has_settings_of_its_own() {
+        let (mode, flags) =
+            run(&["evm", "-p", "1", "--genesis", "g.json", "--import", "c.rlp", "--no-build"])
+                .unwrap();
+        assert_eq!(mode, Mode::Evm);
+        let given: Vec<_> = flags.iter().map(|(name, text)| (*name, text.as_str())).collect();
+        assert_eq!(
+            given,
+            [("evm-port", "1"), ("genesis", "g.json"), ("import", "c.rlp"), ("no-build", "true")]
+        );
+        for command in ["dev", "node"] {
+            for flag in ["--genesis=g", "--import=c", "--no-build", "--hardfork=osaka"] {
+                assert!(run(&[command, flag]).is_err(), "{command} {flag}");
+            }
+        }
+        for name in NOT_OF_EVM {
+            assert!(KEYS.iter().any(|key| key.name == name), "{name}");
+        }
+    }
+
+    #[test]
     fn commands_on_a_folder_take_dev() {
         for command in [
             &["user", "list"][..],
@@ -390,6 +469,11 @@ mod tests {
         ] {
             assert_eq!(run(command).unwrap().0, Mode::Node, "{command:?}");
             assert_eq!(run(&[command, &["--dev"]].concat()).unwrap().0, Mode::Dev, "{command:?}");
+            if command[0] == "user" {
+                continue;
+            }
+            assert_eq!(run(&[command, &["--evm"]].concat()).unwrap().0, Mode::Evm, "{command:?}");
+            assert!(run(&[command, &["--evm", "--dev"]].concat()).is_err(), "{command:?}");
         }
         assert_eq!(run(&["user", "--dev", "list"]).unwrap().0, Mode::Dev);
         assert!(run(&["user", "list", "--dev=no"]).is_err());
@@ -406,6 +490,8 @@ mod tests {
             (["esker", "dev", "--auto-impersonates-me"], None),
             (["esker", "dev", "--stores"], None),
             (["esker", "dev", "--hardfork"], None),
+            (["esker", "evm", "--hard-fork"], Some("'--hardfork'")),
+            (["esker", "evm", "--real-fees"], None),
             (["esker", "transfer", "--gas-limit"], None),
         ] {
             let error = parse_args(args).unwrap_err();

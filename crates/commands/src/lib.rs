@@ -13,7 +13,6 @@ pub mod network;
 mod node_url;
 mod offline;
 pub mod online;
-mod progress;
 pub mod replay;
 pub mod rewind;
 pub mod screen;

@@ -31,7 +31,7 @@ pub mod txpool;
 pub mod web3;
 pub mod wire;
 
-pub use admin::{BlockImporter, ChainFiles, ImportError, admin_methods};
+pub use admin::{BlockFile, BlockFileError, BlockImporter, ChainFiles, ImportError, admin_methods};
 pub use apis::{Api, Apis, UnknownApi};
 pub use config::{PRUNED_BLOCKS, ProofWindow, ReadConfig};
 pub use debug::{ChainTraces, TraceFiles, file_tracing_methods, tracing_methods};

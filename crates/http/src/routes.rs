@@ -195,18 +195,33 @@ impl Routes {
     /// The paths of another listener: `/` serves the endpoint of `path`, and also websockets if its dialect is
     /// positional. `None` if `path` does not exist.
     pub fn rooted_at(&self, path: &str) -> Option<Self> {
-        let mut target = self.find(path)?;
-        if let Endpoint::Positional(server) = &target.endpoint {
-            let (endpoint, ready) =
-                (Endpoint::PositionalBoth(server.clone()), target.ready.clone());
-            let (metrics, chain) = (Arc::clone(&target.metrics), target.chain.clone());
-            let trusted_callers_only = target.trusted_callers_only;
-            target = Arc::new(Target { endpoint, trusted_callers_only, ready, chain, metrics });
-        }
+        let target = self.with_sockets(path)?;
         let rooted = Self::new(Arc::clone(&self.metrics));
         let only = vec![(String::new(), target)];
         rooted.add("/".to_owned(), only, &[]).expect("a table without paths has room for one");
         Some(rooted)
+    }
+
+    /// Serves the endpoint of `path` at `/` too, and also websockets if its dialect is positional. Nothing changes if
+    /// `path` does not exist.
+    ///
+    /// # Errors
+    /// `/` is taken.
+    pub fn serve_at_root(&self, path: &str) -> Result<(), RouteError> {
+        match self.with_sockets(path) {
+            Some(target) => self.add("/".to_owned(), vec![(String::new(), target)], &[]),
+            None => Ok(()),
+        }
+    }
+
+    /// The endpoint of a path, which also has websockets if its dialect is positional.
+    fn with_sockets(&self, path: &str) -> Option<Arc<Target>> {
+        let target = self.find(path)?;
+        let Endpoint::Positional(server) = &target.endpoint else { return Some(target) };
+        let (endpoint, ready) = (Endpoint::PositionalBoth(server.clone()), target.ready.clone());
+        let (metrics, chain) = (Arc::clone(&target.metrics), target.chain.clone());
+        let trusted_callers_only = target.trusted_callers_only;
+        Some(Arc::new(Target { endpoint, trusted_callers_only, ready, chain, metrics }))
     }
 
     /// Whether the path exists.

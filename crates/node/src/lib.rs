@@ -21,6 +21,7 @@ pub mod identity;
 pub mod journal;
 pub mod logging;
 pub mod metrics;
+pub mod progress;
 mod shared_memory_part;
 mod throttle;
 mod validator_changes;

@@ -4,6 +4,8 @@
 mod asking;
 mod avalanchego;
 mod beginning;
+mod chain_file;
+mod chain_file_error;
 mod chains;
 mod data;
 mod early;
@@ -27,6 +29,7 @@ use esker_chain::Shutdown;
 use esker_settings::config::Config;
 
 pub use beginning::start as network_start;
+pub use chain_file_error::ChainFileError;
 pub use chains::{OpenChains, UncheckedChains, open_offline, open_unchecked};
 pub use error::StartError;
 pub use error::of_storage as storage_exit_code;

@@ -54,7 +54,14 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("esker-state-test", &["esker-evm-execution"]),
     (
         "esker-settings",
-        &["esker-http", "esker-validators", "esker-outbound", "esker-xvm", "esker-evm-rpc"],
+        &[
+            "esker-http",
+            "esker-validators",
+            "esker-outbound",
+            "esker-xvm",
+            "esker-evm-rpc",
+            "esker-ethereum",
+        ],
     ),
     (
         "esker-node",

@@ -78,12 +78,23 @@ impl Esker {
         node
     }
 
+    /// Starts `esker evm`, whose only port is that of its chain.
+    pub(crate) fn start_alone(args: &[&str]) -> Self {
+        let temp = tempfile::tempdir().unwrap();
+        let all = [&["evm"], args, &["--port", "0", "--json"]].concat();
+        let mut node = Self::start_with(&all, temp.path());
+        node.temp = temp;
+        node
+    }
+
     /// The same with its temporary folders in a folder of the test's.
     pub(crate) fn start_in(args: &[&str], temp: &Path) -> Self {
+        Self::start_with(&[args, &["--http-port", "0", "--json"]].concat(), temp)
+    }
+
+    fn start_with(args: &[&str], temp: &Path) -> Self {
         let usual = usual_ports();
-        let mut all = args.to_vec();
-        all.extend(["--http-port", "0", "--json"]);
-        let mut command = command(&all, temp);
+        let mut command = command(args, temp);
         // The standard error of a test that fails is worth seeing.
         let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
         let mut stdout = BufReader::new(child.stdout.take().unwrap());

@@ -1,6 +1,7 @@
 //! The real binary: commands, exit codes, signals, what it prints and what it keeps.
 #![expect(clippy::unwrap_used, reason = "a test's panic is its message")]
 
+mod alone;
 mod build;
 mod chains;
 mod dev;

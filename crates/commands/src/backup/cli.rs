@@ -6,7 +6,7 @@ use clap::{Arg, ArgMatches, Command, ValueHint, value_parser};
 
 use super::BackupCommand;
 use crate::node_url::{self, NodeUrl};
-use crate::replay::dev_switch;
+use crate::replay::mode_switches;
 
 /// The command; it accepts the flags of `esker node`.
 pub(crate) fn command(flags: Vec<Arg>) -> Command {
@@ -37,7 +37,7 @@ pub(crate) fn command(flags: Vec<Arg>) -> Command {
         .arg(url)
         .arg(node_url::ca_file().requires("url"))
         .arg(rate)
-        .arg(dev_switch())
+        .args(mode_switches())
         .args(flags)
 }
 

@@ -13,7 +13,7 @@ pub(crate) fn commands(flags: impl Fn() -> Vec<Arg>) -> [Command; 2] {
         Command::new(command)
             .about(about)
             .arg(Arg::new("file").value_name("FILE").required(true).value_parser(parser).help(file))
-            .arg(dev_switch())
+            .args(mode_switches())
             .args(flags())
     };
     [
@@ -53,6 +53,16 @@ pub(crate) fn dev_switch() -> Arg {
         .long("dev")
         .action(ArgAction::SetTrue)
         .help("Work on the data of `esker dev`, not of `esker node`")
+}
+
+/// The switches `--dev` and `--evm` of commands on a node's data.
+pub(crate) fn mode_switches() -> [Arg; 2] {
+    let evm = Arg::new("evm")
+        .long("evm")
+        .action(ArgAction::SetTrue)
+        .conflicts_with("dev")
+        .help("Work on the data of `esker evm`, not of `esker node`");
+    [dev_switch(), evm]
 }
 
 /// The parsed command.

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use esker_chain::tables::BUNDLES;
 use esker_chain::{ChainError, ChainMachine as _, ChainVm};
+use esker_node::progress::Progress;
 use esker_node::wiring::network_start;
 use esker_primitives::ChainId;
 use esker_settings::config::Config;
@@ -17,7 +18,6 @@ use esker_storage::{FileSpace, Scope};
 use super::lines::{BlockLine, StartLine};
 use super::{ReplayError, STANDARD};
 use crate::offline::{Offline, StopSignal, existing_folder};
-use crate::progress::Progress;
 
 /// Bytes that are buffered before they are written.
 const BUFFER: usize = 1 << 20;

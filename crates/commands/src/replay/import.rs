@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use esker_chain::{Aliases as _, ChainMachine as _, ChainVm, FinalizeError};
+use esker_node::progress::Progress;
 use esker_primitives::{ChainId, Clock as _};
 use esker_settings::config::{Beginning, Config};
 use esker_settings::networks::DevStart;
@@ -17,7 +18,6 @@ use super::lines::{BlockLine, ReadError, StartLine};
 use super::read_ahead::{Announcer, InputBlock, read_ahead};
 use super::{ReplayError, STANDARD};
 use crate::offline::{Offline, StopSignal};
-use crate::progress::Progress;
 
 pub(super) fn run(path: &Path, config: &Config) -> Result<String, ReplayError> {
     if !config.network.validators.is_empty() {

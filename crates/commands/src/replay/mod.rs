@@ -15,7 +15,7 @@ use std::path::PathBuf;
 
 use esker_settings::config::Config;
 
-pub(crate) use cli::{commands, dev_switch, parse};
+pub(crate) use cli::{commands, dev_switch, mode_switches, parse};
 pub use error::ReplayError;
 
 /// The parsed arguments.

@@ -3,7 +3,7 @@
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 
 use super::RewindCommand;
-use crate::replay::dev_switch;
+use crate::replay::mode_switches;
 
 /// The command; it accepts the flags of `esker node`.
 pub(crate) fn command(flags: Vec<Arg>) -> Command {
@@ -22,7 +22,7 @@ pub(crate) fn command(flags: Vec<Arg>) -> Command {
         )
         .arg(height)
         .arg(yes)
-        .arg(dev_switch())
+        .args(mode_switches())
         .args(flags)
 }
 

@@ -1,4 +1,4 @@
-//! The screen that `esker dev` shows when it is ready, and the same data as one line of JSON.
+//! The screen that `esker dev` and `esker evm` show when they are ready, and the same data as one line of JSON.
 
 mod text;
 
@@ -8,7 +8,7 @@ use std::net::SocketAddr;
 use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
 
 use esker_node::wiring::{RunningNode, StartError};
-use esker_settings::config::{Config, Mode};
+use esker_settings::config::Config;
 use esker_settings::networks::accounts::Account;
 use esker_settings::networks::{DEV_MNEMONIC, DevAccounts, P_ALIASES};
 use serde_json::json;
@@ -40,8 +40,12 @@ pub struct Ready {
     pub endpoints: Vec<(String, String)>,
     /// Primary alias and ID of each chain of the network, and whether this node runs it.
     pub chains: Vec<(String, String, bool)>,
-    /// EVM chain ID of the C-Chain.
+    /// Whether the network has an X-Chain; else its only chain is one of the EVM.
+    pub has_x_chain: bool,
+    /// EVM chain ID of the EVM chain.
     pub evm_chain_id: u64,
+    /// The fork of its first block, if it has Ethereum's rules.
+    pub hardfork: Option<&'static str>,
     /// ID of the native asset.
     pub native_asset_id: String,
     /// Its aliases.
@@ -72,7 +76,7 @@ impl Ready {
         let runs = |id| node.chains().iter().any(|chain| chain.vm().context().chain_id == id);
         let aliases: Vec<_> = network.chains.iter().map(|spec| spec.primary_alias()).collect();
         let mut shown = aliases.clone();
-        shown.push(P_ALIASES[0].to_owned());
+        shown.extend(network.x_chain().map(|_| P_ALIASES[0].to_owned()));
         let url = |bound| format!("{}://{}", node.http_scheme(), reachable_address(bound));
         Self {
             version: env!("CARGO_PKG_VERSION"),
@@ -91,10 +95,12 @@ impl Ready {
                 .zip(aliases)
                 .map(|(spec, alias)| (alias, spec.id.to_string(), runs(spec.id)))
                 .collect(),
+            has_x_chain: network.x_chain().is_some(),
             evm_chain_id: network.evm_parameters().chain_id,
+            hardfork: network.hardfork(),
             native_asset_id: network.native_asset_id.to_string(),
             native_aliases: config.settings.native_aliases.0.clone(),
-            dev_accounts: network.dev_accounts.clone().filter(|_| config.mode == Mode::Dev),
+            dev_accounts: network.dev_accounts.clone().filter(|_| config.mode.is_development()),
             data_dir: config.data_dir.as_ref().map(|path| path.display().to_string()),
             evm_in_use: node.evm_in_use().map(str::to_owned),
             start_s: network.start_time_s,
@@ -177,12 +183,15 @@ pub fn json_line(ready: &Ready) -> String {
         "evm": ready.evm_addr,
         "evmUrl": ready.evm_url,
         "chains": chains,
-        "nativeAssetID": ready.native_asset_id,
         "dataDir": ready.data_dir,
     });
+    if ready.has_x_chain {
+        line["nativeAssetID"] = json!(ready.native_asset_id);
+    }
     if let Some(dev) = &ready.dev_accounts {
         line["mnemonic"] = json!(dev.mnemonic);
-        line["accounts"] = dev.accounts.iter().map(account_json).collect();
+        let account = if ready.has_x_chain { account_json } else { evm_account_json };
+        line["accounts"] = dev.accounts.iter().map(account).collect();
     }
     format!("{line}\n")
 }
@@ -194,6 +203,14 @@ fn account_json(account: &Account) -> serde_json::Value {
         "cAddress": account.c_address().to_string(),
         "privateKey": format!("0x{}", account.key_hex()),
         "xPrivateKey": account.key().to_text(),
+    })
+}
+
+/// The same where there is no X-Chain.
+fn evm_account_json(account: &Account) -> serde_json::Value {
+    json!({
+        "address": account.c_address().to_string(),
+        "privateKey": format!("0x{}", account.key_hex()),
     })
 }
 
@@ -282,7 +299,9 @@ mod tests {
                 chain("X", "2eNy1mUFdmaxXNj1eQHUe7Np4gju9sJsEtWQ4MX3ToiNKuADed", true),
                 chain("C", "2BWjAem9GFUrxT8pAagsjJeLzCZGXKnLZzhRK7pbw4ZjYZ7UkL", true),
             ],
+            has_x_chain: true,
             evm_chain_id: 43112,
+            hardfork: None,
             native_asset_id: "2fombhL7aGPwj3KH4bfrmJwW6PVnMobf9Y2fn9GwxiAAJyFDbe".to_owned(),
             native_aliases: vec!["NAT".to_owned(), "AVAX".to_owned()],
             dev_accounts: Some(DevAccounts::usual().clone()),
@@ -468,6 +487,40 @@ mod tests {
             Listening on 127.0.0.1:8545
         "#]]
         .assert_eq(more);
+    }
+
+    /// A chain of the EVM alone.
+    fn alone() -> Ready {
+        let paths = ["/", "/ext/bc/evm/rpc", "/ext/bc/evm/ws", "/ext/health", "/ext/metrics"];
+        let usual = ready();
+        Ready {
+            network: "evm".to_owned(),
+            url: "http://127.0.0.1:8545".to_owned(),
+            http_addr: "127.0.0.1:8545".to_owned(),
+            endpoints: endpoints(&paths.map(str::to_owned), &["evm".to_owned()]),
+            chains: vec![("evm".to_owned(), usual.chains[1].1.clone(), true)],
+            has_x_chain: false,
+            evm_chain_id: 31337,
+            hardfork: Some("Osaka"),
+            ..usual
+        }
+    }
+
+    #[test]
+    fn a_chain_that_is_alone_shows_nothing_of_x() {
+        for is_verbose in [false, true] {
+            let screen = render(&Ready { is_verbose, ..alone() }, false);
+            assert_narrow(&screen);
+            for text in ["X-", "C-Chain", "NAT", "asset", "info"] {
+                assert!(!screen.contains(text), "{text}: {screen}");
+            }
+            assert!(screen.contains("\nRPC URL:           http://127.0.0.1:8545\n"), "{screen}");
+            assert!(screen.contains("\nHardfork:          Osaka\n"), "{screen}");
+            assert!(screen.ends_with("\nListening on 127.0.0.1:8545\n"), "{screen}");
+        }
+        let line: serde_json::Value = serde_json::from_str(&json_line(&alone())).unwrap();
+        assert_eq!(line["accounts"][0]["address"], "0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266");
+        assert_eq!((line.get("nativeAssetID"), line["accounts"][0].get("xAddress")), (None, None));
     }
 
     #[test]

@@ -32,7 +32,7 @@ const PLAIN: Style = Style { bold: "", dim: "", link: "", warn: "", off: "" };
 const COLOURS: Style =
     Style { bold: "\x1b[1m", dim: "\x1b[2m", link: "\x1b[36m", warn: "\x1b[33m", off: "\x1b[0m" };
 
-/// The screen of `esker dev`. The last line says where it listens, which programs wait for.
+/// The screen of `esker dev` or `esker evm`. The last line says where it listens, which programs wait for.
 pub fn render(ready: &Ready, colours: bool) -> String {
     let style = if colours { COLOURS } else { PLAIN };
     let mut screen = Screen { out: String::new(), ready, style };
@@ -51,7 +51,9 @@ impl Screen<'_> {
     fn write(&mut self) -> std::fmt::Result {
         self.beginning()?;
         self.evm()?;
-        self.x_chain()?;
+        if self.ready.has_x_chain {
+            self.x_chain()?;
+        }
         if let Some(funded) = &self.ready.dev_accounts {
             self.accounts(funded)?;
         }
@@ -65,10 +67,11 @@ impl Screen<'_> {
     fn beginning(&mut self) -> std::fmt::Result {
         let Ready { version, network, network_id, ready_ms, .. } = self.ready;
         let (bold, off) = (self.style.bold, self.style.off);
-        writeln!(
-            self.out,
-            "\n{bold}Esker {version}{off}  network {network} ({network_id}), ready in {ready_ms} ms"
-        )?;
+        let what = match self.ready.has_x_chain {
+            true => format!("network {network} ({network_id})"),
+            false => "one chain of the EVM".to_owned(),
+        };
+        writeln!(self.out, "\n{bold}Esker {version}{off}  {what}, ready in {ready_ms} ms")?;
         match &self.ready.data_dir {
             Some(path) => writeln!(self.out, "Data in {path}"),
             None => writeln!(self.out, "Data is removed at the end: --data-dir DIR keeps it"),
@@ -117,7 +120,7 @@ impl Screen<'_> {
 
     fn evm(&mut self) -> std::fmt::Result {
         let ready = self.ready;
-        self.heading("EVM, the C-Chain")?;
+        self.heading(if ready.has_x_chain { "EVM, the C-Chain" } else { "EVM" })?;
         match ready.evm_rpc() {
             Some((rpc, ws)) => {
                 self.value("RPC URL", &rpc)?;
@@ -125,7 +128,11 @@ impl Screen<'_> {
             }
             None => writeln!(self.out, "not served by this version")?,
         }
-        self.value("Chain ID", &ready.evm_chain_id.to_string())
+        self.value("Chain ID", &ready.evm_chain_id.to_string())?;
+        match ready.hardfork {
+            Some(name) => self.value("Hardfork", name),
+            None => Ok(()),
+        }
     }
 
     fn x_chain(&mut self) -> std::fmt::Result {
@@ -158,8 +165,11 @@ impl Screen<'_> {
             writeln!(self.out, "{:NAMES$}{line}", "")?;
         }
         self.value("Derivation path", &format!("{path}/N"))?;
-        let coin = self.ready.native_aliases.first().map_or("native units", String::as_str);
         let (dim, off) = (self.style.dim, self.style.off);
+        if !self.ready.has_x_chain {
+            return writeln!(self.out, "{dim}Balances are in units of 10^18 wei.{off}");
+        }
+        let coin = self.ready.native_aliases.first().map_or("native units", String::as_str);
         writeln!(
             self.out,
             "{dim}Balances are in {coin} on each of C (10^18 wei) and X (10^9 units).{off}"
@@ -192,7 +202,11 @@ impl Screen<'_> {
         self.value("Began at", &ready.start_s.to_string())?;
         self.heading("Chains")?;
         for (alias, id, is_running) in &ready.chains {
-            self.value(&format!("{alias}-Chain ID"), id)?;
+            let name = match ready.has_x_chain {
+                true => format!("{alias}-Chain ID"),
+                false => "Blockchain ID".to_owned(),
+            };
+            self.value(&name, id)?;
             if !is_running {
                 writeln!(self.out, "{:NAMES$}not served by this version", "")?;
             }
@@ -200,9 +214,14 @@ impl Screen<'_> {
         self.value("Node", &ready.node_id)?;
         self.heading("Endpoints")?;
         for (name, path) in &ready.endpoints {
-            self.value(name, &format!("{}{path}", ready.url))?;
+            let name = match ready.has_x_chain {
+                true => name.clone(),
+                false => name.replace("-Chain", " RPC"),
+            };
+            self.value(&name, &format!("{}{path}", ready.url))?;
         }
-        let Some(funded) = &ready.dev_accounts else { return Ok(()) };
+        let funded = ready.dev_accounts.as_ref().filter(|_| ready.has_x_chain);
+        let Some(funded) = funded else { return Ok(()) };
         self.heading("Accounts on the X-Chain")?;
         let addresses = funded.accounts.iter().map(|account| account.local_address());
         self.numbered(addresses.map(|address| format!("X-{address}")))?;
@@ -219,6 +238,9 @@ impl Screen<'_> {
     /// Adds the next steps for the user, and the addresses on which the node listens.
     fn end(&mut self) -> std::fmt::Result {
         let (dim, off) = (self.style.dim, self.style.off);
+        if !self.ready.has_x_chain {
+            return self.end_of_alone();
+        }
         let url = match self.ready.url.as_str() {
             DEFAULT_URL => String::new(),
             other => format!(" --url {other}"),
@@ -228,6 +250,17 @@ impl Screen<'_> {
         let more = if self.ready.is_verbose { "" } else { "\n     esker dev --verbose" };
         writeln!(self.out, "     esker balance ADDRESS{url}{more}{off}")?;
         self.port_in_use()?;
+        writeln!(self.out, "\nListening on {}", self.ready.listening())
+    }
+}
+
+impl Screen<'_> {
+    /// The same where an EVM chain is alone: other commands ask a node of several chains.
+    fn end_of_alone(&mut self) -> std::fmt::Result {
+        let (dim, off) = (self.style.dim, self.style.off);
+        writeln!(self.out, "\n{dim}Try: cast chain-id --rpc-url {}", self.ready.url)?;
+        let more = if self.ready.is_verbose { "" } else { "\n     esker evm --verbose" };
+        writeln!(self.out, "     esker status --url {}{more}{off}", self.ready.url)?;
         writeln!(self.out, "\nListening on {}", self.ready.listening())
     }
 }

@@ -2,7 +2,7 @@
 
 use clap::{Arg, Command};
 
-use crate::replay::dev_switch;
+use crate::replay::mode_switches;
 use crate::rewind;
 
 /// The command; it accepts the flags of `esker node`.
@@ -14,7 +14,7 @@ pub(crate) fn command(flags: impl Fn() -> Vec<Arg>) -> Command {
              of the native asset. Each error is printed on one line, and the exit code is then 1. Nothing is \
              changed.",
         )
-        .arg(dev_switch())
+        .args(mode_switches())
         .args(flags());
     Command::new("db")
         .about("Check or rewind the data of a stopped node")

@@ -3,12 +3,12 @@
 use std::io::{self, Write};
 use std::sync::Arc;
 
+use esker_node::progress::Progress;
 use esker_primitives::clock::Clock;
 use esker_storage::audit::{AuditError, AuditLog, Finding};
 
 use super::VerifyError;
 use crate::offline::StopSignal;
-use crate::progress::Progress;
 
 /// Most findings that are printed; the rest is only counted.
 const MAX_PRINTED: u64 = 10_000;

@@ -9,7 +9,7 @@ use esker_evm::view::ChainReader;
 use esker_rpc::RpcError;
 use tokio::sync::OwnedSemaphorePermit;
 
-use super::stream::{Input, is_compressed};
+use super::stream::{BlockFile, is_compressed};
 use super::{ChainFiles, ImportError, step};
 use crate::error::read_error;
 use crate::files::open_error;
@@ -63,7 +63,7 @@ impl Block {
 /// The file while it is read.
 struct Source {
     chain: Arc<dyn ChainReader>,
-    input: Input,
+    input: BlockFile,
     /// Blocks read so far, genesis not counted.
     blocks: u64,
     read_bytes: usize,
@@ -73,7 +73,7 @@ struct Source {
 impl Source {
     fn open(files: &ChainFiles, name: &str, turn: OwnedSemaphorePermit) -> Result<Self, RpcError> {
         let path = files.folder.existing_file(name)?;
-        let input = Input::open(&path, is_compressed(name));
+        let input = BlockFile::open_as(&path, is_compressed(name));
         let input = input.map_err(|error| open_error(name, &error))?;
         Ok(Self { chain: Arc::clone(&files.chain), input, blocks: 0, read_bytes: 0, _turn: turn })
     }

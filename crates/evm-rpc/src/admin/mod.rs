@@ -20,6 +20,7 @@ use esker_rpc::{MethodTable, RpcError, Service};
 use thiserror::Error;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
+pub use self::stream::{BlockFile, BlockFileError};
 use crate::files::Folder;
 
 /// Makes imported blocks final, as if another validator had made them.

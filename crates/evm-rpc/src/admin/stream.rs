@@ -57,36 +57,76 @@ impl Output {
 
 /// The reason why a block can't be read.
 #[derive(Debug, Error)]
-pub(super) enum ReadError {
+pub enum BlockFileError {
+    /// The system's error.
     #[error("{}", system_text(.0))]
     Io(#[from] io::Error),
+    /// The file ends within a block.
     #[error("unexpected EOF")]
     Cut,
+    /// The bytes are no list.
     #[error("rlp: expected List")]
     NoList,
+    /// The length of the block has another form.
     #[error("rlp: non-canonical size information")]
     NonCanonical,
+    /// The block is larger than any.
     #[error("the block has {0} bytes, at most {MAX_BLOCK_BYTES}")]
     TooLarge(u64),
 }
 
 /// A file that blocks are read from.
-pub(super) struct Input(Box<dyn Read + Send>);
+pub struct BlockFile {
+    input: Box<dyn Read + Send>,
+    position: u64,
+}
 
-impl Input {
-    pub(super) fn open(path: &Path, is_compressed: bool) -> io::Result<Self> {
+impl std::fmt::Debug for BlockFile {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "BlockFile(at byte {})", self.position)
+    }
+}
+
+impl BlockFile {
+    /// Opens a file. One whose name ends with `.gz` is compressed.
+    ///
+    /// # Errors
+    /// It can't be read, or is a pipe or a device.
+    pub fn open(path: &Path) -> io::Result<Self> {
+        Self::open_as(path, is_compressed(&path.to_string_lossy()))
+    }
+
+    pub(super) fn open_as(path: &Path, is_compressed: bool) -> io::Result<Self> {
         let file = BufReader::with_capacity(BUFFER, open_file(path)?);
-        Ok(Self(match is_compressed {
+        Ok(Self::new(match is_compressed {
             true => Box::new(BufReader::with_capacity(BUFFER, MultiGzDecoder::new(file))),
             false => Box::new(file),
         }))
     }
 
+    fn new(input: Box<dyn Read + Send>) -> Self {
+        Self { input, position: 0 }
+    }
+
+    /// Where the next block begins, in bytes that are not compressed.
+    pub const fn position(&self) -> u64 {
+        self.position
+    }
+
     /// The bytes of the next block; `None` at the end.
-    pub(super) fn next_block(&mut self) -> Result<Option<Vec<u8>>, ReadError> {
+    ///
+    /// # Errors
+    /// The rest of the file begins with no block.
+    pub fn next_block(&mut self) -> Result<Option<Vec<u8>>, BlockFileError> {
+        let block = self.read_block()?;
+        self.position += block.as_ref().map_or(0, |bytes| bytes.len() as u64);
+        Ok(block)
+    }
+
+    fn read_block(&mut self) -> Result<Option<Vec<u8>>, BlockFileError> {
         let mut bytes = vec![0];
         loop {
-            match self.0.read(&mut bytes) {
+            match self.input.read(&mut bytes) {
                 Ok(0) => return Ok(None),
                 Ok(_) => break,
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
@@ -102,23 +142,23 @@ impl Input {
                 length[8 - of_length..].copy_from_slice(&bytes[1..]);
                 let length = u64::from_be_bytes(length);
                 if bytes[1] == 0 || length < 56 {
-                    return Err(ReadError::NonCanonical);
+                    return Err(BlockFileError::NonCanonical);
                 }
                 length
             }
-            _ => return Err(ReadError::NoList),
+            _ => return Err(BlockFileError::NoList),
         };
         match usize::try_from(length) {
             Ok(length) if length <= MAX_BLOCK_BYTES => self.append(&mut bytes, length)?,
-            _ => return Err(ReadError::TooLarge(length)),
+            _ => return Err(BlockFileError::TooLarge(length)),
         }
         Ok(Some(bytes))
     }
 
-    fn append(&mut self, bytes: &mut Vec<u8>, length: usize) -> Result<(), ReadError> {
+    fn append(&mut self, bytes: &mut Vec<u8>, length: usize) -> Result<(), BlockFileError> {
         // Memory grows with the bytes in the file, not with the declared length.
-        let read = (&mut self.0).take(length as u64).read_to_end(bytes)?;
-        if read < length { Err(ReadError::Cut) } else { Ok(()) }
+        let read = (&mut self.input).take(length as u64).read_to_end(bytes)?;
+        if read < length { Err(BlockFileError::Cut) } else { Ok(()) }
     }
 }
 
@@ -127,7 +167,7 @@ mod tests {
     use super::*;
 
     fn blocks(bytes: &'static [u8]) -> Result<Vec<Vec<u8>>, String> {
-        let mut input = Input(Box::new(bytes));
+        let mut input = BlockFile::new(Box::new(bytes));
         let mut found = Vec::new();
         while let Some(block) = input.next_block().map_err(|error| error.to_string())? {
             found.push(block);

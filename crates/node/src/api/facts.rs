@@ -19,6 +19,8 @@ const TEST_STOP_VERTEX: &str = "2D1cmbiG36BqQMRyHt4kFhWarmatA1ighSpND3FeFgz3vFVt
 pub struct NetworkFacts {
     /// ID of the network.
     pub id: u32,
+    /// Whether it has an X-Chain, and P as its peer; else its only chain is one of the EVM.
+    pub has_x_chain: bool,
     /// `mainnet`, `fuji`, `local`, `network-7`.
     pub name: String,
     /// Human-readable part of the addresses.
@@ -163,7 +165,11 @@ impl NetworkFacts {
         };
         Self {
             id: network.id,
-            name: network::name(network.id).into_owned(),
+            has_x_chain: network.x_chain().is_some(),
+            name: match network.x_chain() {
+                Some(_) => network::name(network.id).into_owned(),
+                None => network.name.clone(),
+            },
             hrp: network.hrp.to_owned(),
             native_asset_id: network.native_asset_id,
             start_time_s: network.start_time_s,

@@ -1,7 +1,7 @@
 //! The node's own APIs, besides those of its chains.
 //!
 //! [`install`] adds all of them: `/ext/info`, `/ext/status`, `/ext/health` (with its sub-paths), `/ext/metrics`, `/ext/bc/P` with
-//! its aliases, and if enabled `/ext/index/<chain>/{block,tx,vtx}` and `/ext/admin`. Each API is one file: a service,
+//! its aliases (the first and the last of these where the network has an X-Chain), and if enabled `/ext/index/<chain>/{block,tx,vtx}` and `/ext/admin`. Each API is one file: a service,
 //! its method table, and a narrow trait or plain data as its input. No API uses a chain's types, or writes anything
 //! except routes, aliases, log levels, profiles and backups.
 
@@ -64,7 +64,7 @@ pub fn install(
     let health = health::standard((base, chains, order), routes);
     health::install(&health, routes)?;
     routes.node("metrics", Endpoint::Page(base.metrics.clone()))?;
-    install_indexes(chains, routes)?;
+    install_indexes(&base.network, chains, routes)?;
     if let Some(admin) = admin {
         let admin = AdminApi::new(Arc::clone(&chains.aliases), routes, admin, base.store.clone());
         routes.node("admin", node_endpoint("admin", admin.service()))?;
@@ -74,8 +74,10 @@ pub fn install(
     }
     let server = sync.as_ref().map(|sync| Arc::clone(&sync.server));
     status::install((base, chains, order), server, routes)?;
-    platform::install(base, chains, routes)?;
-    info::install((base, chains, &order.engine), software, node_ip, routes)?;
+    if base.network.has_x_chain {
+        platform::install(base, chains, routes)?;
+        info::install((base, chains, &order.engine), software, node_ip, routes)?;
+    }
     Ok(health)
 }
 
@@ -102,14 +104,18 @@ fn watch(base: &BaseInputs, chains: &ChainInputs, order: &OrderInputs, sync: Opt
 }
 
 /// Adds the index API of the chains that have one.
-fn install_indexes(chains: &ChainInputs, routes: &Routes) -> Result<(), RouteError> {
+fn install_indexes(
+    network: &NetworkFacts,
+    chains: &ChainInputs,
+    routes: &Routes,
+) -> Result<(), RouteError> {
     for chain in &chains.running {
         if let Some(source) = &chain.index {
             let blocks = index::IndexContent::Blocks(Arc::clone(source));
             index::install(&chain.vm.name(), blocks, chain.was_dag, routes)?;
         }
     }
-    if chains.running.iter().any(|chain| chain.index.is_some()) {
+    if network.has_x_chain && chains.running.iter().any(|chain| chain.index.is_some()) {
         index::install(P_CHAIN, index::IndexContent::NotStored, false, routes)?;
     }
     Ok(())

@@ -10,7 +10,7 @@ use esker_evm::extension::{BlockExtension, NoExtension};
 use esker_evm_execution::executor::ChainParams;
 use esker_evm_state::blocks::History;
 use esker_nat::{AtomicExtension, Nat};
-use esker_settings::config::{Config, Mode};
+use esker_settings::config::Config;
 use esker_settings::networks::{ChainSpec, EvmParameters};
 
 use super::evm_chain::EvmChain;
@@ -28,7 +28,7 @@ pub(super) fn build(
     let settings = config.chain(&spec.id);
     let exchange = context.exchange.clone();
     let has_controls = config.network.has_controls;
-    let clock = clock.filter(|_| config.mode == Mode::Dev && config.decides_alone());
+    let clock = clock.filter(|_| config.mode.is_development() && config.decides_alone());
     let controls =
         clock.map(|clock| Arc::new(Controls::new(clock.clone(), Arc::clone(&context.work))));
     let next_header = controls.as_ref().map(|controls| Arc::clone(controls.next_header()));

@@ -294,9 +294,9 @@ impl Inputs<'_> {
         Route::object(ADMIN, admin.service())
     }
 
-    /// The object of the development methods, under `esker dev`.
+    /// The object of the development methods, under `esker dev` and `esker evm`.
     fn development_node(&self, transact: &Arc<TransactApi>) -> Option<Arc<DevelopmentNode>> {
-        let snapshots = self.shared.snapshots.filter(|_| self.config.mode == Mode::Dev)?;
+        let snapshots = self.shared.snapshots.filter(|_| self.config.mode.is_development())?;
         let mut instance_id = B256::ZERO;
         (self.parts.randomness)(instance_id.as_mut_slice());
         Some(Arc::new(DevelopmentNode {
@@ -320,8 +320,11 @@ fn accounts(
     metrics: &Metrics,
 ) -> Arc<dyn AccountManager> {
     let mut managers: Vec<Arc<dyn AccountManager>> = Vec::new();
-    if config.mode == Mode::Dev {
+    if config.mode.is_development() {
         managers.push(Arc::new(dev_accounts(&config.network)));
+    }
+    // Only where the genesis of X gives it coins.
+    if config.mode == Mode::Dev {
         let well_known = key_ring([&well_known()]);
         managers.push(Arc::new(match config.settings.list_well_known_account {
             true => well_known,

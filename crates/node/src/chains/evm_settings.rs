@@ -45,10 +45,10 @@ pub(super) fn allows_unprotected(settings: &ChainSettings, mode: Mode) -> bool {
     in_dev(settings.allow_unprotected_txs, mode)
 }
 
-/// A switch that is on under `esker dev` unless it is configured.
+/// A switch that is on under `esker dev` and `esker evm` unless it is configured.
 pub(super) fn in_dev(switch: Switch, mode: Mode) -> bool {
     match switch {
-        Switch::Auto => mode == Mode::Dev,
+        Switch::Auto => mode.is_development(),
         Switch::On => true,
         Switch::Off => false,
     }
@@ -56,7 +56,7 @@ pub(super) fn in_dev(switch: Switch, mode: Mode) -> bool {
 
 pub(super) fn is_archive(settings: &ChainSettings, parameters: &EvmParameters, mode: Mode) -> bool {
     match settings.pruning_enabled {
-        Switch::Auto => mode == Mode::Dev || parameters.is_archive_by_default(),
+        Switch::Auto => mode.is_development() || parameters.is_archive_by_default(),
         Switch::On => false,
         Switch::Off => true,
     }
@@ -72,7 +72,7 @@ pub(super) fn script_config(
     let link = PathBuf::from("/proc/self/exe");
     let program = if link.exists() { link } else { std::env::current_exe().unwrap_or(link) };
     let runs_custom = match settings.tracer_scripts_enabled {
-        Switch::Auto => mode == Mode::Dev,
+        Switch::Auto => mode.is_development(),
         Switch::On => true,
         Switch::Off => false,
     };

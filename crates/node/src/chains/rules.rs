@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use esker_ethereum::genesis::Genesis as EthereumGenesis;
+use esker_ethereum::rules::EthereumRules;
 use esker_evm::chain::ParseGenesis;
 use esker_evm_execution::genesis::Genesis;
 use esker_evm_execution::rules::{CChainRules, NextHeader, Rules};
@@ -14,9 +16,9 @@ pub(super) fn of_chain(
     has_controls: bool,
     next_header: Option<Arc<NextHeader>>,
 ) -> (Arc<dyn Rules>, Option<CChainRules>) {
-    match parameters.rules {
+    match &parameters.rules {
         EvmRules::CChain { schedule, fees } => {
-            let mut rules = CChainRules::new(parameters.chain_id, schedule, fees);
+            let mut rules = CChainRules::new(parameters.chain_id, *schedule, *fees);
             if has_controls {
                 rules = rules.for_development();
             }
@@ -25,6 +27,16 @@ pub(super) fn of_chain(
             }
             (Arc::new(rules.clone()), Some(rules))
         }
+        EvmRules::Ethereum(config) => {
+            let mut rules = EthereumRules::new(config.as_ref().clone());
+            if has_controls {
+                rules = rules.for_development();
+            }
+            if let Some(next_header) = next_header {
+                rules = rules.with_next_header(next_header);
+            }
+            (Arc::new(rules), None)
+        }
     }
 }
 
@@ -32,5 +44,6 @@ pub(super) fn of_chain(
 pub(super) fn parse_genesis(parameters: &EvmParameters) -> ParseGenesis {
     match parameters.rules {
         EvmRules::CChain { .. } => |json| Ok(Genesis::parse(json)?),
+        EvmRules::Ethereum(_) => |json| Ok(EthereumGenesis::parse(json)?.fields),
     }
 }

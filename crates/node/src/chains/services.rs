@@ -8,7 +8,7 @@ use esker_evm::control::Snapshots;
 use esker_js_tracer::ScriptSlots;
 use esker_primitives::ChainId;
 use esker_rpc::Route;
-use esker_settings::config::{Config, Mode};
+use esker_settings::config::Config;
 use esker_settings::networks::{ChainParameters, ChainSpec};
 use esker_xvm::Xvm;
 
@@ -65,14 +65,14 @@ pub fn build(
     Ok(ChainServices { routes, development })
 }
 
-/// The snapshots of a development network. Under `esker dev` the EVM chains have controls.
+/// The snapshots of a development network. Under `esker dev` and `esker evm` the EVM chains have controls.
 fn snapshots(
     chains: &[(ChainSpec, Chain)],
     machine: Option<&Arc<Machine>>,
     clock: &AdjustableClock,
     config: &Config,
 ) -> Snapshots {
-    let evms = chains.iter().filter(|_| config.mode == Mode::Dev);
+    let evms = chains.iter().filter(|_| config.mode.is_development());
     let evms = evms.filter_map(|(_, chain)| match chain {
         Chain::Xvm(_) => None,
         Chain::Evm(chain) => Some(Arc::clone(chain.evm())),

@@ -151,7 +151,11 @@ fn check(config: &Config, found: Beginning) -> Result<(), ParameterError> {
     if let (Beginning::At(found), Some(wanted)) = (found, config.settings.timestamp)
         && found.time_s != wanted
     {
-        return Err(ParameterError::DevNetwork { name: "genesis of C-Chain".to_owned() });
+        let name = format!("genesis of {}", config.network.evm_chain().name);
+        return Err(match config.network.x_chain() {
+            Some(_) => ParameterError::DevNetwork { name },
+            None => ParameterError::EvmNetwork { name },
+        });
     }
     if config.beginning != Beginning::New && config.beginning != found {
         let shown = |beginning| match beginning {

@@ -11,7 +11,7 @@ use esker_evm::control::Snapshots;
 use esker_keystore::Keystore;
 use esker_platform::Platform;
 use esker_primitives::{AssetId, ChainId, Clock};
-use esker_settings::config::{Config, Mode};
+use esker_settings::config::Config;
 use esker_settings::networks::{ChainSpec, P_ALIASES, P_CHAIN_ID};
 use esker_storage::{Scope, Store, meta};
 use tokio::sync::{Notify, Semaphore};
@@ -112,8 +112,9 @@ pub(super) fn open(
 
 /// Settings of the machine.
 pub(super) fn machine_config(config: &Config) -> MachineConfig {
+    let has_controls = config.mode.is_development() && config.network.has_controls;
     let undo = match config.settings.rewind_depth {
-        _ if config.mode == Mode::Dev && config.decides_alone() => Snapshots::UNDO,
+        _ if has_controls && config.decides_alone() => Snapshots::UNDO,
         0 => Undo::Off,
         bundles => Undo::Keep(UndoLimits::bundles(bundles)),
     };

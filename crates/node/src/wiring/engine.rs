@@ -8,7 +8,7 @@ use esker_chain::forward::{ForwardLimits, Forwarding, ReadOnlyForwarder, TxForwa
 use esker_chain::{
     AdjustableClock, ChainMachine, Engine, EngineError, Machine, Shutdown, ShutdownTrigger,
 };
-use esker_engine::Solo;
+use esker_engine::{Idle, Solo};
 use esker_follow::{EskerSource, Follower, PreferredSource, Source, SourceForwarder};
 use esker_outbound::{SourceKind, SourceUrl};
 use esker_primitives::clock::Clock;
@@ -49,7 +49,10 @@ pub(super) fn choose(
     }
     let urls = config.sources();
     if urls.is_empty() {
-        let engine = Arc::new(Solo::new());
+        let engine: Arc<dyn Engine> = match config.settings.no_build {
+            true => Arc::new(Idle::new()),
+            false => Arc::new(Solo::new()),
+        };
         return Ok(ChosenEngine { engine, follower: None, validator: None });
     }
     let (network, genesis) = (config.network.id, machine.genesis().id());

@@ -12,6 +12,7 @@ use esker_settings::exit_code;
 use esker_storage::StorageError;
 use thiserror::Error;
 
+use super::chain_file_error::ChainFileError;
 use super::parameter_error::ParameterError;
 use crate::aliases::AliasError;
 use crate::identity::IdentityError;
@@ -92,6 +93,9 @@ pub enum StartError {
     /// Funding the development accounts failed.
     #[error("the development accounts can't be funded: {0}")]
     Funding(String),
+    /// Blocks of a file can't be imported.
+    #[error(transparent)]
+    ChainFile(#[from] ChainFileError),
     /// The fixture can't be applied.
     #[error("the fixture can't be applied: {0}")]
     Fixture(String),
@@ -122,10 +126,11 @@ impl StartError {
     pub fn exit_code(&self) -> u8 {
         match self {
             Self::Storage(error) => of_storage(error),
-            Self::Identity(IdentityError::Damaged { .. }) => exit_code::DAMAGED,
-            Self::Identity(IdentityError::Io { error, .. }) | Self::Write { error, .. } => {
-                exit_code::of_io(error)
-            }
+            Self::Identity(IdentityError::Damaged { .. })
+            | Self::ChainFile(ChainFileError::Block { .. }) => exit_code::DAMAGED,
+            Self::Identity(IdentityError::Io { error, .. })
+            | Self::Write { error, .. }
+            | Self::ChainFile(ChainFileError::Read { error, .. }) => exit_code::of_io(error),
             Self::PortInUse { .. } => exit_code::PORT_IN_USE,
             Self::Validator(ValidatorError::InUse { .. }) => exit_code::FAILURE,
             Self::Identity(IdentityError::Exposed { .. })

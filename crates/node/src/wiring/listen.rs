@@ -5,8 +5,8 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use esker_chain::Shutdown;
-use esker_http::{Routes, Tls, listen};
-use esker_settings::config::Config;
+use esker_http::{RouteError, Routes, Tls, listen};
+use esker_settings::config::{Config, Mode};
 use tokio::net::TcpListener;
 
 use super::StartError;
@@ -31,7 +31,7 @@ pub(super) async fn follow_certificate(tls: Tls, mut stop: Shutdown) {
 /// The listener for all paths, and its bound address. If only the other port was configured, as for a second `esker
 /// dev`, the listener uses the next free port.
 pub(super) async fn http(config: &Config) -> Result<(TcpListener, SocketAddr), StartError> {
-    let port = config.settings.http_port;
+    let (port, setting) = config.listen_port();
     let mut bound = bind(config, port).await;
     if config.moves_http_port() {
         let further = (1..=FURTHER_PORTS).filter_map(|further| port.checked_add(further));
@@ -42,7 +42,7 @@ pub(super) async fn http(config: &Config) -> Result<(TcpListener, SocketAddr), S
             bound = bind(config, further).await;
         }
     }
-    bound.map_err(|error| fault(config, port, "http-port", error))
+    bound.map_err(|error| fault(config, port, setting, error))
 }
 
 /// The number of ports after its own that a node tries at most.
@@ -73,9 +73,9 @@ pub(super) enum EvmPort {
 
 /// Binds that listener, if enabled. A default port that is in use is not an error.
 pub(super) async fn evm(config: &Config, routes: &Routes) -> Result<EvmPort, StartError> {
-    let Some(port) = config.settings.evm_port else { return Ok(EvmPort::Off) };
-    let path = format!("/ext/bc/{}{EVM_RPC}", config.network.evm_chain().id);
-    let Some(routes) = routes.rooted_at(&path) else { return Ok(EvmPort::Off) };
+    let port = config.settings.evm_port.filter(|_| config.mode != Mode::Evm);
+    let Some(port) = port else { return Ok(EvmPort::Off) };
+    let Some(routes) = routes.rooted_at(&rpc_path(config)) else { return Ok(EvmPort::Off) };
     match bind(config, port).await {
         Ok((listener, addr)) => {
             Ok(EvmPort::Bound(Box::new(EvmListener { listener, addr, routes })))
@@ -89,6 +89,16 @@ pub(super) async fn evm(config: &Config, routes: &Routes) -> Result<EvmPort, Sta
             Ok(EvmPort::InUse(address))
         }
     }
+}
+
+/// Serves the JSON-RPC of the chain that is alone at `/`, with websockets.
+pub(super) fn serve_alone(config: &Config, routes: &Routes) -> Result<(), RouteError> {
+    routes.serve_at_root(&rpc_path(config))
+}
+
+/// The path of the EVM chain's JSON-RPC.
+fn rpc_path(config: &Config) -> String {
+    format!("/ext/bc/{}{EVM_RPC}", config.network.evm_chain().id)
 }
 
 /// An empty host means all addresses of the machine, as in the reference. Brackets are only for URLs.

@@ -27,7 +27,17 @@ pub enum ParameterError {
         /// The parameter that differs.
         name: String,
     },
-    /// The blocks of an import are of a development network with another beginning.
+    /// The folder has a chain of `esker evm` that began otherwise.
+    #[error(
+        "the data folder was made with another --genesis, or with other --hardfork, --chain-id, --gas-limit, --base-fee, \
+         --accounts, --balance, --mnemonic, --derivation-path or --timestamp (it differs in {name}): start with the same, or \
+         choose another --data-dir"
+    )]
+    EvmNetwork {
+        /// The parameter that differs.
+        name: String,
+    },
+    /// The blocks of an import are of a development network that began otherwise.
     #[error(
         "the data folder has a development network that began {found}, the blocks are of one that began {wanted}: \
          choose another --data-dir"

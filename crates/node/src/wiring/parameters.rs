@@ -42,7 +42,7 @@ fn owner(chain: &ChainSpec) -> Vec<u8> {
 fn of_chain(chain: &ChainSpec) -> Parameters {
     let values = chain.parameters.values().into_iter();
     let name = (NAME.to_owned(), chain.name.clone());
-    std::iter::once(name).chain(values.map(|(name, value)| (name.to_owned(), value))).collect()
+    std::iter::once(name).chain(values.map(|(name, value)| (name.into_owned(), value))).collect()
 }
 
 /// The first bundle of the network: the network's ID and the parameters of its genesis chains determine it.
@@ -144,6 +144,9 @@ fn refusal(
     let chain = network.chains.iter().find(|chain| chain.id.as_bytes() == owner);
     let Some(chain) = chain else {
         let found = found.iter().find(|(name, _)| name == NAME).map(|(_, name)| name.as_str());
+        if network.x_chain().is_none() && found == Some(network.name.as_str()) {
+            return ParameterError::EvmNetwork { name: name.to_owned() };
+        }
         if network.dev_accounts.is_some() && found == Some(network.name.as_str()) {
             return ParameterError::DevNetwork { name: name.to_owned() };
         }

@@ -23,7 +23,7 @@ pub(super) fn note(
         routes.switched_off("sync/bundles", not_enabled("api-sync-enabled"));
     }
     if !config.settings.index_enabled {
-        note_indexes(chains, routes);
+        note_indexes(config, chains, routes);
     }
     for (spec, chain) in chains {
         let id = chain.vm().context().chain_id;
@@ -41,11 +41,13 @@ pub(super) fn note(
     }
 }
 
-fn note_indexes(chains: &[(ChainSpec, Chain)], routes: &Routes) {
+fn note_indexes(config: &Config, chains: &[(ChainSpec, Chain)], routes: &Routes) {
     let note = |chain: &str, index| {
         routes.switched_off(&format!("index/{chain}/{index}"), not_enabled("index-enabled"));
     };
-    note(P_ALIASES[0], "block");
+    if config.network.x_chain().is_some() {
+        note(P_ALIASES[0], "block");
+    }
     for (_, chain) in chains {
         let indexes: &[_] = if chain.was_dag() { &["block", "tx", "vtx"] } else { &["block"] };
         indexes.iter().for_each(|index| note(&chain.vm().name(), index));

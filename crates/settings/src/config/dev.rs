@@ -10,25 +10,18 @@ use crate::fixture::{FixtureError, FixtureSource};
 use crate::networks::{DevError, DevOptions, Network, Preset, dev_network};
 
 /// The name of a setting, and the reason why it is refused.
-type Fault = (&'static str, String);
+pub(super) type Fault = (&'static str, String);
 
-/// The network of the settings: on a development network the one with its accounts and its start, else the loaded
-/// one. The fixture's accounts and start apply unless a setting was given; [`FixtureSource::apply`] applies the rest
-/// of it.
-pub(super) fn network(
-    settings: &mut Settings,
-    mode: Mode,
-    loaded: Network,
-    is_given: impl Fn(&str) -> bool,
-) -> Result<(Network, Option<FixtureSource>), Fault> {
-    if settings.silent && mode != Mode::Dev {
+/// Refuses settings that only a development node has, or that don't go together.
+pub(super) fn check(settings: &Settings, mode: Mode) -> Result<(), Fault> {
+    if settings.silent && !mode.is_development() {
         return Err(("silent", "only for esker dev: other commands show no screen".to_owned()));
     }
     if settings.silent && settings.json {
         return Err(("silent", "not with json, which prints a line".to_owned()));
     }
     check_state(settings, mode)?;
-    if settings.verbose && mode != Mode::Dev {
+    if settings.verbose && !mode.is_development() {
         return Err(("verbose", "only for esker dev: other commands show no screen".to_owned()));
     }
     if settings.verbose && (settings.silent || settings.json) {
@@ -38,10 +31,21 @@ pub(super) fn network(
         let text = "only for esker dev: other commands hold no public accounts";
         return Err(("list-well-known-account", text.to_owned()));
     }
-    if settings.refuse_failed_sends != Switch::Auto && mode != Mode::Dev {
+    if settings.refuse_failed_sends != Switch::Auto && !mode.is_development() {
         let text = "only for esker dev: others answer sends before the block is there";
         return Err(("refuse-failed-sends", text.to_owned()));
     }
+    Ok(())
+}
+
+/// The network of the settings: on a development network the one with its accounts and its start, else the loaded
+/// one. The fixture's accounts and start apply unless a setting was given; [`FixtureSource::apply`] applies the rest
+/// of it.
+pub(super) fn network(
+    settings: &mut Settings,
+    loaded: Network,
+    is_given: impl Fn(&str) -> bool,
+) -> Result<(Network, Option<FixtureSource>), Fault> {
     if loaded.name != Preset::Dev.name() {
         let only = "only for the development network: use esker dev";
         return match given(settings) {
@@ -56,18 +60,25 @@ pub(super) fn network(
         return Ok((network, None));
     };
     let fixture = FixtureSource::load(path).map_err(fixture_fault)?;
+    let network = dev_network(&fixture.options(given_options(settings, is_given)))
+        .map_err(|error| (setting_of(&error), error.to_string()))?;
+    settings.timestamp = settings.timestamp.or(fixture.timestamp());
+    Ok((network, Some(fixture)))
+}
+
+/// The options that were given: the others are a fixture's.
+pub(super) fn given_options(
+    settings: &Settings,
+    is_given: impl Fn(&str) -> bool,
+) -> DevOptions<'_> {
     let usual = options(settings);
-    let given = DevOptions {
+    DevOptions {
         count: usual.count.filter(|_| is_given("accounts")),
         balance: usual.balance.filter(|_| is_given("balance")),
         mnemonic: usual.mnemonic.filter(|_| is_given("mnemonic")),
         path: usual.path.filter(|_| is_given("derivation-path")),
         ..usual
-    };
-    let network = dev_network(&fixture.options(given))
-        .map_err(|error| (setting_of(&error), error.to_string()))?;
-    settings.timestamp = settings.timestamp.or(fixture.timestamp());
-    Ok((network, Some(fixture)))
+    }
 }
 
 /// Files of states are for `esker dev`, and each has one purpose.
@@ -79,7 +90,7 @@ fn check_state(settings: &Settings, mode: Mode) -> Result<(), Fault> {
     ];
     let mut names = given.into_iter().filter(|(_, is_given)| *is_given).map(|(name, _)| name);
     let Some(first) = names.next() else { return Ok(()) };
-    if mode != Mode::Dev {
+    if !mode.is_development() {
         return Err((first, "only for esker dev".to_owned()));
     }
     if let Some(second) = names.next().filter(|_| first == "state") {
@@ -111,7 +122,7 @@ fn given(settings: &Settings) -> Option<&'static str> {
     given.into_iter().find(|(_, is_given)| *is_given).map(|(name, _)| name)
 }
 
-fn options(settings: &Settings) -> DevOptions<'_> {
+pub(super) fn options(settings: &Settings) -> DevOptions<'_> {
     DevOptions {
         count: settings.accounts,
         balance: settings.balance,
@@ -121,7 +132,7 @@ fn options(settings: &Settings) -> DevOptions<'_> {
     }
 }
 
-fn setting_of(error: &DevError) -> &'static str {
+pub(super) fn setting_of(error: &DevError) -> &'static str {
     match error {
         DevError::Mnemonic(_) => "mnemonic",
         DevError::Path(_) => "derivation-path",

@@ -12,7 +12,7 @@ const MAX_CLIENT_VERSION: usize = 256;
 /// The version in `web3_clientVersion`.
 const CLIENT_VERSION: &str = concat!("esker/v", env!("CARGO_PKG_VERSION"));
 
-/// Refuses invalid settings: returns the setting's name and the reason.
+/// Refuses invalid settings of a network: returns the setting's name and the reason.
 pub(super) fn check(settings: &Settings, network: &Network) -> Result<(), (&'static str, String)> {
     let is_public = matches!(network.id, MAIN_ID | TEST_ID);
     let given =
@@ -23,6 +23,11 @@ pub(super) fn check(settings: &Settings, network: &Network) -> Result<(), (&'sta
             format!("network {} has its own, which can't be changed", network.name),
         ));
     }
+    check_values(settings)
+}
+
+/// Refuses values out of bounds.
+pub(super) fn check_values(settings: &Settings) -> Result<(), (&'static str, String)> {
     if settings.chain_id.is_some_and(|id| !EVM_CHAIN_IDS.contains(&id)) {
         let (least, most) = (EVM_CHAIN_IDS.start(), EVM_CHAIN_IDS.end());
         return Err(("chain-id", format!("expected a whole number from {least} to {most}")));
@@ -53,10 +58,11 @@ impl Config {
     /// The reply of `web3_clientVersion`. On a development node it starts with a name that tools recognize
     /// (docs/decisions.md, "Tools made for anvil").
     pub fn client_version(&self) -> String {
-        match (self.settings.client_version.as_str(), self.mode) {
-            ("", Mode::Dev) => format!("anvil/{CLIENT_VERSION}"),
-            ("", Mode::Node) => CLIENT_VERSION.to_owned(),
-            (given, _) => given.to_owned(),
+        let has_controls = self.network.has_controls && self.mode.is_development();
+        match self.settings.client_version.as_str() {
+            "" if has_controls => format!("anvil/{CLIENT_VERSION}"),
+            "" => CLIENT_VERSION.to_owned(),
+            given => given.to_owned(),
         }
     }
 
@@ -70,6 +76,14 @@ impl Config {
     /// JSON-RPC is set.
     pub fn moves_http_port(&self) -> bool {
         self.mode == Mode::Dev && self.is_evm_port_set() && !self.is_set("http-port")
+    }
+
+    /// The port of HTTP, and the name of its setting. Under `esker evm` all is at the port of the chain's JSON-RPC.
+    pub fn listen_port(&self) -> (u16, &'static str) {
+        match (self.mode, self.settings.evm_port) {
+            (Mode::Evm, Some(port)) => (port, "evm-port"),
+            (Mode::Evm | Mode::Dev | Mode::Node, _) => (self.settings.http_port, "http-port"),
+        }
     }
 
     fn is_set(&self, name: &str) -> bool {

@@ -10,6 +10,27 @@ pub type Flags = BTreeMap<&'static str, String>;
 pub enum Mode {
     /// `esker dev`: the development network, with a screen.
     Dev,
+    /// `esker evm`: one chain of the EVM alone, with a screen.
+    Evm,
     /// `esker node`: any network, quiet.
     Node,
+}
+
+impl Mode {
+    /// Whether it is a node for development, with a screen.
+    pub const fn is_development(self) -> bool {
+        match self {
+            Self::Dev | Self::Evm => true,
+            Self::Node => false,
+        }
+    }
+
+    /// The command that runs such a node.
+    pub const fn command(self) -> &'static str {
+        match self {
+            Self::Dev => "esker dev",
+            Self::Evm => "esker evm",
+            Self::Node => "esker node",
+        }
+    }
 }

@@ -27,7 +27,8 @@ impl Config {
     /// Whether a send is answered when its block exists: on a development node that makes the blocks itself
     /// (docs/decisions.md, "Answers of development networks").
     pub fn answers_with_block(&self) -> bool {
-        self.mode == Mode::Dev
+        self.mode.is_development()
+            && !self.settings.no_build
             && self.settings.follow.0.is_empty()
             && self.network.validators.is_empty()
     }
@@ -91,6 +92,9 @@ pub(super) fn check(
     if follows && mode == Mode::Dev {
         let reason = "esker dev makes its own blocks: follow with `esker node --network dev`";
         return Err(("follow", reason.to_owned()));
+    }
+    if follows && mode == Mode::Evm && !settings.no_build {
+        return Err(("follow", "under esker evm only together with no-build".to_owned()));
     }
     for (is_set, name) in [(follows, "follow"), (settings.api_sync_enabled, "api-sync-enabled")] {
         if is_set && settings.rewind_depth > 0 {

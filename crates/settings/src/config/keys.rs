@@ -76,6 +76,9 @@ pub(super) const OTHER_VARIABLES: [&str; 4] =
 /// The only setting that the configuration file can't have.
 pub(super) const CONFIG: &str = "config";
 
+/// Heading of the settings that only `esker evm` has.
+pub const ALONE_SECTION: &str = "The chain of esker evm";
+
 /// Headings of the settings that only chains of one virtual machine have.
 pub(super) const XVM_SECTION: &str = "Chains of the asset VM";
 pub(super) const EVM_SECTION: &str = "Chains of the EVM";
@@ -369,6 +372,19 @@ settings! {
     /// Show all endpoints, IDs and addresses on the screen of `esker dev`. Not with `json` or `silent`.
     verbose: bool = "verbose", "false";
 
+    ["The chain of esker evm"]
+    /// The fork whose rules the chain has from its first block on: `frontier` to `osaka`, `prague` for example. Default: the newest,
+    /// `osaka`. A kept data folder requires the same value at each start.
+    hardfork: String = "hardfork", "";
+    /// The chain's genesis file, in geth's format, which names forks, accounts and the first block. Without it the chain has
+    /// accounts for development and the rules of `hardfork`.
+    genesis: Option<PathBuf> = "genesis", "";
+    /// File of blocks that follow genesis: their RLP one after the other, compressed if the name ends with `.gz`. They are
+    /// imported before the node answers. Those that it has already are skipped.
+    import: Option<PathBuf> = "import", "";
+    /// Make no blocks: transactions that are sent wait in the pool. The chain has no controls either.
+    no_build: bool = "no-build", "false";
+
     ["Logging"]
     /// Level of the log files.
     log_level: LogLevel = "log-level", "info";
@@ -502,6 +518,9 @@ settings! {
     /// File with its genesis. Asset VM: JSON in the format of `genesisData` of `xvm.buildGenesis`, addresses without a
     /// chain prefix. EVM: genesis JSON; the chain's ID depends on its exact bytes.
     genesis: Option<PathBuf> = "genesis", "";
+    /// EVM: the rules of its blocks: `c-chain` or `ethereum`. With `ethereum` the genesis has geth's format; the chain has no
+    /// atomic transactions, and its fees follow from its genesis (docs/ethereum.md).
+    rules: String = "rules", "c-chain";
     /// Its aliases; the first is the prefix of its addresses.
     aliases: CommaList = "aliases", "";
     /// Asset VM: fee of a transaction in nano-units of its first genesis asset. Default: the network's.

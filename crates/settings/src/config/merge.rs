@@ -17,11 +17,14 @@ use super::nearest;
 use super::profile::{self, ProfileRow, Scope};
 use super::value_error::ValueError;
 use crate::networks::{
-    AddChainError, ChainDeclaration, CoinDeclaration, DeclaredFees, Fees, GAS_LIMITS,
-    MAX_FILE_BYTES, Network, Preset, UnknownVm, Vm, file as network_file,
+    self, AddChainError, C_CHAIN_ONLY, ChainDeclaration, ChainSpec, CoinDeclaration, DeclaredFees,
+    EvmParameters, Fees, GAS_LIMITS, MAX_FILE_BYTES, Network, Preset, RulesName, UnknownRules,
+    UnknownVm, Vm, file as network_file,
 };
 
 const NETWORK: &str = "network";
+/// Value of that setting under `esker evm`.
+const EVM_NETWORK: &str = networks::EVM_NETWORK;
 const PUBLIC: &str = "public";
 const NETWORK_ID: &str = "network-id";
 
@@ -56,7 +59,8 @@ impl Defaults {
         let row = profile::row(scope, key.name).filter(|_| self.is_public);
         let (text, origin) = match (row, self.mode) {
             (Some(row), _) => (row.value, Origin::Public),
-            (None, Mode::Dev) => (key.dev_default, Origin::Default),
+            (None, Mode::Evm) if key.name == NETWORK => (EVM_NETWORK, Origin::Default),
+            (None, Mode::Dev | Mode::Evm) => (key.dev_default, Origin::Default),
             (None, Mode::Node) => (key.default, Origin::Default),
         };
         ConfiguredValue { text: text.to_owned(), origin }
@@ -158,10 +162,11 @@ impl Layers {
         let Some(public) = self.find(PUBLIC).filter(|_| self.defaults().is_public) else {
             return Ok(());
         };
-        if self.mode == Mode::Dev {
+        if self.mode.is_development() {
             return Err(ConfigError::Conflict(format!(
-                "{}: esker dev can't be public: it signs for anyone and serves all APIs; use esker node --public",
-                public.origin
+                "{}: {} can't be public: it signs for anyone and serves all APIs; use esker node --public",
+                public.origin,
+                self.mode.command()
             )));
         }
         for row in profile::PUBLIC {
@@ -311,8 +316,9 @@ fn chain_settings_of(
 }
 
 /// Settings of a table by which it declares its chain.
-pub(super) const DECLARING: [&str; 10] = [
+pub(super) const DECLARING: [&str; 11] = [
     "genesis",
+    "rules",
     "aliases",
     "tx-fee",
     "create-asset-tx-fee",
@@ -331,7 +337,13 @@ fn vm_of(key: &Key) -> Option<Vm> {
         (EVM_SECTION, _)
         | (
             _,
-            "asset" | "peers" | "gas-limit" | "target-gas" | "min-base-fee" | "block-gas-cost-step",
+            "rules"
+            | "asset"
+            | "peers"
+            | "gas-limit"
+            | "target-gas"
+            | "min-base-fee"
+            | "block-gas-cost-step",
         ) => Some(Vm::Evm),
         _ => None,
     }
@@ -390,7 +402,14 @@ pub(super) fn declare_chain(
         }
         Vm::Evm => bytes,
     };
-    let fees = declared_fees(vm, &settings, network).map_err(|(key, reason)| fault(key, reason))?;
+    let rules = settings.rules.parse();
+    let rules = rules.map_err(|error: UnknownRules| fault("rules", error.to_string()))?;
+    let fees = match (vm, rules) {
+        (Vm::Evm, RulesName::Ethereum) => DeclaredFees::Ethereum,
+        (Vm::Evm, RulesName::CChain) | (Vm::Xvm, _) => {
+            declared_fees(vm, &settings, network).map_err(|(key, reason)| fault(key, reason))?
+        }
+    };
     let coin = CoinDeclaration {
         asset: Some(settings.asset).filter(|asset| !asset.is_empty()),
         peers: settings.peers.0,
@@ -400,6 +419,31 @@ pub(super) fn declare_chain(
     match added {
         Ok(chain) => Ok((chain.id, coin)),
         Err(error) => Err(chain_error(&name, table, &error)),
+    }
+}
+
+/// Settings that only a chain with the C-Chain's rules has.
+const OF_C_CHAIN_RULES: [&str; 5] =
+    ["gas-limit", "target-gas", "min-base-fee", "block-gas-cost-step", "atomic-transactions"];
+
+/// Refuses settings that have no effect under a chain's rules.
+pub(super) fn check_rules(
+    name: &str,
+    table: &ChainTable,
+    chain: &ChainSpec,
+) -> Result<(), ConfigError> {
+    if chain.parameters.evm().is_none_or(EvmParameters::has_atomic_transactions) {
+        return Ok(());
+    }
+    let mut given =
+        OF_C_CHAIN_RULES.into_iter().filter_map(|key| Some((key, table.values.get(key)?)));
+    match given.next() {
+        Some((key, given)) => Err(ConfigError::Value {
+            origin: given.origin.clone(),
+            key: format!("chains.{name}.{key}"),
+            reason: C_CHAIN_ONLY.to_owned(),
+        }),
+        None => Ok(()),
     }
 }
 

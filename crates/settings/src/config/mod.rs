@@ -8,6 +8,7 @@ mod dev;
 pub mod docs;
 mod error;
 mod evm;
+mod evm_alone;
 pub mod file;
 mod flags;
 mod follow;
@@ -46,6 +47,7 @@ use esker_storage::FileSpace;
 use self::file::FileLayer;
 use self::merge::{Defaults, Layers};
 use self::value::Switch;
+use crate::fixture::FixtureSource;
 use crate::logging::{Levels, LogConfig, Rotation};
 use crate::networks::{
     self, AddChainError, DevStart, Network, NetworkError, P_ALIASES, Preset, Vm,
@@ -112,11 +114,7 @@ impl Config {
         let mut settings = layers.settings()?;
         client_address::check(&settings)
             .map_err(|(name, reason)| layers.value_error(name, reason))?;
-        let network = networks::load(&settings.network)?;
-        check_network(mode, &settings, &network)?;
-        let is_given = |name: &str| layers.is_given(name);
-        let (mut network, fixture) = dev::network(&mut settings, mode, network, is_given)
-            .map_err(|(name, reason)| layers.value_error(name, reason))?;
+        let (mut network, fixture) = network(mode, &mut settings, &layers)?;
         if settings.http_head_limit.0 < MIN_HEAD_LIMIT {
             let reason = format!("expected at least {MIN_HEAD_LIMIT}");
             return Err(layers.value_error("http-head-limit", reason));
@@ -241,7 +239,8 @@ impl Config {
     fn chain_levels(&self) -> Vec<(String, Levels)> {
         let s = &self.settings;
         let node = Levels { file: s.log_level, display: s.log_display_level };
-        let mut levels = vec![(P_ALIASES[0].to_owned(), node)];
+        let p = self.network.x_chain().map(|_| (P_ALIASES[0].to_owned(), node));
+        let mut levels: Vec<_> = p.into_iter().collect();
         levels.extend(self.network.chains.iter().map(|spec| {
             let chain = self.chain(&spec.id);
             let file = chain.log_level.unwrap_or(node.file);
@@ -257,7 +256,11 @@ impl Config {
         layers.read_file()?;
         let settings = layers.settings()?;
         let mut network = self.network.clone();
-        network.chains.truncate(networks::load(&self.settings.network)?.chains.len());
+        let own = match self.mode {
+            Mode::Evm => network.genesis_chains().len(),
+            Mode::Dev | Mode::Node => networks::load(&self.settings.network)?.chains.len(),
+        };
+        network.chains.truncate(own);
         let chains = chains(&layers.file, &mut network, layers.defaults())?;
         Ok(Self { settings, network, chains, ..self.clone() }.log())
     }
@@ -268,6 +271,27 @@ const LOG_FOLDER: &str = "logs";
 
 /// Size of the HTTP library's buffer: a smaller limit has no effect.
 const MIN_HEAD_LIMIT: u64 = 8192;
+
+/// The network of the settings, and the fixture that it is to have.
+fn network(
+    mode: Mode,
+    settings: &mut Settings,
+    layers: &Layers,
+) -> Result<(Network, Option<FixtureSource>), ConfigError> {
+    let fault = |(name, reason)| layers.value_error(name, reason);
+    dev::check(settings, mode).map_err(fault)?;
+    evm_alone::check(settings, mode).map_err(fault)?;
+    let is_given = |name: &str| layers.is_given(name);
+    let loaded = match mode {
+        Mode::Evm => {
+            evm_alone::check_tables(&layers.file)?;
+            return evm_alone::network(settings, is_given).map_err(fault);
+        }
+        Mode::Dev | Mode::Node => networks::load(&settings.network)?,
+    };
+    check_network(mode, settings, &loaded)?;
+    dev::network(settings, loaded, is_given).map_err(fault)
+}
 
 fn check_network(mode: Mode, settings: &Settings, loaded: &Network) -> Result<(), ConfigError> {
     if mode == Mode::Dev && settings.network != Preset::Dev.name() {
@@ -301,7 +325,7 @@ fn data_dir(
 ) -> Result<Option<PathBuf>, ConfigError> {
     match (&settings.data_dir, mode, home) {
         (Some(given), ..) => Ok(Some(given.clone())),
-        (None, Mode::Dev, _) => Ok(None),
+        (None, Mode::Dev | Mode::Evm, _) => Ok(None),
         (None, Mode::Node, Some(home)) => Ok(Some(home.join(".esker").join(&network.name))),
         (None, Mode::Node, None) => Err(ConfigError::Conflict(
             "there is no home folder to keep data in: set data-dir".to_owned(),
@@ -356,6 +380,7 @@ fn chains(
         };
         let vm = if spec.parameters.evm().is_some() { Vm::Evm } else { Vm::Xvm };
         merge::check_vm(name, table, vm)?;
+        merge::check_rules(name, table, spec)?;
         if given.insert(spec.id, merge::chain_settings(table, defaults)?).is_some() {
             let reason = "the chain has another table already".to_owned();
             let (origin, key) = (table.origin.clone(), format!("chains.{name}"));

@@ -37,7 +37,7 @@ const KEY_FOLDER: &str = "keystore";
 /// The services of a chain.
 pub fn apis(chain: &ChainSettings, mode: Mode) -> Result<Apis, UnknownApi> {
     match (chain.eth_apis.0.is_empty(), mode) {
-        (true, Mode::Dev) => Apis::parse(DEV_APIS),
+        (true, Mode::Dev | Mode::Evm) => Apis::parse(DEV_APIS),
         (true, Mode::Node) => Ok(Apis::default()),
         (false, _) => Apis::parse(chain.eth_apis.0.iter().map(String::as_str)),
     }

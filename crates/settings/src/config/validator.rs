@@ -190,8 +190,8 @@ pub(super) fn check(
         }
     };
     let refused = |reason: &str| Err((name, reason.to_owned()));
-    if mode == Mode::Dev {
-        return refused("esker dev decides alone");
+    if mode.is_development() {
+        return refused(&format!("{} decides alone", mode.command()));
     }
     if !settings.follow.0.is_empty() {
         return refused(match name {

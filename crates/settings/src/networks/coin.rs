@@ -57,6 +57,12 @@ pub enum CoinError {
     /// A chain of the asset VM declares an asset.
     #[error("asset: for chains of the EVM; those of the asset VM have assets of their own")]
     AssetOfXvm,
+    /// A chain with Ethereum's rules declares an asset or peers.
+    #[error("{member}: a chain with Ethereum's rules has a coin of its own, which never leaves it")]
+    NotExchanged {
+        /// `asset` or `peers`.
+        member: &'static str,
+    },
     /// There are peers without an asset.
     #[error("peers: the asset that is exchanged with them is missing")]
     NoAsset,

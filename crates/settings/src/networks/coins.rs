@@ -90,6 +90,10 @@ impl Network {
                 CoinDeclaration { asset: Some(_), .. } => Err(CoinError::AssetOfXvm),
             };
         }
+        if !self.is_exchanged(id) && *declared != CoinDeclaration::default() {
+            let member = if declared.asset.is_some() { "asset" } else { "peers" };
+            return Err(CoinError::NotExchanged { member });
+        }
         let Some(asset) = &declared.asset else {
             return match declared.peers.is_empty() {
                 true => Ok(Coin::Own),
@@ -108,6 +112,14 @@ impl Network {
         peers.sort_unstable();
         peers.dedup();
         Ok(Coin::Asset { asset_id, alias, peers })
+    }
+
+    /// Whether the coin of an EVM chain may be an asset of others.
+    fn is_exchanged(&self, id: ChainId) -> bool {
+        let chain = self.chains.iter().find(|chain| chain.id == id);
+        chain
+            .and_then(|chain| chain.parameters.evm())
+            .is_some_and(|evm| evm.has_atomic_transactions())
     }
 
     fn peer(&self, text: &str) -> Option<ChainId> {

@@ -1,6 +1,7 @@
 //! The network of `esker dev` (docs/decisions.md, "Development network").
 
 use alloy_primitives::hex;
+use esker_ethereum::genesis::Genesis as EthereumGenesis;
 use esker_evm_execution::rules::{CChainRules, Rules as _};
 
 use super::dev_accounts::{DEV_START_TIMES, DEV_TIME_S, DevAccounts, DevError, DevOptions};
@@ -53,7 +54,7 @@ pub fn dev_network(options: &DevOptions<'_>) -> Result<Network, DevError> {
 }
 
 /// The genesis' member for its time, Unix seconds.
-fn time_member(seconds: u64) -> String {
+pub(super) fn time_member(seconds: u64) -> String {
     format!(r#""timestamp":"0x{seconds:X}""#)
 }
 
@@ -71,25 +72,42 @@ impl Network {
     /// Gas limit of the EVM chain's blocks at a time, Unix seconds.
     pub fn gas_limit_at(&self, time_s: u64) -> u64 {
         let EvmParameters { chain_id, rules, .. } = self.evm_parameters();
-        match *rules {
+        match rules {
             EvmRules::CChain { schedule, fees } => {
-                let rules = CChainRules::new(*chain_id, schedule, fees);
+                let rules = CChainRules::new(*chain_id, *schedule, *fees);
                 rules.phase_at(time_s).map_or(DEV_GENESIS_GAS, |phase| phase.gas_limit)
             }
+            EvmRules::Ethereum(_) => self.ethereum_genesis().fields.gas_limit,
         }
     }
 
     /// Base fee of the EVM chain's first block, wei.
     pub fn initial_base_fee(&self) -> u64 {
         let EvmParameters { chain_id, rules, .. } = self.evm_parameters();
-        match *rules {
+        match rules {
             EvmRules::CChain { schedule, fees } => {
-                CChainRules::new(*chain_id, schedule, fees).initial_base_fee().saturating_to()
+                CChainRules::new(*chain_id, *schedule, *fees).initial_base_fee().saturating_to()
+            }
+            EvmRules::Ethereum(_) => {
+                let base_fee = self.ethereum_genesis().fields.base_fee;
+                base_fee.unwrap_or_default().saturating_to()
             }
         }
     }
 
-    /// A development network whose C-Chain's block 0 has this start and the gas limit of the blocks after it. The IDs
+    /// The fork of the EVM chain's first block, if it has Ethereum's rules.
+    pub fn hardfork(&self) -> Option<&'static str> {
+        match &self.evm_parameters().rules {
+            EvmRules::CChain { .. } => None,
+            EvmRules::Ethereum(_) => Some(self.ethereum_genesis().fork().name()),
+        }
+    }
+
+    fn ethereum_genesis(&self) -> EthereumGenesis {
+        EthereumGenesis::parse(&self.evm_chain().genesis).expect("the network was made of it")
+    }
+
+    /// A development network whose EVM chain's block 0 has this start and the gas limit of the blocks after it. The IDs
     /// of its chains do not depend on the start.
     #[must_use]
     pub fn beginning_at(mut self, start: DevStart) -> Self {

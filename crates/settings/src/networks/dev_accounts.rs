@@ -108,14 +108,21 @@ impl DevAccounts {
     }
 
     pub(super) fn from_options(options: &DevOptions<'_>) -> Result<Self, DevError> {
+        let accounts = Self::without_limit(options)?;
+        let count = accounts.accounts.len() as u64;
+        let most = MAX_FUNDS / count;
+        if accounts.balance > most {
+            return Err(DevError::Balance { count, most });
+        }
+        Ok(accounts)
+    }
+
+    /// Accounts of a network that has no X-Chain, which would limit their balances.
+    pub(super) fn without_limit(options: &DevOptions<'_>) -> Result<Self, DevError> {
         let count = options.count.unwrap_or(DEV_COUNT.into());
         let balance = options.balance.unwrap_or(DEV_BALANCE);
         if !DEV_COUNTS.contains(&count) {
             return Err(DevError::Count);
-        }
-        let most = MAX_FUNDS / count;
-        if balance > most {
-            return Err(DevError::Balance { count, most });
         }
         let words = mnemonic::words(options.mnemonic.unwrap_or(DEV_MNEMONIC))?;
         let path = mnemonic::path(options.path.unwrap_or(DEV_PATH))?;

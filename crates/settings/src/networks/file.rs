@@ -21,7 +21,7 @@ use super::spec::{
 };
 use super::text::{AddressTextError, BytesError, address_with_alias, hex_bytes, network_address};
 use super::validators::{self, JsonEngine, JsonFollower, JsonValidator};
-use super::vm::{UnknownVm, Vm};
+use super::vm::{C_CHAIN_ONLY, RulesName, UnknownRules, UnknownVm, Vm};
 
 /// The reason why a network file is unusable.
 #[derive(Debug, Error)]
@@ -145,6 +145,8 @@ struct JsonChain {
     fees: Option<JsonFees>,
     #[serde(default)]
     evm: Option<JsonEvm>,
+    #[serde(default)]
+    rules: Option<String>,
     #[serde(default)]
     asset: Option<String>,
     #[serde(default)]
@@ -299,6 +301,12 @@ enum DeclarationError {
     NoXvmGenesis,
     #[error("evm.{member}: {reason}")]
     EvmFees { member: &'static str, reason: String },
+    #[error("rules: {0}")]
+    Rules(#[from] UnknownRules),
+    #[error("rules: for chains of the EVM")]
+    RulesOfXvm,
+    #[error("evm: {C_CHAIN_ONLY}")]
+    EvmFeesOfEthereum,
     #[error("evm: for chains of the EVM")]
     EvmFeesOfXvm,
     #[error("fees: for chains of the asset VM")]
@@ -310,8 +318,9 @@ fn read_chain(
     network_id: u32,
     (fees, evm_fees): (Fees, FeeOverrides),
 ) -> Result<ChainDeclaration, DeclarationError> {
-    let JsonChain { name, vm, aliases, genesis, genesis_data, .. } = json;
+    let JsonChain { name, vm, aliases, genesis, genesis_data, rules, .. } = json;
     let vm: Vm = vm.parse()?;
+    let rules = rules.map(|rules| rules.parse::<RulesName>()).transpose()?;
     let genesis = match (vm, genesis, genesis_data) {
         (Vm::Evm, Some(text), None) if text.starts_with("0x") => {
             hex_bytes(&text).map_err(DeclarationError::GenesisBytes)?
@@ -325,6 +334,11 @@ fn read_chain(
         (Vm::Xvm, ..) => return Err(DeclarationError::NoXvmGenesis),
     };
     let fees = match (vm, json.fees, json.evm) {
+        (Vm::Xvm, ..) if rules.is_some() => return Err(DeclarationError::RulesOfXvm),
+        (Vm::Evm, None, given) if rules == Some(RulesName::Ethereum) => match given {
+            Some(_) => return Err(DeclarationError::EvmFeesOfEthereum),
+            None => DeclaredFees::Ethereum,
+        },
         (Vm::Xvm, given, None) => DeclaredFees::Xvm(given.unwrap_or_default().over(fees)),
         (Vm::Evm, None, given) => DeclaredFees::Evm(
             read_evm(&given.unwrap_or_default(), evm_fees)
@@ -639,6 +653,39 @@ mod tests {
         let (y, e) = (network.chain("Y").unwrap(), network.chain("E").unwrap());
         assert_eq!(network.peers_of(e), [y.id]);
         assert_eq!(e.parameters.evm().unwrap().chain_id, 43_201);
+    }
+
+    #[test]
+    fn the_example_of_a_chain_with_ethereums_rules() {
+        let page = include_str!("../../../../docs/networks.md");
+        let example = page.split("```json\n").nth(4).unwrap();
+        let (example, _) = example.split_once("```").unwrap();
+        let network = parse(example.as_bytes()).unwrap();
+        let chain = network.chain("ETH").unwrap();
+        assert_eq!(chain.parameters.evm().unwrap().chain_id, 43_202);
+        assert_eq!(chain.coin(), Some(&Coin::Own));
+        let refused = |from: &str, to: &str| {
+            let changed = example.replacen(from, to, 1);
+            assert_ne!(changed, example);
+            parse(changed.as_bytes()).unwrap_err().to_string()
+        };
+        let rules = r#""rules": "ethereum","#;
+        for (to, text) in [
+            (r#""rules": "mine","#, "esker.chains[0]: rules: unknown rules \"mine\""),
+            (
+                r#""rules": "ethereum", "evm": {},"#,
+                "esker.chains[0]: evm: for chains with the C-Chain's rules",
+            ),
+            (
+                r#""rules": "ethereum", "peers": ["X"],"#,
+                "peers: a chain with Ethereum's rules has a coin of its own",
+            ),
+        ] {
+            let error = refused(rules, to);
+            assert!(error.contains(text), "{error}");
+        }
+        let error = refused(r#"\"londonBlock\":0"#, r#"\"londonBlock\":null"#);
+        assert!(error.contains("unsupported fork ordering"), "{error}");
     }
 
     #[test]

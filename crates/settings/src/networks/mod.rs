@@ -10,6 +10,7 @@ mod coin;
 mod coins;
 mod dev;
 mod dev_accounts;
+mod evm;
 pub mod file;
 mod funding;
 mod mnemonic;
@@ -25,17 +26,19 @@ pub use dev::{DevStart, dev_network};
 pub use dev_accounts::{
     DEV_COUNTS, DEV_MNEMONIC, DEV_PATH, DEV_START_TIMES, DevAccounts, DevError, DevOptions,
 };
+pub use evm::{EVM_NETWORK, EvmNetworkError, EvmOptions, evm_network, evm_network_of};
 pub use funding::dev_funding_txs;
 pub(crate) use funding::{Source, dev_funding};
 pub use mnemonic::{MnemonicError, PathError};
-pub use parameters::{ChainParameters, EvmParameters, EvmRules, Fees};
+pub use parameters::{ChainParameters, EvmParameters, EvmRules, Fees, Parameter};
 pub use presets::Preset;
 pub use spec::{
     AddChainError, ChainDeclaration, ChainSpec, DeclaredFees, EVM_CHAIN_IDS, ExportedUtxo,
     GAS_LIMITS, MAX_ALIAS_BYTES, MAX_CHAINS, Network, P_ALIASES, P_CHAIN_ID,
 };
 pub use validators::Validators;
-pub use vm::{UnknownVm, Vm};
+pub(crate) use vm::C_CHAIN_ONLY;
+pub use vm::{RulesName, UnknownRules, UnknownVm, Vm};
 
 use std::io;
 use std::path::{Path, PathBuf};

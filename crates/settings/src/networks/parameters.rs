@@ -1,11 +1,21 @@
 //! Chain parameters. All nodes of a network have the same ones, because validity depends on them.
 
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use esker_ethereum::forks::ChainConfig;
+use esker_ethereum::genesis::{Genesis as EthereumGenesis, GenesisError as EthereumGenesisError};
 use esker_evm_execution::genesis::{FORK_NAMES, GenesisConfig, GenesisError};
 use esker_evm_execution::rules::{FeeOverrides, ForkSchedule, Phase};
 use esker_primitives::network;
+use serde_json::Value;
 
 use super::coin::Coin;
 use super::vm::Vm;
+
+/// The name of a parameter, a setting or a member of a genesis, and its value.
+pub type Parameter = (Cow<'static, str>, String);
 
 /// Fees of an asset-VM chain, in nano-units of its fee asset.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,9 +67,25 @@ pub enum EvmRules {
         /// Overrides of fee constants.
         fees: FeeOverrides,
     },
+    /// Ethereum's, with this configuration of the genesis.
+    Ethereum(Arc<ChainConfig>),
 }
 
 impl EvmParameters {
+    /// Those of a chain with Ethereum's rules, whose coin is its own.
+    pub fn ethereum(config: ChainConfig) -> Self {
+        let chain_id = config.chain_id;
+        Self { chain_id, rules: EvmRules::Ethereum(Arc::new(config)), coin: Coin::Own }
+    }
+
+    /// Those of a genesis in geth's format.
+    ///
+    /// # Errors
+    /// The JSON is not a genesis, or its forks are impossible.
+    pub fn of_ethereum_genesis(json: &[u8]) -> Result<Self, EthereumGenesisError> {
+        EthereumGenesis::parse(json).map(|genesis| Self::ethereum(genesis.config))
+    }
+
     /// The parameters of a JSON genesis, with the usual fees and the native asset as coin.
     ///
     /// # Errors
@@ -75,13 +101,15 @@ impl EvmParameters {
     pub fn fees(&self) -> FeeOverrides {
         match self.rules {
             EvmRules::CChain { fees, .. } => fees,
+            EvmRules::Ethereum(_) => FeeOverrides::default(),
         }
     }
 
     /// Sets the overrides of the C-Chain's fee constants. Other rules have none.
-    pub const fn set_fees(&mut self, overrides: FeeOverrides) {
+    pub fn set_fees(&mut self, overrides: FeeOverrides) {
         match &mut self.rules {
             EvmRules::CChain { fees, .. } => *fees = overrides,
+            EvmRules::Ethereum(_) => {}
         }
     }
 
@@ -89,6 +117,7 @@ impl EvmParameters {
     pub const fn has_atomic_transactions(&self) -> bool {
         match self.rules {
             EvmRules::CChain { .. } => true,
+            EvmRules::Ethereum(_) => false,
         }
     }
 
@@ -96,6 +125,7 @@ impl EvmParameters {
     pub const fn is_archive_by_default(&self) -> bool {
         match self.rules {
             EvmRules::CChain { .. } => false,
+            EvmRules::Ethereum(_) => true,
         }
     }
 
@@ -103,6 +133,7 @@ impl EvmParameters {
     pub fn charges_quick_blocks(&self) -> bool {
         match self.rules {
             EvmRules::CChain { fees, .. } => fees.block_gas_cost_step != Some(0),
+            EvmRules::Ethereum(_) => false,
         }
     }
 
@@ -110,38 +141,50 @@ impl EvmParameters {
     pub const fn phase_begins(&self, phase: Phase) -> Option<u64> {
         match &self.rules {
             EvmRules::CChain { schedule, .. } => Some(schedule.begins(phase)),
+            EvmRules::Ethereum(_) => None,
         }
     }
 
-    fn values(&self) -> Vec<(&'static str, String)> {
-        let mut values = vec![("chain-id", self.chain_id.to_string())];
+    fn values(&self) -> Vec<Parameter> {
+        let mut values = vec![("chain-id".into(), self.chain_id.to_string())];
         values.extend(self.rules.values());
-        values.extend(self.coin.values());
+        values.extend(self.coin.values().into_iter().map(|(name, value)| (name.into(), value)));
         values
     }
 }
 
 impl EvmRules {
-    fn values(&self) -> Vec<(&'static str, String)> {
+    fn values(&self) -> Vec<Parameter> {
         match self {
             Self::CChain { schedule, fees } => c_chain_values(*schedule, *fees),
+            Self::Ethereum(config) => ethereum_values(config),
         }
     }
 }
 
-fn c_chain_values(schedule: ForkSchedule, fees: FeeOverrides) -> Vec<(&'static str, String)> {
+/// The rules, and the members of the configuration.
+fn ethereum_values(config: &ChainConfig) -> Vec<Parameter> {
+    let members: BTreeMap<String, Value> =
+        serde_json::from_str(&config.to_json()).expect("the configuration is written as JSON");
+    let mut values = vec![("rules".into(), "ethereum".to_owned())];
+    let others = members.into_iter().filter(|(name, _)| name != "chainId");
+    values.extend(others.map(|(name, value)| (name.into(), value.to_string())));
+    values
+}
+
+fn c_chain_values(schedule: ForkSchedule, fees: FeeOverrides) -> Vec<Parameter> {
     // Destructured, so that a new field can't be forgotten here.
     let FeeOverrides { gas_limit, target_gas, min_base_fee, block_gas_cost_step } = fees;
     let fee = |value: Option<u64>| value.map_or_else(|| "default".to_owned(), |n| n.to_string());
     let mut values = vec![
-        ("gas-limit", fee(gas_limit)),
-        ("target-gas", fee(target_gas)),
-        ("min-base-fee", fee(min_base_fee)),
-        ("block-gas-cost-step", fee(block_gas_cost_step)),
+        ("gas-limit".into(), fee(gas_limit)),
+        ("target-gas".into(), fee(target_gas)),
+        ("min-base-fee".into(), fee(min_base_fee)),
+        ("block-gas-cost-step".into(), fee(block_gas_cost_step)),
     ];
     let ForkSchedule { history, phases } = schedule;
     let times = history.into_iter().chain(phases).map(|time| time.to_string());
-    values.extend(FORK_NAMES.into_iter().zip(times));
+    values.extend(FORK_NAMES.into_iter().map(Cow::from).zip(times));
     values
 }
 
@@ -171,11 +214,11 @@ impl ChainParameters {
     }
 
     /// The values, by name of the setting or of the genesis member, in a fixed order.
-    pub fn values(&self) -> Vec<(&'static str, String)> {
+    pub fn values(&self) -> Vec<Parameter> {
         match self {
             Self::Xvm(Fees { tx_fee, create_asset_tx_fee }) => vec![
-                ("tx-fee", tx_fee.to_string()),
-                ("create-asset-tx-fee", create_asset_tx_fee.to_string()),
+                ("tx-fee".into(), tx_fee.to_string()),
+                ("create-asset-tx-fee".into(), create_asset_tx_fee.to_string()),
             ],
             Self::Evm(parameters) => parameters.values(),
         }
@@ -199,10 +242,10 @@ mod tests {
         let values = ChainParameters::Evm(Box::new(evm)).values();
         let names: std::collections::BTreeSet<_> = values.iter().map(|(name, _)| name).collect();
         assert_eq!((values.len(), names.len()), (18, 18));
-        assert_eq!(values[0], ("chain-id", "7".to_owned()));
-        assert_eq!(values[1], ("gas-limit", "8".to_owned()));
-        assert_eq!(values[2], ("target-gas", "default".to_owned()));
-        assert_eq!(values[17], ("fortunaTimestamp", "1744124400".to_owned()));
+        assert_eq!(values[0], ("chain-id".into(), "7".to_owned()));
+        assert_eq!(values[1], ("gas-limit".into(), "8".to_owned()));
+        assert_eq!(values[2], ("target-gas".into(), "default".to_owned()));
+        assert_eq!(values[17], ("fortunaTimestamp".into(), "1744124400".to_owned()));
     }
 
     #[test]
@@ -212,7 +255,7 @@ mod tests {
         let json = br#"{"config":{"chainId":9,"fortunaTimestamp":2000000000},"alloc":{"ab":7}}"#;
         let parameters = EvmParameters::of_genesis(json).unwrap();
         assert_eq!(parameters.chain_id, 9);
-        let EvmRules::CChain { schedule, .. } = parameters.rules;
+        let EvmRules::CChain { schedule, .. } = parameters.rules else { panic!("the C-Chain's") };
         assert_eq!(schedule.phases[8], 2_000_000_000);
         assert_eq!(schedule.phases[7], ForkSchedule::LOCAL.phases[7]);
         EvmParameters::of_genesis(b"{}").unwrap_err();

@@ -26,6 +26,9 @@ const DEV_BASE_FEE: u64 = 1_000_000_000;
 /// Gas limit of its blocks, as in anvil and Hardhat.
 const DEV_GAS_LIMIT: u64 = 30_000_000;
 
+/// What the member of the CREATE2 deployer begins with, the first of the development network's contracts.
+const DEPLOYER: &str = "\"4e59b44847b379578588920cA78FbF26c0B4956C\"";
+
 /// A known network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Preset {
@@ -161,6 +164,15 @@ pub(super) enum PrimaryGenesisError {
     Genesis(#[from] GenesisError),
     #[error("the genesis has no asset")]
     NoAsset,
+}
+
+/// The contracts of a development network, as members of the `alloc` of a genesis.
+pub(super) fn dev_contracts() -> &'static str {
+    let file = Preset::DEV_C_GENESIS;
+    // The last members of the file's.
+    let from = file.find(DEPLOYER).expect("the file has the deployer");
+    let end = file[from..].find("}}").expect("an object ends");
+    &file[from..=from + end]
 }
 
 /// A network of X and C that starts in 1970.

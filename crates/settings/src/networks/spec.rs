@@ -79,8 +79,10 @@ pub struct ChainDeclaration {
 pub enum DeclaredFees {
     /// Fees of a chain of the asset VM.
     Xvm(Fees),
-    /// The replacements of fee constants on a chain of the EVM.
+    /// The replacements of fee constants on a chain of the EVM with the C-Chain's rules.
     Evm(FeeOverrides),
+    /// None: a chain of the EVM with Ethereum's rules, whose genesis is geth's.
+    Ethereum,
 }
 
 /// A UTXO that the P-Chain exported before the network's start.
@@ -268,17 +270,14 @@ impl Network {
             DeclaredFees::Evm(fees) => {
                 let of_genesis = EvmParameters::of_genesis(&genesis);
                 let named = of_genesis.map_err(|error| fault(format!("genesis: {error}")))?;
-                if !EVM_CHAIN_IDS.contains(&named.chain_id) {
-                    let (least, most) = (EVM_CHAIN_IDS.start(), EVM_CHAIN_IDS.end());
-                    return Err(fault(format!(
-                        "genesis: chainId is {}, expected {least} to {most}",
-                        named.chain_id
-                    )));
-                }
-                let id = primary::evm_chain_id(self.id, &name, &genesis);
                 let mut parameters = EvmParameters { coin: Coin::Own, ..named };
                 parameters.set_fees(fees);
-                (id, ChainParameters::Evm(Box::new(parameters)))
+                self.evm_chain_of((name.as_str(), genesis.as_slice()), parameters).map_err(fault)?
+            }
+            DeclaredFees::Ethereum => {
+                let of_genesis = EvmParameters::of_ethereum_genesis(&genesis);
+                let parameters = of_genesis.map_err(|error| fault(format!("genesis: {error}")))?;
+                self.evm_chain_of((name.as_str(), genesis.as_slice()), parameters).map_err(fault)?
             }
         };
         let valid = |alias: &str| {
@@ -298,6 +297,21 @@ impl Network {
         }
         self.chains.push(ChainSpec { id, name, aliases, genesis: genesis.into(), parameters });
         Ok(self.chains.last().expect("one was pushed"))
+    }
+
+    /// ID and parameters of an EVM chain with this name and genesis.
+    fn evm_chain_of(
+        &self,
+        (name, genesis): (&str, &[u8]),
+        parameters: EvmParameters,
+    ) -> Result<(ChainId, ChainParameters), String> {
+        if !EVM_CHAIN_IDS.contains(&parameters.chain_id) {
+            let (least, most) = (EVM_CHAIN_IDS.start(), EVM_CHAIN_IDS.end());
+            let chain_id = parameters.chain_id;
+            return Err(format!("genesis: chainId is {chain_id}, expected {least} to {most}"));
+        }
+        let id = primary::evm_chain_id(self.id, name, genesis);
+        Ok((id, ChainParameters::Evm(Box::new(parameters))))
     }
 
     /// Fingerprint of the network's initial state, which differs between networks. A chain may join a running

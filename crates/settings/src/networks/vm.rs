@@ -57,3 +57,32 @@ impl FromStr for Vm {
         }
     }
 }
+
+/// The reason why settings of the C-Chain's rules are refused on a chain with Ethereum's.
+pub(crate) const C_CHAIN_ONLY: &str = "for chains with the C-Chain's rules; this one has Ethereum's, whose fees follow from its genesis";
+
+/// The name of the rules of an EVM chain.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RulesName {
+    /// The C-Chain's.
+    CChain,
+    /// Ethereum's.
+    Ethereum,
+}
+
+/// A text names no rules.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("unknown rules \"{0}\", expected c-chain or ethereum")]
+pub struct UnknownRules(String);
+
+impl FromStr for RulesName {
+    type Err = UnknownRules;
+
+    fn from_str(text: &str) -> Result<Self, UnknownRules> {
+        match text {
+            "c-chain" => Ok(Self::CChain),
+            "ethereum" => Ok(Self::Ethereum),
+            other => Err(UnknownRules(other.to_owned())),
+        }
+    }
+}

@@ -64,6 +64,7 @@ fn of_evm(method: &str, stock: &Stock) -> Option<Vec<Value>> {
         | "evm_coinbase"
         | "evm_chainId"
         | "evm_blockNumber"
+        | "evm_capabilities"
         | "evm_getChainConfig"
         | "evm_blobBaseFee"
         | "evm_config"
@@ -165,11 +166,12 @@ fn of_evm(method: &str, stock: &Stock) -> Option<Vec<Value>> {
         "evm_getAssetBalance" => vec![json!([account, "latest", stock.asset])],
         "evm_getCode" => vec![json!([stock.long_code, "latest"])],
         "evm_getStorageValues" => vec![json!([{ stock.long_code.as_str(): keys }, "latest"])],
-        "evm_capabilities" => vec![json!([])],
-        "evm_getBlockAccessList" | "debug_getRawBlockAccessList" => vec![json!([long.number])],
         "evm_getStorageAt" => vec![json!([stock.long_code, "0x0", "latest"])],
         "evm_getProof" => vec![json!([stock.long_code, keys, "latest"])],
-        "evm_getHeaderByNumber" | "debug_getRawHeader" => vec![json!([long.number])],
+        "evm_getBlockAccessList"
+        | "debug_getRawBlockAccessList"
+        | "evm_getHeaderByNumber"
+        | "debug_getRawHeader" => vec![json!([long.number])],
         "evm_getHeaderByHash"
         | "anvil_dropTransaction"
         | "hardhat_dropTransaction"

@@ -35,9 +35,11 @@ pub(in crate::api) fn standard(
         health = diskspace(health, folder.clone());
     }
     health = bootstrapped(health, chains.running.clone());
-    let primary = SubnetId::ZERO.to_string();
-    // The P-Chain has no blocks here: its data is constant.
-    health = health.check("P", &[&primary], || async { Ok(Value::Null) });
+    if base.network.has_x_chain {
+        let primary = SubnetId::ZERO.to_string();
+        // The P-Chain has no blocks here: its data is constant.
+        health = health.check("P", &[&primary], || async { Ok(Value::Null) });
+    }
     for running in &chains.running {
         health = chain(health, running);
     }

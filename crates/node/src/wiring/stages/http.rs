@@ -9,6 +9,7 @@ use esker_chain::{Shutdown, ShutdownTrigger};
 use esker_http::{HttpConfig, HttpState, Routes, serve};
 use esker_primitives::NodeId;
 use esker_rpc::work::FailedCalls;
+use esker_settings::config::Mode;
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 
@@ -57,6 +58,7 @@ impl Served {
             tracing::info!(address = %evm.addr, "the C-Chain's JSON-RPC at /");
             evm.addr
         });
+        let evm_addr = evm_addr.or((config.mode == Mode::Evm).then_some(http_addr));
         start(listener, Arc::new(state));
         if let Some(tls) = tls {
             tasks.push(tokio::spawn(listen::follow_certificate(tls.clone(), stopped.clone())));

@@ -6,7 +6,6 @@ use std::sync::Arc;
 use esker_chain::Engine;
 use esker_evm_rpc::{DevelopmentNode, StateFileError};
 use esker_follow::Follower;
-use esker_settings::config::Mode;
 use esker_validators::ValidatorEngine;
 
 use super::ChainStage;
@@ -17,7 +16,7 @@ use crate::wiring::chains::machine_config;
 use crate::wiring::engine::{self, ChosenEngine, EngineThread};
 use crate::wiring::error::StartError;
 use crate::wiring::fixture::FixtureChains;
-use crate::wiring::{first_start, fixture};
+use crate::wiring::{chain_file, first_start, fixture};
 
 /// Chains with an engine that decides their blocks.
 pub(in crate::wiring) struct OrderStage {
@@ -31,6 +30,7 @@ pub(in crate::wiring) struct OrderStage {
 impl OrderStage {
     /// Starts the engine. A new development network has its accounts, fixture and state when this returns.
     pub(in crate::wiring) async fn begin(mut chains: ChainStage) -> Result<Self, StartError> {
+        chains.import_file().await?;
         let applying = chains.fixture_to_apply();
         let ChosenEngine { engine, follower, validator } = chains.choose_engine()?;
         let engine_thread = EngineThread::spawn(Arc::clone(&engine), chains.machine.clone())?;
@@ -64,7 +64,7 @@ impl OrderStage {
         let shared = self.chains.development.as_ref().filter(|_| decides_alone);
         if let Some(Development { snapshots, .. }) = shared {
             snapshots.load().await.map_err(StartError::Snapshots)?;
-            if mode == Mode::Dev {
+            if mode.is_development() {
                 let marked = snapshots.mark_beginning(has_prepared).await;
                 marked.map_err(StartError::Snapshots)?;
             }
@@ -87,6 +87,19 @@ impl OrderStage {
 }
 
 impl ChainStage {
+    /// Imports the file of blocks of the configuration, before the engine makes any.
+    async fn import_file(&mut self) -> Result<(), StartError> {
+        let base = &mut self.base;
+        let Some(path) = &base.config.settings.import else { return Ok(()) };
+        let id = base.config.network.evm_chain().id;
+        let chain = self.chains.iter().find(|(spec, _)| spec.id == id).map(|(_, chain)| chain);
+        let Some(Chain::Evm(chain)) = chain else { return Ok(()) };
+        let clock = self.development.as_ref().map(|shared| &shared.clock);
+        let (node_clock, stop) = (&base.environment.clock, &mut base.stop_start);
+        let machine = (self.machine.as_ref(), clock);
+        Box::pin(chain_file::import(path, chain.evm(), machine, (node_clock, stop))).await
+    }
+
     /// The fixture of a development network, whose transactions are signed from now on.
     fn fixture_to_apply(&mut self) -> Option<fixture::Applying> {
         let (fixture, shared) = self.base.fixture.take().zip(self.development.as_ref())?;

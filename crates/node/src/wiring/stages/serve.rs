@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use esker_chain::{Aliases as _, Shutdown};
-use esker_http::{Readiness, Routes};
+use esker_http::{Endpoint, Readiness, Routes};
 use esker_settings::config::Mode;
 use tokio::net::TcpListener;
 
@@ -95,13 +95,28 @@ impl ChainStage {
             {
                 development::add_methods(&mut of_chain, &shared.snapshots);
             }
-            let endpoints = endpoints(&vm.name(), of_chain, key_methods);
+            let mut endpoints = endpoints(&vm.name(), of_chain, key_methods);
+            if config.network.x_chain().is_none() {
+                endpoints.iter_mut().for_each(|(_, endpoint)| add_sockets(endpoint));
+            }
             routes.chain(&id, &self.aliases.aliases(&id), endpoints, ready)?;
         }
-        add_static_endpoints(routes)?;
-        keystore::add_endpoint(config, Arc::clone(&self.keystore), routes)?;
+        match config.network.x_chain() {
+            Some(_) => {
+                add_static_endpoints(routes)?;
+                keystore::add_endpoint(config, Arc::clone(&self.keystore), routes)?;
+            }
+            None => listen::serve_alone(config, routes)?,
+        }
         unserved::note(config, &self.chains, &self.aliases, routes);
         Ok(())
+    }
+}
+
+/// Lets an endpoint of positional calls serve websockets too.
+fn add_sockets(endpoint: &mut Endpoint) {
+    if let Endpoint::Positional(server) = endpoint {
+        *endpoint = Endpoint::PositionalBoth(server.clone());
     }
 }
 

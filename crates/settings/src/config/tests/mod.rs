@@ -1,5 +1,6 @@
 //! Tests of settings: files, variables and flags as a user gives them.
 
+mod alone;
 mod chains;
 mod http;
 mod keystore;

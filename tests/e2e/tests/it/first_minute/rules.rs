@@ -23,7 +23,7 @@ pub(super) enum Does {
 use Does::{Keeps, KeepsOnPage, LeftOut, Once, Refused, Shows, Works};
 
 /// Pages that one reader follows with what came before still running. Between two groups everything is stopped.
-pub(super) const GROUPS: [&[&str]; 2] = [
+pub(super) const GROUPS: [&[&str]; 3] = [
     &[
         "README.md",
         "docs/commands.md",
@@ -37,6 +37,7 @@ pub(super) const GROUPS: [&[&str]; 2] = [
         "docs/from-avalanchego.md",
     ],
     &["docs/followers.md", "docs/validator-operations.md", "examples/README.md"],
+    &["docs/ethereum.md"],
 ];
 
 const PORT_TAKEN: Does = Refused(4, "port in use: 127.0.0.1:9650");
@@ -62,6 +63,12 @@ pub(super) const RULES: &[(&str, &str, Does)] = &[
         "esker node --network fuel.json",
         LeftOut("takes times of blocks: evm_chains.rs has its steps"),
     ),
+    (
+        "docs/ethereum.md",
+        "esker evm --genesis",
+        LeftOut("needs a genesis and its blocks: alone.rs of the program's tests has its steps"),
+    ),
+    ("docs/ethereum.md", "esker evm", Keeps("Listening on 127.0.0.1:8545")),
     ("docs/fixtures.md", "esker dev --fixture", PORT_TAKEN),
     ("docs/validators.md", "esker network new --validators 4 --out net --address", ELSEWHERE),
     ("docs/validators.md", "esker network run net", Refused(4, "9650")),
@@ -79,6 +86,7 @@ pub(super) const RULES: &[(&str, &str, Does)] = &[
     ),
     ("docs/validators.md", "esker node --network net/network.json --follow", ELSEWHERE),
     ("docs/operations.md", "esker dev", PORT_TAKEN),
+    ("docs/operations.md", "esker evm", Refused(4, "port in use: 127.0.0.1:8545")),
     ("docs/operations.md", "esker node --network local", PORT_TAKEN),
     ("docs/operations.md", "esker backup FOLDER --url", Refused(1, "api-admin-enabled")),
     ("docs/operations.md", "esker db rewind --to-height", Refused(2, "there is no bundle 1")),

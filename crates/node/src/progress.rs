@@ -10,8 +10,8 @@ use esker_primitives::clock::Clock;
 const PAUSE_MS: u64 = 200;
 
 /// A line that is overwritten; no output if standard error is not a terminal.
-pub(crate) struct Progress {
-    out: Option<Box<dyn Write>>,
+pub struct Progress {
+    out: Option<Box<dyn Write + Send>>,
     clock: Arc<dyn Clock>,
     next_ms: u64,
     is_shown: bool,
@@ -19,19 +19,19 @@ pub(crate) struct Progress {
 
 impl Progress {
     /// Writes to standard error, if that is a terminal.
-    pub(crate) fn on_terminal(clock: Arc<dyn Clock>) -> Self {
+    pub fn on_terminal(clock: Arc<dyn Clock>) -> Self {
         let out = io::stderr();
-        let out = out.is_terminal().then(|| Box::new(out) as Box<dyn Write>);
+        let out = out.is_terminal().then(|| Box::new(out) as Box<dyn Write + Send>);
         Self::to(out, clock)
     }
 
-    fn to(out: Option<Box<dyn Write>>, clock: Arc<dyn Clock>) -> Self {
+    fn to(out: Option<Box<dyn Write + Send>>, clock: Arc<dyn Clock>) -> Self {
         let next_ms = clock.now_ms().saturating_add(PAUSE_MS);
         Self { out, clock, next_ms, is_shown: false }
     }
 
     /// Shows a text, unless the last one is too recent.
-    pub(crate) fn show(&mut self, text: impl FnOnce() -> String) {
+    pub fn show(&mut self, text: impl FnOnce() -> String) {
         let Some(out) = &mut self.out else { return };
         let now_ms = self.clock.now_ms();
         // Progress continues after a clock was set back.
@@ -45,7 +45,7 @@ impl Progress {
     }
 
     /// Removes the line, so that another text can be printed.
-    pub(crate) fn clear(&mut self) {
+    pub fn clear(&mut self) {
         if std::mem::take(&mut self.is_shown)
             && let Some(out) = &mut self.out
         {

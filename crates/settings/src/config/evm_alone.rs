@@ -1,0 +1,141 @@
+//! The network of `esker evm`: one chain of the EVM alone, for development or of a genesis file.
+
+use std::path::Path;
+
+use esker_ethereum::forks::Fork;
+use esker_primitives::read_input;
+
+use super::dev::{self, Fault};
+use super::file::FileLayer;
+use super::{ConfigError, Mode, Settings, evm};
+use crate::fixture::FixtureSource;
+use crate::networks::{EvmOptions, MAX_FILE_BYTES, Network, evm_network, evm_network_of};
+
+/// EVM chain ID of a chain for development, as other tools have it.
+const CHAIN_ID: u64 = 31_337;
+/// Gas limit of its blocks.
+const GAS_LIMIT: u64 = 30_000_000;
+/// Base fee of its first block, wei.
+const BASE_FEE: u64 = 1_000_000_000;
+/// The newest fork.
+const FORK: Fork = Fork::Osaka;
+
+/// Refuses settings that only `esker evm` has, and those that it has not.
+pub(super) fn check(settings: &Settings, mode: Mode) -> Result<(), Fault> {
+    let own = [
+        ("hardfork", !settings.hardfork.is_empty()),
+        ("genesis", settings.genesis.is_some()),
+        ("import", settings.import.is_some()),
+        ("no-build", settings.no_build),
+    ];
+    let foreign = [
+        ("real-fees", settings.real_fees),
+        ("gas-price", settings.gas_price.is_some()),
+        ("network-id", !settings.network_id.is_empty()),
+    ];
+    let of = |given: &[(&'static str, bool)]| {
+        given.iter().find(|(_, is_given)| *is_given).map(|(name, _)| *name)
+    };
+    let fault = |name, reason: &str| Err((name, reason.to_owned()));
+    match (mode, of(&own), of(&foreign)) {
+        (Mode::Evm, _, Some(name)) => {
+            fault(name, "not under esker evm, which runs one chain of Ethereum's rules")
+        }
+        (Mode::Evm, ..) if settings.network != crate::networks::EVM_NETWORK => {
+            fault("network", "esker evm has its own: for another network use esker node")
+        }
+        (Mode::Evm, ..) => check_together(settings),
+        (Mode::Dev | Mode::Node, Some(name), _) => fault(name, "only for esker evm"),
+        (Mode::Dev | Mode::Node, None, _) => Ok(()),
+    }
+}
+
+/// Refuses settings of `esker evm` that don't go together.
+fn check_together(settings: &Settings) -> Result<(), Fault> {
+    let of_genesis = [
+        ("hardfork", !settings.hardfork.is_empty()),
+        ("chain-id", settings.chain_id.is_some()),
+        ("gas-limit", settings.gas_limit.is_some()),
+        ("base-fee", settings.base_fee.is_some()),
+        ("timestamp", settings.timestamp.is_some()),
+        ("fixture", settings.fixture.is_some()),
+    ];
+    let given =
+        of_genesis.into_iter().find(|(_, is_given)| *is_given && settings.genesis.is_some());
+    if let Some((name, _)) = given {
+        return Err((name, "not with genesis, which says it".to_owned()));
+    }
+    let of_blocks = [
+        ("fixture", settings.fixture.is_some()),
+        ("load-state", settings.load_state.is_some()),
+        ("state", settings.state.is_some()),
+    ];
+    if let Some((name, _)) =
+        of_blocks.into_iter().find(|(_, is_given)| *is_given && settings.no_build)
+    {
+        return Err((name, "not with no-build: it takes blocks".to_owned()));
+    }
+    if settings.import.is_some() && !settings.follow.0.is_empty() {
+        return Err(("import", "not with follow: the blocks come from there".to_owned()));
+    }
+    evm::check_values(settings)
+}
+
+/// Refuses tables that declare further chains.
+pub(super) fn check_tables(file: &FileLayer) -> Result<(), ConfigError> {
+    match file.chains.iter().find(|(_, table)| table.values.contains_key("vm")) {
+        Some((name, table)) => Err(ConfigError::Value {
+            origin: table.origin.clone(),
+            key: format!("chains.{name}"),
+            reason: "esker evm runs one chain: use esker node".to_owned(),
+        }),
+        None => Ok(()),
+    }
+}
+
+/// The network, and the fixture that it is to have.
+pub(super) fn network(
+    settings: &mut Settings,
+    is_given: impl Fn(&str) -> bool,
+) -> Result<(Network, Option<FixtureSource>), Fault> {
+    if let Some(path) = &settings.genesis {
+        let network = of_file(path, &is_given)?;
+        let has_controls = !settings.no_build;
+        return Ok((Network { has_controls, ..network }, None));
+    }
+    let fork = match settings.hardfork.as_str() {
+        "" => FORK,
+        name => Fork::from_name(name).map_err(|error| ("hardfork", error.to_string()))?,
+    };
+    let fixture = settings.fixture.as_deref().map(FixtureSource::load).transpose();
+    let fixture = fixture.map_err(dev::fixture_fault)?;
+    let dev = match &fixture {
+        Some(fixture) => fixture.options(dev::given_options(settings, is_given)),
+        None => dev::options(settings),
+    };
+    let options = EvmOptions {
+        dev,
+        chain_id: settings.chain_id.unwrap_or(CHAIN_ID),
+        fork,
+        gas_limit: settings.gas_limit.unwrap_or(GAS_LIMIT),
+        base_fee: settings.base_fee.unwrap_or(BASE_FEE),
+    };
+    let network = evm_network(&options);
+    let network = network.map_err(|error| (dev::setting_of(&error), error.to_string()))?;
+    if let Some(fixture) = &fixture {
+        settings.timestamp = settings.timestamp.or(fixture.timestamp());
+    }
+    let has_controls = !settings.no_build;
+    Ok((Network { has_controls, ..network }, fixture))
+}
+
+/// The network of a genesis file, which has its own accounts.
+fn of_file(path: &Path, is_given: impl Fn(&str) -> bool) -> Result<Network, Fault> {
+    let own = ["accounts", "balance", "mnemonic", "derivation-path"];
+    if let Some(name) = own.into_iter().find(|name| is_given(name)) {
+        return Err((name, "not with genesis, which has its own accounts".to_owned()));
+    }
+    let fault = |reason: String| ("genesis", format!("{}: {reason}", path.display()));
+    let bytes = read_input(path, MAX_FILE_BYTES).map_err(|error| fault(error.to_string()))?;
+    evm_network_of(bytes.into()).map_err(|error| fault(error.to_string()))
+}

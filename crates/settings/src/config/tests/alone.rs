@@ -1,0 +1,128 @@
+//! `esker evm`.
+
+use expect_test::expect;
+
+use super::*;
+use crate::networks::EvmRules;
+
+const ALONE: Given<'static> = Given { mode: Mode::Evm, ..NOTHING };
+
+#[test]
+fn the_chain_that_is_alone() {
+    let config = load(&ALONE).unwrap();
+    let network = &config.network;
+    assert_eq!((network.chains.len(), network.x_chain()), (1, None));
+    assert_eq!(network.evm_chain().aliases, ["evm"]);
+    assert_eq!((network.evm_parameters().chain_id, network.hardfork()), (31_337, Some("Osaka")));
+    assert!(matches!(network.evm_parameters().rules, EvmRules::Ethereum(_)));
+    assert_eq!((network.gas_limit_at(0), network.initial_base_fee()), (30_000_000, 1_000_000_000));
+    assert_eq!(config.listen_port(), (8545, "evm-port"));
+    assert_eq!((config.data_dir.as_ref(), network.has_controls), (None, true));
+    let funded = network.dev_accounts.as_ref().unwrap();
+    assert_eq!((funded.accounts.len(), funded.balance), (10, 10_000));
+    assert_eq!(value(&config, "network").0, "evm");
+    // It has no log of a chain that it has not.
+    let levels = config.log().chains;
+    assert_eq!(levels.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>(), ["evm"]);
+    config.reload_log().unwrap();
+}
+
+#[test]
+fn its_settings_make_its_genesis() {
+    let flags = [
+        ("hardfork", "tangerineWhistle"),
+        ("chain-id", "5"),
+        ("accounts", "2"),
+        ("balance", "1000000000"),
+        ("gas-limit", "9000000"),
+        ("no-build", "true"),
+    ];
+    let config = load(&Given { flags: &flags, ..ALONE }).unwrap();
+    let network = &config.network;
+    assert_eq!(network.hardfork(), Some("TangerineWhistle"));
+    assert_eq!((network.evm_parameters().chain_id, network.gas_limit_at(0)), (5, 9_000_000));
+    assert!(!network.has_controls);
+    let usual = load(&ALONE).unwrap();
+    assert_ne!(network.evm_chain().id, usual.network.evm_chain().id);
+    assert_eq!(network.fingerprint(), usual.network.fingerprint());
+    let values = network.evm_chain().parameters.values();
+    assert!(values.contains(&("rules".into(), "ethereum".to_owned())), "{values:?}");
+    assert!(values.contains(&("eip150Block".into(), "0".to_owned())), "{values:?}");
+}
+
+#[test]
+fn what_does_not_go_together_is_refused() {
+    let refused = |flags: &[(&'static str, &str)], expected| {
+        check_error(&Given { flags, ..ALONE }, expected);
+    };
+    refused(
+        &[("real-fees", "true")],
+        expect![
+            "--real-fees: real-fees: not under esker evm, which runs one chain of Ethereum's rules"
+        ],
+    );
+    refused(
+        &[("genesis", "g.json"), ("hardfork", "osaka")],
+        expect!["--hardfork: hardfork: not with genesis, which says it"],
+    );
+    refused(
+        &[("genesis", "g.json"), ("accounts", "3")],
+        expect!["--accounts: accounts: not with genesis, which has its own accounts"],
+    );
+    refused(
+        &[("no-build", "true"), ("load-state", "s.json")],
+        expect!["--load-state: load-state: not with no-build: it takes blocks"],
+    );
+    refused(
+        &[("follow", "http://a:1")],
+        expect!["--follow: follow: under esker evm only together with no-build"],
+    );
+    refused(
+        &[("network", "dev")],
+        expect!["--network: network: esker evm has its own: for another network use esker node"],
+    );
+    let unknown = load(&Given { flags: &[("hardfork", "lisbon")], ..ALONE }).unwrap_err();
+    assert!(
+        unknown.starts_with("--hardfork: hardfork: unknown hardfork \"lisbon\"; known: "),
+        "{unknown}"
+    );
+    check_error(
+        &Given { file: "[chains.Third]\nvm = 'evm'\ngenesis = 'third.json'", ..ALONE },
+        expect!["esker.toml:1: chains.Third: esker evm runs one chain: use esker node"],
+    );
+    for mode in [Mode::Node, Mode::Dev] {
+        check_error(
+            &Given { mode, flags: &[("no-build", "true")], ..NOTHING },
+            expect!["--no-build: no-build: only for esker evm"],
+        );
+    }
+}
+
+#[test]
+fn a_table_declares_a_chain_with_ethereums_rules() {
+    let head =
+        "[chains.Third]\nvm = 'evm'\nrules = 'ethereum'\ngenesis = 'third.json'\naliases = 'ETH'\n";
+    let config = load(&Given { file: head, ..NOTHING }).unwrap();
+    let chain = config.network.chain("ETH").unwrap();
+    let parameters = chain.parameters.evm().unwrap();
+    assert!(!parameters.has_atomic_transactions() && parameters.is_archive_by_default());
+    assert_eq!(config.network.peers_of(chain), []);
+    for (rest, text) in [
+        ("gas-limit = 9000000", "chains.Third.gas-limit: for chains with the C-Chain's rules"),
+        (
+            "atomic-transactions = true",
+            "chains.Third.atomic-transactions: for chains with the C-Chain's rules",
+        ),
+        ("asset = 'X:AVAX'", "asset: a chain with Ethereum's rules has a coin of its own"),
+        ("peers = 'X'", "peers: a chain with Ethereum's rules has a coin of its own"),
+    ] {
+        let refused = load(&Given { file: &format!("{head}{rest}"), ..NOTHING }).unwrap_err();
+        assert!(refused.contains(text), "{refused}");
+    }
+    check_error(
+        &Given { file: &head.replace("ethereum", "mine"), ..NOTHING },
+        expect![[
+            r#"esker.toml:3: chains.Third.rules: unknown rules "mine", expected c-chain or ethereum"#
+        ]],
+    );
+}

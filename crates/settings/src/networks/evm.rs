@@ -1,0 +1,164 @@
+//! Networks of one chain of the EVM alone: those of `esker evm`.
+
+use alloy_eips::eip2935::{HISTORY_STORAGE_ADDRESS, HISTORY_STORAGE_CODE};
+use alloy_eips::eip4788::{BEACON_ROOTS_ADDRESS, BEACON_ROOTS_CODE};
+use alloy_eips::eip7002::{
+    WITHDRAWAL_REQUEST_PREDEPLOY_ADDRESS, WITHDRAWAL_REQUEST_PREDEPLOY_CODE,
+};
+use alloy_eips::eip7251::{
+    CONSOLIDATION_REQUEST_PREDEPLOY_ADDRESS, CONSOLIDATION_REQUEST_PREDEPLOY_CODE,
+};
+use alloy_primitives::{Address, Bytes as Code};
+use bytes::Bytes;
+use esker_ethereum::forks::{ChainConfig, Fork};
+use esker_primitives::network::{self, LOCAL_ID};
+use esker_xvm::genesis::primary;
+use thiserror::Error;
+
+use super::coin::Coin;
+use super::dev::time_member;
+use super::dev_accounts::{DEV_START_TIMES, DEV_TIME_S, DevAccounts, DevError, DevOptions};
+use super::parameters::{ChainParameters, EvmParameters};
+use super::presets::dev_contracts;
+use super::spec::{ChainSpec, EVM_CHAIN_IDS, Network};
+use super::validators::Validators;
+
+/// Name of these networks.
+pub const EVM_NETWORK: &str = "evm";
+/// Name of the chain.
+const CHAIN_NAME: &str = "EVM";
+/// Its alias.
+const ALIAS: &str = "evm";
+
+/// What a chain for development is made of.
+#[derive(Clone, Copy, Debug)]
+pub struct EvmOptions<'a> {
+    /// Its accounts and its start.
+    pub dev: DevOptions<'a>,
+    /// Its EVM chain ID.
+    pub chain_id: u64,
+    /// The fork whose rules it has.
+    pub fork: Fork,
+    /// Gas limit of its blocks.
+    pub gas_limit: u64,
+    /// Base fee of its first block, wei; forks before London have none.
+    pub base_fee: u64,
+}
+
+/// Why a genesis can't be used.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum EvmNetworkError {
+    /// It is no genesis.
+    #[error("{0}")]
+    Genesis(String),
+    /// The signatures of old transactions have no room for the chain ID.
+    #[error(
+        "chainId is {chain_id}, expected {} to {}",
+        EVM_CHAIN_IDS.start(),
+        EVM_CHAIN_IDS.end()
+    )]
+    ChainId {
+        /// The chain ID.
+        chain_id: u64,
+    },
+}
+
+/// The network of a chain for development.
+///
+/// # Errors
+/// An option can't be had.
+pub fn evm_network(options: &EvmOptions<'_>) -> Result<Network, DevError> {
+    let accounts = DevAccounts::without_limit(&options.dev)?;
+    let start_time_s = options.dev.start_time_s.unwrap_or(DEV_TIME_S);
+    if !DEV_START_TIMES.contains(&start_time_s) {
+        return Err(DevError::StartTime);
+    }
+    let config = ChainConfig::development(options.chain_id, options.fork);
+    let genesis = genesis(options, &config, &accounts, start_time_s);
+    let parameters = EvmParameters::ethereum(config);
+    let network = alone(genesis.into(), parameters);
+    Ok(Network { start_time_s, has_controls: true, dev_accounts: Some(accounts), ..network })
+}
+
+/// The network of a chain with this genesis, in geth's format.
+///
+/// # Errors
+/// It is none.
+pub fn evm_network_of(genesis: Bytes) -> Result<Network, EvmNetworkError> {
+    let parameters = EvmParameters::of_ethereum_genesis(&genesis)
+        .map_err(|error| EvmNetworkError::Genesis(error.to_string()))?;
+    if !EVM_CHAIN_IDS.contains(&parameters.chain_id) {
+        return Err(EvmNetworkError::ChainId { chain_id: parameters.chain_id });
+    }
+    Ok(Network { has_controls: true, ..alone(genesis, parameters) })
+}
+
+fn alone(genesis: Bytes, parameters: EvmParameters) -> Network {
+    let id = primary::evm_chain_id(LOCAL_ID, CHAIN_NAME, &genesis);
+    let chain = ChainSpec {
+        id,
+        name: CHAIN_NAME.to_owned(),
+        aliases: vec![ALIAS.to_owned()],
+        genesis,
+        parameters: ChainParameters::Evm(Box::new(EvmParameters { coin: Coin::Own, ..parameters })),
+    };
+    Network {
+        name: EVM_NETWORK.to_owned(),
+        id: LOCAL_ID,
+        hrp: network::hrp(LOCAL_ID),
+        start_time_s: 0,
+        // Its coin is an asset of no other chain.
+        native_asset_id: id,
+        chains: vec![chain],
+        has_controls: false,
+        exported: Vec::new(),
+        dev_accounts: None,
+        fixture: None,
+        validators: Validators::default(),
+    }
+}
+
+/// The contracts that the rules of a fork call, each with the first fork that does.
+fn system_contracts() -> [(Fork, Address, Code); 4] {
+    [
+        (Fork::Cancun, BEACON_ROOTS_ADDRESS, BEACON_ROOTS_CODE.clone()),
+        (Fork::Prague, HISTORY_STORAGE_ADDRESS, HISTORY_STORAGE_CODE.clone()),
+        (
+            Fork::Prague,
+            WITHDRAWAL_REQUEST_PREDEPLOY_ADDRESS,
+            WITHDRAWAL_REQUEST_PREDEPLOY_CODE.clone(),
+        ),
+        (
+            Fork::Prague,
+            CONSOLIDATION_REQUEST_PREDEPLOY_ADDRESS,
+            CONSOLIDATION_REQUEST_PREDEPLOY_CODE.clone(),
+        ),
+    ]
+}
+
+/// The genesis in geth's format: the same options always give the same bytes.
+fn genesis(
+    options: &EvmOptions<'_>,
+    config: &ChainConfig,
+    accounts: &DevAccounts,
+    start_time_s: u64,
+) -> String {
+    let EvmOptions { fork, gas_limit, base_fee, .. } = options;
+    let mut alloc = vec![accounts.allocations(), dev_contracts().to_owned()];
+    let contracts = system_contracts().into_iter().filter(|(first, ..)| first <= fork);
+    alloc.extend(contracts.map(|(_, address, code)| {
+        format!(r#""{}":{{"balance":"0x0","nonce":"0x1","code":"{code}"}}"#, hex::encode(address))
+    }));
+    let base_fee = match *fork >= Fork::London {
+        true => format!(r#","baseFeePerGas":"{base_fee:#x}""#),
+        false => String::new(),
+    };
+    // A chain without proof of work begins with none.
+    let difficulty = u8::from(*fork < Fork::Paris);
+    format!(
+        r#"{{"config":{},"nonce":"0x0",{},"extraData":"0x","gasLimit":"{gas_limit:#x}","difficulty":"{difficulty:#x}"{base_fee},"alloc":{{{}}}}}"#,
+        config.to_json(),
+        time_member(start_time_s),
+        alloc.join(","),
+    )
+}
