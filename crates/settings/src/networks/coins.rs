@@ -294,7 +294,7 @@ mod tests {
             assert_eq!(names(&network, chain), peers, "{chain}");
         }
         let values = network.evm_chain().parameters.values();
-        assert!(values.iter().all(|(name, _)| !["asset", "peers"].contains(name)));
+        assert!(values.iter().all(|(name, _)| !["asset", "peers"].contains(&&**name)));
     }
 
     #[test]
