@@ -120,6 +120,7 @@ fn request(args: &Value) -> CallRequest {
                     .collect(),
             )
         }),
+        authorization_list: None,
         blob_hashes: args["blobVersionedHashes"]
             .as_array()
             .map(|hashes| hashes.iter().map(|h| h.as_str().unwrap().parse().unwrap()).collect()),
