@@ -10,10 +10,11 @@ use esker_commands::network::NetworkCommand;
 use esker_commands::online::OnlineCommand;
 use esker_commands::screen::{self, Ready};
 use esker_commands::signals::{Request, Signals};
+use esker_commands::state_test::StateTestCommand;
 use esker_commands::status::StatusCommand;
 use esker_commands::terminal::{printable, printable_error};
 use esker_commands::{
-    backup, network, online, replay, rewind, script_worker, status, users, verify,
+    backup, network, online, replay, rewind, script_worker, state_test, status, users, verify,
 };
 use esker_node::logging::log_fatal;
 use esker_node::{Environment, Node, RunningNode, Shutdown, StartError};
@@ -80,6 +81,9 @@ fn main() -> ExitCode {
     if let Invocation::Online(command) = &invocation {
         return run_online_command(command);
     }
+    if let Invocation::StateTest(command) = &invocation {
+        return run_state_tests(command);
+    }
     if let Invocation::Backup(_, command, _) = &invocation
         && let Some(written) = backup::run_online(command)
     {
@@ -145,6 +149,7 @@ fn main() -> ExitCode {
         Invocation::Status(command) => show_status(&command),
         Invocation::Network(command) => run_network_command(&command),
         Invocation::Online(command) => run_online_command(&command),
+        Invocation::StateTest(command) => run_state_tests(&command),
     }
 }
 
@@ -166,6 +171,15 @@ fn run_online_command(command: &OnlineCommand) -> ExitCode {
             print(&printable(&output));
             ExitCode::from(exit_code::OK)
         }
+        Err(error) => fail(&error, error.exit_code()),
+    }
+}
+
+/// Runs state tests; the exit code says whether all have passed.
+fn run_state_tests(command: &StateTestCommand) -> ExitCode {
+    match state_test::run(command, &mut std::io::stdout()) {
+        Ok(true) => ExitCode::from(exit_code::OK),
+        Ok(false) => ExitCode::from(exit_code::FAILURE),
         Err(error) => fail(&error, error.exit_code()),
     }
 }

@@ -13,6 +13,7 @@ use crate::network::{self, NetworkCommand};
 use crate::online::{self, OnlineCommand};
 use crate::replay::{self, ReplayCommand};
 use crate::rewind::{self, RewindCommand};
+use crate::state_test::{self, StateTestCommand};
 use crate::status::{self, StatusCommand};
 use crate::users::{self, UserCommand};
 use crate::verify;
@@ -43,6 +44,8 @@ pub enum Invocation {
     Online(OnlineCommand),
     /// Rewind the last bundles of a stopped node.
     Rewind(Mode, RewindCommand, Flags),
+    /// Run state tests.
+    StateTest(StateTestCommand),
 }
 
 impl Invocation {
@@ -50,7 +53,9 @@ impl Invocation {
     pub fn configuration(&self) -> (Mode, &Flags) {
         static NONE: Flags = Flags::new();
         match self {
-            Self::Status(_) | Self::Network(_) | Self::Online(_) => (Mode::Node, &NONE),
+            Self::Status(_) | Self::Network(_) | Self::Online(_) | Self::StateTest(_) => {
+                (Mode::Node, &NONE)
+            }
             Self::Run(mode, flags)
             | Self::ShowConfig(mode, flags)
             | Self::Replay(mode, _, flags)
@@ -77,7 +82,10 @@ pub fn parse(
     })?;
     match matches.subcommand() {
         Some(("dev", given)) => Ok(Invocation::Run(Mode::Dev, dev_flags(given)?)),
-        Some(("evm", given)) => Ok(Invocation::Run(Mode::Evm, dev_flags(given)?)),
+        Some(("evm", given)) => match state_test::parse(given) {
+            Some(command) => Ok(Invocation::StateTest(command)),
+            None => Ok(Invocation::Run(Mode::Evm, dev_flags(given)?)),
+        },
         Some(("node", given)) => Ok(Invocation::Run(Mode::Node, flags(given))),
         Some(("config", config)) => {
             let given = config.subcommand_matches("show").unwrap_or(config);
@@ -208,7 +216,10 @@ pub fn command() -> Command {
              milliseconds, or the chain of a genesis file (docs/ethereum.md). Without --data-dir the data is in a temporary \
              folder, which is removed at the end.",
         )
-        .args(KEYS.iter().filter(|key| !NOT_OF_EVM.contains(&key.name)).flat_map(dev_arguments));
+        .args(KEYS.iter().filter(|key| !NOT_OF_EVM.contains(&key.name)).flat_map(dev_arguments))
+        .subcommand_negates_reqs(true)
+        .args_conflicts_with_subcommands(true)
+        .subcommand(state_test::command());
     let node = Command::new("node")
         .about("Run a node of a network")
         .long_about(
@@ -455,6 +466,8 @@ mod tests {
         for name in NOT_OF_EVM {
             assert!(KEYS.iter().any(|key| key.name == name), "{name}");
         }
+        let parsed = parse_args(["esker", "evm", "state-test", "a.json", "b"]).unwrap();
+        assert!(matches!(parsed, Invocation::StateTest(_)), "{parsed:?}");
     }
 
     #[test]

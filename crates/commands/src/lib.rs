@@ -17,6 +17,7 @@ pub mod replay;
 pub mod rewind;
 pub mod screen;
 pub mod signals;
+pub mod state_test;
 pub mod status;
 pub mod terminal;
 pub mod users;

@@ -243,3 +243,11 @@ fn a_genesis_file_has_its_own_accounts_and_rules() {
     assert_eq!(ended.code(), Some(2), "{}", ended.stderr);
     assert!(ended.stderr.contains("unsupported fork ordering: cancunTime"), "{}", ended.stderr);
 }
+
+#[test]
+fn state_tests_are_counted() {
+    let dir = tempfile::tempdir().unwrap();
+    fs::write(dir.path().join("none.json"), "{}").unwrap();
+    let ended = run(&["evm", "state-test", dir.path().to_str().unwrap()]);
+    assert_eq!((ended.code(), ended.stdout.as_str()), (Some(0), "0 passed, 0 failed\n"));
+}
