@@ -12,8 +12,10 @@ const PANIC: [u8; 4] = [0x4e, 0x48, 0x7b, 0x71];
 /// The outcome of a call, which may have failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CallOutcome {
-    /// Gas used. Nothing is refunded.
+    /// Gas used, after refunds.
     pub gas_used: u64,
+    /// Gas used before refunds.
+    pub max_gas_used: u64,
     /// Returned data, also that of a revert.
     pub output: Bytes,
     /// The error with which the call ended, if any.
@@ -24,8 +26,8 @@ pub struct CallOutcome {
 
 impl CallOutcome {
     pub(crate) fn from_end(ended: ExecutionEnd) -> Self {
-        let ExecutionEnd { error, gas_used, output, logs, .. } = ended;
-        Self { gas_used, output, error, logs }
+        let ExecutionEnd { error, gas_used, max_gas_used, output, logs } = ended;
+        Self { gas_used, max_gas_used, output, error, logs }
     }
 
     /// Whether the code reverted.

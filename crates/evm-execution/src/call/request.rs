@@ -65,7 +65,7 @@ impl CallRequest {
             access_list: self.access_list.clone().unwrap_or_default(),
             blob_hashes: self.blob_hashes.clone(),
             blob_fee_cap: self.max_fee_per_blob_gas.unwrap_or_default(),
-            authorization_list: None,
+            authorization_list: self.authorization_list.clone(),
             origin: Origin::Call,
         })
     }

@@ -109,7 +109,7 @@ impl SimulatedBlockReply {
             return_data: Data(if is_ok { outcome.output.clone() } else { Bytes::new() }),
             logs: outcome.logs.iter().enumerate().map(log).collect(),
             gas_used: Uint64(outcome.gas_used),
-            max_used_gas: Uint64(outcome.gas_used),
+            max_used_gas: Uint64(outcome.max_gas_used),
             status: Uint64(u64::from(is_ok)),
             error: failure(outcome),
         }

@@ -2,7 +2,7 @@
 
 use alloy_consensus::Transaction as _;
 use alloy_primitives::{U256, U512};
-use esker_evm_execution::executor::{MAX_INIT_CODE, has_warp_predicate, intrinsic_gas};
+use esker_evm_execution::executor::{MAX_INIT_CODE, floor_gas, has_warp_predicate, intrinsic_gas};
 use esker_evm_execution::rules::{ExecutionRules, Revision};
 use esker_evm_state::types::Transaction;
 
@@ -67,6 +67,10 @@ pub(super) fn after_recovery(
     let needed = intrinsic_gas(rules, input, tx.tx().is_create(), &list, authorizations);
     if gas < needed {
         return Err(PoolError::IntrinsicGas { sender, gas, needed });
+    }
+    let needed = floor_gas(rules, input);
+    if gas < needed {
+        return Err(PoolError::FloorGas { gas, needed });
     }
     let (tip, needed) = (tx.tip_cap(), config.min_tip);
     if tip < needed {

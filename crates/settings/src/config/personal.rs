@@ -31,13 +31,17 @@ const DEV_APIS: [&str; 16] = [
     "admin",
 ];
 
+/// The service that only `esker evm` adds to them.
+const OF_EVM_ALONE: &str = "testing";
+
 /// The folder of encrypted keys if none is named, below the data folder.
 const KEY_FOLDER: &str = "keystore";
 
 /// The services of a chain.
 pub fn apis(chain: &ChainSettings, mode: Mode) -> Result<Apis, UnknownApi> {
     match (chain.eth_apis.0.is_empty(), mode) {
-        (true, Mode::Dev | Mode::Evm) => Apis::parse(DEV_APIS),
+        (true, Mode::Dev) => Apis::parse(DEV_APIS),
+        (true, Mode::Evm) => Apis::parse(DEV_APIS.into_iter().chain([OF_EVM_ALONE])),
         (true, Mode::Node) => Ok(Apis::default()),
         (false, _) => Apis::parse(chain.eth_apis.0.iter().map(String::as_str)),
     }
