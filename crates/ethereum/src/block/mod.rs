@@ -3,6 +3,7 @@
 mod body;
 mod chain_file;
 mod state_types;
+mod stored;
 
 pub use alloy_consensus::Header;
 pub use body::{Block, parse_block, parse_header};
@@ -11,3 +12,4 @@ pub use state_types::{
     block_hash, decode_block, encode_block, from_state_block, from_state_header, to_state_block,
     to_state_header,
 };
+pub use stored::{decode_stored, encode_stored, standard_form};

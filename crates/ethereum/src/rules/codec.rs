@@ -6,7 +6,9 @@ use esker_evm_execution::rules::BlockCodec;
 use esker_evm_state::types::{Account, AccountCodec, Block, Header};
 
 use super::ethereum::EthereumRules;
-use crate::block::{decode_block, encode_block, from_state_header, to_state_header};
+use crate::block::{
+    decode_stored, encode_block, encode_stored, from_state_header, standard_form, to_state_header,
+};
 
 /// Four fields.
 impl AccountCodec for EthereumRules {
@@ -18,15 +20,19 @@ impl AccountCodec for EthereumRules {
 
 impl BlockCodec for EthereumRules {
     fn decode_block(&self, bytes: &[u8]) -> alloy_rlp::Result<Block> {
-        decode_block(bytes)
+        decode_stored(bytes)
     }
 
-    fn decode_header_of(&self, mut block: &[u8]) -> alloy_rlp::Result<Header> {
-        let mut list = RlpHeader::decode_bytes(&mut block, true)?;
+    fn decode_header_of(&self, block: &[u8]) -> alloy_rlp::Result<Header> {
+        let mut list = RlpHeader::decode_bytes(&mut standard_form(block)?, true)?;
         EthereumHeader::decode(&mut list).map(to_state_header)
     }
 
     fn encode_block(&self, block: &Block) -> Vec<u8> {
+        encode_stored(block)
+    }
+
+    fn published_block(&self, block: &Block) -> Vec<u8> {
         encode_block(block)
     }
 

@@ -4,9 +4,10 @@ use std::sync::LazyLock;
 
 use alloy_primitives::Bytes;
 use esker_ethereum::block::{
-    Block, ChainFile, Header, block_hash, decode_block, encode_block, from_state_block,
-    parse_block, parse_header,
+    Block, ChainFile, Header, block_hash, decode_block, decode_stored, encode_block, encode_stored,
+    from_state_block, parse_block, parse_header, standard_form,
 };
+use esker_evm_state::types::Block as StateBlock;
 use proptest::prelude::*;
 
 use crate::file;
@@ -72,6 +73,22 @@ fn other_encodings_are_refused() {
     assert!(parse_header(&header).is_err());
 }
 
+#[test]
+fn stored_blocks_keep_ext_data() {
+    for bytes in &BLOCKS[50..] {
+        let block = decode_block(bytes).unwrap();
+        assert_eq!(encode_stored(&block), encode_block(&block));
+        let with_ext_data = StateBlock { ext_data: Bytes::from_static(b"record"), ..block };
+        let stored = encode_stored(&with_ext_data);
+        assert_eq!(decode_stored(&stored).as_ref(), Ok(&with_ext_data));
+        assert_eq!(standard_form(&stored).unwrap(), encode_block(&with_ext_data));
+        for length in 0..stored.len() {
+            assert!(decode_stored(&stored[..length]).is_err(), "{length}");
+        }
+        assert!(decode_stored(&[&stored[..], &[0x80]].concat()).is_err());
+    }
+}
+
 proptest! {
     #[test]
     fn any_bytes_are_a_block_or_refused(bytes in proptest::collection::vec(any::<u8>(), 0..600)) {
@@ -79,6 +96,7 @@ proptest! {
         let _header = parse_header(&bytes);
         let _blocks = ChainFile::new(&bytes).count();
         let _state_block = decode_block(&bytes);
+        let _stored_block = decode_stored(&bytes);
     }
 
     #[test]

@@ -42,7 +42,7 @@ fn get_raw_header(reads: &ReadApi, (at,): (BlockNumberOrHash,)) -> Result<Data, 
 /// The block with its five parts: header, transactions, uncles, version, ext data.
 fn get_raw_block(reads: &ReadApi, (at,): (BlockNumberOrHash,)) -> Result<Data, RpcError> {
     let block = block(reads, at)?.map_err(|UnknownBlock(hash)| not_found("block", hash))?;
-    Ok(Data(reads.chain.rules().encode_block(&block.block).into()))
+    Ok(Data(reads.chain.rules().published_block(&block.block).into()))
 }
 
 /// Receipts as the receipts root is made of them; none of a block that is not known.

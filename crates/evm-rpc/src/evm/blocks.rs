@@ -221,7 +221,7 @@ pub(crate) fn get_bad_blocks(reads: &ReadApi, (): ()) -> Result<Vec<BadBlockRepl
     let rules = reads.chain.rules();
     let reply = |BadBlock { block, reason }| BadBlockReply {
         hash: Hash(block.hash),
-        rlp: Data(rules.encode_block(&block.block).into()),
+        rlp: Data(rules.published_block(&block.block).into()),
         reason: BadBlockReason {
             chain_config: ChainConfigReply(rules.chain_config()),
             receipts: None,

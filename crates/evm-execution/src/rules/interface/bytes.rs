@@ -14,6 +14,11 @@ pub trait BlockCodec: AccountCodec {
     /// A block's bytes.
     fn encode_block(&self, block: &Block) -> Vec<u8>;
 
+    /// A block's bytes without what only this node's networks have in them.
+    fn published_block(&self, block: &Block) -> Vec<u8> {
+        self.encode_block(block)
+    }
+
     /// A header's bytes.
     fn encode_header(&self, header: &Header) -> Vec<u8>;
 
