@@ -10,7 +10,7 @@ use esker_evm_execution::rules::{
 use esker_evm_state::types::{Block, Header};
 
 use super::error::StepError;
-use super::ethereum::{EthereumRules, MAX_FUTURE_S};
+use super::ethereum::EthereumRules;
 use super::{seal, terms};
 use crate::block::{from_state_block, from_state_header};
 use crate::check::{Outcome, check_body, check_header, check_outcome, check_set_header};
@@ -78,10 +78,14 @@ impl HeaderRules for EthereumRules {
         Ok(seal::seal(parent, terms, new, results))
     }
 
+    fn child_time(&self, parent: &Header, now_s: u64) -> u64 {
+        now_s.max(parent.time.saturating_add(1))
+    }
+
     fn check_block(&self, check: &BlockCheck<'_>) -> Result<(), RuleError> {
         self.check_body(check.block)?;
         let time = check.block.header.time;
-        match check.now_s.map(|now_s| now_s.saturating_add(MAX_FUTURE_S)) {
+        match check.now_s.map(|now_s| now_s.saturating_add(self.max_future_s())) {
             Some(allowed) if time > allowed => {
                 Err(RuleError::ahead_of_clock(StepError::Future, time, allowed))
             }

@@ -53,10 +53,10 @@ impl BlockContext {
         }
     }
 
-    /// The context of the block that would be built on `parent` at `now_s` (Unix s), or at the parent's time if that
-    /// is later. For calls, see [`Self::for_call`] about a parent that is not executed.
+    /// The context of the block that would be built on `parent` at `now_s` (Unix s), or at the earliest later
+    /// time. For calls, see [`Self::for_call`] about a parent that is not executed.
     pub fn next(chain: &ChainParams, parent: &Header, now_s: u64) -> Self {
-        let time = now_s.max(parent.time);
+        let time = chain.rules.child_time(parent, now_s);
         match chain.rules.next_terms(parent, time) {
             Ok(terms) => Self::child(parent, time, &terms),
             Err(_) => {

@@ -257,7 +257,7 @@ fn node_info(node: &DevelopmentNode, (): ()) -> Result<NodeInfoReply, RpcError> 
     let TransactApi { reads, clock, .. } = &*node.transact;
     let (head, rules) = (reads.chain.head(), reads.chain.rules());
     let fees = node.transact.suggested()?;
-    let time = clock.now_s().max(head.header.time);
+    let time = rules.child_time(&head.header, clock.now_s());
     let terms = rules.next_terms(&head.header, time).map_err(refused)?;
     Ok(NodeInfoReply {
         current_block_number: Uint64(head.header.number),

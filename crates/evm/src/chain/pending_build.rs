@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use esker_chain::{BuildContext, ChainError};
-use esker_evm_state::types::SealedBlock;
+use esker_evm_state::types::{Header, SealedBlock};
 
 use super::builder::preview;
 use super::pending::{Basis, PendingBlock};
@@ -17,18 +17,19 @@ impl Evm {
         let Some(controls) = self.controls() else { return Ok(None) };
         let head = self.head();
         let now_ms = self.context.clock.now_ms();
-        let time = |parent_s: u64| (now_ms / 1000).max(parent_s);
+        let rules = &self.params.rules;
+        let time = |parent: &Header| rules.child_time(parent, now_ms / 1000);
         // The revision is read before the pool's transactions.
         let pool = self.pool.revision();
         let set = controls.next_header().get();
-        let basis = Basis { parent: head.hash, pool, time: time(head.header.time), set };
+        let basis = Basis { parent: head.hash, pool, time: time(&head.header), set };
         if let Some(made) = self.pending.find_by_basis(&basis) {
             return Ok(Some(made));
         }
         let reader = self.context.store.snapshot()?;
         let at = BuildContext { now_ms, ancestors: Vec::new(), has_undecided: false };
         let parent = self.parent(reader.as_ref(), &at)?;
-        let basis = Basis { parent: parent.hash, time: time(parent.header.time), ..basis };
+        let basis = Basis { parent: parent.hash, time: time(&parent.header), ..basis };
         let made = self.with_parent_context(reader.as_ref(), &parent, &at, |ctx| {
             preview(ctx, &self.pool, basis.time, &set)
         });
@@ -36,7 +37,6 @@ impl Evm {
             ChainError::Storage(error) => ViewError::Storage(error),
             error => ViewError::Damaged(error.to_string()),
         })?;
-        let rules = &self.params.rules;
         let (hash, size) = (rules.block_hash(&block.header), rules.encode_block(&block).len());
         let made = Arc::new(PendingBlock {
             block: Arc::new(SealedBlock { block, hash, size }),

@@ -28,7 +28,7 @@ impl Evm {
     /// The chain has no rules for it.
     pub fn next_block(&self) -> Result<NextBlock, RuleError> {
         let head = self.head();
-        let time = self.context.clock.now_s().max(head.header.time);
+        let time = self.params.rules.child_time(&head.header, self.context.clock.now_s());
         let terms = self.params.rules.next_terms(&head.header, time)?;
         Ok(NextBlock {
             rules: terms.execution,

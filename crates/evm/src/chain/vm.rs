@@ -253,7 +253,8 @@ impl Evm {
         if let Some(next_ms) = self.next_due_ms(plan, &head.header).filter(|ms| at.now_ms < *ms) {
             return Ok(Built::Later(next_ms));
         }
-        let time = self.planned_time_s().unwrap_or(at.now_ms / 1000).max(head.header.time);
+        let wanted = self.planned_time_s().unwrap_or(at.now_ms / 1000);
+        let time = self.params.rules.child_time(&head.header, wanted);
         let only = self.only();
         let filled = self.with_parent_context(parent, &head, at, |ctx| {
             fill(ctx, &self.pool, time, (plan, only.as_deref()))
@@ -409,7 +410,7 @@ impl ChainVm for Evm {
         drop(slot);
         let block = prepared.block();
         let max_future_s = self.params.rules.max_future_s();
-        let latest = at.now_ms / 1000 + max_future_s;
+        let latest = (at.now_ms / 1000).saturating_add(max_future_s);
         if block.header.time > latest {
             let until_ms = (block.header.time - max_future_s).saturating_mul(1000);
             let reason = format!(

@@ -182,7 +182,7 @@ fn blob_base_fee(rules: &dyn Rules, header: &Header) -> U256 {
 }
 
 fn next_blob_base_fee(rules: &dyn Rules, parent: &Header, now_s: u64) -> U256 {
-    let terms = rules.next_terms(parent, now_s.max(parent.time)).ok();
+    let terms = rules.next_terms(parent, rules.child_time(parent, now_s)).ok();
     let terms = terms.filter(|terms| terms.excess_blob_gas.is_some());
     terms.map(|terms| terms.blob_base_fee).unwrap_or_default()
 }

@@ -197,7 +197,7 @@ impl FeeOracle {
 /// Base fee of a child of `parent` that is made now (Unix s), or at the parent's time if that is later; `None` if it
 /// has none, and for a time without rules in this software.
 pub fn next_base_fee(rules: &dyn Rules, parent: &Header, now_s: u64) -> Option<U256> {
-    let terms = rules.next_terms(parent, now_s.max(parent.time)).ok()?;
+    let terms = rules.next_terms(parent, rules.child_time(parent, now_s)).ok()?;
     (terms.execution.revision >= Revision::London).then_some(terms.base_fee)
 }
 

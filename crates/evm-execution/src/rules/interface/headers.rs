@@ -34,6 +34,12 @@ pub trait HeaderRules {
         None
     }
 
+    /// The time of a child that is built at `now_s`: this time, or the earliest one after the parent's that is valid.
+    /// Unix s.
+    fn child_time(&self, parent: &Header, now_s: u64) -> u64 {
+        now_s.max(parent.time)
+    }
+
     /// As [`Self::child_terms`], for the block that would be built now, with the header fields that a development
     /// node will set.
     fn next_terms(&self, parent: &Header, time: u64) -> Result<ChildTerms, RuleError> {
