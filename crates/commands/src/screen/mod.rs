@@ -44,7 +44,7 @@ pub struct Ready {
     pub has_x_chain: bool,
     /// EVM chain ID of the EVM chain.
     pub evm_chain_id: u64,
-    /// The fork of its first block, if it has Ethereum's rules.
+    /// The fork of a development network with Ethereum's rules.
     pub hardfork: Option<&'static str>,
     /// ID of the native asset.
     pub native_asset_id: String,
@@ -97,7 +97,7 @@ impl Ready {
                 .collect(),
             has_x_chain: network.x_chain().is_some(),
             evm_chain_id: network.evm_parameters().chain_id,
-            hardfork: network.hardfork(),
+            hardfork: network.hardfork().filter(|_| network.is_development()),
             native_asset_id: network.native_asset_id.to_string(),
             native_aliases: config.settings.native_aliases.0.clone(),
             dev_accounts: network.dev_accounts.clone().filter(|_| config.mode.is_development()),

@@ -11,6 +11,7 @@ use esker_validators::ValidatorEngine;
 use serde_json::{Value, json};
 
 use super::{APPLICATION, Failure, Health, Outcome, Turn};
+use crate::api::facts::NetworkFacts;
 use crate::api::inputs::{BaseInputs, ChainInputs, FollowerDeps, OrderInputs, RunningChain};
 
 /// Minimum free space on the data folder's disk, in bytes.
@@ -29,7 +30,7 @@ pub(in crate::api) fn standard(
     if let Some(validator) = &order.validator {
         health = validators(health, Arc::clone(validator));
     }
-    health = router(health, &chains.running, routes);
+    health = router(health, (&base.network, &chains.running), routes);
     health = database(health, base.store.clone());
     if let Some(folder) = &base.data_dir {
         health = diskspace(health, folder.clone());
@@ -130,7 +131,13 @@ fn follower(health: Health, deps: FollowerDeps) -> Health {
 }
 
 /// All paths of the chains and of the node exist.
-fn router(health: Health, chains: &[RunningChain], routes: &Arc<Routes>) -> Health {
+fn router(
+    health: Health,
+    (network, chains): (&NetworkFacts, &[RunningChain]),
+    routes: &Arc<Routes>,
+) -> Health {
+    // A chain of the EVM alone has no primary network to tell about.
+    let info = network.has_x_chain.then_some("/ext/info");
     // Weak, because the routes refer to the health endpoints.
     let (routes, chains): (Weak<Routes>, _) = (Arc::downgrade(routes), chains.to_vec());
     health.blocking_check("router", &[APPLICATION], move || {
@@ -139,7 +146,7 @@ fn router(health: Health, chains: &[RunningChain], routes: &Arc<Routes>) -> Heal
             let base = format!("/ext/bc/{}", chain.vm.context().chain_id);
             chain.suffixes.iter().map(move |suffix| format!("{base}{suffix}"))
         });
-        let of_node = ["/ext/info", "/ext/health", "/ext/metrics"].map(str::to_owned);
+        let of_node = info.into_iter().chain(["/ext/health", "/ext/metrics"]).map(str::to_owned);
         let wanted: Vec<String> = of_chains.chain(of_node).collect();
         let missing: Vec<_> = wanted.iter().filter(|path| !routes.contains(path)).collect();
         if missing.is_empty() {
