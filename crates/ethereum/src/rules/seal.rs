@@ -15,7 +15,7 @@ pub(super) fn seal(
     results: &BlockResults,
 ) -> Block {
     let from = |revision| terms.execution.revision >= revision;
-    let NewBlock { time, state_root, transactions, ext_data: _, attributes } = new;
+    let NewBlock { time, state_root, transactions, ext_data, attributes } = new;
     let BlockAttributes { beacon_root, withdrawals, extra } = attributes;
     let withdrawals = from(Revision::Shanghai).then(|| withdrawals.unwrap_or_default());
     let blob_gas = || transactions.iter().filter_map(|tx| tx.blob_gas_used()).sum::<u64>();
@@ -41,7 +41,7 @@ pub(super) fn seal(
         requests_hash: results.end.requests_hash,
         ..Header::default()
     };
-    let mut block = Block { header, transactions, withdrawals, ..Block::default() };
+    let mut block = Block { header, transactions, ext_data, withdrawals, ..Block::default() };
     block.header.transactions_root = block.transactions_root();
     block
 }
