@@ -74,6 +74,8 @@ async fn many_messages_that_stay_unfinished() {
     let mut last = world.socket();
     last.raw(&half);
     closes(last, "1013 too many large messages at once");
+    // Its memory is free a moment after its close frame.
+    world.server.until_metric("esker_http_body_memory_bytes", 3.0 * HALF as f64).await;
     world.is_unharmed();
     // A message that has come wholly gives its memory back.
     sockets[0].raw(CALL.as_bytes());
