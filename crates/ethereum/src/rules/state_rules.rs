@@ -83,12 +83,8 @@ impl StateRules for EthereumRules {
         let mined = (header.number, header.coinbase);
         let withdrawals = block.withdrawals.as_deref();
         let paid = credits(self.fork(&point), point.is_merged, mined, &block.uncles, withdrawals);
-        let base_fees = header.base_fee.unwrap_or_default() * U256::from(header.gas_used);
-        let blob_gas = U256::from(header.blob_gas_used.unwrap_or(0));
-        BlockSupply {
-            created: paid.iter().map(|payment| payment.amount).sum(),
-            burnt: base_fees + self.blob_base_fee(header) * blob_gas,
-        }
+        // The executor counts burnt fees with the destroyed wei.
+        BlockSupply { created: paid.iter().map(|payment| payment.amount).sum(), burnt: U256::ZERO }
     }
 }
 

@@ -28,6 +28,7 @@ const WITHOUT_RESULT: [(&str, &str); 24] = [
     ("personal_initializeWallet", "a hardware wallet"),
     ("personal_unpair", "a hardware wallet"),
     ("evm_resend", "a transaction that waits for its block"),
+    ("debug_getRawBlockAccessList", "a block with an access list"),
     ("admin.getValidators", "a validator"),
     ("admin.approveValidators", "a validator"),
     ("debug_traceBadBlock", "a block that was refused"),
