@@ -19,7 +19,7 @@ use crate::support::local;
 static PAGES: Mutex<()> = Mutex::new(());
 
 /// Methods that can't succeed on a fresh development node, or on none, and what they need.
-const WITHOUT_RESULT: [(&str, &str); 24] = [
+const WITHOUT_RESULT: [(&str, &str); 25] = [
     ("platform.issueTx", "a P-Chain that takes transactions"),
     ("xvm.import", "exports from another chain"),
     ("xvm.subscribe", "a websocket"),
