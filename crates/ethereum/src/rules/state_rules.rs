@@ -4,8 +4,7 @@ use alloy_eips::eip4895::Withdrawal;
 use alloy_primitives::{Address, Bytes, U256};
 use esker_evm_execution::executor::StateOverlay;
 use esker_evm_execution::rules::{
-    BlockEnd, BlockPoint, BlockStepError, BlockSupply, HeaderRules, RunningBlock, StateRules,
-    SystemCalls,
+    BlockEnd, BlockPoint, BlockStepError, BlockSupply, RunningBlock, StateRules, SystemCalls,
 };
 use esker_evm_state::state::StateError;
 use esker_evm_state::types::{Block, Header, Receipt};
