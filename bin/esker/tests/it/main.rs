@@ -2,10 +2,13 @@
 #![expect(clippy::unwrap_used, reason = "a test's panic is its message")]
 
 mod alone;
+mod altered_blocks;
+mod attack;
 mod build;
 mod chains;
 mod dev;
 mod evm;
+mod execution_apis;
 mod exit_codes;
 mod harness;
 mod process;

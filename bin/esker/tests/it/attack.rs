@@ -1,0 +1,202 @@
+//! `esker evm` under clients in a tight loop, some of which never read or leave, when it is killed.
+
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use crate::harness::{Esker, run};
+
+/// Receipts that clients must have seen before the node is killed.
+const RECEIPTS: usize = 60;
+/// How long that may take on a busy machine.
+const PATIENCE: Duration = Duration::from_secs(120);
+/// Time limit of a socket of a client.
+const SOCKET_PATIENCE: Duration = Duration::from_secs(30);
+
+fn request(method: &str, params: &Value) -> String {
+    let body = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}).to_string();
+    format!(
+        "POST / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Type: application/json\r\n\
+         Content-Length: {}\r\n\r\n{body}",
+        body.len()
+    )
+}
+
+fn connect(address: &str) -> Option<TcpStream> {
+    let stream = TcpStream::connect(address).ok()?;
+    stream.set_read_timeout(Some(SOCKET_PATIENCE)).ok()?;
+    stream.set_write_timeout(Some(SOCKET_PATIENCE)).ok()?;
+    Some(stream)
+}
+
+/// The reply to a call; `None` if the node is gone.
+fn ask(address: &str, method: &str, params: &Value) -> Option<Value> {
+    let mut stream = connect(address)?;
+    stream.write_all(request(method, params).as_bytes()).ok()?;
+    let mut reply = String::new();
+    stream.read_to_string(&mut reply).ok()?;
+    serde_json::from_str(reply.split_once("\r\n\r\n")?.1).ok()
+}
+
+/// What clients have seen.
+#[derive(Default)]
+struct Seen {
+    receipts: Mutex<Vec<Value>>,
+    count: AtomicUsize,
+    is_over: AtomicBool,
+}
+
+impl Seen {
+    fn goes_on(&self) -> bool {
+        !self.is_over.load(Ordering::Relaxed)
+    }
+
+    /// Sends from an account and looks for each receipt.
+    fn send(&self, address: &str, from: &Value) {
+        while self.goes_on() {
+            let transfer = json!([{"from": from, "to": from, "value": "0x1"}]);
+            let Some(sent) = ask(address, "eth_sendTransaction", &transfer) else { continue };
+            let receipt = ask(address, "eth_getTransactionReceipt", &json!([sent["result"]]));
+            if receipt.is_some_and(|receipt| receipt["result"].is_object()) {
+                self.receipts.lock().unwrap().push(sent["result"].clone());
+                self.count.fetch_add(1, Ordering::Relaxed);
+            }
+        }
+    }
+
+    /// Changes the state, mines, and moves the clock.
+    fn control(&self, address: &str) {
+        for step in 1_u64.. {
+            if !self.goes_on() {
+                return;
+            }
+            let account = format!("0x{step:040x}");
+            for (method, params) in [
+                ("anvil_setBalance", json!([account, "0x5"])),
+                ("anvil_setCode", json!([account, "0x6001600055"])),
+                ("anvil_setNonce", json!([account, format!("{step:#x}")])),
+                ("hardhat_mine", json!(["0x3"])),
+                ("evm_increaseTime", json!([step % 50])),
+                ("hardhat_setPrevRandao", json!([format!("0x{step:064x}")])),
+                ("hardhat_setNextBlockBaseFeePerGas", json!([format!("{:#x}", step * 1000)])),
+            ] {
+                ask(address, method, &params);
+            }
+        }
+    }
+
+    /// Asks for much, and reads nothing.
+    fn read_nothing(&self, address: &str) {
+        while self.goes_on() {
+            let Some(mut stream) = connect(address) else { continue };
+            let large = request("eth_getBlockByNumber", &json!(["latest", true]));
+            for _ in 0..20 {
+                let _is_gone = stream.write_all(large.as_bytes());
+            }
+            // It stays until the node does something else.
+            ask(address, "eth_gasPrice", &json!([]));
+        }
+    }
+
+    /// Asks for work, and leaves.
+    fn leave(&self, address: &str) {
+        while self.goes_on() {
+            for (method, params) in [
+                ("hardhat_mine", json!(["0x20"])),
+                ("debug_traceBlockByNumber", json!(["latest"])),
+                ("testing_buildBlockV1", json!([])),
+            ] {
+                let Some(mut stream) = connect(address) else { continue };
+                let _is_gone = stream.write_all(request(method, &params).as_bytes());
+            }
+        }
+    }
+}
+
+#[test]
+fn what_clients_saw_is_there_after_a_kill() {
+    let dir = tempfile::tempdir().unwrap();
+    let data = dir.path().join("data");
+    let data = data.to_str().unwrap();
+    for signal in ["KILL", "TERM", "KILL"] {
+        let node = Esker::start_alone(&["--data-dir", data]);
+        let address = node.ready["evm"].as_str().unwrap().to_owned();
+        let accounts = node.evm("eth_accounts", json!([]));
+        let seen = Seen::default();
+        thread::scope(|scope| {
+            for from in &accounts.as_array().unwrap()[..4] {
+                scope.spawn(|| seen.send(&address, from));
+            }
+            scope.spawn(|| seen.control(&address));
+            scope.spawn(|| seen.read_nothing(&address));
+            scope.spawn(|| seen.leave(&address));
+            let end = Instant::now() + PATIENCE;
+            while seen.count.load(Ordering::Relaxed) < RECEIPTS && Instant::now() < end {
+                ask(&address, "eth_feeHistory", &json!(["0x10", "latest", [50]]));
+            }
+            let (status, ..) = node.stop(signal);
+            seen.is_over.store(true, Ordering::Relaxed);
+            assert_eq!(status.success(), signal == "TERM", "{status}");
+        });
+        let count = seen.count.load(Ordering::Relaxed);
+        assert!(count >= RECEIPTS, "{count} receipts within {PATIENCE:?}");
+        let ended = run(&["db", "verify", "--evm", "--data-dir", data]);
+        assert_eq!(ended.code(), Some(0), "{}{}", ended.stdout, ended.stderr);
+        let node = Esker::start_alone(&["--data-dir", data]);
+        for hash in seen.receipts.into_inner().unwrap() {
+            assert!(node.evm("eth_getTransactionReceipt", json!([hash])).is_object(), "{hash}");
+        }
+        assert!(node.stop("TERM").0.success());
+    }
+}
+
+#[test]
+fn changes_of_one_second_are_blocks_of_their_own() {
+    const TO: &str = "0x00000000000000000000000000000000000c0ffe";
+    let dir = tempfile::tempdir().unwrap();
+    let data = dir.path().join("data");
+    let data = data.to_str().unwrap();
+    let node = Esker::start_alone(&["--data-dir", data]);
+    let from = node.evm("eth_accounts", json!([]))[0].clone();
+    for _ in 0..5 {
+        node.evm("eth_sendTransaction", json!([{"from": from, "to": TO, "value": "0x1"}]));
+    }
+    let slot = format!("0x{:064x}", 3);
+    for (method, params) in [
+        ("anvil_setBalance", json!([TO, "0x7"])),
+        ("anvil_setCode", json!([TO, "0x6001"])),
+        ("anvil_setNonce", json!([TO, "0x9"])),
+        ("anvil_setStorageAt", json!([TO, "0x1", slot])),
+        ("hardhat_mine", json!(["0x4"])),
+    ] {
+        node.evm(method, params);
+    }
+    let mut before = Value::Null;
+    let last = node.evm("eth_blockNumber", json!([]));
+    assert_eq!(last, "0xd");
+    for height in 0..=13 {
+        let block = node.evm("eth_getBlockByNumber", json!([format!("{height:#x}"), false]));
+        let time = u64::from_str_radix(&block["timestamp"].as_str().unwrap()[2..], 16).unwrap();
+        if let Some(before) = before.as_u64() {
+            assert!(before < time, "block {height}: {before} {time}");
+        }
+        before = json!(time);
+    }
+    let state = |node: &Esker| {
+        ["eth_getBalance", "eth_getCode", "eth_getTransactionCount"]
+            .map(|method| node.evm(method, json!([TO, "latest"])))
+    };
+    let expected = [json!("0x7"), json!("0x6001"), json!("0x9")];
+    assert_eq!(state(&node), expected);
+    assert!(node.stop("TERM").0.success());
+    let ended = run(&["db", "verify", "--evm", "--data-dir", data]);
+    assert_eq!(ended.code(), Some(0), "{}{}", ended.stdout, ended.stderr);
+    let node = Esker::start_alone(&["--data-dir", data]);
+    assert_eq!(state(&node), expected);
+    assert_eq!(node.evm("eth_getStorageAt", json!([TO, "0x1", "latest"])), slot);
+}
