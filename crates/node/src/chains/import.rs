@@ -25,13 +25,19 @@ impl Importer {
     /// Moves the clock of a development network to the last time of these blocks. Returns false on other networks.
     fn follow_time(&self, blocks: &[(ChainId, Bytes)]) -> bool {
         let Some(clock) = &self.development else { return false };
-        let times = blocks.iter().filter_map(|(_, block)| self.rules.decode_block(block).ok());
-        let last_s = times.map(|block| block.header.time).filter(|time| *time <= MAX_TIME_S).max();
-        let last_ms = last_s.unwrap_or_default().saturating_mul(1000);
-        let moves = clock.now_ms() < last_ms;
-        clock.advance_to(last_ms);
-        moves
+        let blocks = blocks.iter().filter_map(|(_, block)| self.rules.decode_block(block).ok());
+        advance_to_last(clock, blocks.map(|block| block.header.time))
     }
+}
+
+/// Moves the clock of a development network to the last of these times (Unix s) of imported blocks. Returns whether it
+/// moved.
+pub(crate) fn advance_to_last(clock: &AdjustableClock, times_s: impl Iterator<Item = u64>) -> bool {
+    let last_s = times_s.filter(|time| *time <= MAX_TIME_S).max();
+    let last_ms = last_s.unwrap_or_default().saturating_mul(1000);
+    let moves = clock.now_ms() < last_ms;
+    clock.advance_to(last_ms);
+    moves
 }
 
 #[async_trait]

@@ -9,7 +9,6 @@ use esker_chain::{
     AdjustableClock, ChainMachine as _, ChainVm as _, EngineError, FinalizeError, Machine, Shutdown,
 };
 use esker_evm::chain::Evm;
-use esker_evm::control::MAX_TIME_S;
 use esker_evm::view::ChainReader as _;
 use esker_evm_rpc::{BlockFile, BlockFileError};
 use esker_primitives::ChainId;
@@ -17,6 +16,7 @@ use esker_primitives::clock::Clock;
 
 use super::StartError;
 use super::chain_file_error::ChainFileError;
+use crate::chains::advance_to_last;
 use crate::progress::Progress;
 
 /// Most blocks that the machine gets at once.
@@ -207,11 +207,7 @@ impl Import<'_> {
 
     /// Moves the clock of a chain with controls to the last time of the blocks; false if it is there, or can't be moved.
     fn follow_time(&self, group: &[FileBlock]) -> bool {
-        let Some(clock) = self.clock else { return false };
-        let times = group.iter().map(|block| block.time_s).filter(|time| *time <= MAX_TIME_S);
-        let last_ms = times.max().unwrap_or_default().saturating_mul(1000);
-        let moves = clock.now_ms() < last_ms;
-        clock.advance_to(last_ms);
-        moves
+        let times_s = group.iter().map(|block| block.time_s);
+        self.clock.is_some_and(|clock| advance_to_last(clock, times_s))
     }
 }
