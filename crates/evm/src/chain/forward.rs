@@ -106,7 +106,7 @@ impl ForwardPool for WaitingTxs {
     fn visit_waiting(&self, visit: &mut dyn FnMut(ForwardedTx) -> ControlFlow<()>) {
         let Some(evm) = self.0.upgrade() else { return };
         for pooled in evm.pool.waiting() {
-            if visit(evm.forwarded_tx(pooled.tx())).is_break() {
+            if visit(evm.forwarded_tx(&pooled.sent_form())).is_break() {
                 return;
             }
         }
@@ -121,7 +121,7 @@ impl ExchangePool for WaitingTxs {
     fn waiting(&self, id: &Id) -> Option<ForwardedTx> {
         let evm = self.0.upgrade()?;
         let (pooled, _) = evm.pool.get(&B256::new(*id.as_bytes()))?;
-        Some(evm.forwarded_tx(pooled.tx()))
+        Some(evm.forwarded_tx(&pooled.sent_form()))
     }
 
     fn visit_waiting_ids(&self, visit: &mut dyn FnMut(Id) -> ControlFlow<()>) {

@@ -18,7 +18,7 @@ impl Evm {
     pub(super) fn journal(&self) -> Vec<Bytes> {
         let in_pool = self.pool().waiting().into_iter().map(|pooled| {
             let mut entry = vec![EVM];
-            pooled.tx().encode_2718(&mut entry);
+            pooled.sent_form().encode_2718(&mut entry);
             Bytes::from(entry)
         });
         let in_extension = self.extension().waiting_txs().into_iter();

@@ -1,6 +1,6 @@
 //! Sidecars of blob transactions: blobs, commitments and proofs, which blocks do not have (EIP-4844, EIP-7594).
 
-use alloy_consensus::{Signed, TxEip4844};
+use alloy_consensus::{Signed, TxEip4844, TxEip4844Variant};
 use alloy_eips::eip4844::BLOB_TX_MIN_BLOB_GASPRICE;
 use alloy_eips::eip4844::env_settings::EnvKzgSettings;
 use alloy_eips::eip7594::{BlobTransactionSidecarVariant, CELLS_PER_EXT_BLOB};
@@ -96,6 +96,14 @@ pub fn without_sidecar(tx: Transaction) -> Transaction {
     split(tx).0
 }
 
+/// A transaction with its sidecar, as clients send it: the inverse of [`split`].
+pub(super) fn join(tx: &Transaction, sidecar: &Sidecar) -> Transaction {
+    let Transaction::Eip4844(signed) = tx else { return tx.clone() };
+    let joined = signed.tx().tx().clone().with_sidecar(sidecar.clone());
+    let joined = TxEip4844Variant::TxEip4844WithSidecar(joined);
+    Transaction::Eip4844(Signed::new_unchecked(joined, *signed.signature(), *signed.hash()))
+}
+
 /// Checks the blobs of a transaction. The proofs cost some milliseconds a blob. Returns the sidecar with the proofs
 /// that `rules` want.
 pub(super) fn check(
@@ -158,5 +166,32 @@ fn check_numbers(sidecar: &Sidecar, hashes: &[B256]) -> Result<(), BlobError> {
     match proofs == expected {
         true => Ok(()),
         false => Err(BlobError::Proofs { proofs, expected }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use alloy_consensus::BlobTransactionSidecar;
+    use alloy_eips::eip2718::{Decodable2718 as _, Encodable2718 as _};
+    use alloy_eips::eip7594::BlobTransactionSidecarEip7594;
+    use alloy_primitives::Signature;
+
+    use super::*;
+
+    #[test]
+    fn sidecars_survive_the_form_of_clients() {
+        for sidecar in [
+            Sidecar::Eip4844(BlobTransactionSidecar::default()),
+            Sidecar::Eip7594(BlobTransactionSidecarEip7594::default()),
+        ] {
+            let tx = TxEip4844 { blob_versioned_hashes: vec![B256::ZERO], ..TxEip4844::default() };
+            let signature = Signature::test_signature();
+            let tx = Signed::new_unhashed(TxEip4844Variant::TxEip4844(tx), signature);
+            let tx = Transaction::Eip4844(tx);
+            let sent = join(&tx, &sidecar).encoded_2718();
+            let sent = Transaction::decode_2718_exact(&sent).unwrap();
+            assert_eq!(sent.tx_hash(), tx.tx_hash());
+            assert_eq!(split(sent), (tx, Some(sidecar)));
+        }
     }
 }

@@ -1,5 +1,6 @@
 //! A pooled transaction.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use alloy_consensus::Transaction as _;
@@ -95,6 +96,14 @@ impl PooledTx {
     /// The transaction.
     pub fn tx(&self) -> &Transaction {
         &self.0.tx
+    }
+
+    /// The transaction as clients send it, which other pools take: with its sidecar, if it has one.
+    pub(crate) fn sent_form(&self) -> Cow<'_, Transaction> {
+        match &self.0.sidecar {
+            Some(sidecar) => Cow::Owned(sidecar::join(&self.0.tx, sidecar)),
+            None => Cow::Borrowed(&self.0.tx),
+        }
     }
 
     /// Hash of the transaction.
