@@ -74,9 +74,14 @@ impl Evm {
         })?;
         let now_ms = self.context.clock.now_ms();
         let arrival = self.arrivals.fetch_add(1, Ordering::Relaxed);
-        let tx = PooledTx::new(tx, sender, arrival, now_ms)
-            .with_checked_blobs(&self.next_block()?.rules)
-            .map_err(PoolError::from)?;
+        let tx = PooledTx::new(tx, sender, arrival, now_ms);
+        let next = self.next_block()?;
+        tx.check_blobs(&next.rules).map_err(PoolError::from)?;
+        if tx.sidecar().is_some() {
+            // The proofs cost too much for a sender who can't pay.
+            self.pool.check_alone(&tx, &self.read_account(&sender)?.state, &next)?;
+        }
+        let tx = tx.with_checked_proofs(&next.rules).map_err(PoolError::from)?;
         let mut rewinds_met = 0;
         loop {
             let admission = self.pool.admit(tx.clone());

@@ -30,7 +30,7 @@ mod transaction;
 use std::collections::BTreeMap;
 use std::fmt;
 
-use alloy_primitives::{Address, B256};
+use alloy_primitives::{Address, B256, U256};
 use esker_chain::{DropLog, PoolFigures};
 use esker_primitives::sync::Mutex;
 use tokio::sync::broadcast;
@@ -189,6 +189,17 @@ impl Pool {
     /// Subscribes to transactions that leave without being mined.
     pub fn subscribe_dropped(&self) -> broadcast::Receiver<DroppedTx> {
         self.dropped.subscribe()
+    }
+
+    /// Makes the checks of [`Admission::decide`] that do not depend on other transactions here. `state` is the sender's.
+    pub(crate) fn check_alone(
+        &self,
+        tx: &PooledTx,
+        state: &AccountState,
+        next: &NextBlock,
+    ) -> Result<(), PoolError> {
+        checks::after_recovery(tx, &self.config, next)?;
+        state.check(tx, U256::ZERO, None)
     }
 
     /// Begins to admit a transaction. The caller must read the sender's state after this, not before.

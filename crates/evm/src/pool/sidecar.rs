@@ -104,13 +104,12 @@ pub(super) fn join(tx: &Transaction, sidecar: &Sidecar) -> Transaction {
     Transaction::Eip4844(Signed::new_unchecked(joined, *signed.signature(), *signed.hash()))
 }
 
-/// Checks the blobs of a transaction. The proofs cost some milliseconds a blob. Returns the sidecar with the proofs
-/// that `rules` want.
+/// Checks the blobs of a transaction, except for the proofs.
 pub(super) fn check(
     tx: &TxEip4844,
-    sidecar: Option<Sidecar>,
+    sidecar: Option<&Sidecar>,
     rules: &ExecutionRules,
-) -> Result<Sidecar, BlobError> {
+) -> Result<(), BlobError> {
     let sidecar = sidecar.ok_or(BlobError::MissingSidecar)?;
     let (fee_cap, needed) = (tx.max_fee_per_blob_gas, BLOB_TX_MIN_BLOB_GASPRICE);
     if fee_cap < needed {
@@ -120,19 +119,28 @@ pub(super) fn check(
     if hashes.is_empty() {
         return Err(BlobError::NoBlobs);
     }
-    let most = rules.blobs.map_or(0, |limits| limits.max_a_transaction.unwrap_or(limits.max));
-    if hashes.len() as u64 > most {
-        return Err(BlobError::TooMany { have: hashes.len(), permitted: most });
+    let permitted = rules.blobs.map_or(0, |limits| limits.most_of_a_transaction());
+    if hashes.len() as u64 > permitted {
+        return Err(BlobError::TooMany { have: hashes.len(), permitted });
     }
-    check_numbers(&sidecar, hashes)?;
-    let is_osaka = rules.revision >= Revision::Osaka;
-    if matches!(sidecar, Sidecar::Eip7594(_)) && !is_osaka {
+    check_numbers(sidecar, hashes)?;
+    if matches!(sidecar, Sidecar::Eip7594(_)) && rules.revision < Revision::Osaka {
         return Err(BlobError::CellProofs);
     }
+    Ok(())
+}
+
+/// Checks the proofs of a sidecar that passed [`check`], which costs some milliseconds a blob. Returns it with the
+/// proofs that `rules` want; to compute these costs much more.
+pub(super) fn prove(
+    sidecar: Sidecar,
+    hashes: &[B256],
+    rules: &ExecutionRules,
+) -> Result<Sidecar, BlobError> {
     let settings = EnvKzgSettings::Default.get();
     let verified = sidecar.validate(hashes, settings);
     verified.map_err(|error| BlobError::Kzg(format!("invalid blob proof: {error}")))?;
-    match is_osaka {
+    match rules.revision >= Revision::Osaka {
         // Wallets that know no cell proofs send the older form.
         true => sidecar
             .try_convert_into_eip7594_with_settings(settings)

@@ -23,7 +23,7 @@ const BLOB_PRICE_BUMP: u64 = 100;
 #[derive(Clone, Debug)]
 pub struct PooledTx(Arc<Inner>);
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Inner {
     /// In the form of blocks.
     tx: Transaction,
@@ -61,21 +61,23 @@ impl PooledTx {
         Self(Arc::new(Inner { tx, sidecar, authorities, sender, cost, size, arrival, arrived_ms }))
     }
 
-    /// Checks the blobs, if it is a blob transaction. Its sidecar gets the proofs that `rules` want.
-    pub(crate) fn with_checked_blobs(self, rules: &ExecutionRules) -> Result<Self, BlobError> {
-        let Transaction::Eip4844(signed) = self.tx() else { return Ok(self) };
-        let sidecar = sidecar::check(signed.tx().tx(), self.0.sidecar.clone(), rules)?;
-        let Inner { tx, authorities, sender, cost, size, arrival, arrived_ms, .. } = &*self.0;
-        Ok(Self(Arc::new(Inner {
-            tx: tx.clone(),
-            sidecar: Some(sidecar),
-            authorities: authorities.clone(),
-            sender: *sender,
-            cost: *cost,
-            size: *size,
-            arrival: *arrival,
-            arrived_ms: *arrived_ms,
-        })))
+    /// Checks the blobs, if it is a blob transaction, except for their proofs.
+    pub(crate) fn check_blobs(&self, rules: &ExecutionRules) -> Result<(), BlobError> {
+        let Transaction::Eip4844(signed) = self.tx() else { return Ok(()) };
+        sidecar::check(signed.tx().tx(), self.sidecar(), rules)
+    }
+
+    /// Checks the proofs of its blobs, if it has any. Its sidecar gets the proofs that `rules` want.
+    pub(crate) fn with_checked_proofs(self, rules: &ExecutionRules) -> Result<Self, BlobError> {
+        if self.sidecar().is_none() {
+            return Ok(self);
+        }
+        let mut inner = Arc::unwrap_or_clone(self.0);
+        if let Some(sidecar) = inner.sidecar.take() {
+            let hashes = inner.tx.blob_versioned_hashes().unwrap_or_default();
+            inner.sidecar = Some(sidecar::prove(sidecar, hashes, rules)?);
+        }
+        Ok(Self(Arc::new(inner)))
     }
 
     /// Blobs, commitments and proofs of a blob transaction.
