@@ -77,11 +77,13 @@ impl Evm {
         let tx = PooledTx::new(tx, sender, arrival, now_ms);
         let next = self.next_block()?;
         tx.check_blobs(&next.rules).map_err(PoolError::from)?;
-        if tx.sidecar().is_some() {
-            // The proofs cost too much for a sender who can't pay.
+        if tx.has_costly_checks() {
+            // Proofs and further signatures cost too much for a sender who can't pay.
             self.pool.check_alone(&tx, &self.read_account(&sender)?.state, &next)?;
         }
         let tx = tx.with_checked_proofs(&next.rules).map_err(PoolError::from)?;
+        // Recovered here, so that the locked pool does not do it.
+        let _authorities = tx.authorities();
         let mut rewinds_met = 0;
         loop {
             let admission = self.pool.admit(tx.clone());

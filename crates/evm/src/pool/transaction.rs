@@ -1,7 +1,7 @@
 //! A pooled transaction.
 
 use std::borrow::Cow;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use alloy_consensus::Transaction as _;
 use alloy_eips::eip2718::Encodable2718;
@@ -28,8 +28,8 @@ struct Inner {
     /// In the form of blocks.
     tx: Transaction,
     sidecar: Option<Sidecar>,
-    /// Accounts that authorize delegations in it.
-    authorities: Vec<Address>,
+    /// Accounts that authorize delegations in it, once they are recovered.
+    authorities: OnceLock<Vec<Address>>,
     sender: Address,
     cost: U256,
     size: usize,
@@ -56,8 +56,7 @@ impl PooledTx {
         let gas = U256::from(tx.gas_limit());
         let fee = gas.saturating_mul(U256::from(tx.max_fee_per_gas()));
         let cost = fee.saturating_add(blob_fee(&tx)).saturating_add(tx.value());
-        let authorities = tx.authorization_list().unwrap_or_default();
-        let authorities = authorities.iter().filter_map(authority).collect();
+        let authorities = OnceLock::new();
         Self(Arc::new(Inner { tx, sidecar, authorities, sender, cost, size, arrival, arrived_ms }))
     }
 
@@ -85,9 +84,17 @@ impl PooledTx {
         self.0.sidecar.as_ref()
     }
 
-    /// The accounts that authorize delegations in it.
-    pub(super) fn authorities(&self) -> &[Address] {
-        &self.0.authorities
+    /// The accounts that authorize delegations in it. The first call recovers their signatures, which is costly.
+    pub(crate) fn authorities(&self) -> &[Address] {
+        self.0.authorities.get_or_init(|| {
+            let signed = self.0.tx.authorization_list().unwrap_or_default();
+            signed.iter().filter_map(authority).collect()
+        })
+    }
+
+    /// Whether it has blobs with proofs to check, or signatures besides the sender's.
+    pub(crate) fn has_costly_checks(&self) -> bool {
+        self.0.sidecar.is_some() || self.0.tx.authorization_list().is_some()
     }
 
     /// Number of its blobs.
