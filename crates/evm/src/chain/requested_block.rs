@@ -3,7 +3,7 @@
 use alloy_primitives::{Address, B256, Bytes, U256};
 use esker_chain::{BuildContext, ChainError};
 use esker_evm_execution::executor::{ExtOutcome, TxError};
-use esker_evm_execution::rules::{BlockAttributes, HeaderTerms};
+use esker_evm_execution::rules::{BlockAttributes, ExtSummary, HeaderTerms, RuleError};
 use esker_evm_state::types::{SealedBlock, Transaction};
 use esker_storage::WriteSet;
 use thiserror::Error;
@@ -11,7 +11,7 @@ use thiserror::Error;
 use super::builder::{BuildError, take_transactions};
 use super::vm::Evm;
 use crate::pool::{Sidecar, without_sidecar};
-use crate::verify::{ParentContext, assemble, child_executor};
+use crate::verify::{ParentContext, VerifyError, assemble, child_executor};
 
 /// The gas limit to which blocks move, as geth's do.
 const GAS_LIMIT_TARGET: u64 = 60_000_000;
@@ -53,7 +53,10 @@ pub enum RequestedBlockError {
     /// A transaction can't be in the block.
     #[error(transparent)]
     Transaction(#[from] TxError),
-    /// The rules refuse the block, or the node failed.
+    /// The rules refuse the block.
+    #[error(transparent)]
+    Rules(#[from] RuleError),
+    /// The node failed.
     #[error(transparent)]
     Chain(#[from] ChainError),
 }
@@ -62,6 +65,7 @@ impl From<BuildError> for RequestedBlockError {
     fn from(error: BuildError) -> Self {
         match error {
             BuildError::Execution(error) => Self::Transaction(error),
+            BuildError::Rules(error) => Self::Rules(error),
             error => Self::Chain(error.into()),
         }
     }
@@ -91,14 +95,15 @@ impl Evm {
         ctx: &ParentContext<'_>,
         request: &BlockRequest,
     ) -> Result<RequestedBlock, RequestedBlockError> {
+        let (rules, time) = (&ctx.chain.rules, request.time);
+        let terms = rules.child_terms(ctx.parent, time)?;
         let set = HeaderTerms {
             coinbase: Some(request.fee_recipient),
             random: Some(request.random),
-            gas_limit: moved_gas_limit(ctx),
+            gas_limit: moved_gas_limit(ctx, terms.gas_limit),
             ..HeaderTerms::default()
         };
-        let (rules, time) = (&ctx.chain.rules, request.time);
-        let terms = rules.child_terms(ctx.parent, time).map_err(BuildError::from)?.with(&set);
+        let terms = terms.with(&set);
         let mut executor = child_executor(ctx, &terms, time).map_err(BuildError::from)?;
         let transactions = match &request.transactions {
             None => take_transactions(&mut executor, &self.pool, &terms, None)?,
@@ -112,8 +117,15 @@ impl Evm {
         };
         let processed = executor.finish(ExtOutcome::default()).map_err(BuildError::from)?;
         let mut out = WriteSet::default();
-        let block = assemble(ctx, &terms, time, transactions, Bytes::new(), &processed, &mut out)
-            .map_err(|error| BuildError::Invalid(Box::new(error)))?;
+        let assembled =
+            assemble(ctx, &terms, time, transactions, Bytes::new(), &processed, &mut out);
+        let block = assembled.map_err(|error| match error {
+            VerifyError::Rules(error) => BuildError::Rules(error),
+            error => BuildError::Invalid(Box::new(error)),
+        })?;
+        // What is asked for may break rules that the node's own blocks never break.
+        rules.check_body(&block)?;
+        rules.check_header(ctx.parent, &terms, &block, &ExtSummary::default())?;
         let (hash, size) = (rules.block_hash(&block.header), rules.encode_block(&block).len());
         let pooled = block.transactions.iter().map(|tx| self.pool.get(tx.tx_hash()));
         let sidecars = pooled.flatten().filter_map(|(tx, _)| tx.sidecar().cloned()).collect();
@@ -122,12 +134,12 @@ impl Evm {
     }
 }
 
-/// The gas limit of a child that moves as far as it may towards [`GAS_LIMIT_TARGET`]; `None` where the rules choose it.
-fn moved_gas_limit(ctx: &ParentContext<'_>) -> Option<u64> {
+/// The gas limit of a child that moves from `limit` as far as it may towards [`GAS_LIMIT_TARGET`]; `None` where the rules
+/// choose it.
+fn moved_gas_limit(ctx: &ParentContext<'_>, limit: u64) -> Option<u64> {
     if !ctx.chain.rules.dialect().is_standard() {
         return None;
     }
-    let limit = ctx.parent.gas_limit;
     let most = (limit / 1024).saturating_sub(1);
     Some(GAS_LIMIT_TARGET.clamp(limit.saturating_sub(most), limit.saturating_add(most)))
 }
