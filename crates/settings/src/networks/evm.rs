@@ -11,6 +11,7 @@ use alloy_eips::eip7251::{
 use alloy_primitives::{Address, Bytes as Code};
 use bytes::Bytes;
 use esker_ethereum::forks::{ChainConfig, Fork};
+use esker_ethereum::genesis::GenesisError;
 use esker_primitives::network::{self, LOCAL_ID};
 use esker_xvm::genesis::primary;
 use thiserror::Error;
@@ -49,8 +50,8 @@ pub struct EvmOptions<'a> {
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum EvmNetworkError {
     /// It is no genesis.
-    #[error("{0}")]
-    Genesis(String),
+    #[error(transparent)]
+    Genesis(#[from] GenesisError),
     /// The signatures of old transactions have no room for the chain ID.
     #[error(
         "chainId is {chain_id}, expected {} to {}",
@@ -85,8 +86,7 @@ pub fn evm_network(options: &EvmOptions<'_>) -> Result<Network, DevError> {
 /// # Errors
 /// It is none.
 pub fn evm_network_of(genesis: Bytes) -> Result<Network, EvmNetworkError> {
-    let parameters = EvmParameters::of_ethereum_genesis(&genesis)
-        .map_err(|error| EvmNetworkError::Genesis(error.to_string()))?;
+    let parameters = EvmParameters::of_ethereum_genesis(&genesis)?;
     if !EVM_CHAIN_IDS.contains(&parameters.chain_id) {
         return Err(EvmNetworkError::ChainId { chain_id: parameters.chain_id });
     }
