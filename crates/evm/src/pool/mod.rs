@@ -219,12 +219,13 @@ impl Pool {
         let mut inner = self.inner.lock();
         inner.revision = inner.revision.wrapping_add(1);
         let result = change(&mut inner, &mut outcome);
-        for tx in outcome.promoted {
+        for tx in &outcome.promoted {
             // It is not an error if there are no subscribers.
-            let _listeners = self.promoted.send(tx);
+            let _listeners = self.promoted.send(tx.without_sidecar());
         }
-        for dropped in &outcome.dropped {
-            let _listeners = self.dropped.send(dropped.clone());
+        for DroppedTx { tx, reason } in &outcome.dropped {
+            let dropped = DroppedTx { tx: tx.without_sidecar(), reason: reason.clone() };
+            let _listeners = self.dropped.send(dropped);
         }
         drop(inner);
         self.drops.record(&outcome.dropped, now_ms);

@@ -79,6 +79,16 @@ impl PooledTx {
         Ok(Self(Arc::new(inner)))
     }
 
+    /// The transaction for subscribers, who may hold it for long: without its sidecar.
+    pub(super) fn without_sidecar(&self) -> Self {
+        if self.0.sidecar.is_none() {
+            return self.clone();
+        }
+        let inner = &*self.0;
+        let (tx, authorities) = (inner.tx.clone(), inner.authorities.clone());
+        Self(Arc::new(Inner { tx, authorities, sidecar: None, ..*inner }))
+    }
+
     /// Blobs, commitments and proofs of a blob transaction.
     pub fn sidecar(&self) -> Option<&Sidecar> {
         self.0.sidecar.as_ref()
@@ -148,10 +158,7 @@ impl PooledTx {
 
     /// Length in a block, bytes.
     pub fn size_in_block(&self) -> usize {
-        match self.0.sidecar {
-            Some(_) => self.0.tx.encode_2718_len(),
-            None => self.0.size,
-        }
+        if self.blobs() > 0 { self.0.tx.encode_2718_len() } else { self.0.size }
     }
 
     /// Slots that it takes in the pool.
