@@ -74,7 +74,10 @@ impl PooledTx {
         let mut inner = Arc::unwrap_or_clone(self.0);
         if let Some(sidecar) = inner.sidecar.take() {
             let hashes = inner.tx.blob_versioned_hashes().unwrap_or_default();
-            inner.sidecar = Some(sidecar::prove(sidecar, hashes, rules)?);
+            let sidecar = sidecar::prove(sidecar, hashes, rules)?;
+            // Cell proofs are longer than those that they replace.
+            inner.size = sidecar::join(&inner.tx, &sidecar).encode_2718_len();
+            inner.sidecar = Some(sidecar);
         }
         Ok(Self(Arc::new(inner)))
     }
