@@ -4,7 +4,8 @@ use alloy_eips::eip4895::Withdrawal;
 use alloy_primitives::{Address, Bytes, U256};
 use esker_evm_execution::executor::StateOverlay;
 use esker_evm_execution::rules::{
-    BlockEnd, BlockPoint, BlockStepError, BlockSupply, RunningBlock, StateRules, SystemCalls,
+    BlockEnd, BlockPoint, BlockStepError, BlockSupply, HeaderRules, RunningBlock, StateRules,
+    SystemCalls,
 };
 use esker_evm_state::state::StateError;
 use esker_evm_state::types::{Block, Header, Receipt};
@@ -82,8 +83,12 @@ impl StateRules for EthereumRules {
         let mined = (header.number, header.coinbase);
         let withdrawals = block.withdrawals.as_deref();
         let paid = credits(self.fork(&point), point.is_merged, mined, &block.uncles, withdrawals);
-        // The executor counts burnt fees with the destroyed wei.
-        BlockSupply { created: paid.iter().map(|payment| payment.amount).sum(), burnt: U256::ZERO }
+        let base_fees = header.base_fee.unwrap_or_default() * U256::from(header.gas_used);
+        let blob_gas = U256::from(header.blob_gas_used.unwrap_or(0));
+        BlockSupply {
+            created: paid.iter().map(|payment| payment.amount).sum(),
+            burnt: base_fees + self.blob_base_fee(header) * blob_gas,
+        }
     }
 }
 

@@ -8,7 +8,7 @@ use esker_ethereum::genesis::Genesis;
 use esker_ethereum::rules::EthereumRules;
 use esker_evm_execution::rules::{
     AncestorBlocks, BlockAttributes, BlockCheck, BlockCodec, BlockEnd, BlockPoint, BlockResults,
-    ExtSummary, HeaderRules, HeaderTerms, NewBlock, NextHeader, Revision, Rules,
+    ExtSummary, HeaderRules, HeaderTerms, NewBlock, NextHeader, Revision, Rules, StateRules,
 };
 use esker_evm_state::state::StateError;
 use esker_evm_state::types::{Account, AccountCodec, Block, SealedHeader};
@@ -142,6 +142,16 @@ fn published_forks_are_those_around_the_head() {
     assert_eq!(forks.current.activation_time, 450);
     assert_eq!(forks.next.unwrap().activation_time, 480);
     assert_eq!(forks.last.unwrap().activation_time, 540);
+}
+
+#[test]
+fn base_fees_and_blob_fees_are_burnt() {
+    let rules = rules();
+    let burnt = |some: &[Block]| some.iter().map(|one| rules.supply(one).burnt).sum::<U256>();
+    let blocks = blocks(&rules);
+    assert_eq!(burnt(&blocks[..27]), U256::ZERO);
+    // Six blocks have a blob, at 1 wei a gas.
+    assert_eq!(burnt(&blocks), U256::from(1_604_644_630_139_520_u64 + 6 * 131_072));
 }
 
 #[test]

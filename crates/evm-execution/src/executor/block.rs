@@ -10,9 +10,11 @@ use super::failure::TxFailure;
 use super::runner::{ExecutionEnd, Runner};
 use super::{
     BlockBody, BlockContext, BlockHashes, Bounds, ChainParams, ExtOutcome, Message, StateOverlay,
-    TxError, check_form, sender_of,
+    TxError, blob_fee, check_form, sender_of,
 };
-use crate::rules::{BlockEnd, BlockPoint, BlockResults, BlockStepError, Revision, Rules};
+use crate::rules::{
+    BaseFeeUse, BlockEnd, BlockPoint, BlockResults, BlockStepError, Revision, Rules,
+};
 
 /// The results of a block's transactions and ext data.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -151,9 +153,20 @@ impl<'a> BlockExecutor<'a> {
             return Err(TxError::GasLimitReached);
         }
         let ended = self.runner.run(&self.block, &message)?;
-        self.runner.commit()?;
+        let burnt = self.burnt_fee(&message, ended.gas_used);
+        self.runner.commit_burning(burnt)?;
         self.note(tx, &message, ended)?;
         Ok(self.receipts.last().expect("just pushed"))
+    }
+
+    /// The part of a message's fee that nobody receives, wei.
+    fn burnt_fee(&self, message: &Message, gas_used: u64) -> U256 {
+        let base_fee = match self.block.rules.base_fee {
+            BaseFeeUse::ToCoinbase => U256::ZERO,
+            BaseFeeUse::Burnt => self.block.base_fee,
+        };
+        let of_gas = base_fee.saturating_mul(U256::from(gas_used));
+        of_gas.saturating_add(blob_fee(&self.block, message))
     }
 
     fn note(

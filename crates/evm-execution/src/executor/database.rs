@@ -44,18 +44,15 @@ impl StateOverlay<'_> {
         Ok(before.saturating_sub(after))
     }
 
-    /// Applies the changes of a transaction, which burnt so much wei.
+    /// Applies the changes of a transaction. `burnt` is the part of its fee that nobody received.
     pub(super) fn commit(&mut self, state: EvmState, burnt: U256) -> Result<(), StateError> {
         self.forget_checkpoints();
         // Wei beyond 256 bits of a balance are lost too. Accounts of a development network may have so much.
         let may_lose =
             |account: &Account| account.is_selfdestructed() || account.info.balance > HUGE;
         if state.values().any(|account| account.is_touched() && may_lose(account)) {
-            // Burnt wei is part of it.
-            let lost = self.lost_in(&state)?;
+            let lost = self.lost_in(&state)?.saturating_sub(U512::from(burnt));
             self.destroyed = self.destroyed.saturating_add(lost);
-        } else {
-            self.add_lost(burnt);
         }
         let is_tracked = self.recent.is_some();
         for (address, account) in state {

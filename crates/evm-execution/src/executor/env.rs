@@ -39,8 +39,6 @@ pub struct ChainEnv<'a> {
     pub(super) gas_price: U256,
     /// Wei that the sender pays in advance, without the value.
     pub(super) prepaid: U256,
-    /// Wei that the message burns.
-    pub(super) burnt: U256,
     pub(super) intrinsic_gas: u64,
     /// Least gas of the message (EIP-7623).
     pub(super) floor_gas: u64,

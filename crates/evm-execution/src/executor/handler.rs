@@ -121,13 +121,11 @@ impl<'a, I> Handler for ChainHandler<'a, I> {
         result: &mut FrameResult,
     ) -> Result<(), Error> {
         let EvmContext { block, journaled_state, chain, .. } = &mut evm.ctx;
-        let gas = U256::from(result.gas().used());
-        let tip = match chain.rules.base_fee {
+        let price = match chain.rules.base_fee {
             BaseFeeUse::ToCoinbase => chain.gas_price,
             BaseFeeUse::Burnt => chain.gas_price.saturating_sub(chain.base_fee),
         };
-        chain.burnt = chain.burnt.saturating_add((chain.gas_price - tip) * gas);
-        let fee = tip * gas;
+        let fee = price * U256::from(result.gas().used());
         journaled_state.load_account_mut(block.beneficiary)?.incr_balance(fee);
         Ok(())
     }

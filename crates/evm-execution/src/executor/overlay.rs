@@ -161,8 +161,8 @@ impl<'a> StateOverlay<'a> {
         self.revision < Revision::SpuriousDragon
     }
 
-    /// Lost wei: burnt fees, wei that self-destructed contracts kept or received afterwards, and wei beyond the largest
-    /// balance.
+    /// Lost wei: wei that self-destructed contracts kept or received afterwards, and wei beyond the largest balance.
+    /// Burnt fees follow from the header.
     pub fn destroyed(&self) -> U512 {
         self.destroyed
     }

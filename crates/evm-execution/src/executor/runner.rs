@@ -17,7 +17,7 @@ use revm::interpreter::interpreter::EthInterpreter;
 use revm::primitives::AddressSet;
 use revm::primitives::hardfork::SpecId;
 
-use super::check::{blob_fee, check};
+use super::check::check;
 use super::database::DatabaseError;
 use super::env::{ChainEnv, EvmContext};
 use super::handler::{ChainHandler, Machine};
@@ -96,7 +96,6 @@ impl<'a, I> Runner<'a, I> {
                 base_fee: U256::ZERO,
                 gas_price: U256::ZERO,
                 prepaid: U256::ZERO,
-                burnt: U256::ZERO,
                 intrinsic_gas: 0,
                 floor_gas: 0,
                 withheld_gas: 0,
@@ -219,7 +218,6 @@ impl<'a, I> Runner<'a, I> {
         // As in the reference, the base fee of a call without a price is 0.
         chain.base_fee = if message.is_free_call() { U256::ZERO } else { block.base_fee };
         chain.prepaid = costs.prepaid;
-        chain.burnt = blob_fee(block, message);
         chain.intrinsic_gas = costs.intrinsic_gas;
         chain.floor_gas = costs.floor_gas;
         chain.end = None;
@@ -257,14 +255,17 @@ impl<'a, I> Runner<'a, I> {
 
     /// Commits the last message's changes to the state.
     pub fn commit(&mut self) -> Result<(), StateError> {
+        self.commit_burning(U256::ZERO)
+    }
+
+    /// As [`Self::commit`]. The burnt part of the message's fee, wei, does not count as destroyed.
+    pub(super) fn commit_burning(&mut self, burnt: U256) -> Result<(), StateError> {
         let state = self.machine.ctx.journaled_state.inner.finalize();
-        let burnt = std::mem::take(&mut self.machine.ctx.chain.burnt);
         self.machine.ctx.journaled_state.database.commit(state, burnt)
     }
 
     /// Discards the last message's changes.
     pub fn discard(&mut self) {
-        self.machine.ctx.chain.burnt = U256::ZERO;
         self.machine.ctx.journaled_state.inner.finalize();
     }
 }

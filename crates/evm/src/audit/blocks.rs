@@ -18,7 +18,7 @@ use esker_evm_state::types::{Block, Header, Receipt, block_bloom, receipts_root}
 use esker_storage::audit::{AuditError, compare_rows, shown};
 use esker_storage::{PendingWrites, StorageError};
 
-use super::{Auditing, add};
+use super::{Auditing, add, add_wide};
 use crate::chain::{ChainReadError, ChainView};
 use crate::extension::{ExtBlock, ExtensionAudit};
 
@@ -170,7 +170,7 @@ impl Auditing<'_> {
             }
             let supply = rules.supply(block);
             add(&mut self.ledger.minted, supply.created);
-            add(&mut self.ledger.burnt, supply.burnt);
+            add_wide(&mut self.lost, supply.burnt);
             if let Some(StoredSum(wei)) = DESTROYED.get(ctx.stored, self.scope(), &height)? {
                 self.lost = self.lost.saturating_add(wei);
             }

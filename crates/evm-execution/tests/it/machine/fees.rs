@@ -123,13 +123,20 @@ fn an_access_list_warms_what_it_names() {
 
 #[test]
 fn ethereum_burns_the_base_fee() {
-    let mut lab = Lab::of_revision(Revision::London, true, &[]);
-    let (block, tx) = (lab.block(), legacy(0, Some(CODE), &[], 0));
-    let (gas, lost) = lab.in_block(|block| {
-        let gas = block.execute(&tx, Some(ALICE)).unwrap().gas_used;
-        (U256::from(gas), block.state().destroyed())
-    });
-    assert!(!block.base_fee.is_zero());
-    assert_eq!(lost, U512::from(block.base_fee * gas));
-    assert_eq!(lab.balance(block.coinbase), (U256::from(PRICE) - block.base_fee) * gas);
+    // SELFDESTRUCT(ADDRESS()) destroys the value of the transaction.
+    let cases: [(&[u8], u64); 2] = [(&[], 0), (&[0x30, 0xff], 7)];
+    for (code, lost) in cases {
+        let mut lab = Lab::of_revision(Revision::London, true, code);
+        let (block, before) = (lab.block(), lab.balance(ALICE));
+        let tx = legacy(0, Some(CODE), &[], 7);
+        let (gas, destroyed) = lab.in_block(|block| {
+            let gas = block.execute(&tx, Some(ALICE)).unwrap().gas_used;
+            (U256::from(gas), block.state().destroyed())
+        });
+        assert!(!block.base_fee.is_zero());
+        assert_eq!(before - lab.balance(ALICE), U256::from(PRICE) * gas + U256::from(7));
+        assert_eq!(lab.balance(block.coinbase), (U256::from(PRICE) - block.base_fee) * gas);
+        // The header shows what was burnt; it is not counted again.
+        assert_eq!(destroyed, U512::from(lost));
+    }
 }
