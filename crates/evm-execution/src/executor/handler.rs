@@ -68,8 +68,9 @@ impl<'a, I> Handler for ChainHandler<'a, I> {
         let EvmContext { tx, journaled_state, chain, .. } = &mut evm.ctx;
         let mut caller = journaled_state.load_account_mut(tx.caller)?.data;
         caller.decr_balance(chain.prepaid);
-        if tx.kind.is_call() {
-            caller.bump_nonce();
+        if tx.kind.is_call() && !caller.bump_nonce() {
+            // Only a call whose nonce is not checked gets here. As in the reference, the nonce wraps.
+            caller.set_nonce(0);
         }
         Ok(InitialAndFloorGas::new(chain.intrinsic_gas, chain.floor_gas))
     }

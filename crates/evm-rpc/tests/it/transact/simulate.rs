@@ -224,6 +224,18 @@ async fn transactions_are_shown_whole_if_asked_for() {
 }
 
 #[tokio::test]
+async fn a_nonce_that_is_not_checked_wraps() {
+    let world = world();
+    let state = json!({(A.to_string()): {"nonce": "0xffffffffffffffff"}});
+    let call = json!({"from": A, "to": B});
+    let block = json!({"stateOverrides": state, "calls": [call, call, call]});
+    let options = json!({"blockStateCalls": [block], "returnFullTransactions": true});
+    let blocks = run(&world, options).await;
+    let nonces = [0_usize, 1, 2].map(|at| number(&blocks[0]["transactions"][at]["nonce"]));
+    assert_eq!(nonces, [u64::MAX, 0, 1]);
+}
+
+#[tokio::test]
 async fn transfers_are_logs() {
     let world = world();
     let rich = json!({(A.to_string()): {"balance": "0x7d0"}});
