@@ -85,6 +85,8 @@ pub struct SimulatedBlock {
     pub senders: Vec<Address>,
     /// Outcomes of the calls.
     pub calls: Vec<CallOutcome>,
+    /// The index in the block of each log of each call.
+    pub log_indexes: Vec<Vec<usize>>,
 }
 
 /// Executes calls in a sequence of blocks. `limits` bounds memory, time and the gas of all blocks together.

@@ -48,6 +48,7 @@ struct OpenBlock<'r, 'a> {
     senders: Vec<Address>,
     receipts: Vec<Receipt>,
     calls: Vec<CallOutcome>,
+    log_indexes: Vec<Vec<usize>>,
 }
 
 impl From<BlockStepError> for SimulateError {
@@ -97,8 +98,8 @@ impl<'s, 'a> Simulation<'s, 'a> {
         let parent = BlockPoint::of(&self.parent.0);
         chain.rules.apply_forks(&parent, &context.point(), &mut state)?;
         let (machine, bounds) = (&chain.machine, self.limits.bounds);
-        let mut runner =
-            Runner::with_inspector(machine, state, &context, bounds, Transfers::default());
+        let transfers = Transfers::new(chain.rules.dialect());
+        let mut runner = Runner::with_inspector(machine, state, &context, bounds, transfers);
         runner.move_precompiles(moved);
         let (parent_hash, beacon_root) = (self.parent.1, request.header.beacon_root);
         let withdrawals = request.header.withdrawals.as_deref();
@@ -113,6 +114,7 @@ impl<'s, 'a> Simulation<'s, 'a> {
             senders: Vec::with_capacity(request.calls.len()),
             receipts: Vec::with_capacity(request.calls.len()),
             calls: Vec::with_capacity(request.calls.len()),
+            log_indexes: Vec::with_capacity(request.calls.len()),
         };
         for call in request.calls {
             self.check_stop()?;
@@ -180,13 +182,19 @@ impl<'s, 'a> Simulation<'s, 'a> {
         let tx = unsigned(&message, &request, self.env.chain.rules.chain_id())?;
         open.receipts.push(ended.clone().into_receipt(&tx, &message, open.gas_used));
         let mut outcome = CallOutcome::from_end(ended);
-        if self.options.trace_transfers {
-            outcome.logs = open.runner.inspector().take();
-        }
+        let transfers = open.runner.inspector();
+        let indexes = if self.options.trace_transfers {
+            let (indexes, logs) = transfers.take();
+            outcome.logs = logs;
+            indexes
+        } else {
+            transfers.skip(outcome.logs.len())
+        };
         self.count(&outcome)?;
         open.transactions.push(tx);
         open.senders.push(message.from);
         open.calls.push(outcome);
+        open.log_indexes.push(indexes);
         Ok(())
     }
 
@@ -229,7 +237,7 @@ impl<'s, 'a> Simulation<'s, 'a> {
         time: u64,
     ) -> Result<SimulatedBlock, SimulateError> {
         let OpenBlock { mut runner, context, gas_used, transactions, receipts, .. } = open;
-        let (senders, calls) = (open.senders, open.calls);
+        let (senders, calls, log_indexes) = (open.senders, open.calls, open.log_indexes);
         let rules = &self.env.chain.rules;
         let end: BlockEnd =
             rules.end_block(&open.body.running(&context), &receipts, &mut runner)?;
@@ -242,7 +250,8 @@ impl<'s, 'a> Simulation<'s, 'a> {
         let hash = rules.block_hash(&block.header);
         self.parent = (Header { extra, ..block.header.clone() }, hash);
         let size = rules.encode_block(&block).len();
-        Ok(SimulatedBlock { block: Arc::new(SealedBlock { block, hash, size }), senders, calls })
+        let block = Arc::new(SealedBlock { block, hash, size });
+        Ok(SimulatedBlock { block, senders, calls, log_indexes })
     }
 
     /// The root of the state after a block.

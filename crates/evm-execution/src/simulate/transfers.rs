@@ -7,6 +7,7 @@ use crate::executor::interpreter::{
     CallInputs, CallOutcome, CallScheme, CreateInputs, CreateOutcome,
 };
 use crate::executor::{EvmContext, Inspector, nonce_of};
+use crate::rules::Dialect;
 
 /// Address of the logs (ERC-7528).
 const NATIVE_COIN: Address = address!("0xeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeee");
@@ -14,20 +15,36 @@ const NATIVE_COIN: Address = address!("0xeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeee
 /// keccak of `Transfer(address,address,uint256)`.
 const TRANSFER: B256 = b256!("0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef");
 
-/// Collects logs and transfers in their order. Those of a failed call are dropped.
+/// Collects logs and transfers of a block in their order. Those of a failed call are dropped.
 #[derive(Debug, Default)]
 pub(super) struct Transfers {
-    /// The logs of each open call.
-    open: Vec<Vec<Log>>,
+    /// The logs of each open call, with their indexes in the block.
+    open: Vec<Vec<(usize, Log)>>,
     /// The logs of the outermost call, once it has ended.
-    done: Vec<Log>,
+    done: Vec<(usize, Log)>,
+    /// The index of the next log.
+    next: usize,
+    /// Whether no other log gets the index of a dropped one.
+    keeps_indexes: bool,
 }
 
 impl Transfers {
-    /// Takes the logs of a finished message.
-    pub(super) fn take(&mut self) -> Vec<Log> {
+    pub(super) fn new(dialect: Dialect) -> Self {
+        // The recorded answers of the execution API suite count dropped logs.
+        Self { keeps_indexes: dialect.is_standard(), ..Self::default() }
+    }
+
+    /// Takes the indexes and logs of a finished message.
+    pub(super) fn take(&mut self) -> (Vec<usize>, Vec<Log>) {
         self.open.clear();
-        std::mem::take(&mut self.done)
+        std::mem::take(&mut self.done).into_iter().unzip()
+    }
+
+    /// The indexes of so many logs of a message that was not watched.
+    pub(super) fn skip(&mut self, count: usize) -> Vec<usize> {
+        let first = self.next;
+        self.next += count;
+        (first..self.next).collect()
     }
 
     fn enter(&mut self, from: Address, to: Address, value: U256) {
@@ -39,6 +56,9 @@ impl Transfers {
         let Some(logs) = self.open.pop() else { return };
         if is_ok {
             self.open.last_mut().unwrap_or(&mut self.done).extend(logs);
+        } else if !self.keeps_indexes {
+            // They are the latest ones.
+            self.next -= logs.len();
         }
     }
 
@@ -52,7 +72,8 @@ impl Transfers {
     }
 
     fn note(&mut self, log: Log) {
-        self.open.last_mut().unwrap_or(&mut self.done).push(log);
+        self.open.last_mut().unwrap_or(&mut self.done).push((self.next, log));
+        self.next += 1;
     }
 }
 
@@ -101,5 +122,36 @@ impl<'a> Inspector<EvmContext<'a>, EthInterpreter> for Transfers {
 
     fn selfdestruct(&mut self, contract: Address, target: Address, value: U256) {
         self.transfer(contract, target, value);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The indexes of a message: a transfer, a failed call with a transfer, a log after it.
+    fn message(transfers: &mut Transfers, is_ok: bool) -> Vec<usize> {
+        let (a, b) = (Address::repeat_byte(1), Address::repeat_byte(2));
+        transfers.enter(a, b, U256::ONE);
+        transfers.enter(b, a, U256::ONE);
+        transfers.leave(false);
+        transfers.note(Log::default());
+        transfers.leave(is_ok);
+        let (indexes, logs) = transfers.take();
+        assert_eq!(indexes.len(), logs.len());
+        indexes
+    }
+
+    #[test]
+    fn indexes_of_dropped_logs_are_free_in_the_reference_only() {
+        let mut reference = Transfers::new(Dialect::Reference);
+        assert_eq!(message(&mut reference, true), [0, 1]);
+        assert_eq!(message(&mut reference, false), [0_usize; 0]);
+        assert_eq!(message(&mut reference, true), [2, 3]);
+        let mut standard = Transfers::new(Dialect::Standard);
+        assert_eq!(message(&mut standard, true), [0, 2]);
+        assert_eq!(message(&mut standard, false), [0_usize; 0]);
+        assert_eq!(message(&mut standard, true), [6, 8]);
+        assert_eq!(standard.skip(2), [9, 10]);
     }
 }

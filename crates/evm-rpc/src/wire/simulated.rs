@@ -21,12 +21,13 @@ const VM_ERROR: i64 = -32015;
 pub struct SimulatedBlockReply {
     block: BlockReply,
     calls: Vec<CallOutcome>,
+    log_indexes: Vec<Vec<usize>>,
 }
 
 impl SimulatedBlockReply {
     /// The reply; `full` shows transactions whole.
     pub fn new(dialect: Dialect, simulated: SimulatedBlock, full: bool) -> Self {
-        let SimulatedBlock { block, senders, calls } = simulated;
+        let SimulatedBlock { block, senders, calls, log_indexes } = simulated;
         let transactions = if full { Transactions::Sent(senders) } else { Transactions::Hashes };
         let block = BlockReply {
             block,
@@ -36,7 +37,7 @@ impl SimulatedBlockReply {
             is_pending: false,
             dialect,
         };
-        Self { block, calls }
+        Self { block, calls, log_indexes }
     }
 }
 
@@ -74,40 +75,38 @@ struct CallFailure {
 
 impl Serialize for SimulatedBlockReply {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut first_log = 0;
-        let calls: Vec<_> = self
-            .calls
-            .iter()
-            .enumerate()
-            .map(|(index, outcome)| {
-                let reply = self.call(index, outcome, first_log);
-                first_log += outcome.logs.len();
-                reply
-            })
+        let calls = self.calls.iter().zip(&self.log_indexes).enumerate();
+        let calls: Vec<_> = calls
+            .map(|(index, (outcome, log_indexes))| self.call(index, outcome, log_indexes))
             .collect();
         serialize_with_calls(&self.block, &calls, serializer)
     }
 }
 
 impl SimulatedBlockReply {
-    /// `first_log`: logs of the block before those of this call.
-    fn call<'a>(&self, index: usize, outcome: &'a CallOutcome, first_log: usize) -> CallReply<'a> {
+    /// `log_indexes` are the indexes in the block of this call's logs.
+    fn call<'a>(
+        &self,
+        index: usize,
+        outcome: &'a CallOutcome,
+        log_indexes: &[usize],
+    ) -> CallReply<'a> {
         let (block, header) = (&self.block.block, &self.block.block.block.header);
         let hash = block.block.transactions.get(index).map(|tx| *tx.tx_hash());
-        let log = |(at, log)| LogReply {
+        let log = |(log, log_index): (_, &usize)| LogReply {
             log,
             block_number: header.number,
             block_hash: Some(block.hash),
             block_time: Some(header.time),
             transaction_hash: hash.unwrap_or_default(),
             transaction_index: index,
-            log_index: first_log + at,
+            log_index: *log_index,
             removed: false,
         };
         let is_ok = outcome.error.is_none();
         CallReply {
             return_data: Data(if is_ok { outcome.output.clone() } else { Bytes::new() }),
-            logs: outcome.logs.iter().enumerate().map(log).collect(),
+            logs: outcome.logs.iter().zip(log_indexes).map(log).collect(),
             gas_used: Uint64(outcome.gas_used),
             max_used_gas: Uint64(outcome.max_gas_used),
             status: Uint64(u64::from(is_ok)),
