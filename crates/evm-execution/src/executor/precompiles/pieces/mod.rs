@@ -9,6 +9,7 @@ mod bls_pairing;
 mod bls_sum;
 mod modexp;
 mod pairing;
+mod pairing_product;
 
 use alloy_primitives::Bytes;
 use revm::precompile::{Precompile, PrecompileHalt, PrecompileId, PrecompileOutput};

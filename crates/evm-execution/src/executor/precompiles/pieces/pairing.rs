@@ -2,18 +2,14 @@
 
 use alloy_primitives::Bytes;
 use ark_bn254::{Bn254, Fq, Fq2, G1Affine, G2Affine};
-use ark_ec::AffineRepr;
-use ark_ec::pairing::{MillerLoopOutput, Pairing};
-use ark_ff::{BigInt, One, PrimeField, Zero};
+use ark_ff::{BigInt, PrimeField, Zero};
 use revm::precompile::PrecompileHalt;
 use revm::precompile::bn254::{pair, run_pair};
 
-use super::{LongCallError, check_stop};
+use super::LongCallError;
+use super::pairing_product::{PAIRS, point, product_is_one};
 use crate::executor::StopCheck;
 use crate::rules::Revision;
-
-/// Pairs between two stop checks: some milliseconds. Calls with more pairs are long.
-pub(super) const PAIRS: usize = 4;
 
 /// A point of the first group, then one of the second.
 const PAIR: usize = 192;
@@ -39,25 +35,9 @@ impl<'i> LongCall<'i> {
     }
 
     pub(super) fn run(&self, stop: StopCheck<'_>) -> Result<Bytes, LongCallError> {
-        let mut product = <Bn254 as Pairing>::TargetField::one();
-        for pairs in self.pairs.chunks(PAIRS) {
-            check_stop(stop)?;
-            let mut points = (Vec::with_capacity(PAIRS), Vec::with_capacity(PAIRS));
-            for pair in pairs {
-                let (first, second) = read(pair).ok_or_else(|| refusal(pair))?;
-                if !first.is_zero() && !second.is_zero() {
-                    points.0.push(first);
-                    points.1.push(second);
-                }
-            }
-            product *= Bn254::multi_miller_loop(points.0, points.1).0;
-        }
-        check_stop(stop)?;
-        let result = Bn254::final_exponentiation(MillerLoopOutput(product));
-        let is_one = result.is_some_and(|result| result.0.is_one());
-        let mut word = [0; 32];
-        word[31] = is_one.into();
-        Ok(Bytes::copy_from_slice(&word))
+        product_is_one::<Bn254, PAIR>(self.pairs, stop, |pair| {
+            read(pair).ok_or_else(|| refusal(pair))
+        })
     }
 }
 
@@ -75,20 +55,9 @@ fn read(pair: &[u8; PAIR]) -> Option<(G1Affine, G2Affine)> {
         *number = field_element(word)?;
     }
     let [x, y, x_imaginary, x_real, y_imaginary, y_real] = numbers;
-    let first = match x.is_zero() && y.is_zero() {
-        true => G1Affine::zero(),
-        false => G1Affine::new_unchecked(x, y),
-    };
-    let (x, y) = (Fq2::new(x_real, x_imaginary), Fq2::new(y_real, y_imaginary));
-    let second = match x.is_zero() && y.is_zero() {
-        true => G2Affine::zero(),
-        false => G2Affine::new_unchecked(x, y),
-    };
-    let is_valid = first.is_on_curve()
-        && second.is_on_curve()
-        && first.is_in_correct_subgroup_assuming_on_curve()
-        && second.is_in_correct_subgroup_assuming_on_curve();
-    is_valid.then_some((first, second))
+    let first: G1Affine = point(x, y)?;
+    let second: G2Affine = point(Fq2::new(x_real, x_imaginary), Fq2::new(y_real, y_imaginary))?;
+    Some((first, second))
 }
 
 /// A number below the field's prime, in big-endian order.

@@ -138,9 +138,9 @@ fn pairs(count: usize) -> Vec<u8> {
 
 #[test]
 fn pairings_ask_between_pairs() {
-    assert_eq!(questions(8, &pairs(pairing::PAIRS)), None);
+    assert_eq!(questions(8, &pairs(pairing_product::PAIRS)), None);
     for count in [5_usize, 6, 8, 9, 12] {
-        let asked = count.div_ceil(pairing::PAIRS) + 1;
+        let asked = count.div_ceil(pairing_product::PAIRS) + 1;
         assert_eq!(questions(8, &pairs(count)), Some(asked), "{count}");
     }
     assert_eq!(questions(8, &pairs(9)[1..]), None, "no whole pairs");
@@ -223,7 +223,7 @@ fn bls_calls_ask_between_points() {
         assert_eq!(bls(number, &zeros, points + 1, None), Some(2));
     }
     let pair = [g1, g2].concat();
-    let pairs = bls_pairing::PAIRS;
+    let pairs = pairing_product::PAIRS;
     assert_eq!(bls(0x0f, &pair, pairs, None), None);
     assert_eq!(bls(0x0f, &pair, pairs + 1, None), Some(3));
     for at in (0..pair.len()).step_by(31) {
