@@ -5,7 +5,7 @@
 //! - [`forks`]: the forks, and the configuration of a chain as a genesis file has it.
 //! - [`genesis`]: the first block of a genesis file.
 //! - [`block`]: headers and blocks and their bytes, and files of blocks.
-//! - [`check`]: a header against its parent, a body and results against the header.
+//! - [`check`]: a header against its parent, a body and requests against the header.
 //! - [`difficulty`], [`ommers`]: proof of work, without its seal.
 //! - [`blobs`]: the schedule and the price of blob gas.
 //! - [`system`]: calls of the system, withdrawals, rewards and requests, as descriptions.

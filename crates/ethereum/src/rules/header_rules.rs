@@ -5,7 +5,7 @@ use alloy_eips::eip7685::EMPTY_REQUESTS_HASH;
 use alloy_primitives::{B256, U256};
 use esker_evm_execution::rules::{
     AncestorBlocks, BlockCheck, BlockPoint, BlockResults, BlockStepError, ChildTerms, ExtSummary,
-    GenesisTerms, HeaderRules, NewBlock, NextHeader, RuleError, Rules,
+    GenesisTerms, HeaderRules, NewBlock, NextHeader, RuleError, Rules, check_common_results,
 };
 use esker_evm_state::types::{Block, Header};
 
@@ -13,7 +13,7 @@ use super::error::StepError;
 use super::ethereum::EthereumRules;
 use super::{seal, terms};
 use crate::block::{from_state_block, from_state_header};
-use crate::check::{Outcome, check_body, check_header, check_outcome, check_set_header};
+use crate::check::{check_body, check_header, check_requests, check_set_header};
 use crate::forks::{BlockRule, Fork};
 use crate::ommers::{Ancestor, GENERATIONS, check_ommers};
 
@@ -137,15 +137,8 @@ impl HeaderRules for EthereumRules {
         _: &ChildTerms,
         results: &BlockResults,
     ) -> Result<(), RuleError> {
-        let outcome = Outcome {
-            gas_used: results.gas_used,
-            bloom: results.bloom,
-            receipts_root: results.receipts_root,
-            requests_hash: results.end.requests_hash,
-            // The state root is compared elsewhere.
-            state_root: header.state_root,
-        };
-        check_outcome(&from_state_header(header), &outcome).map_err(RuleError::new)
+        check_common_results(header, results)?;
+        check_requests(header.requests_hash, results.end.requests_hash).map_err(RuleError::new)
     }
 
     fn check_body(&self, block: &Block) -> Result<(), RuleError> {

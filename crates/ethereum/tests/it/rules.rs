@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use alloy_primitives::{B256, U256};
+use alloy_primitives::{B256, Bloom, U256};
 use esker_ethereum::block::ChainFile;
 use esker_ethereum::genesis::Genesis;
 use esker_ethereum::rules::EthereumRules;
@@ -11,7 +11,7 @@ use esker_evm_execution::rules::{
     ExtSummary, HeaderRules, HeaderTerms, NewBlock, NextHeader, Revision, Rules, StateRules,
 };
 use esker_evm_state::state::StateError;
-use esker_evm_state::types::{Account, AccountCodec, Block, SealedHeader};
+use esker_evm_state::types::{Account, AccountCodec, Block, Header, SealedHeader};
 use esker_storage::{Scope, WriteSet};
 
 use crate::file;
@@ -96,6 +96,37 @@ fn a_sealed_block_is_the_recorded_one() {
         let other = BlockResults { gas_used: 1, ..results };
         assert!(rules.check_results(header, &terms, &other).is_err());
     }
+}
+
+#[test]
+fn each_different_result_is_named() {
+    let rules = rules();
+    let blocks = blocks(&rules);
+    let (parent, header) = (&blocks[53].header, &blocks[54].header);
+    let terms = rules.block_terms(parent, header).unwrap();
+    let same = BlockResults {
+        receipts_root: header.receipts_root,
+        bloom: header.bloom,
+        gas_used: header.gas_used,
+        end: BlockEnd { requests_hash: header.requests_hash },
+        ..BlockResults::default()
+    };
+    rules.check_results(header, &terms, &same).unwrap();
+    let other = B256::repeat_byte(1);
+    let end = BlockEnd { requests_hash: Some(other) };
+    let gas = "invalid gas used (remote: 339825 local: 339826)";
+    for (results, text) in [
+        (BlockResults { gas_used: header.gas_used + 1, ..same.clone() }, gas),
+        (BlockResults { bloom: Bloom::repeat_byte(1), ..same.clone() }, "invalid bloom (remote: "),
+        (BlockResults { receipts_root: other, ..same.clone() }, "invalid receipt root hash (remo"),
+        (BlockResults { end, ..same.clone() }, "invalid requests hash (remote: "),
+    ] {
+        let error = rules.check_results(header, &terms, &results).unwrap_err().to_string();
+        assert!(error.starts_with(text), "{error}");
+    }
+    let early = Header { requests_hash: None, ..header.clone() };
+    let error = rules.check_results(&early, &terms, &same).unwrap_err().to_string();
+    assert_eq!(error, "block has requests before prague fork");
 }
 
 #[test]
