@@ -1,17 +1,11 @@
-//! Blob gas of a block: its parameters and its excess (EIP-4844, EIP-7918).
+//! The excess of blob gas (EIP-4844, EIP-7918).
 
 use alloy_consensus::Header;
 use alloy_eips::eip4844::DATA_GAS_PER_BLOB;
 use alloy_eips::eip7840::BLOB_BASE_COST;
 use alloy_primitives::U256;
 
-use crate::forks::{BlobParams, ChainConfig, Fork};
-
-/// The parameters of a block after the merge; `None` before Cancun.
-pub fn blob_params(config: &ChainConfig, number: u64, time: u64) -> Option<BlobParams> {
-    let fork = config.fork_at(number, time, true);
-    if fork < Fork::Cancun { None } else { config.blobs.at(fork) }
-}
+use crate::forks::{BlobParams, Fork};
 
 /// Excess blob gas of a child with this fork and these parameters.
 pub fn child_excess_blob_gas(fork: Fork, params: &BlobParams, parent: &Header) -> u64 {
@@ -42,6 +36,7 @@ fn scaled(used: u64, params: &BlobParams) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::forks::ChainConfig;
 
     const BLOB: u64 = DATA_GAS_PER_BLOB;
 
@@ -95,8 +90,9 @@ mod tests {
     #[test]
     fn parameters_of_a_block_follow_from_its_time() {
         let mainnet = ChainConfig::mainnet();
-        assert_eq!(blob_params(&mainnet, 20_000_000, 1_710_338_134), None);
-        assert_eq!(blob_params(&mainnet, 20_000_000, 1_710_338_135), Some(BlobParams::CANCUN));
-        assert_eq!(blob_params(&mainnet, 20_000_000, 1_765_290_071), Some(BlobParams::BPO1));
+        let params = |time| mainnet.blobs.at(mainnet.fork_at(20_000_000, time, true));
+        assert_eq!(params(1_710_338_134), None);
+        assert_eq!(params(1_710_338_135), Some(BlobParams::CANCUN));
+        assert_eq!(params(1_765_290_071), Some(BlobParams::BPO1));
     }
 }

@@ -22,7 +22,7 @@ pub fn execution_rules(config: &ChainConfig, fork: Fork) -> ExecutionRules {
 }
 
 fn blob_limits(config: &ChainConfig, fork: Fork) -> Option<BlobLimits> {
-    let params = config.blobs.at(fork).filter(|_| fork >= Fork::Cancun)?;
+    let params = config.blobs.at(fork)?;
     Some(BlobLimits {
         target: params.target,
         max: params.max,

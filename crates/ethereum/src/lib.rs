@@ -7,7 +7,7 @@
 //! - [`block`]: headers and blocks and their bytes, and files of blocks.
 //! - [`check`]: a header against its parent, a body and requests against the header.
 //! - [`difficulty`], [`ommers`]: proof of work, without its seal.
-//! - [`blobs`]: the schedule and the price of blob gas.
+//! - [`blobs`]: the excess of blob gas.
 //! - [`system`]: calls of the system, withdrawals, rewards and requests, as descriptions.
 //! - [`execution`]: the rules of code and transactions.
 //! - [`rules`]: all of it behind the interface of `esker-evm-execution`.

@@ -41,13 +41,6 @@ fn next_base_fee(parent: &Header, base_fee: u64) -> u64 {
     }
 }
 
-/// The gas limit of a child that moves as far as it may towards `desired`.
-pub fn child_gas_limit(config: &ChainConfig, parent: &Header, desired: u64) -> u64 {
-    let limit = unchanged_gas_limit(config, parent);
-    let most = (limit / GAS_LIMIT_BOUND_DIVISOR).saturating_sub(1);
-    desired.max(MIN_GAS_LIMIT).clamp(limit.saturating_sub(most), limit.saturating_add(most))
-}
-
 /// The gas limit of a child that does not move: twice the parent's in the first block of London.
 pub fn unchanged_gas_limit(config: &ChainConfig, parent: &Header) -> u64 {
     let is_london = |number| config.is_active(BlockRule::London, number);
@@ -149,7 +142,7 @@ mod tests {
         let text = "invalid gas limit: have 10000000, want 20000000 +-= 19530";
         assert_eq!(error.to_string(), text);
         assert_eq!(child_base_fee(&config, &Header { number: 4, ..before.clone() }), None);
-        assert_eq!(child_gas_limit(&config, &before, 20_000_000), 20_000_000);
+        assert_eq!(unchanged_gas_limit(&config, &before), 20_000_000);
     }
 
     #[test]
@@ -175,9 +168,5 @@ mod tests {
                 .to_string()
                 .ends_with("+-= 18446744073709551615")
         );
-        let child = |desired| child_gas_limit(&london(), &parent(1_000_000, 0, 7), desired);
-        assert_eq!(child(1_000_100), 1_000_100);
-        assert_eq!(child(2_000_000), 1_000_975);
-        assert_eq!(child(0), 999_025);
     }
 }

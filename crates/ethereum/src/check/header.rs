@@ -205,7 +205,7 @@ fn check_fields(
     if fork >= Fork::Shanghai && header.withdrawals_root.is_none() {
         return Err(HeaderError::NoWithdrawalsRoot);
     }
-    if let (true, Some(params)) = (fork >= Fork::Cancun, config.blobs.at(fork)) {
+    if let Some(params) = config.blobs.at(fork) {
         if header.parent_beacon_block_root.is_none() {
             return Err(HeaderError::NoBeaconRoot);
         }

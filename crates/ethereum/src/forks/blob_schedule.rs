@@ -75,8 +75,11 @@ impl BlobSchedule {
         }
     }
 
-    /// The parameters that apply under a fork: its own, or those of the one before it.
+    /// The parameters that apply under a fork: its own, or those of the one before it. `None` before Cancun.
     pub fn at(&self, fork: Fork) -> Option<BlobParams> {
+        if fork < Fork::Cancun {
+            return None;
+        }
         self.0[..=fork.timed_index()?].iter().rev().find_map(|params| *params)
     }
 }
@@ -109,6 +112,7 @@ mod tests {
         schedule.set(Fork::Cancun, BlobParams::CANCUN);
         schedule.set(Fork::Bpo2, BlobParams::BPO2);
         schedule.set(Fork::London, BlobParams::BPO1);
+        schedule.set(Fork::Shanghai, BlobParams::BPO1);
         assert_eq!(schedule.at(Fork::Paris), None);
         assert_eq!(schedule.at(Fork::Shanghai), None);
         assert_eq!(schedule.at(Fork::Bpo1), Some(BlobParams::CANCUN));

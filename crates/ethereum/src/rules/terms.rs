@@ -8,7 +8,7 @@ use crate::blobs::child_excess_blob_gas;
 use crate::check::{child_base_fee, unchanged_gas_limit};
 use crate::difficulty::child_difficulty;
 use crate::execution::execution_rules;
-use crate::forks::{ChainConfig, Fork};
+use crate::forks::ChainConfig;
 
 /// The terms of a child that follow from its parent. The gas limit stays.
 pub(super) fn child_terms(
@@ -18,7 +18,7 @@ pub(super) fn child_terms(
     is_merged: bool,
 ) -> ChildTerms {
     let fork = config.fork_at(parent.number.saturating_add(1), time, is_merged);
-    let params = if fork < Fork::Cancun { None } else { config.blobs.at(fork) };
+    let params = config.blobs.at(fork);
     let excess = params.map(|params| child_excess_blob_gas(fork, &params, parent));
     let blob_base_fee = params.zip(excess).map(|(params, excess)| params.base_fee(excess));
     ChildTerms {

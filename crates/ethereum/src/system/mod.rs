@@ -10,7 +10,7 @@ mod deposits;
 mod end;
 mod requests;
 
-pub use begin::{BlockBegin, SYSTEM_CALL_GAS, SystemCall, begin, begin_calls};
+pub use begin::{SystemCall, begin_calls};
 pub use contracts::{SystemContract, system_contracts};
 pub use credit::Credit;
 pub use dao::{DRAINED, REFUND};

@@ -9,7 +9,7 @@ use esker_ethereum::difficulty::child_difficulty;
 use esker_ethereum::forks::{ChainConfig, Fork, fork_hash};
 use esker_ethereum::genesis::Genesis;
 use esker_ethereum::ommers::{Ancestor, Mined, OmmerError, check_ommers, rewards};
-use esker_ethereum::system::{begin, request_calls, withdrawals};
+use esker_ethereum::system::{begin_calls, request_calls, withdrawals};
 
 use crate::file;
 
@@ -115,7 +115,11 @@ fn work_and_withdrawals_are_paid() {
     let lists = blocks.iter().filter_map(|block| block.body.withdrawals.as_ref());
     let credits: Vec<_> = lists.flat_map(|list| withdrawals(list)).collect();
     assert_eq!(credits.len(), 6);
-    let calls = |number: usize| begin(&config, &blocks[number].header).calls.len();
+    let calls = |number: usize| {
+        let header = &blocks[number].header;
+        let fork = config.fork_at(header.number, header.timestamp, header.difficulty.is_zero());
+        begin_calls(fork, B256::ZERO, header.parent_hash).len()
+    };
     assert_eq!((calls(41), calls(42), calls(45), calls(54)), (0, 1, 2, 2));
     assert_eq!(request_calls(Fork::Bpo2).len(), 2);
 }
