@@ -5,7 +5,7 @@
 pub(super) struct RefundCounter {
     /// Refund for authorizations of accounts that existed.
     authorizations: i64,
-    /// Refunds of the frames that wait for a call, outermost first.
+    /// For each frame that waits for a call, outermost first: the counter with its refund, without those further in.
     waiting: Vec<i64>,
 }
 
@@ -23,11 +23,11 @@ impl RefundCounter {
 
     /// Called after the running frame has called.
     pub(super) fn frame_calls(&mut self, refunded: i64) {
-        self.waiting.push(refunded);
+        self.waiting.push(self.outside() + refunded);
     }
 
     /// The counter without the running frame.
     pub(super) fn outside(&self) -> i64 {
-        self.authorizations + self.waiting.iter().sum::<i64>()
+        self.waiting.last().copied().unwrap_or(self.authorizations)
     }
 }
