@@ -17,7 +17,7 @@ use crate::forks::{revision, rules};
 use crate::json::{Config, Env, Post, Test};
 use crate::outcome::{CaseResult, Failure, FileError, Refusal};
 use crate::pre_state::{EMPTY, PreState, SCOPE};
-use crate::text::{TextError, address, bytes, number, short, word};
+use crate::text::{TextError, address, bytes, number, optional, short, word};
 use crate::transaction::{from_bytes, from_fields};
 
 /// Base fee of a block that names none, wei.
@@ -124,10 +124,6 @@ fn chain(chain_id: u64) -> MachineParams {
 }
 
 fn block(env: &Env, rules: ExecutionRules) -> Result<BlockContext, TextError> {
-    let optional = |what, text: &Option<String>| match text {
-        Some(text) => number(what, text).map(Some),
-        None => Ok(None),
-    };
     let base_fee = optional("currentBaseFee", &env.current_base_fee)?;
     let random = optional("currentRandom", &env.current_random)?;
     let difficulty = optional("currentDifficulty", &env.current_difficulty)?;

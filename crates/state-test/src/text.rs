@@ -30,6 +30,14 @@ pub(crate) fn number(what: &'static str, text: &str) -> Result<U256, TextError> 
     U256::from_str_radix(digits, radix).map_err(|_| wrong(what, text))
 }
 
+/// A number that may be absent.
+pub(crate) fn optional(
+    what: &'static str,
+    text: &Option<String>,
+) -> Result<Option<U256>, TextError> {
+    text.as_deref().map(|text| number(what, text)).transpose()
+}
+
 /// A number of 64 bits.
 pub(crate) fn short(what: &'static str, text: &str) -> Result<u64, TextError> {
     u64::try_from(number(what, text)?).map_err(|_| wrong(what, text))

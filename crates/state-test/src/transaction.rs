@@ -12,7 +12,7 @@ use esker_primitives::keys::PrivateKey;
 
 use crate::json::{self, Indexes, TransactionForm};
 use crate::outcome::{Failure, Refusal};
-use crate::text::{TextError, address, bytes, number, short, word, wrong};
+use crate::text::{TextError, address, bytes, number, optional, short, word, wrong};
 
 /// The message of a transaction's bytes.
 pub(crate) fn from_bytes(
@@ -81,11 +81,10 @@ struct Fields<'f> {
 impl Fields<'_> {
     fn message(&self, from: Address) -> Result<Message, TextError> {
         let form = self.form;
-        let price = |what, text: &Option<String>| text.as_deref().map(|text| number(what, text));
-        let gas_price = price("gasPrice", &form.gas_price).transpose()?;
-        let fee_cap = price("maxFeePerGas", &form.max_fee_per_gas).transpose()?;
-        let tip_cap = price("maxPriorityFeePerGas", &form.max_priority_fee_per_gas).transpose()?;
-        let blob_fee_cap = price("maxFeePerBlobGas", &form.max_fee_per_blob_gas).transpose()?;
+        let gas_price = optional("gasPrice", &form.gas_price)?;
+        let fee_cap = optional("maxFeePerGas", &form.max_fee_per_gas)?;
+        let tip_cap = optional("maxPriorityFeePerGas", &form.max_priority_fee_per_gas)?;
+        let blob_fee_cap = optional("maxFeePerBlobGas", &form.max_fee_per_blob_gas)?;
         let hashes = form.blob_versioned_hashes.as_ref();
         let hash = |text: &String| word("blobVersionedHashes", text);
         Ok(Message {

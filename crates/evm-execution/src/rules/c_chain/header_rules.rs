@@ -1,7 +1,7 @@
 //! Terms, headers and checks of blocks.
 
 use alloy_primitives::{B256, U256};
-use esker_evm_state::types::{Block, EMPTY_OMMERS_HASH, Header, ext_data_hash};
+use esker_evm_state::types::{Block, Header, ext_data_hash};
 
 use super::block_gas_cost::block_gas_cost;
 use super::checks;
@@ -124,7 +124,7 @@ impl HeaderRules for CChainRules {
 
     fn check_body(&self, block: &Block) -> Result<(), RuleError> {
         let header = &block.header;
-        let has_ommers = !block.uncles.is_empty() || header.ommers_hash != EMPTY_OMMERS_HASH;
+        let has_ommers = !block.uncles.is_empty() || header.has_uncles();
         let error = match () {
             () if has_ommers => BodyError::Uncles,
             () if block.version != 0 => BodyError::Version,
