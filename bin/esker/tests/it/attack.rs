@@ -176,6 +176,12 @@ fn changes_of_one_second_are_blocks_of_their_own() {
     ] {
         node.evm(method, params);
     }
+    // A header has 64 bits for it.
+    let address = node.ready["evm"].as_str().unwrap();
+    let method = "hardhat_setNextBlockBaseFeePerGas";
+    let refused = ask(address, method, &json!(["0x10000000000000000"])).unwrap();
+    let text = "a base fee of 18446744073709551616 wei is too high: at most 18446744073709551615";
+    assert_eq!(refused["error"]["message"], text);
     let mut before = Value::Null;
     let last = node.evm("eth_blockNumber", json!([]));
     assert_eq!(last, "0xd");

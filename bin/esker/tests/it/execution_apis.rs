@@ -7,12 +7,6 @@ use serde_json::Value;
 
 use crate::harness::Esker;
 
-/// Cases that do not pass yet. One that passes has to be taken off.
-const OPEN: [&str; 2] = [
-    "eth_simulateV1/ethSimulate-overflow-nonce",
-    "eth_simulateV1/ethSimulate-use-as-many-features-as-possible",
-];
-
 /// Its cases: 41 methods.
 const CASES: usize = 164;
 
@@ -93,11 +87,6 @@ fn replay(rename: impl Fn(&str) -> String) {
             let got = serde_json::from_str(&body).unwrap();
             faults.extend(fault(case, got, want));
         }
-    }
-    for open in OPEN {
-        let before = faults.len();
-        faults.retain(|fault| !fault.starts_with(&format!("{open}: ")));
-        assert!(faults.len() < before, "{open} passes: take it off the list");
     }
     assert!(faults.is_empty(), "{} of {CASES}:\n{}", faults.len(), faults.join("\n"));
 }

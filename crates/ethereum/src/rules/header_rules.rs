@@ -78,6 +78,10 @@ impl HeaderRules for EthereumRules {
         Ok(seal::seal(parent, terms, new, results))
     }
 
+    fn max_base_fee(&self) -> U256 {
+        U256::from(u64::MAX)
+    }
+
     fn child_time(&self, parent: &Header, now_s: u64) -> u64 {
         now_s.max(parent.time.saturating_add(1))
     }

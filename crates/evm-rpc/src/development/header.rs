@@ -11,7 +11,8 @@ use super::{DevelopmentNode, refused};
 use crate::wire::{Addr, Hash};
 
 fn set(node: &DevelopmentNode, change: impl FnOnce(&mut HeaderTerms)) -> Result<(), RpcError> {
-    node.controls()?.set_header(change).map_err(refused)
+    let rules = &*node.chain.params().rules;
+    node.controls()?.set_header(rules, change).map_err(refused)
 }
 
 /// The base fee of the next block, wei.

@@ -6,7 +6,7 @@ use alloy_primitives::U256;
 use thiserror::Error;
 
 use super::limits::{MAX_BLOCKS, MAX_IMPERSONATED, MAX_INTERVAL_S, MAX_REQUESTS, MAX_TIME_S};
-use super::record::{MAX_BASE_FEE, MAX_GAS_LIMIT};
+use super::record::MAX_GAS_LIMIT;
 
 /// Why a control was refused.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
@@ -29,8 +29,13 @@ pub enum ControlError {
     #[error("an interval of {0} s is too long: at most {MAX_INTERVAL_S}")]
     Interval(u64),
     /// No transaction can pay so high a base fee.
-    #[error("a base fee of {0} wei is too high: at most {MAX_BASE_FEE}")]
-    BaseFee(U256),
+    #[error("a base fee of {wei} wei is too high: at most {most}")]
+    BaseFee {
+        /// The wanted base fee, wei.
+        wei: U256,
+        /// The highest of the chain, wei.
+        most: U256,
+    },
     /// The gas limit is out of bounds.
     #[error("cannot set a gas limit of {0}: 1 to {MAX_GAS_LIMIT}")]
     GasLimit(u64),

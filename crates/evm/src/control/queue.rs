@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use alloy_primitives::{Address, B256};
 use esker_chain::AdjustableClock;
-use esker_evm_execution::rules::{HeaderTerms, NextHeader};
+use esker_evm_execution::rules::{HeaderTerms, NextHeader, Rules};
 use esker_primitives::Clock as _;
 use esker_primitives::sync::Mutex;
 use tokio::sync::{Notify, oneshot};
@@ -300,16 +300,22 @@ impl Controls {
         &self.next_header
     }
 
-    /// Sets fields of the header of the next block. The gas limit and the coinbase also apply to later blocks.
+    /// Sets fields of the header of the next block. The gas limit and the coinbase also apply to later blocks. `rules`
+    /// are those of the chain.
     ///
     /// # Errors
     /// A value is out of bounds.
-    pub fn set_header(&self, change: impl FnOnce(&mut HeaderTerms)) -> Result<(), ControlError> {
+    pub fn set_header(
+        &self,
+        rules: &dyn Rules,
+        change: impl FnOnce(&mut HeaderTerms),
+    ) -> Result<(), ControlError> {
+        let most = rules.max_base_fee().min(MAX_BASE_FEE);
         self.next_header.change(|header| {
             let mut wanted = *header;
             change(&mut wanted);
-            if let Some(wei) = wanted.base_fee.filter(|wei| *wei > MAX_BASE_FEE) {
-                return Err(ControlError::BaseFee(wei));
+            if let Some(wei) = wanted.base_fee.filter(|wei| *wei > most) {
+                return Err(ControlError::BaseFee { wei, most });
             }
             if let Some(gas) = wanted.gas_limit.filter(|gas| !(1..=MAX_GAS_LIMIT).contains(gas)) {
                 return Err(ControlError::GasLimit(gas));

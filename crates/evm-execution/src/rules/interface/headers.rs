@@ -29,6 +29,11 @@ pub trait HeaderRules {
         self.child_terms(parent, header.time)
     }
 
+    /// The highest base fee that a header can hold, wei.
+    fn max_base_fee(&self) -> U256 {
+        U256::MAX
+    }
+
     /// Header fields of the next block on a development node.
     fn next_header(&self) -> Option<&NextHeader> {
         None
