@@ -2,7 +2,6 @@
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -46,8 +45,7 @@ fn ask(address: &str, method: &str, params: &Value) -> Option<Value> {
 /// What clients have seen.
 #[derive(Default)]
 struct Seen {
-    receipts: Mutex<Vec<Value>>,
-    count: AtomicUsize,
+    receipts: AtomicUsize,
     is_over: AtomicBool,
 }
 
@@ -56,17 +54,19 @@ impl Seen {
         !self.is_over.load(Ordering::Relaxed)
     }
 
-    /// Sends from an account and looks for each receipt.
-    fn send(&self, address: &str, from: &Value) {
+    /// Sends from an account and looks for each receipt. Returns the hashes of those that it saw.
+    fn send(&self, address: &str, from: &Value) -> Vec<Value> {
+        let mut seen = Vec::new();
         while self.goes_on() {
             let transfer = json!([{"from": from, "to": from, "value": "0x1"}]);
             let Some(sent) = ask(address, "eth_sendTransaction", &transfer) else { continue };
             let receipt = ask(address, "eth_getTransactionReceipt", &json!([sent["result"]]));
             if receipt.is_some_and(|receipt| receipt["result"].is_object()) {
-                self.receipts.lock().unwrap().push(sent["result"].clone());
-                self.count.fetch_add(1, Ordering::Relaxed);
+                seen.push(sent["result"].clone());
+                self.receipts.fetch_add(1, Ordering::Relaxed);
             }
         }
+        seen
     }
 
     /// Changes the state, mines, and moves the clock.
@@ -128,27 +128,27 @@ fn what_clients_saw_is_there_after_a_kill() {
         let address = node.ready["evm"].as_str().unwrap().to_owned();
         let accounts = node.evm("eth_accounts", json!([]));
         let seen = Seen::default();
-        thread::scope(|scope| {
-            for from in &accounts.as_array().unwrap()[..4] {
-                scope.spawn(|| seen.send(&address, from));
-            }
+        let hashes = thread::scope(|scope| {
+            let senders = accounts.as_array().unwrap()[..4].iter();
+            let senders: Vec<_> =
+                senders.map(|from| scope.spawn(|| seen.send(&address, from))).collect();
             scope.spawn(|| seen.control(&address));
             scope.spawn(|| seen.read_nothing(&address));
             scope.spawn(|| seen.leave(&address));
             let end = Instant::now() + PATIENCE;
-            while seen.count.load(Ordering::Relaxed) < RECEIPTS && Instant::now() < end {
+            while seen.receipts.load(Ordering::Relaxed) < RECEIPTS && Instant::now() < end {
                 ask(&address, "eth_feeHistory", &json!(["0x10", "latest", [50]]));
             }
             let (status, ..) = node.stop(signal);
             seen.is_over.store(true, Ordering::Relaxed);
             assert_eq!(status.success(), signal == "TERM", "{status}");
+            senders.into_iter().flat_map(|sender| sender.join().unwrap()).collect::<Vec<_>>()
         });
-        let count = seen.count.load(Ordering::Relaxed);
-        assert!(count >= RECEIPTS, "{count} receipts within {PATIENCE:?}");
+        assert!(hashes.len() >= RECEIPTS, "{} receipts within {PATIENCE:?}", hashes.len());
         let ended = run(&["db", "verify", "--evm", "--data-dir", data]);
         assert_eq!(ended.code(), Some(0), "{}{}", ended.stdout, ended.stderr);
         let node = Esker::start_alone(&["--data-dir", data]);
-        for hash in seen.receipts.into_inner().unwrap() {
+        for hash in hashes {
             assert!(node.evm("eth_getTransactionReceipt", json!([hash])).is_object(), "{hash}");
         }
         assert!(node.stop("TERM").0.success());
