@@ -12,11 +12,14 @@ use std::time::{Duration, Instant};
 
 use pprof::{ProfilerGuard, ProfilerGuardBuilder};
 
-use crate::encode;
+use crate::encode::Builder;
 use crate::error::ProfileError;
+use crate::stack::Function;
 
 /// Samples per second of processor time. Not a divisor of the node's periodic work.
 const FREQUENCY: i32 = 99;
+
+const NS_PER_SECOND: i64 = 1_000_000_000;
 
 /// A profile that is not stopped takes no more samples after this time, but is kept for its caller.
 pub const MAX_DURATION: Duration = Duration::from_secs(3600);
@@ -158,7 +161,21 @@ fn take(
 fn report(sampler: &ProfilerGuard<'_>) -> Reply {
     let fault = |error: pprof::Error| ProfileError::Sampler(error.to_string());
     let report = sampler.report().build().map_err(fault)?;
-    Ok(encode::pack(&report.pprof().map_err(fault)?))
+    let ns_per_sample = NS_PER_SECOND / i64::from(report.timing.frequency.max(1));
+    let kinds = [("samples", "count"), ("cpu", "nanoseconds")];
+    let mut builder = Builder::new(&kinds, (("cpu", "nanoseconds"), ns_per_sample));
+    builder.set_times(report.timing.start_time, report.timing.duration);
+    for (frames, count) in &report.data {
+        let functions: Vec<_> = frames.frames.iter().flatten().map(function).collect();
+        let count = i64::try_from(*count).unwrap_or(i64::MAX);
+        let values = vec![count, count.saturating_mul(ns_per_sample)];
+        builder.add(&functions, values, Some(("thread", &frames.thread_name_or_id())));
+    }
+    Ok(builder.finish())
+}
+
+fn function(symbol: &pprof::Symbol) -> Function {
+    Function { name: symbol.name(), file: symbol.filename().into_owned(), line: symbol.lineno() }
 }
 
 /// The ID of a thread of this process.

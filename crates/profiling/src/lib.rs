@@ -6,6 +6,7 @@
 //! - [`locks`]: where threads wait for the locks of `esker_primitives::sync`.
 //! - [`threads`]: the present stack of each thread, as text.
 //! - [`memory`]: figures of the allocator and of the system.
+//! - [`format`]: the messages that a file consists of.
 //! - [`Folder`]: the folder of profiles; it prevents writes elsewhere.
 //!
 //! The state of this crate is global, because a profile covers the process: only one CPU profile can run. The crate knows
@@ -15,6 +16,7 @@ pub mod cpu;
 mod encode;
 mod error;
 mod folder;
+pub mod format;
 pub mod heap;
 pub mod locks;
 pub mod memory;

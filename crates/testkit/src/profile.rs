@@ -3,14 +3,15 @@
 use std::collections::BTreeMap;
 use std::io::Read as _;
 
+use esker_profiling::format::Profile;
 use flate2::read::GzDecoder;
-use pprof::protos::{Message as _, Profile};
+use prost::Message as _;
 
 /// The samples of a profile: names of functions, the innermost first, and values by the names of their kinds.
 pub fn samples(bytes: &[u8]) -> Vec<(Vec<String>, BTreeMap<String, i64>)> {
     let mut unpacked = Vec::new();
     GzDecoder::new(bytes).read_to_end(&mut unpacked).unwrap();
-    let profile = Profile::parse_from_bytes(&unpacked).unwrap();
+    let profile = Profile::decode(unpacked.as_slice()).unwrap();
     let text = |index: i64| profile.string_table[usize::try_from(index).unwrap()].clone();
     assert_eq!(profile.string_table[0], "");
     let functions: BTreeMap<u64, String> =
@@ -23,7 +24,7 @@ pub fn samples(bytes: &[u8]) -> Vec<(Vec<String>, BTreeMap<String, i64>)> {
             (place.id, names.collect())
         })
         .collect();
-    let kinds: Vec<String> = profile.sample_type.iter().map(|kind| text(kind.ty)).collect();
+    let kinds: Vec<String> = profile.sample_type.iter().map(|kind| text(kind.r#type)).collect();
     let samples = profile.sample.iter().map(|sample| {
         let names = sample.location_id.iter().flat_map(|id| locations[id].clone()).collect();
         assert_eq!(sample.value.len(), kinds.len());

@@ -79,7 +79,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ),
     ("esker-client", &["esker-transactions"]),
     ("esker-testing", &["esker-client"]),
-    ("esker-testkit", &["esker-nat", "esker-xvm"]),
+    ("esker-testkit", &["esker-nat", "esker-xvm", "esker-profiling"]),
     ("esker-commands", &["esker-node", "esker-client", "esker-state-test"]),
     ("esker", &["esker-commands", "esker-engine-bft", "esker-profiling"]),
     ("esker-e2e", &["esker-testing", "esker-commands", "esker-engine-bft", "esker-profiling"]),
