@@ -7,7 +7,7 @@ import { delimiter, dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import solc from 'solc';
 import { startAnvil } from './control.mjs';
-import { CHAIN_ID, rpcOf } from './evm.mjs';
+import { CHAIN_ID, EVM_VERSION, IS_ETHEREUM, rpcOf } from './evm.mjs';
 
 const here = (path) => fileURLToPath(new URL(path, import.meta.url));
 const python = process.env.CLIENT_TESTS_APE ?? 'python3';
@@ -18,11 +18,14 @@ process.on('exit', () => rmSync(project, { recursive: true, force: true }));
 function compileCounter() {
   const content = readFileSync(here('../../examples/hardhat/contracts/Counter.sol'), 'utf8');
   const outputSelection = { '*': { '*': ['abi', 'evm.bytecode.object', 'evm.deployedBytecode.object'] } };
-  const input = { language: 'Solidity', sources: { Counter: { content } }, settings: { evmVersion: 'cancun', outputSelection } };
+  const input = { language: 'Solidity', sources: { Counter: { content } }, settings: { evmVersion: EVM_VERSION, outputSelection } };
   const { abi, evm } = JSON.parse(solc.compile(JSON.stringify(input))).contracts.Counter.Counter;
   const code = ({ object }) => ({ bytecode: `0x${object}` });
   return { contractName: 'Counter', abi, deploymentBytecode: code(evm.bytecode), runtimeBytecode: code(evm.deployedBytecode) };
 }
+
+/** Without a setting Ape gives each transaction the gas of a whole block, which is more than Osaka allows (EIP-7825). Anvil does not check that. */
+const GAS = IS_ETHEREUM ? { ethereum: { local: { gas_limit: 'auto' } } } : {};
 
 /** What each leaves out: Ape goes back by go-ethereum's `debug_setHead`, which anvil does not have. */
 const LEFT_OUT = { esker: [], anvil: ['a_snapshot_brings_state_back', 'isolation_undoes_what_a_test_did'] };
@@ -31,7 +34,7 @@ function runApe(tool, url) {
   cpSync(here('ape/tests'), join(project, 'tests'), { recursive: true });
   mkdirSync(join(project, 'contracts'), { recursive: true });
   writeFileSync(join(project, 'contracts/Counter.json'), JSON.stringify(compileCounter()));
-  const config = { name: 'journey', node: { ethereum: { local: { uri: url, chain_id: CHAIN_ID } } } };
+  const config = { name: 'journey', node: { ethereum: { local: { uri: url, chain_id: CHAIN_ID } } }, ...GAS };
   writeFileSync(join(project, 'ape-config.yaml'), JSON.stringify(config));
   const PATH = [dirname(python), process.env.PATH].join(delimiter);
   const left = LEFT_OUT[tool].flatMap((name) => ['--deselect', `tests/test_journey.py::test_${name}`]);

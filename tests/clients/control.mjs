@@ -5,7 +5,7 @@ import { spawn } from 'node:child_process';
 import { createServer } from 'node:net';
 import { fileURLToPath } from 'node:url';
 import { until } from './check.mjs';
-import { CHAIN_ID, rpcOf } from './evm.mjs';
+import { CHAIN_ID, rpcOf, wsOf } from './evm.mjs';
 
 const ANVIL = new URL('node_modules/@foundry-rs/anvil-linux-amd64/bin/anvil', import.meta.url);
 
@@ -15,7 +15,7 @@ export const isControl = mode === 'control';
 /** The JSON-RPC endpoint of the steps. */
 export const endpoint = isControl ? given : rpcOf(given);
 /** Where the steps subscribe. */
-export const socketEndpoint = `ws://${new URL(given).host}${isControl ? '' : '/ext/bc/C/ws'}`;
+export const socketEndpoint = isControl ? `ws://${new URL(given).host}` : wsOf(given);
 
 /** Runs the steps of the script with this address: a name, what has to hold, and what anvil does otherwise, if it does. */
 export async function runOnBoth(script, list) {

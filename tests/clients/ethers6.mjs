@@ -1,10 +1,10 @@
-// ethers 6 against the C-Chain of a development node: `node ethers6.mjs URL`.
+// ethers 6 against the EVM chain of a development node: `node ethers6.mjs URL`.
 import assert from 'node:assert/strict';
 import {
   Contract, ContractFactory, HDNodeWallet, JsonRpcProvider, NonceManager, Transaction, isError, verifyTypedData,
 } from 'ethers';
 import { steps, until } from './check.mjs';
-import { CHAIN_ID, FIRST, GWEI, NOBODY, PHRASE, STORE, STORE_CODE, TRANSFER_GAS, UNIT, rpcOf } from './evm.mjs';
+import { CHAIN_ID, FIRST, GWEI, LEAST_BASE_FEE, NOBODY, PHRASE, STORE, STORE_CODE, TRANSFER_GAS, UNIT, rpcOf } from './evm.mjs';
 
 const FUNDS = 10_000n * UNIT;
 
@@ -42,7 +42,7 @@ await steps([
     assert.equal(await provider.getTransactionCount(first), 0);
     assert.equal(await provider.getCode(first), '0x');
     const fees = await provider.getFeeData();
-    assert.ok(fees.maxFeePerGas >= fees.maxPriorityFeePerGas && fees.gasPrice >= GWEI);
+    assert.ok(fees.maxFeePerGas >= fees.maxPriorityFeePerGas && fees.gasPrice >= LEAST_BASE_FEE);
   }],
 
   ['transfer with the defaults', async () => {

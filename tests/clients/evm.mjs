@@ -1,4 +1,4 @@
-// Parts that the scripts of the C-Chain share: the test contract, the funded accounts, the network's facts.
+// Parts that the scripts of the EVM's clients share: the test contract, the funded accounts, the facts of the chain under test.
 import { readFileSync } from 'node:fs';
 import { connect, createServer } from 'node:net';
 
@@ -7,9 +7,22 @@ export const PHRASE = 'test test test test test test test test test test test ju
 /** The first of them. */
 export const FIRST = '0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266';
 export const FIRST_KEY = '0xac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80';
-/** Chain ID of the development network. */
-export const CHAIN_ID = 43112;
-/** The development network as viem knows chains; `urls` as its `rpcUrls.default`. */
+/** The chains of `esker dev` and of `esker evm`: chain ID, paths, least base fee, and what solc may compile for. */
+const CHAINS = {
+  C: { id: 43112, rpcPath: '/ext/bc/C/rpc', wsPath: '/ext/bc/C/ws', leastBaseFee: 10n ** 9n, evmVersion: 'cancun' },
+  evm: { id: 31337, rpcPath: '/', wsPath: '/', leastBaseFee: 7n, evmVersion: 'prague' },
+};
+/** The chain under test, of the environment variable CLIENT_TESTS_CHAIN: `C` or `evm`. */
+const CHAIN = CHAINS[process.env.CLIENT_TESTS_CHAIN ?? 'C'];
+/** Whether it has Ethereum's rules. */
+export const IS_ETHEREUM = CHAIN === CHAINS.evm;
+/** Its EVM chain ID. */
+export const CHAIN_ID = CHAIN.id;
+/** Below this its base fee does not fall, wei. */
+export const LEAST_BASE_FEE = CHAIN.leastBaseFee;
+/** The newest EVM version of the chain that the compiler of npm knows. */
+export const EVM_VERSION = CHAIN.evmVersion;
+/** The chain as viem knows chains; `urls` as its `rpcUrls.default`. */
 export const viemChain = (urls) => ({
   id: CHAIN_ID,
   name: 'development',
@@ -54,8 +67,10 @@ export const STORE = [
   'function env() view returns (uint256, uint256, address, uint256, uint256, uint256, uint256)',
 ];
 
-/** Where the C-Chain of a node answers. */
-export const rpcOf = (url) => `${new URL(url).origin}/ext/bc/C/rpc`;
+/** Where the chain of a node answers. */
+export const rpcOf = (url) => new URL(CHAIN.rpcPath, url).href;
+/** Where it has websockets. */
+export const wsOf = (url) => `ws://${new URL(url).host}${CHAIN.wsPath}`;
 
 /** Way to the node's websocket, which can be cut: whoever is connected has to connect again. */
 export async function cuttable(url) {
@@ -76,7 +91,7 @@ export async function cuttable(url) {
   });
   await new Promise((listening) => server.listen(0, '127.0.0.1', listening));
   return {
-    url: `ws://127.0.0.1:${server.address().port}/ext/bc/C/ws`,
+    url: wsOf(`http://127.0.0.1:${server.address().port}`),
     cut: () => open.forEach((socket) => socket.destroy()),
     close: () => server.close(),
   };

@@ -5,7 +5,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { delimiter, dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { FIRST_KEY, rpcOf } from './evm.mjs';
+import { EVM_VERSION, FIRST_KEY, rpcOf } from './evm.mjs';
 
 const here = (path) => fileURLToPath(new URL(path, import.meta.url));
 export const url = rpcOf(process.argv[2]);
@@ -45,5 +45,5 @@ export function refusal(...args) {
 /** Options of forge: the compiler of npm, nothing from elsewhere. */
 export const build = [
   '--root', project, '--use', here('solc.mjs'), '--offline',
-  '--optimize', '--optimizer-runs', '200', '--evm-version', 'cancun',
+  '--optimize', '--optimizer-runs', '200', '--evm-version', EVM_VERSION,
 ];

@@ -1,10 +1,10 @@
-// Replays by cast, forks by forge, against a C-Chain with history: `node foundry-traces.mjs URL`. What they execute from the
+// Replays by cast, forks by forge, against an EVM chain with history: `node foundry-traces.mjs URL`. What they execute from the
 // node's state has to be what the node says of the same transactions.
 import assert from 'node:assert/strict';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { steps } from './check.mjs';
-import { FIRST, FIRST_KEY, LINK_CODE, NOBODY } from './evm.mjs';
+import { CHAIN_ID, FIRST, FIRST_KEY, LINK_CODE, NOBODY } from './evm.mjs';
 import { build, cast, json, offline, project, refusal, run, send, url } from './foundry-tools.mjs';
 
 /** Three contracts, each of which calls the next one; the first is last. */
@@ -52,7 +52,7 @@ contract ForkTest {
   }
   function testState() public view {
     require(link.hits() == 3 && link.next().hits() == 2, "hits");
-    require(block.chainid == 43112, "chain");
+    require(block.chainid == ${CHAIN_ID}, "chain");
   }
   function testHistory() public {
     uint256 at = vm.envUint("RUN_BLOCK");

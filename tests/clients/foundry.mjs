@@ -1,9 +1,9 @@
-// cast and forge against the C-Chain of a development node: `node foundry.mjs URL`.
+// cast and forge against the EVM chain of a development node: `node foundry.mjs URL`.
 import assert from 'node:assert/strict';
 import { copyFileSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { steps } from './check.mjs';
-import { CHAIN_ID, FIRST, FIRST_KEY, GWEI, NOBODY, SOURCE, STORE_CODE, TRANSFER_GAS, UNIT } from './evm.mjs';
+import { CHAIN_ID, FIRST, FIRST_KEY, LEAST_BASE_FEE, NOBODY, SOURCE, STORE_CODE, TRANSFER_GAS, UNIT } from './evm.mjs';
 import { build, cast, json, offline, project, refusal, run, send, url } from './foundry-tools.mjs';
 
 /** Where a contract is made with this salt: through a deployer that is at one address on every chain. */
@@ -36,8 +36,8 @@ await steps([
     assert.equal(cast('block-number'), '0');
     assert.equal(BigInt(cast('balance', FIRST)), 10_000n * UNIT);
     assert.equal(cast('nonce', FIRST), '0');
-    assert.ok(BigInt(cast('gas-price')) >= GWEI);
-    assert.ok(BigInt(cast('base-fee')) >= GWEI);
+    assert.ok(BigInt(cast('gas-price')) >= LEAST_BASE_FEE);
+    assert.ok(BigInt(cast('base-fee')) >= LEAST_BASE_FEE);
     assert.equal(cast('estimate', NOBODY, '--value', '1', '--from', FIRST), String(TRANSFER_GAS));
   }],
 

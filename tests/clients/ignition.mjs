@@ -1,4 +1,4 @@
-// Hardhat Ignition's engine, that of Hardhat 2 and that of Hardhat 3, against the C-Chain of a development node, without any
+// Hardhat Ignition's engine, that of Hardhat 2 and that of Hardhat 3, against the EVM chain of a development node, without any
 // configuration: `node ignition.mjs URL`.
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync } from 'node:fs';

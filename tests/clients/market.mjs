@@ -5,6 +5,7 @@ import { cpSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { startAnvil } from './control.mjs';
+import { EVM_VERSION } from './evm.mjs';
 import { build, project, run, url } from './foundry-tools.mjs';
 
 const rounds = Number(process.argv[3] ?? 1);
@@ -12,7 +13,7 @@ const here = (path) => fileURLToPath(new URL(path, import.meta.url));
 cpSync(here('market/contracts'), join(project, 'src'), { recursive: true });
 cpSync(here('market/forge'), join(project, 'test'), { recursive: true });
 
-const env = { ...process.env, HOME: project, BUILD: project, HARDHAT_DISABLE_TELEMETRY_PROMPT: 'true' };
+const env = { ...process.env, HOME: project, BUILD: project, EVM_VERSION, HARDHAT_DISABLE_TELEMETRY_PROMPT: 'true' };
 const hardhat = (task, more = {}) =>
   execFileSync(process.execPath, [here('node_modules/hardhat/internal/cli/bootstrap.js'), task], {
     cwd: here('market'), env: { ...env, ...more }, encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'],

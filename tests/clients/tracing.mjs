@@ -1,4 +1,4 @@
-// The debug and txpool namespaces of the C-Chain through viem 2 and ethers 6: `node tracing.mjs URL`. What a trace says is
+// The debug and txpool namespaces of an EVM chain through viem 2 and ethers 6: `node tracing.mjs URL`. What a trace says is
 // held against receipts, calls and state.
 import assert from 'node:assert/strict';
 import { Interface, JsonRpcProvider, Transaction, keccak256 } from 'ethers';
@@ -8,7 +8,7 @@ import {
 } from 'viem';
 import { mnemonicToAccount } from 'viem/accounts';
 import { steps, until } from './check.mjs';
-import { FIRST, GWEI, NOBODY, PHRASE, STORE, STORE_CODE, rpcOf, viemChain } from './evm.mjs';
+import { FIRST, GWEI, IS_ETHEREUM, NOBODY, PHRASE, STORE, STORE_CODE, rpcOf, viemChain } from './evm.mjs';
 
 const url = rpcOf(process.argv[2]);
 const chain = viemChain({ http: [url] });
@@ -99,7 +99,9 @@ await steps([
     assert.equal(frame.output, result.data);
     assert.equal(BigInt(frame.logs[0].data), 5n);
     const plain = await trace('traceCall', put, { blockNumber: '0x1' });
-    assert.deepEqual([plain.failed, `0x${plain.returnValue}`], [false, result.data]);
+    // Only newer versions of geth, which chains with Ethereum's rules follow, have `0x`.
+    const returned = IS_ETHEREUM ? result.data : result.data.slice(2);
+    assert.deepEqual([plain.failed, plain.returnValue], [false, returned]);
     const denied = await trace('traceCall', { from: FIRST, to: store, data: data('custom', []) }, 'latest', CALLS);
     assert.deepEqual(decodeErrorResult({ abi, data: denied.output }).args, [FIRST, 42n]);
     // Before the block the contract was not there.

@@ -25,8 +25,7 @@ const STOP_LATE_WITHIN: Duration = Duration::from_secs(10);
 #[derive(Debug)]
 pub struct NodeBuilder {
     program: PathBuf,
-    /// None: `esker dev`.
-    network: Option<OsString>,
+    kind: Kind,
     config: Option<PathBuf>,
     data_dir: Option<PathBuf>,
     is_temporary: bool,
@@ -40,6 +39,17 @@ pub struct NodeBuilder {
     ends_with_us: bool,
 }
 
+/// What the node runs.
+#[derive(Debug)]
+enum Kind {
+    /// `esker node`, of a network.
+    Network(OsString),
+    /// `esker dev`.
+    Dev,
+    /// `esker evm`.
+    Evm,
+}
+
 impl NodeBuilder {
     /// A node of the local network with the defaults of `esker node`.
     ///
@@ -47,7 +57,7 @@ impl NodeBuilder {
     pub fn new(program: impl Into<PathBuf>) -> Self {
         Self {
             program: program.into(),
-            network: Some("local".into()),
+            kind: Kind::Network("local".into()),
             config: None,
             data_dir: None,
             is_temporary: false,
@@ -63,13 +73,19 @@ impl NodeBuilder {
 
     /// A network preset, or the path of a network file.
     pub fn network(mut self, network: impl Into<OsString>) -> Self {
-        self.network = Some(network.into());
+        self.kind = Kind::Network(network.into());
         self
     }
 
     /// `esker dev` in place of `esker node`.
     pub fn dev(mut self) -> Self {
-        self.network = None;
+        self.kind = Kind::Dev;
+        self
+    }
+
+    /// `esker evm` in place of `esker node`. Its one port is [`Self::evm_port`].
+    pub fn evm(mut self) -> Self {
+        self.kind = Kind::Evm;
         self
     }
 
@@ -97,7 +113,7 @@ impl NodeBuilder {
         self
     }
 
-    /// With `esker dev`: the port that has the C-Chain's JSON-RPC at `/`; a free one otherwise.
+    /// With `esker dev` and `esker evm`: the port that has the chain's JSON-RPC at `/`; a free one otherwise.
     pub fn evm_port(mut self, port: u16) -> Self {
         self.evm_port = port;
         self
@@ -181,14 +197,18 @@ impl NodeBuilder {
                 shell
             }
         };
-        match &self.network {
-            Some(network) => command.args(["node", "--network"]).arg(network),
-            None => command.args(["dev", "--evm-port"]).arg(self.evm_port.to_string()),
+        let evm_port = self.evm_port.to_string();
+        match &self.kind {
+            Kind::Network(network) => command.args(["node", "--network"]).arg(network),
+            Kind::Dev => command.args(["dev", "--evm-port"]).arg(evm_port),
+            Kind::Evm => command.args(["evm", "--evm-port"]).arg(evm_port),
         };
         if let Some(config) = &self.config {
             command.arg("--config").arg(config);
         }
-        command.arg("--http-port").arg(self.http_port.to_string());
+        if !matches!(self.kind, Kind::Evm) {
+            command.arg("--http-port").arg(self.http_port.to_string());
+        }
         command.arg("--ready-file").arg(ready_file);
         if !self.is_temporary {
             command.arg("--data-dir").arg(data_dir);

@@ -1,4 +1,4 @@
-"""What web3.py's own test module asks of a node, on a fresh `esker dev`: fixtures, and what is known to fail.
+"""What web3.py's own test module asks of a node, on a fresh `esker dev` or `esker evm`: fixtures, and what is known to fail.
 
 The node's address comes in the variable NODE_URL. It runs with the chain ID that the module has in its texts, and makes a
 block a second. The accounts that the node holds are those of the usual test mnemonic.
@@ -21,8 +21,10 @@ from web3._utils.module_testing.utils import RequestMocker
 from web3.middleware import ExtraDataToPOAMiddleware
 
 NODE = os.environ["NODE_URL"]
-HTTP = f"{NODE}/ext/bc/C/rpc"
-WS = f"{NODE.replace('http', 'ws', 1)}/ext/bc/C/ws"
+# Whether the chain has Ethereum's rules, as that of `esker evm`, or is the C-Chain.
+IS_ETHEREUM = os.environ.get("CLIENT_TESTS_CHAIN") == "evm"
+HTTP = f"{NODE}/" if IS_ETHEREUM else f"{NODE}/ext/bc/C/rpc"
+WS = NODE.replace("http", "ws", 1) + ("/" if IS_ETHEREUM else "/ext/bc/C/ws")
 # A block comes after a second at the latest.
 PATIENCE_S = 30
 
@@ -49,8 +51,10 @@ LOG_DOUBLE_WITH_INDEX = 9
 
 def known_failures():
     """Names of tests with the reasons why they fail: `NAME: REASON`, one a line."""
+    files = ["failures.txt"] if IS_ETHEREUM else ["failures.txt", "failures-c-chain.txt"]
+    lines = [line for file in files for line in Path(__file__).with_name(file).read_text().splitlines()]
     found = {}
-    for line in Path(__file__).with_name("failures.txt").read_text().splitlines():
+    for line in lines:
         if line and not line.startswith("#"):
             name, reason = line.split(": ", 1)
             assert name not in found, f"{name} is listed twice"
@@ -73,13 +77,13 @@ def pytest_collection_modifyitems(config, items):
     if not config.option.keyword and not any("::" in arg for arg in config.args):
         gone = [name for name in failures if name.split("::")[0] in files and name not in used]
         if gone:
-            raise pytest.UsageError(f"failures.txt names tests that do not exist: {gone}")
+            raise pytest.UsageError(f"the files of failures name tests that do not exist: {gone}")
 
 
 def for_this_chain(w3, request=None):
-    """Headers of this chain have more than 32 bytes of extra data, as those of many others: web3.py has a middleware for
+    """Headers of the C-Chain have more than 32 bytes of extra data, as those of many others: web3.py has a middleware for
     them. A test of that middleware adds its own."""
-    if request is None or "poa" not in request.node.name.lower():
+    if not IS_ETHEREUM and (request is None or "poa" not in request.node.name.lower()):
         w3.middleware_onion.inject(ExtraDataToPOAMiddleware, layer=0)
     return w3
 
@@ -133,13 +137,30 @@ def send_now_and_then(done):
 BEFORE_THE_NEXT_BLOCK = ("replace_transaction", "modify_transaction", "unmined")
 
 
+def wait_for_a_block():
+    w3 = for_this_chain(Web3(HTTPProvider(HTTP)))
+    sent = w3.eth.send_transaction({"from": SOMEBODY, "to": SOMEBODY, "value": 1})
+    w3.eth.wait_for_transaction_receipt(sent, timeout=PATIENCE_S, poll_latency=0.02)
+
+
 @pytest.fixture(autouse=True)
 def just_after_a_block(request, prepared):
     """Tests that need a transaction to wait begin right after a block: the next one is a second away."""
     if any(word in request.node.name for word in BEFORE_THE_NEXT_BLOCK):
-        w3 = for_this_chain(Web3(HTTPProvider(HTTP)))
-        sent = w3.eth.send_transaction({"from": SOMEBODY, "to": SOMEBODY, "value": 1})
-        w3.eth.wait_for_transaction_receipt(sent, timeout=PATIENCE_S, poll_latency=0.02)
+        wait_for_a_block()
+
+
+@pytest.fixture(autouse=True)
+def undone(request, prepared):
+    """Tests of set-code transactions expect an account without storage and without waiting transactions: what one stores is undone."""
+    if "set_code_transactions" not in request.node.name:
+        yield
+        return
+    wait_for_a_block()
+    w3 = for_this_chain(Web3(HTTPProvider(HTTP)))
+    snapshot = w3.provider.make_request("evm_snapshot", [])["result"]
+    yield
+    assert w3.provider.make_request("evm_revert", [snapshot])["result"] is True
 
 
 @pytest.fixture(scope="module", params=[lambda text: to_bytes(hexstr=text), lambda text: text], ids=["bytes", "text"])

@@ -16,7 +16,7 @@ pub(super) async fn increase_time(
     let seconds = seconds.to_u64("number of seconds")?;
     let controls = node.controls()?;
     let _turn = controls.turn().await.map_err(refused)?;
-    controls.increase_time(seconds).map_err(refused)
+    controls.increase_time(seconds, node.last_time_s()?).map_err(refused)
 }
 
 /// Sets the clock, Unix s. The reply is how far it moved forward, s.

@@ -6,12 +6,16 @@ use esker_primitives::Clock as _;
 use super::{ControlError, Controls, MAX_TIME_S};
 
 impl Controls {
-    /// Moves the clock forward. Returns how far it is ahead of the node's own clock, s.
+    /// Moves the clock forward, from `last_s` if it is not there yet. That is the time of the last block of any chain of the
+    /// node: blocks in quick succession are ahead of the clock where each needs a later second. Returns how far the clock
+    /// is ahead of the node's own, s.
     ///
     /// # Errors
     /// The time is too late.
-    pub fn increase_time(&self, seconds: u64) -> Result<i64, ControlError> {
-        self.check_time(u128::from(self.clock.now_s()) + u128::from(seconds))?;
+    pub fn increase_time(&self, seconds: u64, last_s: u64) -> Result<i64, ControlError> {
+        let from_s = self.clock.now_s().max(last_s);
+        self.check_time(u128::from(from_s) + u128::from(seconds))?;
+        self.clock.advance_to(last_s.saturating_mul(1000));
         self.clock.advance(seconds.saturating_mul(1000));
         Ok(self.offset_s())
     }

@@ -122,7 +122,8 @@ async fn increase_time(
     let chain = api.chain()?;
     let controls = chain.controls().ok_or(ControlError::Stopped).map_err(refused)?;
     let _turn = controls.turn().await.map_err(refused)?;
-    controls.increase_time(args.seconds.0).map_err(refused)?;
+    let last_s = chain.last_time_s().map_err(refused)?;
+    controls.increase_time(args.seconds.0, last_s).map_err(refused)?;
     Ok(api.time())
 }
 

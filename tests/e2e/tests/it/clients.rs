@@ -16,6 +16,32 @@ use crate::support::local;
 /// Time that a script may take on a busy machine; most need some seconds.
 const PATIENCE: Duration = Duration::from_secs(600);
 
+/// The EVM chain that a script tests.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum TestedChain {
+    /// The C-Chain of `esker dev`.
+    Dev,
+    /// The chain of `esker evm`, which has Ethereum's rules.
+    Evm,
+}
+
+impl TestedChain {
+    fn node(self) -> NodeBuilder {
+        match self {
+            Self::Dev => local().dev(),
+            Self::Evm => local().evm(),
+        }
+    }
+
+    /// Its name in the scripts (`tests/clients/evm.mjs`).
+    fn name(self) -> &'static str {
+        match self {
+            Self::Dev => "C",
+            Self::Evm => "evm",
+        }
+    }
+}
+
 #[test]
 fn avalanchejs_5() {
     run("avalanchejs5.mjs");
@@ -126,39 +152,35 @@ fn projects_of_hardhat_and_foundry() {
 #[test]
 #[cfg_attr(not(all(target_os = "linux", target_arch = "x86_64")), ignore = "no anvil")]
 fn sample_of_hardhat_2() {
-    run_sample("hardhat2");
+    run_sample("hardhat2", TestedChain::Dev);
 }
 
 /// As above, of Hardhat 3: its tests with Mocha and ethers.
 #[test]
 #[cfg_attr(not(all(target_os = "linux", target_arch = "x86_64")), ignore = "no anvil")]
 fn sample_of_hardhat_3_with_ethers() {
-    run_sample("hardhat3-ethers");
+    run_sample("hardhat3-ethers", TestedChain::Dev);
 }
 
 /// As above: its tests with Node.js and viem.
 #[test]
 #[cfg_attr(not(all(target_os = "linux", target_arch = "x86_64")), ignore = "no anvil")]
 fn sample_of_hardhat_3_with_viem() {
-    run_sample("hardhat3-viem");
+    run_sample("hardhat3-viem", TestedChain::Dev);
 }
 
 /// As above, of `forge init`: its tests on a fork of the node, and its script.
 #[test]
 #[cfg_attr(not(all(target_os = "linux", target_arch = "x86_64")), ignore = "no anvil, no forge")]
 fn sample_of_forge() {
-    run_sample("forge");
+    run_sample("forge", TestedChain::Dev);
 }
 
 /// As above: a user's first tests with Ape.
 #[test]
 #[cfg_attr(not(all(target_os = "linux", target_arch = "x86_64")), ignore = "no anvil")]
 fn first_tests_with_ape() {
-    if std::env::var_os("CLIENT_TESTS_APE").is_none() {
-        skip("Ape is not installed: `cargo xtask test` installs it");
-        return;
-    }
-    run_on_dev("ape.mjs");
+    run_ape(TestedChain::Dev);
 }
 
 #[test]
@@ -259,21 +281,21 @@ fn examples_pin_the_tested_libraries() {
 
 #[test]
 fn web3py_own_tests_over_http() {
-    run_web3py("test_http.py");
+    run_web3py("test_http.py", TestedChain::Dev);
 }
 
 #[test]
 fn web3py_own_tests_over_websocket() {
-    run_web3py("test_ws.py");
+    run_web3py("test_ws.py", TestedChain::Dev);
 }
 
 #[test]
 fn web3py_8_over_a_websocket() {
-    run_web3py("test_events.py");
+    run_web3py("test_events.py", TestedChain::Dev);
 }
 
 /// Runs tests with web3.py. Its own have the chain ID in their texts, and wait for blocks that come by themselves.
-fn run_web3py(file: &str) {
+pub(crate) fn run_web3py(file: &str, chain: TestedChain) {
     let folder = tests_path("clients").join("web3py");
     let python = python_program();
     let mut works = Command::new(&python);
@@ -282,11 +304,12 @@ fn run_web3py(file: &str) {
         skip("web3.py is not installed: `cargo xtask test` installs it");
         return;
     }
-    let node = local().dev().arg("--chain-id").arg("131277322940537").arg("--block-time").arg("1s");
-    let node = node.start().unwrap();
+    let settings = ["--chain-id", "131277322940537", "--block-time", "1s"];
+    let node = chain.node().args(&settings).start().unwrap();
     let mut pytest = Command::new(python);
     pytest.args(["-m", "pytest", file]).current_dir(folder);
     pytest.env("NODE_URL", node.url()).env("PYTHONDONTWRITEBYTECODE", "1");
+    pytest.env("CLIENT_TESTS_CHAIN", chain.name());
     run_to_success(file, &mut pytest);
 }
 
@@ -373,21 +396,22 @@ fn read_to_end(from: &mut impl Read) -> String {
 fn run(script: &str) {
     // The local network with UTXOs that the P-Chain has exported: something to import.
     let network = tests_path("networks/two-chains.json");
-    run_against(script, local().network(network).config(profile("default")));
+    let node = local().network(network).config(profile("default"));
+    run_against(script, node, TestedChain::Dev, &[]);
 }
 
 /// Runs a script of the C-Chain's libraries.
 fn run_on_dev(script: &str) {
-    run_against(script, local().dev());
+    run_on(script, TestedChain::Dev);
 }
 
-/// Runs a script against a fresh node; it ends with status 0 where everything holds.
-fn run_against(script: &str, node: NodeBuilder) {
-    run_with(script, node, &[]);
+/// Runs a script of an EVM chain's libraries.
+pub(crate) fn run_on(script: &str, chain: TestedChain) {
+    run_against(script, chain.node(), chain, &[]);
 }
 
-/// As [`run_against`], with arguments after the URL.
-fn run_with(script: &str, node: NodeBuilder, arguments: &[&str]) {
+/// Runs a script against a fresh node, with arguments after the URL; it ends with status 0 where everything holds.
+fn run_against(script: &str, node: NodeBuilder, chain: TestedChain, arguments: &[&str]) {
     let folder = tests_path("clients");
     if let Some(why) = missing(&folder) {
         skip(&why);
@@ -396,16 +420,32 @@ fn run_with(script: &str, node: NodeBuilder, arguments: &[&str]) {
     let node = node.start().unwrap();
     let mut program = Command::new(node_program());
     program.arg(script).arg(node.url()).args(arguments).current_dir(folder);
-    run_to_success(script, &mut program);
+    run_to_success(script, program.env("CLIENT_TESTS_CHAIN", chain.name()));
 }
 
-/// Runs what a tool's first command writes, on `esker dev` without a flag.
-fn run_sample(name: &str) {
-    if !tests_path("clients/hardhat3/node_modules").is_dir() {
+/// Runs what a tool's first command writes, on a node without a flag.
+pub(crate) fn run_sample(name: &str, chain: TestedChain) {
+    if has_hardhat_3() {
+        run_against("samples.mjs", chain.node(), chain, &[name]);
+    }
+}
+
+/// Whether the libraries of Hardhat 3 are installed; skips the test otherwise.
+pub(crate) fn has_hardhat_3() -> bool {
+    let is_installed = tests_path("clients/hardhat3/node_modules").is_dir();
+    if !is_installed {
         skip("the libraries of Hardhat 3 are not installed: `cargo xtask test` installs them");
+    }
+    is_installed
+}
+
+/// Runs a user's first tests with Ape.
+pub(crate) fn run_ape(chain: TestedChain) {
+    if std::env::var_os("CLIENT_TESTS_APE").is_none() {
+        skip("Ape is not installed: `cargo xtask test` installs it");
         return;
     }
-    run_with("samples.mjs", local().dev(), &[name]);
+    run_on("ape.mjs", chain);
 }
 
 /// Runs a script on a file, without a node.

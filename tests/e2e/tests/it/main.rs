@@ -8,6 +8,7 @@ mod atomic;
 mod backup;
 mod calls;
 mod clients;
+mod clients_ethereum;
 mod controls;
 mod corpus;
 mod crash;

@@ -1,10 +1,10 @@
 //! The clock of the chains.
 
-use esker_client::Wallet;
+use esker_client::{EvmClient, Wallet};
 use esker_e2e::funds::{funded, key};
 use serde_json::{Value, json};
 
-use super::{error, height, imported, last_time, receipt, result, send, start, verify};
+use super::{error, height, imported, last_time, number, receipt, result, send, start, verify};
 use crate::support::{accept, local, now_s, wallet};
 
 const DAY: u64 = 24 * 3600;
@@ -27,7 +27,7 @@ fn time_moves_forward() {
     );
     // A call on the next block sees its time.
     let seen = result(&node, "eth_call", json!([{"data": "0x4260005260206000f3"}, "pending"]));
-    assert_eq!(super::number(&json!(seen.as_str().unwrap()[50..])), at);
+    assert_eq!(number(&json!(seen.as_str().unwrap()[50..])), at);
     receipt(&node, &send(&node));
     assert_eq!(last_time(&node), at);
     result(&node, "evm_mine", json!([]));
@@ -38,6 +38,24 @@ fn time_moves_forward() {
     assert!((DAY - 60..=DAY).contains(&moved), "{moved}");
     result(&node, "evm_mine", json!([]));
     assert!((at..at + 60).contains(&last_time(&node)));
+}
+
+/// Each block of `esker evm` has a later second than its parent, however fast they follow each other.
+#[test]
+fn time_moves_forward_from_the_last_block() {
+    let node = local().evm().start().unwrap();
+    let mut chain = EvmClient::new(node.address(), "evm");
+    let mut mine = |blocks: u64| {
+        let _mined: Option<Value> = chain.call("anvil_mine", json!([blocks])).unwrap();
+        let block: Value = chain.call("eth_getBlockByNumber", json!(["latest", false])).unwrap();
+        number(&block["timestamp"])
+    };
+    let ahead = mine(1000);
+    let mut chain = EvmClient::new(node.address(), "evm");
+    let offset: u64 = chain.call("evm_increaseTime", json!([DAY])).unwrap();
+    assert!(offset > DAY, "{offset}");
+    let time = mine(1);
+    assert!((ahead + DAY..ahead + DAY + 60).contains(&time), "{ahead} {time}");
 }
 
 #[test]
