@@ -70,17 +70,29 @@ impl Evm {
         Some(parent.time.saturating_mul(1000).saturating_add(ms))
     }
 
-    /// The outcome of building; `None` if a client asked for an impossible change. The client gets the error.
+    /// The outcome of building on the block at `height`; `None` if a client asked for an impossible change, or the
+    /// rules allow no block. A client that asked for the block gets the error; otherwise it is logged.
     pub(super) fn without_refused(
         &self,
         plan: Plan,
+        height: u64,
         filled: Result<BuildOutcome, BuildError>,
     ) -> Result<Option<BuildOutcome>, ChainError> {
-        match (self.controls(), filled) {
+        let is_requested = matches!(plan, Plan::Change | Plan::Mine | Plan::Only);
+        let requested_by = self.controls().filter(|_| is_requested);
+        match (requested_by, filled) {
             (Some(controls), Err(BuildError::Extension(ExtError::Invalid(reason))))
                 if plan == Plan::Change =>
             {
                 controls.refuse(reason);
+                Ok(None)
+            }
+            (Some(controls), Err(BuildError::Rules(error))) => {
+                controls.refuse(error.to_string());
+                Ok(None)
+            }
+            (None, Err(BuildError::Rules(error))) => {
+                self.build_failures.log(&self.name(), height, &error);
                 Ok(None)
             }
             (_, filled) => Ok(Some(filled?)),

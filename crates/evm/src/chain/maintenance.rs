@@ -20,7 +20,7 @@ impl Evm {
         let filled = self.logs.backfill(&self.context().store, first, tip, |reader, height| {
             let header = self.view(reader).header(height)?;
             header.map(|header| header.bloom).ok_or_else(|| {
-                ChainError::Corrupted(format!("block {height} of the C-Chain is missing"))
+                ChainError::Corrupted(format!("block {height} of {} is missing", self.name()))
             })
         })?;
         Ok(filled.map(|BackfillProgress { done, total }| Backfill { index: "logs", done, total }))

@@ -27,6 +27,7 @@ use esker_storage::{KvRead, PendingWrites, WriteSet};
 use tokio::sync::broadcast;
 use tokio::time::Instant;
 
+use super::build_failures::BuildFailures;
 use super::builder::{BuildOutcome, MIN_TX_GAS, fill};
 use super::cache::BlockCache;
 use super::config::EvmConfig;
@@ -74,6 +75,7 @@ pub struct Evm {
     pub(super) blocks: BlockCache,
     prepared: PreparedBlocks,
     pub(super) pending: PendingBlocks,
+    pub(super) build_failures: BuildFailures,
     pub(super) logs: LogIndex,
     /// The controls of a development node.
     pub(super) controls: Option<Arc<Controls>>,
@@ -128,6 +130,7 @@ impl Evm {
             blocks: BlockCache::default(),
             prepared: PreparedBlocks::default(),
             pending: PendingBlocks::default(),
+            build_failures: BuildFailures::default(),
             logs: LogIndex::new(context.scope),
             controls,
             context,
@@ -255,6 +258,10 @@ impl Evm {
         }
         let wanted = self.planned_time_s().unwrap_or(at.now_ms / 1000);
         let time = self.params.rules.child_time(&head.header, wanted);
+        // On a development network quick blocks have times ahead of the clock; other nodes would refuse such blocks.
+        if self.controls.is_none() && time > wanted.max(head.header.time) {
+            return Ok(Built::Later(time.saturating_mul(1000)));
+        }
         let only = self.only();
         let filled = self.with_parent_context(parent, &head, at, |ctx| {
             fill(ctx, &self.pool, time, (plan, only.as_deref()))
@@ -262,7 +269,8 @@ impl Evm {
         if !matches!(filled, Ok(BuildOutcome::Block(_))) {
             self.extension.not_built();
         }
-        let Some(filled) = self.without_refused(plan, filled)? else { return Ok(Built::Nothing) };
+        let filled = self.without_refused(plan, head.header.number, filled)?;
+        let Some(filled) = filled else { return Ok(Built::Nothing) };
         match filled {
             BuildOutcome::Block(filled) => {
                 let (block, processed, writes) = *filled;
@@ -336,8 +344,10 @@ impl ChainVm for Evm {
         let root = view.latest_state().root().map_err(|e| ChainError::Corrupted(e.to_string()))?;
         if root != header.state_root {
             return Err(ChainError::Corrupted(format!(
-                "the state of the C-Chain has root {root}, block {} says {}",
-                tip.height, header.state_root
+                "the state of chain {} has root {root}, block {} says {}",
+                self.name(),
+                tip.height,
+                header.state_root
             )));
         }
         for log in self.drop_logs() {

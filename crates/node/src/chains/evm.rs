@@ -55,6 +55,9 @@ pub(super) fn build(
     let genesis = GenesisSource::json(spec.genesis.clone(), parse, is_known);
     let evm = Evm::new(context, params, evm_config, genesis, extension, controls)?;
     check(spec, config)?;
+    if !is_known {
+        log_missing_contracts(spec, parameters, &evm)?;
+    }
     if let Some(pools) = &exchange {
         pools.register(spec.id, TxKind::Evm, evm.exchange_pool());
     }
@@ -64,4 +67,23 @@ pub(super) fn build(
         pools.register(spec.id, TxKind::Atomic, nat.exchange_pool());
     }
     Ok(EvmChain::with_atomic(nat))
+}
+
+/// Warns of a new chain on which no block can be made.
+fn log_missing_contracts(
+    spec: &ChainSpec,
+    parameters: &EvmParameters,
+    evm: &Evm,
+) -> Result<(), ChainError> {
+    let missing = rules::missing_contracts(parameters, evm.genesis_definition()?.as_ref());
+    if !missing.is_empty() {
+        let chain = spec.primary_alias();
+        tracing::warn!(
+            chain,
+            ?missing,
+            "no block can be made or imported: the genesis has no code for contracts that each block of its fork calls \
+             (EIP-7002, EIP-7251); add them to alloc"
+        );
+    }
+    Ok(())
 }

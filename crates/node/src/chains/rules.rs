@@ -2,8 +2,10 @@
 
 use std::sync::Arc;
 
+use alloy_primitives::Address;
 use esker_ethereum::genesis::Genesis as EthereumGenesis;
 use esker_ethereum::rules::EthereumRules;
+use esker_ethereum::system::request_calls;
 use esker_evm::chain::ParseGenesis;
 use esker_evm_execution::genesis::Genesis;
 use esker_evm_execution::rules::{CChainRules, NextHeader, Rules};
@@ -38,6 +40,17 @@ pub(super) fn of_chain(
             (Arc::new(rules), None)
         }
     }
+}
+
+/// The contracts that block 1 calls and that have no code in the genesis. Without them no block is valid.
+pub(super) fn missing_contracts(parameters: &EvmParameters, genesis: &Genesis) -> Vec<Address> {
+    let EvmRules::Ethereum(config) = &parameters.rules else { return Vec::new() };
+    let fork = config.fork_at(1, genesis.timestamp.saturating_add(1), true);
+    let called = request_calls(fork).into_iter().map(|request| request.call.address);
+    let has_code = |address: &Address| {
+        genesis.alloc.get(address).is_some_and(|account| !account.code.is_empty())
+    };
+    called.filter(|address| !has_code(address)).collect()
 }
 
 /// Reads the genesis of a chain with these parameters.
