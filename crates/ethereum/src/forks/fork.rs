@@ -56,10 +56,16 @@ pub enum Fork {
     Amsterdam,
 }
 
-/// A name that no fork has.
+/// A name that stands for no rules.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[error("unknown hardfork {0:?}; known: {known}", known = Fork::names())]
-pub struct UnknownFork(pub String);
+pub enum ForkNameError {
+    /// No fork has the name.
+    #[error("unknown hardfork {0:?}; known: {known}", known = Fork::names())]
+    Unknown(String),
+    /// The rules of the fork are not implemented.
+    #[error("hardfork {0:?} is not supported; known: {known}", known = Fork::names())]
+    Unsupported(String),
+}
 
 /// Further spellings, in lower case and without separators: those of go-ethereum, anvil and Hardhat.
 const ALIASES: &[(&str, Fork)] = &[
@@ -125,8 +131,8 @@ impl Fork {
     /// The fork of a name: go-ethereum's, anvil's or Hardhat's, in any case, with or without separators.
     ///
     /// # Errors
-    /// No fork has the name.
-    pub fn from_name(name: &str) -> Result<Self, UnknownFork> {
+    /// No fork has the name, or its rules are not implemented.
+    pub fn from_name(name: &str) -> Result<Self, ForkNameError> {
         let plain: String = name
             .chars()
             .filter(|c| !matches!(c, '-' | '_' | ' '))
@@ -134,7 +140,11 @@ impl Fork {
             .to_lowercase();
         let own = Self::ALL.into_iter().find(|fork| fork.name().to_lowercase() == plain);
         let alias = || ALIASES.iter().find(|(alias, _)| *alias == plain).map(|(_, fork)| *fork);
-        own.or_else(alias).ok_or_else(|| UnknownFork(name.to_owned()))
+        match own.or_else(alias) {
+            Some(fork) if fork.is_implemented() => Ok(fork),
+            Some(_) => Err(ForkNameError::Unsupported(name.to_owned())),
+            None => Err(ForkNameError::Unknown(name.to_owned())),
+        }
     }
 
     /// The name in camel case with an upper-case first letter.
@@ -172,8 +182,14 @@ impl Fork {
         (self as usize).checked_sub(Self::Shanghai as usize)
     }
 
+    /// Whether blocks can have its rules.
+    const fn is_implemented(self) -> bool {
+        !matches!(self, Self::Amsterdam)
+    }
+
     fn names() -> String {
-        Self::ALL.map(|fork| fork.name().to_lowercase()).join(", ")
+        let known = Self::ALL.into_iter().filter(|fork| fork.is_implemented());
+        known.map(|fork| fork.name().to_lowercase()).collect::<Vec<_>>().join(", ")
     }
 }
 
@@ -183,7 +199,7 @@ mod tests {
 
     #[test]
     fn forks_have_the_spellings_of_other_nodes() {
-        for fork in Fork::ALL {
+        for fork in Fork::ALL.into_iter().filter(|fork| fork.is_implemented()) {
             assert_eq!(Fork::from_name(fork.name()), Ok(fork));
             assert_eq!(Fork::from_name(&fork.name().to_lowercase()), Ok(fork));
         }
@@ -204,6 +220,9 @@ mod tests {
         }
         let unknown = Fork::from_name("lisbon").unwrap_err().to_string();
         assert!(unknown.starts_with(r#"unknown hardfork "lisbon"; known: frontier, home"#));
+        let later = Fork::from_name("Amsterdam").unwrap_err().to_string();
+        assert!(later.starts_with(r#"hardfork "Amsterdam" is not supported; known: frontier, "#));
+        assert!(later.ends_with(", osaka, bpo1, bpo2, bpo3, bpo4, bpo5"), "{later}");
     }
 
     #[test]

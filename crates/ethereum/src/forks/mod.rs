@@ -10,6 +10,6 @@ mod presets;
 
 pub use blob_schedule::{BlobParams, BlobSchedule};
 pub use config::{BlockRule, ChainConfig};
-pub use fork::{Fork, UnknownFork};
+pub use fork::{Fork, ForkNameError};
 pub use fork_id::fork_hash;
 pub use order::{Begin, ConfigError};

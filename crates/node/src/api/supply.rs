@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 use alloy_primitives::U256;
 use bytes::Bytes;
 use esker_primitives::AssetId;
-use esker_settings::networks::Network;
+use esker_settings::networks::{EvmParameters, Network};
 use esker_utxo::Utxo;
 
 /// Wei in the smallest unit of the X-Chain.
@@ -17,7 +17,8 @@ const WEI_IN_NANO: u64 = 1_000_000_000;
 pub struct NativeSupply {
     native: AssetId,
     x_genesis: Option<Bytes>,
-    evm_genesis: Bytes,
+    /// The parameters of the EVM chain, and its genesis.
+    evm: (EvmParameters, Bytes),
     exported: u64,
     sum: OnceLock<u64>,
 }
@@ -29,7 +30,7 @@ impl NativeSupply {
         Self {
             native,
             x_genesis: network.x_chain().map(|chain| chain.genesis.clone()),
-            evm_genesis: network.evm_chain().genesis.clone(),
+            evm: (network.evm_parameters().clone(), network.evm_chain().genesis.clone()),
             exported: sum_of(native, network.exported.iter().map(|exported| exported.utxo.clone())),
             sum: OnceLock::new(),
         }
@@ -46,11 +47,10 @@ impl NativeSupply {
             let utxos =
                 assets.iter().flat_map(|asset| asset.to_tx().produced_utxos().collect::<Vec<_>>());
             let on_x = sum_of(self.native, utxos);
-            let c = esker_evm_execution::genesis::Genesis::parse(&self.evm_genesis);
-            let alloc = c.map(|genesis| genesis.alloc).unwrap_or_default();
-            let wei = alloc.values().fold(U256::ZERO, |sum, one| sum.saturating_add(one.balance));
-            let on_c: u64 = (wei / U256::from(WEI_IN_NANO)).saturating_to();
-            on_x.saturating_add(on_c).saturating_add(self.exported)
+            let (parameters, genesis) = &self.evm;
+            let wei = parameters.genesis_wei(genesis);
+            let on_evm: u64 = (wei / U256::from(WEI_IN_NANO)).saturating_to();
+            on_x.saturating_add(on_evm).saturating_add(self.exported)
         })
     }
 }

@@ -1,17 +1,9 @@
 //! Networks of one chain of the EVM alone: those of `esker evm`.
 
-use alloy_eips::eip2935::{HISTORY_STORAGE_ADDRESS, HISTORY_STORAGE_CODE};
-use alloy_eips::eip4788::{BEACON_ROOTS_ADDRESS, BEACON_ROOTS_CODE};
-use alloy_eips::eip7002::{
-    WITHDRAWAL_REQUEST_PREDEPLOY_ADDRESS, WITHDRAWAL_REQUEST_PREDEPLOY_CODE,
-};
-use alloy_eips::eip7251::{
-    CONSOLIDATION_REQUEST_PREDEPLOY_ADDRESS, CONSOLIDATION_REQUEST_PREDEPLOY_CODE,
-};
-use alloy_primitives::{Address, Bytes as Code};
 use bytes::Bytes;
 use esker_ethereum::forks::{ChainConfig, Fork};
 use esker_ethereum::genesis::GenesisError;
+use esker_ethereum::system::{SystemContract, system_contracts};
 use esker_primitives::network::{self, LOCAL_ID};
 use esker_xvm::genesis::primary;
 use thiserror::Error;
@@ -118,24 +110,6 @@ fn alone(genesis: Bytes, parameters: EvmParameters) -> Network {
     }
 }
 
-/// The contracts that the rules of a fork call, each with the first fork that does.
-fn system_contracts() -> [(Fork, Address, Code); 4] {
-    [
-        (Fork::Cancun, BEACON_ROOTS_ADDRESS, BEACON_ROOTS_CODE.clone()),
-        (Fork::Prague, HISTORY_STORAGE_ADDRESS, HISTORY_STORAGE_CODE.clone()),
-        (
-            Fork::Prague,
-            WITHDRAWAL_REQUEST_PREDEPLOY_ADDRESS,
-            WITHDRAWAL_REQUEST_PREDEPLOY_CODE.clone(),
-        ),
-        (
-            Fork::Prague,
-            CONSOLIDATION_REQUEST_PREDEPLOY_ADDRESS,
-            CONSOLIDATION_REQUEST_PREDEPLOY_CODE.clone(),
-        ),
-    ]
-}
-
 /// The genesis in geth's format: the same options always give the same bytes.
 fn genesis(
     options: &EvmOptions<'_>,
@@ -145,8 +119,7 @@ fn genesis(
 ) -> String {
     let EvmOptions { fork, gas_limit, base_fee, .. } = options;
     let mut alloc = vec![accounts.allocations(), dev_contracts().to_owned()];
-    let contracts = system_contracts().into_iter().filter(|(first, ..)| first <= fork);
-    alloc.extend(contracts.map(|(_, address, code)| {
+    alloc.extend(system_contracts(*fork).into_iter().map(|SystemContract { address, code }| {
         format!(r#""{}":{{"balance":"0x0","nonce":"0x1","code":"{code}"}}"#, hex::encode(address))
     }));
     let base_fee = match *fork >= Fork::London {

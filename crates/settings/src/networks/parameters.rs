@@ -4,9 +4,10 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use alloy_primitives::U256;
 use esker_ethereum::forks::ChainConfig;
 use esker_ethereum::genesis::{Genesis as EthereumGenesis, GenesisError as EthereumGenesisError};
-use esker_evm_execution::genesis::{FORK_NAMES, GenesisConfig, GenesisError};
+use esker_evm_execution::genesis::{FORK_NAMES, Genesis, GenesisConfig, GenesisError};
 use esker_evm_execution::rules::{FeeOverrides, ForkSchedule, Phase};
 use esker_primitives::network;
 use serde_json::Value;
@@ -95,6 +96,17 @@ impl EvmParameters {
         let (chain_id, schedule) = (config.chain_id, config.schedule()?);
         let rules = EvmRules::CChain { schedule, fees: FeeOverrides::default() };
         Ok(Self { chain_id, rules, coin: Coin::Native })
+    }
+
+    /// The sum of all balances in a genesis of these rules, wei; zero if the JSON is not a genesis.
+    pub fn genesis_wei(&self, json: &[u8]) -> U256 {
+        let genesis = match self.rules {
+            EvmRules::CChain { .. } => Genesis::parse(json).ok(),
+            EvmRules::Ethereum(_) => EthereumGenesis::parse(json).ok().map(|found| found.fields),
+        };
+        let accounts = genesis.map(|genesis| genesis.alloc).unwrap_or_default();
+        let balances = accounts.values().map(|account| account.balance);
+        balances.fold(U256::ZERO, U256::saturating_add)
     }
 
     /// The overrides of the C-Chain's fee constants; none under other rules.

@@ -1,5 +1,6 @@
 //! `esker evm`.
 
+use alloy_primitives::U256;
 use expect_test::expect;
 
 use super::*;
@@ -20,6 +21,9 @@ fn the_chain_that_is_alone() {
     assert_eq!((config.data_dir.as_ref(), network.has_controls), (None, true));
     let funded = network.dev_accounts.as_ref().unwrap();
     assert_eq!((funded.accounts.len(), funded.balance), (10, 10_000));
+    let wei = network.evm_parameters().genesis_wei(&network.evm_chain().genesis);
+    assert_eq!(wei, U256::from(100_000_u64) * U256::from(10_u64.pow(18)));
+    assert_eq!(network.evm_parameters().genesis_wei(b"{}"), U256::ZERO);
     assert_eq!(value(&config, "network").0, "evm");
     // It has no log of a chain that it has not.
     let levels = config.log().chains;
@@ -85,6 +89,11 @@ fn what_does_not_go_together_is_refused() {
     assert!(
         unknown.starts_with("--hardfork: hardfork: unknown hardfork \"lisbon\"; known: "),
         "{unknown}"
+    );
+    let later = load(&Given { flags: &[("hardfork", "amsterdam")], ..ALONE }).unwrap_err();
+    assert!(
+        later.starts_with("--hardfork: hardfork: hardfork \"amsterdam\" is not supported; known: "),
+        "{later}"
     );
     check_error(
         &Given { file: "[chains.Third]\nvm = 'evm'\ngenesis = 'third.json'", ..ALONE },
