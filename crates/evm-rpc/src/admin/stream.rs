@@ -79,6 +79,8 @@ pub enum BlockFileError {
 pub struct BlockFile {
     input: Box<dyn Read + Send>,
     position: u64,
+    /// Bytes of the file if it is not compressed.
+    size: Option<u64>,
 }
 
 impl std::fmt::Debug for BlockFile {
@@ -97,15 +99,23 @@ impl BlockFile {
     }
 
     pub(super) fn open_as(path: &Path, is_compressed: bool) -> io::Result<Self> {
-        let file = BufReader::with_capacity(BUFFER, open_file(path)?);
-        Ok(Self::new(match is_compressed {
+        let file = open_file(path)?;
+        let size = if is_compressed { None } else { Some(file.metadata()?.len()) };
+        let file = BufReader::with_capacity(BUFFER, file);
+        let input: Box<dyn Read + Send> = match is_compressed {
             true => Box::new(BufReader::with_capacity(BUFFER, MultiGzDecoder::new(file))),
             false => Box::new(file),
-        }))
+        };
+        Ok(Self { size, ..Self::new(input) })
     }
 
     fn new(input: Box<dyn Read + Send>) -> Self {
-        Self { input, position: 0 }
+        Self { input, position: 0, size: None }
+    }
+
+    /// Bytes of the file; `None` if it is compressed.
+    pub const fn size(&self) -> Option<u64> {
+        self.size
     }
 
     /// Where the next block begins, in bytes that are not compressed.

@@ -23,6 +23,8 @@ use crate::progress::Progress;
 const GROUP_LEN: usize = 256;
 /// Bytes of blocks at which a group is complete.
 const GROUP_BYTES: usize = 4 << 20;
+/// Time between two lines of the log about an import.
+const LOG_INTERVAL_MS: u64 = 10_000;
 
 /// Imports the blocks of a file. A stop request ends it with what is imported by then.
 pub(super) async fn import(
@@ -34,8 +36,8 @@ pub(super) async fn import(
     let failed = |error| ChainFileError::Read { path: path.to_owned(), error };
     let file = BlockFile::open(path).map_err(failed)?;
     let id = chain.context().chain_id;
+    let mut progress = ImportProgress::new(path, file.size(), node_clock);
     let mut import = Import { path, id, chain, machine, clock, file, group: Vec::new(), bytes: 0 };
-    let mut progress = Progress::on_terminal(Arc::clone(node_clock));
     let before = chain.head().header.number;
     loop {
         if stop.is_triggered() {
@@ -52,14 +54,43 @@ pub(super) async fn import(
         };
         let Some(block) = next else { break };
         import.take(block).await?;
-        let position = import.file.position();
-        progress
-            .show(|| format!("importing: block {}, {position} bytes", chain.head().header.number));
+        progress.report(chain.head().header.number, import.file.position());
     }
     import.finalize().await?;
     let last = chain.head().header.number;
     tracing::info!(file = %path.display(), blocks = last.saturating_sub(before), last, "imported a file of blocks");
     Ok(())
+}
+
+/// Shows an import on the terminal, and logs it now and then.
+struct ImportProgress<'a> {
+    path: &'a Path,
+    /// Bytes of the file, if they are known.
+    size: Option<u64>,
+    clock: &'a Arc<dyn Clock>,
+    line: Progress,
+    logged_ms: u64,
+}
+
+impl<'a> ImportProgress<'a> {
+    fn new(path: &'a Path, size: Option<u64>, clock: &'a Arc<dyn Clock>) -> Self {
+        let line = Progress::on_terminal(Arc::clone(clock));
+        Self { path, size, clock, line, logged_ms: clock.now_ms() }
+    }
+
+    /// Reports the last accepted block and the bytes that are read.
+    fn report(&mut self, block: u64, bytes: u64) {
+        let (path, size) = (self.path.display(), self.size);
+        self.line.show(|| match size {
+            Some(size) => format!("importing {path}: block {block}, {bytes} of {size} bytes"),
+            None => format!("importing {path}: block {block}, {bytes} bytes"),
+        });
+        let now_ms = self.clock.now_ms();
+        if now_ms.abs_diff(self.logged_ms) >= LOG_INTERVAL_MS {
+            self.logged_ms = now_ms;
+            tracing::info!(file = %path, block, bytes, size, "importing a file of blocks");
+        }
+    }
 }
 
 /// A block of the file.
