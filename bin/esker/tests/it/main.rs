@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "a test's panic is its message")]
 
 mod alone;
+mod alone_commands;
 mod altered_blocks;
 mod attack;
 mod build;

@@ -29,7 +29,10 @@ pub(super) fn run(
     private_keys: bool,
     as_json: bool,
 ) -> Result<String, OnlineError> {
-    let accounts = development_accounts(node)?;
+    let (chain, accounts) = development_accounts(node)?;
+    if chain != C {
+        return of_only_chain(node, &chain, &accounts, private_keys, as_json);
+    }
     let prefix = node.address_prefix()?;
     let native = node.asset("X", None)?;
     let numbered = accounts.into_iter().enumerate();
@@ -99,4 +102,34 @@ fn object(row: &Row, private_keys: bool) -> Value {
         object["privateKey"] = json!(format!("0x{}", row.account.key_hex()));
     }
     object
+}
+
+/// The accounts on the only chain of a node, which has no addresses of other forms.
+fn of_only_chain(
+    node: &mut Connection,
+    chain: &str,
+    accounts: &[Account],
+    private_keys: bool,
+    as_json: bool,
+) -> Result<String, OnlineError> {
+    let coin = node.coin(chain)?;
+    let (mut objects, mut out) = (Vec::new(), String::new());
+    for (number, account) in accounts.iter().enumerate() {
+        let address = account.c_address();
+        let balance = amount::format(node.wei_balance(chain, &address)?, coin.decimals);
+        let _written = writeln!(out, "{number}  {address}  {balance} {}", coin.symbol);
+        let mut object =
+            json!({"number": number, "address": address.to_string(), "balance": balance});
+        if private_keys {
+            let key = format!("0x{}", account.key_hex());
+            let _written = writeln!(out, "   {key}");
+            object["privateKey"] = json!(key);
+        }
+        objects.push(object);
+    }
+    if as_json {
+        let document = json!({"chain": chain, "symbol": coin.symbol, "accounts": objects});
+        return Ok(format!("{document}\n"));
+    }
+    Ok(out)
 }

@@ -45,15 +45,15 @@ pub(super) fn run(
     };
     let (chain, kind, balances) = match target {
         Target::Evm(of) => {
-            let native = node.coin(C)?;
+            let (chain, native) = node.evm_chain(None)?;
             if let Some(name) = asset
                 && node.asset("X", Some(name))?.id != native.id
             {
                 let reason = "an EVM account has only the native asset";
                 return Err(argument("--asset", name, reason));
             }
-            let wei = node.wei_balance(C, &of)?;
-            (C.to_owned(), "account", vec![(native, wei)])
+            let wei = node.wei_balance(&chain, &of)?;
+            (chain, "account", vec![(native, wei)])
         }
         Target::Bech32 { alias, prefix, .. } => {
             let expected = node.address_prefix()?;
@@ -83,18 +83,22 @@ pub(super) fn run(
 }
 
 /// The balances of a development account on the C-Chain and on the X-Chain. The document is that of its address on
-/// the C-Chain, and its member `xChain` is that of the X-Chain.
+/// the C-Chain, and its member `xChain` is that of the X-Chain. On a node with one chain it is the balance there.
 fn of_account(
     node: &mut Connection,
     number: &str,
     asset: Option<&str>,
     as_json: bool,
 ) -> Result<String, OnlineError> {
-    let accounts = development_accounts(node)?;
+    let (chain, accounts) = development_accounts(node)?;
     let index = number.parse::<usize>().unwrap_or(usize::MAX);
     let account = accounts.get(index).ok_or_else(|| no_account("ADDRESS", number, &accounts))?;
-    let x = address::format("X", node.address_prefix()?, &account.address());
     let c = account.c_address().to_string();
+    if chain != C {
+        let out = run(node, &c, asset, as_json)?;
+        return Ok(if as_json { out } else { format!("{c}\n{out}") });
+    }
+    let x = address::format("X", node.address_prefix()?, &account.address());
     // An EVM account has the native asset alone.
     let is_native = match asset {
         Some(name) => node.asset("X", Some(name))?.is_native,
@@ -145,7 +149,8 @@ fn output(
     for (asset, units) in balances {
         let amount = amount::format(*units, asset.decimals);
         let id = asset.id.map(|id| id.to_string()).unwrap_or_default();
-        let _written = writeln!(out, "{amount} {}  {}", asset.symbol, id);
+        let line = format!("{amount} {}  {id}", asset.symbol);
+        let _written = writeln!(out, "{}", line.trim_end());
     }
     if balances.is_empty() {
         out.push_str("nothing\n");

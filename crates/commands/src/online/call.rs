@@ -47,7 +47,14 @@ pub(super) fn run(
         false => listed_params(params),
     };
     let params = params.map_err(|(text, reason)| argument("PARAMS", &text, reason))?;
-    let result: Value = node.call(&path, method, params)?;
+    let is_default = call.path.is_none() && chain.is_none() && !method.contains('.');
+    let result: Value = match node.call(&path, method, params.clone()) {
+        Err(error @ OnlineError::NotServed { .. }) if is_default => {
+            let only = node.only_chain().ok_or(error)?;
+            node.evm(&only, method, params)?
+        }
+        result => result?,
+    };
     Ok(if as_json { format!("{result}\n") } else { format!("{result:#}\n") })
 }
 

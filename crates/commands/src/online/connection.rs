@@ -192,6 +192,39 @@ impl Connection {
         Ok(Asset { id: None, symbol: "coin".to_owned(), decimals, is_native: true })
     }
 
+    /// The alias and the coin of an EVM chain: of the named one, else of C, else of the node's only chain.
+    pub(super) fn evm_chain(&mut self, name: Option<&str>) -> Result<(String, Asset), OnlineError> {
+        let alias = name.unwrap_or(C);
+        match self.coin(alias) {
+            Err(error @ OnlineError::NotServed { .. }) if name.is_none() => {
+                let only = self.only_chain().ok_or(error)?;
+                let coin = self.coin(&only)?;
+                Ok((only, coin))
+            }
+            coin => Ok((alias.to_owned(), coin?)),
+        }
+    }
+
+    /// The EVM chain of a development node's accounts; other nodes are refused.
+    pub(super) fn development_chain(&mut self) -> Result<String, OnlineError> {
+        match self.development_time() {
+            Ok(_) => Ok(C.to_owned()),
+            Err(error @ OnlineError::NotServed { .. }) => self.only_chain().ok_or(error),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// The alias of the only chain of a node, as `esker evm` has it; `None` if the node has more chains.
+    pub(super) fn only_chain(&mut self) -> Option<String> {
+        let reply = self.http.request("GET", "/ext/status", &[], b"").ok()?;
+        let status: Value = serde_json::from_slice(&reply.body).ok()?;
+        let [chain] = status["chains"].as_array()?.as_slice() else { return None };
+        let alias = chain["alias"].as_str()?;
+        // It becomes a part of a path.
+        let is_alias = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
+        (!alias.is_empty() && alias.bytes().all(is_alias)).then(|| alias.to_owned())
+    }
+
     /// Wei of an account on an EVM chain, in the last block.
     pub(super) fn wei_balance(
         &mut self,

@@ -58,6 +58,19 @@ pub enum OnlineError {
         /// The endpoint.
         path: String,
     },
+    /// The node has one chain, and not what the command uses.
+    #[error(
+        "{url} runs the chain {chain} alone and does not serve {path}: `esker accounts`, `balance`, `transfer`, `tx` and \
+         `call` work there, and its controls are methods, as in `esker call evm_mine`"
+    )]
+    Alone {
+        /// The node.
+        url: String,
+        /// Its chain.
+        chain: String,
+        /// The endpoint that it does not have.
+        path: String,
+    },
     /// The node is no development node.
     #[error(
         "{0} is not a development node, and only these have this command: start one with `esker dev`, or name it with --url"
@@ -91,6 +104,7 @@ impl OnlineError {
             Self::Unreachable { .. }
             | Self::Call { .. }
             | Self::NotServed { .. }
+            | Self::Alone { .. }
             | Self::NotDevelopment(_)
             | Self::Timeout { .. }
             | Self::Refused(_) => exit_code::FAILURE,

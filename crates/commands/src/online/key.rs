@@ -12,7 +12,6 @@ use zeroize::Zeroizing;
 
 use super::OnlineError;
 use super::connection::Connection;
-use super::target::C;
 
 /// The variable with a private key.
 pub(super) const KEY_VARIABLE: &str = "ESKER_PRIVATE_KEY";
@@ -53,7 +52,7 @@ impl Signer {
             return Ok(private(key));
         }
         let number = self.from.unwrap_or(0);
-        let accounts = development_accounts(node).map_err(|error| match error {
+        let (_, accounts) = development_accounts(node).map_err(|error| match error {
             OnlineError::NotDevelopment(url) => OnlineError::Key(format!(
                 "{url} is not a development node and has no accounts that pay: use --private-key-file or {KEY_VARIABLE}"
             )),
@@ -80,11 +79,20 @@ pub(super) fn no_account(name: &'static str, text: &str, accounts: &[Account]) -
     }
 }
 
-/// The development accounts of the node, in the order of their numbers, without the well-known one. They follow from
-/// the mnemonic, which `ESKER_MNEMONIC` and `ESKER_DERIVATION_PATH` replace as they do for the node.
-pub(super) fn development_accounts(node: &mut Connection) -> Result<Vec<Account>, OnlineError> {
-    node.development_time()?;
-    let held: Vec<Address> = node.evm(C, "evm_accounts", json!([]))?;
+/// The EVM chain of the node's development accounts, and the accounts in the order of their numbers, without the
+/// well-known one. They follow from the mnemonic, which `ESKER_MNEMONIC` and `ESKER_DERIVATION_PATH` replace as they do
+/// for the node.
+pub(super) fn development_accounts(
+    node: &mut Connection,
+) -> Result<(String, Vec<Account>), OnlineError> {
+    let chain = node.development_chain()?;
+    let held: Vec<Address> = node.evm(&chain, "evm_accounts", json!([]))?;
+    if held.is_empty() {
+        return Err(OnlineError::Key(format!(
+            "{} has no development accounts, as with --genesis: use --private-key-file or {KEY_VARIABLE}",
+            node.url()
+        )));
+    }
     let (mnemonic, path) = (variable(MNEMONIC_VARIABLE), variable("ESKER_DERIVATION_PATH"));
     let count = u64::try_from(held.len()).unwrap_or(u64::MAX);
     let options = DevOptions {
@@ -107,7 +115,7 @@ pub(super) fn development_accounts(node: &mut Connection) -> Result<Vec<Account>
             node.url()
         )));
     }
-    Ok(found)
+    Ok((chain, found))
 }
 
 /// The key of the variable, if it is set.

@@ -82,6 +82,21 @@ enum SnapshotAction {
 /// # Errors
 /// The command is not done, unless the error is a timeout.
 pub fn run(command: &OnlineCommand) -> Result<String, OnlineError> {
+    execute(command).map_err(|error| match error {
+        OnlineError::NotServed { url, path } => not_served(&command.node, url, path),
+        other => other,
+    })
+}
+
+/// The error of an endpoint that the node does not have. It names the chain of a node with one chain.
+fn not_served(node: &NodeUrl, url: String, path: String) -> OnlineError {
+    match Connection::new(node).ok().and_then(|mut node| node.only_chain()) {
+        Some(chain) => OnlineError::Alone { url, chain, path },
+        None => OnlineError::NotServed { url, path },
+    }
+}
+
+fn execute(command: &OnlineCommand) -> Result<String, OnlineError> {
     let OnlineCommand { node: url, json, action } = command;
     let node = || Connection::new(url);
     match action {

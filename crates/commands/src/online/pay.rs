@@ -108,8 +108,7 @@ pub(super) fn pay(
 ) -> Result<Payment, OnlineError> {
     match Target::parse("TO", &order.to)? {
         Target::Evm(to) => {
-            let chain = order.chain.as_deref().unwrap_or(C);
-            if chain == "X" {
+            if order.chain.as_deref() == Some("X") {
                 let reason = "a hex address is of the C-Chain; the X-Chain's begin with X-";
                 return Err(wrong_address(order, reason));
             }
@@ -121,10 +120,10 @@ pub(super) fn pay(
                         .to_owned(),
                 });
             }
-            let asset = node.coin(chain)?;
+            let (chain, asset) = node.evm_chain(order.chain.as_deref())?;
             let units = units(order, &asset)?;
             let key = key(node)?;
-            pay_on_evm(node, chain, key, to, asset, units, order)
+            pay_on_evm(node, &chain, key, to, asset, units, order)
         }
         Target::Bech32 { alias, .. } if alias == C => {
             let reason = "to an address with C- assets are only exported: give the 0x address, or the one with X-";

@@ -21,8 +21,8 @@ pub(super) const MAX_FEE: &str = "0.1";
 /// Fees above so many coins are asked about, whatever `--max-fee` is.
 const ASKED_FEE: &str = "1";
 
-/// EVM chain ID of the development and the local network.
-const DEVELOPMENT_CHAIN_ID: u64 = 43_112;
+/// EVM chain IDs of the development and the local network, and of `esker evm` and other development nodes.
+const DEVELOPMENT_CHAIN_IDS: [u64; 2] = [43_112, 31_337];
 
 /// The variables that name the network as they do for a node.
 const NETWORK_VARIABLE: &str = "ESKER_NETWORK";
@@ -66,9 +66,9 @@ struct Meant {
 
 impl Claim<'_> {
     /// Whether keys of this network are for development, and its coins worth nothing.
-    pub(super) const fn is_development(&self) -> bool {
+    pub(super) fn is_development(&self) -> bool {
         match self.identity {
-            Identity::Evm { chain_id } => chain_id == DEVELOPMENT_CHAIN_ID,
+            Identity::Evm { chain_id } => DEVELOPMENT_CHAIN_IDS.contains(&chain_id),
             Identity::Assets { network_id, .. } => network_id == LOCAL_ID,
         }
     }

@@ -45,7 +45,8 @@ pub(super) fn run(
     };
     let shown = if id.starts_with("0x") {
         let hash: B256 = id.parse().map_err(|_| argument("expected 0x and 64 hex digits"))?;
-        of_evm(node, chain.unwrap_or(C), hash)?
+        let (chain, coin) = node.evm_chain(chain)?;
+        of_evm(node, &chain, &coin, hash)?
     } else {
         let reason = "expected 0x and 64 hex digits, or the ID of a transaction of the X-Chain or an atomic one";
         let id: TxId = id.parse().map_err(|_| argument(reason))?;
@@ -270,7 +271,12 @@ fn flow(kind: &str, asset: &Asset, units: U256, addresses: Value) -> Value {
 }
 
 /// A transaction of an EVM chain; `None` if it is unknown there.
-fn of_evm(node: &mut Connection, alias: &str, hash: B256) -> Result<Option<Shown>, OnlineError> {
+fn of_evm(
+    node: &mut Connection,
+    alias: &str,
+    coin: &Asset,
+    hash: B256,
+) -> Result<Option<Shown>, OnlineError> {
     let mut tx: Value = node.evm(alias, "evm_getTransactionByHash", json!([hash]))?;
     if tx.is_null() {
         return Ok(None);
@@ -282,11 +288,10 @@ fn of_evm(node: &mut Connection, alias: &str, hash: B256) -> Result<Option<Shown
         None => "Processing",
     };
     let height: Option<U64> = serde_json::from_value(receipt["blockNumber"].clone()).ok();
-    let native = node.coin(alias)?;
     let units: U256 = serde_json::from_value(tx["value"].clone())
         .map_err(|_| unexpected("evm_getTransactionByHash", &tx))?;
     let to = if tx["to"].is_null() { &receipt["contractAddress"] } else { &tx["to"] };
-    let side = |address: &Value| vec![flow("account", &native, units, json!([address]))];
+    let side = |address: &Value| vec![flow("account", coin, units, json!([address]))];
     let (inputs, outputs) = (side(&tx["from"]), side(to));
     let block =
         height.map(|height| (height.to_string(), receipt["blockHash"].as_str().map(str::to_owned)));
