@@ -16,5 +16,6 @@ pub mod control;
 pub mod extension;
 pub mod oracle;
 pub mod pool;
+mod total_difficulty;
 pub mod verify;
 pub mod view;

@@ -12,6 +12,7 @@ mod evm;
 mod execution_apis;
 mod exit_codes;
 mod harness;
+mod merge;
 mod process;
 mod replay;
 mod users;

@@ -13,6 +13,26 @@ pub enum HeaderError {
     /// Proof of work after the merge, or none before it.
     #[error("invalid terminal block")]
     Terminal,
+    /// No proof of work before the terminal total difficulty.
+    #[error(
+        "invalid terminal block: no proof of work after total difficulty {total}, below the terminal {terminal}"
+    )]
+    EarlyMerge {
+        /// The sum of difficulties up to the parent.
+        total: U256,
+        /// The terminal one.
+        terminal: U256,
+    },
+    /// Proof of work after the terminal total difficulty.
+    #[error(
+        "invalid terminal block: proof of work after total difficulty {total}, which reached the terminal {terminal}"
+    )]
+    LateWork {
+        /// The sum of difficulties up to the parent.
+        total: U256,
+        /// The terminal one.
+        terminal: U256,
+    },
     /// The extra data of a block with proof of work has more than 32 bytes.
     #[error("extra-data too long: {0} > 32")]
     LongWorkExtra(usize),

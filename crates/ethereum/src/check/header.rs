@@ -64,19 +64,27 @@ fn check_child(
     }
 }
 
-/// Checks that the chain changes to headers without difficulty just after the terminal total difficulty.
-/// `parent_total` is the sum of the difficulties up to the parent.
+/// Checks that headers have a difficulty up to the terminal total difficulty, and none after it. `total` is the sum of
+/// the difficulties up to the parent. A height or a time of the merge allows headers without difficulty before.
 ///
 /// # Errors
-/// [`HeaderError::Terminal`].
+/// [`HeaderError::EarlyMerge`], [`HeaderError::LateWork`].
 pub fn check_transition(
     config: &ChainConfig,
     header: &Header,
-    parent_total: U256,
+    total: U256,
 ) -> Result<(), HeaderError> {
-    let is_reached =
-        config.terminal_total_difficulty.is_some_and(|terminal| parent_total >= terminal);
-    if is_reached == header.difficulty.is_zero() { Ok(()) } else { Err(HeaderError::Terminal) }
+    let Some(terminal) = config.terminal_total_difficulty else { return Ok(()) };
+    if !header.difficulty.is_zero() {
+        return match total >= terminal {
+            true => Err(HeaderError::LateWork { total, terminal }),
+            false => Ok(()),
+        };
+    }
+    match config.is_merged(header.number, header.timestamp, total) {
+        true => Ok(()),
+        false => Err(HeaderError::EarlyMerge { total, terminal }),
+    }
 }
 
 /// Checks a header with proof of work, of a block or of an ommer, whose parent is known to be this one.
@@ -267,14 +275,19 @@ mod tests {
         };
         let header =
             |difficulty: u64| Header { difficulty: U256::from(difficulty), ..Header::default() };
-        for (total, difficulty, expected) in [
-            (99, 5, Ok(())),
-            (99, 0, Err(HeaderError::Terminal)),
-            (100, 0, Ok(())),
-            (100, 1, Err(HeaderError::Terminal)),
-        ] {
-            let found = check_transition(&config, &header(difficulty), U256::from(total));
-            assert_eq!(found, expected, "{total} {difficulty}");
-        }
+        let check = |config: &ChainConfig, difficulty, total| {
+            let checked = check_transition(config, &header(difficulty), U256::from(total));
+            checked.map_err(|error| error.to_string())
+        };
+        let early = "no proof of work after total difficulty 99, below the terminal 100";
+        let late = "proof of work after total difficulty 100, which reached the terminal 100";
+        let invalid = |why: &str| Err(format!("invalid terminal block: {why}"));
+        assert_eq!(check(&config, 5, 99), Ok(()));
+        assert_eq!(check(&config, 0, 99), invalid(early));
+        assert_eq!(check(&config, 0, 100), Ok(()));
+        assert_eq!(check(&config, 1, 100), invalid(late));
+        // A height of the merge comes before the sum.
+        let by_height = config.with_block(BlockRule::MergeNetsplit, 0);
+        assert_eq!(check(&by_height, 0, 99), Ok(()));
     }
 }

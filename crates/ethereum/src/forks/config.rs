@@ -93,6 +93,8 @@ pub struct ChainConfig {
     pub dao_fork_support: bool,
     /// The sum of all difficulties from which on blocks have none; 0 for a chain without proof of work.
     pub terminal_total_difficulty: Option<U256>,
+    /// Whether the chain is known to have reached the terminal total difficulty. Then the sum is not compared.
+    pub terminal_total_difficulty_passed: bool,
     /// The contract whose logs are deposits (EIP-6110).
     pub deposit_contract: Address,
     /// Parameters of blob gas, by fork.
@@ -126,10 +128,17 @@ impl ChainConfig {
         rules.find_map(BlockRule::fork).unwrap_or(Fork::Frontier)
     }
 
+    /// Whether blocks with proof of work end at a sum of difficulties that the chain has to reach.
+    pub fn counts_difficulty(&self) -> bool {
+        let terminal = self.terminal_total_difficulty.unwrap_or_default();
+        !terminal.is_zero() && !self.terminal_total_difficulty_passed
+    }
+
     /// Whether a block that is to be built has no proof of work. `parent_total_difficulty` is the sum of the
     /// difficulties up to its parent.
     pub fn is_merged(&self, number: u64, time: u64, parent_total_difficulty: U256) -> bool {
         self.terminal_total_difficulty.is_some_and(|terminal| parent_total_difficulty >= terminal)
+            || self.terminal_total_difficulty_passed
             || self.is_active(BlockRule::MergeNetsplit, number)
             || self.time(Fork::Shanghai).is_some_and(|begin| begin <= time)
     }

@@ -65,6 +65,10 @@ impl ChainConfig {
                 let terminal = integer(value, "terminalTotalDifficulty", "*big.Int")?;
                 self.terminal_total_difficulty = Some(terminal);
             }
+            "terminaltotaldifficultypassed" => {
+                let passed = boolean(value, "terminalTotalDifficultyPassed")?;
+                self.terminal_total_difficulty_passed = passed;
+            }
             "depositcontractaddress" => self.deposit_contract = address(value)?,
             "blobschedule" => self.read_schedule(value)?,
             "clique" => return Err(ConfigError::Unsupported("clique")),
@@ -99,6 +103,8 @@ impl ChainConfig {
             members.add(field, self.time(fork));
         }
         members.add("terminalTotalDifficulty", self.terminal_total_difficulty);
+        let passed = self.terminal_total_difficulty_passed.then_some(true);
+        members.add("terminalTotalDifficultyPassed", passed);
         members.add("depositContractAddress", Some(format!("\"{:#x}\"", self.deposit_contract)));
         members.add("ethash", Some("{}"));
         members.add("blobSchedule", self.schedule_json());
@@ -269,7 +275,10 @@ mod tests {
             assert_eq!(parse(&config.to_json()), Ok(config));
         }
         let config = ChainConfig::development(31337, Fork::London);
-        assert_eq!(parse(&config.to_json()), Ok(config));
+        let passed = ChainConfig { terminal_total_difficulty_passed: true, ..config.clone() };
+        for config in [config, passed] {
+            assert_eq!(parse(&config.to_json()), Ok(config));
+        }
     }
 
     #[test]
@@ -305,6 +314,10 @@ mod tests {
         assert!(refused(r#"{"chainId":-1}"#).contains("number -1 into"));
         assert!(refused(r#"{"chainId":1,"berlinBlock":1.5}"#).contains("number 1.5 into"));
         assert!(refused(r#"{"chainId":1,"daoForkSupport":1}"#).contains("daoForkSupport"));
+        assert_eq!(
+            refused(r#"{"chainId":1,"terminalTotalDifficultyPassed":"yes"}"#),
+            format!("{field}terminalTotalDifficultyPassed of type bool")
+        );
         assert!(refused(r#"{"chainId":1,"depositContractAddress":"12"}"#).contains("0x prefix"));
         assert_eq!(
             refused(r#"{"chainId":1,"depositContractAddress":"0x12"}"#),

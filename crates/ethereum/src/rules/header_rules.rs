@@ -13,16 +13,30 @@ use super::error::StepError;
 use super::ethereum::EthereumRules;
 use super::{seal, terms};
 use crate::block::{from_state_block, from_state_header};
-use crate::check::{check_body, check_header, check_requests, check_set_header};
+use crate::check::{check_body, check_header, check_requests, check_set_header, check_transition};
 use crate::forks::{BlockRule, Fork};
 use crate::ommers::{Ancestor, GENERATIONS, check_ommers};
 
 impl HeaderRules for EthereumRules {
     fn child_terms(&self, parent: &Header, time: u64) -> Result<ChildTerms, RuleError> {
-        // A child of a block without difficulty has none; the sum of difficulties is not at hand.
+        // Where the sum of difficulties decides, it has not reached the terminal one.
+        self.child_terms_after(parent, U256::ZERO, time)
+    }
+
+    fn needs_total_difficulty(&self) -> bool {
+        self.config.counts_difficulty()
+    }
+
+    fn child_terms_after(
+        &self,
+        parent: &Header,
+        total_difficulty: U256,
+        time: u64,
+    ) -> Result<ChildTerms, RuleError> {
+        // A child of a block without difficulty has none.
         let number = parent.number.saturating_add(1);
         let is_merged =
-            parent.difficulty.is_zero() || self.config.is_merged(number, time, U256::ZERO);
+            parent.difficulty.is_zero() || self.config.is_merged(number, time, total_difficulty);
         Ok(terms::child_terms(&self.config, &from_state_header(parent), time, is_merged))
     }
 
@@ -116,6 +130,11 @@ impl HeaderRules for EthereumRules {
             check_header(&self.config, &header, &parent)
         };
         checked.map_err(RuleError::new)
+    }
+
+    fn check_total_difficulty(&self, header: &Header, parent_total: U256) -> Result<(), RuleError> {
+        let header = from_state_header(header);
+        check_transition(&self.config, &header, parent_total).map_err(RuleError::new)
     }
 
     fn check_uncles(

@@ -1,5 +1,5 @@
-//! The tables of accepted blocks: blocks, receipts and locations. Their tags are 0x50 to 0x54 and 0x57 of the chain's
-//! scope. The pool uses 0x58 and 0x59 for the reasons of dropped transactions.
+//! The tables of accepted blocks: blocks, receipts and locations. Their tags are 0x50 to 0x54, 0x57 and 0x5a of the
+//! chain's scope. The pool uses 0x58 and 0x59 for the reasons of dropped transactions.
 
 use alloy_primitives::B256;
 use esker_storage::{Table, ValueCodec};
@@ -22,6 +22,9 @@ pub const LOCATIONS: Table<HashKey, Location> = Table::new(0x53, "transaction lo
 pub const TIP: Table<(), Tip> = Table::new(0x54, "tip");
 /// Wei that contracts destroyed in the block at a height. No row holds zero.
 pub const DESTROYED: Table<u64, StoredSum> = Table::new(0x57, "destroyed");
+/// Sums of the difficulties from the first block up to the one at a height, both included. Only blocks with a
+/// difficulty have a row, and only if the chain's rules need it.
+pub const TOTAL_DIFFICULTIES: Table<u64, StoredSum> = Table::new(0x5a, "total difficulty");
 
 /// The location of a transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -2,14 +2,14 @@
 
 use std::ops::ControlFlow;
 
-use alloy_primitives::{B256, Bloom};
+use alloy_primitives::{B256, Bloom, U256};
 use esker_chain::ChainVm as _;
 use esker_chain::audit::AuditContext;
 use esker_chain::tables::HistoryStart;
 use esker_evm_execution::executor::sender_of;
 use esker_evm_execution::rules::BlockPoint;
 use esker_evm_state::blocks::tables::{
-    BLOCKS, DESTROYED, HEIGHTS, LOCATIONS, Location, RECEIPTS, TIP,
+    BLOCKS, DESTROYED, HEIGHTS, LOCATIONS, Location, RECEIPTS, TIP, TOTAL_DIFFICULTIES,
 };
 use esker_evm_state::logs::tables::{LOG_ROWS, LOG_SECTIONS};
 use esker_evm_state::logs::{SECTION, write_section};
@@ -21,6 +21,7 @@ use esker_storage::{PendingWrites, StorageError};
 use super::{Auditing, add, add_wide};
 use crate::chain::{ChainReadError, ChainView};
 use crate::extension::{ExtBlock, ExtensionAudit};
+use crate::total_difficulty;
 
 /// Blocks between two reports of progress.
 const STEP: u64 = 64;
@@ -29,6 +30,8 @@ const STEP: u64 = 64;
 struct Walk<'a> {
     extension: Box<dyn ExtensionAudit + 'a>,
     parent: Option<(Header, B256)>,
+    /// The sum of the difficulties up to the parent; `None` if it is not known.
+    total_difficulty: Option<U256>,
     /// The blooms since the last complete section.
     blooms: Vec<(u64, Bloom)>,
     sections: u64,
@@ -44,6 +47,7 @@ impl Auditing<'_> {
         let mut walk = Walk {
             extension: evm.extension().audit(),
             parent: None,
+            total_difficulty: Some(U256::ZERO),
             blooms: Vec::new(),
             sections: 0,
         };
@@ -53,6 +57,7 @@ impl Auditing<'_> {
             if height > 1 && height == first {
                 // The block before this one is not stored.
                 walk.parent = None;
+                walk.total_difficulty = None;
             }
             let block = match view.block(height) {
                 Ok(Some(block)) => block,
@@ -102,6 +107,7 @@ impl Auditing<'_> {
             (BLOCKS.prefix(scope), "block"),
             (RECEIPTS.prefix(scope), "receipts of block"),
             (DESTROYED.prefix(scope), "destroyed of block"),
+            (TOTAL_DIFFICULTIES.prefix(scope), "total difficulty of block"),
         ] {
             let from = [&prefix[..], &from].concat();
             stored.scan(&prefix, Some(&from), &mut |key, _| {
@@ -178,9 +184,13 @@ impl Auditing<'_> {
         if !header.bloom.is_zero() {
             walk.blooms.push((height, header.bloom));
         }
+        let total = self.total_difficulty(header, walk, ctx)?;
         let scratch = ctx.scratch.clone();
         scratch.fill(|pending| {
             self.derive(block, hash, pending);
+            if let Some(total) = total {
+                total_difficulty::put(pending, self.scope(), height, total);
+            }
             if height % SECTION == SECTION - 1 {
                 let blooms = std::mem::take(&mut walk.blooms);
                 write_section(self.scope(), height / SECTION, &blooms, pending);
@@ -190,6 +200,29 @@ impl Auditing<'_> {
         })?;
         walk.parent = Some((header.clone(), hash));
         Ok(true)
+    }
+
+    /// The sum of difficulties that the row of a block must have; `None` if it must have no row. One that an older
+    /// version stored has none.
+    fn total_difficulty(
+        &self,
+        header: &Header,
+        walk: &mut Walk<'_>,
+        ctx: &AuditContext<'_>,
+    ) -> Result<Option<U256>, AuditError> {
+        let rules = self.evm.params().rules.as_ref();
+        if !total_difficulty::is_stored(rules, header) {
+            return Ok(None);
+        }
+        let row = match total_difficulty::row(ctx.stored, self.scope(), header.number) {
+            // The comparison of the rows reports it.
+            Err(error) if error.is_corruption() => Some(U256::ZERO),
+            row => row?,
+        };
+        let before = walk.total_difficulty;
+        let expected = before.map(|before| before.saturating_add(header.difficulty)).or(row);
+        walk.total_difficulty = expected;
+        Ok(expected.filter(|_| row.is_some()))
     }
 
     fn genesis_hash(&self, ctx: &AuditContext<'_>) -> Result<B256, AuditError> {
@@ -279,6 +312,7 @@ impl Auditing<'_> {
             (LOCATIONS.prefix(scope), "place of transaction"),
             (LOG_ROWS.prefix(scope), "index of logs, row"),
             (LOG_SECTIONS.prefix(scope), "index of logs, sections"),
+            (TOTAL_DIFFICULTIES.prefix(scope), "total difficulty of block"),
         ] {
             let name = |key: &[u8]| {
                 let key = key.strip_prefix(&prefix).unwrap_or(key);

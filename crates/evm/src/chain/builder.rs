@@ -80,7 +80,7 @@ pub(super) fn fill(
     (plan, only): (Plan, Option<&HashSet<B256>>),
 ) -> Result<BuildOutcome, BuildError> {
     let set = ctx.extension.next_header_terms();
-    let terms = ctx.chain.rules.child_terms(ctx.parent, time)?.with(&set);
+    let terms = ctx.child_terms(time)?.with(&set);
     let mut executor = child_executor(ctx, &terms, time)?;
     let transactions = match plan {
         Plan::Change | Plan::Nothing => Vec::new(),
@@ -122,7 +122,7 @@ pub(super) fn preview(
     time: u64,
     set: &HeaderTerms,
 ) -> Result<(Block, BlockExecutionOutput, WriteSet), BuildError> {
-    let terms = ctx.chain.rules.child_terms(ctx.parent, time)?.with(set);
+    let terms = ctx.child_terms(time)?.with(set);
     let mut executor = child_executor(ctx, &terms, time)?;
     let transactions = take_transactions(&mut executor, pool, &terms, None)?;
     // The tips need not pay for the block yet: it may be built some seconds later.
@@ -213,7 +213,7 @@ fn affordable_at(
         ctx.extension.highest_payable_base_fee().filter(|most| *most < terms.base_fee);
     let most = in_pool.max(in_extension)?;
     let set = ctx.extension.next_header_terms();
-    let fee_at = |at| Some(ctx.chain.rules.child_terms(ctx.parent, at).ok()?.with(&set));
+    let fee_at = |at| Some(ctx.child_terms(at).ok()?.with(&set));
     (time + 1..=time + MAX_FEE_WAIT_S)
         .find(|at| fee_at(*at).is_some_and(|terms| terms.base_fee <= most))
 }

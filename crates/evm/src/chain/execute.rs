@@ -16,6 +16,7 @@ use esker_storage::{KvRead, WriteSet};
 use super::vm::Evm;
 use super::{AcceptedBlock, Ancestors, ChainReadError};
 use crate::pool::AccountState;
+use crate::total_difficulty;
 use crate::verify::ParentContext;
 
 impl Evm {
@@ -80,6 +81,8 @@ impl Evm {
         let rows = (hash, bytes.as_ref());
         let (scope, history) = (self.context.scope, self.config.history);
         write_block(reader, scope, history, &block, rows, receipts.clone(), &mut writes)?;
+        let rules = self.params.rules.as_ref();
+        total_difficulty::put_next(rules, reader, scope, &block.header, &mut writes)?;
         let Header { parent_hash, number, time, .. } = block.header;
         if !processed.destroyed.is_zero() {
             DESTROYED.put(&mut writes, scope, &number, &StoredSum(processed.destroyed));

@@ -96,7 +96,7 @@ impl Evm {
         request: &BlockRequest,
     ) -> Result<RequestedBlock, RequestedBlockError> {
         let (rules, time) = (&ctx.chain.rules, request.time);
-        let terms = rules.child_terms(ctx.parent, time)?;
+        let terms = ctx.child_terms(time).map_err(BuildError::from)?;
         let set = HeaderTerms {
             coinbase: Some(request.fee_recipient),
             random: Some(request.random),

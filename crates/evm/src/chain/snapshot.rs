@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use alloy_consensus::Transaction as _;
-use alloy_primitives::B256;
+use alloy_primitives::{B256, U256};
 use bytes::Bytes;
 use esker_chain::ChainError;
 use esker_chain::snapshot::{
@@ -12,15 +12,19 @@ use esker_chain::snapshot::{
 };
 use esker_evm_execution::executor::sender_of;
 use esker_evm_execution::rules::{BlockPoint, Rules};
-use esker_evm_state::blocks::tables::{BLOCKS, HEIGHTS, LOCATIONS, Location, RECEIPTS, TIP, Tip};
+use esker_evm_state::blocks::tables::{
+    BLOCKS, HEIGHTS, LOCATIONS, Location, RECEIPTS, TIP, TOTAL_DIFFICULTIES, Tip,
+};
 use esker_evm_state::state::tables::{ACCOUNTS, CODE, PREIMAGES, SLOTS, STATE_START};
 use esker_evm_state::state::{RestoreError as StateFault, StateRestore};
-use esker_evm_state::types::{Block, Receipt, StoredReceipts, block_bloom, receipts_root};
+use esker_evm_state::types::{Block, Header, Receipt, StoredReceipts, block_bloom, receipts_root};
 use esker_primitives::BlockId;
 use esker_storage::{KvRead, Scope, ValueCodec as _, WriteSet};
 
+use super::ChainReadError;
 use super::vm::Evm;
 use crate::extension::{BlockExtension, ExtBlock};
+use crate::total_difficulty;
 
 /// Bytes of a hash.
 const HASH: usize = 32;
@@ -47,6 +51,7 @@ impl PartSnapshot for Evm {
             extension: &self.extension,
             state: Some(StateRestore::new(rules, scope)),
             state_root: B256::ZERO,
+            total_difficulty: None,
         })
     }
 }
@@ -58,13 +63,22 @@ impl ChainSnapshot for Evm {
     }
 
     fn block_extra(&self, reader: &dyn KvRead, height: u64) -> Result<Bytes, ChainError> {
-        let receipts =
-            RECEIPTS.get_with(reader, self.context.scope, &height, Bytes::copy_from_slice);
-        Ok(receipts?.unwrap_or_default())
+        let scope = self.context.scope;
+        let receipts = RECEIPTS.get_with(reader, scope, &height, Bytes::copy_from_slice);
+        let receipts = receipts?.unwrap_or_default();
+        let rules = self.params.rules.as_ref();
+        if !rules.needs_total_difficulty() {
+            return Ok(receipts);
+        }
+        let header = self.view(reader).header(height)?.ok_or(ChainReadError::NoTip)?;
+        Ok(match total_difficulty::total_difficulty(rules, reader, scope, &header)? {
+            Some(total) => [&total.to_be_bytes::<HASH>()[..], &receipts].concat().into(),
+            None => receipts,
+        })
     }
 
     fn keeps_genesis_row(&self, key: &[u8]) -> bool {
-        let kept = [BLOCKS.tag(), HEIGHTS.tag(), PREIMAGES.tag()];
+        let kept = [BLOCKS.tag(), HEIGHTS.tag(), PREIMAGES.tag(), TOTAL_DIFFICULTIES.tag()];
         key.first().is_some_and(|tag| kept.contains(tag))
     }
 }
@@ -77,6 +91,8 @@ struct Restore<'a> {
     state: Option<StateRestore<'a>>,
     /// State root of the last block.
     state_root: B256,
+    /// The sum of difficulties that the next block must have, which is the parent of the one before.
+    total_difficulty: Option<U256>,
 }
 
 impl PartRestore for Restore<'_> {
@@ -93,7 +109,8 @@ impl PartRestore for Restore<'_> {
         }
         let checked = self.rules.check_body(&block);
         checked.map_err(|error| RestoreError::invalid(error.to_string()))?;
-        let receipts = receipts(&block, given.extra, self.rules)?;
+        let extra = self.total_difficulty(&block.header, given.extra, out)?;
+        let receipts = receipts(&block, extra, self.rules)?;
         let (scope, height) = (self.scope, given.height);
         BLOCKS.put_bytes(out, scope, &height, given.bytes);
         HEIGHTS.put(out, scope, &hash.0, &height);
@@ -101,7 +118,7 @@ impl PartRestore for Restore<'_> {
             LOCATIONS.put(out, scope, &tx.tx_hash().0, &Location { height, index });
         }
         if !receipts.0.is_empty() {
-            RECEIPTS.put_bytes(out, scope, &height, given.extra);
+            RECEIPTS.put_bytes(out, scope, &height, extra);
         }
         self.ext_data(&block, hash, out)?;
         if given.is_last {
@@ -154,6 +171,29 @@ impl PartRestore for Restore<'_> {
 }
 
 impl Restore<'_> {
+    /// Takes the sum of difficulties that precedes the receipts of a block with proof of work, if the rules need it.
+    /// Blocks come in descending order. The first sum is the sender's word, the others follow from it.
+    fn total_difficulty<'e>(
+        &mut self,
+        header: &Header,
+        extra: &'e [u8],
+        out: &mut WriteSet,
+    ) -> Result<&'e [u8], RestoreError> {
+        if !total_difficulty::is_stored(self.rules, header) {
+            return Ok(extra);
+        }
+        let other = || RestoreError::invalid("its total difficulty is another one");
+        let (total, receipts) = extra.split_first_chunk::<HASH>().ok_or_else(other)?;
+        let total = U256::from_be_bytes(*total);
+        let before = total.checked_sub(header.difficulty).ok_or_else(other)?;
+        if self.total_difficulty.is_some_and(|expected| expected != total) {
+            return Err(other());
+        }
+        self.total_difficulty = Some(before);
+        total_difficulty::put(out, self.scope, header.number, total);
+        Ok(receipts)
+    }
+
     /// Writes the rows that the extension keeps of its transactions.
     fn ext_data(&self, block: &Block, hash: B256, out: &mut WriteSet) -> Result<(), RestoreError> {
         if block.ext_data.is_empty() {

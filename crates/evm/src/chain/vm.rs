@@ -43,6 +43,7 @@ use crate::accounts::SenderLocks;
 use crate::control::{Controls, Plan};
 use crate::extension::BlockExtension;
 use crate::pool::Pool;
+use crate::total_difficulty;
 use crate::verify::{PreparedBlock, VerifyError, verify_block};
 use crate::view::{BadBlock, BlockAccepted, ChainEvent, ChainPosition};
 
@@ -314,6 +315,7 @@ impl ChainVm for Evm {
         let below = empty.snapshot()?;
         let (scope, history) = (self.context.scope, self.config.history);
         write_block(below.as_ref(), scope, history, &block, rows, Vec::new(), out)?;
+        total_difficulty::put_next(rules, below.as_ref(), scope, &block.header, out)?;
         Ok(())
     }
 

@@ -7,18 +7,19 @@ mod assemble;
 mod error;
 mod prepared;
 
-use alloy_primitives::{Address, B256, Bytes};
+use alloy_primitives::{Address, B256, Bytes, U256};
 use esker_evm_execution::executor::{
     BlockBody, BlockContext, BlockExecutionOutput, BlockExecutor, BlockHashes, ChainParams,
 };
 use esker_evm_execution::rules::{
-    AncestorBlocks, BlockAttributes, BlockCheck, BlockPoint, ChildTerms,
+    AncestorBlocks, BlockAttributes, BlockCheck, BlockPoint, BlockStepError, ChildTerms,
 };
-use esker_evm_state::state::{ApplyOptions, BlockState, StateVersion, StateView};
+use esker_evm_state::state::{ApplyOptions, BlockState, StateError, StateVersion, StateView};
 use esker_evm_state::types::Header;
 use esker_storage::{KvRead, PendingWrites, Scope, WriteSet};
 
 use crate::extension::{BlockExtension, ExtBlock};
+use crate::total_difficulty::total_difficulty;
 
 pub use assemble::{assemble, child_executor};
 pub use error::VerifyError;
@@ -60,6 +61,21 @@ impl std::fmt::Debug for ParentContext<'_> {
 }
 
 impl ParentContext<'_> {
+    /// Fees and limits of a child that is made at `time`, Unix s.
+    pub fn child_terms(&self, time: u64) -> Result<ChildTerms, BlockStepError> {
+        let rules = &self.chain.rules;
+        Ok(match self.total_difficulty()? {
+            Some(total) => rules.child_terms_after(self.parent, total, time)?,
+            None => rules.child_terms(self.parent, time)?,
+        })
+    }
+
+    /// The sum of the difficulties up to the parent; `None` if a child does not depend on it.
+    fn total_difficulty(&self) -> Result<Option<U256>, StateError> {
+        let rules = self.chain.rules.as_ref();
+        Ok(total_difficulty(rules, self.reader, self.scope, self.parent)?)
+    }
+
     /// Writes a block's changes of the state. Returns the root.
     fn apply(
         &self,
@@ -133,6 +149,9 @@ fn check_before_execution(
         || ctx.parent.number.checked_add(1) != Some(header.number)
     {
         return Err(VerifyError::UnknownAncestor);
+    }
+    if let Some(total) = ctx.total_difficulty()? {
+        rules.check_total_difficulty(header, total)?;
     }
     let terms = rules.block_terms(ctx.parent, header)?.with(&set);
     rules.check_header(ctx.parent, &terms, block, &summary)?;

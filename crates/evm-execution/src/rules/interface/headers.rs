@@ -18,11 +18,29 @@ pub trait AncestorBlocks {
 /// Terms, headers and checks of blocks.
 ///
 /// A block is checked in this order: [`check_block`](Self::check_block),
-/// [`check_transactions`](Self::check_transactions), [`check_header`](Self::check_header),
-/// [`check_uncles`](Self::check_uncles), its execution, [`check_results`](Self::check_results), the state root.
+/// [`check_transactions`](Self::check_transactions), [`check_total_difficulty`](Self::check_total_difficulty),
+/// [`check_header`](Self::check_header), [`check_uncles`](Self::check_uncles), its execution, [`check_results`](Self::check_results), the state root.
 pub trait HeaderRules {
     /// Fees and limits of a child of `parent` that is made at `time`, Unix s.
     fn child_terms(&self, parent: &Header, time: u64) -> Result<ChildTerms, RuleError>;
+
+    /// Whether the child of a block with a difficulty depends on the sum of the difficulties up to that block. Such
+    /// sums are stored.
+    fn needs_total_difficulty(&self) -> bool {
+        false
+    }
+
+    /// As [`Self::child_terms`], with the sum of the difficulties up to the parent, for rules that
+    /// [need it](Self::needs_total_difficulty).
+    fn child_terms_after(
+        &self,
+        parent: &Header,
+        total_difficulty: U256,
+        time: u64,
+    ) -> Result<ChildTerms, RuleError> {
+        let _ = total_difficulty;
+        self.child_terms(parent, time)
+    }
 
     /// As [`Self::child_terms`], for a block that exists. Where a block may choose, the terms have its choice.
     fn block_terms(&self, parent: &Header, header: &Header) -> Result<ChildTerms, RuleError> {
@@ -92,6 +110,13 @@ pub trait HeaderRules {
         block: &Block,
         ext: &ExtSummary,
     ) -> Result<(), RuleError>;
+
+    /// Checks whether a block may have a difficulty, or none. `parent_total` is the sum of the difficulties up to its
+    /// parent. It is called for rules that [need it](Self::needs_total_difficulty).
+    fn check_total_difficulty(&self, header: &Header, parent_total: U256) -> Result<(), RuleError> {
+        let (_, _) = (header, parent_total);
+        Ok(())
+    }
 
     /// Checks the uncles of a block that has any.
     fn check_uncles(
