@@ -70,7 +70,7 @@ pub use overlay::{Checkpoint, RemoteState, StateOverlay};
 pub use params::{ChainParams, MachineParams, is_prohibited};
 pub use precompiles::named_precompiles;
 pub use recover::{
-    SenderError, check_form, impersonated, impersonating_signature, recover_sender, recover_signer,
-    sender_of,
+    SenderError, check_form, check_signature_form, impersonated, impersonating_signature,
+    recover_sender, recover_signer, sender_of,
 };
 pub use runner::{ExecutionEnd, Runner};

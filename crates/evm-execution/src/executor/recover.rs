@@ -8,6 +8,14 @@ use thiserror::Error;
 
 use crate::rules::{ExecutionRules, Revision, Rules};
 
+/// Order of the group of secp256k1.
+const ORDER: U256 = U256::from_limbs([
+    0xbfd2_5e8c_d036_4141,
+    0xbaae_dce6_af48_a03b,
+    0xffff_ffff_ffff_fffe,
+    0xffff_ffff_ffff_ffff,
+]);
+
 /// Why the sender of a transaction can't be recovered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum SenderError {
@@ -27,10 +35,18 @@ pub enum SenderError {
     Type,
 }
 
-/// Recovers the sender of a transaction from its signature: some 35 microseconds, so do it once.
+/// Recovers the sender of a transaction from its signature: some 35 microseconds, so do it once. Whether a block may
+/// have a signature of this form is another question ([`check_form`]).
 pub fn recover_sender(tx: &Transaction, chain_id: u64) -> Result<Address, SenderError> {
     check_chain_id(tx, chain_id)?;
-    recover_signer(tx.signature(), &tx.signature_hash()).ok_or(SenderError::Signature)
+    let signature = tx.signature();
+    let low = if has_high_s(signature) { signature.normalized_s() } else { *signature };
+    recover_signer(&low, &tx.signature_hash()).ok_or(SenderError::Signature)
+}
+
+/// Whether `s` is the greater of the two numbers that make the same signature.
+fn has_high_s(signature: &Signature) -> bool {
+    (ORDER >> 1 < signature.s()) && (signature.s() < ORDER)
 }
 
 fn check_chain_id(tx: &Transaction, want: u64) -> Result<(), SenderError> {
@@ -51,15 +67,19 @@ pub fn sender_of(tx: &Transaction, rules: &dyn Rules) -> Result<Address, SenderE
 
 /// Checks that a block with these rules can have a transaction of this form.
 pub fn check_form(rules: &ExecutionRules, tx: &Transaction) -> Result<(), SenderError> {
-    if !rules.has_transaction_type(tx.tx_type() as u8) {
-        return Err(SenderError::Type);
+    match rules.has_transaction_type(tx.tx_type() as u8) {
+        true => check_signature_form(rules, tx),
+        false => Err(SenderError::Type),
     }
-    // Before EIP-155 its signatures are invalid.
+}
+
+/// Checks that a block with these rules can have a signature of this form.
+pub fn check_signature_form(rules: &ExecutionRules, tx: &Transaction) -> Result<(), SenderError> {
+    // EIP-155 and EIP-2.
     let is_protected = tx.is_legacy() && tx.chain_id().is_some();
-    if is_protected && rules.revision < Revision::SpuriousDragon {
-        return Err(SenderError::Signature);
-    }
-    Ok(())
+    let is_early = is_protected && rules.revision < Revision::SpuriousDragon;
+    let is_late = rules.revision >= Revision::Homestead && has_high_s(tx.signature());
+    if is_early || is_late { Err(SenderError::Signature) } else { Ok(()) }
 }
 
 /// The signature of an impersonated account: the account as `r`, and 0 as `s`, which no real signature has.

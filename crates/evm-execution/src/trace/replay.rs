@@ -10,7 +10,7 @@ use super::{Observer, TraceError, TraceOutput, Tracer, TxPlace};
 use crate::call::{self, BlockOverrides, CallEnv, CallError, CallLimits, CallRequest};
 use crate::executor::{
     BlockBody, BlockContext, BlockHashes, Bounds, ChainParams, ExecutionEnd, Message, Runner,
-    StateOverlay, TxError, sender_of,
+    StateOverlay, TxError, check_signature_form, sender_of,
 };
 use crate::rules::{BlockPoint, BlockStepError, Rules};
 
@@ -65,7 +65,10 @@ impl<'a, 'o> BlockReplay<'a, 'o> {
     fn message(&self, tx: &Transaction, sender: Option<Address>) -> Result<Message, TxError> {
         let sender = match sender {
             Some(sender) => sender,
-            None => sender_of(tx, &*self.rules)?,
+            None => {
+                check_signature_form(&self.block.rules, tx)?;
+                sender_of(tx, &*self.rules)?
+            }
         };
         Ok(Message::from_tx(tx, sender))
     }

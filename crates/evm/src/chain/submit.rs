@@ -6,7 +6,7 @@ use alloy_consensus::Transaction as _;
 use alloy_eips::eip2718::Encodable2718;
 use alloy_primitives::{Address, B256, KECCAK256_EMPTY, U512};
 use esker_chain::forward::TxKind;
-use esker_evm_execution::executor::{SenderError, recover_signer, sender_of};
+use esker_evm_execution::executor::{SenderError, check_form, recover_signer, sender_of};
 use esker_evm_execution::rules::RuleError;
 use esker_evm_state::state::StateError;
 use esker_evm_state::types::Transaction;
@@ -67,15 +67,15 @@ impl Evm {
             return Err(PoolError::AlreadyKnown.into());
         }
         self.context.store.ensure_writable()?;
-        before_recovery(&tx, tx.encode_2718_len(), &self.next_block()?)?;
-        let sender = sender_of(&tx, &*self.params.rules).map_err(|error| match error {
+        let next = self.next_block()?;
+        before_recovery(&tx, tx.encode_2718_len(), &next)?;
+        let sender = self.sender_in(&next, &tx).map_err(|error| match error {
             SenderError::Type => PoolError::TypeNotSupported,
             SenderError::Signature | SenderError::ChainId { .. } => PoolError::InvalidSender,
         })?;
         let now_ms = self.context.clock.now_ms();
         let arrival = self.arrivals.fetch_add(1, Ordering::Relaxed);
         let tx = PooledTx::new(tx, sender, arrival, now_ms);
-        let next = self.next_block()?;
         tx.check_blobs(&next.rules).map_err(PoolError::from)?;
         if tx.has_costly_checks() {
             // Proofs and further signatures cost too much for a sender who can't pay.
@@ -97,6 +97,12 @@ impl Evm {
         self.context.announce(TxKind::Evm, Id::new(hash.0));
         self.context.work.notify_one();
         Ok(hash)
+    }
+
+    /// The sender of a transaction for the next block.
+    fn sender_in(&self, next: &NextBlock, tx: &Transaction) -> Result<Address, SenderError> {
+        check_form(&next.rules, tx)?;
+        sender_of(tx, &*self.params.rules)
     }
 
     /// Why a transaction with a value above 256 bits, which `tx` can't represent, is refused. The checks are those of

@@ -5,7 +5,7 @@ use alloy_eips::eip2930::{AccessList, AccessListItem};
 use alloy_primitives::{Address, B256, Signature, TxKind, U256, address};
 use esker_evm_execution::executor::{WARP, is_prohibited, recover_sender};
 use esker_evm_execution::genesis::GenesisAccount;
-use esker_evm_execution::rules::{BLACKHOLE, Phase};
+use esker_evm_execution::rules::{BLACKHOLE, Phase, Revision};
 use esker_evm_state::types::Transaction;
 
 use super::{ALICE, CODE, Lab, PRICE, legacy, until};
@@ -179,4 +179,39 @@ fn types_chains_and_signatures() {
         .into();
     let error = recover_sender(&broken, 43112).unwrap_err();
     assert_eq!(error.to_string(), "invalid transaction v, r, s values");
+}
+
+/// A transaction without a chain ID whose `s` is the greater one of its signature.
+fn with_high_s() -> Transaction {
+    let order = "0xfffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141";
+    let low = Signature::test_signature();
+    let high = Signature::new(low.r(), order.parse::<U256>().unwrap() - low.s(), !low.v());
+    let tx = TxLegacy { gas_limit: 21_000, gas_price: PRICE.into(), ..Default::default() };
+    TxLegacy { to: TxKind::Call(CODE), ..tx }.into_signed(high).into()
+}
+
+#[test]
+fn a_high_s_is_valid_before_homestead() {
+    let tx = with_high_s();
+    let sender = recover_sender(&tx, 43112).unwrap();
+    let low = tx.as_legacy().unwrap().tx().clone().into_signed(Signature::test_signature());
+    assert_eq!(recover_sender(&low.into(), 43112), Ok(sender));
+    for (revision, is_valid) in
+        [(Revision::Frontier, true), (Revision::Homestead, false), (Revision::Osaka, false)]
+    {
+        let mut lab = Lab::of_revision(revision, true, &[]);
+        lab.in_block(|block| block.state().set_balance(sender, U256::MAX >> 8).unwrap());
+        let executed = lab.in_block(|block| block.execute(&tx, None).map(|it| it.from));
+        // A known sender makes no difference.
+        let known = lab.in_block(|block| block.execute(&tx, Some(sender)).map(|it| it.from));
+        match (is_valid, executed) {
+            (true, executed) => assert_eq!(executed.unwrap(), sender, "{revision:?}"),
+            (false, refused) => {
+                for refused in [refused, known] {
+                    let text = refused.unwrap_err().to_string();
+                    assert_eq!(text, "invalid transaction v, r, s values", "{revision:?}");
+                }
+            }
+        }
+    }
 }
