@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use alloy_primitives::{Address, B256, Bloom, U256, U512};
-use esker_evm_state::state::{StateChanges, StateError, StateTries, StateView};
+use esker_evm_state::state::{StateChanges, StateTries, StateView};
 use esker_evm_state::types::{Header, Receipt, Transaction, block_bloom, receipts_root};
 
 use super::failure::TxFailure;
@@ -62,8 +62,8 @@ pub struct BlockExecutor<'a> {
     block: BlockContext,
     body: BlockBody<'a>,
     rules: Arc<dyn Rules>,
-    /// The state before the block, and its root.
-    parent: (StateView<'a>, B256),
+    /// The tries after the transactions so far, if receipts have their root.
+    tries: Option<StateTries<'a>>,
     gas_left: u64,
     gas_used: u64,
     tips: U256,
@@ -75,7 +75,7 @@ impl<'a> BlockExecutor<'a> {
     /// Begins a block on the state after `parent`: activates forks, and does the work before the transactions.
     /// `gas_available` is the gas that all its transactions may use.
     pub fn new(
-        chain: &ChainParams,
+        chain: &'a ChainParams,
         view: StateView<'a>,
         hashes: &'a dyn BlockHashes,
         parent: &Header,
@@ -84,24 +84,17 @@ impl<'a> BlockExecutor<'a> {
     ) -> Result<Self, BlockStepError> {
         let rules = Arc::clone(&chain.rules);
         let mut state = StateOverlay::new(view, hashes, chain.machine.codes.clone());
+        let has_roots = block.rules.revision < Revision::Byzantium;
+        let tries = has_roots.then(|| StateTries::new(&*chain.rules, view, parent.state_root));
+        if has_roots {
+            state = state.tracking();
+        }
         rules.apply_forks(&BlockPoint::of(parent), &block.point(), &mut state)?;
         let mut runner = Runner::new(&chain.machine, state, &block, Bounds::default());
         rules.begin_block(&body.running(&block), &mut runner)?;
         let (gas_left, gas_used) = (gas_available, 0);
         let (tips, receipts, failures) = (U256::ZERO, Vec::new(), Vec::new());
-        let parent = (view, parent.state_root);
-        Ok(Self {
-            runner,
-            block,
-            body,
-            rules,
-            parent,
-            gas_left,
-            gas_used,
-            tips,
-            receipts,
-            failures,
-        })
+        Ok(Self { runner, block, body, rules, tries, gas_left, gas_used, tips, receipts, failures })
     }
 
     /// The block.
@@ -182,18 +175,12 @@ impl<'a> BlockExecutor<'a> {
         self.gas_left -= ended.gas_used;
         self.failures.extend(TxFailure::from_end(self.receipts.len(), &ended));
         let mut receipt = ended.into_receipt(tx, message, self.gas_used);
-        if self.block.rules.revision < Revision::Byzantium {
-            receipt.state_root = Some(self.state_root()?);
+        if let Some(tries) = &mut self.tries {
+            let changes = self.runner.state().recent_changes();
+            receipt.state_root = Some(tries.apply(&changes).map_err(TxError::State)?);
         }
         self.receipts.push(receipt);
         Ok(())
-    }
-
-    /// Root of the state after the transactions so far, from all their changes.
-    fn state_root(&mut self) -> Result<B256, StateError> {
-        let (view, root) = self.parent;
-        let changes = self.runner.state().changes();
-        StateTries::new(&*self.rules, view, root).apply(&changes)
     }
 
     /// The state after the transactions so far, for example to continue with an inspector.

@@ -18,6 +18,8 @@ pub(super) struct CachedAccount {
     /// Code that the view may lack.
     pub(super) code: Option<(B256, Bytes)>,
     pub(super) slots: HashMap<U256, CachedSlot>,
+    /// Whether [`Self::recent_change`] has shown that its storage was cleared.
+    pub(super) wipe_shown: bool,
     /// Slots that were set since the changes were last taken, if changes are tracked.
     pub(super) recent_slots: Vec<U256>,
 }
@@ -77,5 +79,23 @@ impl CachedAccount {
         self.before = account;
         let code = account.and(self.code.clone());
         (!same).then_some(AccountChange { account, code, wiped: was_wiped, slots })
+    }
+
+    /// The account as it is now, and its slots that were set since the last call. The previous values stay.
+    pub(super) fn recent_change(&mut self) -> AccountChange {
+        let wiped = self.now.is_none() || self.wiped && !self.wipe_shown;
+        self.wipe_shown = true;
+        let slots = match self.now {
+            // Set slots are kept until the account exists.
+            None => BTreeMap::new(),
+            Some(_) => {
+                let recent = std::mem::take(&mut self.recent_slots);
+                let set = recent.into_iter().filter(|_| !wiped);
+                let all = self.slots.keys().copied().filter(|_| wiped);
+                let keys = set.chain(all);
+                keys.filter_map(|key| Some((key, self.slots.get(&key)?.now))).collect()
+            }
+        };
+        AccountChange { account: self.now, code: None, wiped, slots }
     }
 }

@@ -72,7 +72,7 @@ impl StateOverlay<'_> {
             }
             let held = self.cached(address)?;
             if created {
-                (held.wiped, held.stored) = (true, false);
+                (held.wiped, held.wipe_shown, held.stored) = (true, false, false);
                 held.slots.clear();
             }
             let mut assets = false;

@@ -188,6 +188,18 @@ impl<'a> StateOverlay<'a> {
         changes
     }
 
+    /// What changed since the last call, as it is now, for tries with the values of the last call. It stays in
+    /// [`Self::changes`], but can no longer be reverted. Requires [`Self::tracking`].
+    pub fn recent_changes(&mut self) -> StateChanges {
+        self.undo = Vec::new();
+        let recent = self.recent.as_mut().map(std::mem::take).unwrap_or_default();
+        let change = |address: Address| {
+            let account = self.accounts.get_mut(&address)?;
+            Some((address, account.recent_change()))
+        };
+        recent.into_iter().filter_map(change).collect()
+    }
+
     /// As [`Self::take_changes`], one account after the other in any order. After an error the remaining changes are
     /// lost.
     pub fn drain_changes<E>(

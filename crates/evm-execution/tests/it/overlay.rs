@@ -133,18 +133,24 @@ fn check_steps(steps: &[Vec<Change>]) {
     let tries = || StateTries::new(&*chain.params.rules, view, chain.tip.state_root);
     let new = || StateOverlay::new(view, &NoHashes, chain.params.machine.codes.clone());
     let (mut tracked, mut whole, mut by_step) = (new().tracking(), new(), tries());
+    let (mut kept, mut by_values) = (new().tracking(), tries());
     for step in steps {
         for change in step {
             apply(&mut tracked, change);
             apply(&mut whole, change);
+            apply(&mut kept, change);
         }
         // Reverted changes do not count, whenever the changes are taken.
-        let checkpoint = tracked.checkpoint();
-        step.iter().for_each(|change| apply(&mut tracked, change));
-        tracked.revert_to(checkpoint);
-        let root = by_step.apply(&tracked.take_changes()).unwrap();
-        assert_eq!(root, tries().apply(&whole.changes()).unwrap());
+        for state in [&mut tracked, &mut kept] {
+            let checkpoint = state.checkpoint();
+            step.iter().for_each(|change| apply(state, change));
+            state.revert_to(checkpoint);
+        }
+        let expected = tries().apply(&whole.changes()).unwrap();
+        assert_eq!(by_step.apply(&tracked.take_changes()).unwrap(), expected);
+        assert_eq!(by_values.apply(&kept.recent_changes()).unwrap(), expected);
         assert_eq!(seen(&mut tracked), seen(&mut whole));
+        assert_eq!(kept.changes(), whole.changes());
     }
     assert!(tracked.take_changes().is_empty());
 }

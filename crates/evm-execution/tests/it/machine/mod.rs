@@ -7,6 +7,7 @@ mod fees;
 mod order;
 mod phases;
 mod refused;
+mod roots;
 mod stops;
 mod storage;
 mod texts;
