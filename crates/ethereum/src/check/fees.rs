@@ -50,6 +50,12 @@ pub fn unchanged_gas_limit(config: &ChainConfig, parent: &Header) -> u64 {
     parent.gas_limit
 }
 
+/// The gas limit of a child that moves as far as it may from `limit` towards `target`.
+pub fn moved_gas_limit(limit: u64, target: u64) -> u64 {
+    let most = (limit / GAS_LIMIT_BOUND_DIVISOR).saturating_sub(1);
+    target.clamp(limit.saturating_sub(most), limit.saturating_add(most))
+}
+
 /// Checks the gas limit and the base fee. If the base fee was set, the gas limit is any.
 pub(super) fn check_fees(
     config: &ChainConfig,
@@ -147,6 +153,11 @@ mod tests {
 
     #[test]
     fn gas_limits_move_slowly() {
+        for (target, expected) in [(0, 999_025), (1_000_010, 1_000_010), (u64::MAX, 1_000_975)] {
+            let moved = moved_gas_limit(1_000_000, target);
+            assert_eq!((moved, check_gas_limit(1_000_000, moved)), (expected, Ok(())));
+        }
+        assert_eq!(moved_gas_limit(5, 9), 5);
         for (have, expected) in [
             (1_000_000, Ok(())),
             (1_000_975, Ok(())),

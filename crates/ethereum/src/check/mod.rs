@@ -9,6 +9,6 @@ mod requests;
 
 pub use body::{BodyError, MAX_BLOCK_SIZE, check_body};
 pub use error::HeaderError;
-pub use fees::{INITIAL_BASE_FEE, child_base_fee, unchanged_gas_limit};
+pub use fees::{INITIAL_BASE_FEE, child_base_fee, moved_gas_limit, unchanged_gas_limit};
 pub use header::{check_header, check_set_header, check_transition, check_work_header};
 pub use requests::{RequestsError, check_requests};

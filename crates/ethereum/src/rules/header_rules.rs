@@ -13,9 +13,14 @@ use super::error::StepError;
 use super::ethereum::EthereumRules;
 use super::{seal, terms};
 use crate::block::{from_state_block, from_state_header};
-use crate::check::{check_body, check_header, check_requests, check_set_header, check_transition};
+use crate::check::{
+    check_body, check_header, check_requests, check_set_header, check_transition, moved_gas_limit,
+};
 use crate::forks::{BlockRule, Fork};
 use crate::ommers::{Ancestor, GENERATIONS, check_ommers};
+
+/// The gas limit to which blocks on request move, as geth's do.
+const GAS_LIMIT_TARGET: u64 = 60_000_000;
 
 impl HeaderRules for EthereumRules {
     fn child_terms(&self, parent: &Header, time: u64) -> Result<ChildTerms, RuleError> {
@@ -47,6 +52,10 @@ impl HeaderRules for EthereumRules {
         // With proof of work the mix digest is a part of the seal.
         let random = if is_merged { header.mix_digest } else { B256::ZERO };
         Ok(ChildTerms { gas_limit: header.gas_limit, coinbase: header.coinbase, random, ..terms })
+    }
+
+    fn requested_gas_limit(&self, usual: u64) -> u64 {
+        moved_gas_limit(usual, GAS_LIMIT_TARGET)
     }
 
     fn next_header(&self) -> Option<&NextHeader> {

@@ -60,9 +60,12 @@ impl StateRules for EthereumRules {
         calls: &mut dyn SystemCalls<'_>,
     ) -> Result<BlockEnd, BlockStepError> {
         let fork = self.fork(&block.point);
-        let requests_hash = match fork >= Fork::Prague {
-            true => Some(requests_hash(&self.requests(fork, receipts, calls)?)),
-            false => None,
+        let end = match fork >= Fork::Prague {
+            true => {
+                let requests = self.requests(fork, receipts, calls)?;
+                BlockEnd { requests_hash: Some(requests_hash(&requests)), requests }
+            }
+            false => BlockEnd::default(),
         };
         let point = &block.point;
         let header = (point.number, block.coinbase);
@@ -70,7 +73,7 @@ impl StateRules for EthereumRules {
         for payment in credits(fork, point.is_merged, header, uncles, block.withdrawals) {
             credit(calls.state(), &payment)?;
         }
-        Ok(BlockEnd { requests_hash })
+        Ok(end)
     }
 
     fn supply(&self, block: &Block) -> BlockSupply {

@@ -81,7 +81,7 @@ fn a_sealed_block_is_the_recorded_one() {
             },
             ..NewBlock::default()
         };
-        let end = BlockEnd { requests_hash: header.requests_hash };
+        let end = BlockEnd { requests_hash: header.requests_hash, ..BlockEnd::default() };
         let results = BlockResults {
             receipts_root: header.receipts_root,
             bloom: header.bloom,
@@ -108,12 +108,12 @@ fn each_different_result_is_named() {
         receipts_root: header.receipts_root,
         bloom: header.bloom,
         gas_used: header.gas_used,
-        end: BlockEnd { requests_hash: header.requests_hash },
+        end: BlockEnd { requests_hash: header.requests_hash, ..BlockEnd::default() },
         ..BlockResults::default()
     };
     rules.check_results(header, &terms, &same).unwrap();
     let other = B256::repeat_byte(1);
-    let end = BlockEnd { requests_hash: Some(other) };
+    let end = BlockEnd { requests_hash: Some(other), ..BlockEnd::default() };
     let gas = "invalid gas used (remote: 339825 local: 339826)";
     for (results, text) in [
         (BlockResults { gas_used: header.gas_used + 1, ..same.clone() }, gas),

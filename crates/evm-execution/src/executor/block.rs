@@ -50,7 +50,7 @@ impl BlockExecutionOutput {
             gas_used: self.gas_used,
             ext_gas_used: self.extension.gas_used,
             block_fee: self.block_fee,
-            end: self.end,
+            end: self.end.clone(),
         }
     }
 }

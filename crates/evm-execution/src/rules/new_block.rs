@@ -72,10 +72,12 @@ pub struct BlockResults {
 }
 
 /// The outcome of the work after a block's transactions.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct BlockEnd {
-    /// Hash of the requests (EIP-7685); `None` if the block has none.
+    /// Hash of the requests (EIP-7685); `None` if such blocks have none.
     pub requests_hash: Option<B256>,
+    /// The requests themselves: a byte with the type, then its data. Types without data are left out.
+    pub requests: Vec<Bytes>,
 }
 
 /// The change of a chain's supply by a block, besides its ext data and lost wei.

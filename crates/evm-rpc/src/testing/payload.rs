@@ -17,7 +17,7 @@ pub(super) struct EnvelopeReply {
     execution_payload: PayloadReply,
     block_value: Big,
     blobs_bundle: BundleReply,
-    /// Requests of contracts to the consensus layer are not shown.
+    /// Requests of contracts to the consensus layer: a byte with the type, then its data.
     execution_requests: Vec<Data>,
     should_override_builder: bool,
 }
@@ -55,12 +55,12 @@ struct BundleReply {
 impl EnvelopeReply {
     /// The reply of a built block.
     pub(super) fn new(built: RequestedBlock) -> Self {
-        let RequestedBlock { block, value, sidecars } = built;
+        let RequestedBlock { block, value, sidecars, requests } = built;
         Self {
             execution_payload: payload(&block),
             block_value: Big(value),
             blobs_bundle: bundle(&sidecars),
-            execution_requests: Vec::new(),
+            execution_requests: requests.into_iter().map(Data).collect(),
             should_override_builder: false,
         }
     }

@@ -13,9 +13,6 @@ use super::vm::Evm;
 use crate::pool::{Sidecar, without_sidecar};
 use crate::verify::{ParentContext, VerifyError, assemble, child_executor};
 
-/// The gas limit to which blocks move, as geth's do.
-const GAS_LIMIT_TARGET: u64 = 60_000_000;
-
 /// A block that is asked for.
 #[derive(Clone, Debug)]
 pub struct BlockRequest {
@@ -42,6 +39,8 @@ pub struct RequestedBlock {
     pub value: U256,
     /// Sidecars of its blob transactions that the pool has.
     pub sidecars: Vec<Sidecar>,
+    /// Requests of its contracts to the consensus layer (EIP-7685).
+    pub requests: Vec<Bytes>,
 }
 
 /// Why a block can't be built. Texts are those of geth, and of the rules.
@@ -100,7 +99,7 @@ impl Evm {
         let set = HeaderTerms {
             coinbase: Some(request.fee_recipient),
             random: Some(request.random),
-            gas_limit: moved_gas_limit(ctx, terms.gas_limit),
+            gas_limit: Some(rules.requested_gas_limit(terms.gas_limit)),
             ..HeaderTerms::default()
         };
         let terms = terms.with(&set);
@@ -130,16 +129,7 @@ impl Evm {
         let pooled = block.transactions.iter().map(|tx| self.pool.get(tx.tx_hash()));
         let sidecars = pooled.flatten().filter_map(|(tx, _)| tx.sidecar().cloned()).collect();
         let block = SealedBlock { block, hash, size };
-        Ok(RequestedBlock { block, value: processed.block_fee, sidecars })
+        let (value, requests) = (processed.block_fee, processed.end.requests);
+        Ok(RequestedBlock { block, value, sidecars, requests })
     }
-}
-
-/// The gas limit of a child that moves from `limit` as far as it may towards [`GAS_LIMIT_TARGET`]; `None` where the rules
-/// choose it.
-fn moved_gas_limit(ctx: &ParentContext<'_>, limit: u64) -> Option<u64> {
-    if !ctx.chain.rules.dialect().is_standard() {
-        return None;
-    }
-    let most = (limit / 1024).saturating_sub(1);
-    Some(GAS_LIMIT_TARGET.clamp(limit.saturating_sub(most), limit.saturating_add(most)))
 }

@@ -47,6 +47,11 @@ pub trait HeaderRules {
         self.child_terms(parent, header.time)
     }
 
+    /// The gas limit of a block on request whose usual one is this.
+    fn requested_gas_limit(&self, usual: u64) -> u64 {
+        usual
+    }
+
     /// The highest base fee that a header can hold, wei.
     fn max_base_fee(&self) -> U256 {
         U256::MAX
