@@ -4,7 +4,7 @@
 //!
 //! - [`forks`]: the forks, and the configuration of a chain as a genesis file has it.
 //! - [`genesis`]: the first block of a genesis file.
-//! - [`block`]: headers and blocks and their bytes, and files of blocks.
+//! - [`block`]: headers and blocks and their bytes.
 //! - [`check`]: a header against its parent, a body and requests against the header.
 //! - [`difficulty`], [`ommers`]: proof of work, without its seal.
 //! - [`blobs`]: the excess of blob gas.

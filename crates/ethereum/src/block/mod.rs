@@ -1,13 +1,11 @@
-//! Headers and blocks: their bytes, and files of blocks.
+//! Headers and blocks, and their bytes.
 
 mod body;
-mod chain_file;
 mod state_types;
 mod stored;
 
 pub use alloy_consensus::Header;
 pub use body::{Block, parse_block, parse_header};
-pub use chain_file::{ChainFile, ChainFileError};
 pub use state_types::{
     block_hash, decode_block, encode_block, from_state_block, from_state_header, to_state_block,
     to_state_header,

@@ -3,7 +3,7 @@
 use alloy_consensus::TrieAccount;
 use alloy_consensus::proofs::{state_root_unhashed, storage_root_unhashed};
 use alloy_primitives::{Address, B64, B256, Bytes, U256, keccak256};
-use esker_ethereum::block::{Block, ChainFile, Header};
+use esker_ethereum::block::{Block, Header, parse_block};
 use esker_ethereum::check::{BodyError, check_body, check_header, check_transition};
 use esker_ethereum::difficulty::child_difficulty;
 use esker_ethereum::forks::{ChainConfig, Fork, fork_hash};
@@ -11,13 +11,13 @@ use esker_ethereum::genesis::Genesis;
 use esker_ethereum::ommers::{Ancestor, Mined, OmmerError, check_ommers, rewards};
 use esker_ethereum::system::{begin_calls, request_calls, withdrawals};
 
-use crate::file;
+use crate::{block_bytes, file};
 
 /// The configuration and the blocks, the first one included.
 fn chain() -> (ChainConfig, Vec<Block>) {
     let genesis = Genesis::parse(&file("genesis.json")).unwrap();
-    let bytes = file("chain.rlp");
-    let mut blocks: Vec<Block> = ChainFile::new(&bytes).map(|block| block.unwrap().0).collect();
+    let mut blocks: Vec<Block> =
+        block_bytes().iter().map(|bytes| parse_block(bytes).unwrap()).collect();
     blocks.insert(0, Block::uncle(genesis.header(state_root(&genesis))));
     (genesis.config, blocks)
 }

@@ -1,32 +1,29 @@
-//! Files of blocks, whole, cut and altered.
+//! Bytes of blocks, whole, cut and altered.
 
 use std::sync::LazyLock;
 
 use alloy_primitives::Bytes;
 use esker_ethereum::block::{
-    Block, ChainFile, Header, block_hash, decode_block, decode_stored, encode_block, encode_stored,
+    Block, Header, block_hash, decode_block, decode_stored, encode_block, encode_stored,
     from_state_block, parse_block, parse_header, standard_form,
 };
 use esker_evm_state::types::Block as StateBlock;
 use proptest::prelude::*;
 
-use crate::file;
+use crate::block_bytes;
 
-static BLOCKS: LazyLock<Vec<Vec<u8>>> = LazyLock::new(|| {
-    ChainFile::new(&file("chain.rlp")).map(|block| block.unwrap().1.to_vec()).collect()
-});
+static BLOCKS: LazyLock<Vec<Vec<u8>>> = LazyLock::new(block_bytes);
 
 #[test]
 fn blocks_keep_their_bytes() {
-    let bytes = file("chain.rlp");
-    let blocks: Vec<_> = ChainFile::new(&bytes).map(Result::unwrap).collect();
-    assert_eq!(blocks.len(), 54);
-    for (block, bytes) in &blocks {
-        assert_eq!(alloy_rlp::encode(block), *bytes);
+    assert_eq!(BLOCKS.len(), 54);
+    for bytes in BLOCKS.iter() {
+        let block = parse_block(bytes).unwrap();
+        assert_eq!(alloy_rlp::encode(&block), *bytes);
         let header = alloy_rlp::encode(&block.header);
         assert_eq!(parse_header(&header).as_ref(), Ok(&block.header));
     }
-    let (head, _) = blocks.last().unwrap();
+    let head = parse_block(&BLOCKS[53]).unwrap();
     assert_eq!(
         head.header.hash_slow().to_string(),
         "0xd226371d0b1551adb03fb52b71f08e3e11247fe9b1af994768af8cdaa8e7dcd7"
@@ -47,18 +44,11 @@ fn the_types_of_all_chains_keep_the_bytes() {
 }
 
 #[test]
-fn a_cut_file_names_the_block() {
-    let bytes = file("chain.rlp");
-    let mut file = ChainFile::new(&bytes[..bytes.len() - 1]);
-    let before: Vec<_> = file.by_ref().take(53).collect();
-    assert!(before.iter().all(Result::is_ok));
-    let error = file.next().unwrap().unwrap_err();
-    assert_eq!(error.index, 53);
-    assert_eq!(
-        error.to_string(),
-        format!("at block 53 of the file, byte {}: input too short", error.offset)
-    );
-    assert!(file.next().is_none());
+fn a_cut_block_is_refused() {
+    let block = &BLOCKS[53];
+    for length in 0..block.len() {
+        assert!(parse_block(&block[..length]).is_err(), "{length}");
+    }
 }
 
 #[test]
@@ -94,7 +84,6 @@ proptest! {
     fn any_bytes_are_a_block_or_refused(bytes in proptest::collection::vec(any::<u8>(), 0..600)) {
         let _block = parse_block(&bytes);
         let _header = parse_header(&bytes);
-        let _blocks = ChainFile::new(&bytes).count();
         let _state_block = decode_block(&bytes);
         let _stored_block = decode_stored(&bytes);
     }

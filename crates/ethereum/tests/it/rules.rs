@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use alloy_primitives::{B256, Bloom, U256};
-use esker_ethereum::block::ChainFile;
 use esker_ethereum::genesis::Genesis;
 use esker_ethereum::rules::EthereumRules;
 use esker_evm_execution::rules::{
@@ -14,7 +13,7 @@ use esker_evm_state::state::StateError;
 use esker_evm_state::types::{Account, AccountCodec, Block, Header, SealedHeader};
 use esker_storage::{Scope, WriteSet};
 
-use crate::file;
+use crate::{block_bytes, file};
 
 fn rules() -> EthereumRules {
     EthereumRules::new(Genesis::parse(&file("genesis.json")).unwrap().config)
@@ -25,8 +24,7 @@ fn blocks(rules: &dyn Rules) -> Vec<Block> {
     let genesis = Genesis::parse(&file("genesis.json")).unwrap();
     let mut out = WriteSet::default();
     let first = genesis.fields.build(rules, Scope(7), Default::default(), &mut out).unwrap();
-    let bytes = file("chain.rlp");
-    let rest = ChainFile::new(&bytes).map(|block| rules.decode_block(block.unwrap().1).unwrap());
+    let rest = block_bytes().into_iter().map(|bytes| rules.decode_block(&bytes).unwrap());
     std::iter::once(first).chain(rest).collect()
 }
 
