@@ -5,6 +5,7 @@ mod alone;
 mod alone_commands;
 mod altered_blocks;
 mod attack;
+mod blobs;
 mod build;
 mod chains;
 mod dev;

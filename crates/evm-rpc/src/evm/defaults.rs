@@ -12,7 +12,7 @@ use crate::wire::call::{AccessListArg, TransactionArgs};
 use crate::wire::{Addr, Big, Data, Hash, Uint64};
 
 /// Blobs of one transaction, at most.
-const MAX_BLOBS: usize = 6;
+pub(super) const MAX_BLOBS: usize = 6;
 
 /// Gas of a call without a limit.
 const UNLIMITED_GAS: u64 = u64::MAX / 2;
@@ -74,7 +74,7 @@ impl TransactApi {
         gas: GasDefault,
         context: &CallContext,
     ) -> Result<(), RpcError> {
-        // No block holds blob transactions, so no method makes any.
+        // Methods that send blobs have taken them before.
         if !args.blobs.is_empty() {
             return Err(refused("\"blobs\" is not supported for this RPC method"));
         }

@@ -6,7 +6,7 @@ use esker_evm_execution::executor::{MAX_INIT_CODE, floor_gas, has_warp_predicate
 use esker_evm_execution::rules::{ExecutionRules, Revision};
 use esker_evm_state::types::Transaction;
 
-use super::{MAX_BLOB_TX_SIZE, MAX_TX_SIZE, PoolConfig, PoolError, PooledTx};
+use super::{BLOB_SIZE, MAX_TX_SIZE, PoolConfig, PoolError, PooledTx};
 
 /// Highest gas limit of a transaction (EIP-7825).
 const MAX_TX_GAS: u64 = 1 << 24;
@@ -29,7 +29,7 @@ pub fn before_recovery(tx: &Transaction, size: usize, next: &NextBlock) -> Resul
     if !next.rules.has_transaction_type(tx.tx_type() as u8) {
         return Err(PoolError::TypeNotSupported);
     }
-    let limit = if tx.is_eip4844() { MAX_BLOB_TX_SIZE } else { MAX_TX_SIZE };
+    let limit = max_size(tx, &next.rules);
     if size > limit {
         return Err(PoolError::Oversized { size, limit });
     }
@@ -52,6 +52,14 @@ pub fn before_recovery(tx: &Transaction, size: usize, next: &NextBlock) -> Resul
         return Err(PoolError::NoAuthorizations);
     }
     Ok(())
+}
+
+/// The longest transaction of this type, with its sidecar, bytes.
+fn max_size(tx: &Transaction, rules: &ExecutionRules) -> usize {
+    let limits = rules.blobs.filter(|_| tx.is_eip4844());
+    let most = limits.map_or(0, |limits| limits.most_of_a_transaction());
+    let blobs = usize::try_from(most).unwrap_or(usize::MAX);
+    MAX_TX_SIZE.saturating_add(blobs.saturating_mul(BLOB_SIZE))
 }
 
 /// Checks 9 to 11.

@@ -25,11 +25,14 @@ mod limits;
 mod outlay;
 mod price;
 mod sidecar;
+#[cfg(test)]
+mod sidecar_tests;
 mod transaction;
 
 use std::collections::BTreeMap;
 use std::fmt;
 
+use alloy_eips::eip7594::CELLS_PER_EXT_BLOB;
 use alloy_primitives::{Address, B256, U256};
 use esker_chain::{DropLog, PoolFigures};
 use esker_primitives::sync::Mutex;
@@ -40,7 +43,7 @@ pub use checks::{AccountRead, AccountState, NextBlock, before_recovery, refuse_v
 pub use drops::{DROPPED, DropReason, DroppedTx};
 pub use error::PoolError;
 pub use esker_chain::Dropped;
-pub use sidecar::{BlobError, Sidecar, without_sidecar};
+pub use sidecar::{BlobError, Sidecar, sidecar_of, without_sidecar};
 pub use transaction::{PooledTx, ReplacementPrice};
 
 use account::AccountTxs;
@@ -51,8 +54,8 @@ use price::Rank;
 /// Longest transaction, bytes.
 pub const MAX_TX_SIZE: usize = 128 * 1024;
 
-/// Longest blob transaction with its sidecar, bytes.
-pub const MAX_BLOB_TX_SIZE: usize = 1024 * 1024;
+/// Bytes of a blob in a sidecar, with its commitment and its proofs of cells.
+const BLOB_SIZE: usize = 131_072 + 4 + (1 + CELLS_PER_EXT_BLOB) * 49;
 
 /// Most bytes of all transactions.
 const MAX_BYTES: usize = 1 << 30;

@@ -1,8 +1,8 @@
 //! Sidecars of blob transactions: blobs, commitments and proofs, which blocks do not have (EIP-4844, EIP-7594).
 
-use alloy_consensus::{Signed, TxEip4844, TxEip4844Variant};
-use alloy_eips::eip4844::BLOB_TX_MIN_BLOB_GASPRICE;
+use alloy_consensus::{BlobTransactionSidecar, Signed, TxEip4844, TxEip4844Variant};
 use alloy_eips::eip4844::env_settings::EnvKzgSettings;
+use alloy_eips::eip4844::{BLOB_TX_MIN_BLOB_GASPRICE, Blob};
 use alloy_eips::eip7594::{BlobTransactionSidecarVariant, CELLS_PER_EXT_BLOB};
 use alloy_primitives::B256;
 use esker_evm_execution::rules::{ExecutionRules, Revision};
@@ -79,6 +79,13 @@ pub enum BlobError {
     Kzg(String),
 }
 
+/// The sidecar of blobs, with a proof for each of them.
+pub fn sidecar_of(blobs: Vec<Blob>) -> Result<Sidecar, BlobError> {
+    let settings = EnvKzgSettings::Default.get();
+    let made = BlobTransactionSidecar::try_from_blobs_with_settings(blobs, settings);
+    made.map(Sidecar::Eip4844).map_err(|error| BlobError::Kzg(format!("{error:?}")))
+}
+
 /// A transaction in the form of blocks, and its sidecar if it has one.
 pub(super) fn split(tx: Transaction) -> (Transaction, Option<Sidecar>) {
     match tx {
@@ -139,7 +146,10 @@ pub(super) fn prove(
 ) -> Result<Sidecar, BlobError> {
     let settings = EnvKzgSettings::Default.get();
     let verified = sidecar.validate(hashes, settings);
-    verified.map_err(|error| BlobError::Kzg(format!("invalid blob proof: {error}")))?;
+    verified.map_err(|error| match sidecar {
+        Sidecar::Eip4844(_) => BlobError::Kzg(format!("invalid blob proof: {error}")),
+        Sidecar::Eip7594(_) => BlobError::Kzg(error.to_string()),
+    })?;
     match rules.revision >= Revision::Osaka {
         // Wallets that know no cell proofs send the older form.
         true => sidecar
@@ -179,7 +189,6 @@ fn check_numbers(sidecar: &Sidecar, hashes: &[B256]) -> Result<(), BlobError> {
 
 #[cfg(test)]
 mod tests {
-    use alloy_consensus::BlobTransactionSidecar;
     use alloy_eips::eip2718::{Decodable2718 as _, Encodable2718 as _};
     use alloy_eips::eip7594::BlobTransactionSidecarEip7594;
     use alloy_primitives::Signature;

@@ -1,6 +1,7 @@
 //! The service `internal-transaction`, as far as it sends and signs
 //! (docs/protocol/c-chain-pool.md, "Sent transactions").
 
+mod blobs;
 mod by_password;
 mod fee_cap;
 mod raw;
@@ -102,16 +103,25 @@ fn send_transaction(
     transact.set_sender_default(&mut args);
     let from = sender(&args);
     transact.must_hold_for(&from, context)?;
-    refuse_blobs(&args)?;
+    let sidecar = transact.take_blobs(&mut args)?;
+    if sidecar.is_none() {
+        refuse_blobs(&args)?;
+    }
     let (has_nonce, is_estimated) = (args.nonce.is_some(), args.gas.is_none());
     transact.set_replacement_defaults(&mut args)?;
     transact.set_defaults(&mut args, GasDefault::Estimate, context)?;
+    let submit = |args: &TransactionArgs| {
+        transact.submit_signed(args, |args| match sidecar {
+            Some(sidecar) => transact.sign_with_blobs(args, sidecar),
+            None => transact.sign_args(args),
+        })
+    };
     let sent = match has_nonce {
-        true => transact.sign_and_submit(&args)?,
+        true => submit(&args)?,
         // Others wait meanwhile, so the estimate has been made before.
         false => transact.senders.with_lock(from, || {
             args.nonce = Some(Uint64(transact.next_nonce(from)?));
-            transact.sign_and_submit(&args)
+            submit(&args)
         })?,
     };
     // An estimate is made on the state after what was sent before.
@@ -220,7 +230,7 @@ fn resend(
     Ok(transact.or_failure(transact.submitter.submit(tx)?.map(Hash), context))
 }
 
-/// No block holds blob transactions, so none are made.
+/// Without the blobs themselves no blob transaction can be sent.
 fn refuse_blobs(args: &TransactionArgs) -> Result<(), RpcError> {
     match (&args.blob_versioned_hashes, &args.max_fee_per_blob_gas) {
         (None, None) => Ok(()),
@@ -289,10 +299,6 @@ impl TransactApi {
         refuse_blobs(&args)?;
         self.set_defaults(&mut args, GasDefault::Estimate, context)?;
         self.sign_args(&args)
-    }
-
-    fn sign_and_submit(&self, args: &TransactionArgs) -> Result<ReplyAfter<Hash>, RpcError> {
-        self.submit_signed(args, |args| self.sign_args(args))
     }
 
     fn submit_signed(

@@ -48,7 +48,7 @@ pub struct TransactionArgs {
     pub max_fee_per_blob_gas: Option<Big>,
     /// Hashes of blobs.
     pub blob_versioned_hashes: Option<Vec<Hash>>,
-    /// Blobs; no method takes any, so only their number matters.
+    /// Blobs, of which the node computes commitments and proofs.
     #[schemars(with = "Option<Vec<Data>>")]
     pub blobs: Vec<Data>,
     /// Commitments of blobs.

@@ -1,5 +1,6 @@
 //! A chain with rules that this crate does not know: all code above the rules runs it as it runs the C-Chain.
 
+mod blobs;
 mod rules;
 
 use std::sync::Arc;
@@ -20,6 +21,8 @@ use self::rules::{CHAIN_ID, OtherRules, REWARD, VALIDATOR, WITHDRAWN_GWEI};
 use crate::ledger::Ledger;
 
 const SENDER: Address = address!("0x8db97C7cEcE249c2b98bDC0226Cc4C2A57BF52FC");
+/// The sender's key.
+const KEY: B256 = b256!("0x56289e99c94b6912bfc12adc093c9b51124f0dc54ac7a766b2bc5ccf558d8027");
 const GENESIS_TIME: u64 = 1_700_000_000;
 
 fn transfer(nonce: u64) -> Transaction {
@@ -33,22 +36,24 @@ fn transfer(nonce: u64) -> Transaction {
         value: U256::from(1),
         ..Default::default()
     };
-    let key = b256!("0x56289e99c94b6912bfc12adc093c9b51124f0dc54ac7a766b2bc5ccf558d8027");
-    let ring = KeyRing::new([key.as_slice()]).unwrap();
+    let ring = KeyRing::new([KEY.as_slice()]).unwrap();
     let signature = ring.sign_hash(&SENDER, &tx.signature_hash()).unwrap();
     tx.into_signed(signature).into()
 }
 
-fn ledger() -> Ledger {
+fn genesis() -> Genesis {
     let rich = GenesisAccount { balance: U256::from(10).pow(U256::from(21)), ..Default::default() };
-    let genesis = Genesis {
+    Genesis {
         timestamp: GENESIS_TIME,
         gas_limit: 30_000_000,
         alloc: [(SENDER, rich)].into(),
         ..Genesis::default()
-    };
+    }
+}
+
+fn ledger() -> Ledger {
     let rules: Arc<dyn Rules> = Arc::new(OtherRules);
-    Ledger::new(ChainParams::new(rules, 1, [3; 32].into()), &genesis)
+    Ledger::new(ChainParams::new(rules, 1, [3; 32].into()), &genesis())
 }
 
 fn make(chain: &Ledger, time: u64, txs: Vec<Transaction>) -> (Block, WriteSet) {

@@ -7,10 +7,10 @@ use alloy_primitives::{Address, B64, B256, U256};
 use alloy_rlp::{Decodable, Encodable};
 use alloy_trie::TrieAccount;
 use esker_evm_execution::rules::{
-    BlockCheck, BlockCodec, BlockEnd, BlockPoint, BlockResults, BlockStepError, ChildTerms,
-    ExecutionRules, ExtSummary, ForkConfig, ForkConfigs, GenesisTerms, HeaderRules, NativeAsset,
-    NewBlock, Phase, RuleError, Rules, RunningBlock, StateRules, StorageKeys, SystemCalls,
-    check_common_results,
+    BlobLimits, BlockCheck, BlockCodec, BlockEnd, BlockPoint, BlockResults, BlockStepError,
+    ChildTerms, ExecutionRules, ExtSummary, ForkConfig, ForkConfigs, GenesisTerms, HeaderRules,
+    NativeAsset, NewBlock, Phase, RuleError, Rules, RunningBlock, StateRules, StorageKeys,
+    SystemCalls, check_common_results,
 };
 use esker_evm_state::types::{
     Account, AccountCodec, Block, EMPTY_OMMERS_HASH, Header, Receipt, SealedHeader, Transaction,
@@ -23,6 +23,10 @@ pub(super) const VALIDATOR: Address = Address::repeat_byte(0x66);
 pub(super) const WITHDRAWN_GWEI: u64 = 4;
 /// Wei for each block.
 pub(super) const REWARD: u64 = 1_000_000;
+
+/// Limits of blobs, which only the pool knows.
+const BLOBS: BlobLimits =
+    BlobLimits { target: 3, max: 6, update_fraction: 3_338_477, max_a_transaction: None };
 
 #[derive(Debug)]
 pub(super) struct OtherRules;
@@ -41,6 +45,7 @@ fn execution() -> ExecutionRules {
         warp: false,
         storage_keys: StorageKeys::Whole,
         reserves_addresses: false,
+        blobs: Some(BLOBS),
         ..Phase::Durango.rules().execution
     }
 }
