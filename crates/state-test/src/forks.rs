@@ -1,59 +1,40 @@
 //! The names of forks in state tests.
 
-use esker_evm_execution::rules::{
-    BaseFeeUse, BlobLimits, ExecutionRules, NativeAsset, Revision, StorageKeys,
-};
+use esker_ethereum::execution::execution_rules;
+use esker_ethereum::forks::{ChainConfig, Fork};
+use esker_evm_execution::rules::{BlobLimits, ExecutionRules};
 
-/// Names of forks and their revisions, oldest first.
-pub const REVISIONS: &[(&str, Revision)] = &[
-    ("Frontier", Revision::Frontier),
-    ("Homestead", Revision::Homestead),
-    ("EIP150", Revision::TangerineWhistle),
-    ("EIP158", Revision::SpuriousDragon),
-    ("Byzantium", Revision::Byzantium),
-    ("Constantinople", Revision::Constantinople),
-    ("ConstantinopleFix", Revision::Petersburg),
-    ("Istanbul", Revision::Istanbul),
-    ("Berlin", Revision::Berlin),
-    ("London", Revision::London),
-    ("Merge", Revision::Paris),
-    ("Paris", Revision::Paris),
-    ("Shanghai", Revision::Shanghai),
-    ("Cancun", Revision::Cancun),
-    ("Prague", Revision::Prague),
-    ("Osaka", Revision::Osaka),
+/// Names of forks, oldest first.
+pub const FORKS: &[(&str, Fork)] = &[
+    ("Frontier", Fork::Frontier),
+    ("Homestead", Fork::Homestead),
+    ("EIP150", Fork::TangerineWhistle),
+    ("EIP158", Fork::SpuriousDragon),
+    ("Byzantium", Fork::Byzantium),
+    ("Constantinople", Fork::Constantinople),
+    ("ConstantinopleFix", Fork::Petersburg),
+    ("Istanbul", Fork::Istanbul),
+    ("Berlin", Fork::Berlin),
+    ("London", Fork::London),
+    ("Merge", Fork::Paris),
+    ("Paris", Fork::Paris),
+    ("Shanghai", Fork::Shanghai),
+    ("Cancun", Fork::Cancun),
+    ("Prague", Fork::Prague),
+    ("Osaka", Fork::Osaka),
 ];
 
-/// The revision of a fork's name; `None` for transitions and unknown forks.
-pub(crate) fn revision(name: &str) -> Option<Revision> {
-    REVISIONS.iter().find(|(known, _)| *known == name).map(|(_, revision)| *revision)
+/// The fork of a name; `None` for transitions and unknown forks.
+pub(crate) fn fork(name: &str) -> Option<Fork> {
+    FORKS.iter().find(|(known, _)| *known == name).map(|(_, fork)| *fork)
 }
 
-/// Ethereum's rules of a revision. `blobs` replaces the usual limits of blobs.
-pub(crate) fn rules(revision: Revision, blobs: Option<BlobLimits>) -> ExecutionRules {
-    ExecutionRules {
-        revision,
-        native_asset: NativeAsset::Absent,
-        warp: false,
-        storage_keys: StorageKeys::Whole,
-        reserves_addresses: false,
-        base_fee: BaseFeeUse::Burnt,
-        refunds: true,
-        blobs: usual_blobs(revision).map(|usual| BlobLimits {
-            max_a_transaction: usual.max_a_transaction,
-            ..blobs.unwrap_or(usual)
-        }),
-    }
-}
-
-fn usual_blobs(revision: Revision) -> Option<BlobLimits> {
-    let limits = |target, max, update_fraction, max_a_transaction| {
-        Some(BlobLimits { target, max, update_fraction, max_a_transaction })
+/// Ethereum's rules of a fork. `blobs` replaces the usual limits of blobs.
+pub(crate) fn rules(fork: Fork, blobs: Option<BlobLimits>) -> ExecutionRules {
+    let rules = execution_rules(&ChainConfig::development(1, fork), fork);
+    let limits = |usual: BlobLimits| BlobLimits {
+        max_a_transaction: usual.max_a_transaction,
+        ..blobs.unwrap_or(usual)
     };
-    match revision {
-        Revision::Osaka => limits(6, 9, 5_007_716, Some(6)),
-        Revision::Prague => limits(6, 9, 5_007_716, None),
-        Revision::Cancun => limits(3, 6, 3_338_477, None),
-        _ => None,
-    }
+    ExecutionRules { blobs: rules.blobs.map(limits), ..rules }
 }

@@ -13,6 +13,6 @@ mod run;
 mod text;
 mod transaction;
 
-pub use forks::REVISIONS;
+pub use forks::FORKS;
 pub use outcome::{CaseResult, Failure, FileError};
 pub use run::{run, run_file};

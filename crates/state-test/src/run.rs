@@ -13,7 +13,7 @@ use esker_evm_execution::rules::{BlobLimits, ExecutionRules, Revision};
 use esker_evm_state::state::{StateChanges, StateError, StateVersion, StateView};
 use esker_primitives::Id;
 
-use crate::forks::{revision, rules};
+use crate::forks;
 use crate::json::{Config, Env, Post, Test};
 use crate::outcome::{CaseResult, Failure, FileError, Refusal};
 use crate::pre_state::{EMPTY, PreState, SCOPE};
@@ -45,8 +45,8 @@ pub fn run(json: &[u8]) -> Result<Vec<CaseResult>, FileError> {
 }
 
 fn run_case(test: &Test, fork: &str, post: &Post) -> Result<(), Failure> {
-    let revision = revision(fork).ok_or_else(|| Failure::Fork(fork.to_owned()))?;
-    let rules = rules(revision, blob_limits(&test.config, fork)?);
+    let known = forks::fork(fork).ok_or_else(|| Failure::Fork(fork.to_owned()))?;
+    let rules = forks::rules(known, blob_limits(&test.config, fork)?);
     let chain_id = test.config.chainid.as_deref().map(|text| short("chainid", text));
     let chain_id = chain_id.transpose()?.unwrap_or(1);
     let block = block(&test.env, rules)?;

@@ -51,7 +51,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("esker-evm-rpc", &["esker-evm", "esker-services"]),
     ("esker-profiling", &["esker-primitives"]),
     ("esker-js-tracer", &["esker-evm-execution"]),
-    ("esker-state-test", &["esker-evm-execution"]),
+    ("esker-state-test", &["esker-ethereum"]),
     (
         "esker-settings",
         &[

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use esker_state_test::{CaseResult, Failure, REVISIONS, run};
+use esker_state_test::{CaseResult, FORKS, Failure, run};
 use serde_json::{Value, json};
 
 const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/vectors/state-tests");
@@ -90,7 +90,7 @@ fn with_post(fork: &str, mut post: Value) -> Value {
 
 #[test]
 fn forks_are_named() {
-    for (fork, _) in REVISIONS {
+    for (fork, _) in FORKS {
         let got = one(&with_post(fork, json!({})));
         assert!(matches!(got, Err(Failure::Root { .. })), "{fork}: {got:?}");
     }
