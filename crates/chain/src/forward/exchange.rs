@@ -21,7 +21,7 @@ pub enum AdmitError {
     #[error("no chain takes it")]
     NoPool,
     /// The bytes are no transaction of the chain.
-    #[error("{0}")]
+    #[error("it is no transaction: {0}")]
     Malformed(#[source] Box<dyn Error + Send + Sync>),
     /// The bytes are another transaction.
     #[error("its {name} is {found}")]
@@ -32,7 +32,7 @@ pub enum AdmitError {
         found: String,
     },
     /// The chain or its pool refuses the transaction.
-    #[error("{0}")]
+    #[error("refused: {0}")]
     Refused(#[source] Box<dyn Error + Send + Sync>),
 }
 

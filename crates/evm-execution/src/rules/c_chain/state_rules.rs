@@ -1,6 +1,7 @@
 //! Changes of the state at the beginning of a block.
 
-use alloy_primitives::{Address, Bytes, U256, address, keccak256};
+use alloy_eips::eip4788::SYSTEM_ADDRESS;
+use alloy_primitives::{Bytes, U256, keccak256};
 use alloy_trie::KECCAK_EMPTY;
 use esker_evm_state::state::{AccountChange, AccountParts, StateChanges, StateError};
 
@@ -11,9 +12,6 @@ use crate::executor::{StateOverlay, WARP};
 use crate::rules::block_point::BlockPoint;
 use crate::rules::error::BlockStepError;
 use crate::rules::interface::{RunningBlock, StateRules, SystemCalls};
-
-/// The caller of the system call of a block (EIP-4788).
-const SYSTEM: Address = address!("0xfffffffffffffffffffffffffffffffffffffffe");
 
 /// Gas of the system call.
 const SYSTEM_CALL_GAS: u64 = 30_000_000;
@@ -58,7 +56,8 @@ impl StateRules for CChainRules {
         {
             let root = block.beacon_root.unwrap_or_default();
             // The block continues whatever the outcome of the call.
-            let _outcome = calls.system_call(SYSTEM, contract, root.into(), SYSTEM_CALL_GAS)?;
+            let _outcome =
+                calls.system_call(SYSTEM_ADDRESS, contract, root.into(), SYSTEM_CALL_GAS)?;
         }
         Ok(())
     }
