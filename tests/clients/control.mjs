@@ -2,12 +2,10 @@
 // otherwise is said of each step, and has to be so (docs/from-anvil.md).
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
-import { createServer } from 'node:net';
 import { fileURLToPath } from 'node:url';
+import { ANVIL, freePort } from './anvil.mjs';
 import { until } from './check.mjs';
 import { CHAIN_ID, rpcOf, wsOf } from './evm.mjs';
-
-const ANVIL = new URL('node_modules/@foundry-rs/anvil-linux-amd64/bin/anvil', import.meta.url);
 
 const [, , given, mode] = process.argv;
 /** Whether this process runs the steps against anvil. */
@@ -45,18 +43,9 @@ async function runControl(script) {
 /** Starts anvil with these flags on a port of its own; its URL, and how it ends. */
 export async function startAnvil(...flags) {
   const port = await freePort();
-  const anvil = spawn(ANVIL.pathname, ['--port', `${port}`, '--chain-id', `${CHAIN_ID}`, '--silent', ...flags], { stdio: 'inherit' });
+  const anvil = spawn(ANVIL, ['--port', `${port}`, '--chain-id', `${CHAIN_ID}`, '--silent', ...flags], { stdio: 'inherit' });
   process.on('exit', () => anvil.kill());
   const url = `http://127.0.0.1:${port}`;
   await until('anvil answers', () => fetch(url, { method: 'POST' }).then(() => true, () => false));
   return { url, stop: () => anvil.kill() };
-}
-
-/** A port that was free just now. */
-async function freePort() {
-  const server = createServer();
-  await new Promise((listening) => server.listen(0, '127.0.0.1', listening));
-  const { port } = server.address();
-  await new Promise((closed) => server.close(closed));
-  return port;
 }

@@ -5,6 +5,7 @@ use std::process::ExitCode;
 use std::thread;
 use std::time::Duration;
 
+use esker_commands::anvil::AnvilOutput;
 use esker_commands::cli::{self, Invocation};
 use esker_commands::network::NetworkCommand;
 use esker_commands::online::OnlineCommand;
@@ -142,14 +143,20 @@ fn main() -> ExitCode {
             Ok(_) => ExitCode::from(exit_code::FAILURE),
             Err(error) => fail(&error, error.exit_code()),
         },
-        Invocation::Run(..) => match run(config) {
-            Ok(()) => ExitCode::from(exit_code::OK),
-            Err(error) => fail(&error, error.exit_code()),
-        },
+        Invocation::Run(..) => exit_code_of(run(config, None)),
+        Invocation::Anvil(command) => exit_code_of(run(config, Some(&command.output))),
         Invocation::Status(command) => show_status(&command),
         Invocation::Network(command) => run_network_command(&command),
         Invocation::Online(command) => run_online_command(&command),
         Invocation::StateTest(command) => run_state_tests(&command),
+    }
+}
+
+/// The exit code of a node that has ended, whose error is printed.
+fn exit_code_of(ended: Result<(), StartError>) -> ExitCode {
+    match ended {
+        Ok(()) => ExitCode::from(exit_code::OK),
+        Err(error) => fail(&error, error.exit_code()),
     }
 }
 
@@ -218,8 +225,8 @@ fn run_network_command(command: &NetworkCommand) -> ExitCode {
     }
 }
 
-/// Runs a node until a signal or a failure ends it.
-fn run(config: Config) -> Result<(), StartError> {
+/// Runs a node until a signal or a failure ends it. `anvil` is what `esker anvil` writes.
+fn run(config: Config, anvil: Option<&AnvilOutput>) -> Result<(), StartError> {
     collect_memory();
     locks::watch();
     memory::release_after_work();
@@ -249,7 +256,7 @@ fn run(config: Config) -> Result<(), StartError> {
                 }
             }
         };
-        let announced = announce(&node);
+        let announced = announce(&node, anvil);
         let activity = shows_screen(&node).then(|| node.show_activity(std::io::stdout()));
         let failed = node.failed();
         tokio::pin!(failed);
@@ -296,14 +303,22 @@ fn environment() -> Environment {
 }
 
 /// Announces that the node answers: the ready file, then the line or the screen.
-fn announce(node: &RunningNode) -> Result<(), StartError> {
+fn announce(node: &RunningNode, anvil: Option<&AnvilOutput>) -> Result<(), StartError> {
     let ready = Ready::from_node(node);
     ready.write_file(node.config())?;
+    if let Some(anvil) = anvil {
+        anvil.write_config(&ready)?;
+    }
     if node.config().settings.json {
         print(&screen::json_line(&ready));
     } else if shows_screen(node) {
-        let plain = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
-        print(&screen::render(&ready, std::io::stdout().is_terminal() && !plain));
+        print(&match anvil {
+            Some(anvil) => anvil.banner(&ready),
+            None => {
+                let plain = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+                screen::render(&ready, std::io::stdout().is_terminal() && !plain)
+            }
+        });
     }
     Ok(())
 }

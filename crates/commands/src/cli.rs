@@ -8,6 +8,7 @@ use esker_primitives::excerpt;
 use esker_settings::config::keys::{ALONE_SECTION, KEYS, Key};
 use esker_settings::config::{Flags, Mode};
 
+use crate::anvil::{self, AnvilCommand};
 use crate::backup::{self, BackupCommand};
 use crate::network::{self, NetworkCommand};
 use crate::online::{self, OnlineCommand};
@@ -26,6 +27,8 @@ const SHORT_NAMES: [(&str, &str); 1] = [("follow-snapshot", "snapshot")];
 pub enum Invocation {
     /// Run a node.
     Run(Mode, Flags),
+    /// Run a chain of the EVM with the flags and the banner of anvil.
+    Anvil(AnvilCommand),
     /// Print the configuration that such a node would have.
     ShowConfig(Mode, Flags),
     /// Manage the keystore users of a stopped node.
@@ -56,6 +59,7 @@ impl Invocation {
             Self::Status(_) | Self::Network(_) | Self::Online(_) | Self::StateTest(_) => {
                 (Mode::Node, &NONE)
             }
+            Self::Anvil(command) => (Mode::Evm, &command.flags),
             Self::Run(mode, flags)
             | Self::ShowConfig(mode, flags)
             | Self::Replay(mode, _, flags)
@@ -67,12 +71,16 @@ impl Invocation {
     }
 }
 
-/// Parses arguments, starting with the program's name. `version` is what `--version` prints after the name. An error is
+/// Parses arguments, starting with the program's name: a program with the name `anvil` is the command of that name. `version` is what `--version` prints after the name. An error is
 /// a usage error or a request for help or version: clap prints it and has its exit code.
 pub fn parse(
     args: impl IntoIterator<Item = impl Into<OsString> + Clone>,
     version: &'static str,
 ) -> Result<Invocation, clap::Error> {
+    let args: Vec<OsString> = args.into_iter().map(Into::into).collect();
+    if args.first().is_some_and(|program| anvil::is_program(program)) {
+        return anvil::parse(&anvil::command().try_get_matches_from(args)?).map(Invocation::Anvil);
+    }
     let matches = command().version(version).try_get_matches_from(args).map_err(|error| {
         if error.context().any(|(kind, value)| is_misleading(&error, kind, value)) {
             without_misleading(&error)
@@ -86,6 +94,7 @@ pub fn parse(
             Some(command) => Ok(Invocation::StateTest(command)),
             None => Ok(Invocation::Run(Mode::Evm, dev_flags(given)?)),
         },
+        Some((anvil::NAME, given)) => anvil::parse(given).map(Invocation::Anvil),
         Some(("node", given)) => Ok(Invocation::Run(Mode::Node, flags(given))),
         Some(("config", config)) => {
             let given = config.subcommand_matches("show").unwrap_or(config);
@@ -260,6 +269,7 @@ pub fn command() -> Command {
         .arg_required_else_help(true)
         .subcommand(dev)
         .subcommand(evm)
+        .subcommand(anvil::command())
         .subcommand(node)
         .subcommand(config)
         .subcommand(status::command())

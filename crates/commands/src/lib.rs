@@ -4,9 +4,10 @@
 //! [`cli`] builds the arguments of every command from the node's table of settings. [`screen`] renders the screen of
 //! `esker dev` and the ready file. [`users`], [`replay`] (`esker export` and `esker import`), [`rewind`] and
 //! [`verify`] work on a stopped node's data, which `offline` opens; [`backup`] copies it, also that of a running node. [`online`] has the commands of a
-//! running node's users; [`terminal`] makes what a node answers fit to be shown. This crate is not part of a running node.
+//! running node's users; [`anvil`] translates the flags of anvil; [`terminal`] makes what a node answers fit to be shown. This crate is not part of a running node.
 //! `esker-settings` loads the configuration.
 
+pub mod anvil;
 pub mod backup;
 pub mod cli;
 pub mod network;

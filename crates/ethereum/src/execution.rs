@@ -18,6 +18,7 @@ pub fn execution_rules(config: &ChainConfig, fork: Fork) -> ExecutionRules {
         base_fee: BaseFeeUse::Burnt,
         refunds: true,
         blobs: blob_limits(config, fork),
+        limits: config.limits,
     }
 }
 

@@ -10,7 +10,7 @@
 //! This crate has no chains, methods, configuration files or metrics library. Its user fills [`HttpConfig`] and
 //! implements [`HttpMetrics`] and [`Page`] (endpoints other than JSON-RPC). `socket` serves connections that were
 //! upgraded to websockets, `tls` has the certificate and the handshake, `http2.rs` serves connections that chose HTTP/2
-//! in it.
+//! in it. `ipc` serves the socket of the file system.
 
 mod answer;
 mod batch;
@@ -27,6 +27,7 @@ mod hosts;
 mod http2;
 mod in_flight;
 mod io;
+mod ipc;
 mod listener;
 mod metrics;
 mod origin;
@@ -54,6 +55,7 @@ pub use config::{
 };
 pub use dispatch::HttpState;
 pub use hosts::PRIVATE_HOSTS;
+pub use ipc::IpcListener;
 pub use listener::listen;
 pub use metrics::{CloseReason, EndpointMetrics, HttpMetrics, MethodName, NoMetrics, Outcome};
 pub use page::{Page, PageReply};

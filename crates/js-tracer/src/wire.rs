@@ -11,7 +11,7 @@ use alloy_eips::eip7702::{Authorization, SignedAuthorization};
 use alloy_primitives::{Address, B256, Bytes, U256};
 use esker_evm_execution::executor::{BlockContext, Message, Origin};
 use esker_evm_execution::rules::{
-    BaseFeeUse, BlobLimits, ExecutionRules, NativeAsset, Revision, StorageKeys,
+    BaseFeeUse, BlobLimits, ExecutionLimits, ExecutionRules, NativeAsset, Revision, StorageKeys,
 };
 use esker_evm_execution::trace::TxPlace;
 use esker_evm_state::state::AccountParts;
@@ -330,6 +330,8 @@ fn put_block(frame: Frame, block: &BlockContext) -> Frame {
         .number(rules.base_fee as u64)
         .flag(rules.refunds)
         .option(rules.blobs, put_blobs)
+        .flag(rules.limits.lifts_tx_gas)
+        .option(rules.limits.code_size, |frame, bytes| frame.number(bytes as u64))
 }
 
 fn block(fields: &mut Fields<'_>) -> FrameResult<BlockContext> {
@@ -356,7 +358,15 @@ fn rules(fields: &mut Fields<'_>) -> FrameResult<ExecutionRules> {
         base_fee: one_of(&[BaseFeeUse::ToCoinbase, BaseFeeUse::Burnt], fields)?,
         refunds: fields.flag()?,
         blobs: fields.option(blobs)?,
+        limits: limits(fields)?,
     })
+}
+
+fn limits(fields: &mut Fields<'_>) -> FrameResult<ExecutionLimits> {
+    let lifts_tx_gas = fields.flag()?;
+    let code_size = fields.option(Fields::number)?;
+    let code_size = code_size.map(|bytes| usize::try_from(bytes).unwrap_or(usize::MAX));
+    Ok(ExecutionLimits { lifts_tx_gas, code_size })
 }
 
 fn put_blobs(frame: Frame, blobs: BlobLimits) -> Frame {
@@ -522,7 +532,7 @@ mod tests {
         let limits = BlobLimits { target: 6, max: 9, update_fraction: 5, max_a_transaction: None };
         let one = BlobLimits { max_a_transaction: Some(6), ..limits };
         for revision in Revision::ALL {
-            for blobs in [None, Some(limits), Some(one)] {
+            for (blobs, code_size) in [(None, None), (Some(limits), Some(7)), (Some(one), None)] {
                 let mut job = job();
                 job.block.rules = ExecutionRules {
                     revision,
@@ -533,6 +543,7 @@ mod tests {
                     base_fee: BaseFeeUse::Burnt,
                     refunds: true,
                     blobs,
+                    limits: ExecutionLimits { lifts_tx_gas: blobs.is_none(), code_size },
                 };
                 assert_eq!(Job::parse(&body(job.frame())), Ok(job));
             }

@@ -5,9 +5,15 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::path::Path;
 use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
+
+/// Time that a start may take on a busy machine.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A process of the binary that answers. Killed when dropped.
 pub(crate) struct Esker {
@@ -45,13 +51,43 @@ pub(crate) fn usual_ports() -> fs::File {
 /// The binary, cut off from the surroundings: no settings of the developer's, no home.
 pub(crate) fn command(args: &[&str], temp: &Path) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_esker"));
+    isolate(&mut command, temp);
+    command.args(args);
+    command
+}
+
+/// Cuts a program off from the surroundings.
+fn isolate(command: &mut Command, temp: &Path) {
     for (name, _) in std::env::vars_os() {
         if name.to_string_lossy().starts_with("ESKER_") {
             command.env_remove(name);
         }
     }
-    command.args(args).env("HOME", temp).env("TMPDIR", temp).stdin(Stdio::null());
+    command.env_remove("ANVIL_IP_ADDR");
+    command.env("HOME", temp).env("TMPDIR", temp).stdin(Stdio::null());
+}
+
+/// The binary under the name `anvil`, by a link in the second folder.
+pub(crate) fn anvil_command(args: &[&str], (temp, link): (&Path, &Path)) -> Command {
+    let program = link.join("anvil");
+    std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_esker"), &program).unwrap();
+    let mut command = Command::new(program);
+    isolate(&mut command, temp);
+    command.args(args);
     command
+}
+
+/// The lines up to the one that says where it listens, and the rest.
+fn read_banner(mut stdout: BufReader<ChildStdout>) -> (Vec<String>, BufReader<ChildStdout>) {
+    let mut lines: Vec<String> = Vec::new();
+    while !lines.last().is_some_and(|line| line.starts_with("Listening on ")) {
+        let mut line = String::new();
+        if stdout.read_line(&mut line).unwrap() == 0 {
+            break;
+        }
+        lines.push(line.trim_end().to_owned());
+    }
+    (lines, stdout)
 }
 
 /// Runs the binary to its end.
@@ -85,6 +121,32 @@ impl Esker {
         let mut node = Self::start_with(&all, temp.path());
         node.temp = temp;
         node
+    }
+
+    /// Starts the binary under the name `anvil`, as launchers do; also the lines of its banner, and its standard error.
+    pub(crate) fn start_anvil(args: &[&str]) -> (Self, Vec<String>, fs::File) {
+        let (temp, link) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let stderr = tempfile::tempfile().unwrap();
+        let mut command = anvil_command(args, (temp.path(), link.path()));
+        command.stdout(Stdio::piped()).stderr(stderr.try_clone().unwrap());
+        let usual = usual_ports();
+        let mut child = command.spawn().unwrap();
+        let stdout = BufReader::new(child.stdout.take().unwrap());
+        let (sender, banner) = mpsc::channel();
+        thread::spawn(move || sender.send(read_banner(stdout)));
+        let Ok((lines, stdout)) = banner.recv_timeout(PATIENCE) else {
+            child.kill().unwrap();
+            panic!("no end of the banner within {PATIENCE:?}")
+        };
+        let address = lines.last().and_then(|line| line.strip_prefix("Listening on "));
+        let address = address.unwrap_or_else(|| panic!("it ended: {lines:?}"));
+        let ready = json!({"http": address, "evm": address});
+        (Self { child, stdout, ready, temp, _usual: usual }, lines, stderr)
+    }
+
+    /// The process.
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.id()
     }
 
     /// The same with its temporary folders in a folder of the test's.

@@ -4,6 +4,7 @@
 mod alone;
 mod alone_commands;
 mod altered_blocks;
+mod anvil;
 mod attack;
 mod blobs;
 mod build;

@@ -1,11 +1,13 @@
-//! The screen that `esker dev` and `esker evm` show when they are ready, and the same data as one line of JSON.
+//! The screens that `esker dev`, `esker evm` and `esker anvil` show when they are ready, and the same data as one line of JSON.
 
+mod anvil;
 mod text;
 
 use std::fs::{OpenOptions, Permissions};
-use std::io::Write as _;
+use std::io::{self, Write as _};
 use std::net::SocketAddr;
 use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
+use std::path::Path;
 
 use esker_node::wiring::{RunningNode, StartError};
 use esker_settings::config::Config;
@@ -13,6 +15,7 @@ use esker_settings::networks::accounts::Account;
 use esker_settings::networks::{DEV_MNEMONIC, DevAccounts, P_ALIASES};
 use serde_json::json;
 
+pub(crate) use self::anvil::{AnvilBanner, anvil_banner};
 pub use self::text::render;
 
 /// The data of a running node that is shown.
@@ -137,24 +140,32 @@ impl Ready {
     /// Writes the ready file, if it is configured, atomically.
     pub fn write_file(&self, config: &Config) -> Result<(), StartError> {
         let Some(path) = &config.settings.ready_file else { return Ok(()) };
-        let fault = |error| StartError::Write { path: path.clone(), error };
-        let mut unfinished = path.as_os_str().to_owned();
-        unfinished.push(".new");
-        let has_secrets =
-            self.dev_accounts.as_ref().is_some_and(|dev| dev.mnemonic != DEV_MNEMONIC);
-        let mut options = OpenOptions::new();
-        options.write(true).create(true).truncate(true);
-        if has_secrets {
-            options.mode(0o600);
-        }
-        let mut file = options.open(&unfinished).map_err(fault)?;
-        if has_secrets {
-            // Also where the file was left behind by a start that was killed.
-            file.set_permissions(Permissions::from_mode(0o600)).map_err(fault)?;
-        }
-        file.write_all(json_line(self).as_bytes()).map_err(fault)?;
-        std::fs::rename(&unfinished, path).map_err(fault)
+        write_with_keys(path, json_line(self).as_bytes(), self.has_secrets())
+            .map_err(|error| StartError::Write { path: path.clone(), error })
     }
+
+    /// Whether its keys are not the public ones.
+    pub(crate) fn has_secrets(&self) -> bool {
+        self.dev_accounts.as_ref().is_some_and(|dev| dev.mnemonic != DEV_MNEMONIC)
+    }
+}
+
+/// Writes a file atomically. Only its owner can read one with secrets.
+pub(crate) fn write_with_keys(path: &Path, bytes: &[u8], has_secrets: bool) -> io::Result<()> {
+    let mut unfinished = path.as_os_str().to_owned();
+    unfinished.push(".new");
+    let mut options = OpenOptions::new();
+    options.write(true).create(true).truncate(true);
+    if has_secrets {
+        options.mode(0o600);
+    }
+    let mut file = options.open(&unfinished)?;
+    if has_secrets {
+        // Also where the file was left behind by a start that was killed.
+        file.set_permissions(Permissions::from_mode(0o600))?;
+    }
+    file.write_all(bytes)?;
+    std::fs::rename(&unfinished, path)
 }
 
 /// The address for clients on this machine.
@@ -344,6 +355,70 @@ mod tests {
         for line in screen.lines() {
             assert!(line.chars().count() <= 80, "{} columns: {line}", line.chars().count());
         }
+    }
+
+    #[test]
+    fn the_banner_of_anvil() {
+        let mut ready = ready();
+        ready.dev_accounts.as_mut().unwrap().accounts.truncate(2);
+        let mut more = AnvilBanner { has_gas_limit: true, ipc: None, notes: Vec::new() };
+        let banner = anvil_banner(&ready, &more);
+        expect![[r#"
+
+                Esker 0.1.0, with the flags and the banner of anvil 1.7.1
+
+            Available Accounts
+            ==================
+
+            (0) 0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266 (10000.000000000000000000 ETH)
+            (1) 0x70997970C51812dc3A010C7d01b50e0d17dc79C8 (10000.000000000000000000 ETH)
+
+            Private Keys
+            ==================
+
+            (0) 0xac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80
+            (1) 0x59c6995e998f97a5a0044966f0945389dc9e86dae88c7a8412f4603b6b78690d
+
+            Wallet
+            ==================
+            Mnemonic:          test test test test test test test test test test test junk
+            Derivation path:   m/44'/60'/0'/0/
+
+
+            Chain ID
+            ==================
+
+            43112
+
+            Base Fee
+            ==================
+
+            1000000000
+
+            Gas Limit
+            ==================
+
+            30000000
+
+            Genesis Timestamp
+            ==================
+
+            1764000000
+
+            Genesis Number
+            ==================
+
+            0
+
+            Listening on 127.0.0.1:8545
+        "#]]
+        .assert_eq(&banner);
+        (more.has_gas_limit, more.ipc) = (false, Some("a.ipc".into()));
+        more.notes.push("--md: none".to_owned());
+        let noted = anvil_banner(&ready, &more);
+        assert!(noted.contains("\nGas Limit\n==================\n\nDisabled\n"), "{noted}");
+        let end = "Flags Without Effect\n==================\n\n--md: none\n\nIPC path: a.ipc\nListening on 127.0.0.1:8545\n";
+        assert!(noted.ends_with(end), "{noted}");
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! The configuration of a chain.
 
 use alloy_primitives::{Address, U256};
+use esker_evm_execution::rules::ExecutionLimits;
 
 use super::blob_schedule::BlobSchedule;
 use super::fork::Fork;
@@ -99,6 +100,8 @@ pub struct ChainConfig {
     pub deposit_contract: Address,
     /// Parameters of blob gas, by fork.
     pub blobs: BlobSchedule,
+    /// Limits that differ from Ethereum's on a development chain. A genesis file has none.
+    pub limits: ExecutionLimits,
 }
 
 impl ChainConfig {

@@ -14,11 +14,6 @@ use crate::rules::{ExecutionRules, Revision};
 /// The warp precompile.
 pub const WARP: Address = address!("0x0200000000000000000000000000000000000005");
 
-/// Longest init code (EIP-3860).
-pub const MAX_INIT_CODE: usize = 49_152;
-
-/// Highest gas limit of a transaction (EIP-7825).
-const MAX_TX_GAS: u64 = 1 << 24;
 const GAS_PER_BLOB: u64 = 131_072;
 const BLOB_HASH_VERSION: u8 = 1;
 
@@ -84,8 +79,8 @@ fn check_sender(
     state: &mut StateOverlay<'_>,
 ) -> Result<(), TxError> {
     let Message { from: address, gas_limit: gas, .. } = *message;
-    if rules.revision >= Revision::Osaka && gas > MAX_TX_GAS {
-        return Err(TxError::GasLimitTooHigh { cap: MAX_TX_GAS, gas });
+    if let Some(cap) = rules.max_tx_gas().filter(|cap| gas > *cap) {
+        return Err(TxError::GasLimitTooHigh { cap, gas });
     }
     if let Some(code_hash) = sender.map(|sender| sender.code_hash)
         && code_hash != KECCAK_EMPTY
@@ -117,9 +112,9 @@ fn check_gas(rules: &ExecutionRules, message: &Message) -> Result<(u64, u64), Tx
     if have < floor {
         return Err(TxError::FloorGas { have, want: floor });
     }
-    let limited = creates && rules.revision >= Revision::Shanghai;
-    if limited && input.len() > MAX_INIT_CODE {
-        return Err(TxError::InitCodeSize { size: input.len(), limit: MAX_INIT_CODE });
+    let (size, limit) = (input.len(), rules.max_init_code());
+    if creates && rules.revision >= Revision::Shanghai && size > limit {
+        return Err(TxError::InitCodeSize { size, limit });
     }
     Ok((intrinsic, floor))
 }

@@ -58,7 +58,7 @@ pub use block_body::BlockBody;
 pub use block_context::BlockContext;
 pub use block_hashes::{BlockHashes, NoHashes};
 pub use bounds::{Bounds, Stop, StopCheck};
-pub use check::{MAX_INIT_CODE, WARP, has_warp_predicate};
+pub use check::{WARP, has_warp_predicate};
 pub use code_cache::CodeCache;
 pub use env::{ChainEnv, EvmContext};
 pub use errors::{TxError, VmError};

@@ -15,7 +15,6 @@ use revm::interpreter::{Host, Interpreter};
 use revm::primitives::hardfork::SpecId;
 
 use super::VmError;
-use super::check::MAX_INIT_CODE;
 use super::env::EvmContext;
 use super::opcodes::{is_defined, stack_bounds};
 use super::operands::{MAX_PAYABLE_MEMORY, memory_end, memory_operands, range_end};
@@ -221,7 +220,7 @@ impl Instruction<'_> {
     fn create_gas(&self, evm: &EvmContext<'_>) -> Option<u64> {
         let length = u64::try_from(self.operands.at(2)).ok()?;
         let shanghai = self.spec >= SpecId::SHANGHAI;
-        if shanghai && length > MAX_INIT_CODE as u64 {
+        if shanghai && length > evm.chain.rules.max_init_code() as u64 {
             return None;
         }
         let init = if shanghai { 2 } else { 0 };

@@ -28,7 +28,7 @@ use super::{
     BlockContext, Bounds, MachineParams, Message, StateOverlay, TxError, VmError, instructions,
     recover_signer, storage,
 };
-use crate::rules::Revision;
+use crate::rules::{ExecutionRules, Revision};
 
 pub(crate) use revm::Inspector;
 pub(crate) use revm::bytecode::opcode;
@@ -88,7 +88,7 @@ impl<'a, I> Runner<'a, I> {
         let context = EvmContext {
             block: BlockEnv::default(),
             tx: TxEnv::default(),
-            cfg: cfg(chain, block.rules.revision, bounds),
+            cfg: cfg(chain, &block.rules, bounds),
             journaled_state: revm::context_interface::JournalTr::new(state),
             chain: ChainEnv {
                 chain: chain.clone(),
@@ -291,13 +291,15 @@ fn spec_of(revision: Revision) -> SpecId {
     }
 }
 
-fn cfg(chain: &MachineParams, revision: Revision, bounds: Bounds<'_>) -> CfgEnv {
+fn cfg(chain: &MachineParams, rules: &ExecutionRules, bounds: Bounds<'_>) -> CfgEnv {
+    let revision = rules.revision;
     let spec = spec_of(revision);
     let mut cfg = CfgEnv::new_with_spec(spec);
     cfg.chain_id = chain.chain_id;
     cfg.memory_limit = bounds.memory.unwrap_or(u64::MAX);
     // Calls have no such limit, and transactions are checked before.
     cfg.tx_gas_limit_cap = Some(u64::MAX);
+    cfg.limit_contract_code_size = rules.limits.code_size;
     if revision == Revision::Constantinople {
         cfg.gas_params.override_gas(storage::constantinople_gas());
     }

@@ -23,6 +23,22 @@ pub struct ExecutionRules {
     pub refunds: bool,
     /// Limits of blobs; `None` if blob transactions are refused.
     pub blobs: Option<BlobLimits>,
+    /// Limits that a development chain may have changed.
+    pub limits: ExecutionLimits,
+}
+
+/// Ethereum's limits of transactions and code, as far as a development chain may change them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ExecutionLimits {
+    /// Whether transactions may have more gas than EIP-7825 allows.
+    pub lifts_tx_gas: bool,
+    /// Most bytes of a contract's code, and half of the most bytes of init code; `None`: Ethereum's (EIP-170).
+    pub code_size: Option<usize>,
+}
+
+impl ExecutionLimits {
+    /// Ethereum's.
+    pub const USUAL: Self = Self { lifts_tx_gas: false, code_size: None };
 }
 
 /// Ethereum's hard forks that changed how code or transactions run, in chronological order.
@@ -124,7 +140,24 @@ impl Revision {
     ];
 }
 
+/// Highest gas limit of a transaction (EIP-7825).
+const MAX_TX_GAS: u64 = 1 << 24;
+
+/// Longest init code (EIP-3860).
+const MAX_INIT_CODE: usize = 49_152;
+
 impl ExecutionRules {
+    /// Highest gas limit of a transaction; `None` if only the block limits it.
+    pub fn max_tx_gas(&self) -> Option<u64> {
+        let is_limited = self.revision >= Revision::Osaka && !self.limits.lifts_tx_gas;
+        is_limited.then_some(MAX_TX_GAS)
+    }
+
+    /// Longest init code, bytes, if the revision limits it.
+    pub fn max_init_code(&self) -> usize {
+        self.limits.code_size.map_or(MAX_INIT_CODE, |size| size.saturating_mul(2))
+    }
+
     /// Whether transactions of this type can be in a block.
     pub fn has_transaction_type(&self, tx_type: u8) -> bool {
         match tx_type {

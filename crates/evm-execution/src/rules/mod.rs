@@ -33,7 +33,9 @@ pub use c_chain::{
 pub use child_terms::ChildTerms;
 pub use dialect::Dialect;
 pub use error::{BlockStepError, RuleError};
-pub use execution::{BaseFeeUse, BlobLimits, ExecutionRules, NativeAsset, Revision, StorageKeys};
+pub use execution::{
+    BaseFeeUse, BlobLimits, ExecutionLimits, ExecutionRules, NativeAsset, Revision, StorageKeys,
+};
 pub use header_terms::{HeaderTerms, NextHeader};
 pub use interface::{
     AncestorBlocks, BlockCodec, HeaderRules, Rules, RunningBlock, StateRules, SystemCallOutcome,

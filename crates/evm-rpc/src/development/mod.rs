@@ -259,13 +259,13 @@ fn node_info(node: &DevelopmentNode, (): ()) -> Result<NodeInfoReply, RpcError> 
     let fees = node.transact.suggested()?;
     let time = rules.child_time(&head.header, clock.now_s());
     let terms = rules.next_terms(&head.header, time).map_err(refused)?;
+    let by_arrival = node.chain.pool().config().by_arrival;
     Ok(NodeInfoReply {
         current_block_number: Uint64(head.header.number),
         current_block_timestamp: head.header.time,
         current_block_hash: Hash(head.hash),
         hard_fork: hard_fork(terms.execution.revision),
-        // Blocks take the highest tips first.
-        transaction_order: "fees",
+        transaction_order: if by_arrival { "fifo" } else { "fees" },
         environment: Environment {
             base_fee: Big(terms.base_fee),
             chain_id: rules.chain_id(),

@@ -359,13 +359,29 @@ impl Controls {
     /// # Errors
     /// The interval is too long.
     pub fn set_interval(self: &Arc<Self>, interval_s: Option<u64>) -> Result<(), ControlError> {
-        if let Some(seconds) = interval_s.filter(|seconds| *seconds > MAX_INTERVAL_S) {
-            return Err(ControlError::Interval(seconds));
-        }
+        check_interval(interval_s)?;
         let mut state = self.state.lock();
         state.settings.interval_s = interval_s;
         state.settings.automine &= interval_s.is_none();
         self.set_interval_task(interval_s);
+        Ok(())
+    }
+
+    /// Sets [`Self::automine`] and the interval of [`Self::set_interval`] together, so that both can apply.
+    ///
+    /// # Errors
+    /// The interval is too long.
+    pub fn set_mining(
+        self: &Arc<Self>,
+        automine: bool,
+        interval_s: Option<u64>,
+    ) -> Result<(), ControlError> {
+        check_interval(interval_s)?;
+        let mut state = self.state.lock();
+        (state.settings.automine, state.settings.interval_s) = (automine, interval_s);
+        self.set_interval_task(interval_s);
+        drop(state);
+        self.work.notify_one();
         Ok(())
     }
 
@@ -613,5 +629,12 @@ impl Controls {
             Some(Work::Mine(_) | Work::Change { .. } | Work::Idle) | None => return,
         }
         self.work.notify_one();
+    }
+}
+
+fn check_interval(interval_s: Option<u64>) -> Result<(), ControlError> {
+    match interval_s.filter(|seconds| *seconds > MAX_INTERVAL_S) {
+        Some(seconds) => Err(ControlError::Interval(seconds)),
+        None => Ok(()),
     }
 }

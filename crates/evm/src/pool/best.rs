@@ -3,14 +3,16 @@
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 
+#[cfg(doc)]
+use super::PoolConfig;
 use super::price::{EffectivePrice, Price, Rank};
 use super::{Pool, PooledTx};
 
 /// Accounts that are read under one lock of the pool.
 const CHUNK: usize = 64;
 
-/// Pending transactions in the order of their tips, then by arrival; those of one account in the order of their
-/// nonces. A transaction that can't pay the base fee holds back the account's later ones.
+/// Pending transactions in the order of their tips, or of no tip ([`PoolConfig::by_arrival`]), then by arrival; those of
+/// one account in the order of their nonces. A transaction that can't pay the base fee holds back the account's later ones.
 ///
 /// They are read from the pool in chunks. A transaction that arrives later and pays more than those already read
 /// waits for the next block.
@@ -43,12 +45,22 @@ impl<'a> BestTransactions<'a> {
     }
 
     fn read(&mut self) {
+        if self.is_by_arrival() && !self.is_all_read {
+            let all = self.pool.best_heads(self.base_fee, None, usize::MAX);
+            let ranked = all.into_iter().map(|((_, arrival), tx)| Head { rank: (0, arrival), tx });
+            self.heads.extend(ranked);
+            self.is_all_read = true;
+        }
         while !self.is_all_read && self.may_miss_better() {
             let read = self.pool.best_heads(self.base_fee, self.read_to, CHUNK);
             self.is_all_read = read.len() < CHUNK;
             self.read_to = read.last().map(|(rank, _)| *rank).or(self.read_to);
             self.heads.extend(read.into_iter().map(|(rank, tx)| Head { rank, tx }));
         }
+    }
+
+    const fn is_by_arrival(&self) -> bool {
+        self.pool.config().by_arrival
     }
 
     /// Whether an account that was not read may have a better transaction.
@@ -64,6 +76,7 @@ impl<'a> BestTransactions<'a> {
             && let Some(tx) = self.pool.pending_at(&tx.sender(), nonce)
             && let EffectivePrice::Payable(tip) = Price::from_tx(&tx).effective_price(self.base_fee)
         {
+            let tip = if self.is_by_arrival() { 0 } else { tip };
             let rank = (tip, std::cmp::Reverse(tx.arrival()));
             self.heads.push(Head { rank, tx });
         }

@@ -2,14 +2,11 @@
 
 use alloy_consensus::Transaction as _;
 use alloy_primitives::{U256, U512};
-use esker_evm_execution::executor::{MAX_INIT_CODE, floor_gas, has_warp_predicate, intrinsic_gas};
-use esker_evm_execution::rules::{ExecutionRules, Revision};
+use esker_evm_execution::executor::{floor_gas, has_warp_predicate, intrinsic_gas};
+use esker_evm_execution::rules::ExecutionRules;
 use esker_evm_state::types::Transaction;
 
 use super::{BLOB_SIZE, MAX_TX_SIZE, PoolConfig, PoolError, PooledTx};
-
-/// Highest gas limit of a transaction (EIP-7825).
-const MAX_TX_GAS: u64 = 1 << 24;
 
 /// Parameters of the next block.
 #[derive(Clone, Copy, Debug)]
@@ -33,11 +30,12 @@ pub fn before_recovery(tx: &Transaction, size: usize, next: &NextBlock) -> Resul
     if size > limit {
         return Err(PoolError::Oversized { size, limit });
     }
-    if tx.is_create() && tx.input().len() > MAX_INIT_CODE {
-        return Err(PoolError::InitCode { size: tx.input().len(), limit: MAX_INIT_CODE });
+    let (size, limit) = (tx.input().len(), next.rules.max_init_code());
+    if tx.is_create() && size > limit {
+        return Err(PoolError::InitCode { size, limit });
     }
-    if next.rules.revision >= Revision::Osaka && tx.gas_limit() > MAX_TX_GAS {
-        return Err(PoolError::GasCap { cap: MAX_TX_GAS, gas: tx.gas_limit() });
+    if let Some(cap) = next.rules.max_tx_gas().filter(|cap| tx.gas_limit() > *cap) {
+        return Err(PoolError::GasCap { cap, gas: tx.gas_limit() });
     }
     if tx.gas_limit() > next.gas_limit {
         return Err(PoolError::GasLimit { gas: tx.gas_limit(), limit: next.gas_limit });

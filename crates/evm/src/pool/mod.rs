@@ -86,6 +86,8 @@ pub struct PoolConfig {
     pub lifetime_ms: u64,
     /// Bytes of all transactions.
     pub max_bytes: usize,
+    /// Whether blocks take transactions in the order of their arrival, whatever they pay.
+    pub by_arrival: bool,
 }
 
 impl Default for PoolConfig {
@@ -99,6 +101,7 @@ impl Default for PoolConfig {
             global_queue: 1024,
             lifetime_ms: 10 * 60 * 1000,
             max_bytes: MAX_BYTES,
+            by_arrival: false,
         }
     }
 }
@@ -348,6 +351,11 @@ impl Pool {
     /// The pending transactions in the order in which a block with this base fee (wei) takes them.
     pub fn best(&self, base_fee: u128) -> BestTransactions<'_> {
         BestTransactions::new(self, base_fee)
+    }
+
+    /// The configuration.
+    pub const fn config(&self) -> &PoolConfig {
+        &self.config
     }
 
     /// The next transactions of accounts whose rank is below `bound`, the best first.

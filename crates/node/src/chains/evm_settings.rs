@@ -79,7 +79,7 @@ pub(super) fn script_config(
     ScriptConfig { program, slots: Arc::clone(slots), runs_custom }
 }
 
-pub(super) fn pool_config(settings: &ChainSettings) -> PoolConfig {
+pub(super) fn pool_config(settings: &ChainSettings, by_arrival: bool) -> PoolConfig {
     PoolConfig {
         price_bump: settings.tx_pool_price_bump.0,
         account_slots: settings.tx_pool_account_slots.count(),
@@ -87,6 +87,7 @@ pub(super) fn pool_config(settings: &ChainSettings) -> PoolConfig {
         account_queue: settings.tx_pool_account_queue.count(),
         global_queue: settings.tx_pool_global_queue.count(),
         lifetime_ms: u64::try_from(settings.tx_pool_lifetime.as_millis()).unwrap_or(u64::MAX),
+        by_arrival,
         ..PoolConfig::default()
     }
 }

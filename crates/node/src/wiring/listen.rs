@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use esker_chain::Shutdown;
-use esker_http::{RouteError, Routes, Tls, listen};
+use esker_http::{IpcListener, RouteError, Routes, Tls, listen};
 use esker_settings::config::{Config, Mode};
 use tokio::net::TcpListener;
 
@@ -89,6 +89,14 @@ pub(super) async fn evm(config: &Config, routes: &Routes) -> Result<EvmPort, Sta
             Ok(EvmPort::InUse(address))
         }
     }
+}
+
+/// The socket of the file system, if there is one.
+pub(super) fn ipc(config: &Config) -> Result<Option<IpcListener>, StartError> {
+    let Some(path) = &config.settings.ipc else { return Ok(None) };
+    let address = path.display().to_string();
+    let bound = IpcListener::bind(path).map_err(|error| StartError::Listen { address, error });
+    bound.map(Some)
 }
 
 /// Serves the JSON-RPC of the chain that is alone at `/`, with websockets.

@@ -6,7 +6,9 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use esker_chain::{ChainError, EngineError, FinalizeError, Machine, Maintenance, ShutdownTrigger};
+use esker_chain::{
+    ChainError, EngineError, FinalizeError, Machine, Maintenance, Shutdown, ShutdownTrigger,
+};
 use esker_http::{Routes, Tls};
 use esker_primitives::NodeId;
 use esker_primitives::clock::Clock;
@@ -222,6 +224,26 @@ async fn dump_state(config: &Config, development: Option<Development>) -> Result
     match tokio::task::spawn_blocking(move || node.dump_file(&path)).await {
         Ok(dumped) => dumped.map_err(|error| StartError::State { doing: "dump", error }),
         Err(panicked) => std::panic::resume_unwind(panicked.into_panic()),
+    }
+}
+
+/// Writes the state to its file at intervals until the node stops.
+pub(super) async fn dump_at_intervals(
+    interval: Duration,
+    (config, development): (Config, Development),
+    clock: Arc<dyn Clock>,
+    mut stop: Shutdown,
+) {
+    let interval_ms = u64::try_from(interval.as_millis()).unwrap_or(u64::MAX);
+    loop {
+        let next_ms = clock.now_ms().saturating_add(interval_ms);
+        tokio::select! {
+            () = clock.sleep_until(next_ms) => {}
+            _ = stop.wait() => return,
+        }
+        if let Err(error) = dump_state(&config, Some(development.clone())).await {
+            tracing::error!(%error, "the state was not written at its time");
+        }
     }
 }
 

@@ -89,7 +89,7 @@ fn check_state(settings: &Settings, mode: Mode) -> Result<(), Fault> {
         ("dump-state", settings.dump_state.is_some()),
     ];
     let mut names = given.into_iter().filter(|(_, is_given)| *is_given).map(|(name, _)| name);
-    let Some(first) = names.next() else { return Ok(()) };
+    let Some(first) = names.next() else { return check_state_interval(settings) };
     if !mode.is_development() {
         return Err((first, "only for esker dev".to_owned()));
     }
@@ -99,7 +99,16 @@ fn check_state(settings: &Settings, mode: Mode) -> Result<(), Fault> {
     if first != "dump-state" && settings.data_dir.is_some() {
         return Err((first, "not with data-dir, where the state is kept anyway".to_owned()));
     }
-    Ok(())
+    check_state_interval(settings)
+}
+
+/// The interval is that of a file.
+fn check_state_interval(settings: &Settings) -> Result<(), Fault> {
+    let is_written = settings.dump_state.is_some() || settings.state.is_some();
+    match settings.state_interval.0.is_zero() || is_written {
+        true => Ok(()),
+        false => Err(("state-interval", "only together with dump-state or state".to_owned())),
+    }
 }
 
 /// The error of an invalid fixture.
@@ -138,7 +147,8 @@ pub(super) fn setting_of(error: &DevError) -> &'static str {
         DevError::Path(_) => "derivation-path",
         DevError::Count => "accounts",
         DevError::Balance { .. } => "balance",
-        DevError::StartTime => "timestamp",
+        DevError::StartTime { .. } => "timestamp",
+        DevError::Alloc(_) => "alloc",
     }
 }
 
@@ -269,6 +279,10 @@ mod tests {
             (&[("state", "a"), ("load-state", "b")], "state: not with load-state"),
             (&[("load-state", "a"), ("data-dir", "d")], "load-state: not with data-dir"),
             (&[("state", "a"), ("data-dir", "d")], "state: not with data-dir"),
+            (
+                &[("load-state", "a"), ("state-interval", "5")],
+                "state-interval: only together with dump-state or state",
+            ),
         ] {
             let fault = fault(flags);
             assert!(fault.contains(reason), "{fault}");

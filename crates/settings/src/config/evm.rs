@@ -78,10 +78,10 @@ impl Config {
         self.mode == Mode::Dev && self.is_evm_port_set() && !self.is_set("http-port")
     }
 
-    /// The port of HTTP, and the name of its setting. Under `esker evm` all is at the port of the chain's JSON-RPC.
+    /// The port of HTTP, and the name of its flag. Under `esker evm` all is at the port of the chain's JSON-RPC.
     pub fn listen_port(&self) -> (u16, &'static str) {
         match (self.mode, self.settings.evm_port) {
-            (Mode::Evm, Some(port)) => (port, "evm-port"),
+            (Mode::Evm, Some(port)) => (port, "port"),
             (Mode::Evm | Mode::Dev | Mode::Node, _) => (self.settings.http_port, "http-port"),
         }
     }

@@ -3,7 +3,10 @@
 use std::path::Path;
 
 use esker_ethereum::forks::Fork;
+use esker_evm::control::MAX_INTERVAL_S;
+use esker_evm_execution::rules::ExecutionLimits;
 use esker_primitives::read_input;
+use serde_json::{Map, Value};
 
 use super::dev::{self, Fault};
 use super::file::FileLayer;
@@ -27,6 +30,15 @@ pub(super) fn check(settings: &Settings, mode: Mode) -> Result<(), Fault> {
         ("genesis", settings.genesis.is_some()),
         ("import", settings.import.is_some()),
         ("no-build", settings.no_build),
+        ("ipc", settings.ipc.is_some()),
+        ("alloc", settings.alloc.is_some()),
+        ("code-size-limit", settings.code_size_limit.is_some()),
+        ("no-tx-gas-limit", settings.no_tx_gas_limit),
+        ("no-mining", settings.no_mining),
+        ("mine-interval", !settings.mine_interval.0.is_zero()),
+        ("mixed-mining", settings.mixed_mining),
+        ("order-by-arrival", settings.order_by_arrival),
+        ("auto-impersonate", settings.auto_impersonate),
     ];
     let foreign = [
         ("real-fees", settings.real_fees),
@@ -59,6 +71,9 @@ fn check_together(settings: &Settings) -> Result<(), Fault> {
         ("base-fee", settings.base_fee.is_some()),
         ("timestamp", settings.timestamp.is_some()),
         ("fixture", settings.fixture.is_some()),
+        ("alloc", settings.alloc.is_some()),
+        ("code-size-limit", settings.code_size_limit.is_some()),
+        ("no-tx-gas-limit", settings.no_tx_gas_limit),
     ];
     let given =
         of_genesis.into_iter().find(|(_, is_given)| *is_given && settings.genesis.is_some());
@@ -78,7 +93,33 @@ fn check_together(settings: &Settings) -> Result<(), Fault> {
     if settings.import.is_some() && !settings.follow.0.is_empty() {
         return Err(("import", "not with follow: the blocks come from there".to_owned()));
     }
+    check_mining(settings)?;
     evm::check_values(settings)
+}
+
+/// Refuses settings of how blocks are made that don't go together.
+fn check_mining(settings: &Settings) -> Result<(), Fault> {
+    let interval = settings.mine_interval.0;
+    let of_controls = [
+        ("no-mining", settings.no_mining),
+        ("mine-interval", !interval.is_zero()),
+        ("auto-impersonate", settings.auto_impersonate),
+    ];
+    let given = of_controls.into_iter().find(|(_, is_given)| *is_given && settings.no_build);
+    if let Some((name, _)) = given {
+        return Err((name, "not with no-build: the chain has no controls".to_owned()));
+    }
+    if settings.no_mining && !interval.is_zero() {
+        return Err(("mine-interval", "not with no-mining".to_owned()));
+    }
+    if settings.mixed_mining && interval.is_zero() {
+        return Err(("mixed-mining", "only together with mine-interval".to_owned()));
+    }
+    if interval.subsec_nanos() != 0 || interval.as_secs() > MAX_INTERVAL_S {
+        let text = format!("expected whole seconds, at most {MAX_INTERVAL_S}");
+        return Err(("mine-interval", text));
+    }
+    Ok(())
 }
 
 /// Refuses tables that declare further chains.
@@ -113,7 +154,14 @@ pub(super) fn network(
         Some(fixture) => fixture.options(dev::given_options(settings, is_given)),
         None => dev::options(settings),
     };
+    let alloc = settings.alloc.as_deref().map(alloc_of).transpose()?;
+    let code_size = settings.code_size_limit;
     let options = EvmOptions {
+        alloc: alloc.as_ref(),
+        limits: ExecutionLimits {
+            lifts_tx_gas: settings.no_tx_gas_limit,
+            code_size: code_size.map(|bytes| usize::try_from(bytes).unwrap_or(usize::MAX)),
+        },
         dev,
         chain_id: settings.chain_id.unwrap_or(CHAIN_ID),
         fork,
@@ -127,6 +175,18 @@ pub(super) fn network(
     }
     let has_controls = !settings.no_build;
     Ok((Network { has_controls, ..network }, fixture))
+}
+
+/// The accounts of a file in the format of a genesis.
+fn alloc_of(path: &Path) -> Result<Map<String, Value>, Fault> {
+    let fault = |reason: String| ("alloc", format!("{}: {reason}", path.display()));
+    let bytes = read_input(path, MAX_FILE_BYTES).map_err(|error| fault(error.to_string()))?;
+    let mut file: Value =
+        serde_json::from_slice(&bytes).map_err(|error| fault(error.to_string()))?;
+    match file.get_mut("alloc").map(Value::take) {
+        Some(Value::Object(accounts)) => Ok(accounts),
+        _ => Err(fault("expected an object with the accounts in its member alloc".to_owned())),
+    }
 }
 
 /// The network of a genesis file, which has its own accounts.

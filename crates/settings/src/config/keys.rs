@@ -349,7 +349,7 @@ settings! {
     /// Least gas price in wei that the C-Chain suggests (`evm_gasPrice`). It can't be less than the base fee. Cheaper
     /// transactions are mined, too, if they pay the base fee. Not with `real-fees`.
     gas_price: Option<u64> = "gas-price", "";
-    /// Unix seconds of the C-Chain's genesis, from 1607144400. The node's clock begins at this time, and at a later
+    /// Unix seconds of the C-Chain's genesis, from 1607144400, under `esker evm` from 0. The node's clock begins at this time, and at a later
     /// start of a kept data folder at the time of the last block. A kept data folder requires the same value at each
     /// start. Default: the time of the first start, which a kept data folder keeps, and the clock of the machine.
     timestamp: Option<u64> = "timestamp", "";
@@ -364,6 +364,8 @@ settings! {
     dump_state: Option<PathBuf> = "dump-state", "";
     /// Both `load-state`, if the file exists, and `dump-state`.
     state: Option<PathBuf> = "state", "";
+    /// Write the file of `dump-state` or `state` at these intervals, too. 0s: only when the node stops.
+    state_interval: Seconds = "state-interval", "0s";
     /// List the account of the well-known key after those of the mnemonic (`evm_accounts`). The node signs for it in any case.
     list_well_known_account: bool = "list-well-known-account", "false";
     /// Print neither the screen nor the events below it. Errors and log lines still go to standard error. Not with
@@ -384,6 +386,26 @@ settings! {
     import: Option<PathBuf> = "import", "";
     /// Make no blocks: transactions that are sent wait in the pool. The chain has no controls either.
     no_build: bool = "no-build", "false";
+    /// Path of a Unix socket at which the chain's JSON-RPC is served, too. Only the user who runs the node can connect.
+    ipc: Option<PathBuf> = "ipc", "";
+    /// File in geth's genesis format. The accounts of its `alloc` are added to block 0, in place of those for development with
+    /// the same address. A kept data folder requires the same value at each start, also of the next two settings.
+    alloc: Option<PathBuf> = "alloc", "";
+    /// Maximum bytes of a contract's code, and half of the maximum of init code. Default: Ethereum's, 24576. A transaction
+    /// has at most 131072 bytes in any case.
+    code_size_limit: Option<u64> = "code-size-limit", "";
+    /// Let a transaction have more gas than Osaka allows (16777216, EIP-7825).
+    no_tx_gas_limit: bool = "no-tx-gas-limit", "false";
+    /// Make blocks on request only (`evm_mine`), until a control changes that.
+    no_mining: bool = "no-mining", "false";
+    /// Make a block at these intervals, in whole seconds, with or without transactions, and no others. 0s: none.
+    mine_interval: Seconds = "mine-interval", "0s";
+    /// Make a block as soon as there is work in addition to those of `mine-interval`.
+    mixed_mining: bool = "mixed-mining", "false";
+    /// Take transactions into blocks in the order of their arrival, whatever they pay.
+    order_by_arrival: bool = "order-by-arrival", "false";
+    /// Send transactions of every account without its key, as `anvil_autoImpersonateAccount` does.
+    auto_impersonate: bool = "auto-impersonate", "false";
 
     ["Logging"]
     /// Level of the log files.

@@ -43,7 +43,7 @@ pub fn dev_network(options: &DevOptions<'_>) -> Result<Network, DevError> {
     let accounts = DevAccounts::from_options(options)?;
     let start_time_s = options.start_time_s.unwrap_or(DEV_TIME_S);
     if !DEV_START_TIMES.contains(&start_time_s) {
-        return Err(DevError::StartTime);
+        return Err(DevError::StartTime { least: *DEV_START_TIMES.start() });
     }
     // The text of the file with some values replaced: the same options always give the same bytes.
     let genesis = Preset::DEV_C_GENESIS

@@ -3,6 +3,7 @@
 use std::ops::RangeInclusive;
 use std::sync::LazyLock;
 
+use esker_ethereum::genesis::GenesisError;
 use thiserror::Error;
 
 use super::accounts::Account;
@@ -59,8 +60,14 @@ pub enum DevError {
         most: u64,
     },
     /// The start.
-    #[error("expected Unix seconds from {} to {}", DEV_START_TIMES.start(), DEV_START_TIMES.end())]
-    StartTime,
+    #[error("expected Unix seconds from {least} to {}", DEV_START_TIMES.end())]
+    StartTime {
+        /// The earliest start.
+        least: u64,
+    },
+    /// Accounts of a file.
+    #[error(transparent)]
+    Alloc(#[from] GenesisError),
 }
 
 /// The accounts of a development network, all with the same balance on X and on C.

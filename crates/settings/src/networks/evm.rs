@@ -2,10 +2,12 @@
 
 use bytes::Bytes;
 use esker_ethereum::forks::{ChainConfig, Fork};
-use esker_ethereum::genesis::GenesisError;
+use esker_ethereum::genesis::{Genesis, GenesisError};
 use esker_ethereum::system::{SystemContract, system_contracts};
+use esker_evm_execution::rules::ExecutionLimits;
 use esker_primitives::network::{self, LOCAL_ID};
 use esker_xvm::genesis::primary;
+use serde_json::{Map, Value};
 use thiserror::Error;
 
 use super::coin::Coin;
@@ -28,6 +30,10 @@ const ALIAS: &str = "evm";
 pub struct EvmOptions<'a> {
     /// Its accounts and its start.
     pub dev: DevOptions<'a>,
+    /// Further accounts of block 0, as in a genesis file. They replace those with the same address.
+    pub alloc: Option<&'a Map<String, Value>>,
+    /// Limits of its transactions and code.
+    pub limits: ExecutionLimits,
     /// Its EVM chain ID.
     pub chain_id: u64,
     /// The fork whose rules it has.
@@ -63,11 +69,16 @@ pub enum EvmNetworkError {
 pub fn evm_network(options: &EvmOptions<'_>) -> Result<Network, DevError> {
     let accounts = DevAccounts::without_limit(&options.dev)?;
     let start_time_s = options.dev.start_time_s.unwrap_or(DEV_TIME_S);
-    if !DEV_START_TIMES.contains(&start_time_s) {
-        return Err(DevError::StartTime);
+    if start_time_s > *DEV_START_TIMES.end() {
+        return Err(DevError::StartTime { least: 0 });
     }
-    let config = ChainConfig::development(options.chain_id, options.fork);
-    let genesis = genesis(options, &config, &accounts, start_time_s);
+    let mut config = ChainConfig::development(options.chain_id, options.fork);
+    config.limits = options.limits;
+    let mut genesis = genesis(options, &config, &accounts, start_time_s);
+    if let Some(alloc) = options.alloc {
+        genesis = with_accounts(&genesis, alloc);
+        Genesis::parse(genesis.as_bytes())?;
+    }
     let parameters = EvmParameters::ethereum(config);
     let network = alone(genesis.into(), parameters);
     Ok(Network { start_time_s, has_controls: true, dev_accounts: Some(accounts), ..network })
@@ -108,6 +119,16 @@ fn alone(genesis: Bytes, parameters: EvmParameters) -> Network {
         fixture: None,
         validators: Validators::default(),
     }
+}
+
+/// The genesis with further accounts, which replace those with the same address.
+fn with_accounts(genesis: &str, alloc: &Map<String, Value>) -> String {
+    let plain = |address: &String| address.trim_start_matches("0x").to_ascii_lowercase();
+    let mut genesis: Value = serde_json::from_str(genesis).expect("the genesis is JSON");
+    let own = genesis["alloc"].as_object().into_iter().flatten();
+    let all = own.chain(alloc).map(|(address, account)| (plain(address), account.clone()));
+    genesis["alloc"] = Value::Object(all.collect());
+    genesis.to_string()
 }
 
 /// The genesis in geth's format: the same options always give the same bytes.

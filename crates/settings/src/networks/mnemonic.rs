@@ -66,6 +66,11 @@ pub(super) fn words(text: &str) -> Result<Mnemonic, MnemonicError> {
     })
 }
 
+/// The words that stand for this randomness of 16, 20, 24, 28 or 32 bytes; `None` for another length.
+pub fn mnemonic_of(entropy: &[u8]) -> Option<String> {
+    Mnemonic::from_entropy(entropy).ok().map(|words| words.to_string())
+}
+
 /// A path, with or without a slash at its end.
 ///
 /// # Errors

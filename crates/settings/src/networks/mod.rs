@@ -29,7 +29,7 @@ pub use dev_accounts::{
 pub use evm::{EVM_NETWORK, EvmNetworkError, EvmOptions, evm_network, evm_network_of};
 pub use funding::dev_funding_txs;
 pub(crate) use funding::{Source, dev_funding};
-pub use mnemonic::{MnemonicError, PathError};
+pub use mnemonic::{MnemonicError, PathError, mnemonic_of};
 pub use parameters::{ChainParameters, EvmParameters, EvmRules, Fees, Parameter};
 pub use presets::Preset;
 pub use spec::{

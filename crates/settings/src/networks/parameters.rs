@@ -8,7 +8,7 @@ use alloy_primitives::U256;
 use esker_ethereum::forks::ChainConfig;
 use esker_ethereum::genesis::{Genesis as EthereumGenesis, GenesisError as EthereumGenesisError};
 use esker_evm_execution::genesis::{FORK_NAMES, Genesis, GenesisConfig, GenesisError};
-use esker_evm_execution::rules::{FeeOverrides, ForkSchedule, Phase};
+use esker_evm_execution::rules::{ExecutionLimits, FeeOverrides, ForkSchedule, Phase};
 use esker_primitives::network;
 use serde_json::Value;
 
@@ -181,6 +181,9 @@ fn ethereum_values(config: &ChainConfig) -> Vec<Parameter> {
     let mut values = vec![("rules".into(), "ethereum".to_owned())];
     let others = members.into_iter().filter(|(name, _)| name != "chainId");
     values.extend(others.map(|(name, value)| (name.into(), value.to_string())));
+    let ExecutionLimits { lifts_tx_gas, code_size } = config.limits;
+    values.extend(code_size.map(|bytes| ("code-size-limit".into(), bytes.to_string())));
+    values.extend(lifts_tx_gas.then(|| ("no-tx-gas-limit".into(), "true".to_owned())));
     values
 }
 

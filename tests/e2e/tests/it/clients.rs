@@ -11,7 +11,7 @@ use esker_e2e::files::{profile, tests_path};
 use esker_e2e::{Node, NodeBuilder};
 use serde_json::Value;
 
-use crate::support::local;
+use crate::support::{PROGRAM, local};
 
 /// Time that a script may take on a busy machine; most need some seconds.
 const PATIENCE: Duration = Duration::from_secs(600);
@@ -181,6 +181,15 @@ fn sample_of_forge() {
 #[cfg_attr(not(all(target_os = "linux", target_arch = "x86_64")), ignore = "no anvil")]
 fn first_tests_with_ape() {
     run_ape(TestedChain::Dev);
+}
+
+/// Libraries that start anvil, with this program in its place.
+#[test]
+fn launchers_of_anvil() {
+    let folder = tempfile::tempdir().unwrap();
+    let program = folder.path().join("anvil");
+    std::os::unix::fs::symlink(PROGRAM, &program).unwrap();
+    run_with_file("launchers.mjs", &program);
 }
 
 #[test]

@@ -1,7 +1,9 @@
 //! Apricot 5 and the three steps after it, which only switch the native-asset precompiles.
 
 use super::phase::{Phase, PhaseRules};
-use crate::rules::execution::{BaseFeeUse, ExecutionRules, NativeAsset, Revision, StorageKeys};
+use crate::rules::execution::{
+    BaseFeeUse, ExecutionLimits, ExecutionRules, NativeAsset, Revision, StorageKeys,
+};
 
 const GWEI: u64 = 1_000_000_000;
 
@@ -30,6 +32,7 @@ const EXECUTION: ExecutionRules = ExecutionRules {
     base_fee: BaseFeeUse::ToCoinbase,
     refunds: false,
     blobs: None,
+    limits: ExecutionLimits::USUAL,
 };
 
 /// Apricot Pre-6: the precompiles always revert.

@@ -23,8 +23,8 @@ use esker_evm_execution::executor::{
 };
 use esker_evm_execution::genesis::{Genesis, GenesisAccount};
 use esker_evm_execution::rules::{
-    BaseFeeUse, ExecutionRules, ForkSchedule, NativeAsset, Phase, Revision, StorageKeys,
-    UNSCHEDULED,
+    BaseFeeUse, ExecutionLimits, ExecutionRules, ForkSchedule, NativeAsset, Phase, Revision,
+    StorageKeys, UNSCHEDULED,
 };
 use esker_evm_state::state::{BlockState, StateVersion, StateView};
 use esker_evm_state::types::{Header, Receipt, Transaction};
@@ -76,6 +76,7 @@ impl Lab {
             base_fee: BaseFeeUse::Burnt,
             refunds,
             blobs: None,
+            limits: ExecutionLimits::USUAL,
         };
         Self { rules: Some(rules), ..Self::new(Phase::Etna, code) }
     }

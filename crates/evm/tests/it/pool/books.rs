@@ -23,6 +23,7 @@ const CONFIG: PoolConfig = PoolConfig {
     global_queue: 4,
     lifetime_ms: 40,
     max_bytes: 1 << 20,
+    by_arrival: false,
 };
 
 /// One step of some clients and a chain.

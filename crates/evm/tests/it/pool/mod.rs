@@ -119,6 +119,20 @@ fn a_block_takes_the_best_paying_first_and_equal_ones_as_they_came() {
 }
 
 #[test]
+fn a_block_may_take_transactions_as_they_came() {
+    let pool = Pool::new(PoolConfig { by_arrival: true, ..PoolConfig::default() });
+    // More accounts than are read at once otherwise.
+    for from in 0..100_u8 {
+        let tx = pooled(from, 0, 5 + u128::from(from), u64::from(from));
+        assert_eq!(add(&pool, &tx, rich(0)), "ok");
+    }
+    assert_eq!(add(&pool, &pooled(0, 1, 500, 100), rich(0)), "ok");
+    let mut expected: Vec<_> = (0..100).map(|from| (from, 0)).collect();
+    expected.push((0, 1));
+    assert_eq!(order(&pool, GWEI), expected);
+}
+
+#[test]
 fn refusals_have_the_references_texts() {
     let pool = Pool::new(PoolConfig::default());
     let check = |tx: &PooledTx, state, text: &str| assert_eq!(add(&pool, tx, state), text);

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use esker_chain::forward::ResubmitTask;
 use esker_chain::{Shutdown, ShutdownTrigger};
-use esker_http::{HttpConfig, HttpState, Routes, serve};
+use esker_http::{HttpConfig, HttpState, IpcListener, Routes, serve};
 use esker_primitives::NodeId;
 use esker_rpc::work::FailedCalls;
 use esker_settings::config::Mode;
@@ -17,7 +17,7 @@ use super::{ChainStage, OrderStage, StoreStage};
 use crate::api::Health;
 use crate::backup::Backups;
 use crate::wiring::listen::{self, EvmPort};
-use crate::wiring::running::RunningNode;
+use crate::wiring::running::{self, RunningNode};
 
 /// The tasks of a running node.
 pub(super) struct Served {
@@ -67,6 +67,13 @@ impl Served {
         if let Some(forwarding) = forwarding.filter(|forwarding| !forwarding.is_read_only()) {
             tasks.push(tokio::spawn(ResubmitTask::new(forwarding).run(stopped.clone())));
         }
+        let interval = config.settings.state_interval.0;
+        if let Some(shared) = chains.development.clone().filter(|_| !interval.is_zero()) {
+            let clock = chains.base.environment.clock.clone();
+            let node = (chains.base.config.clone(), shared);
+            let dumping = running::dump_at_intervals(interval, node, clock, stopped.clone());
+            tasks.push(tokio::spawn(dumping));
+        }
         tasks.push(tokio::spawn(health.run(stopped)));
         let ready_after = begun.elapsed();
         tracing::info!(
@@ -77,6 +84,17 @@ impl Served {
             "ready"
         );
         Self { tasks, http_addr, evm_addr, evm_in_use, node_id, failed_calls, ready_after }
+    }
+}
+
+impl Served {
+    /// Serves the EVM chain on a socket of the file system, too.
+    pub(super) fn add_ipc(&mut self, ipc: IpcListener, chains: &ChainStage, stopped: Shutdown) {
+        let config = &chains.base.config;
+        let mut routes = chains.routes.get(&config.network.evm_chain().id).into_iter().flatten();
+        let Some((_, dialect)) = routes.find_map(|route| route.socket.clone()) else { return };
+        let limit = config.settings.http_body_limit.count();
+        self.tasks.push(tokio::spawn(ipc.serve(dialect, limit, wait_for_shutdown(stopped))));
     }
 }
 

@@ -65,6 +65,7 @@ impl OrderStage {
         if let Some(Development { snapshots, .. }) = shared {
             snapshots.load().await.map_err(StartError::Snapshots)?;
             if mode.is_development() {
+                self.chains.set_controls();
                 let marked = snapshots.mark_beginning(has_prepared).await;
                 marked.map_err(StartError::Snapshots)?;
             }
@@ -98,6 +99,23 @@ impl ChainStage {
         let (node_clock, stop) = (&base.environment.clock, &mut base.stop_start);
         let machine = (self.machine.as_ref(), clock);
         Box::pin(chain_file::import(path, chain.evm(), machine, (node_clock, stop))).await
+    }
+
+    /// Sets how blocks are made and for whom the node signs, from now on.
+    fn set_controls(&self) {
+        let settings = &self.base.config.settings;
+        let interval_s = settings.mine_interval.0.as_secs();
+        let interval_s = (interval_s > 0).then_some(interval_s);
+        let waits = settings.no_mining || (interval_s.is_some() && !settings.mixed_mining);
+        for controls in self.chains.iter().filter_map(|(_, chain)| chain.controls()) {
+            if waits || interval_s.is_some() {
+                let set = controls.set_mining(!waits, interval_s);
+                set.expect("the configuration was checked");
+            }
+            if settings.auto_impersonate {
+                controls.set_auto_impersonation(true);
+            }
+        }
     }
 
     /// The fixture of a development network, whose transactions are signed from now on.

@@ -31,13 +31,18 @@ impl OrderStage {
         self.chains.add_endpoints(&routes, &ready)?;
         let listener = self.chains.listener().await?;
         let evm = listen::evm(&self.chains.base.config, &routes).await?;
+        let ipc = listen::ipc(&self.chains.base.config)?;
         let base = &self.chains.base;
         let source = BackupSource::from_config(&base.config, base.folder.path());
         let backups = Backups::new(Arc::clone(&base.store.kv), source);
         let inputs = (&base.api_inputs(), &self.chains.api_inputs(&ready), &self.api_inputs());
         let own = self.serve_inputs(listener.1, &backups, stopped.clone())?;
         let health = api::install(inputs, own, &routes)?;
-        let served = Served::start(&mut self.chains, (listener, evm), &routes, (health, stopped));
+        let stopping = (health, stopped.clone());
+        let mut served = Served::start(&mut self.chains, (listener, evm), &routes, stopping);
+        if let Some(ipc) = ipc {
+            served.add_ipc(ipc, &self.chains, stopped);
+        }
         Ok(self.running(served, routes, (stop, backups)))
     }
 

@@ -17,7 +17,7 @@ fn the_chain_that_is_alone() {
     assert_eq!((network.evm_parameters().chain_id, network.hardfork()), (31_337, Some("Osaka")));
     assert!(matches!(network.evm_parameters().rules, EvmRules::Ethereum(_)));
     assert_eq!((network.gas_limit_at(0), network.initial_base_fee()), (30_000_000, 1_000_000_000));
-    assert_eq!(config.listen_port(), (8545, "evm-port"));
+    assert_eq!(config.listen_port(), (8545, "port"));
     assert_eq!((config.data_dir.as_ref(), network.has_controls), (None, true));
     let funded = network.dev_accounts.as_ref().unwrap();
     assert_eq!((funded.accounts.len(), funded.balance), (10, 10_000));
@@ -55,6 +55,55 @@ fn its_settings_make_its_genesis() {
 }
 
 #[test]
+fn limits_are_parameters_of_the_chain() {
+    let flags = [("code-size-limit", "100000"), ("no-tx-gas-limit", "true"), ("timestamp", "0")];
+    let config = load(&Given { flags: &flags, ..ALONE }).unwrap();
+    let EvmRules::Ethereum(rules) = &config.network.evm_parameters().rules else {
+        panic!("Ethereum's")
+    };
+    assert_eq!((rules.limits.code_size, rules.limits.lifts_tx_gas), (Some(100_000), true));
+    let values = config.network.evm_chain().parameters.values();
+    assert!(values.contains(&("code-size-limit".into(), "100000".to_owned())), "{values:?}");
+    assert!(values.contains(&("no-tx-gas-limit".into(), "true".to_owned())), "{values:?}");
+    let usual = load(&ALONE).unwrap().network.evm_chain().parameters.values();
+    assert!(usual.iter().all(|(name, _)| !name.ends_with("-limit")), "{usual:?}");
+}
+
+#[test]
+fn accounts_of_a_file_are_added() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("genesis.json");
+    let path = file.to_str().unwrap();
+    let given = [("alloc", path), ("accounts", "2")];
+    let alloc = |text: &str| {
+        std::fs::write(&file, text).unwrap();
+        let config = load(&Given { flags: &given, ..ALONE })?;
+        let genesis = &config.network.evm_chain().genesis;
+        let genesis = esker_ethereum::genesis::Genesis::parse(genesis).unwrap();
+        Ok::<_, String>(genesis.fields.alloc)
+    };
+    let first = "f39Fd6e51aad88F6F4ce6aB8827279cffFb92266";
+    let text =
+        format!(r#"{{"alloc":{{"0x{first}":{{"balance":"7"}},"0x01":{{"balance":"0x5"}}}}}}"#);
+    let text = text.replace("0x01", "0x0000000000000000000000000000000000000001");
+    let added = alloc(&text).unwrap();
+    let balance = |address: &str| {
+        added[&address.parse::<alloy_primitives::Address>().unwrap()].balance.to_string()
+    };
+    assert_eq!(balance(first), "7");
+    assert_eq!(balance("0000000000000000000000000000000000000001"), "5");
+    assert_eq!(balance("70997970C51812dc3A010C7d01b50e0d17dc79C8"), "10000000000000000000000");
+    for (text, reason) in [
+        ("{}", "expected an object with the accounts in its member alloc"),
+        ("[", "EOF while parsing"),
+        (r#"{"alloc":{"0x12":{"balance":"1"}}}"#, "--alloc: alloc: "),
+    ] {
+        let refused = alloc(text).unwrap_err();
+        assert!(refused.contains(reason), "{refused}");
+    }
+}
+
+#[test]
 fn what_does_not_go_together_is_refused() {
     let refused = |flags: &[(&'static str, &str)], expected| {
         check_error(&Given { flags, ..ALONE }, expected);
@@ -84,6 +133,28 @@ fn what_does_not_go_together_is_refused() {
     refused(
         &[("network", "dev")],
         expect!["--network: network: esker evm has its own: for another network use esker node"],
+    );
+    refused(
+        &[("no-mining", "true"), ("mine-interval", "1")],
+        expect!["--mine-interval: mine-interval: not with no-mining"],
+    );
+    refused(
+        &[("mixed-mining", "true")],
+        expect!["--mixed-mining: mixed-mining: only together with mine-interval"],
+    );
+    refused(
+        &[("mine-interval", "500ms")],
+        expect!["--mine-interval: mine-interval: expected whole seconds, at most 31622400"],
+    );
+    refused(
+        &[("no-build", "true"), ("auto-impersonate", "true")],
+        expect![
+            "--auto-impersonate: auto-impersonate: not with no-build: the chain has no controls"
+        ],
+    );
+    refused(
+        &[("genesis", "g.json"), ("alloc", "a.json")],
+        expect!["--alloc: alloc: not with genesis, which says it"],
     );
     let unknown = load(&Given { flags: &[("hardfork", "lisbon")], ..ALONE }).unwrap_err();
     assert!(

@@ -1,0 +1,410 @@
+//! The program under the name `anvil`.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::io::{BufRead as _, BufReader, Read as _, Seek as _, Write as _};
+use std::net::TcpListener;
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use crate::harness::{Ended, Esker, anvil_command, names, run, run_command};
+
+const FROM: &str = "0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266";
+const TO: &str = "0x70997970c51812dc3a010c7d01b50e0d17dc79c8";
+const KEY: &str = "ac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80";
+const PATIENCE: Duration = Duration::from_secs(60);
+
+fn start(args: &[&str]) -> (Esker, Vec<String>) {
+    let (node, banner, _) = Esker::start_anvil(&[&["--port", "0"], args].concat());
+    (node, banner)
+}
+
+/// Runs it to its end under its name.
+fn fail(args: &[&str]) -> Ended {
+    let (temp, link) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    run_command(anvil_command(args, (temp.path(), link.path())))
+}
+
+fn until(what: &str, mut holds: impl FnMut() -> bool) {
+    let begun = Instant::now();
+    while !holds() {
+        assert!(begun.elapsed() < PATIENCE, "not within {PATIENCE:?}: {what}");
+        std::thread::yield_now();
+    }
+}
+
+fn height(node: &Esker) -> u64 {
+    let height = node.evm("eth_blockNumber", json!([]));
+    u64::from_str_radix(height.as_str().unwrap().trim_start_matches("0x"), 16).unwrap()
+}
+
+fn send(node: &Esker, tx: Value) -> Value {
+    node.evm("eth_sendTransaction", json!([tx]))
+}
+
+/// The receipt of a transaction that is about to be included.
+fn receipt(node: &Esker, hash: &Value) -> Value {
+    let mut receipt = Value::Null;
+    until("a receipt", || {
+        receipt = node.evm("eth_getTransactionReceipt", json!([hash]));
+        !receipt.is_null()
+    });
+    receipt
+}
+
+/// The error of a transaction that is refused.
+fn refusal(node: &Esker, tx: &Value) -> String {
+    let request =
+        json!({"jsonrpc": "2.0", "id": 1, "method": "eth_sendTransaction", "params": [tx]});
+    let (_, body) = node.http("POST", "/", &request.to_string());
+    let reply: Value = serde_json::from_str(&body).unwrap();
+    reply["error"]["message"].as_str().unwrap_or_else(|| panic!("{reply}")).to_owned()
+}
+
+/// What alloy's node bindings read of the banner: the keys and the port. They look for nothing else.
+fn read_as_alloy(banner: &[String]) -> (Vec<String>, u16) {
+    let (mut keys, mut is_key, mut port) = (Vec::new(), false, 0);
+    for line in banner {
+        if let Some(address) = line.strip_prefix("Listening on") {
+            port = address.trim().parse::<std::net::SocketAddr>().unwrap().port();
+            break;
+        }
+        is_key |= line.starts_with("Private Keys");
+        if is_key && line.starts_with('(') {
+            keys.push(line.split("0x").last().unwrap().trim().to_owned());
+        }
+    }
+    (keys, port)
+}
+
+/// The line below a heading.
+fn below<'a>(banner: &'a [String], heading: &str) -> &'a str {
+    let at = banner.iter().position(|line| line == heading).unwrap();
+    assert_eq!(banner[at + 1], "==================");
+    &banner[at + 3]
+}
+
+#[test]
+fn a_launcher_starts_it_and_ends_it() {
+    let (node, banner, mut stderr) = Esker::start_anvil(&["-p", "0"]);
+    let (keys, port) = read_as_alloy(&banner);
+    assert_eq!((keys.len(), keys[0].as_str()), (10, KEY));
+    assert_eq!(format!("127.0.0.1:{port}"), node.ready["evm"].as_str().unwrap());
+    let first = "(0) 0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266 (10000.000000000000000000 ETH)";
+    assert!(banner.iter().any(|line| line == first), "{banner:?}");
+    for (heading, value) in [
+        ("Chain ID", "31337"),
+        ("Base Fee", "1000000000"),
+        ("Gas Limit", "30000000"),
+        ("Genesis Number", "0"),
+    ] {
+        assert_eq!(below(&banner, heading), value, "{heading}");
+    }
+    let start = node.evm("eth_getBlockByNumber", json!(["0x0", false]))["timestamp"].clone();
+    let shown: u64 = below(&banner, "Genesis Timestamp").parse().unwrap();
+    assert_eq!(start, format!("{shown:#x}"));
+    assert_eq!(node.evm("eth_chainId", json!([])), "0x7a69");
+    let hash = send(&node, json!({"from": FROM, "to": TO, "value": "0x1"}));
+    assert_eq!(receipt(&node, &hash)["status"], "0x1");
+    let (status, _, temp) = node.stop("TERM");
+    assert!(status.success());
+    assert!(names(temp.path()).is_empty(), "{:?}", names(temp.path()));
+    let mut errors = String::new();
+    stderr.rewind().unwrap();
+    stderr.read_to_string(&mut errors).unwrap();
+    assert_eq!(errors, "");
+}
+
+/// Sockets of a process that listen, by the system's tables.
+#[cfg(target_os = "linux")]
+#[test]
+fn it_listens_on_one_port() {
+    let (node, _) = start(&[]);
+    let folder = format!("/proc/{}", node.pid());
+    let mut own = BTreeSet::new();
+    for entry in fs::read_dir(format!("{folder}/fd")).unwrap() {
+        let target = fs::read_link(entry.unwrap().path()).unwrap_or_default();
+        let name = target.to_string_lossy().into_owned();
+        own.extend(name.strip_prefix("socket:[").map(|rest| rest.trim_end_matches(']').to_owned()));
+    }
+    let mut listening = 0;
+    for table in ["tcp", "tcp6"] {
+        let text = fs::read_to_string(format!("{folder}/net/{table}")).unwrap_or_default();
+        let rows = text.lines().skip(1).map(|row| row.split_whitespace().collect::<Vec<_>>());
+        listening += rows.filter(|row| row[3] == "0A" && own.contains(row[9])).count();
+    }
+    assert_eq!(listening, 1);
+}
+
+#[test]
+fn the_flags_of_ape() {
+    let (node, banner) = start(&[
+        "--mnemonic",
+        "test test test test test test test test test test test junk",
+        "--accounts",
+        "10",
+        "--derivation-path",
+        "m/44'/60'/0'/0",
+        "--steps-tracing",
+        "--block-base-fee-per-gas",
+        "0",
+        "--gas-price",
+        "0",
+        "--no-mining",
+        "--disable-block-gas-limit",
+        "--hardfork",
+        "cancun",
+    ]);
+    assert_eq!(read_as_alloy(&banner).0[0], KEY);
+    assert_eq!((below(&banner, "Base Fee"), below(&banner, "Gas Limit")), ("0", "Disabled"));
+    assert!(!banner.iter().any(|line| line == "Flags Without Effect"), "{banner:?}");
+    let tx = json!({"from": FROM, "to": TO, "value": "0x1", "gas": "0x5f5e100", "gasPrice": "0x0"});
+    let hash = send(&node, tx);
+    assert_eq!(node.evm("txpool_status", json!([]))["pending"], "0x1");
+    assert_eq!(height(&node), 0);
+    node.evm("evm_mine", json!([]));
+    assert_eq!(receipt(&node, &hash)["blockNumber"], "0x1");
+    let steps = node.evm("debug_traceTransaction", json!([hash, {}]));
+    assert_eq!(steps["structLogs"], json!([]));
+    // A reset brings back how it began.
+    node.evm("evm_setAutomine", json!([true]));
+    node.evm("anvil_reset", json!([]));
+    assert_eq!(node.evm("anvil_getAutomine", json!([])), false);
+}
+
+#[test]
+fn blocks_come_at_intervals_and_with_mixed_mining_also_at_once() {
+    let (node, _) = start(&["--block-time", "1"]);
+    until("an empty block", || height(&node) >= 1);
+    let (node, _) = start(&["-b", "3600", "--mixed-mining"]);
+    let hash = send(&node, json!({"from": FROM, "to": TO, "value": "0x1"}));
+    assert_eq!(receipt(&node, &hash)["blockNumber"], "0x1");
+    let (node, _) = start(&["-b", "3600"]);
+    send(&node, json!({"from": FROM, "to": TO, "value": "0x1"}));
+    assert_eq!((height(&node), node.evm("anvil_getIntervalMining", json!([]))), (0, json!(3600)));
+}
+
+/// Init code that returns 30,000 bytes of zeros.
+const LARGE_CODE: &str = "0x6175306000f3";
+
+#[test]
+fn limits_are_lifted_as_by_anvil() {
+    let large = json!({"from": FROM, "data": LARGE_CODE, "gas": "0x1c9c380"});
+    let (node, _) = start(&[]);
+    // Anvil has no limit of a transaction's gas, but that of a block and of code.
+    let hash = send(&node, large.clone());
+    assert_eq!(receipt(&node, &hash)["status"], "0x0");
+    let (node, _) = start(&["--enable-tx-gas-limit"]);
+    let refused = refusal(&node, &large);
+    assert!(refused.contains("transaction gas limit too high (cap: 16777216"), "{refused}");
+    for flags in [&["--disable-code-size-limit"][..], &["--code-size-limit", "30000"]] {
+        let (node, _) = start(flags);
+        let receipt = receipt(&node, &send(&node, large.clone()));
+        assert_eq!(receipt["status"], "0x1", "{flags:?}");
+        let code = node.evm("eth_getCode", json!([receipt["contractAddress"], "latest"]));
+        assert_eq!(code.as_str().unwrap().len(), 2 + 2 * 30_000);
+        let traced =
+            json!([receipt["transactionHash"], {"tracer": "{fault() {}, result() { return 7; }}"}]);
+        assert_eq!(node.evm("debug_traceTransaction", traced), 7);
+    }
+}
+
+#[test]
+fn blocks_take_transactions_as_they_came_with_order_fifo() {
+    for (order, first) in [("fifo", 0), ("fees", 1)] {
+        let (node, _) = start(&["--order", order, "--no-mining"]);
+        assert_eq!(node.evm("anvil_nodeInfo", json!([]))["transactionOrder"], order);
+        let price = |wei: &str| json!({"gasPrice": wei, "to": TO, "value": "0x1", "gas": "0x5208"});
+        let mut sent = Vec::new();
+        for (from, wei) in [(FROM, "0x77359400"), (TO, "0xb2d05e00")] {
+            let mut tx = price(wei);
+            tx["from"] = json!(from);
+            sent.push(send(&node, tx));
+        }
+        node.evm("evm_mine", json!([]));
+        let block = node.evm("eth_getBlockByNumber", json!(["0x1", false]));
+        assert_eq!(block["transactions"][0], sent[first], "{order}");
+    }
+}
+
+/// The next line of a socket, as JSON.
+fn next(socket: &mut BufReader<UnixStream>) -> Value {
+    let mut line = String::new();
+    socket.read_line(&mut line).unwrap();
+    serde_json::from_str(&line).unwrap_or_else(|error| panic!("{line:?}: {error}"))
+}
+
+#[test]
+fn the_socket_of_ipc_answers_and_notifies() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("anvil.ipc");
+    let (node, _) = start(&["--ipc", path.to_str().unwrap(), "--no-mining"]);
+    let stream = UnixStream::connect(&path).unwrap();
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    let mut socket = BufReader::new(stream.try_clone().unwrap());
+    let ask = |text: &str| (&stream).write_all(text.as_bytes()).unwrap();
+    // Without a line feed, and two at once.
+    ask(r#"{"jsonrpc":"2.0","id":1,"method":"eth_chainId"}"#);
+    assert_eq!(next(&mut socket)["result"], "0x7a69");
+    ask(
+        r#"{"jsonrpc":"2.0","id":2,"method":"eth_subscribe","params":["newHeads"]}[{"jsonrpc":"2.0","id":3,"#,
+    );
+    ask(r#""method":"evm_mine"}]"#);
+    let subscription = next(&mut socket)["result"].clone();
+    assert!(subscription.is_string(), "{subscription}");
+    let (first, second) = (next(&mut socket), next(&mut socket));
+    let (reply, event) = if first.is_array() { (first, second) } else { (second, first) };
+    assert_eq!(reply[0]["result"], "0x0");
+    assert_eq!(
+        (&event["params"]["subscription"], &event["params"]["result"]["number"]),
+        (&subscription, &json!("0x1"))
+    );
+    ask("nonsense\n");
+    assert_eq!(next(&mut socket)["error"]["code"], -32700);
+    // A program that listens keeps its path; the end of the node removes it.
+    let ended = fail(&["--port", "0", "--ipc", path.to_str().unwrap()]);
+    assert_eq!(ended.code(), Some(2), "{}", ended.stderr);
+    assert!(ended.stderr.contains("anvil.ipc: "), "{}", ended.stderr);
+    assert!(node.stop("TERM").0.success());
+    assert!(!path.exists());
+}
+
+#[test]
+fn any_account_sends_with_auto_impersonate() {
+    let (node, _) = start(&["--auto-impersonate"]);
+    let someone = "0x000000000000000000000000000000000000c0de";
+    node.evm("anvil_setBalance", json!([someone, "0xde0b6b3a7640000"]));
+    let hash = send(&node, json!({"from": someone, "to": TO, "value": "0x1"}));
+    assert_eq!(receipt(&node, &hash)["from"], someone);
+}
+
+#[test]
+fn a_genesis_file_adds_accounts() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("genesis.json");
+    let genesis = json!({
+        "config": {"chainId": 77}, "timestamp": "0x5", "baseFeePerGas": "0x7",
+        "alloc": {"0x000000000000000000000000000000000000c0de": {"balance": "0x5", "code": "0x6001"}},
+    });
+    fs::write(&file, genesis.to_string()).unwrap();
+    let (node, banner) = start(&["--init", file.to_str().unwrap()]);
+    assert_eq!((below(&banner, "Chain ID"), below(&banner, "Base Fee")), ("77", "7"));
+    assert_eq!(below(&banner, "Genesis Timestamp"), "5");
+    let added = "0x000000000000000000000000000000000000c0de";
+    assert_eq!(node.evm("eth_getBalance", json!([added, "latest"])), "0x5");
+    assert_eq!(node.evm("eth_getCode", json!([added, "latest"])), "0x6001");
+    assert_eq!(node.evm("eth_getBalance", json!([FROM, "latest"])), "0x21e19e0c9bab2400000");
+    assert_eq!(node.evm("anvil_nodeInfo", json!([]))["hardFork"], "Osaka");
+}
+
+#[test]
+fn the_state_is_kept_in_a_file() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("state.json");
+    let path = file.to_str().unwrap();
+    let (node, _) = start(&["--state", path, "--state-interval", "1"]);
+    node.evm("anvil_setBalance", json!([TO, "0x7"]));
+    until("a file while it runs", || file.exists());
+    assert!(node.stop("TERM").0.success());
+    let (node, _) = start(&["--load-state", path]);
+    assert_eq!(node.evm("eth_getBalance", json!([TO, "latest"])), "0x7");
+}
+
+#[test]
+fn the_file_of_config_out_has_the_accounts() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("config.json");
+    let (_node, _) =
+        start(&["-a", "1", "--timestamp", "1700000000", "--config-out", file.to_str().unwrap()]);
+    let config: Value = serde_json::from_slice(&fs::read(&file).unwrap()).unwrap();
+    let expected = json!({
+        "available_accounts": [FROM],
+        "private_keys": [format!("0x{KEY}")],
+        "wallet": {
+            "mnemonic": "test test test test test test test test test test test junk",
+            "derivation_path": "m/44'/60'/0'/0/",
+        },
+        "base_fee": "1000000000",
+        "gas_price": "1000000000",
+        "gas_limit": null,
+        "genesis_timestamp": "1700000000",
+    });
+    assert_eq!(config, expected);
+}
+
+#[test]
+fn errors_say_what_to_do() {
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = taken.local_addr().unwrap().port().to_string();
+    for (args, code, text) in [
+        (
+            &["--port", &port][..],
+            4,
+            format!(
+                "port in use: 127.0.0.1:{port}: stop the other program or choose another --port"
+            ),
+        ),
+        (
+            &["--fork-url", "http://127.0.0.1:1"],
+            2,
+            "--fork-url: forks of other networks are not supported yet".to_owned(),
+        ),
+        (&["--hardfork", "bogus"], 2, "unknown hardfork \"bogus\"".to_owned()),
+        (
+            &["--mnemonic", "foo bar"],
+            2,
+            "mnemonic: expected 12, 15, 18, 21 or 24 words, found 2".to_owned(),
+        ),
+        (&["--accounts", "0"], 2, "accounts: expected a whole number from 1 to 1000".to_owned()),
+        (&["--bogus"], 2, "unexpected argument '--bogus' found".to_owned()),
+    ] {
+        let ended = fail(args);
+        assert_eq!(ended.code(), Some(code), "{args:?}: {}", ended.stderr);
+        assert!(ended.stderr.contains(&text), "{args:?}: {}", ended.stderr);
+        assert_eq!(ended.stdout, "");
+    }
+    // The command has the same flags.
+    let ended = run(&["anvil", "--fork-url", "http://127.0.0.1:1"]);
+    assert_eq!(ended.code(), Some(2), "{}", ended.stderr);
+}
+
+#[test]
+fn flags_without_effect_are_listed() {
+    let (_node, banner) = start(&["--prune-history", "--number", "5"]);
+    assert_eq!(below(&banner, "Flags Without Effect"), "--prune-history: all states are kept");
+    assert!(banner.iter().any(|line| line.starts_with("--number: ")), "{banner:?}");
+    let last = banner.last().unwrap();
+    assert!(last.starts_with("Listening on 127.0.0.1:"), "{last}");
+}
+
+/// The flags of a help text: long names, short names, and aliases.
+fn flags_of(help: &str) -> BTreeSet<String> {
+    let begins = |line: &str| line.trim_start().starts_with('-') || line.contains("[alias");
+    let words = help.lines().filter(|line| begins(line)).flat_map(|line| {
+        line.split([' ', ',', '[', ']', '<', '.'])
+            .filter(|word| word.len() > 1 && word.starts_with('-'))
+    });
+    words.map(str::to_owned).collect()
+}
+
+/// The pinned anvil is a program of one machine, which `cargo xtask test` installs.
+#[test]
+fn every_flag_of_anvil_is_known() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let path = "tests/clients/node_modules/@foundry-rs/anvil-linux-amd64/bin/anvil";
+    let anvil: PathBuf = root.join(path);
+    if !anvil.exists() {
+        eprintln!("skipped: there is no anvil: `cargo xtask test` installs it");
+        return;
+    }
+    let theirs = Command::new(anvil).arg("--help").output().unwrap();
+    let theirs = flags_of(&String::from_utf8(theirs.stdout).unwrap());
+    let ours = flags_of(&run(&["anvil", "--help"]).stdout);
+    assert!(theirs.len() > 60, "{theirs:?}");
+    let missing: Vec<_> = theirs.difference(&ours).collect();
+    assert!(missing.is_empty(), "{missing:?}");
+}

@@ -1,0 +1,199 @@
+//! The flags of anvil 1.7.1 that have an effect, with its names, short forms, defaults and conflicts.
+
+use std::net::IpAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, Parser, ValueEnum};
+
+/// The name of the command, and of the program that is only this command.
+pub(crate) const NAME: &str = "anvil";
+
+/// What `anvil --version` prints after the name.
+const VERSION: &str = concat!("Version: 1.7.1+esker.", env!("CARGO_PKG_VERSION"));
+
+/// Longest time of a flag in seconds: a year.
+const MAX_SECONDS: f64 = 366.0 * 24.0 * 3600.0;
+
+/// Start a chain of the EVM for development, with the flags and the banner of anvil
+///
+/// The chain is that of `esker evm`. docs/from-anvil.md lists the flags without effect.
+#[derive(Clone, Debug, Parser)]
+#[command(name = NAME, version = VERSION)]
+pub(super) struct AnvilFlags {
+    /// Port number to listen on
+    #[arg(short, long, value_name = "NUM", default_value_t = 8545)]
+    pub(super) port: u16,
+    /// Number of dev accounts to generate and configure
+    #[arg(short, long, value_name = "NUM", default_value_t = 10)]
+    pub(super) accounts: u64,
+    /// The balance of every dev account in Ether
+    #[arg(long, value_name = "NUM", default_value_t = 10_000)]
+    pub(super) balance: u64,
+    /// BIP39 mnemonic phrase used for generating accounts
+    #[arg(short, long, conflicts_with_all = ["mnemonic_random", "mnemonic_seed_unsafe"])]
+    pub(super) mnemonic: Option<String>,
+    /// Generate a BIP39 mnemonic phrase, of 12 words by default
+    #[arg(long, num_args = 0..=1, default_missing_value = "12", conflicts_with = "mnemonic_seed_unsafe")]
+    pub(super) mnemonic_random: Option<usize>,
+    /// Generate a BIP39 mnemonic phrase from a seed; never use its keys in production
+    #[arg(long, value_name = "MNEMONIC_SEED")]
+    pub(super) mnemonic_seed_unsafe: Option<u64>,
+    /// The derivation path of the accounts [default: m/44'/60'/0'/0/]
+    #[arg(long)]
+    pub(super) derivation_path: Option<String>,
+    /// The EVM hardfork to use, such as `prague` or `cancun` [default: latest]
+    #[arg(long)]
+    pub(super) hardfork: Option<String>,
+    /// The timestamp of the genesis block
+    #[arg(long, value_name = "NUM")]
+    pub(super) timestamp: Option<u64>,
+    /// The chain ID
+    #[arg(long, alias = "chain", help_heading = "Environment config")]
+    pub(super) chain_id: Option<u64>,
+    /// Initialize the genesis block with the given `genesis.json` file
+    #[arg(long, value_name = "PATH", value_parser = existing_file)]
+    pub(super) init: Option<PathBuf>,
+    /// Writes output of `anvil` as json to user-specified file
+    #[arg(long, value_name = "FILE")]
+    pub(super) config_out: Option<PathBuf>,
+    #[command(flatten)]
+    pub(super) mining: MiningFlags,
+    #[command(flatten)]
+    pub(super) state: StateFlags,
+    #[command(flatten)]
+    pub(super) gas: GasFlags,
+    #[command(flatten)]
+    pub(super) server: ServerFlags,
+}
+
+/// How blocks are made.
+#[derive(Clone, Debug, Args)]
+pub(super) struct MiningFlags {
+    /// Block time in seconds for interval mining
+    #[arg(short, long, value_name = "SECONDS", visible_alias = "blockTime", value_parser = seconds)]
+    pub(super) block_time: Option<Duration>,
+    /// Disable auto and interval mining, and mine on demand instead
+    #[arg(long, visible_alias = "no-mine", conflicts_with = "block_time")]
+    pub(super) no_mining: bool,
+    /// Mine a block for new transactions, in addition to interval mining
+    #[arg(long, requires = "block_time")]
+    pub(super) mixed_mining: bool,
+    /// How transactions are sorted
+    #[arg(long, default_value = "fees", ignore_case = true)]
+    pub(super) order: Order,
+    /// The number of the genesis block
+    #[arg(long, value_name = "NUM")]
+    pub(super) number: Option<u64>,
+    /// Send transactions of every account without its key
+    #[arg(long, visible_alias = "auto-unlock", help_heading = "EVM options")]
+    pub(super) auto_impersonate: bool,
+}
+
+/// Files of states.
+#[derive(Clone, Debug, Args)]
+pub(super) struct StateFlags {
+    /// Both --load-state, if the file exists, and --dump-state
+    #[arg(long, value_name = "PATH", conflicts_with_all = ["init", "dump_state", "load_state"])]
+    pub(super) state: Option<PathBuf>,
+    /// Dump the state on exit to the given file, or to `state.json` of a directory
+    #[arg(long, value_name = "PATH", conflicts_with = "init")]
+    pub(super) dump_state: Option<PathBuf>,
+    /// Initialize the chain from a previously saved state snapshot
+    #[arg(long, value_name = "PATH", conflicts_with = "init", value_parser = existing_file)]
+    pub(super) load_state: Option<PathBuf>,
+    /// Interval in seconds at which the state is dumped to disk; see --state and --dump-state
+    #[arg(short, long, value_name = "SECONDS")]
+    pub(super) state_interval: Option<u64>,
+}
+
+/// Fees and limits.
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Environment config")]
+pub(super) struct GasFlags {
+    /// The block gas limit
+    #[arg(long, alias = "block-gas-limit")]
+    pub(super) gas_limit: Option<u64>,
+    /// Allow transactions with any gas limit: blocks have the highest one
+    #[arg(long, alias = "disable-gas-limit", conflicts_with = "gas_limit")]
+    pub(super) disable_block_gas_limit: bool,
+    /// Enable the transaction gas limit of EIP-7825 (Osaka hardfork)
+    #[arg(long, visible_alias = "tx-gas-limit")]
+    pub(super) enable_tx_gas_limit: bool,
+    /// Contract code size limit in bytes (EIP-170). By default, it is 0x6000
+    #[arg(long, value_name = "CODE_SIZE", conflicts_with = "disable_code_size_limit")]
+    pub(super) code_size_limit: Option<u64>,
+    /// Disable EIP-170: Contract code size limit
+    #[arg(long)]
+    pub(super) disable_code_size_limit: bool,
+    /// The gas price of chains before London
+    #[arg(long)]
+    pub(super) gas_price: Option<u64>,
+    /// The base fee in a block
+    #[arg(long, value_name = "FEE", visible_alias = "base-fee")]
+    pub(super) block_base_fee_per_gas: Option<u64>,
+}
+
+/// The server.
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Server options")]
+pub(super) struct ServerFlags {
+    /// The address the server will listen on
+    #[arg(
+        long,
+        value_name = "IP_ADDR",
+        env = "ANVIL_IP_ADDR",
+        default_value = "127.0.0.1",
+        value_delimiter = ','
+    )]
+    pub(super) host: Vec<IpAddr>,
+    /// Launch an ipc server at the given path, or at `anvil.ipc` in the folder of temporary files
+    #[arg(long, value_name = "PATH", visible_alias = "ipcpath", num_args = 0..=1, help_heading = "Options")]
+    pub(super) ipc: Option<Option<PathBuf>>,
+    /// The cors `allow_origin` header
+    #[arg(long, default_value = "*")]
+    pub(super) allow_origin: String,
+    /// Disable CORS
+    #[arg(long, conflicts_with = "allow_origin")]
+    pub(super) no_cors: bool,
+    /// Do not print log messages
+    #[arg(short, long, alias = "silent", help_heading = "Display options")]
+    pub(super) quiet: bool,
+}
+
+/// How transactions are sorted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(super) enum Order {
+    /// Those with the highest fees first.
+    Fees,
+    /// In the order of their arrival.
+    Fifo,
+}
+
+impl ServerFlags {
+    /// The path of `--ipc`.
+    pub(super) fn ipc_path(&self) -> Option<PathBuf> {
+        let given = self.ipc.as_ref()?;
+        Some(given.clone().unwrap_or_else(|| std::env::temp_dir().join("anvil.ipc")))
+    }
+}
+
+/// A time in seconds, which may have a fraction.
+fn seconds(text: &str) -> Result<Duration, String> {
+    let seconds = text.parse::<f64>().map_err(|error| error.to_string())?;
+    if seconds.is_nan() || seconds <= 0.0 {
+        return Err("Duration must be greater than 0".to_owned());
+    }
+    if seconds > MAX_SECONDS {
+        return Err(format!("expected at most {MAX_SECONDS} seconds"));
+    }
+    Ok(Duration::from_secs_f64(seconds))
+}
+
+/// The path of a file that can be read, or of a folder.
+fn existing_file(text: &str) -> Result<PathBuf, String> {
+    match std::fs::metadata(text) {
+        Ok(_) => Ok(PathBuf::from(text)),
+        Err(error) => Err(format!("failed to read from {text:?}: {error}")),
+    }
+}

@@ -1,0 +1,207 @@
+//! The flags of anvil 1.7.1 that change nothing here, and what is said of each.
+
+use clap::builder::PossibleValuesParser;
+use clap::parser::ValueSource;
+use clap::{Arg, ArgAction, ArgMatches, value_parser};
+
+/// A flag that changes nothing.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct FurtherFlag {
+    pub(super) name: &'static str,
+    short: Option<char>,
+    aliases: &'static [&'static str],
+    takes: Takes,
+    pub(super) effect: Effect,
+    conflicts: &'static [&'static str],
+}
+
+/// What a flag takes.
+#[derive(Clone, Copy, Debug)]
+enum Takes {
+    Nothing,
+    /// Nothing, any number of times.
+    Times,
+    Number(&'static str),
+    Text(&'static str),
+    OneOf(&'static [&'static str]),
+    /// A number or nothing.
+    MaybeNumber(&'static str),
+}
+
+/// What becomes of a flag that is given.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Effect {
+    /// What it asks for is so in any case.
+    Always(&'static str),
+    /// It is accepted; the node says this of it.
+    Nothing(&'static str),
+    /// It is refused.
+    Refused(&'static str),
+}
+
+const NO_FORKS: &str = "forks of other networks are not supported yet: leave it out";
+const NO_FAMILY: &str = "chains have Ethereum's rules: leave it out";
+const ALL_STATES: &str = "all states are kept";
+const LOG_FORM: &str = "the events below the banner have one form";
+
+const fn flag(name: &'static str, takes: Takes, effect: Effect) -> FurtherFlag {
+    FurtherFlag { name, short: None, aliases: &[], takes, effect, conflicts: &[] }
+}
+
+const fn always(name: &'static str, why: &'static str) -> FurtherFlag {
+    flag(name, Takes::Nothing, Effect::Always(why))
+}
+
+const fn nothing(name: &'static str, takes: Takes, why: &'static str) -> FurtherFlag {
+    flag(name, takes, Effect::Nothing(why))
+}
+
+const fn of_fork(name: &'static str, takes: Takes) -> FurtherFlag {
+    flag(name, takes, Effect::Refused(NO_FORKS))
+}
+
+const fn of_family(name: &'static str) -> FurtherFlag {
+    flag(name, Takes::Nothing, Effect::Refused(NO_FAMILY))
+}
+
+/// The flags, in three groups.
+pub(super) const FURTHER: &[FurtherFlag] = &[
+    FurtherFlag {
+        aliases: &["tracing"],
+        ..always("steps-tracing", "every transaction can be traced")
+    },
+    FurtherFlag {
+        aliases: &["no-console-log"],
+        ..always("disable-console-log", "console.log is not printed")
+    },
+    FurtherFlag {
+        aliases: &["no-priority-fee"],
+        ..always("disable-min-priority-fee", "the least suggested priority fee is 1 wei")
+    },
+    FurtherFlag {
+        short: Some('n'),
+        ..flag("network", Takes::OneOf(&["ethereum"]), Effect::Always("the rules are Ethereum's"))
+    },
+    flag(
+        "color",
+        Takes::OneOf(&["auto", "always", "never"]),
+        Effect::Always("the banner and the events have no colours"),
+    ),
+    FurtherFlag {
+        short: Some('j'),
+        aliases: &["jobs"],
+        ..nothing("threads", Takes::Number("THREADS"), "the node chooses the number of its threads")
+    },
+    nothing(
+        "slots-in-an-epoch",
+        Takes::Number("SLOTS_IN_AN_EPOCH"),
+        "the last block is safe and finalized at once",
+    ),
+    FurtherFlag {
+        conflicts: &["init"],
+        ..nothing(
+            "preserve-historical-states",
+            Takes::Nothing,
+            "a state file has the last state only",
+        )
+    },
+    nothing("prune-history", Takes::MaybeNumber("PRUNE_HISTORY"), ALL_STATES),
+    FurtherFlag {
+        conflicts: &["prune-history"],
+        ..nothing("max-persisted-states", Takes::Number("MAX_PERSISTED_STATES"), ALL_STATES)
+    },
+    nothing(
+        "transaction-block-keeper",
+        Takes::Number("TRANSACTION_BLOCK_KEEPER"),
+        "all blocks are kept",
+    ),
+    nothing(
+        "max-transactions",
+        Takes::Number("MAX_TRANSACTIONS"),
+        "only the gas limit bounds the transactions of a block",
+    ),
+    nothing(
+        "memory-limit",
+        Takes::Number("MEMORY_LIMIT"),
+        "calls have the node's own memory limit",
+    ),
+    nothing("cache-path", Takes::Text("CACHE_PATH"), "states are in a temporary folder"),
+    nothing("no-request-size-limit", Takes::Nothing, "a request has at most 5 MiB"),
+    FurtherFlag {
+        aliases: &["enable-trace-printing"],
+        ..nothing(
+            "print-traces",
+            Takes::Nothing,
+            "traces are not printed: use debug_traceTransaction",
+        )
+    },
+    FurtherFlag {
+        aliases: &["no-create2"],
+        ..nothing("disable-default-create2-deployer", Takes::Nothing, "block 0 has the deployer")
+    },
+    nothing("disable-pool-balance-checks", Takes::Nothing, "the pool checks balances"),
+    FurtherFlag { conflicts: &["quiet", "md"], ..nothing("json", Takes::Nothing, LOG_FORM) },
+    nothing("md", Takes::Nothing, LOG_FORM),
+    FurtherFlag {
+        short: Some('v'),
+        conflicts: &["quiet"],
+        ..nothing("verbosity", Takes::Times, "the events below the banner have one level")
+    },
+    FurtherFlag {
+        short: Some('f'),
+        aliases: &["rpc-url"],
+        ..of_fork("fork-url", Takes::Text("URL"))
+    },
+    of_fork("fork-block-number", Takes::Text("BLOCK")),
+    of_fork("fork-chain-id", Takes::Text("CHAIN")),
+    of_fork("fork-header", Takes::Text("HEADERS")),
+    of_fork("fork-retry-backoff", Takes::Text("BACKOFF")),
+    of_fork("fork-transaction-hash", Takes::Text("TRANSACTION")),
+    FurtherFlag { aliases: &["cups"], ..of_fork("compute-units-per-second", Takes::Text("CUPS")) },
+    FurtherFlag { aliases: &["no-rpc-rate-limit"], ..of_fork("no-rate-limit", Takes::Nothing) },
+    of_fork("no-storage-caching", Takes::Nothing),
+    of_fork("retries", Takes::Text("RETRIES")),
+    of_fork("timeout", Takes::Text("TIMEOUT")),
+    of_family("celo"),
+    of_family("optimism"),
+    of_family("tempo"),
+];
+
+/// The flags as arguments.
+pub(super) fn arguments() -> impl Iterator<Item = Arg> {
+    FURTHER.iter().map(FurtherFlag::argument)
+}
+
+impl FurtherFlag {
+    fn argument(&self) -> Arg {
+        let (heading, help) = match self.effect {
+            Effect::Always(why) => ("Flags for what is always so", why.to_owned()),
+            Effect::Nothing(why) => ("Flags without effect", format!("Without effect: {why}")),
+            Effect::Refused(why) => ("Flags that are refused", format!("Refused: {why}")),
+        };
+        let argument = Arg::new(self.name)
+            .long(self.name)
+            .short(self.short)
+            .visible_aliases(self.aliases)
+            .conflicts_with_all(self.conflicts)
+            .help_heading(heading)
+            .help(help);
+        match self.takes {
+            Takes::Nothing => argument.action(ArgAction::SetTrue),
+            Takes::Times => argument.action(ArgAction::Count),
+            Takes::Number(name) => argument.value_name(name).value_parser(value_parser!(u64)),
+            Takes::Text(name) => {
+                argument.value_name(name).action(ArgAction::Append).allow_hyphen_values(true)
+            }
+            Takes::OneOf(values) => argument.value_parser(PossibleValuesParser::new(values)),
+            Takes::MaybeNumber(name) => {
+                argument.value_name(name).num_args(0..=1).value_parser(value_parser!(u64))
+            }
+        }
+    }
+
+    /// Whether the user gave the flag.
+    pub(super) fn is_given(&self, matches: &ArgMatches) -> bool {
+        matches.value_source(self.name).is_some_and(|source| source != ValueSource::DefaultValue)
+    }
+}

@@ -1,0 +1,110 @@
+//! The settings of `esker evm` that follow from anvil's flags.
+
+use std::path::Path;
+
+use esker_settings::config::Flags;
+use esker_settings::networks::GAS_LIMITS;
+
+use super::error::FlagError;
+use super::flags::{AnvilFlags, GasFlags, MiningFlags, Order, ServerFlags, StateFlags};
+use super::init::InitFile;
+use super::{mnemonic, notes};
+
+/// The settings.
+///
+/// # Errors
+/// A flag can't be used here.
+pub(super) fn of(flags: &AnvilFlags) -> Result<Flags, FlagError> {
+    let mut set = Flags::new();
+    set.insert("evm-port", flags.port.to_string());
+    set.insert("accounts", flags.accounts.to_string());
+    set.insert("balance", flags.balance.to_string());
+    let mnemonic = match (flags.mnemonic_random, flags.mnemonic_seed_unsafe) {
+        (Some(words), _) => Some(mnemonic::random(words)?),
+        (None, Some(seed)) => Some(mnemonic::of_seed(seed)),
+        (None, None) => flags.mnemonic.clone(),
+    };
+    insert(&mut set, "mnemonic", mnemonic);
+    insert(&mut set, "derivation-path", flags.derivation_path.clone());
+    // The newest fork is that of `esker evm` without a name.
+    let hardfork = flags.hardfork.clone().filter(|name| !name.eq_ignore_ascii_case("latest"));
+    insert(&mut set, "hardfork", hardfork);
+    insert_number(&mut set, "timestamp", flags.timestamp);
+    insert_number(&mut set, "chain-id", flags.chain_id);
+    insert_gas(&mut set, &flags.gas);
+    if let Some(file) = &flags.init {
+        insert_init(&mut set, file)?;
+    }
+    insert_mining(&mut set, &flags.mining);
+    insert_state(&mut set, &flags.state)?;
+    insert_server(&mut set, &flags.server)?;
+    Ok(set)
+}
+
+fn insert(set: &mut Flags, name: &'static str, text: Option<String>) {
+    set.extend(text.map(|text| (name, text)));
+}
+
+fn insert_number(set: &mut Flags, name: &'static str, number: Option<u64>) {
+    insert(set, name, number.map(|number| number.to_string()));
+}
+
+fn insert_switch(set: &mut Flags, name: &'static str, is_on: bool) {
+    insert(set, name, is_on.then(|| "true".to_owned()));
+}
+
+fn insert_path(set: &mut Flags, name: &'static str, path: Option<&Path>) -> Result<(), FlagError> {
+    let Some(path) = path else { return Ok(()) };
+    let text = path.to_str().ok_or_else(|| FlagError::Path(path.to_owned()))?;
+    set.insert(name, text.to_owned());
+    Ok(())
+}
+
+fn insert_gas(set: &mut Flags, gas: &GasFlags) {
+    let highest = gas.disable_block_gas_limit.then_some(*GAS_LIMITS.end());
+    insert_number(set, "gas-limit", gas.gas_limit.or(highest));
+    insert_number(set, "base-fee", gas.block_base_fee_per_gas);
+    let unlimited = gas.disable_code_size_limit.then_some(u64::MAX);
+    insert_number(set, "code-size-limit", gas.code_size_limit.or(unlimited));
+    insert_switch(set, "no-tx-gas-limit", !gas.enable_tx_gas_limit);
+}
+
+/// Flags go before members of the file.
+fn insert_init(set: &mut Flags, path: &Path) -> Result<(), FlagError> {
+    let InitFile { chain_id, timestamp, base_fee } = InitFile::read(path)?;
+    insert_path(set, "alloc", Some(path))?;
+    let members = [("chain-id", chain_id), ("timestamp", timestamp), ("base-fee", base_fee)];
+    for (name, number) in members {
+        if !set.contains_key(name) {
+            insert_number(set, name, number);
+        }
+    }
+    Ok(())
+}
+
+fn insert_mining(set: &mut Flags, mining: &MiningFlags) {
+    let interval = mining.block_time.map(notes::whole_seconds);
+    insert_number(set, "mine-interval", interval);
+    insert_switch(set, "no-mining", mining.no_mining);
+    insert_switch(set, "mixed-mining", mining.mixed_mining);
+    insert_switch(set, "order-by-arrival", mining.order == Order::Fifo);
+    insert_switch(set, "auto-impersonate", mining.auto_impersonate);
+}
+
+fn insert_state(set: &mut Flags, state: &StateFlags) -> Result<(), FlagError> {
+    insert_path(set, "state", state.state.as_deref())?;
+    insert_path(set, "dump-state", state.dump_state.as_deref())?;
+    insert_path(set, "load-state", state.load_state.as_deref())?;
+    let is_written = state.state.is_some() || state.dump_state.is_some();
+    insert_number(set, "state-interval", state.state_interval.filter(|_| is_written));
+    Ok(())
+}
+
+fn insert_server(set: &mut Flags, server: &ServerFlags) -> Result<(), FlagError> {
+    let [host] = server.host[..] else { return Err(FlagError::Hosts) };
+    set.insert("http-host", host.to_string());
+    let origins = if server.no_cors { "" } else { server.allow_origin.as_str() };
+    set.insert("http-allowed-origins", origins.to_owned());
+    insert_switch(set, "silent", server.quiet);
+    insert_path(set, "ipc", server.ipc_path().as_deref())
+}
