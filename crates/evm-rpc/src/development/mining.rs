@@ -7,17 +7,32 @@ use alloy_primitives::B256;
 use esker_evm::control::{ControlError, MAX_BLOCKS};
 use esker_go_json::args::{Argument, ArgumentError, decode_struct};
 use esker_go_json::{Document, Kind};
-use esker_rpc::RpcError;
+use esker_rpc::{RpcError, off_thread};
 
 use super::numbers::Number;
 use super::{DevelopmentNode, refused};
-use crate::wire::Hash;
+use crate::evm::full_blocks;
+use crate::wire::{Addr, BlockReply, Hash};
+
+/// Most blocks of a reply that shows their transactions.
+const MAX_DETAILED_BLOCKS: u64 = 256;
 
 /// The argument of `evm_mine`: a timestamp, or an object.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct MineOptions {
     timestamp: Option<Number>,
     blocks: Option<Number>,
+}
+
+impl MineOptions {
+    /// One if it is not given.
+    fn number_of_blocks(&self, most: u64) -> Result<u64, RpcError> {
+        let blocks = self.blocks.map_or(Ok(1), |blocks| blocks.to_u64("number of blocks"))?;
+        if blocks > most {
+            return Err(refused(ControlError::Blocks { blocks, most }));
+        }
+        Ok(blocks)
+    }
 }
 
 esker_rpc::schema!(MineOptions, "MineOptions", {
@@ -57,19 +72,39 @@ pub(super) async fn evm_mine(
     node: Arc<DevelopmentNode>,
     (options,): (Option<MineOptions>,),
 ) -> Result<&'static str, RpcError> {
-    let MineOptions { timestamp, blocks } = options.unwrap_or_default();
-    let blocks = blocks.map_or(Ok(1), |blocks| blocks.to_u64("number of blocks"))?;
-    if blocks > MAX_BLOCKS {
-        return Err(refused(ControlError::Blocks(blocks)));
-    }
+    let options = options.unwrap_or_default();
+    let blocks = options.number_of_blocks(MAX_BLOCKS)?;
+    make_blocks(&node, options.timestamp, blocks).await?;
+    Ok("0x0")
+}
+
+/// Like [`evm_mine`], but replies with the blocks and their transactions.
+pub(super) async fn mine_detailed(
+    node: Arc<DevelopmentNode>,
+    (options,): (Option<MineOptions>,),
+) -> Result<Vec<BlockReply>, RpcError> {
+    let options = options.unwrap_or_default();
+    let blocks = options.number_of_blocks(MAX_DETAILED_BLOCKS)?;
+    let first = make_blocks(&node, options.timestamp, blocks).await?;
+    let shown = move || full_blocks(&node.transact.reads, first..first.saturating_add(blocks));
+    off_thread(shown).await.map_err(refused)?
+}
+
+/// Makes blocks, the first of them at this time. Returns the height of the first one.
+async fn make_blocks(
+    node: &DevelopmentNode,
+    timestamp: Option<Number>,
+    blocks: u64,
+) -> Result<u64, RpcError> {
     let controls = node.controls_to_write()?;
     let mut turn = controls.turn().await.map_err(refused)?;
     if let Some(time) = timestamp.filter(|_| blocks > 0) {
         let (time_s, last_s) = (time.to_u64("timestamp")?, node.last_time_s()?);
         controls.set_next_time(time_s, last_s).map_err(refused)?;
     }
+    let first = node.transact.reads.chain.head().header.number.saturating_add(1);
     turn.mine(blocks, 0, Some(node.mining_patience)).await.map_err(refused)?;
-    Ok("0x0")
+    Ok(first)
 }
 
 /// Makes blocks, the first one so many seconds later than it would be, each further one so many later than the one before.
@@ -135,6 +170,15 @@ fn refuse_mined(node: &DevelopmentNode, hash: B256) -> Result<(), RpcError> {
         }
         None => Ok(()),
     }
+}
+
+/// Removes the waiting transactions of an account.
+pub(super) fn remove_pool_transactions(
+    node: &DevelopmentNode,
+    (Addr(account),): (Addr,),
+) -> Result<(), RpcError> {
+    node.chain.drop_transactions_from(&account);
+    Ok(())
 }
 
 pub(super) fn drop_all(node: &DevelopmentNode, (): ()) -> Result<(), RpcError> {

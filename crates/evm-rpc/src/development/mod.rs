@@ -3,6 +3,7 @@
 //!
 //! Only `esker dev` has these methods; no service of the list `eth-apis` switches them on.
 
+mod chain;
 mod header;
 mod impersonation;
 mod mining;
@@ -80,6 +81,9 @@ pub fn development_methods(node: &Arc<DevelopmentNode>) -> Service {
         .on_list("dropTransaction", mining::anvil_drop)
         .params(&["hash"])
         .on_list("dropAllTransactions", mining::drop_all)
+        .on_list("removePoolTransactions", mining::remove_pool_transactions)
+        .params(&["address"])
+        .on_list("getGenesisTime", chain::genesis_time)
         .on_list_async("setLoggingEnabled", time::set_logging)
         .params(&["enabled"])
         .on_list_blocking_with("dumpState", state_file::dump)
@@ -125,20 +129,24 @@ pub fn development_methods(node: &Arc<DevelopmentNode>) -> Service {
         .on_list("autoImpersonateAccount", impersonation::auto)
         .params(&["enabled"])
         .bind(Arc::clone(node));
-    let unsigned = MethodTable::new("evm")
+    let standard = MethodTable::new("evm")
         .alias("eth")
+        .on_list("protocolVersion", chain::protocol_version)
+        .on_list("hashrate", chain::hashrate)
         .on_list_blocking_with_then("sendUnsignedTransaction", impersonation::send_unsigned)
         .params(&["transaction"])
         .bind(Arc::clone(node));
     let evm = both(MethodTable::new("evm"))
         .on_list_async("mine", mining::evm_mine)
         .params(&["options"])
+        .on_list_async("setAccountNonce", state::set_nonce)
+        .params(&["address", "nonce"])
         .bind(Arc::clone(node));
     let debug = MethodTable::new("debug")
         .on_list_async("setHead", snapshots::set_head)
         .params(&["number"])
         .bind(Arc::clone(node));
-    anvil.merge(&hardhat_methods(node)).merge(&evm).merge(&unsigned).merge(&debug)
+    anvil.merge(&hardhat_methods(node)).merge(&evm).merge(&standard).merge(&debug)
 }
 
 /// The methods with Hardhat's names.
@@ -194,6 +202,9 @@ fn both(table: MethodTable<DevelopmentNode>) -> MethodTable<DevelopmentNode> {
         .params(&["timestamp"])
         .on_list_async("setBlockTimestampInterval", time::set_interval)
         .params(&["seconds"])
+        .on_list_async("mine_detailed", mining::mine_detailed)
+        .params(&["options"])
+        .cost(cost::HEAVY)
         .on_list_async("removeBlockTimestampInterval", time::remove_interval)
         .on_list_async("snapshot", snapshots::take)
         .on_list_async("revert", snapshots::revert)

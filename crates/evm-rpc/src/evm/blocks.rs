@@ -1,5 +1,6 @@
 //! Blocks, headers, receipts of a block, and uncles.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use alloy_primitives::B256;
@@ -99,6 +100,32 @@ fn reply(
         is_pending,
         dialect: reads.dialect(),
     })
+}
+
+/// Most bytes of encoded blocks of one reply; as JSON they take about four times as much.
+const MAX_FULL_BYTES: usize = 6_000_000;
+
+/// The blocks of these heights with their transactions, as far as they exist.
+///
+/// # Errors
+/// They are too large for one reply, or can't be read.
+pub(crate) fn full_blocks(
+    reads: &ReadApi,
+    heights: Range<u64>,
+) -> Result<Vec<BlockReply>, RpcError> {
+    let mut blocks = Vec::new();
+    let mut bytes = 0;
+    for height in heights {
+        let Some(block) = reads.block_by_number(BlockNumber::Number(height))? else { break };
+        bytes += block.size;
+        if bytes > MAX_FULL_BYTES {
+            let text =
+                format!("response too large: get the blocks from {height} on by their numbers");
+            return Err(RpcError::with_code(RpcError::TOO_LARGE, text));
+        }
+        blocks.push(reply(reads, block, true, false)?);
+    }
+    Ok(blocks)
 }
 
 /// The receipts of a block; `null` where there is no block, whatever the reason.

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use alloy_primitives::B256;
+use alloy_primitives::{Address, B256};
 use esker_chain::tables::POSITION;
 use esker_chain::{ChainError, ChainVm as _, ExecutedBlock};
 use esker_evm_execution::executor::{impersonated, sender_of};
@@ -143,14 +143,22 @@ impl Evm {
     pub(crate) fn drop_transactions_of<'a>(&self, txs: impl Iterator<Item = &'a Transaction>) {
         let rules = self.params().rules.as_ref();
         let senders: HashSet<_> = txs.filter_map(|tx| sender_of(tx, rules).ok()).collect();
-        for tx in self.pool().waiting().iter().rev().filter(|tx| senders.contains(&tx.sender())) {
-            self.pool().withdraw(&tx.hash(), DropReason::Request, self.context.clock.now_ms());
-        }
+        self.drop_transactions_if(|sender| senders.contains(sender));
+    }
+
+    /// Removes the transactions of an account from the pool.
+    pub fn drop_transactions_from(&self, sender: &Address) {
+        self.drop_transactions_if(|other| other == sender);
     }
 
     /// Removes all transactions from the pool.
     pub fn drop_all_transactions(&self) {
-        for tx in self.pool().waiting().iter().rev() {
+        self.drop_transactions_if(|_| true);
+    }
+
+    /// Removes the transactions of some senders from the pool.
+    fn drop_transactions_if(&self, is_dropped: impl Fn(&Address) -> bool) {
+        for tx in self.pool().waiting().iter().rev().filter(|tx| is_dropped(&tx.sender())) {
             self.pool().withdraw(&tx.hash(), DropReason::Request, self.context.clock.now_ms());
         }
     }

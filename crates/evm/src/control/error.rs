@@ -5,15 +5,20 @@ use std::fmt;
 use alloy_primitives::U256;
 use thiserror::Error;
 
-use super::limits::{MAX_BLOCKS, MAX_IMPERSONATED, MAX_INTERVAL_S, MAX_REQUESTS, MAX_TIME_S};
+use super::limits::{MAX_IMPERSONATED, MAX_INTERVAL_S, MAX_REQUESTS, MAX_TIME_S};
 use super::record::MAX_GAS_LIMIT;
 
 /// Why a control was refused.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum ControlError {
     /// The request is for too many blocks.
-    #[error("cannot mine {0} blocks at once: at most {MAX_BLOCKS}")]
-    Blocks(u64),
+    #[error("cannot mine {blocks} blocks at once: at most {most}")]
+    Blocks {
+        /// Requested number.
+        blocks: u64,
+        /// Most that a request of its kind may have.
+        most: u64,
+    },
     /// The time is before that of the last block.
     #[error("timestamp {time} is lower than previous block's timestamp {last}")]
     TimeBefore {

@@ -177,7 +177,7 @@ impl Turn {
         patience: Option<Duration>,
     ) -> Result<(), ControlError> {
         if blocks > MAX_BLOCKS {
-            return Err(ControlError::Blocks(blocks));
+            return Err(ControlError::Blocks { blocks, most: MAX_BLOCKS });
         }
         let controls = Arc::clone(&self.controls);
         if interval_s > 0 {

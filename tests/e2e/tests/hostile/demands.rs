@@ -107,6 +107,9 @@ fn of_evm(method: &str, stock: &Stock) -> Option<Vec<Value>> {
         | "debug_stopGoTrace"
         | "debug_stopCPUProfile"
         | "anvil_enableTraces"
+        | "anvil_getGenesisTime"
+        | "evm_protocolVersion"
+        | "evm_hashrate"
         | "anvil_dumpState" => vec![json!([])],
         "evm_getBalance" | "evm_getAccount" | "evm_getAccountInfo" | "evm_getTransactionCount" => {
             vec![json!([account, "latest"]), json!([account, "0x1"]), json!([account, "pending"])]
@@ -115,6 +118,7 @@ fn of_evm(method: &str, stock: &Stock) -> Option<Vec<Value>> {
         | "hardhat_impersonateAccount"
         | "anvil_stopImpersonatingAccount"
         | "hardhat_stopImpersonatingAccount"
+        | "anvil_removePoolTransactions"
         | "anvil_setCoinbase"
         | "hardhat_setCoinbase" => vec![json!([CONTRACT])],
         "evm_sendUnsignedTransaction" => vec![json!([tx])],
@@ -122,6 +126,7 @@ fn of_evm(method: &str, stock: &Stock) -> Option<Vec<Value>> {
         "anvil_revert" | "evm_revert" => vec![json!(["0x0"])],
         // With an argument too many: the pool stays full for the other methods.
         "anvil_dropAllTransactions" => vec![json!(["extra"])],
+        "anvil_mine_detailed" | "evm_mine_detailed" => vec![json!([{ "blocks": 256 }])],
         "evm_mine" => vec![json!([{ "blocks": "0x40" }])],
         "anvil_mine" | "hardhat_mine" => vec![json!(["0x40", "0x1"])],
         "evm_setAutomine"
@@ -138,7 +143,12 @@ fn of_evm(method: &str, stock: &Stock) -> Option<Vec<Value>> {
         | "anvil_setTime"
         | "evm_setNextBlockTimestamp"
         | "anvil_setNextBlockTimestamp" => vec![json!([2])],
-        "anvil_setBalance" | "hardhat_setBalance" | "anvil_addBalance" => {
+        "anvil_setBalance"
+        | "hardhat_setBalance"
+        | "anvil_addBalance"
+        | "anvil_setNonce"
+        | "hardhat_setNonce"
+        | "evm_setAccountNonce" => {
             vec![json!([CONTRACT, "0x1"])]
         }
         // Later calls must still run, so these are refused or have no effect.
@@ -158,7 +168,6 @@ fn of_evm(method: &str, stock: &Stock) -> Option<Vec<Value>> {
         "anvil_reset" | "hardhat_reset" => vec![json!([{ "forking": { "blockNumber": 1 } }])],
         "anvil_dealERC20" => vec![json!([account, CONTRACT, "0x1"])],
         "anvil_setERC20Allowance" => vec![json!([account, other, CONTRACT, "0x1"])],
-        "anvil_setNonce" | "hardhat_setNonce" => vec![json!([CONTRACT, "0x1"])],
         "anvil_setCode" | "hardhat_setCode" => {
             vec![json!([CONTRACT, format!("0x{}", "00".repeat(256))])]
         }

@@ -2,7 +2,7 @@
 
 use std::thread;
 
-use esker_e2e::until;
+use esker_e2e::{Node, until};
 use serde_json::{Value, json};
 
 use super::{OTHER, call, error, height, last_time, receipt, result, send, waiting_client};
@@ -130,6 +130,49 @@ fn transactions_wait_for_a_request() {
     let waiting = send(&node);
     assert_eq!(result(&node, "anvil_setAutomine", json!([true])), Value::Null);
     assert_eq!(receipt(&node, &waiting)["blockNumber"], "0x4");
+}
+
+/// Anvil's methods that reply with the blocks, and that remove the transactions of one account.
+#[test]
+fn made_blocks_are_shown() {
+    let node = local().dev().start().unwrap();
+    result(&node, "evm_setAutomine", json!([false]));
+    let sent = send(&node);
+    let time = last_time(&node) + 100;
+    let options = json!([{"timestamp": time, "blocks": 2}]);
+    let made = result(&node, "anvil_mine_detailed", options);
+    let by_number = |number| result(&node, "eth_getBlockByNumber", json!([number, true]));
+    assert_eq!(made, json!([by_number("0x1"), by_number("0x2")]));
+    assert_eq!(made[0]["transactions"][0]["hash"], sent);
+    assert_eq!(made[0]["timestamp"], format!("{time:#x}"));
+    let made = result(&node, "evm_mine_detailed", json!([]));
+    assert_eq!(made, json!([by_number("0x3")]));
+    assert_eq!(result(&node, "evm_mine_detailed", json!([{"blocks": 0}])), json!([]));
+    let text = error(&node, "anvil_mine_detailed", json!([{"blocks": 257}]));
+    assert_eq!(text, "cannot mine 257 blocks at once: at most 256");
+    assert_eq!(height(&node), 3);
+
+    send(&node);
+    let other = json!([OTHER]);
+    assert_eq!(result(&node, "anvil_removePoolTransactions", other), Value::Null);
+    assert_eq!(result(&node, "txpool_status", json!([]))["pending"], "0x1");
+    let sender = json!([made_by(&node)]);
+    assert_eq!(result(&node, "anvil_removePoolTransactions", sender), Value::Null);
+    assert_eq!(result(&node, "txpool_status", json!([]))["pending"], "0x0");
+
+    let first = by_number("0x0");
+    let genesis = result(&node, "anvil_getGenesisTime", json!([])).as_u64().unwrap();
+    assert_eq!(first["timestamp"], format!("{genesis:#x}"));
+    assert_eq!(result(&node, "evm_setAccountNonce", json!([OTHER, "0x5"])), Value::Null);
+    assert_eq!(result(&node, "eth_getTransactionCount", json!([OTHER, "latest"])), "0x5");
+    assert_eq!(result(&node, "eth_protocolVersion", json!([])), 1);
+    assert_eq!(result(&node, "eth_hashrate", json!([])), "0x0");
+}
+
+/// The sender of the waiting transactions.
+fn made_by(node: &Node) -> Value {
+    let pool = result(node, "txpool_content", json!([]));
+    json!(pool["pending"].as_object().unwrap().keys().next().unwrap())
 }
 
 #[test]

@@ -1,0 +1,24 @@
+//! Facts about the chain that anvil serves.
+
+use esker_rpc::RpcError;
+
+use super::{DevelopmentNode, refused};
+use crate::wire::{BlockNumber, Uint64};
+
+/// The version of the protocol that anvil reports.
+const PROTOCOL_VERSION: u64 = 1;
+
+pub(super) fn protocol_version(_: &DevelopmentNode, (): ()) -> Result<u64, RpcError> {
+    Ok(PROTOCOL_VERSION)
+}
+
+/// Hashes per second: the node doesn't compute any.
+pub(super) fn hashrate(_: &DevelopmentNode, (): ()) -> Result<Uint64, RpcError> {
+    Ok(Uint64(0))
+}
+
+/// Time of the first block, Unix s.
+pub(super) fn genesis_time(node: &DevelopmentNode, (): ()) -> Result<u64, RpcError> {
+    let first = node.transact.reads.header_by_number(BlockNumber::Number(0))?;
+    first.map(|first| first.header.time).ok_or_else(|| refused("header not found"))
+}
