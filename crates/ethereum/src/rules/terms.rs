@@ -39,5 +39,6 @@ pub(super) fn child_terms(
 
 /// The mix digest of a block that this node makes. It differs from block to block and follows from the parent.
 fn random(parent: &Header) -> B256 {
-    keccak256(parent.hash_slow())
+    // Not of the whole header: each admission to the pool asks for the terms of the next block.
+    keccak256([parent.mix_hash, parent.state_root].concat())
 }
