@@ -23,6 +23,7 @@ mod discover;
 mod disk;
 mod docs;
 mod estimates;
+mod ethereum_chain;
 mod events;
 mod evm_chains;
 mod evm_methods;
