@@ -6,7 +6,7 @@
 //! - [`locks`]: where threads wait for the locks of `esker_primitives::sync`.
 //! - [`threads`]: the present stack of each thread, as text.
 //! - [`memory`]: figures of the allocator and of the system.
-//! - [`format`]: the messages that a file consists of.
+//! - [`mod@format`]: the messages that a file consists of.
 //! - [`Folder`]: the folder of profiles; it prevents writes elsewhere.
 //!
 //! The state of this crate is global, because a profile covers the process: only one CPU profile can run. The crate knows
