@@ -68,6 +68,11 @@ pub(super) const RULES: &[(&str, &str, Does)] = &[
         "esker evm --genesis",
         LeftOut("needs a genesis and its blocks: alone.rs of the program's tests has its steps"),
     ),
+    (
+        "docs/ethereum.md",
+        "node -e",
+        LeftOut("KZG proofs take seconds in debug builds: clients_ethereum.rs sends blobs"),
+    ),
     ("docs/ethereum.md", "esker evm state-test", LeftOut("needs the public state tests")),
     ("docs/ethereum.md", "esker evm", Keeps("Listening on 127.0.0.1:8545")),
     ("docs/fixtures.md", "esker dev --fixture", PORT_TAKEN),
