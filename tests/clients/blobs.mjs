@@ -8,7 +8,7 @@ import { createPublicClient, createWalletClient, hexToBytes, http, parseTransact
 import { mnemonicToAccount } from 'viem/accounts';
 import { until } from './check.mjs';
 import { endpoint, runOnBoth } from './control.mjs';
-import { FIRST_KEY, GWEI, NOBODY, PHRASE, viemChain } from './evm.mjs';
+import { FIRST_KEY, GWEI, NOBODY, PATIENT, PHRASE, viemChain } from './evm.mjs';
 import { cast, json, project } from './foundry-tools.mjs';
 
 /** Gas of one blob. */
@@ -17,7 +17,7 @@ const BLOB_GAS = 131_072n;
 const KEEPER = '0x600680600b6000396000f3' + '600049600055';
 
 const chain = viemChain({ http: [endpoint] });
-const common = { chain, transport: http(endpoint, { retryCount: 0 }), cacheTime: 0, pollingInterval: 20 };
+const common = { chain, transport: http(endpoint, PATIENT), cacheTime: 0, pollingInterval: 20 };
 const viem = createPublicClient(common);
 const wallet = createWalletClient({ ...common, account: mnemonicToAccount(PHRASE, { addressIndex: 1 }) });
 const ethers = new JsonRpcProvider(endpoint, undefined, { cacheTimeout: -1, pollingInterval: 20 });

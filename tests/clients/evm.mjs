@@ -29,6 +29,8 @@ export const viemChain = (urls) => ({
   nativeCurrency: { name: 'Native', symbol: 'NAT', decimals: 18 },
   rpcUrls: { default: urls },
 });
+/** Settings of viem's HTTP: on a busy machine an answer may take longer than viem's ten seconds, the first proof of a blob above all. */
+export const PATIENT = { retryCount: 0, timeout: 60_000 };
 /** Wei of one unit. */
 export const UNIT = 10n ** 18n;
 export const GWEI = 10n ** 9n;

@@ -7,7 +7,7 @@ import { createPublicClient, createWalletClient, http, numberToHex } from 'viem'
 import { mnemonicToAccount } from 'viem/accounts';
 import { until } from './check.mjs';
 import { endpoint, runOnBoth } from './control.mjs';
-import { NOBODY, PHRASE, viemChain } from './evm.mjs';
+import { NOBODY, PATIENT, PHRASE, viemChain } from './evm.mjs';
 
 const solc = createRequire(new URL('hardhat3/', import.meta.url))('solc');
 
@@ -35,7 +35,7 @@ const HISTORY = '0x0000F90827F1C53a10cb7A02335B175320002935';
 /** Most gas of a transaction (EIP-7825). */
 const MOST_GAS = 16_777_216n;
 
-const common = { chain: viemChain({ http: [endpoint] }), transport: http(endpoint, { retryCount: 0 }), cacheTime: 0, pollingInterval: 20 };
+const common = { chain: viemChain({ http: [endpoint] }), transport: http(endpoint, PATIENT), cacheTime: 0, pollingInterval: 20 };
 const node = createPublicClient(common);
 const wallet = createWalletClient({ ...common, account: mnemonicToAccount(PHRASE) });
 

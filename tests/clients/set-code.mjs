@@ -8,7 +8,7 @@ import { createPublicClient, createWalletClient, encodeFunctionData, http, zeroA
 import { mnemonicToAccount } from 'viem/accounts';
 import { until } from './check.mjs';
 import { endpoint, runOnBoth } from './control.mjs';
-import { CHAIN_ID, EVM_VERSION, FIRST, FIRST_KEY, NOBODY, PHRASE, viemChain } from './evm.mjs';
+import { CHAIN_ID, EVM_VERSION, FIRST, FIRST_KEY, NOBODY, PATIENT, PHRASE, viemChain } from './evm.mjs';
 import { build, cast, json, offline, project, refusal, run } from './foundry-tools.mjs';
 
 /** What accounts delegate to: several calls in one transaction, counted in the account's own storage. */
@@ -62,7 +62,7 @@ function compile() {
 }
 
 const { abi, code } = compile();
-const common = { chain: viemChain({ http: [endpoint] }), transport: http(endpoint, { retryCount: 0 }), cacheTime: 0, pollingInterval: 20 };
+const common = { chain: viemChain({ http: [endpoint] }), transport: http(endpoint, PATIENT), cacheTime: 0, pollingInterval: 20 };
 const viem = createPublicClient(common);
 const viemWallet = (n) => createWalletClient({ ...common, account: mnemonicToAccount(PHRASE, { addressIndex: n }) });
 const ethers = new JsonRpcProvider(endpoint, undefined, { cacheTimeout: -1, pollingInterval: 20 });

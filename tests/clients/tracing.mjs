@@ -8,14 +8,14 @@ import {
 } from 'viem';
 import { mnemonicToAccount } from 'viem/accounts';
 import { steps, until } from './check.mjs';
-import { FIRST, GWEI, IS_ETHEREUM, NOBODY, PHRASE, STORE, STORE_CODE, rpcOf, viemChain } from './evm.mjs';
+import { FIRST, GWEI, IS_ETHEREUM, NOBODY, PATIENT, PHRASE, STORE, STORE_CODE, rpcOf, viemChain } from './evm.mjs';
 
 const url = rpcOf(process.argv[2]);
 const chain = viemChain({ http: [url] });
 const account = mnemonicToAccount(PHRASE);
 // `hardhat` and `anvil` are what viem knows; the methods that it asks for are the node's.
 const client = (mode) => createTestClient({
-  chain, mode, account, transport: http(url, { retryCount: 0 }), cacheTime: 0, pollingInterval: 20,
+  chain, mode, account, transport: http(url, PATIENT), cacheTime: 0, pollingInterval: 20,
 }).extend(publicActions).extend(walletActions);
 const viem = client('anvil');
 const ethers = new JsonRpcProvider(url, undefined, { cacheTimeout: -1, pollingInterval: 20 });

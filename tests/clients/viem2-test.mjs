@@ -5,10 +5,10 @@ import {
 } from 'viem';
 import * as actions from 'viem/actions';
 import { endpoint, isControl, runOnBoth } from './control.mjs';
-import { FIRST, GWEI, NOBODY, UNIT, viemChain } from './evm.mjs';
+import { FIRST, GWEI, NOBODY, PATIENT, UNIT, viemChain } from './evm.mjs';
 
 const chain = viemChain({ http: [endpoint] });
-const common = { chain, transport: http(endpoint, { retryCount: 0 }), cacheTime: 0, pollingInterval: 20 };
+const common = { chain, transport: http(endpoint, PATIENT), cacheTime: 0, pollingInterval: 20 };
 const node = createPublicClient(common);
 const wallet = createWalletClient({ ...common, account: FIRST });
 const CONTRACT = '0x00000000000000000000000000000000000000c1';

@@ -7,7 +7,8 @@ import {
 import { mnemonicToAccount } from 'viem/accounts';
 import { steps, until } from './check.mjs';
 import {
-  CHAIN_ID, FIRST, GWEI, IS_ETHEREUM, LEAST_BASE_FEE, NOBODY, PHRASE, STORE, STORE_CODE, TRANSFER_GAS, UNIT, rpcOf, viemChain,
+  CHAIN_ID, FIRST, GWEI, IS_ETHEREUM, LEAST_BASE_FEE, NOBODY, PATIENT, PHRASE, STORE, STORE_CODE, TRANSFER_GAS, UNIT, rpcOf,
+  viemChain,
 } from './evm.mjs';
 
 const FUNDS = 10_000n * UNIT;
@@ -16,8 +17,8 @@ const url = rpcOf(process.argv[2]);
 const chain = viemChain({ http: [url] });
 const bodies = [];
 const transport = http(url, {
+  ...PATIENT,
   batch: true,
-  retryCount: 0,
   onFetchRequest: (_request, { body }) => {
     bodies.push(JSON.parse(body));
   },

@@ -1,13 +1,17 @@
 //! Sidecars of blob transactions: blobs, commitments and proofs, which blocks do not have (EIP-4844, EIP-7594).
 
 use alloy_consensus::{BlobTransactionSidecar, Signed, TxEip4844, TxEip4844Variant};
-use alloy_eips::eip4844::env_settings::EnvKzgSettings;
 use alloy_eips::eip4844::{BLOB_TX_MIN_BLOB_GASPRICE, Blob};
 use alloy_eips::eip7594::{BlobTransactionSidecarVariant, CELLS_PER_EXT_BLOB};
 use alloy_primitives::B256;
+use c_kzg::{KzgSettings, ethereum_kzg_settings};
 use esker_evm_execution::rules::{ExecutionRules, Revision};
 use esker_evm_state::types::Transaction;
 use thiserror::Error;
+
+/// Bits of the tables for computing proofs of cells: none. With the eight that are usual these take two thirds of the
+/// time, but nodes compute them for old wallets alone, and the tables take 96 MiB and more than a second.
+const PRECOMPUTED: u64 = 0;
 
 /// The sidecar of a blob transaction.
 pub type Sidecar = BlobTransactionSidecarVariant;
@@ -79,9 +83,14 @@ pub enum BlobError {
     Kzg(String),
 }
 
+/// The trusted setup of Ethereum, which the first call takes a second or two to load.
+fn kzg_settings() -> &'static KzgSettings {
+    ethereum_kzg_settings(PRECOMPUTED)
+}
+
 /// The sidecar of blobs, with a proof for each of them.
 pub fn sidecar_of(blobs: Vec<Blob>) -> Result<Sidecar, BlobError> {
-    let settings = EnvKzgSettings::Default.get();
+    let settings = kzg_settings();
     let made = BlobTransactionSidecar::try_from_blobs_with_settings(blobs, settings);
     made.map(Sidecar::Eip4844).map_err(|error| BlobError::Kzg(format!("{error:?}")))
 }
@@ -144,7 +153,7 @@ pub(super) fn prove(
     hashes: &[B256],
     rules: &ExecutionRules,
 ) -> Result<Sidecar, BlobError> {
-    let settings = EnvKzgSettings::Default.get();
+    let settings = kzg_settings();
     let verified = sidecar.validate(hashes, settings);
     verified.map_err(|error| match sidecar {
         Sidecar::Eip4844(_) => BlobError::Kzg(format!("invalid blob proof: {error}")),
