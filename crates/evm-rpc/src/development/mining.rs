@@ -133,7 +133,7 @@ pub(super) async fn set_interval_mining(
     (seconds,): (Number,),
 ) -> Result<(), RpcError> {
     let seconds = seconds.to_u64("interval")?;
-    node.controls()?.set_interval((seconds > 0).then_some(seconds)).map_err(refused)
+    node.controls()?.set_interval((seconds > 0).then_some(seconds), false).map_err(refused)
 }
 
 /// The interval in seconds; null if there is none.

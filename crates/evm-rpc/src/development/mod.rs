@@ -1,7 +1,8 @@
 //! `anvil`, `hardhat` and their part of `evm`: what tools ask a development node about itself, and how they control it,
 //! in the forms of those two (docs/decisions.md, "Tools made for anvil").
 //!
-//! Only `esker dev` has these methods; no service of the list `eth-apis` switches them on.
+//! Only development networks have these methods (`esker dev`, `esker evm`, `esker anvil`); no service of the list
+//! `eth-apis` switches them on.
 
 mod chain;
 mod header;

@@ -354,34 +354,21 @@ impl Controls {
         self.state.lock().settings.interval_s
     }
 
-    /// Makes a block every `interval_s` seconds, which may be empty, and no other blocks. `None` ends it.
+    /// Makes a block every `interval_s` seconds, which may be empty. `None` ends it. An interval ends
+    /// [`Self::automine`], unless blocks are `mixed`.
     ///
     /// # Errors
     /// The interval is too long.
-    pub fn set_interval(self: &Arc<Self>, interval_s: Option<u64>) -> Result<(), ControlError> {
-        check_interval(interval_s)?;
-        let mut state = self.state.lock();
-        state.settings.interval_s = interval_s;
-        state.settings.automine &= interval_s.is_none();
-        self.set_interval_task(interval_s);
-        Ok(())
-    }
-
-    /// Sets [`Self::automine`] and the interval of [`Self::set_interval`] together, so that both can apply.
-    ///
-    /// # Errors
-    /// The interval is too long.
-    pub fn set_mining(
+    pub fn set_interval(
         self: &Arc<Self>,
-        automine: bool,
         interval_s: Option<u64>,
+        mixed: bool,
     ) -> Result<(), ControlError> {
         check_interval(interval_s)?;
         let mut state = self.state.lock();
-        (state.settings.automine, state.settings.interval_s) = (automine, interval_s);
+        state.settings.interval_s = interval_s;
+        state.settings.automine &= interval_s.is_none() || mixed;
         self.set_interval_task(interval_s);
-        drop(state);
-        self.work.notify_one();
         Ok(())
     }
 

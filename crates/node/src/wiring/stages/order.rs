@@ -105,11 +105,12 @@ impl ChainStage {
     fn set_controls(&self) {
         let settings = &self.base.config.settings;
         let interval_s = settings.mine_interval.0.as_secs();
-        let interval_s = (interval_s > 0).then_some(interval_s);
-        let waits = settings.no_mining || (interval_s.is_some() && !settings.mixed_mining);
         for controls in self.chains.iter().filter_map(|(_, chain)| chain.controls()) {
-            if waits || interval_s.is_some() {
-                let set = controls.set_mining(!waits, interval_s);
+            if settings.no_mining {
+                controls.set_automine(false);
+            }
+            if interval_s > 0 {
+                let set = controls.set_interval(Some(interval_s), settings.mixed_mining);
                 set.expect("the configuration was checked");
             }
             if settings.auto_impersonate {
