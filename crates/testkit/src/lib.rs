@@ -8,6 +8,8 @@
 pub mod arbitrary;
 #[cfg(feature = "chains")]
 pub mod chains;
+#[cfg(feature = "context")]
+pub mod context;
 #[cfg(feature = "first-block")]
 pub mod first_block;
 #[cfg(feature = "http-client")]

@@ -12,14 +12,16 @@ use esker_chain::snapshot::{
 };
 use esker_chain::{
     AfterRewind, BlockError, BuildContext, Built, ChainContext, ChainError, ChainStats, ChainVm,
-    ExecutedBlock, FixedAliases, Rewinding,
+    ExecutedBlock, Rewinding,
 };
-use esker_primitives::clock::{Clock, ManualClock};
+use esker_primitives::clock::ManualClock;
 use esker_primitives::codec::{Reader, Writer};
 use esker_primitives::sync::{Condvar, Mutex};
 use esker_primitives::{BlockId, ChainId, Id};
 use esker_storage::{KvRead, KvStore, PendingWrites, Scope, Store, Table, WriteSet};
 use tokio::sync::{Notify, watch};
+
+use crate::context::chain_context;
 
 /// Register number to value.
 pub const REGISTERS: Table<u64, u64> = Table::new(0x80, "register");
@@ -88,22 +90,11 @@ impl World {
 
     /// A toy whose rows are in this scope.
     pub fn toy_in(&self, number: u16, scope: Scope) -> Arc<Toy> {
-        let clock: Arc<dyn Clock> = self.clock.clone();
+        let chain_id = Id::sha256(&number.to_be_bytes());
         let context = ChainContext {
-            network_id: 12345,
-            hrp: "local".into(),
-            chain_id: Id::sha256(&number.to_be_bytes()),
-            scope,
-            native_asset_id: Id::ZERO,
-            native_aliases: Vec::new(),
-            aliases: Arc::new(FixedAliases::default()),
-            clock,
-            store: self.store.clone(),
-            peers: Arc::default(),
             work: Arc::clone(&self.work),
-            forwarding: None,
             exchange: Some(Arc::clone(&self.pools)),
-            block_waits: None,
+            ..chain_context(chain_id, scope, self.clock.clone(), self.store.clone())
         };
         Arc::new(Toy {
             context,

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use crate::harness::{Ended, Esker, run};
+use crate::harness::{Ended, Esker, genesis_of_shanghai, run};
 
 /// Accounts of the usual mnemonic.
 const FROM: &str = "0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266";
@@ -205,12 +205,7 @@ fn blocks_of_a_file_are_there_before_it_answers() {
 fn a_genesis_file_has_its_own_accounts_and_rules() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("genesis.json");
-    let genesis = json!({
-        "config": {"chainId": 9, "homesteadBlock": 0, "eip150Block": 0, "eip155Block": 0, "eip158Block": 0,
-            "byzantiumBlock": 0, "constantinopleBlock": 0, "petersburgBlock": 0, "istanbulBlock": 0, "berlinBlock": 0,
-            "londonBlock": 0, "terminalTotalDifficulty": 0, "shanghaiTime": 0},
-        "gasLimit": "0x1c9c380", "difficulty": "0x0", "alloc": {(&TO[2..]): {"balance": "0x5"}},
-    });
+    let genesis = genesis_of_shanghai(TO, "0x5");
     fs::write(&file, genesis.to_string()).unwrap();
     let node = Esker::start_alone(&["--genesis", file.to_str().unwrap()]);
     assert_eq!(node.evm("eth_chainId", json!([])), "0x9");

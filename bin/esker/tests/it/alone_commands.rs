@@ -4,7 +4,7 @@ use std::fs;
 
 use serde_json::{Value, json};
 
-use crate::harness::{Ended, Esker, command, run, run_command};
+use crate::harness::{Ended, Esker, command, genesis_of_shanghai, run, run_command};
 
 const FROM: &str = "0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266";
 const NOBODY: &str = "0x00000000000000000000000000000000000000A1";
@@ -75,12 +75,7 @@ fn accounts_payments_and_calls_work_without_an_x_chain() {
 fn the_chain_of_a_genesis_has_no_accounts_that_pay() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("genesis.json");
-    let genesis = json!({
-        "config": {"chainId": 9, "homesteadBlock": 0, "eip150Block": 0, "eip155Block": 0, "eip158Block": 0,
-            "byzantiumBlock": 0, "constantinopleBlock": 0, "petersburgBlock": 0, "istanbulBlock": 0, "berlinBlock": 0,
-            "londonBlock": 0, "terminalTotalDifficulty": 0, "shanghaiTime": 0},
-        "gasLimit": "0x1c9c380", "difficulty": "0x0", "alloc": {(&FROM[2..]): {"balance": "0x21e19e0c9bab2400000"}},
-    });
+    let genesis = genesis_of_shanghai(FROM, "0x21e19e0c9bab2400000");
     fs::write(&file, genesis.to_string()).unwrap();
     let node = Esker::start_alone(&["--genesis", file.to_str().unwrap()]);
     for args in [&["accounts"][..], &["balance", "0"], &["transfer", "1", NOBODY]] {

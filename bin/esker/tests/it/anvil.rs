@@ -46,16 +46,6 @@ fn send(node: &Esker, tx: Value) -> Value {
     node.evm("eth_sendTransaction", json!([tx]))
 }
 
-/// The receipt of a transaction that is about to be included.
-fn receipt(node: &Esker, hash: &Value) -> Value {
-    let mut receipt = Value::Null;
-    until("a receipt", || {
-        receipt = node.evm("eth_getTransactionReceipt", json!([hash]));
-        !receipt.is_null()
-    });
-    receipt
-}
-
 /// The error of a transaction that is refused.
 fn refusal(node: &Esker, tx: &Value) -> String {
     let request =
@@ -109,7 +99,7 @@ fn a_launcher_starts_it_and_ends_it() {
     assert_eq!(start, format!("{shown:#x}"));
     assert_eq!(node.evm("eth_chainId", json!([])), "0x7a69");
     let hash = send(&node, json!({"from": FROM, "to": TO, "value": "0x1"}));
-    assert_eq!(receipt(&node, &hash)["status"], "0x1");
+    assert_eq!(node.receipt(&hash)["status"], "0x1");
     let (status, _, temp) = node.stop("TERM");
     assert!(status.success());
     assert!(names(temp.path()).is_empty(), "{:?}", names(temp.path()));
@@ -167,7 +157,7 @@ fn the_flags_of_ape() {
     assert_eq!(node.evm("txpool_status", json!([]))["pending"], "0x1");
     assert_eq!(height(&node), 0);
     node.evm("evm_mine", json!([]));
-    assert_eq!(receipt(&node, &hash)["blockNumber"], "0x1");
+    assert_eq!(node.receipt(&hash)["blockNumber"], "0x1");
     let steps = node.evm("debug_traceTransaction", json!([hash, {}]));
     assert_eq!(steps["structLogs"], json!([]));
     // A reset brings back how it began.
@@ -182,7 +172,7 @@ fn blocks_come_at_intervals_and_with_mixed_mining_also_at_once() {
     until("an empty block", || height(&node) >= 1);
     let (node, _) = start(&["-b", "3600", "--mixed-mining"]);
     let hash = send(&node, json!({"from": FROM, "to": TO, "value": "0x1"}));
-    assert_eq!(receipt(&node, &hash)["blockNumber"], "0x1");
+    assert_eq!(node.receipt(&hash)["blockNumber"], "0x1");
     let (node, _) = start(&["-b", "3600"]);
     send(&node, json!({"from": FROM, "to": TO, "value": "0x1"}));
     assert_eq!((height(&node), node.evm("anvil_getIntervalMining", json!([]))), (0, json!(3600)));
@@ -197,13 +187,13 @@ fn limits_are_lifted_as_by_anvil() {
     let (node, _) = start(&[]);
     // Anvil has no limit of a transaction's gas, but that of a block and of code.
     let hash = send(&node, large.clone());
-    assert_eq!(receipt(&node, &hash)["status"], "0x0");
+    assert_eq!(node.receipt(&hash)["status"], "0x0");
     let (node, _) = start(&["--enable-tx-gas-limit"]);
     let refused = refusal(&node, &large);
     assert!(refused.contains("transaction gas limit too high (cap: 16777216"), "{refused}");
     for flags in [&["--disable-code-size-limit"][..], &["--code-size-limit", "30000"]] {
         let (node, _) = start(flags);
-        let receipt = receipt(&node, &send(&node, large.clone()));
+        let receipt = node.receipt(&send(&node, large.clone()));
         assert_eq!(receipt["status"], "0x1", "{flags:?}");
         let code = node.evm("eth_getCode", json!([receipt["contractAddress"], "latest"]));
         assert_eq!(code.as_str().unwrap().len(), 2 + 2 * 30_000);
@@ -279,7 +269,7 @@ fn any_account_sends_with_auto_impersonate() {
     let someone = "0x000000000000000000000000000000000000c0de";
     node.evm("anvil_setBalance", json!([someone, "0xde0b6b3a7640000"]));
     let hash = send(&node, json!({"from": someone, "to": TO, "value": "0x1"}));
-    assert_eq!(receipt(&node, &hash)["from"], someone);
+    assert_eq!(node.receipt(&hash)["from"], someone);
 }
 
 #[test]

@@ -2,7 +2,6 @@ use std::fs;
 use std::io::{BufRead, BufReader};
 use std::net::TcpListener;
 use std::process::Stdio;
-use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
@@ -16,18 +15,6 @@ fn transfer(node: &Esker) -> Value {
     node.evm("eth_sendTransaction", json!([{"from": FROM, "to": TO, "value": "0x1"}]))
 }
 
-/// The receipt of a transaction that is about to be included.
-fn receipt(node: &Esker, hash: &Value) -> Value {
-    let begun = Instant::now();
-    loop {
-        let receipt = node.evm("eth_getTransactionReceipt", json!([hash]));
-        if !receipt.is_null() {
-            return receipt;
-        }
-        assert!(begun.elapsed() < Duration::from_secs(60), "{hash} is not included");
-    }
-}
-
 #[test]
 fn the_c_chain_at_a_port_of_its_own() {
     let node =
@@ -35,7 +22,7 @@ fn the_c_chain_at_a_port_of_its_own() {
     assert_eq!(node.evm("eth_chainId", json!([])), "0x7a69");
     assert_eq!(node.ready["evmUrl"], format!("http://{}", node.ready["evm"].as_str().unwrap()));
     let hash = transfer(&node);
-    assert_eq!(receipt(&node, &hash)["blockNumber"], "0x1");
+    assert_eq!(node.receipt(&hash)["blockNumber"], "0x1");
     let block = node.evm("eth_getBlockByNumber", json!(["0x1", false]));
     // Wallets offer twice the base fee of the last block, which is the genesis' at first.
     let genesis = node.evm("eth_getBlockByNumber", json!(["0x0", false]));
@@ -56,7 +43,7 @@ fn the_c_chain_at_a_port_of_its_own() {
 fn blocks_in_an_interval() {
     let node = Esker::start(&["dev", "--evm-port", "0", "--block-time", "1h"]);
     // The first block does not wait, though the genesis is of this moment.
-    receipt(&node, &transfer(&node));
+    node.receipt(&transfer(&node));
     let waiting = transfer(&node);
     assert_eq!(node.evm("eth_getTransactionReceipt", json!([waiting])), Value::Null);
     assert_eq!(node.evm("eth_blockNumber", json!([])), "0x1");
@@ -65,7 +52,7 @@ fn blocks_in_an_interval() {
 #[test]
 fn the_exact_fee_rules() {
     let node = Esker::start(&["dev", "--evm-port", "0", "--real-fees"]);
-    receipt(&node, &transfer(&node));
+    node.receipt(&transfer(&node));
     let block = node.evm("eth_getBlockByNumber", json!(["0x1", false]));
     assert_eq!(block["gasLimit"], "0xe4e1c0");
     assert_eq!(block["baseFeePerGas"], "0x34630b8a00", "225 gwei at the beginning");

@@ -7,12 +7,12 @@ use std::path::Path;
 use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
 use std::sync::mpsc;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use tempfile::TempDir;
 
-/// Time that a start may take on a busy machine.
+/// Time that a start or a block may take on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A process of the binary that answers. Killed when dropped.
@@ -25,6 +25,19 @@ pub(crate) struct Esker {
     pub(crate) temp: TempDir,
     /// It may have a usual port.
     _usual: fs::File,
+}
+
+/// Ethereum's genesis at Shanghai for the chain 9, in which one account has so many wei.
+pub(crate) fn genesis_of_shanghai(account: &str, wei: &str) -> Value {
+    let forks = ["homesteadBlock", "eip150Block", "eip155Block", "eip158Block", "byzantiumBlock"];
+    let later = ["constantinopleBlock", "petersburgBlock", "istanbulBlock", "berlinBlock"];
+    let newest = ["londonBlock", "terminalTotalDifficulty", "shanghaiTime"];
+    let forks = [&forks[..], &later, &newest].concat();
+    let mut config: Map<String, Value> =
+        forks.into_iter().map(|fork| (fork.to_owned(), json!(0))).collect();
+    config.insert("chainId".to_owned(), json!(9));
+    let alloc = json!({(account.trim_start_matches("0x")): {"balance": wei}});
+    json!({"config": config, "gasLimit": "0x1c9c380", "difficulty": "0x0", "alloc": alloc})
 }
 
 /// The outcome of a process.
@@ -228,6 +241,18 @@ impl Esker {
         let reply: Value = serde_json::from_str(&body).unwrap();
         assert!(reply["error"].is_null(), "{method}: {reply}");
         reply["result"].clone()
+    }
+
+    /// The receipt of a transaction of [`Self::evm`] that is about to be included.
+    pub(crate) fn receipt(&self, hash: &Value) -> Value {
+        let end = Instant::now() + PATIENCE;
+        while Instant::now() < end {
+            let receipt = self.evm("eth_getTransactionReceipt", json!([hash]));
+            if !receipt.is_null() {
+                return receipt;
+            }
+        }
+        panic!("{hash} is not included within {PATIENCE:?}")
     }
 
     pub(crate) fn height(&self) -> String {

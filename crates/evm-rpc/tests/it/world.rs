@@ -5,8 +5,7 @@ use std::sync::Arc;
 use alloy_eips::eip2718::Decodable2718;
 use esker_chain::forward::{ForwardLimits, Forwarding, TxForwarder};
 use esker_chain::{
-    BlockWaits, ChainContext, ChainMachine, ChainVm, FixedAliases, Machine, MachineConfig,
-    ProposeCtx,
+    BlockWaits, ChainContext, ChainMachine, ChainVm, Machine, MachineConfig, ProposeCtx,
 };
 use esker_evm::chain::{Evm, EvmConfig};
 use esker_evm::extension::{BlockExtension, NoExtension};
@@ -24,6 +23,7 @@ use esker_rpc::Caller;
 use esker_rpc::positional::{Limits, Server};
 use esker_rpc::work::Client;
 use esker_storage::{MemoryStore, Scope, Store};
+use esker_testkit::context::chain_context;
 use tokio::runtime::Handle;
 use tokio::sync::{Notify, Semaphore};
 
@@ -85,22 +85,12 @@ impl Chain {
         let work = Arc::new(Notify::new());
         let store = Store::new(Arc::new(MemoryStore::new())).unwrap();
         let context = ChainContext {
-            network_id: 12345,
-            hrp: "local".into(),
-            chain_id: Id::sha256(CHAIN),
-            scope: Scope(2),
-            native_asset_id: Id::ZERO,
-            native_aliases: Vec::new(),
-            aliases: Arc::new(FixedAliases::default()),
-            clock: clock.clone(),
-            store: store.clone(),
-            peers: Arc::default(),
             work: Arc::clone(&work),
             forwarding,
-            exchange: None,
             block_waits: setup
                 .waits
                 .then(|| BlockWaits::new(Arc::new(Semaphore::new(8)), Arc::clone(&work))),
+            ..chain_context(Id::sha256(CHAIN), Scope(2), clock.clone(), store.clone())
         };
         let rules = CChainRules::new(43112, ForkSchedule::LOCAL, FeeOverrides::default());
         let params = ChainParams::new(Arc::new(rules), 12345, context.chain_id);

@@ -5,8 +5,7 @@ use std::time::Duration;
 
 use alloy_primitives::{Address, U256};
 use esker_chain::{
-    AdjustableClock, ChainContext, ChainMachine, ChainVm, FixedAliases, Machine, MachineConfig,
-    ProposeCtx, Verdict,
+    AdjustableClock, ChainMachine, ChainVm, Machine, MachineConfig, ProposeCtx, Verdict,
 };
 use esker_evm::chain::{Evm, EvmConfig};
 use esker_evm::control::{
@@ -20,6 +19,7 @@ use esker_evm_state::types::ext_data_hash;
 use esker_primitives::Id;
 use esker_primitives::clock::ManualClock;
 use esker_storage::{Scope, Store};
+use esker_testkit::context::chain_context;
 
 use crate::live::START_MS;
 
@@ -37,22 +37,7 @@ fn node(is_development: bool) -> Node {
     let manual = ManualClock::new(START_MS);
     let clock = AdjustableClock::new(Arc::new(manual.clone()));
     let store = Store::memory().unwrap();
-    let context = ChainContext {
-        network_id: 12345,
-        hrp: "local".into(),
-        chain_id: Id::sha256(b"C"),
-        scope: Scope(2),
-        native_asset_id: Id::ZERO,
-        native_aliases: Vec::new(),
-        aliases: Arc::new(FixedAliases::default()),
-        clock: Arc::new(clock.clone()),
-        store: store.clone(),
-        peers: Arc::default(),
-        work: Arc::default(),
-        forwarding: None,
-        exchange: None,
-        block_waits: None,
-    };
+    let context = chain_context(Id::sha256(b"C"), Scope(2), Arc::new(clock.clone()), store.clone());
     let work = Arc::clone(&context.work);
     let rules: Arc<dyn Rules> =
         Arc::new(CChainRules::new(43112, ForkSchedule::LOCAL, FeeOverrides::default()));

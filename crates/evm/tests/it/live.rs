@@ -6,8 +6,8 @@ use alloy_consensus::{SignableTransaction, TxEip1559};
 use alloy_primitives::{Address, B256, Signature, TxKind, U256, address};
 use bytes::Bytes;
 use esker_chain::{
-    BuildContext, Built, Bundle, ChainContext, ChainError, ChainMachine, ChainVm, FixedAliases,
-    Machine, MachineConfig, ProposeCtx, Undo, UndoLimits, Verdict,
+    BuildContext, Built, Bundle, ChainError, ChainMachine, ChainVm, Machine, MachineConfig,
+    ProposeCtx, Undo, UndoLimits, Verdict,
 };
 use esker_evm::chain::{BuildMode, Evm, EvmConfig};
 use esker_evm::extension::NoExtension;
@@ -22,6 +22,7 @@ use esker_primitives::Id;
 use esker_primitives::clock::{Clock, ManualClock};
 use esker_primitives::keys::PrivateKey;
 use esker_storage::{KvStore, MemoryStore, Scope, Store};
+use esker_testkit::context::chain_context;
 use esker_testkit::vectors::recorded;
 
 const FUNDED: Address = address!("0x8db97C7cEcE249c2b98bDC0226Cc4C2A57BF52FC");
@@ -46,22 +47,8 @@ pub(crate) fn chain(
     config: EvmConfig,
     overrides: FeeOverrides,
 ) -> Result<Arc<Evm>, ChainError> {
-    let context = ChainContext {
-        network_id: 12345,
-        hrp: "local".into(),
-        chain_id: Id::sha256(b"C"),
-        scope: Scope(2),
-        native_asset_id: Id::ZERO,
-        native_aliases: Vec::new(),
-        aliases: Arc::new(FixedAliases::default()),
-        clock: Arc::clone(clock) as Arc<dyn Clock>,
-        store,
-        peers: Arc::default(),
-        work: Arc::default(),
-        forwarding: None,
-        exchange: None,
-        block_waits: None,
-    };
+    let context =
+        chain_context(Id::sha256(b"C"), Scope(2), Arc::clone(clock) as Arc<dyn Clock>, store);
     let rules = CChainRules::new(43112, ForkSchedule::LOCAL, overrides);
     let params = ChainParams::new(Arc::new(rules), 12345, context.chain_id);
     Evm::new(context, params, config, genesis(), Arc::new(NoExtension), None)

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use alloy_consensus::{SignableTransaction, TxEip4844, TxEip4844Variant};
 use alloy_eips::eip4844::Blob;
 use alloy_primitives::{Address, U256};
-use esker_chain::{ChainContext, ChainVm, FixedAliases, Machine, MachineConfig};
+use esker_chain::{ChainVm, Machine, MachineConfig};
 use esker_evm::accounts::{AccountManager as _, KeyRing};
 use esker_evm::chain::{Evm, EvmConfig};
 use esker_evm::extension::NoExtension;
@@ -15,6 +15,7 @@ use esker_evm_state::types::Transaction;
 use esker_primitives::Id;
 use esker_primitives::clock::ManualClock;
 use esker_storage::{Scope, Store};
+use esker_testkit::context::chain_context;
 
 use super::rules::{CHAIN_ID, OtherRules};
 use super::{GENESIS_TIME, KEY, genesis};
@@ -23,22 +24,7 @@ use super::{GENESIS_TIME, KEY, genesis};
 fn open() -> (Arc<Evm>, Arc<Machine>) {
     let clock = Arc::new(ManualClock::new((GENESIS_TIME + 100) * 1000));
     let store = Store::memory().unwrap();
-    let context = ChainContext {
-        network_id: 1,
-        hrp: "local".into(),
-        chain_id: Id::sha256(b"other"),
-        scope: Scope(2),
-        native_asset_id: Id::ZERO,
-        native_aliases: Vec::new(),
-        aliases: Arc::new(FixedAliases::default()),
-        clock: clock.clone(),
-        store: store.clone(),
-        peers: Arc::default(),
-        work: Arc::default(),
-        forwarding: None,
-        exchange: None,
-        block_waits: None,
-    };
+    let context = chain_context(Id::sha256(b"other"), Scope(2), clock.clone(), store.clone());
     let work = Arc::clone(&context.work);
     let params = ChainParams::new(Arc::new(OtherRules), 1, context.chain_id);
     let config = EvmConfig::default();
