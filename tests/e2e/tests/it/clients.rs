@@ -148,6 +148,13 @@ fn projects_of_hardhat_and_foundry() {
     run_on_dev("market.mjs");
 }
 
+/// As above: tokens, a governor, proxies and collections of OpenZeppelin, with ethers and viem; on anvil, too.
+#[test]
+#[cfg_attr(not(all(target_os = "linux", target_arch = "x86_64")), ignore = "no anvil")]
+fn openzeppelin_contracts() {
+    run_on_dev("openzeppelin.mjs");
+}
+
 /// As above: what `npx hardhat init` of Hardhat 2 writes, with nothing but the URL set; on anvil, too.
 #[test]
 #[cfg_attr(not(all(target_os = "linux", target_arch = "x86_64")), ignore = "no anvil")]

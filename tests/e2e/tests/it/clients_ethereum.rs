@@ -79,6 +79,12 @@ fn projects_of_hardhat_and_foundry() {
 
 #[test]
 #[cfg_attr(not(all(target_os = "linux", target_arch = "x86_64")), ignore = "no anvil")]
+fn openzeppelin_contracts() {
+    run_on("openzeppelin.mjs", Evm);
+}
+
+#[test]
+#[cfg_attr(not(all(target_os = "linux", target_arch = "x86_64")), ignore = "no anvil")]
 fn sample_of_hardhat_2() {
     run_sample("hardhat2", Evm);
 }
