@@ -18,8 +18,10 @@ use tokio::io::{AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
+use tokio::time::timeout;
 
 use self::framing::Frames;
+use crate::config::DEFAULT_WRITE_TIMEOUT;
 
 /// Most connections at a time; further ones wait.
 const MAX_CONNECTIONS: usize = 64;
@@ -48,7 +50,8 @@ impl IpcListener {
         Ok(Self { listener, path: path.to_owned() })
     }
 
-    /// Serves a dialect until `stop` resolves. Messages of more than `message_limit` bytes end their connection.
+    /// Serves a dialect until `stop` resolves. Messages of more than `message_limit` bytes end their connection, and so
+    /// does a client that reads nothing for [`DEFAULT_WRITE_TIMEOUT`] while something is written to it.
     pub async fn serve(
         self,
         dialect: Arc<dyn SocketDialect>,
@@ -121,7 +124,7 @@ async fn run(
                     answer(session, &message, &mut output).await?;
                 }
             }
-            events = poll_fn(|cx| poll_events(session, cx)) => output.write_all(&events?).await?,
+            events = poll_fn(|cx| poll_events(session, cx)) => write(&mut output, &events?).await?,
         }
     }
 }
@@ -133,12 +136,21 @@ async fn answer(
 ) -> io::Result<()> {
     let SocketAnswer { parts, made, .. } = session.answer(message, &Caller::default()).await;
     for part in &parts {
-        output.write_all(part).await?;
+        write(output, part).await?;
     }
     if parts.last().is_some_and(|last| !last.ends_with(b"\n")) {
-        output.write_all(b"\n").await?;
+        write(output, b"\n").await?;
     }
     made.iter().for_each(|id| session.release(id));
+    Ok(())
+}
+
+/// Writes bytes to a client that goes on reading.
+async fn write(output: &mut (impl AsyncWrite + Unpin), mut bytes: &[u8]) -> io::Result<()> {
+    while !bytes.is_empty() {
+        let written = timeout(DEFAULT_WRITE_TIMEOUT, output.write(bytes)).await??;
+        bytes = bytes.get(written..).unwrap_or_default();
+    }
     Ok(())
 }
 
@@ -155,5 +167,25 @@ fn poll_events(session: &dyn SocketSession, cx: &mut Context<'_>) -> Poll<io::Re
         Poll::Ready(Err(overrun)) => Poll::Ready(Err(io::Error::other(overrun))),
         Poll::Pending if events.is_empty() => Poll::Pending,
         Poll::Pending | Poll::Ready(Ok(())) => Poll::Ready(Ok(events)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_client_has_to_read() {
+        let (mut node, mut client) = tokio::io::duplex(10);
+        let writing = tokio::spawn(async move { write(&mut node, &[7; 25]).await });
+        // A slow client gets all of it.
+        for _ in 0..25 {
+            tokio::time::sleep(DEFAULT_WRITE_TIMEOUT / 2).await;
+            assert_eq!(client.read_u8().await.unwrap(), 7);
+        }
+        writing.await.unwrap().unwrap();
+        let (mut node, _deaf) = tokio::io::duplex(10);
+        let refused = write(&mut node, &[7; 25]).await.unwrap_err();
+        assert_eq!(refused.kind(), io::ErrorKind::TimedOut);
     }
 }
