@@ -3,11 +3,9 @@
 use alloy_eips::eip2935::HISTORY_STORAGE_ADDRESS;
 use alloy_eips::eip4788::BEACON_ROOTS_ADDRESS;
 use alloy_primitives::{Address, B256, Bytes};
+use esker_evm_execution::rules::SYSTEM_CALL_GAS;
 
 use crate::forks::Fork;
-
-/// Gas of a call of the system. It costs nobody anything and does not count as the block's.
-const SYSTEM_CALL_GAS: u64 = 30_000_000;
 
 /// A call by [`super::SYSTEM_ADDRESS`] without value. It is not made if the contract has no code.
 #[derive(Clone, Debug, PartialEq, Eq)]

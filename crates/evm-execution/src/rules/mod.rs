@@ -38,8 +38,8 @@ pub use execution::{
 };
 pub use header_terms::{HeaderTerms, NextHeader};
 pub use interface::{
-    AncestorBlocks, BlockCodec, HeaderRules, Rules, RunningBlock, StateRules, SystemCallOutcome,
-    SystemCalls,
+    AncestorBlocks, BlockCodec, HeaderRules, Rules, RunningBlock, SYSTEM_CALL_GAS, StateRules,
+    SystemCallOutcome, SystemCalls,
 };
 pub use new_block::{
     BlockAttributes, BlockCheck, BlockEnd, BlockResults, BlockSupply, ExtSummary, GenesisTerms,

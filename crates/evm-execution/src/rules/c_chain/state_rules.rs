@@ -11,10 +11,7 @@ use super::rules::CChainRules;
 use crate::executor::{StateOverlay, WARP};
 use crate::rules::block_point::BlockPoint;
 use crate::rules::error::BlockStepError;
-use crate::rules::interface::{RunningBlock, StateRules, SystemCalls};
-
-/// Gas of the system call.
-const SYSTEM_CALL_GAS: u64 = 30_000_000;
+use crate::rules::interface::{RunningBlock, SYSTEM_CALL_GAS, StateRules, SystemCalls};
 
 /// Code of the warp precompile in the state.
 const WARP_CODE: &[u8] = &[1];

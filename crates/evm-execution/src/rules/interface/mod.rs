@@ -8,4 +8,4 @@ mod state;
 pub use bytes::BlockCodec;
 pub use chain::Rules;
 pub use headers::{AncestorBlocks, HeaderRules};
-pub use state::{RunningBlock, StateRules, SystemCallOutcome, SystemCalls};
+pub use state::{RunningBlock, SYSTEM_CALL_GAS, StateRules, SystemCallOutcome, SystemCalls};

@@ -39,6 +39,9 @@ pub struct SystemCallOutcome {
     pub output: Bytes,
 }
 
+/// Gas of a call by the system. It costs nobody anything and does not count as the block's.
+pub const SYSTEM_CALL_GAS: u64 = 30_000_000;
+
 /// The state of a block, and calls by the system.
 pub trait SystemCalls<'a> {
     /// The state after the steps so far.
