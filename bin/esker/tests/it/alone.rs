@@ -229,3 +229,20 @@ fn state_tests_are_counted() {
     let ended = run(&["evm", "state-test", dir.path().to_str().unwrap()]);
     assert_eq!((ended.code(), ended.stdout.as_str()), (Some(0), "0 passed, 0 failed\n"));
 }
+
+#[test]
+fn blocks_of_the_dao_fork_are_marked() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("genesis.json");
+    let mut genesis = genesis_of_shanghai(FROM, "0x5");
+    genesis["config"]["daoForkBlock"] = json!(0);
+    genesis["config"]["daoForkSupport"] = json!(true);
+    fs::write(&file, genesis.to_string()).unwrap();
+    let node = Esker::start_alone(&["--genesis", file.to_str().unwrap()]);
+    node.evm("hardhat_mine", json!(["0xb"]));
+    for number in 1..12 {
+        let block = node.evm("eth_getBlockByNumber", json!([format!("{number:#x}"), false]));
+        let expected = if number < 10 { "0x64616f2d686172642d666f726b" } else { "0x" };
+        assert_eq!(block["extraData"], expected, "block {number}");
+    }
+}

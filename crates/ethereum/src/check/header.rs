@@ -7,16 +7,10 @@ use super::blobs::check_blobs;
 use super::error::HeaderError;
 use super::fees::check_fees;
 use crate::difficulty::child_difficulty;
-use crate::forks::{BlockRule, ChainConfig, Fork};
+use crate::forks::{ChainConfig, DAO_EXTRA, Fork};
 
 /// Most bytes of extra data.
 const MAX_EXTRA: usize = 32;
-
-/// Extra data of the first ten blocks of the DAO fork.
-const DAO_EXTRA: &[u8] = b"dao-hard-fork";
-
-/// Blocks with [`DAO_EXTRA`].
-const DAO_EXTRA_RANGE: u64 = 10;
 
 /// The greatest gas limit.
 const MAX_GAS_LIMIT: u64 = i64::MAX as u64;
@@ -229,8 +223,7 @@ fn check_fields(
 }
 
 fn check_dao_extra(config: &ChainConfig, header: &Header) -> Result<(), HeaderError> {
-    let Some(begin) = config.block(BlockRule::Dao) else { return Ok(()) };
-    if !(begin..begin.saturating_add(DAO_EXTRA_RANGE)).contains(&header.number) {
+    if !config.marks_dao_fork(header.number) {
         return Ok(());
     }
     match (config.dao_fork_support, *header.extra_data == *DAO_EXTRA) {
@@ -245,6 +238,7 @@ mod tests {
     use alloy_primitives::Bytes;
 
     use super::*;
+    use crate::forks::BlockRule;
 
     #[test]
     fn ten_blocks_of_the_dao_fork_are_marked() {

@@ -1,10 +1,16 @@
 //! The configuration of a chain.
 
-use alloy_primitives::{Address, U256};
+use alloy_primitives::{Address, Bytes, U256};
 use esker_evm_execution::rules::ExecutionLimits;
 
 use super::blob_schedule::BlobSchedule;
 use super::fork::Fork;
+
+/// Extra data of the first ten blocks of the DAO fork.
+pub const DAO_EXTRA: &[u8] = b"dao-hard-fork";
+
+/// Number of blocks with [`DAO_EXTRA`].
+const DAO_EXTRA_RANGE: u64 = 10;
 
 /// A change of the rules that begins at a height.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -151,6 +157,21 @@ impl ChainConfig {
         self.dao_fork_support && self.block(BlockRule::Dao) == Some(number)
     }
 
+    /// Whether a block is among the first ten of the DAO fork, where only the chain that drains the accounts has
+    /// [`DAO_EXTRA`] as extra data.
+    pub fn marks_dao_fork(&self, number: u64) -> bool {
+        let begin = self.block(BlockRule::Dao);
+        begin.is_some_and(|begin| (begin..begin.saturating_add(DAO_EXTRA_RANGE)).contains(&number))
+    }
+
+    /// The extra data of a block that this node makes, unless something else is asked for.
+    pub fn usual_extra(&self, number: u64) -> Bytes {
+        match self.dao_fork_support && self.marks_dao_fork(number) {
+            true => Bytes::from_static(DAO_EXTRA),
+            false => Bytes::new(),
+        }
+    }
+
     /// Sets the height of a rule.
     #[must_use]
     pub const fn with_block(mut self, rule: BlockRule, number: u64) -> Self {
@@ -245,5 +266,21 @@ mod tests {
         assert!(mainnet.is_dao_block(1_920_000) && !mainnet.is_dao_block(1_920_001));
         let opposed = ChainConfig { dao_fork_support: false, ..mainnet };
         assert!(!opposed.is_dao_block(1_920_000));
+    }
+
+    #[test]
+    fn the_dao_fork_is_marked_in_ten_blocks() {
+        let mainnet = ChainConfig::mainnet();
+        let opposed = ChainConfig { dao_fork_support: false, ..mainnet.clone() };
+        for (number, extra) in [
+            (1_919_999, &b""[..]),
+            (1_920_000, b"dao-hard-fork"),
+            (1_920_009, b"dao-hard-fork"),
+            (1_920_010, b""),
+        ] {
+            assert_eq!(mainnet.usual_extra(number), extra);
+            assert!(opposed.usual_extra(number).is_empty());
+        }
+        assert!(ChainConfig::default().usual_extra(1_920_000).is_empty());
     }
 }

@@ -9,7 +9,7 @@ mod order;
 mod presets;
 
 pub use blob_schedule::{BlobParams, BlobSchedule};
-pub use config::{BlockRule, ChainConfig};
+pub use config::{BlockRule, ChainConfig, DAO_EXTRA};
 pub use fork::{Fork, ForkNameError};
 pub use fork_id::fork_hash;
 pub use order::{Begin, ConfigError};

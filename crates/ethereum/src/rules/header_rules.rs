@@ -98,7 +98,7 @@ impl HeaderRules for EthereumRules {
         new: NewBlock,
         results: &BlockResults,
     ) -> Result<Block, RuleError> {
-        Ok(seal::seal(parent, terms, new, results))
+        Ok(seal::seal(&self.config, parent, terms, new, results))
     }
 
     fn max_base_fee(&self) -> U256 {

@@ -7,8 +7,11 @@ use alloy_primitives::B256;
 use esker_evm_execution::rules::{BlockAttributes, BlockResults, ChildTerms, NewBlock, Revision};
 use esker_evm_state::types::{Block, Header};
 
-/// A new block. Fields of forks that do not hold yet are absent.
+use crate::forks::ChainConfig;
+
+/// A new block of a chain. Fields of forks that do not hold yet are absent.
 pub(super) fn seal(
+    config: &ChainConfig,
     (parent, parent_hash): (&Header, B256),
     terms: &ChildTerms,
     new: NewBlock,
@@ -19,6 +22,7 @@ pub(super) fn seal(
     let BlockAttributes { beacon_root, withdrawals, extra } = attributes;
     let withdrawals = from(Revision::Shanghai).then(|| withdrawals.unwrap_or_default());
     let blob_gas = || transactions.iter().filter_map(|tx| tx.blob_gas_used()).sum::<u64>();
+    let number = parent.number.saturating_add(1);
     let header = Header {
         parent_hash,
         ommers_hash: EMPTY_OMMER_ROOT_HASH,
@@ -27,11 +31,11 @@ pub(super) fn seal(
         receipts_root: results.receipts_root,
         bloom: results.bloom,
         difficulty: terms.difficulty,
-        number: parent.number.saturating_add(1),
+        number,
         gas_limit: terms.gas_limit,
         gas_used: results.gas_used,
         time,
-        extra: extra.unwrap_or_default(),
+        extra: extra.unwrap_or_else(|| config.usual_extra(number)),
         mix_digest: terms.random,
         base_fee: from(Revision::London).then_some(terms.base_fee),
         blob_gas_used: from(Revision::Cancun).then(blob_gas),
