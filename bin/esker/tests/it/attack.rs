@@ -1,5 +1,7 @@
 //! `esker evm` under clients in a tight loop, some of which never read or leave, when it is killed.
 
+use std::collections::HashSet;
+use std::fs;
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -153,6 +155,36 @@ fn what_clients_saw_is_there_after_a_kill() {
         }
         assert!(node.stop("TERM").0.success());
     }
+}
+
+#[test]
+fn a_state_file_is_whole_after_a_kill() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("state.json");
+    let path = file.to_str().unwrap();
+    // From the second start on, the node begins with what the one before has written.
+    for start in 1..=3 {
+        let node = Esker::start_alone(&["--state", path, "--state-interval", "1"]);
+        let address = node.ready["evm"].as_str().unwrap().to_owned();
+        let from = node.evm("eth_accounts", json!([]))[0].clone();
+        let seen = Seen::default();
+        let files = thread::scope(|scope| {
+            scope.spawn(|| seen.send(&address, &from));
+            scope.spawn(|| seen.control(&address));
+            let mut files = HashSet::new();
+            let end = Instant::now() + PATIENCE;
+            while files.len() < 3 && Instant::now() < end {
+                files.extend(fs::metadata(&file).and_then(|file| file.modified()));
+                ask(&address, "eth_gasPrice", &json!([]));
+            }
+            node.stop("KILL");
+            seen.is_over.store(true, Ordering::Relaxed);
+            files
+        });
+        assert!(files.len() >= 3, "start {start}: {} files within {PATIENCE:?}", files.len());
+    }
+    let node = Esker::start_alone(&["--load-state", path]);
+    assert_eq!(node.evm("eth_getCode", json!([format!("0x{:040x}", 1), "latest"])), "0x6001600055");
 }
 
 #[test]
