@@ -1,7 +1,5 @@
 //! What the node says of flags that change nothing, and the refusal of others.
 
-use std::time::Duration;
-
 use clap::ArgMatches;
 
 use super::flags::AnvilFlags;
@@ -32,17 +30,7 @@ fn of_values(flags: &AnvilFlags) -> impl Iterator<Item = String> {
         .number
         .filter(|number| *number != 0)
         .map(|_| "--number: the first block has number 0".to_owned());
-    let is_fraction = |time: &Duration| time.subsec_nanos() != 0;
-    let block_time = mining.block_time.filter(is_fraction).map(|time| {
-        let seconds = whole_seconds(time);
-        format!("--block-time: blocks come at whole seconds, here every {seconds} s")
-    });
     let price = flags.gas.gas_price.filter(|price| *price != 0);
     let price = price.map(|_| "--gas-price: the price follows from the base fee".to_owned());
-    [number, block_time, price].into_iter().flatten()
-}
-
-/// A time in whole seconds, at least as long.
-pub(super) fn whole_seconds(time: Duration) -> u64 {
-    time.as_secs() + u64::from(time.subsec_nanos() != 0)
+    [number, price].into_iter().flatten()
 }

@@ -83,8 +83,8 @@ fn insert_init(set: &mut Flags, path: &Path) -> Result<(), FlagError> {
 }
 
 fn insert_mining(set: &mut Flags, mining: &MiningFlags) {
-    let interval = mining.block_time.map(notes::whole_seconds);
-    insert_number(set, "mine-interval", interval);
+    let interval = mining.block_time.map(|time| format!("{}ms", time.as_millis().max(1)));
+    insert(set, "mine-interval", interval);
     insert_switch(set, "no-mining", mining.no_mining);
     insert_switch(set, "mixed-mining", mining.mixed_mining);
     insert_switch(set, "order-by-arrival", mining.order == Order::Fifo);

@@ -72,8 +72,8 @@ fn flags_are_settings() {
         (&["--chain-id", "5"], "chain-id", "5"),
         (&["--chain", "5"], "chain-id", "5"),
         (&["--timestamp", "7"], "timestamp", "7"),
-        (&["-b", "2"], "mine-interval", "2"),
-        (&["--blockTime", "0.5"], "mine-interval", "1"),
+        (&["-b", "2"], "mine-interval", "2000ms"),
+        (&["--blockTime", "0.5"], "mine-interval", "500ms"),
         (&["--no-mine"], "no-mining", "true"),
         (&["--order", "fifo"], "order-by-arrival", "true"),
         (&["--auto-unlock"], "auto-impersonate", "true"),
@@ -205,7 +205,6 @@ fn flags_without_effect_have_a_line() {
             "--md: the events below the banner have one form",
             "--verbosity: the events below the banner have one level",
             "--number: the first block has number 0",
-            "--block-time: blocks come at whole seconds, here every 2 s",
         ]
     );
     // Each of them once.

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use alloy_primitives::B256;
-use esker_evm::control::{ControlError, MAX_BLOCKS};
+use esker_evm::control::{ControlError, Interval, MAX_BLOCKS};
 use esker_go_json::args::{Argument, ArgumentError, decode_struct};
 use esker_go_json::{Document, Kind};
 use esker_rpc::{RpcError, off_thread};
@@ -64,6 +64,57 @@ impl Argument for MineOptions {
             &mut [("timestamp", &mut options.timestamp), ("blocks", &mut options.blocks)],
         )?;
         Ok(options)
+    }
+}
+
+/// The argument of `evm_setIntervalMining`: a number, or the least and the greatest of a choice.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct IntervalNumbers(Number, Number);
+
+impl IntervalNumbers {
+    /// The interval for numbers of so many milliseconds; `None` for 0.
+    fn to_interval(self, unit_ms: u64) -> Result<Option<Interval>, RpcError> {
+        let ms = |number: Number| Ok(number.to_u64("interval")?.saturating_mul(unit_ms));
+        let (least_ms, most_ms) = (ms(self.0)?, ms(self.1)?);
+        if most_ms == 0 {
+            return Ok(None);
+        }
+        let interval = Interval::between_ms(least_ms, most_ms);
+        interval.map(Some).ok_or_else(|| {
+            RpcError::new(format!(
+                "the least interval {} is greater than the greatest {}",
+                self.0.0, self.1.0
+            ))
+        })
+    }
+}
+
+esker_rpc::schema!(IntervalNumbers, "IntervalNumbers", {
+    "title": "interval or interval bounds",
+    "description": "The interval of blocks, 0 for none; or the least and the greatest. In seconds, or with the setting \
+                    `interval-in-ms` in milliseconds.",
+    "anyOf": [
+        { "type": "integer", "minimum": 0 },
+        { "type": "string", "pattern": "^([0-9]+|0x[0-9a-fA-F]+)$" },
+        { "type": "array", "items": { "type": ["integer", "string"] }, "minItems": 2, "maxItems": 2 },
+    ],
+});
+
+impl Argument for IntervalNumbers {
+    fn go_type() -> Cow<'static, str> {
+        Cow::Borrowed("interval")
+    }
+
+    fn decode(value: Document<'_>) -> Result<Self, ArgumentError> {
+        if value.kind() != Kind::Array {
+            return Number::decode(value).map(|number| Self(number, number));
+        }
+        match Vec::<Number>::decode(value)?[..] {
+            [least, most] => Ok(Self(least, most)),
+            _ => Err(ArgumentError::text(
+                "expected two numbers: the least and the greatest".to_owned(),
+            )),
+        }
     }
 }
 
@@ -127,18 +178,18 @@ pub(super) fn set_automine(node: &DevelopmentNode, (automine,): (bool,)) -> Resu
     Ok(())
 }
 
-/// Makes a block every so many seconds, also an empty one, and none in between; 0 ends it.
+/// Makes a block at this interval, also an empty one, and none in between; 0 ends it.
 pub(super) async fn set_interval_mining(
     node: Arc<DevelopmentNode>,
-    (seconds,): (Number,),
+    (interval,): (IntervalNumbers,),
 ) -> Result<(), RpcError> {
-    let seconds = seconds.to_u64("interval")?;
-    node.controls()?.set_interval((seconds > 0).then_some(seconds), false).map_err(refused)
+    let interval = interval.to_interval(if node.interval_in_ms { 1 } else { 1000 })?;
+    node.controls()?.set_interval(interval, false).map_err(refused)
 }
 
-/// The interval in seconds; null if there is none.
+/// The interval in whole seconds; null if there is none.
 pub(super) fn get_interval_mining(node: &DevelopmentNode, (): ()) -> Result<Option<u64>, RpcError> {
-    Ok(node.controls()?.interval_s())
+    Ok(node.controls()?.interval().map(|interval| interval.bounds_ms().0 / 1000))
 }
 
 /// Removes a waiting transaction; null if it does not wait.

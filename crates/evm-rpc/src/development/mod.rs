@@ -46,6 +46,8 @@ pub struct DevelopmentNode {
     pub state_loads: StateLoads,
     /// The time limit of a request that makes blocks.
     pub mining_patience: Duration,
+    /// Whether numbers of `evm_setIntervalMining` are milliseconds, as Hardhat's, and not seconds.
+    pub interval_in_ms: bool,
     /// Version of the node, without its name.
     pub version: &'static str,
     /// A new value in each run.

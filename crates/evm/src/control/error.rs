@@ -31,8 +31,11 @@ pub enum ControlError {
     #[error("timestamp {0} is too late: at most {MAX_TIME_S}")]
     TimeTooLate(u128),
     /// The interval of blocks is too long.
-    #[error("an interval of {0} s is too long: at most {MAX_INTERVAL_S}")]
+    #[error("an interval of {0} ms is too long: at most {MAX_INTERVAL_S} s")]
     Interval(u64),
+    /// Blocks would follow one another without a pause.
+    #[error("an interval of blocks has at least a millisecond")]
+    NoInterval,
     /// No transaction can pay so high a base fee.
     #[error("a base fee of {wei} wei is too high: at most {most}")]
     BaseFee {

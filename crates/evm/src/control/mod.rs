@@ -22,6 +22,7 @@ mod time;
 pub use accounts::ImpersonatedAccounts;
 pub use error::ControlError;
 pub use extension::ControlExtension;
+pub use intervals::Interval;
 pub use limits::{MAX_BLOCKS, MAX_INTERVAL_S, MAX_TIME_S};
 pub use queue::{Controls, Turn};
 pub(crate) use queue::{Plan, RecordPlan};

@@ -15,8 +15,8 @@ use tokio::sync::{Notify, oneshot};
 
 use super::ChangeRequest;
 use super::error::ControlError;
-use super::intervals::{IntervalTask, mine_at_intervals};
-use super::limits::{MAX_BLOCKS, MAX_IMPERSONATED, MAX_INTERVAL_S, MAX_REQUESTS, MAX_TIME_S};
+use super::intervals::{Interval, IntervalTask, mine_at_intervals};
+use super::limits::{MAX_BLOCKS, MAX_IMPERSONATED, MAX_REQUESTS, MAX_TIME_S};
 use super::record::{MAX_BASE_FEE, MAX_GAS_LIMIT};
 use super::settings::ControlSettings;
 
@@ -342,47 +342,45 @@ impl Controls {
         let mut state = self.state.lock();
         state.settings.automine = automine;
         if automine {
-            state.settings.interval_s = None;
+            state.settings.interval = None;
             self.interval.end();
         }
         drop(state);
         self.work.notify_one();
     }
 
-    /// Interval of blocks at regular times, s.
-    pub fn interval_s(&self) -> Option<u64> {
-        self.state.lock().settings.interval_s
+    /// Interval of blocks at regular times.
+    pub fn interval(&self) -> Option<Interval> {
+        self.state.lock().settings.interval
     }
 
-    /// Makes a block every `interval_s` seconds, which may be empty. `None` ends it. An interval ends
-    /// [`Self::automine`], unless blocks are `mixed`.
+    /// Makes blocks at regular times, which may be empty. `None` ends it. An interval ends [`Self::automine`], unless
+    /// blocks are `mixed`. The times of blocks are at least a second apart, also where the interval is shorter.
     ///
     /// # Errors
     /// The interval is too long.
     pub fn set_interval(
         self: &Arc<Self>,
-        interval_s: Option<u64>,
+        interval: Option<Interval>,
         mixed: bool,
     ) -> Result<(), ControlError> {
-        check_interval(interval_s)?;
+        interval.map_or(Ok(()), Interval::check)?;
         let mut state = self.state.lock();
-        state.settings.interval_s = interval_s;
-        state.settings.automine &= interval_s.is_none() || mixed;
-        self.set_interval_task(interval_s);
+        state.settings.interval = interval;
+        state.settings.automine &= interval.is_none() || mixed;
+        self.set_interval_task(interval);
         Ok(())
     }
 
-    /// Makes a block every `interval_s` seconds of the node's own clock, which controls do not change. `None` ends
-    /// it.
-    fn set_interval_task(self: &Arc<Self>, interval_s: Option<u64>) {
-        let Some(seconds) = interval_s else { return self.interval.end() };
+    /// Makes blocks at regular times of the node's own clock, which controls do not change. `None` ends it.
+    fn set_interval_task(self: &Arc<Self>, interval: Option<Interval>) {
+        let Some(interval) = interval else { return self.interval.end() };
         let controls = Arc::downgrade(self);
         let mine = move || {
             let controls = controls.upgrade()?;
             Some(async move { controls.mine(1, 0).await })
         };
-        let interval_ms = seconds.saturating_mul(1000);
-        self.interval.begin(mine_at_intervals(self.clock.base(), interval_ms, mine));
+        self.interval.begin(mine_at_intervals(self.clock.base(), interval, mine));
     }
 
     /// Lets the node send transactions of an account without its key.
@@ -426,8 +424,8 @@ impl Controls {
     pub(super) fn restore(self: &Arc<Self>, settings: ControlSettings) {
         self.next_header.change(|header| *header = settings.header);
         let mut state = self.state.lock();
-        if state.settings.interval_s != settings.interval_s {
-            self.set_interval_task(settings.interval_s);
+        if state.settings.interval != settings.interval {
+            self.set_interval_task(settings.interval);
         }
         state.settings = settings;
     }
@@ -616,12 +614,5 @@ impl Controls {
             Some(Work::Mine(_) | Work::Change { .. } | Work::Idle) | None => return,
         }
         self.work.notify_one();
-    }
-}
-
-fn check_interval(interval_s: Option<u64>) -> Result<(), ControlError> {
-    match interval_s.filter(|seconds| *seconds > MAX_INTERVAL_S) {
-        Some(seconds) => Err(ControlError::Interval(seconds)),
-        None => Ok(()),
     }
 }

@@ -8,13 +8,17 @@ use bytes::Bytes;
 use esker_chain::{BundleId, ChainVm, ClockSetting};
 use esker_evm_execution::rules::HeaderTerms;
 use esker_primitives::ChainId;
-use esker_primitives::codec::{CodecError, Decode, Encode, Reader, Writer};
+use esker_primitives::codec::{CodecError, Encode, Reader, Writer};
 
+use super::intervals::Interval;
 use super::settings::ControlSettings;
 use crate::chain::Evm;
 
 /// Version of the stored form.
-const FORM: u8 = 1;
+const FORM: u8 = 2;
+
+/// The form whose intervals were single numbers of seconds.
+const SECONDS_FORM: u8 = 1;
 
 /// An EVM chain in a snapshot.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -133,7 +137,8 @@ impl Snapshot {
     /// Reads [`Self::to_bytes`].
     pub(super) fn from_bytes(bytes: &[u8]) -> Result<Self, CodecError> {
         let mut r = Reader::new(bytes);
-        if r.u8()? != FORM {
+        let form = r.u8()?;
+        if !(SECONDS_FORM..=FORM).contains(&form) {
             return Err(CodecError::UnknownVersion);
         }
         let last = (r.u64()?, r.id()?);
@@ -143,7 +148,7 @@ impl Snapshot {
             let chain = r.id()?;
             Ok((chain, r.slice(|r| r.bytes().map(Bytes::copy_from_slice))?))
         })?;
-        let chains = r.slice(|r| Ok((r.id()?, SavedChain::decode(r)?)))?;
+        let chains = r.slice(|r| Ok((r.id()?, SavedChain::decode(r, form)?)))?;
         r.finish()?;
         let (waiting, chains) = (waiting.into_iter().collect(), chains.into_iter().collect());
         Ok(Self { last, clock, waiting, chains })
@@ -170,7 +175,11 @@ impl Encode for SavedChain {
         w.u64(last_block.0);
         w.fixed(last_block.1.as_slice());
         w.boolean(settings.automine);
-        option(w, settings.interval_s.as_ref(), |w, s| w.u64(*s));
+        option(w, settings.interval.as_ref(), |w, interval| {
+            let (least, most) = interval.bounds_ms();
+            w.u64(least);
+            w.u64(most);
+        });
         option(w, settings.timestamp_interval_s.as_ref(), |w, s| w.u64(*s));
         w.boolean(settings.impersonates_all);
         w.len(settings.impersonated.len());
@@ -183,11 +192,16 @@ impl Encode for SavedChain {
     }
 }
 
-impl Decode for SavedChain {
-    fn decode(r: &mut Reader<'_>) -> Result<Self, CodecError> {
+impl SavedChain {
+    fn decode(r: &mut Reader<'_>, form: u8) -> Result<Self, CodecError> {
         let last_block = (r.u64()?, B256::new(r.fixed()?));
         let automine = r.boolean()?;
-        let interval_s = read_option(r, Reader::u64)?;
+        let interval = match form {
+            SECONDS_FORM => read_option(r, Reader::u64)?
+                .map(|seconds| Interval::from_ms(seconds.saturating_mul(1000))),
+            _ => read_option(r, |r| Ok((r.u64()?, r.u64()?)))?
+                .and_then(|(least, most)| Interval::between_ms(least, most)),
+        };
         let timestamp_interval_s = read_option(r, Reader::u64)?;
         let impersonates_all = r.boolean()?;
         let impersonated = r.slice(|r| r.fixed().map(Address::new))?.into_iter().collect();
@@ -199,7 +213,7 @@ impl Decode for SavedChain {
         };
         let settings = ControlSettings {
             automine,
-            interval_s,
+            interval,
             timestamp_interval_s,
             impersonated,
             impersonates_all,
@@ -218,18 +232,18 @@ mod tests {
 
     fn snapshot() -> impl Strategy<Value = Snapshot> {
         let settings = (
-            any::<(bool, Option<u64>, Option<u64>, bool)>(),
+            any::<(bool, Option<(u64, u64)>, Option<u64>, bool)>(),
             prop::collection::hash_set(any::<[u8; 20]>(), 0..3),
             any::<(Option<[u8; 32]>, Option<u64>, Option<[u8; 20]>, Option<[u8; 32]>)>(),
         );
         let chain = (settings, any::<(u64, [u8; 32])>()).prop_map(|(settings, last)| {
-            let ((automine, interval_s, timestamp_interval_s, impersonates_all), accounts, header) =
+            let ((automine, interval, timestamp_interval_s, impersonates_all), accounts, header) =
                 settings;
             let (base_fee, gas_limit, coinbase, random) = header;
             SavedChain {
                 settings: ControlSettings {
                     automine,
-                    interval_s,
+                    interval: interval.and_then(|(a, b)| Interval::between_ms(a.min(b), a.max(b))),
                     timestamp_interval_s,
                     impersonated: accounts.into_iter().map(Address::new).collect(),
                     impersonates_all,
@@ -257,6 +271,26 @@ mod tests {
                 chains: chains.into_iter().map(|(id, saved)| (Id::new(id), saved)).collect(),
             },
         )
+    }
+
+    /// An earlier version stored a number of seconds.
+    #[test]
+    fn intervals_in_seconds_are_read() {
+        let interval = Some(Interval::from_ms(5000));
+        let settings = ControlSettings { interval, ..ControlSettings::default() };
+        let chain = SavedChain { settings, last_block: (9, B256::ZERO) };
+        let snapshot = Snapshot {
+            last: (7, Id::ZERO),
+            clock: ClockSetting::new(0, None),
+            waiting: BTreeMap::new(),
+            chains: BTreeMap::from([(Id::ZERO, chain)]),
+        };
+        let mut earlier = snapshot.to_bytes();
+        let bounds = [5000_u64.to_be_bytes(), 5000_u64.to_be_bytes()].concat();
+        let at = earlier.windows(16).position(|bytes| bytes == bounds).unwrap();
+        earlier.splice(at..at + 16, 5_u64.to_be_bytes());
+        earlier[0] = SECONDS_FORM;
+        assert_eq!(Snapshot::from_bytes(&earlier), Ok(snapshot));
     }
 
     proptest! {

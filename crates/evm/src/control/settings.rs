@@ -5,12 +5,14 @@ use std::collections::HashSet;
 use alloy_primitives::Address;
 use esker_evm_execution::rules::HeaderTerms;
 
+use super::intervals::Interval;
+
 /// Settings of the controls of a chain. They stay until they are changed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct ControlSettings {
     pub(super) automine: bool,
-    /// Interval of blocks at regular times, s.
-    pub(super) interval_s: Option<u64>,
+    /// Interval of blocks at regular times.
+    pub(super) interval: Option<Interval>,
     pub(super) timestamp_interval_s: Option<u64>,
     pub(super) impersonated: HashSet<Address>,
     pub(super) impersonates_all: bool,

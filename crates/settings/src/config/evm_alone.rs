@@ -1,6 +1,7 @@
 //! The network of `esker evm`: one chain of the EVM alone, for development or of a genesis file.
 
 use std::path::Path;
+use std::time::Duration;
 
 use esker_ethereum::forks::Fork;
 use esker_evm::control::MAX_INTERVAL_S;
@@ -115,8 +116,8 @@ fn check_mining(settings: &Settings) -> Result<(), Fault> {
     if settings.mixed_mining && interval.is_zero() {
         return Err(("mixed-mining", "only together with mine-interval".to_owned()));
     }
-    if interval.subsec_nanos() != 0 || interval.as_secs() > MAX_INTERVAL_S {
-        let text = format!("expected whole seconds, at most {MAX_INTERVAL_S}");
+    if interval > Duration::from_secs(MAX_INTERVAL_S) {
+        let text = format!("expected at most {MAX_INTERVAL_S} s");
         return Err(("mine-interval", text));
     }
     Ok(())

@@ -398,10 +398,12 @@ settings! {
     no_tx_gas_limit: bool = "no-tx-gas-limit", "false";
     /// Make blocks on request only (`evm_mine`), until a control changes that.
     no_mining: bool = "no-mining", "false";
-    /// Make a block at these intervals, in whole seconds, with or without transactions, and no others. 0s: none.
+    /// Make a block at these intervals, with or without transactions, and no others. 0s: none.
     mine_interval: Seconds = "mine-interval", "0s";
     /// Make a block as soon as there is work in addition to those of `mine-interval`.
     mixed_mining: bool = "mixed-mining", "false";
+    /// Numbers of `evm_setIntervalMining` are milliseconds, as Hardhat's, and not seconds. `esker hardhat` sets it.
+    interval_in_ms: bool = "interval-in-ms", "false";
     /// Take transactions into blocks in the order of their arrival, whatever they pay.
     order_by_arrival: bool = "order-by-arrival", "false";
     /// Send transactions of every account without its key, as `anvil_autoImpersonateAccount` does.

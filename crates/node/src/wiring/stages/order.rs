@@ -4,6 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use esker_chain::Engine;
+use esker_evm::control::Interval;
 use esker_evm_rpc::{DevelopmentNode, StateFileError};
 use esker_follow::Follower;
 use esker_validators::ValidatorEngine;
@@ -104,13 +105,14 @@ impl ChainStage {
     /// Sets how blocks are made and for whom the node signs, from now on.
     fn set_controls(&self) {
         let settings = &self.base.config.settings;
-        let interval_s = settings.mine_interval.0.as_secs();
+        let interval = settings.mine_interval.0;
         for controls in self.chains.iter().filter_map(|(_, chain)| chain.controls()) {
             if settings.no_mining {
                 controls.set_automine(false);
             }
-            if interval_s > 0 {
-                let set = controls.set_interval(Some(interval_s), settings.mixed_mining);
+            if !interval.is_zero() {
+                let interval = Interval::every(interval);
+                let set = controls.set_interval(Some(interval), settings.mixed_mining);
                 set.expect("the configuration was checked");
             }
             if settings.auto_impersonate {

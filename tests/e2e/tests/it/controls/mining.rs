@@ -66,7 +66,7 @@ fn hostile_requests_for_blocks_change_nothing() {
         ("evm_setAutomine", json!([]), "missing value for required argument 0"),
         ("evm_setAutomine", json!(["yes"]), "cannot unmarshal string"),
         ("evm_setIntervalMining", json!([]), "missing value for required argument 0"),
-        ("evm_setIntervalMining", json!([31_622_401]), "is too long: at most 31622400"),
+        ("evm_setIntervalMining", json!([31_622_401]), "is too long: at most 31622400 s"),
         ("anvil_dropTransaction", json!(["0x12"]), "want 64 for common.Hash"),
     ] {
         let got = error(&node, method, params.clone());
