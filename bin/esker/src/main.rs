@@ -5,7 +5,6 @@ use std::process::ExitCode;
 use std::thread;
 use std::time::Duration;
 
-use esker_commands::anvil::AnvilOutput;
 use esker_commands::cli::{self, Invocation};
 use esker_commands::network::NetworkCommand;
 use esker_commands::online::OnlineCommand;
@@ -14,6 +13,7 @@ use esker_commands::signals::{Request, Signals};
 use esker_commands::state_test::StateTestCommand;
 use esker_commands::status::StatusCommand;
 use esker_commands::terminal::{printable, printable_error};
+use esker_commands::tools::ToolOutput;
 use esker_commands::{
     backup, network, online, replay, rewind, script_worker, state_test, status, users, verify,
 };
@@ -144,7 +144,7 @@ fn main() -> ExitCode {
             Err(error) => fail(&error, error.exit_code()),
         },
         Invocation::Run(..) => exit_code_of(run(config, None)),
-        Invocation::Anvil(command) => exit_code_of(run(config, Some(&command.output))),
+        Invocation::Tool(command) => exit_code_of(run(config, Some(&command.output))),
         Invocation::Status(command) => show_status(&command),
         Invocation::Network(command) => run_network_command(&command),
         Invocation::Online(command) => run_online_command(&command),
@@ -225,8 +225,8 @@ fn run_network_command(command: &NetworkCommand) -> ExitCode {
     }
 }
 
-/// Runs a node until a signal or a failure ends it. `anvil` is what `esker anvil` writes.
-fn run(config: Config, anvil: Option<&AnvilOutput>) -> Result<(), StartError> {
+/// Runs a node until a signal or a failure ends it. `tool` is what a command in the place of another tool writes.
+fn run(config: Config, tool: Option<&ToolOutput>) -> Result<(), StartError> {
     collect_memory();
     locks::watch();
     memory::release_after_work();
@@ -256,7 +256,7 @@ fn run(config: Config, anvil: Option<&AnvilOutput>) -> Result<(), StartError> {
                 }
             }
         };
-        let announced = announce(&node, anvil);
+        let announced = announce(&node, tool);
         let activity = shows_screen(&node).then(|| node.show_activity(std::io::stdout()));
         let failed = node.failed();
         tokio::pin!(failed);
@@ -303,17 +303,17 @@ fn environment() -> Environment {
 }
 
 /// Announces that the node answers: the ready file, then the line or the screen.
-fn announce(node: &RunningNode, anvil: Option<&AnvilOutput>) -> Result<(), StartError> {
+fn announce(node: &RunningNode, tool: Option<&ToolOutput>) -> Result<(), StartError> {
     let ready = Ready::from_node(node);
     ready.write_file(node.config())?;
-    if let Some(anvil) = anvil {
-        anvil.write_config(&ready)?;
+    if let Some(tool) = tool {
+        tool.write_config(&ready)?;
     }
     if node.config().settings.json {
         print(&screen::json_line(&ready));
     } else if shows_screen(node) {
-        print(&match anvil {
-            Some(anvil) => anvil.banner(&ready),
+        print(&match tool {
+            Some(tool) => tool.banner(&ready),
             None => {
                 let plain = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
                 screen::render(&ready, std::io::stdout().is_terminal() && !plain)

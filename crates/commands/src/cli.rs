@@ -8,14 +8,16 @@ use esker_primitives::excerpt;
 use esker_settings::config::keys::{ALONE_SECTION, KEYS, Key};
 use esker_settings::config::{Flags, Mode};
 
-use crate::anvil::{self, AnvilCommand};
+use crate::anvil;
 use crate::backup::{self, BackupCommand};
+use crate::hardhat;
 use crate::network::{self, NetworkCommand};
 use crate::online::{self, OnlineCommand};
 use crate::replay::{self, ReplayCommand};
 use crate::rewind::{self, RewindCommand};
 use crate::state_test::{self, StateTestCommand};
 use crate::status::{self, StatusCommand};
+use crate::tools::{ToolCommand, ToolOutput};
 use crate::users::{self, UserCommand};
 use crate::verify;
 
@@ -27,8 +29,8 @@ const SHORT_NAMES: [(&str, &str); 1] = [("follow-snapshot", "snapshot")];
 pub enum Invocation {
     /// Run a node.
     Run(Mode, Flags),
-    /// Run a chain of the EVM with the flags and the banner of anvil.
-    Anvil(AnvilCommand),
+    /// Run a chain of the EVM with the flags and the banner of another tool.
+    Tool(ToolCommand),
     /// Print the configuration that such a node would have.
     ShowConfig(Mode, Flags),
     /// Manage the keystore users of a stopped node.
@@ -59,7 +61,7 @@ impl Invocation {
             Self::Status(_) | Self::Network(_) | Self::Online(_) | Self::StateTest(_) => {
                 (Mode::Node, &NONE)
             }
-            Self::Anvil(command) => (Mode::Evm, &command.flags),
+            Self::Tool(command) => (Mode::Evm, &command.flags),
             Self::Run(mode, flags)
             | Self::ShowConfig(mode, flags)
             | Self::Replay(mode, _, flags)
@@ -79,7 +81,8 @@ pub fn parse(
 ) -> Result<Invocation, clap::Error> {
     let args: Vec<OsString> = args.into_iter().map(Into::into).collect();
     if args.first().is_some_and(|program| anvil::is_program(program)) {
-        return anvil::parse(&anvil::command().try_get_matches_from(args)?).map(Invocation::Anvil);
+        let command = anvil::parse(&anvil::command().try_get_matches_from(args)?)?;
+        return Ok(Invocation::Tool(command.into()));
     }
     let matches = command().version(version).try_get_matches_from(args).map_err(|error| {
         if error.context().any(|(kind, value)| is_misleading(&error, kind, value)) {
@@ -94,7 +97,11 @@ pub fn parse(
             Some(command) => Ok(Invocation::StateTest(command)),
             None => Ok(Invocation::Run(Mode::Evm, dev_flags(given)?)),
         },
-        Some((anvil::NAME, given)) => anvil::parse(given).map(Invocation::Anvil),
+        Some((anvil::NAME, given)) => Ok(Invocation::Tool(anvil::parse(given)?.into())),
+        Some((hardhat::NAME, given)) => {
+            let (flags, output) = (hardhat::parse(given)?, ToolOutput::Hardhat);
+            Ok(Invocation::Tool(ToolCommand { flags, output }))
+        }
         Some(("node", given)) => Ok(Invocation::Run(Mode::Node, flags(given))),
         Some(("config", config)) => {
             let given = config.subcommand_matches("show").unwrap_or(config);
@@ -270,6 +277,7 @@ pub fn command() -> Command {
         .subcommand(dev)
         .subcommand(evm)
         .subcommand(anvil::command())
+        .subcommand(hardhat::command())
         .subcommand(node)
         .subcommand(config)
         .subcommand(status::command())

@@ -90,10 +90,13 @@ pub(crate) fn anvil_command(args: &[&str], (temp, link): (&Path, &Path)) -> Comm
     command
 }
 
-/// The lines up to the one that says where it listens, and the rest.
-fn read_banner(mut stdout: BufReader<ChildStdout>) -> (Vec<String>, BufReader<ChildStdout>) {
+/// The lines up to the last one of a banner, and the rest.
+fn read_banner(
+    mut stdout: BufReader<ChildStdout>,
+    is_last: fn(&[String]) -> bool,
+) -> (Vec<String>, BufReader<ChildStdout>) {
     let mut lines: Vec<String> = Vec::new();
-    while !lines.last().is_some_and(|line| line.starts_with("Listening on ")) {
+    while !is_last(&lines) {
         let mut line = String::new();
         if stdout.read_line(&mut line).unwrap() == 0 {
             break;
@@ -139,20 +142,47 @@ impl Esker {
     /// Starts the binary under the name `anvil`, as launchers do; also the lines of its banner, and its standard error.
     pub(crate) fn start_anvil(args: &[&str]) -> (Self, Vec<String>, fs::File) {
         let (temp, link) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let command = anvil_command(args, (temp.path(), link.path()));
+        let is_last =
+            |lines: &[String]| lines.last().is_some_and(|line| line.starts_with("Listening on "));
+        let address =
+            |lines: &[String]| lines.last()?.strip_prefix("Listening on ").map(str::to_owned);
+        Self::start_tool(command, temp, is_last, address)
+    }
+
+    /// Starts `esker hardhat`.
+    pub(crate) fn start_hardhat(args: &[&str]) -> (Self, Vec<String>, fs::File) {
+        let temp = tempfile::tempdir().unwrap();
+        let command = command(&[&["hardhat"], args].concat(), temp.path());
+        let is_last = |lines: &[String]| {
+            lines.iter().filter(|line| line.ends_with("WILL BE LOST.")).count() == 2
+        };
+        let address = |lines: &[String]| {
+            let (_, url) = lines.first()?.split_once("JSON-RPC server at http://")?;
+            url.strip_suffix('/').map(str::to_owned)
+        };
+        Self::start_tool(command, temp, is_last, address)
+    }
+
+    /// Starts a command whose banner ends with a certain line, and says where it listens.
+    fn start_tool(
+        mut command: Command,
+        temp: TempDir,
+        is_last: fn(&[String]) -> bool,
+        address: fn(&[String]) -> Option<String>,
+    ) -> (Self, Vec<String>, fs::File) {
         let stderr = tempfile::tempfile().unwrap();
-        let mut command = anvil_command(args, (temp.path(), link.path()));
         command.stdout(Stdio::piped()).stderr(stderr.try_clone().unwrap());
         let usual = usual_ports();
         let mut child = command.spawn().unwrap();
         let stdout = BufReader::new(child.stdout.take().unwrap());
         let (sender, banner) = mpsc::channel();
-        thread::spawn(move || sender.send(read_banner(stdout)));
+        thread::spawn(move || sender.send(read_banner(stdout, is_last)));
         let Ok((lines, stdout)) = banner.recv_timeout(PATIENCE) else {
             child.kill().unwrap();
             panic!("no end of the banner within {PATIENCE:?}")
         };
-        let address = lines.last().and_then(|line| line.strip_prefix("Listening on "));
-        let address = address.unwrap_or_else(|| panic!("it ended: {lines:?}"));
+        let address = address(&lines).unwrap_or_else(|| panic!("it ended: {lines:?}"));
         let ready = json!({"http": address, "evm": address});
         (Self { child, stdout, ready, temp, _usual: usual }, lines, stderr)
     }

@@ -13,6 +13,7 @@ mod dev;
 mod evm;
 mod execution_apis;
 mod exit_codes;
+mod hardhat;
 mod harness;
 mod merge;
 mod process;

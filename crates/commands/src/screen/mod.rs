@@ -1,6 +1,7 @@
-//! The screens that `esker dev`, `esker evm` and `esker anvil` show when they are ready, and the same data as one line of JSON.
+//! The screens that `esker dev`, `esker evm`, `esker anvil` and `esker hardhat` show when they are ready, and the same data as one line of JSON.
 
 mod anvil;
+mod hardhat;
 mod text;
 
 use std::fs::{OpenOptions, Permissions};
@@ -16,6 +17,7 @@ use esker_settings::networks::{DEV_MNEMONIC, DevAccounts, P_ALIASES};
 use serde_json::json;
 
 pub(crate) use self::anvil::{AnvilBanner, anvil_banner};
+pub(crate) use self::hardhat::hardhat_banner;
 pub use self::text::render;
 
 /// The data of a running node that is shown.
