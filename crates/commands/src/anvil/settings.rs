@@ -8,7 +8,7 @@ use esker_settings::networks::GAS_LIMITS;
 use super::error::FlagError;
 use super::flags::{AnvilFlags, GasFlags, MiningFlags, Order, ServerFlags, StateFlags};
 use super::init::InitFile;
-use super::{mnemonic, notes};
+use super::mnemonic;
 
 /// The settings.
 ///

@@ -4,15 +4,16 @@ use esker_settings::config::Mode;
 
 use super::*;
 use crate::cli::{self, Invocation};
+use crate::tools::ToolCommand;
 
-fn invoke(args: &[&str]) -> Result<AnvilCommand, String> {
+fn invoke(args: &[&str]) -> Result<ToolCommand, String> {
     match cli::parse(args, "1.2.3").map_err(|error| error.to_string())? {
-        Invocation::Anvil(command) => Ok(command),
+        Invocation::Tool(command) => Ok(command),
         other => Err(format!("{other:?}")),
     }
 }
 
-fn anvil(args: &[&str]) -> Result<AnvilCommand, String> {
+fn anvil(args: &[&str]) -> Result<ToolCommand, String> {
     invoke(&[&["anvil"], args].concat())
 }
 

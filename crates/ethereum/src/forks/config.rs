@@ -278,7 +278,7 @@ mod tests {
             (1_920_009, b"dao-hard-fork"),
             (1_920_010, b""),
         ] {
-            assert_eq!(mainnet.usual_extra(number), extra);
+            assert_eq!(*mainnet.usual_extra(number), *extra);
             assert!(opposed.usual_extra(number).is_empty());
         }
         assert!(ChainConfig::default().usual_extra(1_920_000).is_empty());

@@ -74,7 +74,8 @@ pub(super) struct IntervalNumbers(Number, Number);
 impl IntervalNumbers {
     /// The interval for numbers of so many milliseconds; `None` for 0.
     fn to_interval(self, unit_ms: u64) -> Result<Option<Interval>, RpcError> {
-        let ms = |number: Number| Ok(number.to_u64("interval")?.saturating_mul(unit_ms));
+        let ms =
+            |number: Number| number.to_u64("interval").map(|number| number.saturating_mul(unit_ms));
         let (least_ms, most_ms) = (ms(self.0)?, ms(self.1)?);
         if most_ms == 0 {
             return Ok(None);

@@ -305,7 +305,7 @@ impl Inputs<'_> {
             snapshots: Arc::clone(snapshots),
             state_loads: StateLoads::default(),
             mining_patience: limits(self.settings).call_timeout * 9 / 10,
-            interval_in_ms: self.settings.interval_in_ms,
+            interval_in_ms: self.config.settings.interval_in_ms,
             version: env!("CARGO_PKG_VERSION"),
             instance_id,
         }))
