@@ -1,6 +1,6 @@
 // An account that delegates to a contract account of OpenZeppelin (EIP-7702): batches (ERC-7821), and signatures as a contract (ERC-1271).
 import assert from 'node:assert/strict';
-import { JsonRpcSigner, toQuantity } from 'ethers';
+import { toQuantity } from 'ethers';
 import { encodeFunctionData, getAddress, hashMessage, parseEventLogs } from 'viem';
 import { entryPoint09Address, getUserOperationHash, toPackedUserOperation } from 'viem/account-abstraction';
 import { encodeCalls, encodeExecuteData, execute } from 'viem/experimental/erc7821';
@@ -94,7 +94,7 @@ export const steps = [
   ['account: the entry point executes a batch, impersonated', async () => {
     await ethers.send('anvil_impersonateAccount', [entryPoint09Address]);
     await ethers.send('anvil_setBalance', [entryPoint09Address, toQuantity(UNIT)]);
-    const contract = inEthers(account, new JsonRpcSigner(ethers, entryPoint09Address));
+    const contract = inEthers(account, await ethers.getSigner(entryPoint09Address));
     const receipt = await sent(contract.execute(BATCH, encodeCalls(deposit(5n * UNIT))));
     await ethers.send('anvil_stopImpersonatingAccount', [entryPoint09Address]);
     assert.equal(receipt.from, entryPoint09Address);

@@ -1,5 +1,6 @@
 //! Joins several account managers.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -32,6 +33,14 @@ impl AccountManagers {
 impl AccountManager for AccountManagers {
     fn wallets(&self) -> Vec<Wallet> {
         self.0.iter().flat_map(|manager| manager.wallets()).collect()
+    }
+
+    fn accounts(&self) -> Vec<Address> {
+        let mut accounts: Vec<Address> =
+            self.0.iter().flat_map(|manager| manager.accounts()).collect();
+        let mut seen = HashSet::new();
+        accounts.retain(|account| seen.insert(*account));
+        accounts
     }
 
     fn holds(&self, account: &Address) -> bool {

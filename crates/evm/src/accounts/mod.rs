@@ -73,7 +73,7 @@ pub trait AccountManager: Send + Sync + fmt::Debug + 'static {
     /// All accounts with the places of their keys, always in the same order. Locked accounts are included.
     fn wallets(&self) -> Vec<Wallet>;
 
-    /// All accounts in the order of their wallets. Each account occurs once.
+    /// All accounts in the order of their wallets, and then those that are impersonated. Each account occurs once.
     fn accounts(&self) -> Vec<Address> {
         let mut accounts = Vec::new();
         for wallet in self.wallets() {

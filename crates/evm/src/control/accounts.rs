@@ -26,6 +26,11 @@ impl AccountManager for ImpersonatedAccounts {
         Vec::new()
     }
 
+    /// Those that were named, as anvil lists them: ethers' `getSigner` looks for an account here.
+    fn accounts(&self) -> Vec<Address> {
+        self.0.impersonated()
+    }
+
     fn holds(&self, account: &Address) -> bool {
         self.0.impersonates(account)
     }

@@ -406,6 +406,14 @@ impl Controls {
         self.state.lock().settings.impersonates_all = is_on;
     }
 
+    /// The accounts that are impersonated one by one, in the order of their bytes.
+    pub fn impersonated(&self) -> Vec<Address> {
+        let mut accounts: Vec<_> =
+            self.state.lock().settings.impersonated.iter().copied().collect();
+        accounts.sort_unstable();
+        accounts
+    }
+
     /// Whether the node sends transactions of the account without its key.
     pub fn impersonates(&self, account: &Address) -> bool {
         let settings = &self.state.lock().settings;

@@ -47,6 +47,11 @@ fn accounts_without_a_key_send() {
     result(&node, "hardhat_setBalance", json!([CONTRACT, COIN]));
     result(&node, "hardhat_setCode", json!([CONTRACT, "0x00"]));
     assert_eq!(result(&node, "hardhat_impersonateAccount", json!([CONTRACT])), true);
+    let accounts = || result(&node, "eth_accounts", json!([]));
+    let listed = accounts();
+    let listed = &listed.as_array().unwrap()[10..];
+    assert_eq!(listed.len(), 2);
+    assert!([OTHER, CONTRACT].iter().all(|account| listed.contains(&json!(account))), "{listed:?}");
     let of_contract = result(&node, "eth_sendTransaction", transfer(CONTRACT));
     assert_sent_by(&node, &of_contract, CONTRACT);
     // Accounts of the node sign as before.
@@ -57,6 +62,7 @@ fn accounts_without_a_key_send() {
     assert_eq!(result(&node, "hardhat_stopImpersonatingAccount", json!([CONTRACT])), true);
     assert_eq!(error(&node, "eth_sendTransaction", transfer(OTHER)), "unknown account");
     assert_eq!(result(&node, "anvil_autoImpersonateAccount", json!([true])), Value::Null);
+    assert_eq!(accounts().as_array().unwrap().len(), 10);
     assert_sent_by(&node, &result(&node, "eth_sendTransaction", transfer(CONTRACT)), CONTRACT);
     assert_eq!(result(&node, "anvil_autoImpersonateAccount", json!([false])), Value::Null);
     assert_eq!(error(&node, "eth_sendTransaction", transfer(CONTRACT)), "unknown account");
