@@ -1,10 +1,11 @@
 // The debug and txpool namespaces of an EVM chain through viem 2 and ethers 6: `node tracing.mjs URL`. What a trace says is
 // held against receipts, calls and state.
 import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
 import { Interface, JsonRpcProvider, Transaction, keccak256 } from 'ethers';
 import {
-  createTestClient, createWalletClient, decodeErrorResult, encodeFunctionData, getContractAddress, http, numberToHex,
-  parseAbi, publicActions, toFunctionSelector, walletActions,
+  concat, createTestClient, createWalletClient, decodeErrorResult, encodeAbiParameters, encodeFunctionData, getContractAddress, http,
+  numberToHex, parseAbi, publicActions, toFunctionSelector, walletActions,
 } from 'viem';
 import { mnemonicToAccount } from 'viem/accounts';
 import { steps, until } from './check.mjs';
@@ -26,6 +27,8 @@ const data = (functionName, args) => encodeFunctionData({ abi, functionName, arg
 const trace = (method, ...params) => viem.request({ method: `debug_${method}`, params });
 const CALLS = { tracer: 'callTracer', tracerConfig: { withLog: true } };
 const PUT = 'Put(address,uint256,uint256)';
+/** What contracts call to print. */
+const CONSOLE = '0x000000000000000000636F6e736F6c652e6c6f67';
 
 let store;
 /** What was sent together: a contract, a call of it, a call that reverts. */
@@ -119,6 +122,24 @@ await steps([
       ...CALLS, blockOverrides: { number: '0x1234' },
     });
     assert.equal(BigInt(ahead.output.slice(0, 66)), 0x1234n);
+  }],
+
+  ['viem: every function of the console contract of Hardhat', async () => {
+    const source = readFileSync(new URL('node_modules/hardhat/console.sol', import.meta.url), 'utf8');
+    const signatures = new Set([...source.matchAll(/"(log\([^"]*\))"/g)].map(([, signature]) => signature));
+    assert.ok(signatures.size >= 375, `${signatures.size} functions`);
+    const values = { uint256: 7n, int256: -7n, string: 'a', bool: true, address: FIRST, bytes: '0x00ff' };
+    for (const signature of signatures) {
+      const types = signature.slice(4, -1).split(',').filter(Boolean);
+      const given = types.map((type) => values[type] ?? `0x${'ab'.repeat(Number(type.slice(5)))}`);
+      const encoded = encodeAbiParameters(types.map((type) => ({ type })), given);
+      const call = { from: FIRST, to: CONSOLE, data: concat([toFunctionSelector(signature), encoded]) };
+      const shown = given.map((value) => (typeof value === 'bigint' ? String(value) : value));
+      assert.deepEqual(await trace('traceCall', call, 'latest', { tracer: 'consoleTracer' }), [{
+        from: FIRST.toLowerCase(), depth: 0, text: shown.join(' '), signature,
+        arguments: types.map((type, at) => ({ type, value: shown[at] })),
+      }]);
+    }
   }],
 
   ['viem: actions of a test client', async () => {

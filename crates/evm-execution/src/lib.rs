@@ -6,9 +6,11 @@
 //! - [`call`]: unsigned calls, gas estimates, access lists.
 //! - [`simulate`]: simulated blocks of calls.
 //! - [`trace`]: tracing transactions.
+//! - [`console`]: texts that contracts print for their developers.
 //! - [`genesis`]: the first block.
 
 pub mod call;
+pub mod console;
 pub mod executor;
 pub mod genesis;
 pub mod rules;

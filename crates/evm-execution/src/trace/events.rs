@@ -82,6 +82,11 @@ impl FrameKind {
         }
     }
 
+    /// Whether it calls an address.
+    pub const fn is_call(self) -> bool {
+        matches!(self, Self::Call | Self::CallCode | Self::DelegateCall | Self::StaticCall)
+    }
+
     /// Whether it creates a contract.
     pub const fn is_create(self) -> bool {
         matches!(self, Self::Create | Self::Create2)

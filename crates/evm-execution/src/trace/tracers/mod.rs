@@ -1,6 +1,7 @@
 //! The tracers, by name.
 
 mod call;
+mod console;
 mod flat_call;
 mod four_byte;
 mod mux;
@@ -23,6 +24,7 @@ pub type NewTracer = fn(config: &str) -> Result<Box<dyn Tracer>, TraceError>;
 const TRACERS: &[(&str, NewTracer)] = &[
     ("4byteTracer", four_byte::new),
     ("callTracer", call::new),
+    ("consoleTracer", console::new),
     ("flatCallTracer", flat_call::new),
     ("muxTracer", mux::new),
     ("noopTracer", noop::new),

@@ -1,5 +1,6 @@
 //! The tracers, one file for each: results as text, byte by byte.
 
+mod console;
 mod flat_call;
 mod four_byte;
 mod mux;

@@ -23,6 +23,7 @@ fn each_tracer_sees_what_it_sees_alone() {
     let named = [
         ("4byteTracer", "null"),
         ("callTracer", r#"{"withLog":true}"#),
+        ("consoleTracer", "{}"),
         ("flatCallTracer", r#"{"convertParityErrors":true}"#),
         ("noopTracer", "{}"),
         ("prestateTracer", r#"{"diffMode":true}"#),
