@@ -22,4 +22,15 @@ pub struct TxReport {
     pub gas_used: Option<u64>,
     /// The reason why its code failed. The text may contain what the code says: any characters.
     pub failure: Option<String>,
+    /// The texts that its code printed.
+    pub printed: PrintedTexts,
+}
+
+/// Texts that code prints for its developer. They may have any characters.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PrintedTexts {
+    /// The first texts, in order.
+    pub texts: Vec<String>,
+    /// The number of further texts.
+    pub left_out: u64,
 }

@@ -6,6 +6,7 @@
 //! - [`pool`]: transactions that wait for a block.
 //! - [`extension`]: the port for the ext data of blocks.
 //! - [`control`]: controls of a development network.
+//! - [`printed`]: what the code of calls prints, for those who follow it.
 //! - [`view`]: the ports through which services read the chain and the pool.
 //! - [`verify`]: verifying blocks, and assembling the node's own.
 
@@ -16,6 +17,7 @@ pub mod control;
 pub mod extension;
 pub mod oracle;
 pub mod pool;
+pub mod printed;
 mod total_difficulty;
 pub mod verify;
 pub mod view;

@@ -143,6 +143,12 @@ impl Esker {
     pub(crate) fn start_anvil(args: &[&str]) -> (Self, Vec<String>, fs::File) {
         let (temp, link) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         let command = anvil_command(args, (temp.path(), link.path()));
+        Self::start_screen(command, temp)
+    }
+
+    /// Starts a command whose screen ends with the address where it listens; also the lines of the screen, and its
+    /// standard error.
+    pub(crate) fn start_screen(command: Command, temp: TempDir) -> (Self, Vec<String>, fs::File) {
         let is_last =
             |lines: &[String]| lines.last().is_some_and(|line| line.starts_with("Listening on "));
         let address =

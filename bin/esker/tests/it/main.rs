@@ -9,6 +9,7 @@ mod attack;
 mod blobs;
 mod build;
 mod chains;
+mod console;
 mod dev;
 mod evm;
 mod execution_apis;

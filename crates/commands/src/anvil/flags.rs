@@ -159,6 +159,14 @@ pub(super) struct ServerFlags {
     /// Do not print log messages
     #[arg(short, long, alias = "silent", help_heading = "Display options")]
     pub(super) quiet: bool,
+    /// Disable printing of `console.log` invocations to stdout
+    #[arg(
+        long,
+        visible_alias = "no-console-log",
+        alias = "no-console",
+        help_heading = "EVM options"
+    )]
+    pub(super) disable_console_log: bool,
 }
 
 /// How transactions are sorted.

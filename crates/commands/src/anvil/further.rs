@@ -71,10 +71,6 @@ pub(super) const FURTHER: &[FurtherFlag] = &[
         ..always("steps-tracing", "every transaction can be traced")
     },
     FurtherFlag {
-        aliases: &["no-console-log"],
-        ..always("disable-console-log", "console.log is not printed")
-    },
-    FurtherFlag {
         aliases: &["no-priority-fee"],
         ..always("disable-min-priority-fee", "the least suggested priority fee is 1 wei")
     },

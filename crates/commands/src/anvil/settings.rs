@@ -106,5 +106,6 @@ fn insert_server(set: &mut Flags, server: &ServerFlags) -> Result<(), FlagError>
     let origins = if server.no_cors { "" } else { server.allow_origin.as_str() };
     set.insert("http-allowed-origins", origins.to_owned());
     insert_switch(set, "silent", server.quiet);
+    insert_switch(set, "no-console", server.disable_console_log);
     insert_path(set, "ipc", server.ipc_path().as_deref())
 }

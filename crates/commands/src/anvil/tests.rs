@@ -90,6 +90,8 @@ fn flags_are_settings() {
         (&["--ipcpath", "a.ipc"], "ipc", "a.ipc"),
         (&["-q"], "silent", "true"),
         (&["--silent"], "silent", "true"),
+        (&["--disable-console-log"], "no-console", "true"),
+        (&["--no-console"], "no-console", "true"),
     ] {
         assert_eq!(changed(args), [(name, text.to_owned())], "{args:?}");
     }
@@ -197,7 +199,8 @@ fn flags_without_effect_have_a_line() {
         let flags = AnvilFlags::from_arg_matches(&given).unwrap();
         notes::of(&given, &flags)
     };
-    let none = ["--steps-tracing", "--disable-console-log", "--gas-price", "0", "--number", "0"];
+    let none =
+        ["--steps-tracing", "--disable-min-priority-fee", "--gas-price", "0", "--number", "0"];
     assert_eq!(notes(&none), [""; 0]);
     assert_eq!(
         notes(&["--md", "--prune-history", "3", "-vvv", "--number", "5", "-b", "1.5"]),

@@ -48,6 +48,7 @@ pub fn estimate_gas_for_next(
         return Ok(gas);
     }
     let mut probe = Probe::new(env, later, request, state, limits)?;
+    probe.has_succeeded = true;
     match probe.run(gas) {
         Ok(Some(end)) if end.error.is_none() => return Ok(gas),
         Err(error) if error.is_stop() => return Err(error),
@@ -66,6 +67,8 @@ struct Probe<'s, 'a> {
     block: &'s BlockContext,
     message: Message,
     limits: &'s CallLimits<'a>,
+    /// Whether a run has succeeded. What a failing one prints does not count then.
+    has_succeeded: bool,
 }
 
 impl<'s, 'a> Probe<'s, 'a> {
@@ -78,8 +81,9 @@ impl<'s, 'a> Probe<'s, 'a> {
     ) -> Result<Self, CallError> {
         let overlay = super::overlay(env, state, limits)?;
         let message = request.message(limits.gas_cap)?;
-        let runner = Runner::new(&env.chain.machine, overlay, block, limits.bounds);
-        Ok(Self { runner, block, message, limits })
+        let mut runner = Runner::new(&env.chain.machine, overlay, block, limits.bounds);
+        limits.prepare(&mut runner);
+        Ok(Self { runner, block, message, limits, has_succeeded: false })
     }
 
     /// The highest gas limit: that of the request or of the block, limited by the sender's balance and the cap.
@@ -148,6 +152,11 @@ impl<'s, 'a> Probe<'s, 'a> {
         let message = with_gas(&self.message, gas);
         let ended = self.runner.run(self.block, &message);
         self.runner.discard();
+        let is_success = matches!(&ended, Ok(end) if end.error.is_none());
+        self.has_succeeded |= is_success;
+        if is_success || !self.has_succeeded {
+            self.limits.report_console(&mut self.runner);
+        }
         match ended {
             Ok(end) => Ok(Some(end)),
             Err(TxError::IntrinsicGas { .. } | TxError::FloorGas { .. }) => Ok(None),

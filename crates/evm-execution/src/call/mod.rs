@@ -10,8 +10,11 @@ mod outcome;
 mod overrides;
 mod request;
 
+use std::cell::RefCell;
+
 use esker_evm_state::state::StateView;
 
+use crate::console::ConsoleCalls;
 use crate::executor::{
     BlockContext, BlockHashes, Bounds, ChainParams, Message, Runner, StateOverlay, TxError,
 };
@@ -60,12 +63,29 @@ pub struct CallLimits<'a> {
     pub bounds: Bounds<'a>,
     /// The time after which [`Bounds::stop`] stops, for the error text.
     pub timeout: std::time::Duration,
+    /// Receives what the code of a call or of an estimate prints: of an estimate, that of its last run that succeeded, or
+    /// of the run that failed. `None` if nobody wants it.
+    pub console: Option<&'a RefCell<ConsoleCalls>>,
 }
 
 /// Accounts and slots that are changed between two stop checks.
 pub(crate) const CHANGES_BETWEEN_CHECKS: usize = 64;
 
 impl CallLimits<'_> {
+    /// Lets a runner keep what its messages print, if somebody wants it.
+    fn prepare(&self, runner: &mut Runner<'_>) {
+        if self.console.is_some() {
+            runner.keep_console();
+        }
+    }
+
+    /// Passes on what the last message printed.
+    fn report_console(&self, runner: &mut Runner<'_>) {
+        if let Some(console) = self.console {
+            console.replace(runner.take_console());
+        }
+    }
+
     /// Fails if the call must stop. It is called between steps of work that executes no code.
     pub(crate) fn check(&self) -> Result<(), CallError> {
         match self.bounds.stop.and_then(|stop| stop()) {
@@ -87,8 +107,10 @@ pub fn call(
     let overlay = overlay(env, state, limits)?;
     let message = request.message(limits.gas_cap)?;
     let mut runner = Runner::new(&env.chain.machine, overlay, &block, limits.bounds);
-    let ended = runner
-        .run(&block, &message)
+    limits.prepare(&mut runner);
+    let ended = runner.run(&block, &message);
+    limits.report_console(&mut runner);
+    let ended = ended
         .map_err(|error| CallError::from_tx_error(error, message.gas_limit, limits.timeout))?;
     Ok(CallOutcome::from_end(ended))
 }

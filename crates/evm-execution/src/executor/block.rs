@@ -6,6 +6,7 @@ use alloy_primitives::{Address, B256, Bloom, U256, U512};
 use esker_evm_state::state::{StateChanges, StateTries, StateView};
 use esker_evm_state::types::{Header, Receipt, Transaction, block_bloom, receipts_root};
 
+use super::block_console::{BlockConsole, TxConsole};
 use super::failure::TxFailure;
 use super::runner::{ExecutionEnd, Runner};
 use super::{
@@ -23,6 +24,8 @@ pub struct BlockExecutionOutput {
     pub receipts: Vec<Receipt>,
     /// The transactions whose code failed.
     pub failures: Vec<TxFailure>,
+    /// The transactions whose code printed, if the chain keeps it ([`ChainParams::keeps_console`]).
+    pub printed: Vec<TxConsole>,
     /// Root of the receipts.
     pub receipts_root: B256,
     /// Bloom filter of all logs.
@@ -69,6 +72,7 @@ pub struct BlockExecutor<'a> {
     tips: U256,
     receipts: Vec<Receipt>,
     failures: Vec<TxFailure>,
+    printed: BlockConsole,
 }
 
 impl<'a> BlockExecutor<'a> {
@@ -92,9 +96,22 @@ impl<'a> BlockExecutor<'a> {
         rules.apply_forks(&BlockPoint::of(parent), &block.point(), &mut state)?;
         let mut runner = Runner::new(&chain.machine, state, &block, Bounds::default());
         rules.begin_block(&body.running(&block), &mut runner)?;
-        let (gas_left, gas_used) = (gas_available, 0);
-        let (tips, receipts, failures) = (U256::ZERO, Vec::new(), Vec::new());
-        Ok(Self { runner, block, body, rules, tries, gas_left, gas_used, tips, receipts, failures })
+        if chain.keeps_console {
+            runner.keep_console();
+        }
+        Ok(Self {
+            runner,
+            block,
+            body,
+            rules,
+            tries,
+            gas_left: gas_available,
+            gas_used: 0,
+            tips: U256::ZERO,
+            receipts: Vec::new(),
+            failures: Vec::new(),
+            printed: BlockConsole::default(),
+        })
     }
 
     /// The block.
@@ -173,7 +190,9 @@ impl<'a> BlockExecutor<'a> {
         self.tips = self.tips.saturating_add(tip.saturating_mul(U256::from(ended.gas_used)));
         self.gas_used += ended.gas_used;
         self.gas_left -= ended.gas_used;
-        self.failures.extend(TxFailure::from_end(self.receipts.len(), &ended));
+        let index = self.receipts.len();
+        self.failures.extend(TxFailure::from_end(index, &ended));
+        self.printed.push(index, self.runner.take_console());
         let mut receipt = ended.into_receipt(tx, message, self.gas_used);
         if let Some(tries) = &mut self.tries {
             let changes = self.runner.state().recent_changes();
@@ -203,6 +222,7 @@ impl<'a> BlockExecutor<'a> {
             destroyed: self.runner.state().destroyed(),
             receipts: self.receipts,
             failures: self.failures,
+            printed: self.printed.into_txs(),
         })
     }
 }

@@ -13,6 +13,7 @@ use super::database::DatabaseError;
 use super::refund_counter::RefundCounter;
 use super::stop_meter::StopMeter;
 use super::{Bounds, MachineParams, StateOverlay, Stop, VmError};
+use crate::console::ConsoleCalls;
 use crate::rules::ExecutionRules;
 
 /// The context of code: block, transaction, and journal over a [`StateOverlay`].
@@ -61,6 +62,8 @@ pub struct ChainEnv<'a> {
     pub(crate) refund_shown: u64,
     /// The recipient and the amount of the last SELFDESTRUCT.
     pub(super) destroyed: Option<(Address, U256)>,
+    /// What the message printed; `None` if nobody wants it.
+    pub(super) console: Option<ConsoleCalls>,
 }
 
 impl fmt::Debug for ChainEnv<'_> {

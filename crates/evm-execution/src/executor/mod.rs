@@ -12,6 +12,7 @@
 pub(crate) mod abi;
 mod block;
 mod block_body;
+mod block_console;
 mod block_context;
 mod block_hashes;
 mod bounds;
@@ -55,6 +56,7 @@ pub(crate) use runner::{Inspector, interpreter, opcode};
 
 pub use block::{BlockExecutionOutput, BlockExecutor};
 pub use block_body::BlockBody;
+pub use block_console::TxConsole;
 pub use block_context::BlockContext;
 pub use block_hashes::{BlockHashes, NoHashes};
 pub use bounds::{Bounds, Stop, StopCheck};

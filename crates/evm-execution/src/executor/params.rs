@@ -15,6 +15,8 @@ pub struct ChainParams {
     pub rules: Arc<dyn Rules>,
     /// The parameters of its code.
     pub machine: MachineParams,
+    /// Whether blocks keep what their transactions print ([`crate::console`]).
+    pub keeps_console: bool,
 }
 
 /// The parameters that code depends on, besides its block; cheap to clone.
@@ -34,7 +36,8 @@ impl ChainParams {
     /// A chain with these rules, and an empty cache.
     pub fn new(rules: Arc<dyn Rules>, network_id: u32, blockchain_id: Id) -> Self {
         let (chain_id, codes) = (rules.chain_id(), Arc::new(CodeCache::default()));
-        Self { rules, machine: MachineParams { chain_id, network_id, blockchain_id, codes } }
+        let machine = MachineParams { chain_id, network_id, blockchain_id, codes };
+        Self { rules, machine, keeps_console: false }
     }
 }
 

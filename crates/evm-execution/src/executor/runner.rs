@@ -28,6 +28,7 @@ use super::{
     BlockContext, Bounds, MachineParams, Message, StateOverlay, TxError, VmError, instructions,
     recover_signer, storage,
 };
+use crate::console::ConsoleCalls;
 use crate::rules::{ExecutionRules, Revision};
 
 pub(crate) use revm::Inspector;
@@ -109,6 +110,7 @@ impl<'a, I> Runner<'a, I> {
                 refunds: RefundCounter::default(),
                 refund_shown: 0,
                 destroyed: None,
+                console: None,
             },
             local: LocalContext::default(),
             error: Ok(()),
@@ -158,6 +160,16 @@ impl<'a, I> Runner<'a, I> {
     /// Moves precompiled contracts to other addresses.
     pub(crate) fn move_precompiles(&mut self, moved: MovedPrecompiles) {
         self.machine.precompiles.move_to(moved);
+    }
+
+    /// Keeps from now on what each message prints.
+    pub fn keep_console(&mut self) {
+        self.machine.ctx.chain.console = Some(ConsoleCalls::default());
+    }
+
+    /// Takes what the last message printed.
+    pub fn take_console(&mut self) -> ConsoleCalls {
+        self.machine.ctx.chain.console.as_mut().map(std::mem::take).unwrap_or_default()
     }
 
     /// The addresses of the precompiled contracts, without warp.
@@ -222,6 +234,9 @@ impl<'a, I> Runner<'a, I> {
         chain.floor_gas = costs.floor_gas;
         chain.end = None;
         chain.refund_shown = 0;
+        if let Some(console) = &mut chain.console {
+            *console = ConsoleCalls::default();
+        }
         Ok(())
     }
 

@@ -30,6 +30,9 @@ pub(super) fn methods() -> MethodTable<TransactApi> {
         .cost(cost::SEARCH)
 }
 
+/// The name of the method under which the screen shows what its code prints.
+const CALL: &str = "evm_call";
+
 type CallArgs = (
     TransactionArgs,
     Option<BlockNumberOrHash>,
@@ -41,7 +44,7 @@ type CallArgs = (
 fn try_call(transact: &TransactApi, call: &CallArgs) -> Option<Result<Data, RpcError>> {
     let (args, at, None, None) = call else { return None };
     let request = request(args, transact.reads.dialect()).ok()?;
-    let outcome = transact.try_call(&request, at.unwrap_or(LATEST)).transpose()?;
+    let outcome = transact.try_call(CALL, &request, at.unwrap_or(LATEST)).transpose()?;
     Some(outcome.and_then(|outcome| returned(transact, outcome)))
 }
 
@@ -51,10 +54,8 @@ fn call(
     context: &CallContext,
 ) -> Result<Data, RpcError> {
     let at = at.unwrap_or(LATEST);
-    returned(
-        transact,
-        transact.call(&request(&args, transact.reads.dialect())?, at, (state, block), context)?,
-    )
+    let request = request(&args, transact.reads.dialect())?;
+    returned(transact, transact.call(CALL, &request, at, (state, block), context)?)
 }
 
 /// The output of a call, or the reason of its failure.
@@ -80,8 +81,8 @@ fn call_detailed(
     (args, at, state): (TransactionArgs, BlockNumberOrHash, Option<args::StateOverrides>),
     context: &CallContext,
 ) -> Result<DetailedReply, RpcError> {
-    let outcome =
-        transact.call(&request(&args, transact.reads.dialect())?, at, (state, None), context)?;
+    let request = request(&args, transact.reads.dialect())?;
+    let outcome = transact.call("evm_callDetailed", &request, at, (state, None), context)?;
     Ok(DetailedReply {
         gas: outcome.gas_used,
         // Errors of the machine have no code of their own.
@@ -110,7 +111,8 @@ fn estimate_gas(
     context: &CallContext,
 ) -> Result<Uint64, RpcError> {
     let request = request(&args, transact.reads.dialect())?;
-    transact.estimate(&request, at, &state_overrides(state), context).map(Uint64)
+    let state = state_overrides(state);
+    transact.estimate_for_client("evm_estimateGas", &request, at, &state, context).map(Uint64)
 }
 
 /// An access list, and the result of the transaction with it.

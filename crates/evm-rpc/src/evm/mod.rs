@@ -14,6 +14,7 @@ mod fees;
 mod filters;
 mod methods;
 mod outcome;
+mod printing;
 mod proof;
 mod receipt_waits;
 pub(crate) mod running;

@@ -68,8 +68,10 @@ impl TransactApi {
         }
     }
 
+    /// Makes a call, which `method` asks for.
     pub(super) fn call(
         &self,
+        method: &'static str,
         request: &CallRequest,
         at: BlockNumberOrHash,
         (state, block): Overrides,
@@ -78,13 +80,14 @@ impl TransactApi {
         let (state, block) = (state_overrides(state), block_overrides(block));
         let place = self.place(at)?;
         self.at(&place, request, context, |env, limits| {
-            call::call(env, request, &state, &block, limits)
+            self.printing(method, limits, |limits| call::call(env, request, &state, &block, limits))
         })
     }
 
     /// [`Self::call`] as a try; `None`: the try was inconclusive.
     pub(super) fn try_call(
         &self,
+        method: &'static str,
         request: &CallRequest,
         at: BlockNumberOrHash,
     ) -> Result<Option<CallOutcome>, RpcError> {
@@ -92,7 +95,9 @@ impl TransactApi {
         let bounds = Bounds { try_gas: Some(TRY_GAS), ..Bounds::default() };
         self.run(&place, request, bounds, |env, limits| {
             let no_overrides = (StateOverrides::default(), BlockOverrides::default());
-            match call::call(env, request, &no_overrides.0, &no_overrides.1, limits) {
+            match self.printing(method, limits, |limits| {
+                call::call(env, request, &no_overrides.0, &no_overrides.1, limits)
+            }) {
                 Err(CallError::TryEnded) => Ok(None),
                 result => result.map(Some),
             }
@@ -109,6 +114,23 @@ impl TransactApi {
         let place = self.place_of_estimate(at)?;
         self.at(&place, request, context, |env, limits| {
             self.estimate_at(&place, env, request, state, limits)
+        })
+    }
+
+    /// [`Self::estimate`] for a client, which `method` asks for.
+    pub(super) fn estimate_for_client(
+        &self,
+        method: &'static str,
+        request: &CallRequest,
+        at: Option<BlockNumberOrHash>,
+        state: &StateOverrides,
+        context: &CallContext,
+    ) -> Result<u64, RpcError> {
+        let place = self.place_of_estimate(at)?;
+        self.at(&place, request, context, |env, limits| {
+            self.printing(method, limits, |limits| {
+                self.estimate_at(&place, env, request, state, limits)
+            })
         })
     }
 
@@ -223,6 +245,7 @@ impl TransactApi {
             gas_cap: self.config.gas_cap,
             bounds: Bounds { memory: Some(self.config.max_memory), ..bounds },
             timeout: self.config.max_duration,
+            console: None,
         };
         work(&env, &limits).map_err(|error| self.refusal(error))
     }

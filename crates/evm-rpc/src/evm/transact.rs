@@ -8,6 +8,7 @@ use alloy_primitives::{Address, B256, U512, b256};
 use esker_evm::accounts::{AccountManager, SenderLocks};
 use esker_evm::chain::{Evm, SubmittedTx};
 use esker_evm::oracle::{FeeOracle, HistoryLimits, PriceOptionsConfig, SuggestedFees};
+use esker_evm::printed::PrintedCalls;
 use esker_evm::view::ChainEvents;
 use esker_evm_execution::executor::ChainParams;
 use esker_evm_execution::trace::Scripts;
@@ -134,6 +135,8 @@ pub struct TransactApi {
     pub receipt_waits: ReceiptWaits,
     /// Runs tracers that are scripts.
     pub scripts: Arc<dyn Scripts>,
+    /// Receives what the code of calls prints, on development networks that show it.
+    pub printed: Option<PrintedCalls>,
 }
 
 impl TransactApi {

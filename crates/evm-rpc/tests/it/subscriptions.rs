@@ -492,6 +492,7 @@ fn block(world: &World, number: u64) -> ChainEvent {
         bytes: Bytes::new(),
         receipts: Vec::new(),
         failures: Vec::new(),
+        printed: Vec::new(),
         touched: Vec::new(),
     });
     ChainEvent::Accepted(BlockAccepted { block, rewinds: 0 })

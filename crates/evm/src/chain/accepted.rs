@@ -3,7 +3,7 @@
 use alloy_primitives::{Address, B256};
 use bytes::Bytes;
 use esker_chain::ExecutedBlock;
-use esker_evm_execution::executor::TxFailure;
+use esker_evm_execution::executor::{TxConsole, TxFailure};
 use esker_evm_state::types::{Block, Receipt};
 
 use crate::pool::AccountState;
@@ -21,6 +21,8 @@ pub struct AcceptedBlock {
     pub receipts: Vec<Receipt>,
     /// Transactions whose code failed, and why.
     pub failures: Vec<TxFailure>,
+    /// Transactions whose code printed, on chains that keep it.
+    pub printed: Vec<TxConsole>,
     /// Changed accounts with their state after the block.
     pub touched: Vec<(Address, AccountState)>,
 }

@@ -78,6 +78,7 @@ impl Evm {
     ) -> Result<ExecutedBlock, ChainError> {
         let hash = self.params.rules.block_hash(&block.header);
         let (receipts, failures) = (processed.receipts, processed.failures);
+        let printed = processed.printed;
         let rows = (hash, bytes.as_ref());
         let (scope, history) = (self.context.scope, self.config.history);
         write_block(reader, scope, history, &block, rows, receipts.clone(), &mut writes)?;
@@ -95,8 +96,9 @@ impl Evm {
         let touched = touched
             .map(|(address, change)| (*address, state_of(change).unwrap_or_default()))
             .collect();
+        let kept = bytes.clone();
         let sealed =
-            AcceptedBlock { block, hash, bytes: bytes.clone(), receipts, failures, touched };
+            AcceptedBlock { block, hash, bytes: kept, receipts, failures, printed, touched };
         Ok(ExecutedBlock {
             id: Id::new(hash.0),
             parent_id: Id::new(parent_hash.0),

@@ -1,9 +1,9 @@
 //! Reports of accepted blocks, for the screen.
 
 use alloy_primitives::hex;
-use esker_chain::{BlockReport, TxReport};
+use esker_chain::{BlockReport, PrintedTexts, TxReport};
 use esker_evm_execution::call::revert_reason;
-use esker_evm_execution::executor::{TxFailure, VmError};
+use esker_evm_execution::executor::{TxConsole, TxFailure, VmError};
 
 use super::AcceptedBlock;
 use super::vm::Evm;
@@ -14,7 +14,7 @@ const MAX_SHOWN: usize = 64;
 impl Evm {
     /// The transactions of a block, then those in its ext data.
     pub(super) fn report(&self, accepted: &AcceptedBlock) -> BlockReport {
-        let AcceptedBlock { block, hash, receipts, failures, .. } = accepted;
+        let AcceptedBlock { block, hash, receipts, failures, printed, .. } = accepted;
         let mut txs: Vec<TxReport> = Vec::with_capacity(receipts.len());
         for (tx, receipt) in block.transactions.iter().zip(receipts) {
             txs.push(TxReport {
@@ -23,11 +23,18 @@ impl Evm {
                 contract: receipt.contract_address.map(|address| address.to_string()),
                 gas_used: Some(receipt.gas_used),
                 failure: (!receipt.success).then(|| "failed".to_owned()),
+                printed: PrintedTexts::default(),
             });
         }
         for failure in failures {
             if let Some(tx) = txs.get_mut(failure.index) {
                 tx.failure = Some(reason(failure));
+            }
+        }
+        for TxConsole { index, console } in printed {
+            if let Some(tx) = txs.get_mut(*index) {
+                let texts = console.texts().collect();
+                tx.printed = PrintedTexts { texts, left_out: console.left_out() };
             }
         }
         txs.extend(self.extension().reports(&block.ext_data));

@@ -19,6 +19,7 @@ use super::intervals::{Interval, IntervalTask, mine_at_intervals};
 use super::limits::{MAX_BLOCKS, MAX_IMPERSONATED, MAX_REQUESTS, MAX_TIME_S};
 use super::record::{MAX_BASE_FEE, MAX_GAS_LIMIT};
 use super::settings::ControlSettings;
+use crate::printed::PrintedCalls;
 
 /// The content of the next block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -270,6 +271,7 @@ pub struct Controls {
     next_header: Arc<NextHeader>,
     interval: IntervalTask,
     is_logging: AtomicBool,
+    printed: PrintedCalls,
 }
 
 impl Controls {
@@ -281,8 +283,8 @@ impl Controls {
             State { settings, header, requests: VecDeque::new(), last_id: 0, planned: None };
         let state = Mutex::new_named("evm.controls", state);
         let (next_header, interval) = (Arc::default(), IntervalTask::default());
-        let is_logging = AtomicBool::new(true);
-        Self { clock, work, state, next_header, interval, is_logging }
+        let (is_logging, printed) = (AtomicBool::new(true), PrintedCalls::default());
+        Self { clock, work, state, next_header, interval, is_logging, printed }
     }
 
     /// Whether the screen shows blocks and failed calls.
@@ -293,6 +295,11 @@ impl Controls {
     /// Sets [`Self::is_logging`].
     pub fn set_logging(&self, is_on: bool) {
         self.is_logging.store(is_on, Ordering::Relaxed);
+    }
+
+    /// The calls whose code prints.
+    pub fn printed_calls(&self) -> &PrintedCalls {
+        &self.printed
     }
 
     /// The header fields that the next block sets. The chain's rules show them.

@@ -1,10 +1,12 @@
 //! The events on the chains of a development network, as text for a person's terminal: accepted transactions and
-//! blocks, and calls that end with an error, in the form of anvil.
+//! blocks, calls that end with an error, and what code prints, in the form of anvil.
 //!
-//! A task follows the machine's events and the server's failed calls, and a thread of its own writes, so neither chains
+//! A task follows the machine's events and the server's calls, and a thread of its own writes, so neither chains
 //! nor clients wait for a terminal. Under load, some blocks a second have their text and the others a summary.
 
 mod output;
+mod plain;
+mod printed;
 mod summary;
 mod text;
 
@@ -15,6 +17,7 @@ use std::time::Duration;
 
 use esker_chain::{AcceptedEvent, ChainVm, ExecutedBlock, MachineEvent, Shutdown, ShutdownTrigger};
 use esker_evm::control::Controls;
+use esker_evm::printed::PrintedCall;
 use esker_primitives::ChainId;
 use esker_primitives::clock::Clock;
 use esker_rpc::work::FailedCall;
@@ -26,7 +29,7 @@ use self::output::{Closed, Output};
 use self::summary::BlockSummary;
 use crate::throttle::Throttle;
 
-/// Most blocks of a chain that have their own text in a window, and most failed calls.
+/// Most blocks of a chain that have their own text in a window, most failed calls, and most calls that print.
 const MAX_SHOWN: u32 = 10;
 /// Most transactions of one block that have their own text.
 const MAX_TXS: usize = 10;
@@ -38,6 +41,8 @@ const STOP_TIMEOUT: Duration = Duration::from_millis(200);
 pub(crate) struct Sources {
     pub(crate) events: Receiver<MachineEvent>,
     pub(crate) failed_calls: Receiver<FailedCall>,
+    /// Of each chain.
+    pub(crate) printed_calls: Vec<Receiver<PrintedCall>>,
     pub(crate) chains: Vec<Arc<dyn ChainVm>>,
     pub(crate) clock: Arc<dyn Clock>,
     /// Controls of the chains. While logging is off, nothing is shown.
@@ -55,16 +60,18 @@ impl Activity {
     /// Writes lines from now on, until `out` is closed.
     pub(crate) fn spawn(sources: Sources, out: impl Write + Send + 'static) -> Self {
         let (stop, stopped) = Shutdown::new();
-        let Sources { events, failed_calls, chains, clock, controls } = sources;
+        let Sources { events, failed_calls, printed_calls, chains, clock, controls } = sources;
+        let followed = Followed { events, failed_calls, printed_calls };
         let chains = chains.into_iter().map(|vm| (vm.context().chain_id, Chain::new(vm)));
         let screen = Screen {
             chains: chains.collect(),
             calls: Throttle::default(),
+            printed: Throttle::default(),
             output: Output::spawn(out),
             clock,
             controls,
         };
-        Self { stop, task: tokio::spawn(screen.run(events, failed_calls, stopped)) }
+        Self { stop, task: tokio::spawn(screen.run(followed, stopped)) }
     }
 
     /// Writes the lines that are due, and ends. It does not wait for a terminal that does not read.
@@ -90,39 +97,38 @@ impl Chain {
     }
 }
 
+/// What the task waits for.
+#[derive(Debug)]
+struct Followed {
+    events: Receiver<MachineEvent>,
+    failed_calls: Receiver<FailedCall>,
+    printed_calls: Vec<Receiver<PrintedCall>>,
+}
+
 #[derive(Debug)]
 struct Screen {
     chains: BTreeMap<ChainId, Chain>,
     /// Failed calls; the summary is their number.
     calls: Throttle<u64, MAX_SHOWN>,
+    /// Calls that print; the summary is their number.
+    printed: Throttle<u64, MAX_SHOWN>,
     output: Output,
     clock: Arc<dyn Clock>,
     controls: Vec<Arc<Controls>>,
 }
 
 impl Screen {
-    async fn run(
-        mut self,
-        mut events: Receiver<MachineEvent>,
-        mut calls: Receiver<FailedCall>,
-        mut stop: Shutdown,
-    ) {
-        while self.next(&mut events, &mut calls, &mut stop).await.is_ok_and(|is_running| is_running)
-        {
-        }
+    async fn run(mut self, mut followed: Followed, mut stop: Shutdown) {
+        while self.next(&mut followed, &mut stop).await.is_ok_and(|is_running| is_running) {}
         // The lines that are due at the end.
-        if self.drain(&mut events, &mut calls).is_ok() {
+        if self.drain(&mut followed).is_ok() {
             self.output.finish(STOP_TIMEOUT).await;
         }
     }
 
     /// Waits for the next event, and shows it; false at the end.
-    async fn next(
-        &mut self,
-        events: &mut Receiver<MachineEvent>,
-        calls: &mut Receiver<FailedCall>,
-        stop: &mut Shutdown,
-    ) -> Result<bool, Closed> {
+    async fn next(&mut self, followed: &mut Followed, stop: &mut Shutdown) -> Result<bool, Closed> {
+        let Followed { events, failed_calls, printed_calls } = followed;
         let clock = Arc::clone(&self.clock);
         let due_ms = self.due_ms();
         let due = async {
@@ -139,7 +145,13 @@ impl Screen {
                 Err(RecvError::Lagged(bundles)) => self.output.write(text::missed(bundles))?,
                 Err(RecvError::Closed) => return Ok(false),
             },
-            call = calls.recv() => match call {
+            // Before the call's error.
+            call = printed::next(printed_calls) => match call {
+                Ok(call) => self.printed_call(&call)?,
+                Err(RecvError::Lagged(calls)) => self.printed.skip(calls),
+                Err(RecvError::Closed) => return Ok(false),
+            },
+            call = failed_calls.recv() => match call {
                 Ok(call) => self.call(&call)?,
                 Err(RecvError::Lagged(calls)) => self.calls.skip(calls),
                 Err(RecvError::Closed) => return Ok(false),
@@ -151,7 +163,7 @@ impl Screen {
 
     fn due_ms(&self) -> Option<u64> {
         let blocks = self.chains.values().filter_map(|chain| chain.blocks.due_ms());
-        blocks.chain(self.calls.due_ms()).min()
+        blocks.chain(self.calls.due_ms()).chain(self.printed.due_ms()).min()
     }
 
     fn event(&mut self, event: &MachineEvent) -> Result<(), Closed> {
@@ -198,6 +210,20 @@ impl Screen {
         }
     }
 
+    fn printed_call(&mut self, call: &PrintedCall) -> Result<(), Closed> {
+        self.summaries_due()?;
+        if self.is_silent() {
+            return Ok(());
+        }
+        match self.printed.take(self.clock.now_ms()) {
+            true => self.output.write(printed::call(call)),
+            false => {
+                self.printed.skip(1);
+                Ok(())
+            }
+        }
+    }
+
     fn summaries_due(&mut self) -> Result<(), Closed> {
         self.summaries(Some(self.clock.now_ms()))
     }
@@ -209,17 +235,17 @@ impl Screen {
                 self.output.write(text::further_blocks(&chain.name, &summary))?;
             }
         }
+        if let Some(calls) = self.printed.take_summary(now_ms) {
+            self.output.write(printed::further_calls(calls))?;
+        }
         match self.calls.take_summary(now_ms) {
             Some(calls) => self.output.write(text::further_calls(calls)),
             None => Ok(()),
         }
     }
 
-    fn drain(
-        &mut self,
-        events: &mut Receiver<MachineEvent>,
-        calls: &mut Receiver<FailedCall>,
-    ) -> Result<(), Closed> {
+    fn drain(&mut self, followed: &mut Followed) -> Result<(), Closed> {
+        let Followed { events, failed_calls, printed_calls } = followed;
         loop {
             match events.try_recv() {
                 Ok(event) => self.event(&event)?,
@@ -227,7 +253,12 @@ impl Screen {
                 Err(TryRecvError::Empty | TryRecvError::Closed) => break,
             }
         }
-        while let Ok(call) = calls.try_recv() {
+        for calls in printed_calls {
+            while let Ok(call) = calls.try_recv() {
+                self.printed_call(&call)?;
+            }
+        }
+        while let Ok(call) = failed_calls.try_recv() {
             self.call(&call)?;
         }
         self.summaries(None)

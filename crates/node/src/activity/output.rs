@@ -1,6 +1,8 @@
 //! Writes texts on a thread of its own, so that nobody waits for a terminal that does not read.
 
 use std::io::Write;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{self, SyncSender, TrySendError};
 use std::thread;
 use std::time::Duration;
@@ -11,6 +13,8 @@ use super::text;
 
 /// Texts that wait for the terminal. Further ones are dropped and counted.
 pub(super) const MAX_WAITING: usize = 256;
+/// Bytes of texts that wait, unless it is only one.
+pub(super) const MAX_WAITING_BYTES: usize = 16 << 20;
 
 /// The terminal was closed; nothing is written any more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,6 +24,8 @@ pub(super) struct Closed;
 #[derive(Debug)]
 pub(super) struct Output {
     queue: SyncSender<String>,
+    /// Bytes of the texts that wait or are being written.
+    waiting: Arc<AtomicUsize>,
     /// Resolves when the thread has ended.
     ended: oneshot::Receiver<()>,
     /// Number of texts that were dropped since the last one was queued.
@@ -31,17 +37,20 @@ impl Output {
     pub(super) fn spawn(mut out: impl Write + Send + 'static) -> Self {
         let (queue, texts) = mpsc::sync_channel::<String>(MAX_WAITING);
         let (end, ended) = oneshot::channel::<()>();
+        let waiting = Arc::new(AtomicUsize::new(0));
+        let waiting_there = Arc::clone(&waiting);
         let write = move || {
             let _end = end;
             for text in texts {
                 if out.write_all(text.as_bytes()).and_then(|()| out.flush()).is_err() {
                     return;
                 }
+                waiting_there.fetch_sub(text.len(), Ordering::Relaxed);
             }
         };
         // If the thread can't start, the queue is closed. Nothing is shown then, and the node works all the same.
         let _thread = thread::Builder::new().name("screen".to_owned()).spawn(write);
-        Self { queue, ended, dropped: 0 }
+        Self { queue, waiting, ended, dropped: 0 }
     }
 
     /// Queues a text. A text is dropped if the queue is full. The next text that is queued reports how many were.
@@ -50,12 +59,28 @@ impl Output {
             0 => text,
             dropped => text::dropped(dropped) + &text,
         };
-        match self.queue.try_send(text) {
-            Ok(()) => self.dropped = 0,
+        let length = text.len();
+        let waiting = self.waiting.fetch_add(length, Ordering::Relaxed);
+        let sent = match waiting > 0 && waiting + length > MAX_WAITING_BYTES {
+            true => Err(TrySendError::Full(text)),
+            false => self.queue.try_send(text),
+        };
+        match sent {
+            Ok(()) => {
+                self.dropped = 0;
+                return Ok(());
+            }
             Err(TrySendError::Full(_)) => self.dropped = self.dropped.saturating_add(1),
             Err(TrySendError::Disconnected(_)) => return Err(Closed),
         }
+        self.waiting.fetch_sub(length, Ordering::Relaxed);
         Ok(())
+    }
+
+    /// Whether a text waits or is being written.
+    #[cfg(test)]
+    pub(super) fn has_waiting(&self) -> bool {
+        self.waiting.load(Ordering::Relaxed) > 0
     }
 
     /// Waits until everything is written, but no longer than `timeout`.

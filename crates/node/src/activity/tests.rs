@@ -1,7 +1,8 @@
 use std::io;
 use std::sync::mpsc;
 
-use esker_chain::{BlockReport, Rewound, TxReport};
+use esker_chain::{BlockReport, PrintedTexts, Rewound, TxReport};
+use esker_evm_execution::console::ConsoleCalls;
 use esker_primitives::BlockId;
 
 use super::*;
@@ -25,6 +26,10 @@ const BLOCK: &str = r#"
 
     Transaction: 0x02
     Error: reverted with: \u{1b}[2Jno\nluck \u{202e}é
+    console.log:
+      a\n    Transaction: 0x03
+      <b>
+      (7 further texts are not shown)
 
     Transaction: 2ab
     Kind: import on C
@@ -42,12 +47,37 @@ fn blocks_and_their_transactions() {
         TxReport { contract: Some("0xc0".to_owned()), gas_used: Some(53_000), ..tx("0x01") };
     // A contract may return any text.
     let failure = Some("reverted with: \u{1b}[2Jno\nluck \u{202e}é".to_owned());
-    let failed = TxReport { failure, contract: Some("0xc1".to_owned()), ..tx("0x02") };
+    let texts = vec!["a\n    Transaction: 0x03".to_owned(), "<b>".to_owned()];
+    let printed = PrintedTexts { texts, left_out: 7 };
+    let failed = TxReport { failure, contract: Some("0xc1".to_owned()), printed, ..tx("0x02") };
     let import = TxReport { kind: Some("import"), ..tx("2ab") };
     let report = BlockReport { hash: "0xbb".to_owned(), txs: vec![created, failed, import] };
     assert_eq!(text::block("C", &executed(7), &report, 3), BLOCK);
     let cut = text::block("C", &executed(7), &report, 1);
     assert!(cut.contains("\n    Further transactions: 2\n\n    Block Number: 7\n"), "{cut}");
+}
+
+/// The selector of `log(uint256)` and a number.
+fn log_of(number: u8) -> Vec<u8> {
+    [vec![0xf8, 0x2c, 0x50, 0xf1], vec![0; 31], vec![number]].concat()
+}
+
+#[test]
+fn calls_that_print() {
+    let mut console = ConsoleCalls::default();
+    for input in [log_of(7), vec![1, 2]] {
+        console.push(input.len(), || input.into());
+    }
+    let call = PrintedCall { method: "evm_call", console };
+    let text =
+        "\nevm_call\n    console.log:\n      7\n      0x0102 (2 bytes, shorter than a selector)\n";
+    assert_eq!(printed::call(&call), text);
+    let mut console = ConsoleCalls::default();
+    console.push(1 << 20, Default::default);
+    let call = PrintedCall { method: "evm_call", console };
+    let text = "\nevm_call\n    console.log:\n      (1 further texts are not shown)\n";
+    assert_eq!(printed::call(&call), text);
+    assert_eq!(printed::further_calls(3), "\nfurther calls that print: 3\n");
 }
 
 #[test]
@@ -133,6 +163,25 @@ async fn a_terminal_that_does_not_read_loses_texts_and_learns_how_many() {
     // The end does not wait for it.
     output.write("unread\n".to_owned()).unwrap();
     output.finish(Duration::from_millis(10)).await;
+}
+
+#[tokio::test]
+async fn the_bytes_that_wait_are_bounded() {
+    let (terminal, reader) = Reader::new();
+    let mut output = Output::spawn(terminal);
+    // Alone, a text may be of any length.
+    let large = "x".repeat(output::MAX_WAITING_BYTES + 1);
+    output.write(large.clone()).unwrap();
+    output.write("dropped\n".to_owned()).unwrap();
+    assert!(reader.next() == large);
+    let begun = std::time::Instant::now();
+    // The thread counts the text as written a moment after the terminal has it.
+    while output.has_waiting() {
+        assert!(begun.elapsed() < SOON, "the text is written");
+        std::thread::yield_now();
+    }
+    output.write("last\n".to_owned()).unwrap();
+    assert_eq!(reader.next(), "\n    Not shown: 1 texts that the terminal did not take\nlast\n");
 }
 
 #[tokio::test]

@@ -6,6 +6,8 @@ use std::time::Duration;
 use esker_chain::{BlockReport, ExecutedBlock, Rewound, TxReport};
 use esker_rpc::work::FailedCall;
 
+use super::plain::plain;
+use super::printed;
 use super::summary::BlockSummary;
 use crate::clock;
 
@@ -39,7 +41,7 @@ pub(super) fn block(
 }
 
 fn push_tx(out: &mut String, chain: &str, tx: &TxReport) {
-    let TxReport { id, kind, contract, gas_used, failure } = tx;
+    let TxReport { id, kind, contract, gas_used, failure, printed } = tx;
     // Writing to a String can't fail.
     let mut line = |name: &str, value: &dyn std::fmt::Display| {
         let _ok = writeln!(out, "    {name}: {value}");
@@ -55,14 +57,15 @@ fn push_tx(out: &mut String, chain: &str, tx: &TxReport) {
         line("Gas used", gas_used);
     }
     if let Some(failure) = failure {
-        line("Error", &plain(failure));
+        line("Error", &plain(failure, MAX_REASON));
     }
+    printed::push_of_tx(out, printed);
     out.push('\n');
 }
 
 /// A call that ended with an error.
 pub(super) fn failed_call(call: &FailedCall) -> String {
-    format!("\n{} refused: {}\n", call.method, plain(&call.error))
+    format!("\n{} refused: {}\n", call.method, plain(&call.error, MAX_REASON))
 }
 
 /// Blocks without a text of their own.
@@ -92,25 +95,4 @@ pub(super) fn rewound(rewound: &Rewound) -> String {
 /// Texts for which there was no room, because the terminal did not read.
 pub(super) fn dropped(texts: u64) -> String {
     format!("\n    Not shown: {texts} texts that the terminal did not take\n")
-}
-
-/// A text on one line, and without a terminal's control sequences: it may be a contract's or a client's.
-fn plain(text: &str) -> String {
-    let mut out = String::new();
-    for (place, c) in text.chars().enumerate() {
-        match c {
-            _ if place == MAX_REASON => {
-                out.push_str("...");
-                break;
-            }
-            c if c.is_control() || is_invisible(c) => out.extend(c.escape_default()),
-            c => out.push(c),
-        }
-    }
-    out
-}
-
-/// Characters that change how others are shown: marks of direction and of lines.
-fn is_invisible(c: char) -> bool {
-    matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}')
 }

@@ -33,7 +33,10 @@ pub(super) fn build(
         clock.map(|clock| Arc::new(Controls::new(clock.clone(), Arc::clone(&context.work))));
     let next_header = controls.as_ref().map(|controls| Arc::clone(controls.next_header()));
     let (rules, atomic_rules) = rules::of_chain(parameters, has_controls, next_header);
-    let params = ChainParams::new(Arc::clone(&rules), context.network_id, context.chain_id);
+    let params = ChainParams {
+        keeps_console: config.mode.is_development() && !config.settings.no_console,
+        ..ChainParams::new(Arc::clone(&rules), context.network_id, context.chain_id)
+    };
     let is_archive = is_archive(settings, parameters, config.mode);
     let evm_config = EvmConfig {
         history: if is_archive { History::Archive } else { History::Window(PRUNED_WINDOW) },

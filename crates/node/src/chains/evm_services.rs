@@ -178,6 +178,10 @@ impl Inputs<'_> {
             senders: Arc::clone(evm.senders()),
             receipt_waits: ReceiptWaits::default(),
             scripts: Arc::new(ScriptHost::new(scripts)),
+            printed: evm
+                .controls()
+                .filter(|_| evm.params().keeps_console)
+                .map(|controls| controls.printed_calls().clone()),
         }))
     }
 

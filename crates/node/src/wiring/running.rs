@@ -112,15 +112,17 @@ impl RunningNode {
         self.ready_after
     }
 
-    /// Writes the events from now on for a person to read: accepted transactions and blocks, and calls that end with
-    /// an error. It ends with [`Activity::stop`], or when `out` fails. The node does not wait for `out`.
+    /// Writes the events from now on for a person to read: accepted transactions and blocks, and calls that print or
+    /// end with an error. It ends with [`Activity::stop`], or when `out` fails. The node does not wait for `out`.
     pub fn show_activity(&self, out: impl Write + Send + 'static) -> Activity {
+        let controls: Vec<_> = self.chains.iter().filter_map(Chain::controls).cloned().collect();
         let sources = Sources {
             events: self.machine.subscribe(),
             failed_calls: self.failed_calls.subscribe(),
+            printed_calls: controls.iter().map(|one| one.printed_calls().subscribe()).collect(),
             chains: self.chains.iter().map(Chain::vm).collect(),
             clock: Arc::clone(&self.clock),
-            controls: self.chains.iter().filter_map(Chain::controls).cloned().collect(),
+            controls,
         };
         Activity::spawn(sources, out)
     }

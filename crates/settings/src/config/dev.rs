@@ -27,6 +27,10 @@ pub(super) fn check(settings: &Settings, mode: Mode) -> Result<(), Fault> {
     if settings.verbose && (settings.silent || settings.json) {
         return Err(("verbose", "not with silent or json, which show no screen".to_owned()));
     }
+    if settings.no_console && !mode.is_development() {
+        let text = "only for esker dev: other commands keep nothing that contracts print";
+        return Err(("no-console", text.to_owned()));
+    }
     if settings.list_well_known_account && mode != Mode::Dev {
         let text = "only for esker dev: other commands hold no public accounts";
         return Err(("list-well-known-account", text.to_owned()));
@@ -387,6 +391,16 @@ mod tests {
         assert_eq!(
             load(Mode::Node, &[("network", "dev"), ("verbose", "true")]).unwrap_err(),
             "--verbose: verbose: only for esker dev: other commands show no screen"
+        );
+    }
+
+    #[test]
+    fn only_a_development_node_keeps_what_contracts_print() {
+        assert!(!dev(&[]).unwrap().settings.no_console);
+        assert!(dev(&[("no-console", "true")]).unwrap().settings.no_console);
+        assert_eq!(
+            load(Mode::Node, &[("network", "dev"), ("no-console", "true")]).unwrap_err(),
+            "--no-console: no-console: only for esker dev: other commands keep nothing that contracts print"
         );
     }
 

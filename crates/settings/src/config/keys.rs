@@ -373,6 +373,8 @@ settings! {
     silent: bool = "silent", "false", also ["quiet", "q"];
     /// Show all endpoints, IDs and addresses on the screen of `esker dev`. Not with `json` or `silent`.
     verbose: bool = "verbose", "false";
+    /// Do not show what contracts print with `console.log`, and do not keep it.
+    no_console: bool = "no-console", "false", also ["disable-console-log", "no-console-log"];
 
     ["The chain of esker evm"]
     /// The fork whose rules the chain has from its first block on: `frontier` to `osaka`, `prague` for example. Default: the newest,

@@ -1,5 +1,6 @@
 //! Precompiled contracts: Ethereum's of the phase, those of native assets, and warp.
 
+mod console;
 mod modexp;
 mod moved;
 mod named;
@@ -194,7 +195,10 @@ impl<'a> PrecompileProvider<EvmContext<'a>> for Precompiles {
             Ok(None) => match self.standard.get(&self.moved.resolve(inputs.bytecode_address)) {
                 Some(precompile) => run_standard(precompile, self.rules.revision, context, inputs)
                     .map_err(|error| error.to_string())?,
-                None => return Ok(None),
+                None => {
+                    console::keep(context, inputs);
+                    return Ok(None);
+                }
             },
             Err(error) => {
                 let text = error.to_string();

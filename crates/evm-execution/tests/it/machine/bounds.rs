@@ -35,7 +35,7 @@ fn a_loop_without_a_gas_limit_stops_when_cancelled() {
             (asked.get() > 3).then_some(stop)
         };
         let bounds = Bounds { stop: Some(&check), ..Bounds::default() };
-        let limits = CallLimits { gas_cap: 0, bounds, timeout: Duration::from_secs(5) };
+        let limits = CallLimits { bounds, timeout: Duration::from_secs(5), ..Default::default() };
         lab.with_env(|env| {
             let error = call(env, &to_code(), &state, &block, &limits).unwrap_err();
             assert_eq!(error.to_string(), text);

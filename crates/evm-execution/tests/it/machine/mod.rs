@@ -19,7 +19,7 @@ use esker_evm_execution::call::{
     BlockOverrides, CallEnv, CallLimits, CallOutcome, CallRequest, StateOverrides, call,
 };
 use esker_evm_execution::executor::{
-    BlockBody, BlockContext, BlockExecutor, ChainParams, NoHashes, TxError,
+    BlockBody, BlockContext, BlockExecutionOutput, BlockExecutor, ChainParams, NoHashes, TxError,
 };
 use esker_evm_execution::genesis::{Genesis, GenesisAccount};
 use esker_evm_execution::rules::{
@@ -130,6 +130,20 @@ impl Lab {
         self.parent.state_root = state.apply(&changes, &mut out).unwrap();
         self.store.write(&out).unwrap();
         value
+    }
+
+    /// The results of a block of Alice's transactions, which changes nothing.
+    pub(crate) fn execute_block(&self, txs: &[Transaction]) -> BlockExecutionOutput {
+        let reader = self.store.snapshot().unwrap();
+        let view = StateView::new(&*reader, SCOPE, StateVersion::Latest);
+        let block = (self.block(), BlockBody::default());
+        let (params, gas) = (&self.params, block.0.gas_limit);
+        let mut executor =
+            BlockExecutor::new(params, view, &NoHashes, &self.parent, block, gas).unwrap();
+        for tx in txs {
+            executor.execute(tx, Some(ALICE)).unwrap();
+        }
+        executor.finish(Default::default()).unwrap()
     }
 
     /// Executes a transaction of Alice in a block of its own.

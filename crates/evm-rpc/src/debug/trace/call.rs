@@ -57,6 +57,7 @@ pub(super) fn trace_call(
         gas_cap: transact.config.gas_cap,
         bounds: Bounds { memory, stop: Some(&stop), ..Bounds::default() },
         timeout: transact.config.max_duration,
+        console: None,
     };
     output::write(writer, context, |out| {
         let tracer = config.tracer(&*scripts, transact.reads.dialect())?;

@@ -94,6 +94,7 @@ impl World {
             config: TransactConfig::default(),
             senders: Arc::default(),
             scripts: Arc::new(esker_evm_execution::trace::NoScripts),
+            printed: None,
             receipt_waits: ReceiptWaits::default(),
         });
         let apis =

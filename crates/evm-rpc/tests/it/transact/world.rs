@@ -97,6 +97,7 @@ impl World {
             config,
             senders: Arc::default(),
             scripts: Arc::new(esker_evm_execution::trace::NoScripts),
+            printed: None,
             receipt_waits: ReceiptWaits::default(),
         });
         let apis = Apis::parse([
