@@ -18,6 +18,7 @@ use tokio::sync::broadcast;
 
 use crate::chain::AcceptedBlock;
 use crate::pool::{AccountContent, Content, Dropped, DroppedTx, PooledTx, ReplacementPrice};
+use crate::printed::PrintedCall;
 
 /// The position of the chain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -370,4 +371,9 @@ pub trait ChainEvents: Send + Sync + fmt::Debug + 'static {
 
     /// Transactions that left the pool without being mined, with the reason.
     fn dropped_transactions(&self) -> broadcast::Receiver<DroppedTx>;
+
+    /// Calls whose code prints; `None` if the chain does not keep what is printed.
+    fn printed_calls(&self) -> Option<broadcast::Receiver<PrintedCall>> {
+        None
+    }
 }

@@ -7,22 +7,31 @@ use alloy_primitives::{B256, Log};
 use bytes::Bytes;
 use esker_evm::chain::AcceptedBlock;
 use esker_evm::pool::PooledTx;
+use esker_evm::printed::PrintedCall;
 use esker_evm::view::{BlockAccepted, BlocksRemoved, ChainPosition};
+use esker_evm_execution::console::ConsoleCalls;
+use esker_evm_execution::executor::TxConsole;
 use esker_evm_execution::rules::{Dialect, Rules};
 use esker_evm_state::types::{Receipt, SealedHeader, Transaction};
 use serde::Serialize;
 
 use super::kind::{Kind, Source};
-use crate::wire::{Hash, LogReply, NewHead, ReceiptForm, ReceiptRef, TransactionReply};
+use crate::wire::{
+    ConsolePlace, ConsoleReply, Hash, LogReply, NewHead, ReceiptForm, ReceiptRef, TransactionReply,
+    Uint64,
+};
 
-/// A block is reported in this order: the head, logs, transactions, receipts.
-pub(super) const SECTIONS: usize = 4;
+/// A block is reported in this order: the head, logs, transactions, receipts, printed texts.
+pub(super) const SECTIONS: usize = 5;
 
 /// The section of logs, those of removed blocks too.
 const LOGS: usize = 1;
 
 /// The section of transactions, those of the pool too.
 const TRANSACTIONS: usize = 2;
+
+/// The section of printed texts, those of calls too.
+const PRINTED: usize = 4;
 
 /// Bytes of the texts of a head, a log, a transaction and a receipt, their data and topics apart, and of their own
 /// forms.
@@ -31,6 +40,11 @@ const LOG_BYTES: usize = 800;
 const TX_BYTES: usize = 1200;
 const RECEIPT_BYTES: usize = 1400;
 
+/// Bytes of what one execution printed, and most bytes of its text for a byte of call data: four arguments may be the
+/// same bytes of control characters.
+const PRINTED_BYTES: usize = 800;
+const PRINTED_BYTES_OF_BYTE: usize = 24;
+
 /// Something that subscribers are notified of.
 #[derive(Debug)]
 pub(super) enum Event {
@@ -38,6 +52,8 @@ pub(super) enum Event {
     Removed(RemovedEvent),
     /// An event of the pool: [`Source::Pending`] or [`Source::Dropped`].
     Pool(Source, Vec<PoolTx>, Dialect),
+    /// A call whose code printed.
+    Printed(PrintedCall, Text),
 }
 
 /// An accepted block.
@@ -53,6 +69,8 @@ pub(super) struct BlockEvent {
     txs: Vec<TxTexts>,
     /// All receipts as one list.
     receipts: Text,
+    /// One for each transaction that printed.
+    printed: Vec<Text>,
     /// Transactions by hash with their places, and the logs before theirs.
     places: OnceLock<BTreeMap<B256, (usize, usize)>>,
     /// See [`Event::bytes`].
@@ -119,7 +137,9 @@ impl Event {
             + 4 * block.bytes.len()
             + 5 * data.map(|log| log.data.data.len()).sum::<usize>()
             + 2 * LOG_BYTES * logs.len()
-            + (TX_BYTES + RECEIPT_BYTES) * txs.len();
+            + (TX_BYTES + RECEIPT_BYTES) * txs.len()
+            + block.printed.iter().map(|tx| printed_bytes(&tx.console)).sum::<usize>();
+        let printed = block.printed.iter().map(|_| Text::new()).collect();
         Self::Block(BlockEvent {
             block,
             rewinds,
@@ -128,6 +148,7 @@ impl Event {
             logs,
             txs,
             receipts: Text::new(),
+            printed,
             places: OnceLock::new(),
             bytes,
         })
@@ -143,8 +164,13 @@ impl Event {
         Self::Pool(source, txs.into_iter().map(item).collect(), dialect)
     }
 
+    pub(super) fn printed(call: PrintedCall) -> Self {
+        Self::Printed(call, Text::new())
+    }
+
     pub(super) fn source(&self) -> Source {
         match self {
+            Self::Printed(..) => Source::Printed,
             Self::Block(_) => Source::Blocks,
             Self::Removed(_) => Source::RemovedLogs,
             Self::Pool(source, ..) => *source,
@@ -156,6 +182,7 @@ impl Event {
         match self {
             Self::Block(event) => event.bytes,
             Self::Removed(event) => event.bytes(),
+            Self::Printed(call, _) => printed_bytes(&call.console),
             Self::Pool(_, txs, _) => txs.iter().map(|tx| TX_BYTES + 4 * tx.tx.size()).sum(),
         }
     }
@@ -173,7 +200,11 @@ impl Event {
             Self::Removed(event) if section == LOGS && event.removed.rewinds > since.rewinds => {
                 event.item(item, kind)
             }
-            Self::Block(_) | Self::Removed(_) => Item::End,
+            Self::Printed(call, text) if section == PRINTED && item == 0 => match kind {
+                Kind::Console => Item::Text(call_text(call, text)),
+                _ => Item::End,
+            },
+            Self::Block(_) | Self::Removed(_) | Self::Printed(..) => Item::End,
             Self::Pool(source, txs, dialect) => match (kind, txs.get(item)) {
                 (
                     Kind::PendingTransactions { full } | Kind::DroppedTransactions { full },
@@ -225,6 +256,12 @@ impl BlockEvent {
                 };
                 receipts.map_or(Item::End, Item::Text)
             }
+            (PRINTED, Kind::Console) => {
+                match (self.block.printed.get(item), self.printed.get(item)) {
+                    (Some(tx), Some(text)) => Item::Text(self.printed_text(tx, text)),
+                    _ => Item::End,
+                }
+            }
             _ => Item::End,
         }
     }
@@ -266,6 +303,17 @@ impl BlockEvent {
     fn receipts_of(&self, transactions: &BTreeSet<B256>) -> Option<Bytes> {
         let places = transactions.iter().filter_map(|hash| self.places().get(hash).copied());
         self.receipts(places.collect())
+    }
+
+    fn printed_text(&self, tx: &TxConsole, text: &Text) -> Bytes {
+        let AcceptedBlock { block, hash, .. } = &*self.block;
+        let transaction = block.transactions.get(tx.index);
+        let place = || ConsolePlace {
+            transaction_hash: Hash(transaction.map(|tx| *tx.tx_hash()).unwrap_or_default()),
+            block_hash: Hash(*hash),
+            block_number: Uint64(self.number()),
+        };
+        text.get_or_init(|| json(&ConsoleReply::of_transaction(place(), &tx.console))).clone()
     }
 
     fn head(&self) -> Bytes {
@@ -329,6 +377,14 @@ impl TxTexts {
         })
         .clone()
     }
+}
+
+fn printed_bytes(console: &ConsoleCalls) -> usize {
+    PRINTED_BYTES + PRINTED_BYTES_OF_BYTE * console.bytes()
+}
+
+fn call_text(call: &PrintedCall, text: &Text) -> Bytes {
+    text.get_or_init(|| json(&ConsoleReply::of_call(call.method, &call.console))).clone()
 }
 
 fn json(value: &impl Serialize) -> Bytes {

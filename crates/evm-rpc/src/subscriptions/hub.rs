@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 
 use esker_evm::pool::{DroppedTx, PooledTx};
+use esker_evm::printed::PrintedCall;
 use esker_evm::view::{ChainEvent, ChainEvents, ChainReader};
 use esker_primitives::Randomness;
 use esker_primitives::sync::Mutex;
@@ -47,14 +48,15 @@ pub(super) trait Listener: Send + Sync {
     fn mark_lagged(&self, source: Source);
 }
 
-/// Events of the pool.
+/// Events of the pool and of calls.
 #[derive(Debug, Default)]
 struct Feeds {
     pending: Feed<PooledTx>,
     dropped: Feed<DroppedTx>,
+    printed: Feed<PrintedCall>,
 }
 
-/// Events of one sort from the pool, which sends them only while there is a subscription.
+/// Events of one sort, which are sent only while there is a subscription.
 #[derive(Debug)]
 struct Feed<T> {
     subscriptions: usize,
@@ -68,6 +70,7 @@ pub(super) struct Slot {
     hub: Arc<Subscriptions>,
     pub(super) bytes: usize,
     source: Source,
+    second_source: Option<Source>,
     /// Its place in the counts by kind, once it is counted there.
     kind: Option<usize>,
 }
@@ -113,11 +116,11 @@ impl<T> Default for Feed<T> {
 
 impl<T> Feed<T> {
     /// Counts one more subscription. Returns whether the task needs a receiver now.
-    fn add(&mut self, receiver: impl FnOnce() -> Receiver<T>) -> bool {
+    fn add(&mut self, receiver: impl FnOnce() -> Option<Receiver<T>>) -> bool {
         self.subscriptions += 1;
         let is_first = self.subscriptions == 1;
         if is_first {
-            self.receiver = Some(receiver());
+            self.receiver = receiver();
         }
         is_first
     }
@@ -127,6 +130,7 @@ enum Received {
     HasFeed,
     Pending(Result<PooledTx, RecvError>),
     Dropped(Result<DroppedTx, RecvError>),
+    Printed(Result<PrintedCall, RecvError>),
     Block(Result<ChainEvent, RecvError>),
 }
 
@@ -153,6 +157,11 @@ impl Subscriptions {
         })
     }
 
+    /// Whether the chain keeps what contracts print.
+    pub(super) fn keeps_console(&self) -> bool {
+        self.events.printed_calls().is_some()
+    }
+
     /// Reserves a slot for one more subscription. From here on its connection gets events.
     pub(super) fn reserve(
         &self,
@@ -161,13 +170,15 @@ impl Subscriptions {
         kind: &Kind,
     ) -> Result<Slot, RpcError> {
         let hub = self.me.upgrade().ok_or_else(|| RpcError::new("the node is shutting down"))?;
-        let mut slot = Slot { hub, bytes: kind.bytes(), source: Source::Nothing, kind: None };
+        let (source, second_source) = (Source::Nothing, None);
+        let mut slot = Slot { hub, bytes: kind.bytes(), source, second_source, kind: None };
         let before = self.all.fetch_add(1, Ordering::Relaxed);
         let bytes = self.criteria_bytes.fetch_add(slot.bytes, Ordering::Relaxed) + slot.bytes;
         if before >= MAX_ALL_SUBSCRIPTIONS || bytes > MAX_ALL_CRITERIA_BYTES {
             return Err(RpcError::new("too many subscriptions on this node"));
         }
         slot.source = kind.source();
+        slot.second_source = kind.second_source();
         slot.kind = Some(kind.index());
         self.by_kind[kind.index()].fetch_add(1, Ordering::Relaxed);
         if slot.source != Source::Nothing {
@@ -179,9 +190,12 @@ impl Subscriptions {
         }
         let mut feeds = self.feeds.lock();
         let has_receiver = match slot.source {
-            Source::Pending => feeds.pending.add(|| self.events.pending_transactions()),
-            Source::Dropped => feeds.dropped.add(|| self.events.dropped_transactions()),
-            Source::Blocks | Source::RemovedLogs | Source::Nothing => false,
+            Source::Pending => feeds.pending.add(|| Some(self.events.pending_transactions())),
+            Source::Dropped => feeds.dropped.add(|| Some(self.events.dropped_transactions())),
+            Source::Blocks if slot.second_source == Some(Source::Printed) => {
+                feeds.printed.add(|| self.events.printed_calls())
+            }
+            Source::Blocks | Source::RemovedLogs | Source::Printed | Source::Nothing => false,
         };
         if has_receiver {
             self.has_feed.notify_one();
@@ -243,6 +257,21 @@ impl Subscriptions {
         }
     }
 
+    fn printed(
+        &self,
+        call: Result<PrintedCall, RecvError>,
+        feed: &mut Option<Receiver<PrintedCall>>,
+    ) {
+        match call {
+            Ok(call) => self.publish(|| Event::printed(call)),
+            Err(RecvError::Lagged(_)) => self.disconnect_lagged(Source::Printed),
+            Err(RecvError::Closed) => *feed = None,
+        }
+        if self.feeds.lock().printed.subscriptions == 0 {
+            *feed = None;
+        }
+    }
+
     fn received<T: PoolItem>(&self, item: Result<T, RecvError>, feed: &mut Option<Receiver<T>>) {
         match item {
             Ok(first) => self.drain(Some(first), feed),
@@ -262,7 +291,10 @@ impl Drop for Slot {
         match self.source {
             Source::Pending => self.hub.feeds.lock().pending.subscriptions -= 1,
             Source::Dropped => self.hub.feeds.lock().dropped.subscriptions -= 1,
-            Source::Blocks | Source::RemovedLogs | Source::Nothing => {}
+            Source::Blocks if self.second_source == Some(Source::Printed) => {
+                self.hub.feeds.lock().printed.subscriptions -= 1;
+            }
+            Source::Blocks | Source::RemovedLogs | Source::Printed | Source::Nothing => {}
         }
     }
 }
@@ -277,6 +309,7 @@ impl fmt::Debug for Subscriptions {
 async fn run(hub: Weak<Subscriptions>, has_feed: Arc<Notify>, mut blocks: Receiver<ChainEvent>) {
     let mut pending: Option<Receiver<PooledTx>> = None;
     let mut dropped: Option<Receiver<DroppedTx>> = None;
+    let mut printed: Option<Receiver<PrintedCall>> = None;
     loop {
         // The pool reports a transaction before its block does, and that it is pending before it is dropped.
         let received = tokio::select! {
@@ -284,6 +317,7 @@ async fn run(hub: Weak<Subscriptions>, has_feed: Arc<Notify>, mut blocks: Receiv
             () = has_feed.notified() => Received::HasFeed,
             tx = next(&mut pending) => Received::Pending(tx),
             tx = next(&mut dropped) => Received::Dropped(tx),
+            call = next(&mut printed) => Received::Printed(call),
             block = blocks.recv() => Received::Block(block),
         };
         let Some(hub) = hub.upgrade() else { return };
@@ -292,9 +326,11 @@ async fn run(hub: Weak<Subscriptions>, has_feed: Arc<Notify>, mut blocks: Receiv
                 let mut feeds = hub.feeds.lock();
                 pending = feeds.pending.receiver.take().or(pending);
                 dropped = feeds.dropped.receiver.take().or(dropped);
+                printed = feeds.printed.receiver.take().or(printed);
             }
             Received::Pending(tx) => hub.received(tx, &mut pending),
             Received::Dropped(tx) => hub.received(tx, &mut dropped),
+            Received::Printed(call) => hub.printed(call, &mut printed),
             Received::Block(Ok(event)) => {
                 // The pool reported before the block came, which may have been a moment ago.
                 hub.drain(None, &mut pending);

@@ -7,7 +7,9 @@ use esker_rpc::args::FromParams;
 use esker_rpc::discover::{SubscriptionKind, SubscriptionMethods};
 use esker_rpc::{Params, RpcError};
 
-use crate::wire::{HashOrTransaction, LogFilter, LogReply, NewHead, ReceiptQuery, ReceiptReply};
+use crate::wire::{
+    ConsoleReply, HashOrTransaction, LogFilter, LogReply, NewHead, ReceiptQuery, ReceiptReply,
+};
 
 /// The namespaces that have subscriptions; the canonical one, and the one of wallets and libraries.
 const NAMESPACES: [&str; 2] = ["evm", "eth"];
@@ -33,13 +35,15 @@ pub(super) enum Kind {
     },
     /// The receipts of a block in one notification: of these transactions, or of all.
     TransactionReceipts(Option<BTreeSet<B256>>),
+    /// What contracts print.
+    Console,
     /// Reports when syncing begins and ends (docs/decisions.md, "Further standard methods"): a node that is its own
     /// source of blocks never does.
     Syncing,
 }
 
 /// The names of the kinds, in the order of [`Kind::index`].
-pub(super) const NAMES: [&str; 7] = [
+pub(super) const NAMES: [&str; 8] = [
     "newHeads",
     "logs",
     "newPendingTransactions",
@@ -47,6 +51,7 @@ pub(super) const NAMES: [&str; 7] = [
     "newAcceptedTransactions",
     "transactionReceipts",
     "syncing",
+    "console",
 ];
 
 /// The events that a kind reports.
@@ -59,6 +64,8 @@ pub(super) enum Source {
     Dropped,
     /// Logs of removed blocks.
     RemovedLogs,
+    /// Calls whose code prints.
+    Printed,
     Nothing,
 }
 
@@ -77,6 +84,7 @@ impl Kind {
                 "transactionReceipts",
             ),
             SubscriptionKind::new::<(String,), bool>("syncing"),
+            SubscriptionKind::new::<(String,), ConsoleReply>("console"),
         ];
         SubscriptionMethods { namespace, namespace_aliases, arguments: &["options"], kinds }
     }
@@ -111,6 +119,7 @@ impl Kind {
                 })
             }
             "syncing" => arguments(params).map(|(_,): (String,)| Self::Syncing),
+            "console" => arguments(params).map(|(_,): (String,)| Self::Console),
             _ => return None,
         })
     }
@@ -125,12 +134,22 @@ impl Kind {
             Self::AcceptedTransactions { .. } => 4,
             Self::TransactionReceipts(_) => 5,
             Self::Syncing => 6,
+            Self::Console => 7,
         }
     }
 
     /// Whether it reports events of this source.
     pub(super) fn wants(&self, source: Source) -> bool {
-        source == self.source() || source == Source::RemovedLogs && matches!(self, Self::Logs(_))
+        source == self.source() || Some(source) == self.second_source()
+    }
+
+    /// The source of its other events, if there is one.
+    pub(super) fn second_source(&self) -> Option<Source> {
+        match self {
+            Self::Logs(_) => Some(Source::RemovedLogs),
+            Self::Console => Some(Source::Printed),
+            _ => None,
+        }
     }
 
     /// The source of most of its events.
@@ -139,7 +158,8 @@ impl Kind {
             Self::NewHeads
             | Self::Logs(_)
             | Self::AcceptedTransactions { .. }
-            | Self::TransactionReceipts(_) => Source::Blocks,
+            | Self::TransactionReceipts(_)
+            | Self::Console => Source::Blocks,
             Self::PendingTransactions { .. } => Source::Pending,
             Self::DroppedTransactions { .. } => Source::Dropped,
             Self::Syncing => Source::Nothing,
@@ -157,6 +177,7 @@ impl Kind {
             | Self::PendingTransactions { .. }
             | Self::DroppedTransactions { .. }
             | Self::AcceptedTransactions { .. }
+            | Self::Console
             | Self::Syncing => 0,
         }
     }
@@ -173,6 +194,7 @@ impl Kind {
             | Self::PendingTransactions { .. }
             | Self::DroppedTransactions { .. }
             | Self::AcceptedTransactions { .. }
+            | Self::Console
             | Self::Syncing => 1,
         }
     }

@@ -40,6 +40,7 @@ struct Inbox {
     of_pending: usize,
     of_dropped: usize,
     of_removed_logs: usize,
+    of_printed: usize,
     /// Events kept here or in the state; one that is kept for several subscriptions counts for each.
     kept_events: usize,
     kept_bytes: usize,
@@ -167,6 +168,7 @@ impl Inbox {
             Source::Pending => &mut self.of_pending,
             Source::Dropped => &mut self.of_dropped,
             Source::RemovedLogs => &mut self.of_removed_logs,
+            Source::Printed => &mut self.of_printed,
             // Subscriptions without events count here, without an effect.
             Source::Blocks | Source::Nothing => &mut self.of_blocks,
         }
@@ -175,8 +177,8 @@ impl Inbox {
     /// Changes the counts of the sources of a kind.
     fn count(&mut self, kind: &Kind, change: impl Fn(&mut usize)) {
         change(self.wanting(kind.source()));
-        if kind.wants(Source::RemovedLogs) {
-            change(self.wanting(Source::RemovedLogs));
+        if let Some(source) = kind.second_source() {
+            change(self.wanting(source));
         }
     }
 
@@ -282,6 +284,10 @@ impl Subscriber for SubscriptionSession {
             Ok(kind) => kind,
             Err(error) => return Some(Err(error)),
         };
+        let keeps_console = || self.hub.as_ref().is_none_or(|hub| hub.keeps_console());
+        if matches!(kind, Kind::Console) && !keeps_console() {
+            return None;
+        }
         Some(self.add(namespace, kind))
     }
 

@@ -13,7 +13,10 @@ use esker_chain::{Undo, UndoLimits};
 use esker_evm::accounts::{AccountManager, KeyRing, WELL_KNOWN_KEY, sign_transaction};
 use esker_evm::chain::AcceptedBlock;
 use esker_evm::pool::{DroppedTx, PooledTx};
+use esker_evm::printed::{PrintedCall, PrintedCalls};
 use esker_evm::view::{BlockAccepted, BlocksRemoved, ChainEvent, ChainEvents, ChainReader};
+use esker_evm_execution::console::ConsoleCalls;
+use esker_evm_execution::executor::TxConsole;
 use esker_evm_rpc::subscriptions::{
     MAX_CRITERIA_BYTES, MAX_KEPT_EVENTS, MAX_SUBSCRIPTIONS, Subscriptions,
 };
@@ -355,11 +358,12 @@ async fn an_ended_subscription_is_silent() {
 #[tokio::test]
 async fn open_subscriptions_are_counted_by_kind() {
     let world = World::new(Setup::ARCHIVE);
-    let hub = Subscriptions::new(world.evm.clone(), world.evm.clone(), counting());
+    let events = Arc::new(Sent::new(16));
+    let hub = Subscriptions::new(world.evm.clone(), events, counting());
     let server = world.server.clone().with_notifier(hub.clone());
     let open =
         || hub.counts().into_iter().filter(|(_, count)| *count > 0).collect::<Vec<(&str, u64)>>();
-    assert_eq!((hub.counts().len(), open()), (7, vec![]));
+    assert_eq!((hub.counts().len(), open()), (8, vec![]));
     let (one, two) = (Client::new(&server), Client::new(&server));
     let logs = one.subscribe("eth_subscribe", json!(["logs", {}])).await;
     two.subscribe("evm_subscribe", json!(["logs", {}])).await;
@@ -458,12 +462,14 @@ struct Sent {
     blocks: broadcast::Sender<ChainEvent>,
     txs: broadcast::Sender<PooledTx>,
     dropped: broadcast::Sender<DroppedTx>,
+    printed: PrintedCalls,
 }
 
 impl Sent {
     fn new(backlog: usize) -> Self {
         let (blocks, txs) = (broadcast::channel(backlog).0, broadcast::channel(backlog).0);
-        Self { blocks, txs, dropped: broadcast::channel(backlog).0 }
+        let printed = PrintedCalls::default();
+        Self { blocks, txs, dropped: broadcast::channel(backlog).0, printed }
     }
 }
 
@@ -478,6 +484,10 @@ impl ChainEvents for Sent {
 
     fn dropped_transactions(&self) -> broadcast::Receiver<DroppedTx> {
         self.dropped.subscribe()
+    }
+
+    fn printed_calls(&self) -> Option<broadcast::Receiver<PrintedCall>> {
+        Some(self.printed.subscribe())
     }
 }
 
@@ -555,4 +565,59 @@ async fn a_connection_that_would_miss_removed_logs_is_closed() {
     sent.blocks.send(block(&world, 2)).unwrap();
     assert_eq!(heads.some().await.unwrap().len(), 1);
     assert_eq!(logs.some().await, Err(Overrun));
+}
+
+/// Calls of `log(uint256)` with a number, and one that is too long.
+fn printed(number: u8) -> ConsoleCalls {
+    let mut console = ConsoleCalls::default();
+    let input = [&[0xf8, 0x2c, 0x50, 0xf1][..], &[0; 31], &[number]].concat();
+    console.push(input.len(), || input.into());
+    console.push(1 << 20, Default::default);
+    console
+}
+
+#[tokio::test]
+async fn what_transactions_and_calls_print_is_notified() {
+    let world = World::new(Setup::ARCHIVE);
+    let raw = recorded();
+    let hash = world.submit(&raw[0]).unwrap();
+    world.settle().await;
+    // A chain that does not keep it has no such kind.
+    let (refused, _) = Client::new(&live(&world)).call("eth_subscribe", &json!(["console"])).await;
+    let text = "no \"console\" subscription in eth namespace";
+    assert_eq!(refused["error"], json!({"code": -32601, "message": text}));
+
+    let sent = Arc::new(Sent::new(16));
+    let subscriptions = Subscriptions::new(world.evm.clone(), sent.clone(), counting());
+    let server = world.server.clone().with_notifier(subscriptions);
+    let (client, heads) = (Client::new(&server), Client::new(&server));
+    client.subscribe("eth_subscribe", json!(["console"])).await;
+    heads.subscribe("eth_subscribe", json!(["newHeads"])).await;
+    let mut block = ChainReader::block_at(world.evm.as_ref(), 1).unwrap().unwrap().block.clone();
+    block.header.number = 2;
+    let block = Arc::new(AcceptedBlock {
+        block,
+        hash: B256::with_last_byte(1),
+        bytes: Bytes::new(),
+        receipts: Vec::new(),
+        failures: Vec::new(),
+        printed: vec![TxConsole { index: 0, console: printed(7) }],
+        touched: Vec::new(),
+    });
+    sent.blocks.send(ChainEvent::Accepted(BlockAccepted { block, rewinds: 0 })).unwrap();
+    let (_, _, of_block) = client.receive(1).await.remove(0);
+    let want = json!({
+        "transactionHash": hash,
+        "blockHash": B256::with_last_byte(1),
+        "blockNumber": "0x2",
+        "lines": ["7"],
+        "leftOut": "0x1",
+    });
+    assert_eq!(of_block, want);
+    sent.printed.report("evm_call", printed(8));
+    let (_, _, of_call) = client.receive(1).await.remove(0);
+    assert_eq!(of_call, json!({"method": "evm_call", "lines": ["8"], "leftOut": "0x1"}));
+    // Others are not notified of it.
+    assert_eq!(heads.some().await.unwrap().len(), 1);
+    assert!(heads.is_silent() && client.is_silent());
 }

@@ -14,6 +14,7 @@ use tokio::sync::broadcast;
 use super::vm::Evm;
 use super::{ChainReadError, ChainView};
 use crate::pool::{AccountContent, Content, Dropped, DroppedTx, PooledTx, ReplacementPrice};
+use crate::printed::PrintedCall;
 use crate::view::{
     BadBlock, BlocksRemoved, ChainEvent, ChainEvents, ChainPosition, ChainReader, EncodedBlock,
     NonceUse, PoolReader, StateSnapshot, TxLocation, ViewError,
@@ -320,5 +321,10 @@ impl ChainEvents for Evm {
 
     fn dropped_transactions(&self) -> broadcast::Receiver<DroppedTx> {
         self.pool().subscribe_dropped()
+    }
+
+    fn printed_calls(&self) -> Option<broadcast::Receiver<PrintedCall>> {
+        let controls = self.controls().filter(|_| self.params().keeps_console)?;
+        Some(controls.printed_calls().subscribe())
     }
 }
