@@ -57,6 +57,20 @@ pub enum CallError {
     /// The access list grows with every run.
     #[error("the transaction touches something else in every run")]
     Unsettled,
+    /// No bundle has a call.
+    #[error("empty bundles")]
+    NoCalls,
+    /// There are too many bundles of calls.
+    #[error("{have} bundles are too many: at most {most}")]
+    TooManyBundles {
+        /// Their number.
+        have: usize,
+        /// Most that there may be.
+        most: usize,
+    },
+    /// Calls in sequence return too much.
+    #[error("the calls return more than {0} bytes")]
+    TooMuchData(usize),
     /// The call took too long.
     #[error("execution aborted (timeout = {})", go_duration(*.0))]
     TimedOut(Duration),

@@ -6,6 +6,7 @@
 mod access_list;
 mod error;
 mod estimate;
+mod many;
 mod outcome;
 mod overrides;
 mod request;
@@ -23,6 +24,7 @@ use crate::rules::BlockPoint;
 pub use access_list::{AccessListOutcome, create_access_list};
 pub use error::{CallError, go_duration};
 pub use estimate::{estimate_gas, estimate_gas_for_next};
+pub use many::{Bundle, MAX_BUNDLES, MAX_RETURNED_BYTES, call_many};
 pub use outcome::{CallOutcome, RevertReason, failure_text, panic_reason, revert_reason};
 pub use overrides::{AccountOverride, BlockOverrides, StateOverrides};
 pub use request::CallRequest;

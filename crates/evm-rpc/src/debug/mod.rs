@@ -6,6 +6,7 @@
 //! - `runtime`: the process. The service `debug-handler`.
 //! - `trace`: code watched while it runs. The services `debug-tracer` and `debug-file-tracer`.
 
+mod account;
 mod dump;
 pub(crate) mod raw;
 mod runtime;

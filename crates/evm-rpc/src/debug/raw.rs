@@ -3,6 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
+use alloy_eips::eip2718::Encodable2718 as _;
 use alloy_primitives::B256;
 use esker_evm_state::types::{SealedBlock, SealedHeader};
 use esker_rpc::{MethodTable, RpcError, Service};
@@ -27,6 +28,8 @@ pub(crate) fn service(reads: &Arc<ReadApi>) -> Service {
             get_raw_transaction_by_hash,
         )
         .params(&["hash"])
+        .on_list_blocking("getRawTransactions", get_raw_transactions)
+        .params(&["block"])
         .on_list("getRawBlockAccessList", get_raw_block_access_list)
         .params(&["block"])
         .on_list_blocking("printBlock", print_block)
@@ -56,6 +59,16 @@ fn get_raw_receipts(reads: &ReadApi, (at,): (BlockNumberOrHash,)) -> Result<Vec<
         Data(out.into())
     });
     Ok(raw.collect())
+}
+
+/// The transactions of a block, without sidecars of blobs; none of a block that is not known, as reth and anvil reply.
+fn get_raw_transactions(
+    reads: &ReadApi,
+    (at,): (BlockNumberOrHash,),
+) -> Result<Vec<Data>, RpcError> {
+    let Ok(block) = block(reads, at)? else { return Ok(Vec::new()) };
+    let transactions = block.block.transactions.iter();
+    Ok(transactions.map(|tx| Data(tx.encoded_2718().into())).collect())
 }
 
 /// The block access list of a block (EIP-7928), which no block has.

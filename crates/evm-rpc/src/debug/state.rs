@@ -6,9 +6,11 @@ use std::sync::Arc;
 
 use alloy_primitives::{Address, B256};
 use esker_evm::view::ViewError;
+use esker_evm_state::state::StateError;
 use esker_evm_state::types::{Account, SealedHeader};
 use esker_rpc::{CallContext, MethodTable, RpcError, cost};
 
+use super::account::account_info_at;
 use super::dump::{DumpOptions, DumpReply, MAX_ACCOUNTS, dump};
 use super::storage::{StorageRange, StorageRangeReply, storage_range};
 use super::walk::{ReplyRoom, STEPS, Walk};
@@ -28,8 +30,13 @@ pub(crate) fn methods() -> MethodTable<TransactApi> {
         .cost(cost::HEAVY)
         .on_list("preimage", preimage)
         .params(&["hash"])
+        .on_list_sized("codeByHash", code_bytes, code_by_hash)
+        .params(&["hash", "block"])
         .on_list_blocking_with("storageRangeAt", storage_range_at)
         .params(&["block", "index", "address", "start", "max"])
+        .cost(cost::HEAVY)
+        .on_list_blocking_with("accountInfoAt", account_info_at)
+        .params(&["block", "index", "address"])
         .cost(cost::HEAVY)
         .on_list_blocking_with("getModifiedAccountsByNumber", modified_by_number)
         .params(&["start", "end"])
@@ -112,6 +119,24 @@ fn preimage(transact: &TransactApi, (Hash(hash),): (Hash,)) -> Result<Data, RpcE
     let (state, _) = reads.state(BlockNumberOrHash::Number(BlockNumber::Latest))?;
     let found = state.view().preimage(hash).map_err(read_error)?;
     found.map(|bytes| Data(bytes.into())).ok_or_else(|| RpcError::new("unknown preimage"))
+}
+
+/// Code by its hash, as reth and anvil serve it; `null`: the node has no such code. No state limits which code is found.
+fn code_by_hash(
+    transact: &TransactApi,
+    (Hash(hash), at): (Hash, Option<BlockNumberOrHash>),
+) -> Result<Option<Data>, RpcError> {
+    let (state, _) = transact.reads.state(at.unwrap_or(BlockNumber::Latest.into()))?;
+    match state.view().code(hash) {
+        Ok(code) => Ok(Some(Data(code))),
+        Err(StateError::MissingCode(_)) => Ok(None),
+        Err(error) => Err(read_error(error)),
+    }
+}
+
+/// Bytes of code as JSON.
+fn code_bytes(code: &Option<Data>) -> usize {
+    code.as_ref().map_or(0, |Data(code)| 2 * code.len())
 }
 
 type StorageRangeArgs = (BlockNumberOrHash, i64, Addr, Data, i64);

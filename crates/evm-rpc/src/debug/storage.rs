@@ -3,21 +3,17 @@
 
 use std::collections::BTreeMap;
 use std::ops::Bound;
-use std::sync::Arc;
 
 use alloy_primitives::{Address, B256, U256, keccak256};
 use esker_evm::view::ViewError;
-use esker_evm_execution::executor::{BlockBody, BlockContext, BlockExecutor};
-use esker_evm_state::state::{AccountChange, StateError};
-use esker_evm_state::types::{SealedBlock, SealedHeader};
+use esker_evm_state::state::AccountChange;
 use esker_rpc::{CallContext, RpcError};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::walk::{STEPS, Walk, check_cancelled};
-use crate::error::read_error;
+use super::walk::{STEPS, Walk};
 use crate::evm::TransactApi;
-use crate::reads::ReadApi;
+use crate::evm::replayed::{block_of, parent_of, preceding, state_before, state_error};
 use crate::wire::{BlockNumberOrHash, Hash};
 
 /// Most slots of a reply. The reference has no limit; what is left is found with `nextKey`, as ever.
@@ -60,7 +56,9 @@ pub(super) fn storage_range(
     let count = preceding(&block, range.index)?;
     let change = match count {
         0 => None,
-        count => change_before(transact, &block, &parent, count, range.account, context)?,
+        count => state_before(transact, &block, &parent, count, context, |state| {
+            Ok(state.changes().remove(&range.account))
+        })?,
     };
     let storage = Storage {
         walk: Walk { reads, header: parent, context },
@@ -69,91 +67,6 @@ pub(super) fn storage_range(
         changed: change.map(hashed_slots).unwrap_or_default(),
     };
     storage.reply(range)
-}
-
-/// The block of a parameter, which has a state.
-fn block_of(reads: &ReadApi, at: BlockNumberOrHash) -> Result<Arc<SealedBlock>, RpcError> {
-    if reads.is_pending(at) {
-        return reads.block(at)?.ok_or_else(|| RpcError::new("header not found"));
-    }
-    let header = reads.header_of_state(at)?;
-    let height = header.header.number;
-    if height == 0 {
-        return Err(RpcError::new("no transaction in genesis"));
-    }
-    let block = reads.chain.block_at(height).map_err(read_error)?;
-    let block = block.filter(|block| block.hash == header.hash);
-    block.ok_or_else(|| read_error(ViewError::TakenBack(format!("block {:x}", header.hash))))
-}
-
-pub(super) fn parent_of(
-    reads: &ReadApi,
-    block: &SealedBlock,
-) -> Result<Arc<SealedHeader>, RpcError> {
-    let hash = block.block.header.parent_hash;
-    let parent = reads.header_by_hash(hash)?;
-    parent.ok_or_else(|| RpcError::new(format!("parent {hash:#x} not found")))
-}
-
-fn state_error(error: ViewError) -> RpcError {
-    match error {
-        ViewError::StateGone(_) => {
-            RpcError::new("required historical state unavailable (reexec=0)")
-        }
-        error => read_error(error),
-    }
-}
-
-/// Number of transactions before the one of an index.
-fn preceding(block: &SealedBlock, index: i64) -> Result<usize, RpcError> {
-    let count = block.block.transactions.len();
-    let found = usize::try_from(index).ok().filter(|index| *index < count.max(1));
-    found.ok_or_else(|| {
-        let hash = block.hash;
-        RpcError::new(format!("transaction index {index} out of range for block {hash:#x}"))
-    })
-}
-
-/// The change that the first transactions of a block make to an account.
-fn change_before(
-    transact: &TransactApi,
-    block: &SealedBlock,
-    parent: &SealedHeader,
-    count: usize,
-    account: Address,
-    context: &CallContext,
-) -> Result<Option<AccountChange>, RpcError> {
-    let reads = &*transact.reads;
-    let header = &block.block.header;
-    let receipts = reads.chain.receipts_of(header.number, block.hash).map_err(read_error)?;
-    let hashes = |number: u64| -> Result<Option<B256>, StateError> {
-        match reads.chain.hash_at(number) {
-            Ok(found) => Ok(found),
-            Err(ViewError::Storage(error)) => Err(error.into()),
-            // A header needs no state, and a damaged one has no hash.
-            Err(_) => Ok(None),
-        }
-    };
-    let failed = |error: &dyn std::fmt::Display| RpcError::new(error.to_string());
-    let state = reads.chain.state_after(parent).map_err(state_error)?;
-    let seen = BlockContext::for_header(&transact.chain, header).map_err(|error| failed(&error))?;
-    let mut executor = BlockExecutor::new(
-        &transact.chain,
-        state.view(),
-        &hashes,
-        &parent.header,
-        (seen, BlockBody::of(&block.block)),
-        header.gas_limit,
-    )
-    .map_err(|error| failed(&error))?;
-    for (index, tx) in block.block.transactions.iter().take(count).enumerate() {
-        check_cancelled(context)?;
-        let sender = receipts.get(index).map(|receipt| receipt.from);
-        executor.execute(tx, sender).map_err(|error| {
-            RpcError::new(format!("transaction {:#x} failed: {error}", tx.tx_hash()))
-        })?;
-    }
-    Ok(executor.into_state().changes().remove(&account))
 }
 
 /// The slots of a change by their hashes.

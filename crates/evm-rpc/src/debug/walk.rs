@@ -66,7 +66,7 @@ impl Walk<'_> {
 }
 
 /// A result that is returned after the work must end is discarded.
-pub(super) fn check_cancelled(context: &CallContext) -> Result<(), RpcError> {
+pub(crate) fn check_cancelled(context: &CallContext) -> Result<(), RpcError> {
     if context.is_cancelled() {
         return Err(RpcError::new("the client has gone"));
     }

@@ -72,7 +72,7 @@ impl DevelopmentNode {
     }
 }
 
-/// The methods of the three namespaces, and what go-ethereum calls `debug_setHead`.
+/// The methods of the three namespaces, and two of `debug`.
 pub fn development_methods(node: &Arc<DevelopmentNode>) -> Service {
     let anvil = both(MethodTable::new("anvil"))
         .on_list("nodeInfo", node_info)
@@ -102,6 +102,8 @@ pub fn development_methods(node: &Arc<DevelopmentNode>) -> Service {
         .on_list("setCoinbase", header::set_coinbase)
         .params(&["address"])
         .on_list("setPrevRandao", header::set_random)
+        .params(&["value"])
+        .on_list("setNextBlockPrevRandao", header::set_random)
         .params(&["value"])
         .on_list("setRpcUrl", header::set_rpc_url)
         .params(&["url"])
@@ -145,9 +147,11 @@ pub fn development_methods(node: &Arc<DevelopmentNode>) -> Service {
         .on_list_async("setAccountNonce", state::set_nonce)
         .params(&["address", "nonce"])
         .bind(Arc::clone(node));
+    // `setHead` is go-ethereum's, `clearTxpool` reth's and anvil's.
     let debug = MethodTable::new("debug")
         .on_list_async("setHead", snapshots::set_head)
         .params(&["number"])
+        .on_list("clearTxpool", mining::drop_all)
         .bind(Arc::clone(node));
     anvil.merge(&hardhat_methods(node)).merge(&evm).merge(&standard).merge(&debug)
 }

@@ -52,10 +52,10 @@ pub(super) struct AccountReply {
 
 /// An account with its code.
 #[derive(Debug, Serialize, JsonSchema)]
-pub(super) struct AccountInfoReply {
-    balance: Big,
-    nonce: Uint64,
-    code: Data,
+pub(crate) struct AccountInfoReply {
+    pub(crate) balance: Big,
+    pub(crate) nonce: Uint64,
+    pub(crate) code: Data,
 }
 
 /// An account that was never used is empty.

@@ -10,7 +10,7 @@ use super::MethodTable;
 use super::arguments::Arguments;
 use super::rows::{at_once, at_once_with, listed, named, ran_twice, write_list};
 use crate::args::FromParams;
-use crate::context::CallContext;
+use crate::context::{CallContext, Caller};
 use crate::discover::Signature;
 use crate::error::RpcError;
 use crate::method::{Blocking, Step};
@@ -53,7 +53,9 @@ impl<S: Send + Sync + 'static> MethodTable<S> {
         F: Fn(Arc<S>, P, ClientAddress) -> Fut + Send + Sync + 'static,
         Fut: Future<Output = Result<R, RpcError>> + Send + 'static,
     {
-        self.add_async(name, named(), handler)
+        self.add_async(name, named(), move |service, arguments, context: &CallContext| {
+            handler(service, arguments, context.address())
+        })
     }
 
     /// A method that computes, or reads the disk, for long: it runs on a thread for such work.
@@ -153,7 +155,25 @@ impl<S: Send + Sync + 'static> MethodTable<S> {
         F: Fn(Arc<S>, P, ClientAddress) -> Fut + Send + Sync + 'static,
         Fut: Future<Output = Result<R, RpcError>> + Send + 'static,
     {
-        self.add_async(name, listed(), handler)
+        self.add_async(name, listed(), move |service, arguments, context: &CallContext| {
+            handler(service, arguments, context.address())
+        })
+    }
+
+    /// Like [`MethodTable::on_list_async`], for handlers that need to know who calls.
+    #[must_use]
+    pub fn on_list_async_by<P, R, F, Fut>(self, name: &'static str, handler: F) -> Self
+    where
+        P: FromParams + 'static,
+        R: Serialize + JsonSchema + 'static,
+        F: Fn(Arc<S>, P, Caller) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<R, RpcError>> + Send + 'static,
+    {
+        self.add_async(name, listed(), move |service, arguments, context: &CallContext| {
+            // The bytes of a large request aren't kept while the handler waits.
+            let caller = Caller { request: None, ..context.caller().clone() };
+            handler(service, arguments, caller)
+        })
     }
 
     /// [`MethodTable::on_list`] of a method that computes, or reads the disk, for long: it runs on a thread for

@@ -2,7 +2,6 @@
 
 use std::{future::Future, sync::Arc};
 
-use esker_primitives::ClientAddress;
 use schemars::JsonSchema;
 use serde::{Serialize, de::DeserializeOwned};
 
@@ -57,13 +56,13 @@ impl<S: Send + Sync + 'static> MethodTable<S> {
     where
         P: 'static,
         R: 'static,
-        F: Fn(Arc<S>, P, ClientAddress) -> Fut + Send + Sync + 'static,
+        F: Fn(Arc<S>, P, &CallContext) -> Fut + Send + Sync + 'static,
         Fut: Future<Output = Result<R, RpcError>> + Send + 'static,
     {
         let Form { read, write, signature } = form;
         self.add_row(name, signature, move |service| {
             Box::new(move |params, context, out| {
-                let answer = handler(Arc::clone(&service), read(params)?, context.address());
+                let answer = handler(Arc::clone(&service), read(params)?, context);
                 Ok(Step::Later(Box::pin(async move { write(&answer.await?, out) })))
             })
         })

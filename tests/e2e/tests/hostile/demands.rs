@@ -44,6 +44,11 @@ fn code(code: &str) -> Value {
     json!({ CONTRACT: { "code": code } })
 }
 
+/// Bundles of calls of the code of overrides.
+fn bundles(bundles: usize, calls: usize) -> Value {
+    json!(vec![json!({ "transactions": vec![json!({ "to": CONTRACT }); calls] }); bundles])
+}
+
 fn of_evm(method: &str, stock: &Stock) -> Option<Vec<Value>> {
     let Stock { account, other, long, many, logs, .. } = stock;
     let to = json!({ "to": CONTRACT });
@@ -125,7 +130,7 @@ fn of_evm(method: &str, stock: &Stock) -> Option<Vec<Value>> {
         // No snapshot of this number: the node stays as it is for the other methods.
         "anvil_revert" | "evm_revert" => vec![json!(["0x0"])],
         // With an argument too many: the pool stays full for the other methods.
-        "anvil_dropAllTransactions" => vec![json!(["extra"])],
+        "anvil_dropAllTransactions" | "debug_clearTxpool" => vec![json!(["extra"])],
         "anvil_mine_detailed" | "evm_mine_detailed" => vec![json!([{ "blocks": 256 }])],
         "evm_mine" => vec![json!([{ "blocks": "0x40" }])],
         "anvil_mine" | "hardhat_mine" => vec![json!(["0x40", "0x1"])],
@@ -160,7 +165,7 @@ fn of_evm(method: &str, stock: &Stock) -> Option<Vec<Value>> {
         | "anvil_rollback"
         | "anvil_reorg"
         | "debug_setHead" => vec![json!(["0xffffffffffffffff"])],
-        "anvil_setPrevRandao" | "hardhat_setPrevRandao" => {
+        "anvil_setPrevRandao" | "anvil_setNextBlockPrevRandao" | "hardhat_setPrevRandao" => {
             vec![json!([format!("0x{}", "5a".repeat(32))])]
         }
         "anvil_setMinGasPrice" | "hardhat_setMinGasPrice" => vec![json!(["0x3b9aca01"])],
@@ -185,6 +190,7 @@ fn of_evm(method: &str, stock: &Stock) -> Option<Vec<Value>> {
         | "anvil_dropTransaction"
         | "hardhat_dropTransaction"
         | "debug_preimage"
+        | "debug_codeByHash"
         | "debug_traceBadBlock"
         | "debug_standardTraceBadBlockToFile" => vec![json!([long.hash])],
         "evm_getBlockByNumber" => {
@@ -253,10 +259,17 @@ fn of_evm(method: &str, stock: &Stock) -> Option<Vec<Value>> {
             json!([{ "blockStateCalls": large_blocks }, "latest"]),
             json!([far, "earliest"]),
         ],
+        "evm_callMany" => vec![
+            json!([bundles(1, 6), null, code(ENDLESS)]),
+            json!([bundles(1, 1), null, code(&products())]),
+            json!([bundles(1, 5), null, code(RETURNS_LESS)]),
+            json!([bundles(4, 1), { "transactionIndex": 0 }, code(BALANCES)]),
+        ],
         "evm_sendRawTransaction" | "web3_sha3" | "debug_traceBlock" | "anvil_loadState" => {
             vec![json!([text])]
         }
         "evm_sendRawTransactionSync" => vec![json!([text, 1000])],
+        "evm_sendTransactionSync" => vec![json!([tx, 1000]), json!([no_gas, 1000])],
         "evm_sendTransaction" | "evm_fillTransaction" => vec![json!([tx]), json!([no_gas])],
         "evm_signTransaction" => {
             let mut tx = tx;
@@ -329,10 +342,13 @@ fn of_evm(method: &str, stock: &Stock) -> Option<Vec<Value>> {
                 json!(["latest", 0, full, "0x", i64::MAX]),
             ]
         }
+        "debug_accountInfoAt" => {
+            vec![json!([many.number, stock.transfers - 1, account])]
+        }
         "debug_getModifiedAccountsByNumber" => vec![json!([0, height(&many.number)])],
         "debug_getModifiedAccountsByHash" => vec![json!([many.hash])],
         "debug_getAccessibleState" => vec![json!(["0x0", "latest"])],
-        "debug_getRawBlock" | "debug_getRawReceipts" => {
+        "debug_getRawBlock" | "debug_getRawReceipts" | "debug_getRawTransactions" => {
             vec![json!([long.number]), json!([many.number]), json!([logs.number])]
         }
         "debug_printBlock" => vec![json!([height(&long.number)]), json!([height(&many.number)])],

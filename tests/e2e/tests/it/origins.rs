@@ -224,6 +224,10 @@ fn pages_of_other_sites_do_not_use_unlocked_accounts() {
         assert_ne!(reply["error"]["message"], UNTRUSTED_ORIGIN, "{method}: {reply}");
         assert_eq!(reply.get("result").is_some(), method != "eth_sendTransaction", "{reply}");
     }
+    for origin in FOREIGN {
+        let reply = ask(origin, "eth_sendTransactionSync", &json!([tx(account), 1]));
+        assert_eq!(reply["error"]["message"], UNTRUSTED_ORIGIN, "{reply}");
+    }
     for (method, params) in uses(OF_DEV) {
         let reply = ask(FOREIGN[0], method, &params);
         assert!(reply.get("result").is_some(), "{method}: {reply}");

@@ -62,6 +62,14 @@ impl TransactApi {
     }
 }
 
+/// Without the blobs themselves no blob transaction can be sent.
+pub(super) fn refuse_blobs(args: &TransactionArgs) -> Result<(), RpcError> {
+    match (&args.blob_versioned_hashes, &args.max_fee_per_blob_gas) {
+        (None, None) => Ok(()),
+        (Some(_), _) | (_, Some(_)) => Err(refused("signing blob transactions not supported")),
+    }
+}
+
 /// Checks how many blobs, commitments and hashes there are.
 fn check_counts(args: &TransactionArgs) -> Result<(), RpcError> {
     let (blobs, commitments) = (args.blobs.len(), args.commitments.len());

@@ -4,6 +4,7 @@
 mod blobs;
 mod by_password;
 mod fee_cap;
+mod from_account;
 mod raw;
 mod refused;
 pub(crate) mod rlp;
@@ -23,8 +24,9 @@ use esker_evm::accounts::{
     AccountError, AccountKey, sign_transaction, sign_transaction_with, text_hash,
 };
 use esker_evm_state::types::Transaction;
-use esker_rpc::{CallContext, MethodTable, ReplyAfter, RpcError, UNTRUSTED_ORIGIN, cost};
+use esker_rpc::{CallContext, Caller, MethodTable, ReplyAfter, RpcError, UNTRUSTED_ORIGIN, cost};
 
+use self::blobs::refuse_blobs;
 use self::fee_cap::check_fee;
 use self::refused::refused;
 use self::send_raw::send_raw;
@@ -51,9 +53,12 @@ pub(super) fn methods() -> MethodTable<TransactApi> {
         .on_list_async("sendRawTransactionSync", sync::send_raw_transaction_sync)
         .params(&["data", "timeout"])
         .cost(cost::SEND)
-        .on_list_blocking_with_then("sendTransaction", send_transaction)
+        .on_list_blocking_with_then("sendTransaction", from_account::send_transaction)
         .params(&["transaction"])
         .short_first()
+        .cost(cost::SEARCH)
+        .on_list_async_by("sendTransactionSync", sync::send_transaction_sync)
+        .params(&["transaction", "timeout"])
         .cost(cost::SEARCH)
         .on_list_blocking_with("fillTransaction", fill_transaction)
         .params(&["transaction"])
@@ -83,8 +88,13 @@ pub(super) fn methods() -> MethodTable<TransactApi> {
 }
 
 /// Methods that send transactions.
-const SENDING: [&str; 4] =
-    ["sendRawTransaction", "sendRawTransactionSync", "sendTransaction", "resend"];
+const SENDING: [&str; 5] = [
+    "sendRawTransaction",
+    "sendRawTransactionSync",
+    "sendTransaction",
+    "sendTransactionSync",
+    "resend",
+];
 
 fn send_raw_transaction(
     transact: &Arc<TransactApi>,
@@ -93,40 +103,6 @@ fn send_raw_transaction(
 ) -> Result<ReplyAfter<Hash>, RpcError> {
     let sent = send_raw(transact, &bytes)?.map(Hash);
     Ok(transact.or_failure(sent.with_shared_delay(), context))
-}
-
-fn send_transaction(
-    transact: &Arc<TransactApi>,
-    (mut args,): (TransactionArgs,),
-    context: &CallContext,
-) -> Result<ReplyAfter<Hash>, RpcError> {
-    transact.set_sender_default(&mut args);
-    let from = sender(&args);
-    transact.must_hold_for(&from, context)?;
-    let sidecar = transact.take_blobs(&mut args)?;
-    if sidecar.is_none() {
-        refuse_blobs(&args)?;
-    }
-    let (has_nonce, is_estimated) = (args.nonce.is_some(), args.gas.is_none());
-    transact.set_replacement_defaults(&mut args)?;
-    transact.set_defaults(&mut args, GasDefault::Estimate, context)?;
-    let submit = |args: &TransactionArgs| {
-        transact.submit_signed(args, |args| match sidecar {
-            Some(sidecar) => transact.sign_with_blobs(args, sidecar),
-            None => transact.sign_args(args),
-        })
-    };
-    let sent = match has_nonce {
-        true => submit(&args)?,
-        // Others wait meanwhile, so the estimate has been made before.
-        false => transact.senders.with_lock(from, || {
-            args.nonce = Some(Uint64(transact.next_nonce(from)?));
-            submit(&args)
-        })?,
-    };
-    // An estimate is made on the state after what was sent before.
-    let sent = if is_estimated { sent } else { sent.with_shared_delay() };
-    Ok(transact.or_failure(sent, context))
 }
 
 fn fill_transaction(
@@ -152,7 +128,7 @@ fn sign_transaction_method(
     transact.set_sender_default(&mut args);
     transact.set_defaults(&mut args, GasDefault::Estimate, context)?;
     transact.check_fee_of(&args)?;
-    transact.must_hold_for(&sender(&args), context)?;
+    transact.must_hold_for(&sender(&args), context.caller())?;
     let tx = transact.sign_args(&args)?;
     Ok(RawReply::signed(&args, &tx))
 }
@@ -178,7 +154,7 @@ fn sign(
     (Addr(account), Data(text)): (Addr, Data),
     context: &CallContext,
 ) -> Result<Data, RpcError> {
-    transact.must_hold_for(&account, context)?;
+    transact.must_hold_for(&account, context.caller())?;
     transact.sign_hash(&account, &text_hash(&text))
 }
 
@@ -188,7 +164,7 @@ fn sign_typed_data(
     (Addr(account), data): (Addr, TypedDataArg),
     context: &CallContext,
 ) -> Result<Data, RpcError> {
-    transact.must_hold_for(&account, context)?;
+    transact.must_hold_for(&account, context.caller())?;
     let hash = data.signing_hash().map_err(refused)?;
     transact.sign_hash(&account, &hash)
 }
@@ -225,17 +201,9 @@ fn resend(
     if let Some(gas) = gas.filter(|Uint64(gas)| *gas != 0) {
         args.gas = Some(gas);
     }
-    transact.must_hold_for(&from, context)?;
+    transact.must_hold_for(&from, context.caller())?;
     let tx = transact.sign_args(&args)?;
     Ok(transact.or_failure(transact.submitter.submit(tx)?.map(Hash), context))
-}
-
-/// Without the blobs themselves no blob transaction can be sent.
-fn refuse_blobs(args: &TransactionArgs) -> Result<(), RpcError> {
-    match (&args.blob_versioned_hashes, &args.max_fee_per_blob_gas) {
-        (None, None) => Ok(()),
-        (Some(_), _) | (_, Some(_)) => Err(refused("signing blob transactions not supported")),
-    }
 }
 
 impl TransactApi {
@@ -245,9 +213,9 @@ impl TransactApi {
 
     /// Like [`Self::must_hold`], before an account signs without a password: one that has a password may be unlocked,
     /// which is no leave for web pages of other sites (docs/decisions.md, "Accounts with passwords").
-    fn must_hold_for(&self, account: &Address, context: &CallContext) -> Result<(), RpcError> {
+    fn must_hold_for(&self, account: &Address, caller: &Caller) -> Result<(), RpcError> {
         self.must_hold(account)?;
-        match context.caller().is_untrusted_page && self.accounts.needs_password(account) {
+        match caller.is_untrusted_page && self.accounts.needs_password(account) {
             true => Err(refused(UNTRUSTED_ORIGIN)),
             false => Ok(()),
         }
@@ -295,7 +263,7 @@ impl TransactApi {
         mut args: TransactionArgs,
         context: &CallContext,
     ) -> Result<Transaction, RpcError> {
-        self.must_hold_for(&sender(&args), context)?;
+        self.must_hold_for(&sender(&args), context.caller())?;
         refuse_blobs(&args)?;
         self.set_defaults(&mut args, GasDefault::Estimate, context)?;
         self.sign_args(&args)

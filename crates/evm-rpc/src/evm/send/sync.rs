@@ -1,4 +1,4 @@
-//! `sendRawTransactionSync`: sends a transaction and waits for its receipt (EIP-7966).
+//! `sendRawTransactionSync` and `sendTransactionSync`: send a transaction and wait for its receipt (EIP-7966).
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -6,7 +6,7 @@ use std::time::Duration;
 use alloy_primitives::B256;
 use esker_evm::view::ChainEvent;
 use esker_evm_execution::call::go_duration;
-use esker_rpc::{RpcError, off_thread};
+use esker_rpc::{CallContext, Caller, RpcError, off_thread, off_thread_long};
 use tokio::sync::broadcast::Receiver;
 use tokio::sync::broadcast::error::RecvError;
 use tokio::time::timeout;
@@ -16,6 +16,7 @@ use super::send_raw::send_raw;
 use crate::evm::receipt_waits::{DEFAULT_RECEIPT_WAIT, MAX_RECEIPT_WAIT};
 use crate::evm::transact::TransactApi;
 use crate::evm::transactions::get_transaction_receipt;
+use crate::wire::call::TransactionArgs;
 use crate::wire::{Data, Hash, HexOrDecimal, ReceiptReply};
 
 /// Code of EIP-7966: the transaction waits in the pool.
@@ -25,20 +26,48 @@ pub(super) async fn send_raw_transaction_sync(
     transact: Arc<TransactApi>,
     (Data(bytes), wanted): (Data, Option<HexOrDecimal>),
 ) -> Result<ReceiptReply, RpcError> {
+    let sender = Arc::clone(&transact);
+    let send = async move {
+        let sent = off_thread(move || send_raw(&sender, &bytes)).await.map_err(refused)??;
+        // The receipt is waited for, in its own time.
+        sent.decided().await
+    };
+    receipt_after(&transact, wanted, "sendRawTransaction", send).await
+}
+
+/// Like [`send_raw_transaction_sync`], for a transaction that the node completes and signs.
+pub(super) async fn send_transaction_sync(
+    transact: Arc<TransactApi>,
+    (args, wanted): (TransactionArgs, Option<HexOrDecimal>),
+    caller: Caller,
+) -> Result<ReceiptReply, RpcError> {
+    let sender = Arc::clone(&transact);
+    let send = async move {
+        let preparer = Arc::clone(&sender);
+        let prepare = move |context: &CallContext| preparer.prepare(args, &caller, context);
+        let prepared = off_thread_long(prepare).await.map_err(refused)??;
+        let submit = move || sender.submit_prepared(prepared);
+        let Hash(hash) = off_thread(submit).await.map_err(refused)??.decided().await?;
+        Ok(hash)
+    };
+    receipt_after(&transact, wanted, "sendTransaction", send).await
+}
+
+/// Sends a transaction and waits for its receipt. `instead` is the method that doesn't wait.
+async fn receipt_after(
+    transact: &TransactApi,
+    wanted: Option<HexOrDecimal>,
+    instead: &str,
+    send: impl Future<Output = Result<B256, RpcError>>,
+) -> Result<ReceiptReply, RpcError> {
     let wait = receipt_wait(wanted, transact.config.max_duration);
     let places = &transact.receipt_waits.0;
-    let _place = places
-        .try_acquire()
-        .map_err(|_| refused("too many calls wait for a receipt: use sendRawTransaction"))?;
+    let too_many = |_| refused(format!("too many calls wait for a receipt: use {instead}"));
+    let _place = places.try_acquire().map_err(too_many)?;
     // Subscribed before the send, so that its block can't be missed.
     let blocks = transact.events.blocks();
-    let hash = {
-        let transact = Arc::clone(&transact);
-        let sent = off_thread(move || send_raw(&transact, &bytes)).await.map_err(refused)??;
-        // The receipt is waited for, in its own time.
-        sent.decided().await?
-    };
-    match timeout(wait, receipt_of(&transact, hash, blocks)).await {
+    let hash = send.await?;
+    match timeout(wait, receipt_of(transact, hash, blocks)).await {
         Ok(receipt) => receipt,
         Err(_) => Err(timed_out(hash, wait)),
     }

@@ -2,12 +2,14 @@
 
 mod access_list;
 mod args;
+mod bundles;
 mod overrides;
 mod simulate;
 mod slots;
 
 pub use access_list::AccessListArg;
 pub use args::TransactionArgs;
+pub use bundles::{BundleArgs, StateContextArgs};
 pub use overrides::{AccountOverride, BlockOverrides, StateOverrides};
 pub use simulate::{HeaderArgs, SimulateArgs, SimulatedBlockArgs};
 pub use slots::SlotRequests;

@@ -1,5 +1,6 @@
 //! `debug` and `admin` at their boundary: the answers, the errors, the walks and the files.
 
+mod accounts;
 mod files;
 mod paging;
 mod parameters;

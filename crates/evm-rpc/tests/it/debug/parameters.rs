@@ -38,6 +38,13 @@ async fn blocks_are_named_in_every_way() {
         assert_eq!(keccak256(&raw).to_string(), hash.as_str().unwrap(), "{form}");
         let receipts = world.call("debug_getRawReceipts", json!([form])).await;
         assert_eq!(receipts.as_array().unwrap().len(), 2, "{form}");
+        let raws = world.call("debug_getRawTransactions", json!([form])).await;
+        assert_eq!(raws.as_array().unwrap().len(), 2, "{form}");
+        for (index, raw) in raws.as_array().unwrap().iter().enumerate() {
+            let params = json!(["0x2", format!("{index:#x}")]);
+            let one = world.call("eth_getRawTransactionByBlockNumberAndIndex", params).await;
+            assert_eq!(*raw, one, "{form}");
+        }
         let block = world.call("debug_getRawBlock", json!([form])).await;
         assert!(block.as_str().unwrap().contains(&raw.to_string()[2..]), "{form}");
     }
@@ -135,6 +142,9 @@ async fn wrong_parameters_are_refused() {
         ("getRawBlock", json!([null]), -32000,
             "invalid arguments; neither block nor hash specified".into()),
         ("getRawReceipts", json!(["0x3"]), -32000, "cannot query unfinalized data".into()),
+        ("getRawTransactions", json!(["0x3"]), -32000, "cannot query unfinalized data".into()),
+        ("getRawTransactions", json!([]), -32602, "missing value for required argument 0".into()),
+        ("getRawTransactions", json!(["0x2", 1]), -32602, "too many arguments, want at most 1".into()),
         ("printBlock", json!([3]), -32000, "block #3 not found".into()),
         ("printBlock", json!(["0x1"]), -32602,
             "invalid argument 0: json: cannot unmarshal string into Go value of type uint64".into()),
@@ -143,6 +153,8 @@ async fn wrong_parameters_are_refused() {
         assert_eq!(error, (code, text), "{method}{params}");
     }
     assert_eq!(world.call("debug_getRawReceipts", json!([UNKNOWN])).await, json!([]));
+    assert_eq!(world.call("debug_getRawTransactions", json!([UNKNOWN])).await, json!([]));
+    assert_eq!(world.call("debug_getRawTransactions", json!(["0x0"])).await, json!([]));
     assert_eq!(world.call("debug_getRawTransaction", json!([UNKNOWN])).await, "0x");
     let raw = world.call("debug_getRawTransaction", json!([tx])).await;
     assert_eq!(raw, world.call("eth_getRawTransactionByHash", json!([tx])).await);

@@ -302,6 +302,7 @@ async fn read_only_refuses_before_it_looks_at_arguments() {
         "eth_sendRawTransaction",
         "eth_sendRawTransactionSync",
         "eth_sendTransaction",
+        "eth_sendTransactionSync",
         "eth_resend",
         "personal_sendTransaction",
     ] {

@@ -2,6 +2,7 @@
 
 mod bad_input;
 mod block_waits;
+mod call_many;
 mod crowd;
 mod development;
 mod failed_sends;

@@ -32,13 +32,26 @@ fn transfer(nonce: u64) -> (String, String) {
     (hex::encode_prefixed(tx.encoded_2718()), tx.tx_hash().to_string())
 }
 
+/// The account of the node.
+fn holder() -> Address {
+    KeyRing::new([WELL_KNOWN_KEY.as_slice()]).unwrap().accounts()[0]
+}
+
 async fn send(world: &World, params: Value) -> Value {
     world.call("eth_sendRawTransactionSync", &params.to_string()).await
 }
 
+/// Sends a transaction that the node signs.
+async fn send_own(world: &World, params: Value) -> Value {
+    world.call("eth_sendTransactionSync", &params.to_string()).await
+}
+
 /// Makes blocks as soon as something waits, and gives the answer.
 async fn send_while_blocks_come(world: &World, params: Value) -> Value {
-    let sent = send(world, params);
+    while_blocks_come(world, send(world, params)).await
+}
+
+async fn while_blocks_come(world: &World, sent: impl Future<Output = Value>) -> Value {
     tokio::pin!(sent);
     loop {
         tokio::select! {
@@ -75,6 +88,53 @@ async fn the_receipt_is_the_answer() {
     assert_eq!(reply["error"], json!({"code": -32000, "message": text}), "returned at once");
 }
 
+#[tokio::test]
+async fn the_node_completes_and_signs() {
+    let world = world();
+    let (from, to) = (holder(), Address::repeat_byte(2));
+    let complete = json!({"from": from, "to": to, "gas": "0x5208", "gasPrice": "0xe8d4a51000", "nonce": "0x1"});
+    for (nonce, params) in [
+        json!([{"from": from, "to": to, "value": "0x1"}]),
+        json!([complete, null]),
+        json!([{"from": from, "to": to}, 5000]),
+        json!([{"from": from, "input": "0x00"}, "0x1388"]),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let reply = while_blocks_come(&world, send_own(&world, params)).await;
+        let hash = &reply["result"]["transactionHash"];
+        let receipt = world.call("eth_getTransactionReceipt", &json!([hash]).to_string()).await;
+        assert_eq!(reply["result"], receipt["result"], "{reply}");
+        let sent = world.call("eth_getTransactionByHash", &json!([hash]).to_string()).await;
+        assert_eq!(sent["result"]["nonce"], format!("{nonce:#x}"), "{sent}");
+    }
+    // One that fails in its block has a receipt, too.
+    let fails = json!([{"from": from, "input": "0xfe", "gas": "0x186a0"}]);
+    let reply = while_blocks_come(&world, send_own(&world, fails)).await;
+    assert_eq!(reply["result"]["status"], "0x0", "{reply}");
+}
+
+#[tokio::test]
+async fn what_the_node_cannot_send_is_refused_at_once() {
+    let world = world();
+    let to = Address::repeat_byte(2);
+    let tx = json!({"from": holder(), "to": to});
+    let check = async |params: Value, code: i64, text: &str| {
+        let reply = send_own(&world, params.clone()).await;
+        assert_eq!(reply["error"]["code"], code, "{params}: {reply}");
+        assert_eq!(reply["error"]["message"], text, "{params}");
+    };
+    check(json!([]), -32602, "missing value for required argument 0").await;
+    check(json!([tx, 1, 2]), -32602, "too many arguments, want at most 2").await;
+    check(json!([tx, 1.5]), -32602, "invalid argument 1: invalid hex or decimal integer \"1.5\"")
+        .await;
+    check(json!([{"from": to, "to": to}]), -32000, "unknown account").await;
+    check(json!([{"from": holder()}]), -32000, "contract creation without any data provided").await;
+    check(json!([{"from": holder(), "input": "0x60006000fd"}]), -32000, "execution reverted").await;
+    assert_eq!(world.call("txpool_status", "[]").await["result"]["pending"], "0x0");
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_timed_out_wait_returns_the_hash() {
     let world = world();
@@ -86,6 +146,13 @@ async fn a_timed_out_wait_returns_the_hash() {
     assert_eq!(status["result"]["pending"], "0x1");
     let reply = send(&world, json!([raw])).await;
     assert_eq!(reply["error"], json!({"code": -32000, "message": "already known"}));
+
+    let tx = json!({"from": holder(), "to": Address::repeat_byte(2)});
+    let reply = send_own(&world, json!([tx, 1500])).await;
+    let hash = reply["error"]["data"].as_str().unwrap();
+    assert_eq!(reply["error"], timed_out(hash, "1.5s"));
+    let sent = world.call("eth_getTransactionByHash", &json!([hash]).to_string()).await;
+    assert_eq!(sent["result"]["nonce"], "0x1");
 
     // Without a time, with none, with more than there is.
     for (nonce, wait, text) in
@@ -137,6 +204,9 @@ async fn the_number_of_waits_is_limited() {
             all_wait.await;
             let refused = send(&world, json!([raw, 25_000])).await;
             assert_eq!(refused["error"]["message"], REFUSAL);
+            let own = send_own(&world, json!([{"from": holder(), "to": holder()}])).await;
+            let text = REFUSAL.replace("Raw", "");
+            assert_eq!(own["error"]["message"], text);
         }) => waited.expect("all places are taken"),
     }
     // The places of clients that left are free.

@@ -65,8 +65,10 @@ fn change(node: &Node) {
     assert_eq!((&next["gasLimit"], &next["miner"]), (&json!("0x1c9c380"), &json!(OTHER)));
     result(node, "hardhat_setCoinbase", json!([USUAL_COINBASE]));
     result(node, "anvil_setBlockGasLimit", json!([15_000_000]));
+    assert_eq!(result(node, "anvil_setNextBlockPrevRandao", json!([value])), Value::Null);
     result(node, "evm_mine", json!([]));
     let next = block(node, "latest");
+    assert_eq!(next["mixHash"], value);
     assert_eq!((&next["gasLimit"], &next["miner"]), (&json!("0xe4e1c0"), &json!(USUAL_COINBASE)));
 }
 
@@ -152,6 +154,7 @@ fn hostile_headers_change_nothing() {
         ("hardhat_setCoinbase", json!([null]), "cannot unmarshal non-string"),
         ("hardhat_setPrevRandao", json!(["0x12"]), "want 64 for common.Hash"),
         ("anvil_setPrevRandao", json!([format!("0x{:064x}", 0)]), "a random value of 0"),
+        ("anvil_setNextBlockPrevRandao", json!(["0x12"]), "want 64 for common.Hash"),
         ("anvil_setMinGasPrice", json!(["0x1"]), "there is no least gas price"),
         ("hardhat_setMinGasPrice", json!([1]), "there is no least gas price"),
         ("anvil_setRpcUrl", json!(["http://127.0.0.1:1"]), "this node forks no other network"),

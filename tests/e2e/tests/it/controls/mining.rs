@@ -159,6 +159,9 @@ fn made_blocks_are_shown() {
     let sender = json!([made_by(&node)]);
     assert_eq!(result(&node, "anvil_removePoolTransactions", sender), Value::Null);
     assert_eq!(result(&node, "txpool_status", json!([]))["pending"], "0x0");
+    send(&node);
+    assert_eq!(result(&node, "debug_clearTxpool", json!([])), Value::Null);
+    assert_eq!(result(&node, "txpool_status", json!([]))["pending"], "0x0");
 
     let first = by_number("0x0");
     let genesis = result(&node, "anvil_getGenesisTime", json!([])).as_u64().unwrap();
