@@ -137,6 +137,14 @@ pub(super) const fn memory_operands(opcode: u8) -> (usize, &'static [(usize, usi
 
 /// An instruction that fails in the reference's order.
 fn ordered<const OP: u8>(context: Ictx<'_, '_>) -> InstructionExecResult {
+    in_order::<OP>(context, standard::<OP>)
+}
+
+/// Runs an instruction so that it fails in the reference's order.
+pub(super) fn in_order<const OP: u8>(
+    context: Ictx<'_, '_>,
+    instruction: impl FnOnce(Ictx<'_, '_>) -> InstructionExecResult,
+) -> InstructionExecResult {
     let InstructionContext { interpreter, host } = context;
     let (needed, ranges) = const { memory_operands(OP) };
     let stack = interpreter.stack.data();
@@ -156,7 +164,7 @@ fn ordered<const OP: u8>(context: Ictx<'_, '_>) -> InstructionExecResult {
         return Err(lacks_gas(interpreter));
     }
     let run = InstructionContext { interpreter: &mut *interpreter, host: &mut *host };
-    match standard::<OP>(run) {
+    match instruction(run) {
         // The instruction may have taken long: hashes and copies of megabytes, reads of the state.
         Ok(()) if host.chain.must_stop(interpreter.gas.remaining()) => Err(stop_execution(host)),
         Ok(()) => Ok(()),

@@ -108,6 +108,16 @@ fn the_refund_counter_is_shown() {
     }
 }
 
+/// An instruction has taken its operands from the stack when it asks for the gas that depends on them.
+#[test]
+fn storage_that_gas_cannot_pay_is_out_of_gas_in_each_revision() {
+    let code = [0x60, 1, 0x60, 0, 0x55];
+    for revision in Revision::ALL {
+        check(&Lab::of_revision(revision, false, &code), TX_GAS + 6 + 190);
+        check(&Lab::of_revision(revision, false, &code), TX_GAS + 6 + 3_000);
+    }
+}
+
 proptest! {
     #[test]
     fn an_instruction_takes_what_it_is_said_to_cost(
