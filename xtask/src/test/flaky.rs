@@ -66,15 +66,9 @@ fn arguments(args: &[String]) -> Result<(usize, &[String])> {
 
 /// The tests of a program whose names contain one of the filters, without the ignored ones.
 fn cases_of(program: &Program, environment: &Environment, filters: &[String]) -> Result<Vec<Case>> {
-    let list = |further: &[&str]| -> Result<Vec<String>> {
-        let mut command = program.command(environment);
-        command.args(["--list", "--format", "terse"]).args(further);
-        let output = command.stdin(Stdio::null()).output()?;
-        let text = String::from_utf8_lossy(&output.stdout).into_owned();
-        Ok(text.lines().filter_map(|line| line.strip_suffix(": test")).map(str::to_owned).collect())
-    };
-    let ignored = list(&["--ignored"])?;
-    let chosen = list(&[])?.into_iter().filter(|test| !ignored.contains(test));
+    let ignored = program.tests(environment, &["--ignored"])?;
+    let chosen = program.tests(environment, &[])?;
+    let chosen = chosen.into_iter().filter(|test| !ignored.contains(test));
     let chosen = chosen.filter(|test| filters.iter().any(|filter| test.contains(filter)));
     Ok(chosen.map(|test| Case { program: program.clone(), test }).collect())
 }

@@ -1,7 +1,7 @@
 //! `cargo xtask test`: the documented test command.
 //!
 //! Builds all test programs, then runs them side by side. The end-to-end tests mostly wait, so the programs of the
-//! crates use the rest of the machine. Programs whose tests bound times run last and alone.
+//! crates use the rest of the machine. Programs and tests that bound times run last and alone.
 
 mod clients;
 mod flaky;

@@ -44,6 +44,15 @@ impl Program {
         environment.set(&mut command);
         command
     }
+
+    /// The names of the tests that the arguments select.
+    pub(super) fn tests(&self, environment: &Environment, args: &[&str]) -> Result<Vec<String>> {
+        let mut command = self.command(environment);
+        command.args(["--list", "--format", "terse"]).args(args);
+        let output = command.stdin(Stdio::null()).output()?;
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        Ok(text.lines().filter_map(|line| line.strip_suffix(": test")).map(str::to_owned).collect())
+    }
 }
 
 /// The cargo that runs this program, in the workspace's root.

@@ -5,6 +5,8 @@ use std::time::Duration;
 
 /// Number of the slowest ones that are shown.
 const SHOWN: usize = 20;
+/// Number of lines that are shown of a failed test's output.
+const SHOWN_LINES: usize = 60;
 
 /// Counts over test programs.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -76,6 +78,41 @@ impl fmt::Display for Times {
     }
 }
 
+/// The outputs of a program's failed tests.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Failures {
+    /// Name and first lines of each.
+    outputs: Vec<(String, Vec<String>)>,
+    is_open: bool,
+}
+
+impl Failures {
+    /// Takes a line of the program's output, where `---- paging::walks stdout ----` begins the output of a test and
+    /// `failures:` ends the last one.
+    pub(super) fn add(&mut self, line: &str) {
+        let name = line.strip_prefix("---- ").and_then(|rest| rest.strip_suffix(" stdout ----"));
+        if let Some(name) = name {
+            self.outputs.push((name.to_owned(), Vec::new()));
+        }
+        self.is_open = name.is_some() || self.is_open && line != "failures:";
+        if let Some((_, lines)) = self.outputs.last_mut()
+            && self.is_open
+            && name.is_none()
+            && lines.len() < SHOWN_LINES
+        {
+            lines.push(line.to_owned());
+        }
+    }
+
+    /// The outputs with their headings, for the end of the report.
+    pub(super) fn into_texts(self, program: &str) -> Vec<String> {
+        let text = |(name, lines): (String, Vec<String>)| {
+            format!("failed: {program} {name}\n{}\n", lines.join("\n"))
+        };
+        self.outputs.into_iter().map(text).collect()
+    }
+}
+
 fn time_of_test(line: &str) -> Option<(&str, Duration)> {
     let (name, rest) = line.strip_prefix("test ")?.split_once(" ... ")?;
     let (_, seconds) = rest.strip_suffix("s>")?.rsplit_once('<')?;
@@ -98,6 +135,25 @@ mod tests {
         }
         let want = Summary { passed: 4, failed: 2, ignored: 1, programs: 2, success: false };
         assert_eq!(summary, want);
+    }
+
+    #[test]
+    fn outputs_of_failed_tests_are_found() {
+        let mut failures = Failures::default();
+        let many = vec!["again"; SHOWN_LINES];
+        let output =
+            ["test a::one ... ok", "", "failures:", "", "---- a::two stdout ----", "left: 1"];
+        for line in output.into_iter().chain(["---- a::three stdout ----"]).chain(many) {
+            failures.add(line);
+        }
+        for line in ["more", "failures:", "    a::two", "test result: FAILED"] {
+            failures.add(line);
+        }
+        let shown = failures.into_texts("esker-rpc it");
+        assert_eq!(shown[0], "failed: esker-rpc it a::two\nleft: 1\n");
+        assert!(shown[1].starts_with("failed: esker-rpc it a::three\nagain\n"));
+        assert_eq!((shown.len(), shown[1].lines().count()), (2, SHOWN_LINES + 1));
+        assert_eq!(Failures::default().into_texts("esker-rpc"), [""; 0]);
     }
 
     #[test]

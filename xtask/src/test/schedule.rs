@@ -9,10 +9,12 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result};
 
 use super::programs::{self, Environment, Program};
-use super::report::{Summary, Times};
+use super::report::{Failures, Summary, Times};
 
 /// Programs whose tests bound times: nothing runs beside them.
 const ALONE: [&str; 2] = ["esker-e2e hostile", "esker-e2e pressure"];
+/// Part of the names of other tests that bound times: these tests run alone too.
+const TIMED: &str = "::timed_";
 /// The package whose tests mostly wait for processes.
 const END_TO_END: &str = "esker-e2e";
 /// Number of end-to-end tests that run at once, beyond one for each processor.
@@ -32,6 +34,7 @@ pub(super) fn run_all(environment: &Environment) -> Result<Summary> {
         let beside = scope.spawn(|| run_beside(&groups.beside, environment, of_programs));
         for program in &groups.end_to_end {
             let mut command = program.command(environment);
+            command.args(["--skip", TIMED]);
             command.args(threads(std::env::var_os("RUST_TEST_THREADS").is_some()));
             runner.run(&program.name, &mut command, Output::Live)?;
         }
@@ -40,14 +43,29 @@ pub(super) fn run_all(environment: &Environment) -> Result<Summary> {
     for program in &groups.alone {
         runner.run(&program.name, &mut program.command(environment), Output::Live)?;
     }
+    run_timed(&groups, environment, &runner)?;
     drop(runner);
     Ok(finish(events))
+}
+
+/// The tests that bound times of programs that ran beside others, one after the other.
+fn run_timed(groups: &Groups, environment: &Environment, runner: &Runner) -> Result<()> {
+    for program in groups.end_to_end.iter().chain(&groups.beside) {
+        if program.tests(environment, &[TIMED])?.is_empty() {
+            continue;
+        }
+        let mut command = program.command(environment);
+        command.args([TIMED, "--test-threads=1"]);
+        runner.run(&format!("{}, timed", program.name), &mut command, Output::Live)?;
+    }
+    Ok(())
 }
 
 /// The programs of the crates, one after the other, and the tests in documentation.
 fn run_beside(list: &[Program], environment: &Environment, runner: Runner) -> Result<()> {
     for program in list {
         let mut command = with_priority(LOW_PRIORITY, &program.command(environment));
+        command.args(["--skip", TIMED]);
         runner.run(&program.name, &mut command, Output::AtTheEnd)?;
     }
     let mut documentation = programs::cargo();
@@ -117,7 +135,7 @@ struct Runner(Sender<Event>);
 #[derive(Debug)]
 enum Event {
     Line { program: String, line: String },
-    Ended { program: String, took: Duration, failure: Option<String> },
+    Ended { program: String, took: Duration, failure: Option<String>, failures: Failures },
 }
 
 impl Runner {
@@ -135,6 +153,7 @@ impl Runner {
         // The command keeps the writing end of the pipe open as long as it has these.
         command.stdout(Stdio::null()).stderr(Stdio::null());
         let mut unshown = vec![format!("\n     Running {name}")];
+        let mut failures = Failures::default();
         for line in BufReader::new(reader).split(b'\n') {
             if output == Output::Live {
                 show(&std::mem::take(&mut unshown));
@@ -143,12 +162,14 @@ impl Runner {
             if line.starts_with("test ") {
                 self.report(Event::Line { program: name.to_owned(), line: line.clone() });
             }
+            failures.add(&line);
             unshown.push(line);
         }
         show(&unshown);
         let status = child.wait()?;
         let failure = (!status.success()).then(|| status.to_string());
-        self.report(Event::Ended { program: name.to_owned(), took: start.elapsed(), failure });
+        let (program, took) = (name.to_owned(), start.elapsed());
+        self.report(Event::Ended { program, took, failure, failures });
         Ok(())
     }
 
@@ -157,22 +178,25 @@ impl Runner {
     }
 }
 
-/// Adds up the results, and shows the slowest and the failed programs.
+/// Adds up the results, and shows the slowest tests, the failed ones and the failed programs.
 fn finish(events: Receiver<Event>) -> Summary {
-    let (mut summary, mut times, mut failed) = (Summary::default(), Times::default(), Vec::new());
+    let (mut summary, mut times) = (Summary::default(), Times::default());
+    let (mut outputs, mut failed) = (Vec::new(), Vec::new());
     for event in events {
         match event {
             Event::Line { program, line } => {
                 summary.add(&line);
                 times.add_line(&program, &line);
             }
-            Event::Ended { program, took, failure } => {
+            Event::Ended { program, took, failure, failures } => {
                 times.add_program(&program, took);
+                outputs.extend(failures.into_texts(&program));
                 failed.extend(failure.map(|status| format!("{program}: {status}")));
             }
         }
     }
     show(&[times.to_string()]);
+    show(&outputs);
     if !failed.is_empty() {
         show(&["failed programs:".to_owned()]);
         show(&failed);

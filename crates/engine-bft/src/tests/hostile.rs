@@ -259,7 +259,7 @@ async fn a_validator_that_votes_twice_is_disconnected_and_nothing_forks() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_validator_that_floods_with_transactions_does_not_slow_the_others_down() {
+async fn timed_a_validator_that_floods_with_transactions_does_not_slow_the_others_down() {
     let mut network = Network::start().await;
     let chain = network.honest[0].toy.id();
     let floods = Arc::new(AtomicBool::new(false));
@@ -312,7 +312,7 @@ async fn a_validator_that_floods_with_transactions_does_not_slow_the_others_down
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_validator_that_floods_with_changes_does_not_slow_the_others_down() {
+async fn timed_a_validator_that_floods_with_changes_does_not_slow_the_others_down() {
     let mut network = Network::start().await;
     let floods = Arc::new(AtomicBool::new(false));
     let flooding = Arc::clone(&floods);

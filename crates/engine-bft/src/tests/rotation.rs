@@ -131,7 +131,7 @@ async fn four_validators_become_five_and_four_others() {
 
 /// Time for which no bundle becomes final when the validators change.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn new_validators_decide_soon_after_the_last_bundle_of_the_old_ones() {
+async fn timed_new_validators_decide_soon_after_the_last_bundle_of_the_old_ones() {
     let folder = tempfile::tempdir().unwrap();
     let mut configs = configs(folder.path(), 5);
     let first = members(&configs[..4]);

@@ -202,7 +202,7 @@ fn an_account_is_unlocked_beside_any_number_of_new_ones() {
 }
 
 #[test]
-fn new_accounts_in_a_loop_delay_nobody() {
+fn timed_new_accounts_in_a_loop_delay_nobody() {
     const CLIENTS: usize = 4;
     let node = with_personal().start().unwrap();
     let (end, mut longest) = (AtomicBool::new(false), Duration::ZERO);

@@ -68,7 +68,7 @@ fn scripts_run_where_they_are_allowed() {
 }
 
 #[test]
-fn endless_scripts_end_at_their_time() {
+fn timed_endless_scripts_end_at_their_time() {
     let node = local().dev().start().unwrap();
     let mut rpc = node.rpc();
     let endless = "while(true){}";
@@ -117,7 +117,7 @@ fn greedy_scripts_get_an_error() {
 }
 
 #[test]
-fn a_crowd_of_endless_scripts_leaves_the_node_answering() {
+fn timed_a_crowd_of_endless_scripts_leaves_the_node_answering() {
     let node = local().dev().start().unwrap();
     let script = with(
         "step",

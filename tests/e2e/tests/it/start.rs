@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use crate::support::{local, screen};
 
 #[test]
-fn few_descriptors_and_many_idle_connections() {
+fn timed_few_descriptors_and_many_idle_connections() {
     const IDLE: usize = 200;
     let node = local().dev().open_files(64).start().unwrap();
     let mut rpc = node.rpc();

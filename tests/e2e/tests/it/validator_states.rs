@@ -75,7 +75,7 @@ fn shift_clock(
 }
 
 #[test]
-fn a_wiped_validator_and_one_with_a_wrong_clock_agree_with_the_others() {
+fn timed_a_wiped_validator_and_one_with_a_wrong_clock_agree_with_the_others() {
     let net = Net::new();
     let mut nodes: Vec<(usize, Node)> = net.start_all().into_iter().enumerate().collect();
     let of_all: Vec<Node> = nodes.drain(..).map(|(_, node)| node).collect();

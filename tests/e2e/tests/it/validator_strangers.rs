@@ -100,7 +100,7 @@ fn send_endlessly(mut stream: &TcpStream, piece: &[u8]) {
 }
 
 #[test]
-fn silence_garbage_floods_and_replays_at_the_peer_ports_change_nothing() {
+fn timed_silence_garbage_floods_and_replays_at_the_peer_ports_change_nothing() {
     let net = Net::with_links();
     let mut nodes = net.start_all();
     for node in &nodes {

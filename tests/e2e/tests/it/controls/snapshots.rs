@@ -186,7 +186,7 @@ fn blocks_at_intervals_go_on_after_a_revert() {
 }
 
 #[test]
-fn a_revert_is_quick() {
+fn timed_a_revert_is_quick() {
     let node = local().dev().start().unwrap();
     result(&node, "anvil_mine", json!([50]));
     let id = result(&node, "evm_snapshot", json!([]));

@@ -99,7 +99,7 @@ fn a_follower_waits_for_a_source_that_says_it() {
 }
 
 #[test]
-fn a_follower_that_waits_stops_at_once() {
+fn timed_a_follower_that_waits_stops_at_once() {
     let folder = tempfile::tempdir().unwrap();
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}", silent.local_addr().unwrap());

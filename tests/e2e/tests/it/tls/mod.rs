@@ -297,7 +297,7 @@ fn a_signal_makes_the_node_read_its_certificate_at_once() {
 }
 
 #[test]
-fn stalled_handshakes_do_not_keep_others_out() {
+fn timed_stalled_handshakes_do_not_keep_others_out() {
     const MOST: usize = 50;
     let certificate = Certificate::new();
     let node = certificate.give(local().dev()).arg(format!("--http-max-connections={MOST}"));
@@ -368,7 +368,7 @@ async fn reset_all(certificate: &Certificate, address: SocketAddr) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn hostile_clients_of_http2_do_not_keep_others_waiting() {
+async fn timed_hostile_clients_of_http2_do_not_keep_others_waiting() {
     let certificate = Certificate::new();
     let node = dev(&certificate);
     let address = node.address();
