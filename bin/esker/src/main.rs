@@ -279,7 +279,7 @@ fn run(config: Config, tool: Option<&ToolOutput>) -> Result<(), StartError> {
         tokio::select! {
             stopped = stop => stopped,
             // A second signal ends the process at once.
-            () = signals.stop() => std::process::exit(exit_code::FAILURE.into()),
+            () = signals.stop_again() => std::process::exit(exit_code::FAILURE.into()),
         }
     });
     // A handler that still reads must not hold the process.

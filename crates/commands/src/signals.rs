@@ -1,8 +1,13 @@
 //! Signals that stop the node or reload its log levels.
 
 use std::io;
+use std::time::Duration;
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
+
+/// Time in which a request to stop repeats the one before it. A Ctrl-C reaches each process of the terminal, and
+/// launchers such as npx pass it on as well.
+pub const REPEATED_WITHIN: Duration = Duration::from_millis(250);
 
 /// The signals that the node handles. Once created, none of them ends the process by default.
 #[derive(Debug)]
@@ -46,5 +51,16 @@ impl Signals {
     /// Waits for a request to stop.
     pub async fn stop(&mut self) {
         while self.next().await != Request::Stop {}
+    }
+
+    /// Waits for a further request to stop, after one that has come just now.
+    pub async fn stop_again(&mut self) {
+        let repeated = async {
+            loop {
+                self.stop().await;
+            }
+        };
+        let _over = tokio::time::timeout(REPEATED_WITHIN, repeated).await;
+        self.stop().await;
     }
 }

@@ -232,6 +232,18 @@ impl Esker {
         (status, rest, temp)
     }
 
+    /// Sends a signal again and again until the process ends.
+    pub(crate) fn stop_with_many(mut self, signal: &str) -> ExitStatus {
+        let end = Instant::now() + PATIENCE;
+        while Instant::now() < end {
+            self.signal(signal);
+            if let Some(status) = self.child.try_wait().unwrap() {
+                return status;
+            }
+        }
+        panic!("it did not end within {PATIENCE:?} of many {signal}")
+    }
+
     /// One request; status and body.
     pub(crate) fn http(&self, method: &str, path: &str, body: &str) -> (u16, String) {
         self.http_at(self.ready["http"].as_str().unwrap(), method, path, body)

@@ -1,5 +1,7 @@
 use std::fs;
+use std::io::Write as _;
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
@@ -15,6 +17,30 @@ fn signals_that_stop_end_with_0_and_remove_the_temporary_folder() {
         assert_eq!(rest, "", "one line is all that is printed");
         assert!(names(temp.path()).is_empty(), "{:?}", names(temp.path()));
     }
+}
+
+/// A terminal and a launcher such as npx may both pass on one Ctrl-C.
+#[test]
+fn a_signal_that_comes_twice_at_once_counts_once() {
+    let node = Esker::start(&["dev"]);
+    node.signal("INT");
+    let (status, _, temp) = node.stop("INT");
+    assert_eq!(status.code(), Some(0));
+    assert!(names(temp.path()).is_empty(), "{:?}", names(temp.path()));
+}
+
+#[test]
+fn a_second_signal_ends_a_node_that_is_stopping() {
+    let node = Esker::start(&["dev", "--http-shutdown-timeout", "60s"]);
+    let mut unfinished =
+        std::net::TcpStream::connect(node.ready["http"].as_str().unwrap()).unwrap();
+    let head = "POST /ext/info HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n\
+                Content-Length: 9\r\n\r\n{";
+    unfinished.write_all(head.as_bytes()).unwrap();
+    let begun = Instant::now();
+    let status = node.stop_with_many("INT");
+    assert_eq!(status.code(), Some(1), "after {:?}", begun.elapsed());
+    assert!(begun.elapsed() >= Duration::from_millis(250), "{:?}", begun.elapsed());
 }
 
 #[test]

@@ -15,7 +15,7 @@ use thiserror::Error;
 use super::member::{MEMBER_ARGUMENT, STOP_WITHIN};
 use super::ports::{Member, MemberError, PortTaken};
 use super::{CONFIG_FILE, MAX_VALIDATORS, NodeKind, NodeName};
-use crate::signals::{Request, Signals};
+use crate::signals::{REPEATED_WITHIN, Request, Signals};
 
 /// Between two looks at the processes.
 const LOOK: Duration = Duration::from_millis(50);
@@ -190,10 +190,13 @@ impl Processes {
         for process in self.0.iter().filter(|process| process.ended.is_none()) {
             process.terminate();
         }
-        let deadline = Instant::now() + STOP_WITHIN;
+        let begun = Instant::now();
+        let deadline = begun + STOP_WITHIN;
         while !self.is_over() {
             let is_urgent = tokio::select! {
-                request = signals.next() => request == Request::Stop,
+                request = signals.next() => {
+                    request == Request::Stop && begun.elapsed() > REPEATED_WITHIN
+                }
                 () = tokio::time::sleep(LOOK) => Instant::now() >= deadline,
             };
             if is_urgent {
