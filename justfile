@@ -43,6 +43,11 @@ tidy:
 quick:
     cargo nextest run --workspace -E 'not test(/(^|::)slow_/)'
 
+# Packages of a release for npm, Python and Debian, into `dist` (docs/releasing.md has the steps before: binary, list of components).
+packages *args:
+    cargo build --release --locked --package esker --features validators
+    cargo xtask packages --binary {{justfile_directory()}}/target/release/esker --components {{justfile_directory()}}/bin/esker/esker.cdx.json --out {{justfile_directory()}}/dist {{args}}
+
 # Spelling (needs typos-cli).
 spelling:
     typos

@@ -1,6 +1,9 @@
 /** What a node is started with. Ports are free ones, and the data is temporary, unless they are given. */
 export interface NodeOptions {
-  /** The binary. By default the one that the variable `ESKER_BIN` names, else `esker` on the `PATH`. */
+  /**
+   * The binary. By default the one that the variable `ESKER_BIN` names, else that of the package `esker-cli` if it is
+   * installed, else `esker` on the `PATH`.
+   */
   binary?: string;
   /** Number of accounts, 1 to 1000; 10 by default. */
   accounts?: number;

@@ -55,11 +55,20 @@ function environment() {
   return Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith('ESKER_')));
 }
 
+/** The binary of the package `esker-cli`, if that is installed and has one for this platform. */
+async function installedBinary() {
+  try {
+    return (await import('esker-cli')).default.binaryPath();
+  } catch {
+    return undefined;
+  }
+}
+
 function spawnError(binary, isOnPath, error) {
   if (isOnPath && error.code === 'ENOENT') {
     return new EskerError(
       'there is no `esker` on the PATH: build it (`cargo build --release` makes target/release/esker) and put it on the ' +
-        'PATH, or name it in ESKER_BIN or with the option `binary`',
+        'PATH, add the package `esker-cli` of the same release, or name it in ESKER_BIN or with the option `binary`',
     );
   }
   return new EskerError(`starting ${binary}: ${error.message}`, { cause: error });
@@ -277,8 +286,9 @@ export async function startNode(options = {}) {
   // The node removes it when it stops, so that nothing is left if this process ends meanwhile.
   const readyFile = temporaryPath('.json');
   const args = argumentsOf(options, readyFile);
-  const binary = options.binary ?? (process.env.ESKER_BIN || 'esker');
-  const isOnPath = options.binary === undefined && !process.env.ESKER_BIN;
+  const named = options.binary ?? (process.env.ESKER_BIN || (await installedBinary()));
+  const binary = named ?? 'esker';
+  const isOnPath = named === undefined;
   const log = openLog(options.logFile);
   let child;
   try {

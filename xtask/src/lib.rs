@@ -1,5 +1,5 @@
 //! Chores of the repository: `cargo xtask test`, `cargo xtask ci`, `cargo xtask tidy`, `cargo xtask docs`, `cargo xtask
-//! goldens`, `cargo xtask shell-files`, `cargo xtask data-folder`, `cargo xtask plots`.
+//! goldens`, `cargo xtask shell-files`, `cargo xtask data-folder`, `cargo xtask plots`, `cargo xtask packages`.
 //!
 //! Depends on none of our crates, so that it builds in seconds and can check a workspace that does not
 //! compile. [`tidy`] is an ordinary test of this crate as well.
@@ -8,6 +8,7 @@ pub mod data_folder;
 pub mod docs;
 pub mod goldens;
 pub mod node;
+pub mod packages;
 pub mod plots;
 pub mod python;
 pub mod screenshot;

@@ -10,6 +10,8 @@ cargo xtask tidy             rules of the repository that no compiler checks
 cargo xtask docs             writes anew what documents hold of the code: settings, metrics, methods, answers
 cargo xtask goldens FOLDER   compares tests/golden with a folder of newer recordings; --update copies them
 cargo xtask shell-files FOLDER  completions for bash, fish and zsh, and manual pages, into a folder
+cargo xtask packages --binary FILE --components FILE --out FOLDER [--debian]  packages of a release for npm, Python and
+                             Debian
 cargo xtask data-folder      keeps a data folder of this version in tests/folders, for the tests of later versions
 cargo xtask plots FILE       the table and the plots of validators in docs/performance.md, from measured figures
 cargo xtask screenshot LOG COMMAND  the picture in README.md, from what `script` recorded of COMMAND";
@@ -23,6 +25,7 @@ fn main() -> ExitCode {
         Some("tidy") => xtask::tidy::run(),
         Some("docs") => xtask::docs::run(),
         Some("goldens") => xtask::goldens::run(rest),
+        Some("packages") => xtask::packages::run(rest),
         Some("data-folder") => xtask::data_folder::run(rest),
         Some("plots") => xtask::plots::run(rest),
         Some("screenshot") => xtask::screenshot::run(rest),

@@ -101,6 +101,8 @@ const IN_TESTS: &[(&str, &str)] = &[
     // Both chains under validators, in virtual time.
     ("esker-engine-bft", "esker-evm-execution"),
     ("esker-engine-bft", "esker-xvm"),
+    // The packages that are made of the program.
+    ("esker", "xtask"),
 ];
 
 pub(super) fn breaches() -> Result<Vec<String>> {

@@ -17,6 +17,7 @@ mod exit_codes;
 mod hardhat;
 mod harness;
 mod merge;
+mod packages;
 mod process;
 mod replay;
 mod users;

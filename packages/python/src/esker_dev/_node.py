@@ -256,7 +256,8 @@ def start_node(
 
     Ports are free ones, and the data is temporary, unless they are given.
 
-    :param binary: the binary; by default the one that the variable `ESKER_BIN` names, else `esker` on the `PATH`
+    :param binary: the binary; by default the one that the variable `ESKER_BIN` names, else that of the package `esker` if it is
+        installed, else `esker` on the `PATH`
     :param accounts: number of accounts, 1 to 1000; 10 by default
     :param balance: what each account has on each chain, in whole units of the native asset; 10,000 by default
     :param mnemonic: the phrase of the accounts' keys
@@ -269,8 +270,8 @@ def start_node(
     :param start_timeout: how long the start may take, seconds
     :param args: further arguments of `esker dev`
     """
-    named = os.environ.get("ESKER_BIN")
-    program = os.fspath(binary) if binary is not None else named or "esker"
+    named = binary if binary is not None else os.environ.get("ESKER_BIN") or _installed_binary()
+    program = os.fspath(named) if named is not None else "esker"
     # The node removes it when it stops, so that nothing is left if this process ends meanwhile.
     ready_file = _temporary_folder() / f"esker-dev-{uuid.uuid4()}.json"
     command = [program, "dev", "--http-port", str(http_port), "--evm-port", str(evm_port)]
@@ -293,10 +294,11 @@ def start_node(
         process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=log, stderr=log, env=env)
     except (OSError, ValueError) as error:
         log.close()
-        if isinstance(error, FileNotFoundError) and binary is None and not named and error.filename == program:
+        if isinstance(error, FileNotFoundError) and named is None and error.filename == program:
             raise EskerError(
                 "there is no `esker` on the PATH: build it (`cargo build --release` makes target/release/esker) and put it "
-                "on the PATH, or name it in ESKER_BIN or with the parameter `binary`"
+                "on the PATH, add the package `esker` of the same release, or name it in ESKER_BIN or with the parameter "
+                "`binary`"
             ) from error
         raise EskerError(f"starting {program}: {error}") from error
     node = Node(process, log)
@@ -311,6 +313,16 @@ def start_node(
         for file in (ready_file, f"{ready_file}.new"):
             Path(file).unlink(missing_ok=True)
     return node
+
+
+def _installed_binary() -> str | None:
+    """The binary of the package `esker`, if that is installed."""
+    try:
+        from esker import binary_path
+
+        return binary_path()
+    except (ImportError, OSError):
+        return None
 
 
 @atexit.register

@@ -18,7 +18,7 @@ fn major_version(command: &mut Command) -> Option<u32> {
     text.trim_start_matches('v').split('.').next()?.parse().ok()
 }
 
-fn run_node(file: &str) {
+fn run_node(package: &str, file: &str) {
     let is_usable = |version: Option<u32>| version.is_some_and(|version| version >= OLDEST_NODE);
     if !is_usable(major_version(&mut Command::new(node_program()))) {
         skip("there is no Node.js 20: `cargo xtask test` installs it");
@@ -26,7 +26,8 @@ fn run_node(file: &str) {
     }
     let mut node = Command::new(node_program());
     node.args(["--test", "--test-reporter=tap", file]).env("ESKER_BIN", PROGRAM);
-    let output = run_to_success(file, node.current_dir(tests_path("../packages/node")));
+    let folder = tests_path("../packages").join(package);
+    let output = run_to_success(file, node.current_dir(folder));
     assert!(output.contains("\n# fail 0\n") && !output.contains("\n# pass 0\n"), "{output}");
 }
 
@@ -48,12 +49,18 @@ fn run_python(folder: &str) {
 
 #[test]
 fn tests_of_the_package_for_node_js() {
-    run_node("test/node.test.js");
+    run_node("node", "test/node.test.js");
 }
 
 #[test]
 fn example_of_the_package_for_node_js() {
-    run_node("examples/payment.test.mjs");
+    run_node("node", "examples/payment.test.mjs");
+}
+
+/// With scripts in the place of the binary. The tests of the program (`bin/esker/tests/it/packages.rs`) run it installed.
+#[test]
+fn tests_of_the_launcher_for_npm() {
+    run_node("npm", "test/launcher.test.mjs");
 }
 
 #[test]
@@ -70,8 +77,17 @@ fn example_of_the_package_for_python() {
 #[test]
 fn packages_have_the_version_of_the_binary() {
     let read = |file: &str| std::fs::read_to_string(tests_path("../packages").join(file)).unwrap();
-    let node: Value = serde_json::from_str(&read("node/package.json")).unwrap();
+    let json = |file: &str| -> Value { serde_json::from_str(&read(file)).unwrap() };
+    let (node, command) = (json("node/package.json"), json("npm/package.json"));
     assert_eq!(node["version"], env!("CARGO_PKG_VERSION"));
-    let line = concat!("\nversion = \"", env!("CARGO_PKG_VERSION"), "\"\n");
-    assert!(read("python/pyproject.toml").contains(line));
+    assert_eq!(command["version"], env!("CARGO_PKG_VERSION"));
+    let name = command["name"].as_str().unwrap();
+    assert_eq!(node["peerDependencies"][name], env!("CARGO_PKG_VERSION"));
+    let python = read("python/pyproject.toml");
+    for line in [
+        concat!("\nversion = \"", env!("CARGO_PKG_VERSION"), "\"\n"),
+        concat!("\nbinary = [\"esker==", env!("CARGO_PKG_VERSION"), "\"]\n"),
+    ] {
+        assert!(python.contains(line), "no {line}");
+    }
 }
