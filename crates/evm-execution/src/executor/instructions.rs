@@ -9,6 +9,7 @@ use revm::interpreter::{Instruction, InstructionExecResult, InstructionResult};
 use revm::primitives::hardfork::SpecId;
 
 use super::env::{EvmContext, Ictx, stop_execution};
+use super::operands::in_order;
 use super::storage::sstore_of_constantinople;
 use super::{Bounds, operands};
 use crate::rules::Revision;
@@ -32,7 +33,7 @@ pub(super) fn table<'a>(
         replace(opcode::BASEFEE, Instruction::new(basefee));
     }
     if revision == Revision::Constantinople {
-        replace(opcode::SSTORE, Instruction::new(sstore_of_constantinople));
+        replace(opcode::SSTORE, Instruction::new(constantinople_sstore));
     }
     replace(opcode::GASPRICE, Instruction::new(gasprice));
     if bounds.stop.is_some() {
@@ -42,6 +43,10 @@ pub(super) fn table<'a>(
         replace(opcode::GAS, Instruction::new(gas_of_a_try));
     }
     table
+}
+
+fn constantinople_sstore(context: Ictx<'_, '_>) -> InstructionExecResult {
+    in_order::<{ opcode::SSTORE }>(context, sstore_of_constantinople)
 }
 
 fn push(context: Ictx<'_, '_>, value: U256) -> InstructionExecResult {

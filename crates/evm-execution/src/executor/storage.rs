@@ -9,7 +9,6 @@ use std::collections::hash_map::Entry;
 
 use alloy_primitives::{Address, U256};
 use revm::Database;
-use revm::bytecode::opcode;
 use revm::context::JournalEntry;
 use revm::context_interface::JournalTr;
 use revm::context_interface::cfg::gas_params::GasId;
@@ -23,7 +22,6 @@ use revm::state::EvmStorageSlot;
 
 use super::database::DatabaseError;
 use super::env::{EvmContext, Ictx};
-use super::operands::in_order;
 use crate::rules::NativeAsset;
 
 /// The key on top of the stack and its slot, if they differ.
@@ -75,18 +73,16 @@ pub(super) fn sstore(mut context: Ictx<'_, '_>) -> InstructionExecResult {
 
 /// SSTORE of Constantinople, which has net gas metering (EIP-1283).
 pub(super) fn sstore_of_constantinople(context: Ictx<'_, '_>) -> InstructionExecResult {
-    in_order::<{ opcode::SSTORE }>(context, |context| {
-        standard::sstore_with_gas_accounting(context, |context, _, load| {
-            let params = context.host.gas_params();
-            let (cost, refund) =
-                (params.sstore_dynamic_gas(true, load, false), params.sstore_refund(true, load));
-            let gas = &mut context.interpreter.gas;
-            if !gas.record_regular_cost(cost) {
-                return Err(InstructionResult::OutOfGas);
-            }
-            gas.record_refund(refund);
-            Ok(())
-        })
+    standard::sstore_with_gas_accounting(context, |context, _, load| {
+        let params = context.host.gas_params();
+        let (cost, refund) =
+            (params.sstore_dynamic_gas(true, load, false), params.sstore_refund(true, load));
+        let gas = &mut context.interpreter.gas;
+        if !gas.record_regular_cost(cost) {
+            return Err(InstructionResult::OutOfGas);
+        }
+        gas.record_refund(refund);
+        Ok(())
     })
 }
 
