@@ -15,7 +15,7 @@ use std::time::Duration;
 use esker_rpc::Caller;
 use esker_rpc::socket::{SocketAnswer, SocketDialect, SocketSession};
 use tokio::io::{AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
-use tokio::net::{UnixListener, UnixStream};
+use tokio::net::{UnixListener, UnixSocket, UnixStream};
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
@@ -25,6 +25,8 @@ use crate::config::DEFAULT_WRITE_TIMEOUT;
 
 /// Most connections at a time; further ones wait.
 const MAX_CONNECTIONS: usize = 64;
+/// Most connections that wait to be accepted.
+const BACKLOG: u32 = 128;
 /// Bytes of events that are written at a time.
 const EVENT_ROOM: usize = 64 * 1024;
 /// Pause after the system failed to accept a connection.
@@ -45,9 +47,11 @@ impl IpcListener {
     /// There is another file, or a program that listens, or the system refuses it.
     pub fn bind(path: &Path) -> io::Result<Self> {
         remove_abandoned(path)?;
-        let listener = UnixListener::bind(path)?;
+        let socket = UnixSocket::new_stream()?;
+        socket.bind(path)?;
+        // Nobody can connect before the socket listens.
         fs::set_permissions(path, Permissions::from_mode(0o600))?;
-        Ok(Self { listener, path: path.to_owned() })
+        Ok(Self { listener: socket.listen(BACKLOG)?, path: path.to_owned() })
     }
 
     /// Serves a dialect until `stop` resolves. Messages of more than `message_limit` bytes end their connection, and so
