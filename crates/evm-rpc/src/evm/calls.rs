@@ -112,7 +112,7 @@ fn estimate_gas(
 ) -> Result<Uint64, RpcError> {
     let request = request(&args, transact.reads.dialect())?;
     let state = state_overrides(state);
-    transact.estimate_for_client("evm_estimateGas", &request, at, &state, context).map(Uint64)
+    transact.estimate(Some("evm_estimateGas"), &request, at, &state, context).map(Uint64)
 }
 
 /// An access list, and the result of the transaction with it.

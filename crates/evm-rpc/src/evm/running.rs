@@ -104,8 +104,10 @@ impl TransactApi {
         })
     }
 
+    /// Estimates gas. What the code of a `method` prints is reported; `None`: no client asks.
     pub(super) fn estimate(
         &self,
+        method: Option<&'static str>,
         request: &CallRequest,
         at: Option<BlockNumberOrHash>,
         state: &StateOverrides,
@@ -113,24 +115,12 @@ impl TransactApi {
     ) -> Result<u64, RpcError> {
         let place = self.place_of_estimate(at)?;
         self.at(&place, request, context, |env, limits| {
-            self.estimate_at(&place, env, request, state, limits)
-        })
-    }
-
-    /// [`Self::estimate`] for a client, which `method` asks for.
-    pub(super) fn estimate_for_client(
-        &self,
-        method: &'static str,
-        request: &CallRequest,
-        at: Option<BlockNumberOrHash>,
-        state: &StateOverrides,
-        context: &CallContext,
-    ) -> Result<u64, RpcError> {
-        let place = self.place_of_estimate(at)?;
-        self.at(&place, request, context, |env, limits| {
-            self.printing(method, limits, |limits| {
-                self.estimate_at(&place, env, request, state, limits)
-            })
+            let estimate =
+                |limits: &CallLimits<'_>| self.estimate_at(&place, env, request, state, limits);
+            match method {
+                Some(method) => self.printing(method, limits, estimate),
+                None => estimate(limits),
+            }
         })
     }
 
@@ -158,7 +148,7 @@ impl TransactApi {
     ) -> Result<u64, RpcError> {
         let state = StateOverrides::default();
         if !context.is_brief() {
-            return self.estimate(request, None, &state, context);
+            return self.estimate(None, request, None, &state, context);
         }
         self.try_estimate(&self.place_of_estimate(None)?, request)?.ok_or_else(|| {
             context.leave_short_lane();
