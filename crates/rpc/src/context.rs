@@ -36,6 +36,12 @@ impl Caller {
         given[..end].eq_ignore_ascii_case(name.as_bytes())
     }
 
+    /// The address of the caller.
+    #[must_use]
+    pub fn address(&self) -> ClientAddress {
+        self.client.as_ref().map(Client::address).unwrap_or_default()
+    }
+
     /// Takes units of the caller's address. A program in the process is not limited.
     ///
     /// # Errors
@@ -96,7 +102,7 @@ impl CallContext {
     /// The caller.
     #[must_use]
     pub fn address(&self) -> ClientAddress {
-        self.client().map(Client::address).unwrap_or_default()
+        self.caller.address()
     }
 
     /// Whether the work must end now: the client has left, the work takes more memory than there is for it, or other jobs

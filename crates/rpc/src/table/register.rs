@@ -155,8 +155,8 @@ impl<S: Send + Sync + 'static> MethodTable<S> {
         F: Fn(Arc<S>, P, ClientAddress) -> Fut + Send + Sync + 'static,
         Fut: Future<Output = Result<R, RpcError>> + Send + 'static,
     {
-        self.add_async(name, listed(), move |service, arguments, context: &CallContext| {
-            handler(service, arguments, context.address())
+        self.on_list_async_by(name, move |service, arguments, caller: Caller| {
+            handler(service, arguments, caller.address())
         })
     }
 
