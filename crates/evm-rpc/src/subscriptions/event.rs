@@ -209,7 +209,7 @@ impl Event {
                 (
                     Kind::PendingTransactions { full } | Kind::DroppedTransactions { full },
                     Some(PoolTx { tx, texts }),
-                ) if section == TRANSACTIONS && kind.source() == *source => {
+                ) if section == TRANSACTIONS && kind.wants(*source) => {
                     Item::Text(texts.text(*full, *dialect, || tx.clone()))
                 }
                 _ => Item::End,

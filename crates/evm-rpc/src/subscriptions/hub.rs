@@ -69,8 +69,8 @@ struct Feed<T> {
 pub(super) struct Slot {
     hub: Arc<Subscriptions>,
     pub(super) bytes: usize,
-    source: Source,
-    second_source: Option<Source>,
+    /// Where it counts as a subscription; empty until then.
+    sources: [Option<Source>; 2],
     /// Its place in the counts by kind, once it is counted there.
     kind: Option<usize>,
 }
@@ -105,6 +105,29 @@ impl PoolItem for DroppedTx {
 
     fn into_tx(self) -> PooledTx {
         self.tx
+    }
+}
+
+impl Feeds {
+    /// Counts one more subscription. Returns whether the task needs a receiver now.
+    fn add(&mut self, source: Source, events: &dyn ChainEvents) -> bool {
+        match source {
+            Source::Pending => self.pending.add(|| Some(events.pending_transactions())),
+            Source::Dropped => self.dropped.add(|| Some(events.dropped_transactions())),
+            Source::Printed => self.printed.add(|| events.printed_calls()),
+            // Those of the chain are sent in any case.
+            Source::Blocks | Source::RemovedLogs => false,
+        }
+    }
+
+    /// Counts one subscription less.
+    fn release(&mut self, source: Source) {
+        match source {
+            Source::Pending => self.pending.subscriptions -= 1,
+            Source::Dropped => self.dropped.subscriptions -= 1,
+            Source::Printed => self.printed.subscriptions -= 1,
+            Source::Blocks | Source::RemovedLogs => {}
+        }
     }
 }
 
@@ -170,18 +193,16 @@ impl Subscriptions {
         kind: &Kind,
     ) -> Result<Slot, RpcError> {
         let hub = self.me.upgrade().ok_or_else(|| RpcError::new("the node is shutting down"))?;
-        let (source, second_source) = (Source::Nothing, None);
-        let mut slot = Slot { hub, bytes: kind.bytes(), source, second_source, kind: None };
+        let mut slot = Slot { hub, bytes: kind.bytes(), sources: [None; 2], kind: None };
         let before = self.all.fetch_add(1, Ordering::Relaxed);
         let bytes = self.criteria_bytes.fetch_add(slot.bytes, Ordering::Relaxed) + slot.bytes;
         if before >= MAX_ALL_SUBSCRIPTIONS || bytes > MAX_ALL_CRITERIA_BYTES {
             return Err(RpcError::new("too many subscriptions on this node"));
         }
-        slot.source = kind.source();
-        slot.second_source = kind.second_source();
+        slot.sources = kind.sources();
         slot.kind = Some(kind.index());
         self.by_kind[kind.index()].fetch_add(1, Ordering::Relaxed);
-        if slot.source != Source::Nothing {
+        if kind.has_events() {
             self.listeners.lock().entry(number).or_insert(listener);
             if !self.is_running.swap(true, Ordering::SeqCst) {
                 let (hub, has_feed) = (Weak::clone(&self.me), Arc::clone(&self.has_feed));
@@ -189,16 +210,10 @@ impl Subscriptions {
             }
         }
         let mut feeds = self.feeds.lock();
-        let has_receiver = match slot.source {
-            Source::Pending => feeds.pending.add(|| Some(self.events.pending_transactions())),
-            Source::Dropped => feeds.dropped.add(|| Some(self.events.dropped_transactions())),
-            Source::Blocks if slot.second_source == Some(Source::Printed) => {
-                feeds.printed.add(|| self.events.printed_calls())
+        for source in slot.sources.into_iter().flatten() {
+            if feeds.add(source, &*self.events) {
+                self.has_feed.notify_one();
             }
-            Source::Blocks | Source::RemovedLogs | Source::Printed | Source::Nothing => false,
-        };
-        if has_receiver {
-            self.has_feed.notify_one();
         }
         drop(feeds);
         Ok(slot)
@@ -288,14 +303,8 @@ impl Drop for Slot {
         if let Some(kind) = self.kind {
             self.hub.by_kind[kind].fetch_sub(1, Ordering::Relaxed);
         }
-        match self.source {
-            Source::Pending => self.hub.feeds.lock().pending.subscriptions -= 1,
-            Source::Dropped => self.hub.feeds.lock().dropped.subscriptions -= 1,
-            Source::Blocks if self.second_source == Some(Source::Printed) => {
-                self.hub.feeds.lock().printed.subscriptions -= 1;
-            }
-            Source::Blocks | Source::RemovedLogs | Source::Printed | Source::Nothing => {}
-        }
+        let mut feeds = self.hub.feeds.lock();
+        self.sources.into_iter().flatten().for_each(|source| feeds.release(source));
     }
 }
 

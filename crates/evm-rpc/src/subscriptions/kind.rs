@@ -66,7 +66,6 @@ pub(super) enum Source {
     RemovedLogs,
     /// Calls whose code prints.
     Printed,
-    Nothing,
 }
 
 impl Kind {
@@ -140,29 +139,25 @@ impl Kind {
 
     /// Whether it reports events of this source.
     pub(super) fn wants(&self, source: Source) -> bool {
-        source == self.source() || Some(source) == self.second_source()
+        self.sources().contains(&Some(source))
     }
 
-    /// The source of its other events, if there is one.
-    pub(super) fn second_source(&self) -> Option<Source> {
-        match self {
-            Self::Logs(_) => Some(Source::RemovedLogs),
-            Self::Console => Some(Source::Printed),
-            _ => None,
-        }
+    /// Whether it reports events at all.
+    pub(super) const fn has_events(&self) -> bool {
+        self.sources()[0].is_some()
     }
 
-    /// The source of most of its events.
-    pub(super) fn source(&self) -> Source {
+    /// The sources of its events, that of most of them first.
+    pub(super) const fn sources(&self) -> [Option<Source>; 2] {
         match self {
-            Self::NewHeads
-            | Self::Logs(_)
-            | Self::AcceptedTransactions { .. }
-            | Self::TransactionReceipts(_)
-            | Self::Console => Source::Blocks,
-            Self::PendingTransactions { .. } => Source::Pending,
-            Self::DroppedTransactions { .. } => Source::Dropped,
-            Self::Syncing => Source::Nothing,
+            Self::NewHeads | Self::AcceptedTransactions { .. } | Self::TransactionReceipts(_) => {
+                [Some(Source::Blocks), None]
+            }
+            Self::Logs(_) => [Some(Source::Blocks), Some(Source::RemovedLogs)],
+            Self::Console => [Some(Source::Blocks), Some(Source::Printed)],
+            Self::PendingTransactions { .. } => [Some(Source::Pending), None],
+            Self::DroppedTransactions { .. } => [Some(Source::Dropped), None],
+            Self::Syncing => [None; 2],
         }
     }
 

@@ -169,17 +169,13 @@ impl Inbox {
             Source::Dropped => &mut self.of_dropped,
             Source::RemovedLogs => &mut self.of_removed_logs,
             Source::Printed => &mut self.of_printed,
-            // Subscriptions without events count here, without an effect.
-            Source::Blocks | Source::Nothing => &mut self.of_blocks,
+            Source::Blocks => &mut self.of_blocks,
         }
     }
 
     /// Changes the counts of the sources of a kind.
     fn count(&mut self, kind: &Kind, change: impl Fn(&mut usize)) {
-        change(self.wanting(kind.source()));
-        if let Some(source) = kind.second_source() {
-            change(self.wanting(source));
-        }
+        kind.sources().into_iter().flatten().for_each(|source| change(self.wanting(source)));
     }
 
     fn wake(&mut self) {
