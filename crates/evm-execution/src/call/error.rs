@@ -68,6 +68,16 @@ pub enum CallError {
         /// Most that there may be.
         most: usize,
     },
+    /// Calls in sequence have used the gas that they may use together.
+    #[error("gas cap of {cap} for all calls of the request is used up: {left} left, want {want}")]
+    GasCapUsedUp {
+        /// Gas that all calls together may use.
+        cap: u64,
+        /// What is left of it.
+        left: u64,
+        /// What the next call takes at least.
+        want: u64,
+    },
     /// Calls in sequence return too much.
     #[error("the calls return more than {0} bytes")]
     TooMuchData(usize),

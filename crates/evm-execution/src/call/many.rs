@@ -3,7 +3,7 @@
 use alloy_primitives::U256;
 
 use super::{BlockOverrides, CallEnv, CallError, CallLimits, CallOutcome, CallRequest};
-use crate::executor::{Message, Runner, StateOverlay};
+use crate::executor::{Message, Runner, StateOverlay, TxError};
 
 /// Most bundles of a sequence.
 pub const MAX_BUNDLES: usize = 256;
@@ -81,9 +81,8 @@ fn run<'a>(
     for request in &bundle.calls {
         limits.check()?;
         let message = message(request, limits, left)?;
-        let ended = runner
-            .run(&block, &message)
-            .map_err(|error| CallError::from_tx_error(error, message.gas_limit, limits.timeout))?;
+        let ended =
+            runner.run(&block, &message).map_err(|error| refused(error, &message, limits, left))?;
         runner.commit()?;
         left.gas = left.gas.saturating_sub(ended.gas_used);
         let outcome = CallOutcome::from_end(ended);
@@ -106,4 +105,18 @@ fn message(
         _ => message.gas_limit.min(left.gas),
     };
     Ok(Message { gas_limit, ..message })
+}
+
+/// Why a call can't be executed.
+fn refused(error: TxError, message: &Message, limits: &CallLimits<'_>, left: &Left) -> CallError {
+    let lacks = match error {
+        TxError::IntrinsicGas { want, .. } | TxError::FloorGas { want, .. } => Some(want),
+        _ => None,
+    };
+    match lacks {
+        Some(want) if message.gas_limit == left.gas && limits.gas_cap != left.gas => {
+            CallError::GasCapUsedUp { cap: limits.gas_cap, left: left.gas, want }
+        }
+        _ => CallError::from_tx_error(error, message.gas_limit, limits.timeout),
+    }
 }

@@ -189,8 +189,12 @@ async fn what_calls_may_use_is_limited() {
     let params = json!([[bundle(1)], null, code(ENDLESS)]);
     assert_eq!(run(&world, params).await, json!([[{"error": "out of gas"}]]));
     let params = json!([[bundle(1), bundle(1)], null, code(ENDLESS)]);
-    let text = "err: intrinsic gas too low: have 0, want 21000 (supplied gas 0)";
+    let text = "gas cap of 100000 for all calls of the request is used up: 0 left, want 21000";
     assert_eq!(error(&world, params).await, (-32000, text.to_owned()));
+    // A call that asks for too little is refused for that.
+    let little = json!({"transactions": [{"to": CODE}, {"to": CODE, "gas": "0x5207"}]});
+    let text = "err: intrinsic gas too low: have 20999, want 21000 (supplied gas 20999)";
+    assert_eq!(error(&world, json!([[little]])).await, (-32000, text.to_owned()));
 
     let world = self::world();
     // Returns 1,000,000 bytes: PUSH4, PUSH1 0, RETURN.
