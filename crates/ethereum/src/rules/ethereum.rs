@@ -30,18 +30,25 @@ pub struct EthereumRules {
     /// Header fields of the next block on a development node.
     pub(super) next_header: Option<Arc<NextHeader>>,
     pub(super) is_development: bool,
+    has_log_timestamps: bool,
 }
 
 impl EthereumRules {
     /// Rules of a chain.
     pub const fn new(config: ChainConfig) -> Self {
-        Self { config, next_header: None, is_development: false }
+        Self { config, next_header: None, is_development: false, has_log_timestamps: true }
     }
 
     /// The rules of a development chain: control records set the gas limit and the base fee of blocks.
     #[must_use]
     pub fn for_development(self) -> Self {
         Self { is_development: true, ..self }
+    }
+
+    /// Decides whether logs show the time of their block, as in the standard.
+    #[must_use]
+    pub fn with_log_timestamps(self, has_log_timestamps: bool) -> Self {
+        Self { has_log_timestamps, ..self }
     }
 
     /// Adds the header fields that the next block will set.
@@ -64,6 +71,10 @@ impl EthereumRules {
 impl Rules for EthereumRules {
     fn chain_id(&self) -> u64 {
         self.config.chain_id
+    }
+
+    fn has_log_timestamps(&self) -> bool {
+        self.has_log_timestamps
     }
 
     fn allows_impersonation(&self) -> bool {

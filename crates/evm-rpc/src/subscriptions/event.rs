@@ -81,7 +81,8 @@ pub(super) struct BlockEvent {
 #[derive(Debug)]
 pub(super) struct RemovedEvent {
     removed: Arc<BlocksRemoved>,
-    dialect: Dialect,
+    /// Whether logs show the time of their block.
+    has_time: bool,
     /// One for each of its logs.
     texts: Vec<Text>,
 }
@@ -154,9 +155,10 @@ impl Event {
         })
     }
 
-    pub(super) fn removed(removed: Arc<BlocksRemoved>, dialect: Dialect) -> Self {
+    /// Removed blocks; `has_time`: their logs show the time of their block.
+    pub(super) fn removed(removed: Arc<BlocksRemoved>, has_time: bool) -> Self {
         let texts = removed.logs.iter().flatten().map(|_| Text::new()).collect();
-        Self::Removed(RemovedEvent { removed, dialect, texts })
+        Self::Removed(RemovedEvent { removed, has_time, texts })
     }
 
     pub(super) fn pool(source: Source, txs: Vec<PooledTx>, dialect: Dialect) -> Self {
@@ -333,12 +335,12 @@ impl BlockEvent {
     fn log_text(&self, log_index: usize, place: &BlockLog, log: &Log) -> Bytes {
         let (transaction_index, _) = place.at;
         let tx = self.block.block.transactions.get(transaction_index);
-        let is_timed = self.form.dialect.is_standard();
+        let has_time = self.form.has_log_timestamps;
         let reply = || LogReply {
             log,
             block_number: self.number(),
             block_hash: Some(self.block.hash),
-            block_time: is_timed.then_some(self.block.block.header.time),
+            block_time: has_time.then_some(self.block.block.header.time),
             transaction_hash: tx.map(|tx| *tx.tx_hash()).unwrap_or_default(),
             transaction_index,
             log_index,
@@ -361,7 +363,9 @@ impl RemovedEvent {
         if !filter.watches(placed.block_number) || !filter.matches(&placed.log) {
             return Item::Skipped;
         }
-        Item::Text(text.get_or_init(|| json(&LogReply::placed(placed, true, self.dialect))).clone())
+        Item::Text(
+            text.get_or_init(|| json(&LogReply::placed(placed, true, self.has_time))).clone(),
+        )
     }
 }
 

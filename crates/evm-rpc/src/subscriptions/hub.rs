@@ -351,7 +351,7 @@ async fn run(hub: Weak<Subscriptions>, has_feed: Arc<Notify>, mut blocks: Receiv
                         hub.disconnect_lagged(Source::RemovedLogs);
                     }
                     ChainEvent::Removed(removed) => {
-                        hub.publish(|| Event::removed(removed, rules.dialect()));
+                        hub.publish(|| Event::removed(removed, rules.has_log_timestamps()));
                     }
                 }
             }

@@ -19,6 +19,8 @@ use super::{Addr, Big, Hash, HexRef, Uint64};
 pub struct ReceiptForm {
     /// Which members they have.
     pub dialect: Dialect,
+    /// Whether logs show the time of the block.
+    pub has_log_timestamps: bool,
     /// The price of blob gas, wei.
     blob_base_fee: U256,
 }
@@ -26,7 +28,11 @@ pub struct ReceiptForm {
 impl ReceiptForm {
     /// The form of the receipts of a block with this header.
     pub fn new(rules: &dyn Rules, header: &Header) -> Self {
-        Self { dialect: rules.dialect(), blob_base_fee: rules.blob_base_fee(header) }
+        Self {
+            dialect: rules.dialect(),
+            has_log_timestamps: rules.has_log_timestamps(),
+            blob_base_fee: rules.blob_base_fee(header),
+        }
     }
 }
 
@@ -127,13 +133,13 @@ pub struct LogReply<'a> {
 }
 
 impl<'a> LogReply<'a> {
-    /// A log of an accepted block, or of a removed one.
-    pub fn placed(placed: &'a PlacedLog, removed: bool, dialect: Dialect) -> Self {
+    /// A log of an accepted block, or of a removed one; `has_time`: with the time of its block.
+    pub fn placed(placed: &'a PlacedLog, removed: bool, has_time: bool) -> Self {
         Self {
             log: &placed.log,
             block_number: placed.block_number,
             block_hash: Some(placed.block_hash),
-            block_time: dialect.is_standard().then_some(placed.block_time),
+            block_time: has_time.then_some(placed.block_time),
             transaction_hash: placed.transaction_hash,
             transaction_index: placed.transaction_index,
             log_index: placed.log_index,
@@ -239,7 +245,7 @@ impl Serialize for ReceiptRef<'_> {
             log,
             block_number: header.number,
             block_hash: self.hash,
-            block_time: self.form.dialect.is_standard().then_some(header.time),
+            block_time: self.form.has_log_timestamps.then_some(header.time),
             transaction_hash: *tx.tx_hash(),
             transaction_index: self.index,
             log_index: self.first_log + at,

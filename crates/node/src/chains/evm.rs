@@ -14,7 +14,9 @@ use esker_settings::config::Config;
 use esker_settings::networks::{ChainSpec, EvmParameters};
 
 use super::evm_chain::EvmChain;
-use super::evm_settings::{allows_unprotected, build_mode, check, in_dev, is_archive, pool_config};
+use super::evm_settings::{
+    allows_unprotected, build_mode, check, has_log_timestamps, in_dev, is_archive, pool_config,
+};
 use super::rules;
 
 /// Builds the chain of a specification. `clock` is that of a development network.
@@ -32,7 +34,9 @@ pub(super) fn build(
     let controls =
         clock.map(|clock| Arc::new(Controls::new(clock.clone(), Arc::clone(&context.work))));
     let next_header = controls.as_ref().map(|controls| Arc::clone(controls.next_header()));
-    let (rules, atomic_rules) = rules::of_chain(parameters, has_controls, next_header);
+    let has_log_timestamps = has_log_timestamps(settings, parameters, config.mode);
+    let (rules, atomic_rules) =
+        rules::of_chain(parameters, has_controls, next_header, has_log_timestamps);
     let params = ChainParams {
         keeps_console: config.mode.is_development() && !config.settings.no_console,
         ..ChainParams::new(Arc::clone(&rules), context.network_id, context.chain_id)

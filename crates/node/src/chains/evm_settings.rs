@@ -15,7 +15,7 @@ use esker_js_tracer::{ScriptConfig, ScriptSlots};
 use esker_rpc::positional::Limits;
 use esker_settings::config::value::Switch;
 use esker_settings::config::{ChainSettings, Config, Mode, personal};
-use esker_settings::networks::{ChainSpec, EvmParameters};
+use esker_settings::networks::{ChainSpec, EvmParameters, EvmRules};
 use thiserror::Error;
 
 /// Checks the settings of a chain that only its services use.
@@ -59,6 +59,19 @@ pub(super) fn is_archive(settings: &ChainSettings, parameters: &EvmParameters, m
         Switch::Auto => mode.is_development() || parameters.is_archive_by_default(),
         Switch::On => false,
         Switch::Off => true,
+    }
+}
+
+/// Whether logs show the time of their block. The C-Chain's reference does not show it.
+pub(super) fn has_log_timestamps(
+    settings: &ChainSettings,
+    parameters: &EvmParameters,
+    mode: Mode,
+) -> bool {
+    match settings.log_timestamps {
+        Switch::Auto => mode.is_development() || matches!(parameters.rules, EvmRules::Ethereum(_)),
+        Switch::On => true,
+        Switch::Off => false,
     }
 }
 

@@ -12,15 +12,17 @@ use esker_evm_execution::rules::{CChainRules, NextHeader, Rules};
 use esker_settings::networks::{EvmParameters, EvmRules};
 
 /// The rules of a chain with these parameters; `has_controls`: its blocks may have control records. `next_header` has what
-/// clients ask of the next block. The second value has the rules of atomic transactions, if the rules know any.
+/// clients ask of the next block, and `has_log_timestamps` says whether logs show times. The second value has the rules of atomic transactions, if the rules know any.
 pub(super) fn of_chain(
     parameters: &EvmParameters,
     has_controls: bool,
     next_header: Option<Arc<NextHeader>>,
+    has_log_timestamps: bool,
 ) -> (Arc<dyn Rules>, Option<CChainRules>) {
     match &parameters.rules {
         EvmRules::CChain { schedule, fees } => {
-            let mut rules = CChainRules::new(parameters.chain_id, *schedule, *fees);
+            let rules = CChainRules::new(parameters.chain_id, *schedule, *fees);
+            let mut rules = rules.with_log_timestamps(has_log_timestamps);
             if has_controls {
                 rules = rules.for_development();
             }
@@ -30,7 +32,8 @@ pub(super) fn of_chain(
             (Arc::new(rules.clone()), Some(rules))
         }
         EvmRules::Ethereum(config) => {
-            let mut rules = EthereumRules::new(config.as_ref().clone());
+            let rules = EthereumRules::new(config.as_ref().clone());
+            let mut rules = rules.with_log_timestamps(has_log_timestamps);
             if has_controls {
                 rules = rules.for_development();
             }

@@ -470,6 +470,9 @@ settings! {
     historical_proof_query_window: u64 = "historical-proof-query-window", "43200";
     /// Include atomic transactions in replies that show blocks: `atomicTransactions`.
     atomic_transactions: bool = "atomic-transactions", "false";
+    /// Show the time of its block in each log, `blockTimestamp`. `auto`: under `esker dev` and on chains with Ethereum's
+    /// rules.
+    log_timestamps: Switch = "log-timestamps", "auto";
     /// Store the preimages of hashed addresses and storage keys, for the methods of `debug` that show them. Accounts
     /// and slots that were last changed before this was set stay unknown. `auto`: enabled for `esker dev`.
     preimages_enabled: Switch = "preimages-enabled", "auto";

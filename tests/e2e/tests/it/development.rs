@@ -1,7 +1,7 @@
 //! Features that `esker dev` has for tools made for anvil and Hardhat Network, and `esker node` does not have.
 
 use alloy_primitives::{Address, hex, keccak256};
-use esker_e2e::{Node, until};
+use esker_e2e::{Node, Socket, until};
 use serde_json::{Value, json};
 
 use crate::controls::{FIRST, error, result};
@@ -167,4 +167,39 @@ fn contracts_that_tools_expect_are_there() {
         assert_eq!((&genesis["balance"], &genesis["nonce"]), (&json!("0x0"), &json!("0x1")));
         assert_ne!(genesis["code"], "0x");
     }
+}
+
+/// Creates a contract that logs. Returns the times that its log has wherever logs are shown.
+fn log_times(node: &Node) -> [Value; 4] {
+    let mut socket = Socket::open(node.address(), "/ext/bc/C/ws").unwrap();
+    let filter = result(node, "eth_newFilter", json!([{}]));
+    socket
+        .send(r#"{"jsonrpc":"2.0","id":1,"method":"eth_subscribe","params":["logs",{}]}"#)
+        .unwrap();
+    socket.read().unwrap();
+    // LOG0 of nothing.
+    let receipt = send(node, json!({"data": "0x60006000a0", "gas": "0x186a0"}));
+    let hash = &receipt["blockHash"];
+    let block = result(node, "eth_getBlockByHash", json!([hash, false]));
+    let pushed: Value = serde_json::from_str(&socket.read().unwrap()).unwrap();
+    let found = result(node, "eth_getLogs", json!([{"blockHash": hash}]));
+    let changes = result(node, "eth_getFilterChanges", json!([filter]));
+    let shown = [&receipt["logs"][0], &pushed["params"]["result"], &found[0], &changes[0]];
+    assert!(shown.iter().all(|log| log["logIndex"] == "0x0"), "{shown:?}");
+    shown.map(|log| match log.get("blockTimestamp") {
+        Some(time) if *time == block["timestamp"] => json!("the block's"),
+        other => json!(other),
+    })
+}
+
+#[test]
+fn logs_show_the_time_of_their_block() {
+    let of_block = [(); 4].map(|()| json!("the block's"));
+    assert_eq!(log_times(&local().dev().start().unwrap()), of_block);
+    // The reference's logs have no such member.
+    let folder = tempfile::tempdir().unwrap();
+    let config = folder.path().join("esker.toml");
+    std::fs::write(&config, "[chains.C]\nlog-timestamps = false\n").unwrap();
+    let node = local().dev().config(&config).start().unwrap();
+    assert_eq!(log_times(&node), [(); 4].map(|()| Value::Null));
 }

@@ -45,18 +45,32 @@ pub struct CChainRules {
     pub(super) schedule: ForkSchedule,
     pub(super) overrides: FeeOverrides,
     is_development: bool,
+    has_log_timestamps: bool,
 }
 
 impl CChainRules {
     /// Rules of a network.
     pub const fn new(chain_id: u64, schedule: ForkSchedule, overrides: FeeOverrides) -> Self {
-        Self { next_header: None, chain_id, schedule, overrides, is_development: false }
+        Self {
+            next_header: None,
+            chain_id,
+            schedule,
+            overrides,
+            is_development: false,
+            has_log_timestamps: false,
+        }
     }
 
     /// The rules of a development network.
     #[must_use]
     pub fn for_development(self) -> Self {
         Self { is_development: true, ..self }
+    }
+
+    /// Decides whether logs show the time of their block. The reference's don't.
+    #[must_use]
+    pub fn with_log_timestamps(self, has_log_timestamps: bool) -> Self {
+        Self { has_log_timestamps, ..self }
     }
 
     /// Adds the header fields that the next block will set.
@@ -91,6 +105,10 @@ impl Rules for CChainRules {
 
     fn dialect(&self) -> Dialect {
         Dialect::Reference
+    }
+
+    fn has_log_timestamps(&self) -> bool {
+        self.has_log_timestamps
     }
 
     fn allows_impersonation(&self) -> bool {

@@ -24,6 +24,11 @@ pub trait Rules: BlockCodec + HeaderRules + StateRules {
         Dialect::Standard
     }
 
+    /// Whether logs show the time of their block.
+    fn has_log_timestamps(&self) -> bool {
+        self.dialect().is_standard()
+    }
+
     /// Whether transactions without a key's signature are valid: on development networks
     /// (docs/protocol/c-chain-blocks.md, "Impersonated senders").
     fn allows_impersonation(&self) -> bool {

@@ -152,7 +152,7 @@ impl Filters {
                     && filter.watches(placed.block_number)
                     && filter.logs.matches(&placed.log)
             };
-            found.add_removed(logs.filter(is_meant), self.reads.dialect());
+            found.add_removed(logs.filter(is_meant), self.reads.chain.rules().has_log_timestamps());
             returned = returned.min(removed.height);
         }
         Some(found)

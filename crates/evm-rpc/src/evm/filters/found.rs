@@ -1,7 +1,6 @@
 //! Found logs.
 
 use esker_evm::view::PlacedLog;
-use esker_evm_execution::rules::Dialect;
 use esker_evm_state::types::{Receipt, SealedBlock};
 use serde::{Serialize, Serializer};
 
@@ -16,17 +15,17 @@ const TOPIC_BYTES: usize = 69;
 #[derive(Debug, Default)]
 pub(super) struct FoundLogs(Vec<FoundLog>);
 
-/// A log, whether its block was removed, and which members it has.
+/// A log, whether its block was removed, and whether it shows the block's time.
 #[derive(Debug)]
 struct FoundLog {
     placed: PlacedLog,
     removed: bool,
-    dialect: Dialect,
+    has_time: bool,
 }
 
 impl FoundLog {
     fn reply(&self) -> LogReply<'_> {
-        LogReply::placed(&self.placed, self.removed, self.dialect)
+        LogReply::placed(&self.placed, self.removed, self.has_time)
     }
 }
 
@@ -64,20 +63,20 @@ impl FoundLogs {
         block: &SealedBlock,
         receipts: &[Receipt],
         matcher: &LogMatcher,
-        dialect: Dialect,
+        has_time: bool,
     ) {
         let logs = PlacedLog::in_block(block, receipts, |log| matcher.matches(log));
-        self.0.extend(logs.map(|placed| FoundLog { placed, removed: false, dialect }));
+        self.0.extend(logs.map(|placed| FoundLog { placed, removed: false, has_time }));
     }
 
     /// Adds logs of removed blocks.
     pub(super) fn add_removed<'a>(
         &mut self,
         logs: impl Iterator<Item = &'a PlacedLog>,
-        dialect: Dialect,
+        has_time: bool,
     ) {
         let removed =
-            |placed: &PlacedLog| FoundLog { placed: placed.clone(), removed: true, dialect };
+            |placed: &PlacedLog| FoundLog { placed: placed.clone(), removed: true, has_time };
         self.0.extend(logs.map(removed));
     }
 

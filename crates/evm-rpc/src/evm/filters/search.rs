@@ -168,7 +168,8 @@ impl Filters {
                 let missing = || self.reads.chain.missing(format!("block {at}"));
                 let block = block.ok_or_else(|| read_error(missing()))?;
                 let receipts = self.reads.chain.receipts_of(at, block.hash).map_err(read_error)?;
-                logs.add(&block, &receipts, matcher, self.reads.dialect());
+                let has_time = self.reads.chain.rules().has_log_timestamps();
+                logs.add(&block, &receipts, matcher, has_time);
             }
             next = part.next;
         }
