@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
 
-use alloy_primitives::{Address, B256};
+use alloy_primitives::{Address, B256, hex};
 use esker_evm::view::ViewError;
 use esker_evm_state::state::StateError;
 use esker_evm_state::types::{Account, SealedHeader};
@@ -32,6 +32,8 @@ pub(crate) fn methods() -> MethodTable<TransactApi> {
         .params(&["hash"])
         .on_list_sized("codeByHash", code_bytes, code_by_hash)
         .params(&["hash", "block"])
+        .on_list_sized("dbGet", code_bytes, db_get)
+        .params(&["key"])
         .on_list_blocking_with("storageRangeAt", storage_range_at)
         .params(&["block", "index", "address", "start", "max"])
         .cost(cost::HEAVY)
@@ -131,6 +133,30 @@ fn code_by_hash(
         Ok(code) => Ok(Some(Data(code))),
         Err(StateError::MissingCode(_)) => Ok(None),
         Err(error) => Err(read_error(error)),
+    }
+}
+
+/// The byte before a hash in the keys of code, in the databases of geth and reth.
+const CODE_PREFIX: u8 = b'c';
+
+/// The value of a key of geth's database: of code only, as reth and anvil serve it. The key is hex, or text that stands for
+/// its bytes.
+fn db_get(transact: &TransactApi, (key,): (String,)) -> Result<Option<Data>, RpcError> {
+    let wrong = |text: String| RpcError::with_code(RpcError::INVALID_PARAMS, text);
+    let key = match key.strip_prefix("0x") {
+        Some(digits) => hex::decode(digits).map_err(|error| wrong(error.to_string()))?,
+        None => key.into_bytes(),
+    };
+    match key.as_slice() {
+        [CODE_PREFIX, hash @ ..] if hash.len() == B256::len_bytes() => {
+            code_by_hash(transact, (Hash(B256::from_slice(hash)), None))
+        }
+        [_, hash @ ..] if hash.len() == B256::len_bytes() => {
+            Err(wrong("only keys of code are served: the key's first byte is 0x63".to_owned()))
+        }
+        key => {
+            Err(wrong(format!("a key of code has 33 bytes, 0x63 and the hash: got {}", key.len())))
+        }
     }
 }
 

@@ -9,6 +9,7 @@ mod header;
 mod impersonation;
 mod mining;
 mod numbers;
+mod other_names;
 mod reorg;
 mod snapshots;
 mod state;
@@ -72,7 +73,7 @@ impl DevelopmentNode {
     }
 }
 
-/// The methods of the three namespaces, and two of `debug`.
+/// The methods of the three namespaces, two of `debug`, and the names of further tools.
 pub fn development_methods(node: &Arc<DevelopmentNode>) -> Service {
     let anvil = both(MethodTable::new("anvil"))
         .on_list("nodeInfo", node_info)
@@ -115,6 +116,7 @@ pub fn development_methods(node: &Arc<DevelopmentNode>) -> Service {
         .params(&["depth", "transactions"])
         .on_list_async("dealERC20", tokens::deal)
         .params(&["address", "token", "units"])
+        .also_named("setERC20Balance")
         .on_list_async("setERC20Allowance", tokens::set_allowance)
         .params(&["owner", "spender", "token", "units"])
         .on_list_async("setBalance", state::set_balance)
@@ -138,6 +140,7 @@ pub fn development_methods(node: &Arc<DevelopmentNode>) -> Service {
         .alias("eth")
         .on_list("protocolVersion", chain::protocol_version)
         .on_list("hashrate", chain::hashrate)
+        .on_list("networkId", chain::network_id)
         .on_list_blocking_with_then("sendUnsignedTransaction", impersonation::send_unsigned)
         .params(&["transaction"])
         .bind(Arc::clone(node));
@@ -153,43 +156,7 @@ pub fn development_methods(node: &Arc<DevelopmentNode>) -> Service {
         .params(&["number"])
         .on_list("clearTxpool", mining::drop_all)
         .bind(Arc::clone(node));
-    anvil.merge(&hardhat_methods(node)).merge(&evm).merge(&standard).merge(&debug)
-}
-
-/// The methods with Hardhat's names.
-fn hardhat_methods(node: &Arc<DevelopmentNode>) -> Service {
-    MethodTable::new("hardhat")
-        .on_list("getAutomine", mining::get_automine)
-        .on_list("metadata", hardhat_metadata)
-        .on_list_async("mine", mining::mine)
-        .params(&["blocks", "interval"])
-        .on_list("dropTransaction", mining::hardhat_drop)
-        .params(&["hash"])
-        .on_list_async("setLoggingEnabled", time::set_logging)
-        .params(&["enabled"])
-        .on_list("setNextBlockBaseFeePerGas", header::hardhat_set_base_fee)
-        .params(&["wei"])
-        .on_list("setMinGasPrice", header::set_min_gas_price)
-        .params(&["wei"])
-        .on_list("setCoinbase", header::hardhat_set_coinbase)
-        .params(&["address"])
-        .on_list("setPrevRandao", header::hardhat_set_random)
-        .params(&["value"])
-        .on_list_async("reset", snapshots::hardhat_reset)
-        .params(&["options"])
-        .on_list_async("setBalance", state::hardhat_set_balance)
-        .params(&["address", "wei"])
-        .on_list_async("setNonce", state::hardhat_set_nonce)
-        .params(&["address", "nonce"])
-        .on_list_async("setCode", state::hardhat_set_code)
-        .params(&["address", "code"])
-        .on_list_async("setStorageAt", state::set_storage_at)
-        .params(&["address", "slot", "value"])
-        .on_list("impersonateAccount", impersonation::hardhat_impersonate)
-        .params(&["address"])
-        .on_list("stopImpersonatingAccount", impersonation::hardhat_stop)
-        .params(&["address"])
-        .bind(Arc::clone(node))
+    anvil.merge(&other_names::methods(node)).merge(&evm).merge(&standard).merge(&debug)
 }
 
 /// The methods that have the names of both `anvil` and `evm`.

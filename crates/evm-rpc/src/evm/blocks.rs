@@ -67,7 +67,7 @@ fn is_small(header: &SealedHeader) -> bool {
     header.header.gas_used <= SMALL_BLOCK_GAS
 }
 
-pub(super) fn get_block_by_number(
+pub(crate) fn get_block_by_number(
     reads: &ReadApi,
     (number, full): (BlockNumber, bool),
     _: &CallContext,

@@ -30,7 +30,7 @@ mod table;
 mod transact;
 mod transactions;
 
-pub(crate) use blocks::{full_blocks, get_bad_blocks};
+pub(crate) use blocks::{full_blocks, get_bad_blocks, get_block_by_number};
 pub use failed_sends::FailedSends;
 pub use filters::{FilterConfig, Filters, filter_methods};
 pub use methods::{reading_methods, transacting_methods};

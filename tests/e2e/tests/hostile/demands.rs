@@ -115,6 +115,8 @@ fn of_evm(method: &str, stock: &Stock) -> Option<Vec<Value>> {
         | "anvil_getGenesisTime"
         | "evm_protocolVersion"
         | "evm_hashrate"
+        | "evm_networkId"
+        | "hardhat_dumpState"
         | "anvil_dumpState" => vec![json!([])],
         "evm_getBalance" | "evm_getAccount" | "evm_getAccountInfo" | "evm_getTransactionCount" => {
             vec![json!([account, "latest"]), json!([account, "0x1"]), json!([account, "pending"])]
@@ -130,13 +132,16 @@ fn of_evm(method: &str, stock: &Stock) -> Option<Vec<Value>> {
         // No snapshot of this number: the node stays as it is for the other methods.
         "anvil_revert" | "evm_revert" => vec![json!(["0x0"])],
         // With an argument too many: the pool stays full for the other methods.
-        "anvil_dropAllTransactions" | "debug_clearTxpool" => vec![json!(["extra"])],
+        "anvil_dropAllTransactions" | "hardhat_dropAllTransactions" | "debug_clearTxpool" => {
+            vec![json!(["extra"])]
+        }
         "anvil_mine_detailed" | "evm_mine_detailed" => vec![json!([{ "blocks": 256 }])],
         "evm_mine" => vec![json!([{ "blocks": "0x40" }])],
         "anvil_mine" | "hardhat_mine" => vec![json!(["0x40", "0x1"])],
         "evm_setAutomine"
         | "anvil_setAutomine"
         | "anvil_autoImpersonateAccount"
+        | "hardhat_autoImpersonateAccount"
         | "anvil_setLoggingEnabled"
         | "hardhat_setLoggingEnabled" => vec![json!([true])],
         "evm_setIntervalMining" | "anvil_setIntervalMining" => vec![json!([0])],
@@ -150,7 +155,10 @@ fn of_evm(method: &str, stock: &Stock) -> Option<Vec<Value>> {
         | "anvil_setNextBlockTimestamp" => vec![json!([2])],
         "anvil_setBalance"
         | "hardhat_setBalance"
+        | "tenderly_setBalance"
         | "anvil_addBalance"
+        | "hardhat_addBalance"
+        | "tenderly_addBalance"
         | "anvil_setNonce"
         | "hardhat_setNonce"
         | "evm_setAccountNonce" => {
@@ -171,7 +179,7 @@ fn of_evm(method: &str, stock: &Stock) -> Option<Vec<Value>> {
         "anvil_setMinGasPrice" | "hardhat_setMinGasPrice" => vec![json!(["0x3b9aca01"])],
         "anvil_setRpcUrl" => vec![json!(["http://127.0.0.1:1"])],
         "anvil_reset" | "hardhat_reset" => vec![json!([{ "forking": { "blockNumber": 1 } }])],
-        "anvil_dealERC20" => vec![json!([account, CONTRACT, "0x1"])],
+        "anvil_dealERC20" | "hardhat_dealERC20" => vec![json!([account, CONTRACT, "0x1"])],
         "anvil_setERC20Allowance" => vec![json!([account, other, CONTRACT, "0x1"])],
         "anvil_setCode" | "hardhat_setCode" => {
             vec![json!([CONTRACT, format!("0x{}", "00".repeat(256))])]
@@ -193,6 +201,8 @@ fn of_evm(method: &str, stock: &Stock) -> Option<Vec<Value>> {
         | "debug_codeByHash"
         | "debug_traceBadBlock"
         | "debug_standardTraceBadBlockToFile" => vec![json!([long.hash])],
+        "erigon_getHeaderByNumber" => vec![json!([many.number])],
+        "debug_dbGet" => vec![json!([format!("0x63{}", &long.hash[2..])])],
         "evm_getBlockByNumber" => {
             vec![json!([long.number, true]), json!([many.number, true]), json!([logs.number, true])]
         }
@@ -265,7 +275,11 @@ fn of_evm(method: &str, stock: &Stock) -> Option<Vec<Value>> {
             json!([bundles(1, 5), null, code(RETURNS_LESS)]),
             json!([bundles(4, 1), { "transactionIndex": 0 }, code(BALANCES)]),
         ],
-        "evm_sendRawTransaction" | "web3_sha3" | "debug_traceBlock" | "anvil_loadState" => {
+        "evm_sendRawTransaction"
+        | "web3_sha3"
+        | "debug_traceBlock"
+        | "anvil_loadState"
+        | "hardhat_loadState" => {
             vec![json!([text])]
         }
         "evm_sendRawTransactionSync" => vec![json!([text, 1000])],

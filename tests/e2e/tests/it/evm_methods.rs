@@ -11,8 +11,10 @@ use crate::support::local;
 
 const RPC: &str = "/ext/bc/C/rpc";
 const WS: &str = "/ext/bc/C/ws";
-const NAMESPACES: [&str; 9] =
-    ["evm", "net", "web3", "txpool", "personal", "debug", "admin", "anvil", "hardhat"];
+const NAMESPACES: [&str; 11] = [
+    "evm", "net", "web3", "txpool", "personal", "debug", "admin", "anvil", "hardhat", "tenderly",
+    "erigon",
+];
 /// The answer of the methods that only a Go runtime can carry out, whatever the arguments.
 const OF_GO: &str = "only a Go runtime has this";
 /// An account of `esker dev`.
@@ -339,6 +341,17 @@ fn cases() -> BTreeMap<&'static str, Case> {
         ("evm_setAccountNonce", case(Value::Null, json!([OTHER, -1]))),
         ("evm_protocolVersion", none()),
         ("evm_hashrate", none()),
+        ("evm_networkId", none()),
+        ("erigon_getHeaderByNumber", number()),
+        ("tenderly_setBalance", case(Value::Null, json!([OTHER, -1]))),
+        ("tenderly_addBalance", case(Value::Null, json!([OTHER, -1]))),
+        ("hardhat_addBalance", case(Value::Null, json!([OTHER, -1]))),
+        ("hardhat_dealERC20", case(Value::Null, json!([OTHER]))),
+        ("hardhat_autoImpersonateAccount", case(Value::Null, json!(["yes"]))),
+        ("hardhat_dropAllTransactions", case(Value::Null, json!([1]))),
+        ("hardhat_dumpState", case(json!([]), json!([1]))),
+        ("hardhat_loadState", case(Value::Null, json!(["0x12"]))),
+        ("debug_dbGet", case(json!([format!("0x63{}", "12".repeat(32))]), json!(["0x12"]))),
         ("anvil_impersonateAccount", case(json!([OTHER]), json!(["0x12"]))),
         ("hardhat_impersonateAccount", case(json!([OTHER]), json!(["0x12"]))),
         ("anvil_stopImpersonatingAccount", case(json!([OTHER]), json!(["0x12"]))),

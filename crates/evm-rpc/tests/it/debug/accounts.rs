@@ -38,6 +38,25 @@ async fn code_is_found_by_its_hash() {
     }
     assert_eq!(world.call("debug_codeByHash", json!([UNKNOWN])).await, Value::Null);
     assert_eq!(world.call("debug_codeByHash", json!([keccak256([])])).await, "0x");
+    // The same by its key in geth's database.
+    let key = format!("0x63{}", &hash.to_string()[2..]);
+    assert_eq!(world.call("debug_dbGet", json!([key])).await, code);
+    let unknown = format!("0x63{}", &UNKNOWN[2..]);
+    assert_eq!(world.call("debug_dbGet", json!([unknown])).await, Value::Null);
+    let text = format!("c{}", "a".repeat(32));
+    assert_eq!(world.call("debug_dbGet", json!([text])).await, Value::Null);
+    for (key, text) in [
+        ("0x63", "a key of code has 33 bytes, 0x63 and the hash: got 1"),
+        ("", "a key of code has 33 bytes, 0x63 and the hash: got 0"),
+        (UNKNOWN, "a key of code has 33 bytes, 0x63 and the hash: got 32"),
+        (
+            &key.replacen("63", "62", 1),
+            "only keys of code are served: the key's first byte is 0x63",
+        ),
+        ("0x6", "odd number of digits"),
+    ] {
+        assert_eq!(world.error("debug_dbGet", json!([key])).await, (-32602, text.to_owned()));
+    }
     for (params, code, text) in [
         (json!([]), -32602, "missing value for required argument 0"),
         (json!([hash, "latest", 1]), -32602, "too many arguments, want at most 2"),

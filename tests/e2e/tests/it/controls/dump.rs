@@ -27,11 +27,11 @@ fn a_state_is_loaded_elsewhere() {
         let slot = result(node, "eth_getStorageAt", json!([CONTRACT, "0x0", "latest"]));
         json!([of(FIRST), of(OTHER), of(CONTRACT), slot])
     };
-    let (seen, state) = (see(&node), result(&node, "anvil_dumpState", json!([])));
+    let (seen, state) = (see(&node), result(&node, "hardhat_dumpState", json!([])));
     assert_eq!(height(&node), 4);
     let folder = tempfile::tempdir().unwrap();
     let other = start(folder.path());
-    assert_eq!(result(&other, "anvil_loadState", json!([state])), true);
+    assert_eq!(result(&other, "hardhat_loadState", json!([state])), true);
     assert_eq!((see(&other), height(&other)), (seen.clone(), 4));
     // There is no difference any more.
     assert_eq!(result(&other, "anvil_loadState", json!([state])), true);

@@ -61,7 +61,7 @@ fn accounts_without_a_key_send() {
     assert_eq!(result(&node, "anvil_stopImpersonatingAccount", json!([OTHER])), Value::Null);
     assert_eq!(result(&node, "hardhat_stopImpersonatingAccount", json!([CONTRACT])), true);
     assert_eq!(error(&node, "eth_sendTransaction", transfer(OTHER)), "unknown account");
-    assert_eq!(result(&node, "anvil_autoImpersonateAccount", json!([true])), Value::Null);
+    assert_eq!(result(&node, "hardhat_autoImpersonateAccount", json!([true])), Value::Null);
     assert_eq!(accounts().as_array().unwrap().len(), 10);
     assert_sent_by(&node, &result(&node, "eth_sendTransaction", transfer(CONTRACT)), CONTRACT);
     assert_eq!(result(&node, "anvil_autoImpersonateAccount", json!([false])), Value::Null);

@@ -159,9 +159,11 @@ fn made_blocks_are_shown() {
     let sender = json!([made_by(&node)]);
     assert_eq!(result(&node, "anvil_removePoolTransactions", sender), Value::Null);
     assert_eq!(result(&node, "txpool_status", json!([]))["pending"], "0x0");
-    send(&node);
-    assert_eq!(result(&node, "debug_clearTxpool", json!([])), Value::Null);
-    assert_eq!(result(&node, "txpool_status", json!([]))["pending"], "0x0");
+    for method in ["debug_clearTxpool", "hardhat_dropAllTransactions"] {
+        send(&node);
+        assert_eq!(result(&node, method, json!([])), Value::Null);
+        assert_eq!(result(&node, "txpool_status", json!([]))["pending"], "0x0", "{method}");
+    }
 
     let first = by_number("0x0");
     let genesis = result(&node, "anvil_getGenesisTime", json!([])).as_u64().unwrap();
@@ -170,6 +172,11 @@ fn made_blocks_are_shown() {
     assert_eq!(result(&node, "eth_getTransactionCount", json!([OTHER, "latest"])), "0x5");
     assert_eq!(result(&node, "eth_protocolVersion", json!([])), 1);
     assert_eq!(result(&node, "eth_hashrate", json!([])), "0x0");
+    let id = result(&node, "net_version", json!([]));
+    assert_eq!(result(&node, "eth_networkId", json!([])), id);
+    let last = result(&node, "eth_getBlockByNumber", json!(["latest", false]));
+    assert_eq!(result(&node, "erigon_getHeaderByNumber", json!(["latest"])), last);
+    assert_eq!(result(&node, "erigon_getHeaderByNumber", json!(["0x99"])), Value::Null);
 }
 
 /// The sender of the waiting transactions.

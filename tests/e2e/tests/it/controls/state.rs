@@ -29,6 +29,9 @@ fn change(node: &Node, nonce: u64) {
     for (method, params, reply) in [
         ("anvil_setBalance", json!([OTHER, "0x64"]), Value::Null),
         ("anvil_addBalance", json!([OTHER, 1]), Value::Null),
+        ("tenderly_setBalance", json!([OTHER, "0x60"]), Value::Null),
+        ("hardhat_addBalance", json!([OTHER, 2]), Value::Null),
+        ("tenderly_addBalance", json!([OTHER, "0x3"]), Value::Null),
         ("hardhat_setBalance", json!([CONTRACT, "0xde0b6b3a7640000"]), json!(true)),
         ("hardhat_setCode", json!([CONTRACT, READS_SLOT]), json!(true)),
         ("anvil_setCode", json!([OTHER, "0x6000"]), Value::Null),

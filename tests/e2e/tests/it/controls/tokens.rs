@@ -41,8 +41,12 @@ fn tokens_are_dealt() {
     // An amount that is set already needs no block.
     result(&node, "anvil_dealERC20", json!([OTHER, TOKEN, units]));
     assert_eq!(height(&node), before + 2);
-    result(&node, "anvil_dealERC20", json!([OTHER, TOKEN, 0]));
-    assert_eq!(balance(), format!("0x{:064x}", 0));
+    for (method, units) in
+        [("anvil_setERC20Balance", 7), ("hardhat_dealERC20", 8), ("anvil_dealERC20", 0)]
+    {
+        assert_eq!(result(&node, method, json!([OTHER, TOKEN, units])), Value::Null);
+        assert_eq!(balance(), format!("0x{units:064x}"), "{method}");
+    }
 
     result(&node, "anvil_setCode", json!([TOKEN, CONSTANT]));
     let before = height(&node);
