@@ -79,6 +79,12 @@ await runOnBoth(import.meta.url, [
     assert.deepEqual([tx.maxFeePerBlobGas, tx.blobVersionedHashes.length], [GWEI, 1]);
     const block = await viem.getBlock({ blockHash: receipt.blockHash });
     assert.equal(block.blobGasUsed, BLOB_GAS);
+    // Blobs stay there after their block.
+    const blobs = (method, params) => viem.request({ method, params });
+    assert.deepEqual(await blobs('anvil_getBlobsByTransactionHash', [hash]), [sidecar.blob]);
+    assert.equal(await blobs('anvil_getBlobByHash', [tx.blobVersionedHashes[0]]), sidecar.blob);
+    assert.equal(await blobs('anvil_getBlobByHash', [hash]), null);
+    assert.equal(await blobs('anvil_getBlobsByTransactionHash', [tx.blobVersionedHashes[0]]), null);
   }],
   ['viem: what blobs of past blocks cost', async () => {
     const history = await viem.request({ method: 'eth_feeHistory', params: ['0x2', 'latest', []] });

@@ -45,6 +45,22 @@ pub enum CallError {
         /// Hash of the unsigned transaction.
         hash: B256,
     },
+    /// The transaction can't be part of the block, in a bundle.
+    #[error("err: {error}; txhash {hash}")]
+    TransactionRefused {
+        /// Why it can't be executed.
+        error: Box<TxError>,
+        /// Its hash.
+        hash: B256,
+    },
+    /// A bundle has more blobs than a block.
+    #[error("the bundle has {have} blobs: at most {most} fit into a block")]
+    TooManyBlobs {
+        /// Blobs of all its transactions.
+        have: u64,
+        /// Most of a block.
+        most: u64,
+    },
     /// The sender has less wei than it sends.
     #[error("insufficient funds for transfer")]
     InsufficientFundsForTransfer,

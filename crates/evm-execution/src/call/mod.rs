@@ -4,6 +4,7 @@
 //! results. Error texts come from here.
 
 mod access_list;
+mod bundle;
 mod error;
 mod estimate;
 mod many;
@@ -22,6 +23,7 @@ use crate::executor::{
 use crate::rules::BlockPoint;
 
 pub use access_list::{AccessListOutcome, create_access_list};
+pub use bundle::{BundleOutcome, BundleTxOutcome, call_bundle};
 pub use error::{CallError, go_duration};
 pub use estimate::{estimate_gas, estimate_gas_for_next};
 pub use many::{Bundle, MAX_BUNDLES, MAX_RETURNED_BYTES, call_many};

@@ -4,6 +4,7 @@
 //! Only development networks have these methods (`esker dev`, `esker evm`, `esker anvil`); no service of the list
 //! `eth-apis` switches them on.
 
+mod blobs;
 mod chain;
 mod header;
 mod impersonation;
@@ -88,6 +89,12 @@ pub fn development_methods(node: &Arc<DevelopmentNode>) -> Service {
         .on_list("removePoolTransactions", mining::remove_pool_transactions)
         .params(&["address"])
         .on_list("getGenesisTime", chain::genesis_time)
+        .on_list_blocking("getBlobByHash", blobs::by_hash)
+        .params(&["hash"])
+        .cost(cost::LARGE_READ)
+        .on_list_blocking("getBlobsByTransactionHash", blobs::by_transaction)
+        .params(&["hash"])
+        .cost(cost::LARGE_READ)
         .on_list_async("setLoggingEnabled", time::set_logging)
         .params(&["enabled"])
         .on_list_blocking_with("dumpState", state_file::dump)

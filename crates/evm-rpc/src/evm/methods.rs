@@ -7,8 +7,8 @@ use esker_rpc::{MethodTable, Service, cost};
 use super::table::table;
 use super::transact::TransactApi;
 use super::{
-    accounts, blocks, call_many, calls, capabilities, chain, config, fees, proof, send, simulate,
-    state, storage, transactions,
+    accounts, blocks, call_bundle, call_many, calls, capabilities, chain, config, fees, proof,
+    send, simulate, state, storage, transactions,
 };
 use crate::apis::{Api, Apis};
 use crate::reads::ReadApi;
@@ -95,11 +95,12 @@ type MakeTable = fn() -> MethodTable<TransactApi>;
 
 /// The methods that run code or send transactions, of the services that are served.
 pub fn transacting_methods(transact: &Arc<TransactApi>, apis: &Apis) -> Service {
-    let tables: [(Api, MakeTable); 8] = [
+    let tables: [(Api, MakeTable); 9] = [
         (Api::InternalEth, fees::methods),
         (Api::InternalBlockchain, calls::methods),
         (Api::InternalBlockchain, simulate::methods),
         (Api::InternalBlockchain, call_many::methods),
+        (Api::InternalBlockchain, call_bundle::methods),
         (Api::InternalTransaction, send::methods),
         (Api::InternalAccount, accounts::methods),
         (Api::InternalPersonal, crate::personal::methods),

@@ -4,6 +4,7 @@
 mod accepted;
 mod accounts;
 mod blocks;
+mod call_bundle;
 mod call_many;
 mod calls;
 mod capabilities;

@@ -53,6 +53,11 @@ impl TransactApi {
         Ok(CallBlock { header, is_next: at == PENDING && !is_pending, is_pending })
     }
 
+    /// The next block after that of a parameter.
+    pub(super) fn place_after(&self, at: BlockNumberOrHash) -> Result<CallBlock, RpcError> {
+        Ok(CallBlock { is_next: true, ..self.place(at)? })
+    }
+
     /// The place of what is estimated: without a parameter it is to be sent, into the next block on the state of the last
     /// one.
     pub(super) fn place_of_estimate(

@@ -24,6 +24,7 @@ mod error;
 mod limits;
 mod outlay;
 mod price;
+mod recent_blobs;
 mod sidecar;
 #[cfg(test)]
 mod sidecar_tests;
@@ -50,6 +51,7 @@ use account::AccountTxs;
 use books::{PoolChanges, PoolState};
 use drops::Drops;
 use price::Rank;
+use recent_blobs::RecentBlobs;
 
 /// Longest transaction, bytes.
 pub const MAX_TX_SIZE: usize = 128 * 1024;
@@ -88,6 +90,8 @@ pub struct PoolConfig {
     pub max_bytes: usize,
     /// Whether blocks take transactions in the order of their arrival, whatever they pay.
     pub by_arrival: bool,
+    /// Blobs that are kept with the last blob transactions, also after their block.
+    pub recent_blobs: usize,
 }
 
 impl Default for PoolConfig {
@@ -102,6 +106,7 @@ impl Default for PoolConfig {
             lifetime_ms: 10 * 60 * 1000,
             max_bytes: MAX_BYTES,
             by_arrival: false,
+            recent_blobs: 0,
         }
     }
 }
@@ -153,6 +158,7 @@ impl fmt::Debug for NewHead<'_> {
 pub struct Pool {
     config: PoolConfig,
     inner: Mutex<PoolState>,
+    recent_blobs: Mutex<RecentBlobs>,
     drops: Drops,
     promoted: broadcast::Sender<PooledTx>,
     dropped: broadcast::Sender<DroppedTx>,
@@ -174,6 +180,7 @@ impl Pool {
         Self {
             config,
             inner: Mutex::new_named("evm.pool", PoolState::default()),
+            recent_blobs: Mutex::default(),
             drops: Drops::new(),
             promoted: broadcast::channel(EVENT_BACKLOG).0,
             dropped: broadcast::channel(EVENT_BACKLOG).0,
@@ -250,6 +257,16 @@ impl Pool {
         let account = inner.accounts.get(sender)?;
         let is_pending = account.pending().contains_key(nonce);
         account.get(*nonce).map(|tx| (tx.clone(), is_pending))
+    }
+
+    /// A blob transaction that came in lately, with its sidecar, whether it waits or not.
+    pub fn recent_blob_tx(&self, hash: &B256) -> Option<PooledTx> {
+        self.recent_blobs.lock().of_tx(hash)
+    }
+
+    /// A blob transaction that came in lately with the blob of this versioned hash, and the place of that blob.
+    pub fn recent_blob(&self, hash: &B256) -> Option<(PooledTx, usize)> {
+        self.recent_blobs.lock().of_blob(hash)
     }
 
     /// The transaction of an account with this nonce.
@@ -456,7 +473,9 @@ impl Admission<'_> {
             };
             inner.end_admission(tx.sender());
             decided
-        })
+        })?;
+        pool.recent_blobs.lock().add(tx, pool.config.recent_blobs);
+        Ok(())
     }
 }
 

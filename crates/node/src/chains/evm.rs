@@ -45,7 +45,7 @@ pub(super) fn build(
     let evm_config = EvmConfig {
         history: if is_archive { History::Archive } else { History::Window(PRUNED_WINDOW) },
         preimages: in_dev(settings.preimages_enabled, config.mode),
-        pool: pool_config(settings, config.settings.order_by_arrival),
+        pool: pool_config(settings, config.settings.order_by_arrival, config.mode.is_development()),
         mode: build_mode(config.settings.block_time.0),
         allow_unprotected: allows_unprotected(settings, config.mode),
     };

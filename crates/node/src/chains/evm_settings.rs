@@ -92,7 +92,14 @@ pub(super) fn script_config(
     ScriptConfig { program, slots: Arc::clone(slots), runs_custom }
 }
 
-pub(super) fn pool_config(settings: &ChainSettings, by_arrival: bool) -> PoolConfig {
+/// Blobs that a development node keeps for tools: 16 MiB.
+const RECENT_BLOBS: usize = 128;
+
+pub(super) fn pool_config(
+    settings: &ChainSettings,
+    by_arrival: bool,
+    is_development: bool,
+) -> PoolConfig {
     PoolConfig {
         price_bump: settings.tx_pool_price_bump.0,
         account_slots: settings.tx_pool_account_slots.count(),
@@ -101,6 +108,7 @@ pub(super) fn pool_config(settings: &ChainSettings, by_arrival: bool) -> PoolCon
         global_queue: settings.tx_pool_global_queue.count(),
         lifetime_ms: u64::try_from(settings.tx_pool_lifetime.as_millis()).unwrap_or(u64::MAX),
         by_arrival,
+        recent_blobs: if is_development { RECENT_BLOBS } else { 0 },
         ..PoolConfig::default()
     }
 }

@@ -195,6 +195,8 @@ fn of_evm(method: &str, stock: &Stock) -> Option<Vec<Value>> {
         | "evm_getHeaderByNumber"
         | "debug_getRawHeader" => vec![json!([long.number])],
         "evm_getHeaderByHash"
+        | "anvil_getBlobByHash"
+        | "anvil_getBlobsByTransactionHash"
         | "anvil_dropTransaction"
         | "hardhat_dropTransaction"
         | "debug_preimage"
@@ -281,6 +283,16 @@ fn of_evm(method: &str, stock: &Stock) -> Option<Vec<Value>> {
         | "anvil_loadState"
         | "hardhat_loadState" => {
             vec![json!([text])]
+        }
+        "evm_callBundle" => {
+            let bundle =
+                json!({ "txs": stock.endless, "blockNumber": "0x1", "gasLimit": "0x2faf080" });
+            vec![json!([bundle]), json!([{ "txs": vec![text; 20], "blockNumber": "0x1" }])]
+        }
+        "evm_sendRawTransactionConditional" => {
+            let slots: serde_json::Map<_, _> =
+                (0..999).map(|slot| (format!("{slot:#x}"), json!("0x0"))).collect();
+            vec![json!([text, { "knownAccounts": { stock.long_code.as_str(): slots } }])]
         }
         "evm_sendRawTransactionSync" => vec![json!([text, 1000])],
         "evm_sendTransactionSync" => vec![json!([tx, 1000]), json!([no_gas, 1000])],

@@ -66,6 +66,8 @@ pub(super) struct Stock {
     pub(super) long: Block,
     pub(super) many: Block,
     pub(super) logs: Block,
+    /// Signed transactions, not sent, of an account that sends none: endless code with much gas.
+    pub(super) endless: [Value; 3],
     /// A transaction that waits.
     pub(super) waiting: String,
     /// Filters: of logs from the beginning on, of blocks, of transactions.
@@ -117,6 +119,13 @@ pub(super) fn prepare(node: &Node, amounts: &Amounts) -> Stock {
         c.call("eth_sendTransaction", json!([data]))
     });
     let waiting = waiting.last().unwrap().as_str().unwrap().to_owned();
+    let endless = [0, 1, 2].map(|nonce| {
+        let tx = json!([{
+            "from": other, "data": "0x5b600056", "gas": "0xe00000", "gasPrice": "0x77359400",
+            "nonce": format!("{nonce:#x}"),
+        }]);
+        c.call("eth_signTransaction", tx)["raw"].take()
+    });
     let filters = [
         ("eth_newFilter", json!([{ "fromBlock": "0x0" }])),
         ("eth_newBlockFilter", json!([])),
@@ -140,6 +149,7 @@ pub(super) fn prepare(node: &Node, amounts: &Amounts) -> Stock {
         long,
         many,
         logs,
+        endless,
         waiting,
         filters,
         owner: ChainParams::fetch(node.address(), "X", "NAT").unwrap().address(&owner),

@@ -124,7 +124,10 @@ fn prepare(ask: &mut dyn FnMut(&str) -> String, account: &str) -> BTreeMap<&'sta
         ("$RAW", done("debug_getRawBlock", json!([receipt["blockNumber"]]))),
         ("$TX", done("evm_getRawTransactionByHash", json!([hash]))),
         ("$FRESH", done("evm_signTransaction", json!([fresh(number)]))["raw"].clone()),
-        ("$NEXT", done("evm_signTransaction", json!([fresh(number + 1)]))["raw"].clone()),
+        ("$CONDITIONAL", done("evm_signTransaction", json!([fresh(number + 1)]))["raw"].clone()),
+        ("$NEXT", done("evm_signTransaction", json!([fresh(number + 2)]))["raw"].clone()),
+        // The sender's other transaction with this nonce waits.
+        ("$BUNDLED", done("evm_signTransaction", json!([waiting]))["raw"].clone()),
         ("$LOGS", done("evm_newFilter", json!([{}]))),
         ("$BLOCK", receipt["blockHash"].clone()),
         ("$HASH", hash),
@@ -141,6 +144,10 @@ fn filled(value: &Value, values: &BTreeMap<&'static str, Value>) -> Value {
     match value {
         Value::String(word) => values.get(word.as_str()).unwrap_or(value).clone(),
         Value::Array(items) => items.iter().map(|item| filled(item, values)).collect(),
+        Value::Object(members) => {
+            let members = members.iter().map(|(name, value)| (name.clone(), filled(value, values)));
+            Value::Object(members.collect())
+        }
         other => other.clone(),
     }
 }
@@ -172,6 +179,7 @@ fn cases() -> BTreeMap<&'static str, Case> {
     // No block of a fresh chain was refused: crates/evm-rpc/tests/it/debug/trace_blocks.rs has such ones.
     let without_success = || case(Value::Null, json!([OTHER]));
     let call = json!({"from": HELD, "to": OTHER});
+    let bundle = json!({"txs": ["$BUNDLED"], "blockNumber": "0x1", "baseFee": "0x1"});
     let sent = json!({"from": HELD, "to": OTHER, "value": "0x1"});
     let unknown = json!([{"from": OTHER, "to": HELD, "gas": "0x5208", "gasPrice": "0x77359400", "nonce": "0x0"}]);
     let wallet = format!("memory://{HELD}");
@@ -338,6 +346,8 @@ fn cases() -> BTreeMap<&'static str, Case> {
         ("debug_clearTxpool", case(Value::Null, json!([1]))),
         ("anvil_removePoolTransactions", case(json!([OTHER]), json!(["0x12"]))),
         ("anvil_getGenesisTime", none()),
+        ("anvil_getBlobByHash", hash("$HASH")),
+        ("anvil_getBlobsByTransactionHash", hash("$HASH")),
         ("evm_setAccountNonce", case(Value::Null, json!([OTHER, -1]))),
         ("evm_protocolVersion", none()),
         ("evm_hashrate", none()),
@@ -423,6 +433,8 @@ fn cases() -> BTreeMap<&'static str, Case> {
         ("evm_simulateV1", case(json!([{"blockStateCalls": [{"calls": [call]}]}]), json!([{}]))),
         ("evm_sendRawTransaction", case(json!(["$FRESH"]), json!(["$TX"]))),
         ("evm_sendRawTransactionSync", case(json!(["$NEXT", 20_000]), json!(["0x"]))),
+        ("evm_sendRawTransactionConditional", case(json!(["$CONDITIONAL", {}]), json!(["0x", {}]))),
+        ("evm_callBundle", case(json!([bundle]), json!([{}]))),
         ("evm_callMany", case(json!([[{"transactions": [call]}]]), json!([[]]))),
         ("evm_sendTransaction", case(json!([sent]), unknown.clone())),
         ("evm_sendTransactionSync", case(json!([sent, 20_000]), unknown.clone())),

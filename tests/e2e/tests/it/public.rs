@@ -412,6 +412,7 @@ fn each_method_costs_what_its_work_is() {
         (RPC, "eth_getFilterLogs", 20),
         (RPC, "evm_simulateV1", 50),
         (RPC, "eth_callMany", 50),
+        (RPC, "eth_callBundle", 50),
         (RPC, "debug_traceTransaction", 50),
         (RPC, "txpool_content", 50),
         (RPC, "personal_sign", 50),

@@ -3,6 +3,7 @@
 
 mod blobs;
 mod by_password;
+mod conditional;
 mod fee_cap;
 mod from_account;
 mod raw;
@@ -42,6 +43,7 @@ use crate::wire::{Addr, Big, Data, Hash, TransactionReply, Uint64};
 pub(crate) use by_password::{send_by_password, sign_by_password};
 pub use raw::RawTxError;
 pub use send_raw::decode_transaction;
+pub(super) use send_raw::signed_transaction;
 pub(crate) use unsigned::RawReply;
 
 pub(super) fn methods() -> MethodTable<TransactApi> {
@@ -50,6 +52,12 @@ pub(super) fn methods() -> MethodTable<TransactApi> {
         .params(&["data"])
         .short()
         .cost(cost::SEND)
+        .on_list_blocking_then(
+            "sendRawTransactionConditional",
+            conditional::send_raw_transaction_conditional,
+        )
+        .params(&["data", "conditions"])
+        .cost(cost::SEARCH)
         .on_list_async("sendRawTransactionSync", sync::send_raw_transaction_sync)
         .params(&["data", "timeout"])
         .cost(cost::SEND)
@@ -88,8 +96,9 @@ pub(super) fn methods() -> MethodTable<TransactApi> {
 }
 
 /// Methods that send transactions.
-const SENDING: [&str; 5] = [
+const SENDING: [&str; 6] = [
     "sendRawTransaction",
+    "sendRawTransactionConditional",
     "sendRawTransactionSync",
     "sendTransaction",
     "sendTransactionSync",

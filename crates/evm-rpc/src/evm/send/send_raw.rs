@@ -3,6 +3,7 @@
 use alloy_consensus::Transaction as _;
 use alloy_eips::eip2718::Decodable2718;
 use alloy_primitives::{B256, U256};
+use esker_evm::pool::without_sidecar;
 use esker_evm_state::types::Transaction;
 use esker_rpc::{ReplyAfter, RpcError};
 
@@ -24,7 +25,7 @@ pub fn decode_transaction(bytes: &[u8]) -> Result<Transaction, RawTxError> {
 
 /// Takes a signed transaction in; gives its hash.
 pub(super) fn send_raw(transact: &TransactApi, bytes: &[u8]) -> Result<ReplyAfter<B256>, RpcError> {
-    if transact.reads.dialect().is_standard() && matches!(bytes, [3 | 4, _, ..]) {
+    if is_of_standard(transact, bytes) {
         return send_standard(transact, bytes);
     }
     let tx = RawTx::parse(bytes).map_err(refused)?;
@@ -48,12 +49,34 @@ pub(super) fn send_raw(transact: &TransactApi, bytes: &[u8]) -> Result<ReplyAfte
     }
 }
 
-/// As [`send_raw`], of a type that the reference does not have; a blob transaction comes with its sidecar.
-fn send_standard(transact: &TransactApi, mut bytes: &[u8]) -> Result<ReplyAfter<B256>, RpcError> {
+/// A signed transaction that is executed without being sent, with or without a sidecar.
+pub(in crate::evm) fn signed_transaction(
+    transact: &TransactApi,
+    bytes: &[u8],
+) -> Result<Transaction, RpcError> {
+    if !is_of_standard(transact, bytes) {
+        return decode_transaction(bytes).map_err(refused);
+    }
+    let tx = decode_standard(bytes)?;
+    Ok(without_sidecar(tx))
+}
+
+/// Whether it has a type that the reference does not have, on a chain that does.
+fn is_of_standard(transact: &TransactApi, bytes: &[u8]) -> bool {
+    transact.reads.dialect().is_standard() && matches!(bytes, [3 | 4, _, ..])
+}
+
+fn decode_standard(mut bytes: &[u8]) -> Result<Transaction, RpcError> {
     let tx = Transaction::decode_2718(&mut bytes).map_err(refused)?;
     if !bytes.is_empty() {
         return Err(refused("rlp: input contains more than one value"));
     }
+    Ok(tx)
+}
+
+/// As [`send_raw`], of a type that the reference does not have; a blob transaction comes with its sidecar.
+fn send_standard(transact: &TransactApi, bytes: &[u8]) -> Result<ReplyAfter<B256>, RpcError> {
+    let tx = decode_standard(bytes)?;
     let price = U256::from(tx.max_fee_per_gas());
     check_fee(price, tx.gas_limit(), transact.config.tx_fee_cap).map_err(refused)?;
     transact.submitter.submit(tx)

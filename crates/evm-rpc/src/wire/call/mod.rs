@@ -3,6 +3,8 @@
 mod access_list;
 mod args;
 mod bundles;
+mod call_bundle;
+mod conditions;
 mod overrides;
 mod simulate;
 mod slots;
@@ -10,6 +12,8 @@ mod slots;
 pub use access_list::AccessListArg;
 pub use args::TransactionArgs;
 pub use bundles::{BundleArgs, StateContextArgs};
+pub use call_bundle::CallBundleArgs;
+pub use conditions::{ConditionsArgs, KnownAccount, KnownAccounts, KnownParts};
 pub use overrides::{AccountOverride, BlockOverrides, StateOverrides};
 pub use simulate::{HeaderArgs, SimulateArgs, SimulatedBlockArgs};
 pub use slots::SlotRequests;

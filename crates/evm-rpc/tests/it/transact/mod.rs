@@ -2,7 +2,9 @@
 
 mod bad_input;
 mod block_waits;
+mod call_bundle;
 mod call_many;
+mod conditional;
 mod crowd;
 mod development;
 mod failed_sends;
