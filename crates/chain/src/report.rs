@@ -24,6 +24,19 @@ pub struct TxReport {
     pub failure: Option<String>,
     /// The texts that its code printed.
     pub printed: PrintedTexts,
+    /// The names of what it did.
+    pub names: TxNames,
+}
+
+/// Names of what a transaction did, where they are known. Texts of one line and bounded length.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TxNames {
+    /// The contract that it created.
+    pub contract: Option<String>,
+    /// The function that it called, with its arguments.
+    pub call: Option<String>,
+    /// The events that it emitted, with their arguments.
+    pub events: PrintedTexts,
 }
 
 /// Texts that code prints for its developer. They may have any characters.

@@ -301,8 +301,10 @@ fn argument(key: &Key) -> Arg {
         // `--flag`, `--flag=false`; never `--flag false`, which would consume the next argument.
         arg.num_args(0..=1).require_equals(true).default_missing_value("true").value_name("BOOL")
     } else {
-        let hint = if key.kind == "path" { ValueHint::AnyPath } else { ValueHint::Unknown };
-        arg.value_name(value_name(key)).value_hint(hint)
+        let is_path = matches!(key.kind, "path" | "paths separated by commas");
+        let hint = if is_path { ValueHint::AnyPath } else { ValueHint::Unknown };
+        let action = if key.is_repeatable { ArgAction::Append } else { ArgAction::Set };
+        arg.value_name(value_name(key)).value_hint(hint).action(action)
     }
 }
 
@@ -322,7 +324,7 @@ fn dev_arguments(key: &'static Key) -> Vec<Arg> {
 
 fn value_name(key: &Key) -> &'static str {
     match key.kind {
-        "path" => "PATH",
+        "path" | "paths separated by commas" => "PATH",
         "text" => "TEXT",
         "whole number" | "whole number from 1" => "N",
         "names separated by commas" | "words separated by spaces" => "LIST",
@@ -344,8 +346,16 @@ fn help(key: &Key) -> String {
 }
 
 fn flags(matches: &ArgMatches) -> Flags {
-    let value = |key: &Key| Some((key.name, text(matches, key.name)?.clone()));
-    KEYS.iter().filter_map(value).collect()
+    KEYS.iter().filter_map(|key| Some((key.name, all_text(matches, key)?))).collect()
+}
+
+/// The text of a setting's flag, of one that may be given several times all its texts.
+fn all_text(matches: &ArgMatches, key: &Key) -> Option<String> {
+    if !key.is_repeatable {
+        return text(matches, key.name).cloned();
+    }
+    let given = matches.try_get_many::<String>(key.name).ok().flatten()?;
+    Some(given.map(String::as_str).collect::<Vec<_>>().join(","))
 }
 
 /// The text of a flag that was given. A command may lack a flag of the table.
@@ -424,6 +434,19 @@ mod tests {
             ]
         );
         assert_eq!(run(&["config", "show", "--dev", "--json"]).unwrap().0, Mode::Dev);
+    }
+
+    #[test]
+    fn folders_of_artifacts_may_be_several() {
+        let (_, flags) = run(&["dev", "--artifacts", "out", "--artifacts", "a,b"]).unwrap();
+        assert_eq!(flags["artifacts"], "out,a,b");
+        assert_eq!(run(&["dev"]).unwrap().1.get("artifacts"), None);
+        assert!(run(&["dev", "--gas-limit", "1", "--gas-limit", "2"]).is_err());
+        let tools: [&[&str]; 3] = [&["evm"], &["anvil"], &["hardhat", "node"]];
+        for tool in tools {
+            let args = [tool, &["--artifacts", "out", "--artifacts", "b"]].concat();
+            assert_eq!(run(&args).unwrap().1["artifacts"], "out,b", "{tool:?}");
+        }
     }
 
     #[test]

@@ -1,8 +1,12 @@
 //! `esker hardhat`: the flags of `npx hardhat node` as settings of `esker evm`.
 
+use std::path::PathBuf;
+
 use clap::error::ErrorKind;
 use clap::{ArgMatches, Command, CommandFactory as _, FromArgMatches as _, Parser, ValueEnum};
 use esker_settings::config::Flags;
+
+use crate::anvil;
 
 /// The name of the command.
 pub(crate) const NAME: &str = "hardhat";
@@ -32,6 +36,9 @@ struct HardhatFlags {
     /// The type of the chain
     #[arg(long, default_value = "l1")]
     chain_type: ChainType,
+    /// Folder of artifacts, for the names of contracts, functions, events and errors (Esker's own; may be repeated)
+    #[arg(long, value_name = "PATH")]
+    artifacts: Vec<PathBuf>,
     /// The URL of the network to fork: not supported yet
     #[arg(long, value_name = "URL")]
     fork: Option<String>,
@@ -59,11 +66,12 @@ pub(crate) fn parse(given: &ArgMatches) -> Result<Flags, clap::Error> {
         let text = "--fork: forks of other networks are not supported yet: leave it out";
         return Err(command().error(ErrorKind::InvalidValue, text));
     }
-    let HardhatFlags { hostname, port, chain_id, .. } = flags;
+    let HardhatFlags { hostname, port, chain_id, artifacts, .. } = flags;
     let mut set: Flags =
         DEFAULTS.into_iter().map(|(name, value)| (name, value.to_owned())).collect();
     set.extend([("http-host", hostname), ("evm-port", port.to_string())]);
     set.extend(chain_id.map(|id| ("chain-id", id.to_string())));
+    anvil::insert_artifacts(&mut set, &artifacts);
     Ok(set)
 }
 

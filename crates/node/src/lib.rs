@@ -10,6 +10,7 @@
 mod activity;
 pub mod aliases;
 pub mod api;
+mod artifacts;
 pub mod backup;
 mod block_log;
 pub mod chains;

@@ -26,6 +26,7 @@ pub mod ids;
 pub mod keys;
 pub mod network;
 mod password;
+mod plain;
 mod random;
 pub mod sync;
 pub mod thread_memory;
@@ -39,4 +40,5 @@ pub use files::{check_secret, open_regular, open_secret, read_at_most, read_boun
 pub use ids::{AssetId, BlockId, ChainId, Id, IdError, NodeId, ShortId, SubnetId, TxId};
 pub use keys::{PrivateKey, PublicKey, Signature, SignatureError};
 pub use password::Password;
+pub use plain::plain_text;
 pub use random::Randomness;

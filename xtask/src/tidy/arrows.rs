@@ -11,6 +11,7 @@ use crate::workspace;
 /// these may name.
 const ARROWS: &[(&str, &[&str])] = &[
     ("esker-primitives", &[]),
+    ("esker-artifacts", &["esker-primitives"]),
     ("esker-storage", &["esker-primitives"]),
     ("esker-set-hash", &[]),
     ("esker-go-json", &["esker-primitives"]),
@@ -35,7 +36,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("esker-evm-state", &["esker-storage"]),
     ("esker-evm-execution", &["esker-evm-state", "esker-go-json"]),
     ("esker-ethereum", &["esker-evm-execution"]),
-    ("esker-evm", &["esker-chain", "esker-evm-execution"]),
+    ("esker-evm", &["esker-artifacts", "esker-chain", "esker-evm-execution"]),
     ("esker-keystore", &["esker-storage", "esker-rpc"]),
     (
         "esker-nat",

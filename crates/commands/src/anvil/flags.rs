@@ -167,6 +167,9 @@ pub(super) struct ServerFlags {
         help_heading = "EVM options"
     )]
     pub(super) disable_console_log: bool,
+    /// Folder of artifacts, for the names of contracts, functions, events and errors (Esker's own; may be repeated)
+    #[arg(long, value_name = "PATH", help_heading = "Display options")]
+    pub(super) artifacts: Vec<PathBuf>,
 }
 
 /// How transactions are sorted.

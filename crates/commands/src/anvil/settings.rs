@@ -1,6 +1,6 @@
 //! The settings of `esker evm` that follow from anvil's flags.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use esker_settings::config::Flags;
 use esker_settings::networks::GAS_LIMITS;
@@ -100,6 +100,14 @@ fn insert_state(set: &mut Flags, state: &StateFlags) -> Result<(), FlagError> {
     Ok(())
 }
 
+/// The folders of artifacts, if there are any.
+pub(crate) fn insert_artifacts(set: &mut Flags, folders: &[PathBuf]) {
+    if !folders.is_empty() {
+        let texts: Vec<_> = folders.iter().map(|folder| folder.display().to_string()).collect();
+        set.insert("artifacts", texts.join(","));
+    }
+}
+
 fn insert_server(set: &mut Flags, server: &ServerFlags) -> Result<(), FlagError> {
     let [host] = server.host[..] else { return Err(FlagError::Hosts) };
     set.insert("http-host", host.to_string());
@@ -107,5 +115,6 @@ fn insert_server(set: &mut Flags, server: &ServerFlags) -> Result<(), FlagError>
     set.insert("http-allowed-origins", origins.to_owned());
     insert_switch(set, "silent", server.quiet);
     insert_switch(set, "no-console", server.disable_console_log);
+    insert_artifacts(set, &server.artifacts);
     insert_path(set, "ipc", server.ipc_path().as_deref())
 }

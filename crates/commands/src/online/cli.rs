@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Arg, ArgAction, ArgGroup, ArgMatches, Command, ValueHint, value_parser};
 
+use super::names::NameTerms;
 use super::terms::{MAX_FEE, Terms};
 use super::{Action, Call, Forms, OnlineCommand, Order, Signer, SnapshotAction, TimeAction};
 use crate::node_url::{self, NodeUrl};
@@ -274,9 +275,22 @@ fn call() -> Command {
 fn tx() -> Command {
     let chain =
         Arg::new("chain").long("chain").value_name("CHAIN").help("Another chain than X and C");
+    let artifacts = Arg::new("artifacts")
+        .long("artifacts")
+        .value_name("PATH")
+        .action(ArgAction::Append)
+        .value_parser(value_parser!(PathBuf))
+        .value_hint(ValueHint::DirPath)
+        .help("Folder of artifacts of Hardhat, Foundry or Ignition, for names; may be repeated");
+    let trace = Arg::new("trace")
+        .long("trace")
+        .action(ArgAction::SetTrue)
+        .help("Show all calls and events of a transaction of the EVM");
     let command = Command::new("tx")
         .about("Show a transaction of any chain: status, block, inputs and outputs")
         .arg(required("id", "ID", "ID of a transaction of X or an atomic one, or 0x.. of C"))
+        .arg(artifacts)
+        .arg(trace)
         .arg(chain);
     common(command)
 }
@@ -360,7 +374,14 @@ pub(crate) fn parse(name: &str, given: &ArgMatches) -> OnlineCommand {
             chain: text("chain"),
             path: text("path"),
         }),
-        "tx" => Action::Tx { id: plain("id"), chain: text("chain") },
+        "tx" => Action::Tx {
+            id: plain("id"),
+            chain: text("chain"),
+            terms: NameTerms {
+                artifacts: given.get_many("artifacts").unwrap_or_default().cloned().collect(),
+                has_trace: given.get_flag("trace"),
+            },
+        },
         "address" => Action::Address(Forms {
             address: text("address"),
             public_key: text("public-key"),

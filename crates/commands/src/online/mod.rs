@@ -14,10 +14,12 @@ mod error;
 mod forms;
 mod key;
 mod known;
+mod names;
 mod pay;
 mod target;
 mod terms;
 mod times;
+mod trace;
 mod transaction;
 
 pub(crate) use cli::{commands, is_command, parse};
@@ -30,6 +32,7 @@ use connection::Connection;
 use esker_settings::networks::accounts::well_known;
 use forms::Forms;
 use key::SigningKey;
+use names::NameTerms;
 use pay::Order;
 
 /// A parsed command.
@@ -54,7 +57,7 @@ enum Action {
     Snapshot(SnapshotAction),
     Call(Call),
     Address(Forms),
-    Tx { id: String, chain: Option<String> },
+    Tx { id: String, chain: Option<String>, terms: NameTerms },
 }
 
 /// The action on a development node's clock.
@@ -117,7 +120,9 @@ fn execute(command: &OnlineCommand) -> Result<String, OnlineError> {
         Action::Mine { blocks, interval_s } => controls::mine(node()?, *blocks, *interval_s, *json),
         Action::Snapshot(action) => controls::snapshot(&mut node()?, *action, *json),
         Action::Call(call) => call::run(&mut node()?, call, *json),
-        Action::Tx { id, chain } => transaction::run(&mut node()?, id, chain.as_deref(), *json),
+        Action::Tx { id, chain, terms } => {
+            transaction::run(&mut node()?, id, (chain.as_deref(), terms), *json)
+        }
         Action::Address(forms) => forms::run(forms, *json),
     }
 }

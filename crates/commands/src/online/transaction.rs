@@ -9,8 +9,9 @@ use esker_transactions::xvm::UnsignedTx;
 use serde_json::{Value, json};
 
 use super::connection::{Asset, Connection, unexpected};
+use super::names::{self, NameTerms, Names, TxNames};
 use super::target::C;
-use super::{OnlineError, amount};
+use super::{OnlineError, amount, trace};
 
 /// Number of last blocks of an asset VM's chain that are searched for a transaction.
 const SEARCHED_BLOCKS: u64 = 1000;
@@ -29,13 +30,14 @@ struct Shown {
     outputs: Vec<Value>,
     /// The node's own form.
     tx: Value,
+    names: TxNames,
 }
 
 /// Executes the command and returns its output.
 pub(super) fn run(
     node: &mut Connection,
     id: &str,
-    chain: Option<&str>,
+    (chain, terms): (Option<&str>, &NameTerms),
     as_json: bool,
 ) -> Result<String, OnlineError> {
     let argument = |reason: &str| OnlineError::Argument {
@@ -46,7 +48,16 @@ pub(super) fn run(
     let shown = if id.starts_with("0x") {
         let hash: B256 = id.parse().map_err(|_| argument("expected 0x and 64 hex digits"))?;
         let (chain, coin) = node.evm_chain(chain)?;
-        of_evm(node, &chain, &coin, hash)?
+        let mut shown = of_evm(node, &chain, &coin, hash)?;
+        if let Some(shown) = &mut shown {
+            let mut names = Names::new(node, &chain, &terms.artifacts)?;
+            shown.names = names::of_tx(&mut names, &shown.tx)?;
+            let is_done = !shown.tx["receipt"].is_null();
+            if terms.has_trace && is_done {
+                shown.names.trace = Some(trace::lines(&mut names, &shown.tx["hash"])?);
+            }
+        }
+        shown
     } else {
         let reason = "expected 0x and 64 hex digits, or the ID of a transaction of the X-Chain or an atomic one";
         let id: TxId = id.parse().map_err(|_| argument(reason))?;
@@ -75,7 +86,11 @@ impl Shown {
             "chain": self.chain,
             "type": self.kind,
             "status": self.status,
-            "reason": self.reason,
+            "reason": self.reason.as_ref().or(self.names.reason.as_ref()),
+            "contract": self.names.contract,
+            "call": self.names.call,
+            "events": self.names.events,
+            "trace": self.names.trace,
             "block": block,
             "inputs": self.inputs,
             "outputs": self.outputs,
@@ -92,7 +107,8 @@ impl Shown {
         line("transaction", &self.id);
         line("chain", &self.chain);
         line("status", &self.status);
-        if let Some(reason) = &self.reason {
+        let TxNames { contract, call, reason, events, trace } = &self.names;
+        if let Some(reason) = self.reason.as_ref().or(reason.as_ref()) {
             line("reason", reason);
         }
         if let Some(kind) = &self.kind {
@@ -105,6 +121,17 @@ impl Shown {
             for entry in entries {
                 line(name, &entry_text(entry));
             }
+        }
+        for (name, text) in [("contract", contract), ("call", call)] {
+            if let Some(text) = text {
+                line(name, text);
+            }
+        }
+        for event in events {
+            line("event", event);
+        }
+        for text in trace.iter().flatten() {
+            line("trace", text);
         }
         out
     }
@@ -144,6 +171,7 @@ fn of_assets(node: &mut Connection, alias: &str, id: &TxId) -> Result<Option<Sho
         inputs: Vec::new(),
         outputs: Vec::new(),
         tx: Value::Null,
+        names: TxNames::default(),
     };
     if !status.is_accepted() {
         return Ok(Some(shown));
@@ -209,6 +237,7 @@ fn of_atomic(node: &mut Connection, id: &TxId) -> Result<Option<Shown>, OnlineEr
         inputs: Vec::new(),
         outputs: Vec::new(),
         tx,
+        names: TxNames::default(),
     };
     flows(node, "X", &mut shown)?;
     Ok(Some(shown))
@@ -307,5 +336,6 @@ fn of_evm(
         inputs,
         outputs,
         tx,
+        names: TxNames::default(),
     }))
 }

@@ -6,6 +6,7 @@
 
 mod blobs;
 mod chain;
+mod compilation;
 mod header;
 mod impersonation;
 mod mining;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use esker_rpc::{MethodTable, Service, cost};
 
-use super::{DevelopmentNode, chain, hardhat_metadata};
+use super::{DevelopmentNode, chain, compilation, hardhat_metadata};
 use super::{header, impersonation, mining, snapshots, state, state_file, time, tokens};
 
 /// The methods with these names.
@@ -57,6 +57,9 @@ fn hardhat(node: &Arc<DevelopmentNode>) -> Service {
         .cost(cost::HEAVY)
         .on_list_async("loadState", state_file::load)
         .params(&["state"])
+        .on_list_blocking("addCompilationResult", compilation::add)
+        .params(&["compiler", "input", "output"])
+        .cost(cost::HEAVY)
         .bind(Arc::clone(node))
 }
 

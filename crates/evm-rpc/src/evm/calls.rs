@@ -1,7 +1,7 @@
 //! Running unsigned calls (docs/protocol/c-chain-execution.md, "Calls").
 
 use alloy_eips::eip2930::AccessListItem;
-use esker_evm_execution::call::{self, CallOutcome, failure_text};
+use esker_evm_execution::call::{self, CallOutcome};
 use esker_evm_execution::executor::VmError;
 use esker_rpc::{CallContext, MethodTable, RpcError, cost};
 use schemars::JsonSchema;
@@ -87,7 +87,7 @@ fn call_detailed(
         gas: outcome.gas_used,
         // Errors of the machine have no code of their own.
         err_code: transact.revert_data(&outcome).map_or(0, |_| REVERTED),
-        err: outcome.message(),
+        err: transact.message(&outcome),
         return_data: Data(outcome.output),
     })
 }
@@ -148,7 +148,7 @@ fn create_access_list(
     })?;
     // The reference shows a revert in the list's own error.
     if found.error == Some(VmError::Reverted) && transact.reads.config.is_development {
-        let text = failure_text(&VmError::Reverted, &found.output);
+        let text = transact.failure_text(&VmError::Reverted, &found.output);
         return Err(RpcError::with_code(REVERTED, text).with_data(&Data(found.output)));
     }
     Ok(AccessListReply {

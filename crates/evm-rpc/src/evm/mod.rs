@@ -18,6 +18,7 @@ mod methods;
 mod outcome;
 mod printing;
 mod proof;
+mod reasons;
 mod receipt_waits;
 pub(crate) mod replayed;
 pub(crate) mod running;

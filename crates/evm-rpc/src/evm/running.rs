@@ -258,9 +258,9 @@ impl TransactApi {
     pub(super) fn failed(&self, outcome: &CallOutcome) -> RpcError {
         match self.revert_data(outcome) {
             Some(data) => {
-                RpcError::with_code(REVERTED, outcome.message()).with_data(&Data(data.clone()))
+                RpcError::with_code(REVERTED, self.message(outcome)).with_data(&Data(data.clone()))
             }
-            None => RpcError::new(outcome.message()),
+            None => RpcError::new(self.message(outcome)),
         }
     }
 

@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use alloy_primitives::{B256, hex};
+use esker_artifacts::Decoded;
 use esker_evm_execution::call::{RevertReason, panic_reason};
 use esker_evm_execution::executor::{ExecutionEnd, VmError};
 use esker_rpc::{CallContext, Caller, ReplyAfter, ReplyWait, RpcError, off_thread_restartable};
@@ -47,7 +48,7 @@ impl TransactApi {
     /// The error of a transaction that is in a block and failed; `None` also if its end can't be found out.
     fn failure_of(&self, hash: B256, context: &CallContext) -> Option<RpcError> {
         match failed_end(self, hash, context) {
-            Ok(ended) => failure(&ended?),
+            Ok(ended) => failure(&ended?, |data| self.custom_error(data)),
             Err(error) => {
                 tracing::debug!(%hash, %error, "cannot find out how a transaction ended");
                 None
@@ -58,9 +59,21 @@ impl TransactApi {
 
 /// The error of a transaction that ended so; `None`: it did not fail. `data` is there in any case, since tools take an error
 /// without it for one of the connection.
-fn failure(ended: &ExecutionEnd) -> Option<RpcError> {
+fn failure(
+    ended: &ExecutionEnd,
+    custom_error: impl Fn(&[u8]) -> Option<Decoded>,
+) -> Option<RpcError> {
     let (code, text, data) = match ended.error.as_ref()? {
-        VmError::Reverted => (REVERTED, revert_text(&ended.output), ended.output.clone()),
+        VmError::Reverted => {
+            let text = match custom_error(&ended.output) {
+                Some(error) => {
+                    let error = error.without_names();
+                    in_transaction(&format!("reverted with custom error '{error}'"))
+                }
+                None => revert_text(&ended.output),
+            };
+            (REVERTED, text, ended.output.clone())
+        }
         error => (RpcError::SERVER, in_transaction(&error.to_string()), Default::default()),
     };
     Some(RpcError::with_code(code, text).with_data(&Data(data)))
@@ -94,6 +107,7 @@ fn in_transaction(what: &str) -> String {
 #[cfg(test)]
 mod tests {
     use alloy_primitives::Bytes;
+    use esker_artifacts::Registry;
     use serde_json::{Value, json};
 
     use super::*;
@@ -108,7 +122,8 @@ mod tests {
         let output = Bytes::from(output);
         let ended =
             ExecutionEnd { error: Some(error), gas_used: 1, max_gas_used: 1, output, logs: vec![] };
-        let RpcError { code, message, data } = failure(&ended).unwrap();
+        let known = Registry::default();
+        let RpcError { code, message, data } = failure(&ended, |data| known.error(data)).unwrap();
         (code, message, serde_json::from_str(data.unwrap().get()).unwrap())
     }
 
@@ -128,6 +143,11 @@ mod tests {
             (
                 words("4e487b71", &["ff"]),
                 "VM Exception while processing transaction: reverted with panic code 0xff (unknown)",
+            ),
+            (
+                words("e450d38c", &["3", "4", "5"]),
+                "VM Exception while processing transaction: reverted with custom error \
+                 'ERC20InsufficientBalance(0x0000000000000000000000000000000000000003, 4, 5)'",
             ),
             (
                 vec![0xde, 0xad, 0xbe, 0xef],
@@ -166,6 +186,6 @@ mod tests {
             output: Bytes::new(),
             logs: vec![],
         };
-        assert_eq!(failure(&well), None);
+        assert_eq!(failure(&well, |_| None), None);
     }
 }

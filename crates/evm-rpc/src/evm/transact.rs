@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use alloy_primitives::{Address, B256, U512, b256};
+use esker_artifacts::Registry;
 use esker_evm::accounts::{AccountManager, SenderLocks};
 use esker_evm::chain::{Evm, SubmittedTx};
 use esker_evm::oracle::{FeeOracle, HistoryLimits, PriceOptionsConfig, SuggestedFees};
@@ -137,6 +138,8 @@ pub struct TransactApi {
     pub scripts: Arc<dyn Scripts>,
     /// Receives what the code of calls prints, on development networks that show it.
     pub printed: Option<PrintedCalls>,
+    /// Knows the names of custom errors, on development networks.
+    pub artifacts: Option<Registry>,
 }
 
 impl TransactApi {

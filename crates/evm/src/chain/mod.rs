@@ -15,6 +15,7 @@ mod forward;
 mod genesis_source;
 mod journal;
 mod maintenance;
+mod names;
 mod nonces;
 mod pending;
 mod pending_build;

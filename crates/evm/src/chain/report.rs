@@ -1,12 +1,14 @@
 //! Reports of accepted blocks, for the screen.
 
 use alloy_primitives::hex;
+use esker_artifacts::Registry;
 use esker_chain::{BlockReport, PrintedTexts, TxReport};
 use esker_evm_execution::call::revert_reason;
 use esker_evm_execution::executor::{TxConsole, TxFailure, VmError};
 
 use super::AcceptedBlock;
 use super::vm::Evm;
+use crate::control::Controls;
 
 /// Bytes of unknown data that a reason shows.
 const MAX_SHOWN: usize = 64;
@@ -23,12 +25,14 @@ impl Evm {
                 contract: receipt.contract_address.map(|address| address.to_string()),
                 gas_used: Some(receipt.gas_used),
                 failure: (!receipt.success).then(|| "failed".to_owned()),
-                printed: PrintedTexts::default(),
+                ..TxReport::default()
             });
         }
+        self.add_names(accepted, &mut txs);
+        let artifacts = self.controls.as_deref().map(Controls::artifacts);
         for failure in failures {
             if let Some(tx) = txs.get_mut(failure.index) {
-                tx.failure = Some(reason(failure));
+                tx.failure = Some(reason(failure, artifacts));
             }
         }
         for TxConsole { index, console } in printed {
@@ -42,14 +46,17 @@ impl Evm {
     }
 }
 
-/// The reason of a revert, or the node's own text.
-fn reason(failure: &TxFailure) -> String {
+/// The reason of a revert, custom errors by their names if `artifacts` know them, or the node's own text.
+fn reason(failure: &TxFailure, artifacts: Option<&Registry>) -> String {
     let TxFailure { error, data, data_len, .. } = failure;
     if *error != VmError::Reverted {
         return format!("failed: {error}");
     }
     if let Some(reason) = revert_reason(data) {
         return format!("reverted with: {reason}");
+    }
+    if let Some(error) = artifacts.and_then(|artifacts| artifacts.error(data)) {
+        return format!("reverted with: {error}");
     }
     let shown = hex::encode(&data[..data.len().min(MAX_SHOWN)]);
     let more = match *data_len > MAX_SHOWN {
@@ -74,12 +81,16 @@ mod tests {
         let output = output.into();
         let ended =
             ExecutionEnd { error: Some(error), gas_used: 1, max_gas_used: 1, output, logs: vec![] };
-        super::reason(&TxFailure::from_end(0, &ended).unwrap())
+        super::reason(&TxFailure::from_end(0, &ended).unwrap(), Some(&Registry::default()))
     }
 
     fn word(number: u8) -> Vec<u8> {
         [vec![0; 31], vec![number]].concat()
     }
+
+    /// The error of a standard.
+    const OWNABLE: &str = "reverted with: \
+        OwnableUnauthorizedAccount(account: 0x0000000000000000000000000000000000000003)";
 
     #[test]
     fn reasons() {
@@ -91,6 +102,11 @@ mod tests {
             (panic, "reverted with: arithmetic underflow or overflow"),
             (hex!("cf479181").to_vec(), "reverted with: custom error 0xcf479181"),
             (hex!("cf47918107").to_vec(), "reverted with: custom error 0xcf479181: 07"),
+            (
+                [hex!("fe9b40a3").to_vec(), word(3)].concat(),
+                "reverted with: custom error 0xfe9b40a3: 0000000000000000000000000000000000000000000000000000000000000003",
+            ),
+            ([hex!("118cdaa7").to_vec(), word(3)].concat(), OWNABLE),
             (vec![1, 2], "reverted with: data 0x0102"),
             (vec![], "reverted without a reason"),
         ] {

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use alloy_primitives::{Address, B256};
+use esker_artifacts::Registry;
 use esker_chain::AdjustableClock;
 use esker_evm_execution::rules::{HeaderTerms, NextHeader, Rules};
 use esker_primitives::Clock as _;
@@ -272,6 +273,7 @@ pub struct Controls {
     interval: IntervalTask,
     is_logging: AtomicBool,
     printed: PrintedCalls,
+    artifacts: Registry,
 }
 
 impl Controls {
@@ -284,7 +286,8 @@ impl Controls {
         let state = Mutex::new_named("evm.controls", state);
         let (next_header, interval) = (Arc::default(), IntervalTask::default());
         let (is_logging, printed) = (AtomicBool::new(true), PrintedCalls::default());
-        Self { clock, work, state, next_header, interval, is_logging, printed }
+        let artifacts = Registry::default();
+        Self { clock, work, state, next_header, interval, is_logging, printed, artifacts }
     }
 
     /// Whether the screen shows blocks and failed calls.
@@ -300,6 +303,11 @@ impl Controls {
     /// The calls whose code prints.
     pub fn printed_calls(&self) -> &PrintedCalls {
         &self.printed
+    }
+
+    /// The names of what the chain's contracts do.
+    pub fn artifacts(&self) -> &Registry {
+        &self.artifacts
     }
 
     /// The header fields that the next block sets. The chain's rules show them.

@@ -5,7 +5,6 @@
 //! nor clients wait for a terminal. Under load, some blocks a second have their text and the others a summary.
 
 mod output;
-mod plain;
 mod printed;
 mod summary;
 mod text;

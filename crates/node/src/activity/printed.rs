@@ -4,11 +4,10 @@ use std::fmt::Write as _;
 
 use esker_chain::PrintedTexts;
 use esker_evm::printed::PrintedCall;
+use esker_primitives::plain_text;
 use futures_util::future::select_all;
 use tokio::sync::broadcast::Receiver;
 use tokio::sync::broadcast::error::RecvError;
-
-use super::plain::plain;
 
 /// Most characters of a text.
 const MAX_TEXT: usize = 4096;
@@ -46,7 +45,7 @@ fn push(out: &mut String, texts: impl Iterator<Item = String>, left_out: u64) {
     out.push_str("    console.log:\n");
     for text in texts {
         // Writing to a String can't fail.
-        let _ok = writeln!(out, "      {}", plain(&text, MAX_TEXT));
+        let _ok = writeln!(out, "      {}", plain_text(&text, MAX_TEXT));
     }
     if left_out > 0 {
         let _ok = writeln!(out, "      ({left_out} further texts are not shown)");

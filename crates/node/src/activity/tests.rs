@@ -1,7 +1,7 @@
 use std::io;
 use std::sync::mpsc;
 
-use esker_chain::{BlockReport, PrintedTexts, Rewound, TxReport};
+use esker_chain::{BlockReport, PrintedTexts, Rewound, TxNames, TxReport};
 use esker_evm_execution::console::ConsoleCalls;
 use esker_primitives::BlockId;
 
@@ -55,6 +55,20 @@ fn blocks_and_their_transactions() {
     assert_eq!(text::block("C", &executed(7), &report, 3), BLOCK);
     let cut = text::block("C", &executed(7), &report, 1);
     assert!(cut.contains("\n    Further transactions: 2\n\n    Block Number: 7\n"), "{cut}");
+}
+
+#[test]
+fn names_of_what_transactions_did() {
+    let events = PrintedTexts { texts: vec!["Token.E()".to_owned()], left_out: 2 };
+    let (contract, call) = (Some("Token".to_owned()), Some("Token.f(a: 1)".to_owned()));
+    let names = TxNames { contract, call, events };
+    let (id, gas_used) = ("0x01".to_owned(), Some(5));
+    let named = TxReport { id, gas_used, names, ..TxReport::default() };
+    let report = BlockReport { hash: "0xbb".to_owned(), txs: vec![named] };
+    let text = text::block("C", &executed(7), &report, 3);
+    let lines = "\n    Transaction: 0x01\n    Contract: Token\n    Call: Token.f(a: 1)\n    Gas used: 5\n    \
+        Event: Token.E()\n    Further events: 2\n\n    Block Number: 7\n";
+    assert!(text.starts_with(lines), "{text}");
 }
 
 /// The selector of `log(uint256)` and a number.

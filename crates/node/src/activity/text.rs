@@ -4,9 +4,9 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 use esker_chain::{BlockReport, ExecutedBlock, Rewound, TxReport};
+use esker_primitives::plain_text;
 use esker_rpc::work::FailedCall;
 
-use super::plain::plain;
 use super::printed;
 use super::summary::BlockSummary;
 use crate::clock;
@@ -41,7 +41,7 @@ pub(super) fn block(
 }
 
 fn push_tx(out: &mut String, chain: &str, tx: &TxReport) {
-    let TxReport { id, kind, contract, gas_used, failure, printed } = tx;
+    let TxReport { id, kind, contract, gas_used, failure, printed, names } = tx;
     // Writing to a String can't fail.
     let mut line = |name: &str, value: &dyn std::fmt::Display| {
         let _ok = writeln!(out, "    {name}: {value}");
@@ -53,11 +53,23 @@ fn push_tx(out: &mut String, chain: &str, tx: &TxReport) {
     if let Some(contract) = contract.as_ref().filter(|_| failure.is_none()) {
         line("Contract created", contract);
     }
+    if let Some(contract) = names.contract.as_ref().filter(|_| failure.is_none()) {
+        line("Contract", contract);
+    }
+    if let Some(call) = &names.call {
+        line("Call", call);
+    }
     if let Some(gas_used) = gas_used {
         line("Gas used", gas_used);
     }
+    for event in &names.events.texts {
+        line("Event", event);
+    }
+    if names.events.left_out > 0 {
+        line("Further events", &names.events.left_out);
+    }
     if let Some(failure) = failure {
-        line("Error", &plain(failure, MAX_REASON));
+        line("Error", &plain_text(failure, MAX_REASON));
     }
     printed::push_of_tx(out, printed);
     out.push('\n');
@@ -65,7 +77,7 @@ fn push_tx(out: &mut String, chain: &str, tx: &TxReport) {
 
 /// A call that ended with an error.
 pub(super) fn failed_call(call: &FailedCall) -> String {
-    format!("\n{} refused: {}\n", call.method, plain(&call.error, MAX_REASON))
+    format!("\n{} refused: {}\n", call.method, plain_text(&call.error, MAX_REASON))
 }
 
 /// Blocks without a text of their own.

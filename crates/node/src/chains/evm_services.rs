@@ -182,6 +182,7 @@ impl Inputs<'_> {
                 .controls()
                 .filter(|_| evm.params().keeps_console)
                 .map(|controls| controls.printed_calls().clone()),
+            artifacts: evm.controls().map(|controls| controls.artifacts().clone()),
         }))
     }
 

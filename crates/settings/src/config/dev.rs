@@ -31,6 +31,10 @@ pub(super) fn check(settings: &Settings, mode: Mode) -> Result<(), Fault> {
         let text = "only for esker dev: other commands keep nothing that contracts print";
         return Err(("no-console", text.to_owned()));
     }
+    if !settings.artifacts.0.is_empty() && !mode.is_development() {
+        let text = "only for esker dev: other commands show no names";
+        return Err(("artifacts", text.to_owned()));
+    }
     if settings.list_well_known_account && mode != Mode::Dev {
         let text = "only for esker dev: other commands hold no public accounts";
         return Err(("list-well-known-account", text.to_owned()));
@@ -401,6 +405,17 @@ mod tests {
         assert_eq!(
             load(Mode::Node, &[("network", "dev"), ("no-console", "true")]).unwrap_err(),
             "--no-console: no-console: only for esker dev: other commands keep nothing that contracts print"
+        );
+    }
+
+    #[test]
+    fn only_a_development_node_reads_artifacts() {
+        assert_eq!(dev(&[]).unwrap().settings.artifacts.0.len(), 0);
+        let paths = dev(&[("artifacts", "out,../b c")]).unwrap().settings.artifacts.0;
+        assert_eq!(paths, [Path::new("out"), Path::new("../b c")]);
+        assert_eq!(
+            load(Mode::Node, &[("network", "dev"), ("artifacts", "out")]).unwrap_err(),
+            "--artifacts: artifacts: only for esker dev: other commands show no names"
         );
     }
 

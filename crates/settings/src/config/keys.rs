@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use toml::de::DeValue;
 
-use super::value::{CommaList, IpRanges, Positive, Seconds, SpaceList, Switch, Value};
+use super::value::{CommaList, IpRanges, PathList, Positive, Seconds, SpaceList, Switch, Value};
 use super::value_error::ValueError;
 use crate::logging::{LogFormat, LogLevel};
 
@@ -27,6 +27,8 @@ pub struct Key {
     pub kind: &'static str,
     /// Whether the flag without a value means `true`.
     pub is_switch: bool,
+    /// Whether the flag may be given several times, each with entries of the list.
+    pub is_repeatable: bool,
     /// Text of the default value; empty: none.
     pub default: &'static str,
     /// The default under `esker dev`.
@@ -108,6 +110,7 @@ macro_rules! settings {
                 doc: concat!($($doc, "\n"),+),
                 kind: <$ty as Value>::KIND,
                 is_switch: <$ty as Value>::IS_SWITCH,
+                is_repeatable: <$ty as Value>::IS_REPEATABLE,
                 default: $default,
                 dev_default: [$($dev,)? $default][0],
                 check: |text| <$ty as Value>::parse(text).map(|value| value.text()),
@@ -375,6 +378,10 @@ settings! {
     verbose: bool = "verbose", "false";
     /// Do not show what contracts print with `console.log`, and do not keep it.
     no_console: bool = "no-console", "false", also ["disable-console-log", "no-console-log"];
+    /// Folders of artifacts: Hardhat's `artifacts`, Foundry's `out`, Ignition's `ignition/deployments`. The flag may be given
+    /// several times. Contracts, functions, arguments, events and errors have their names on the screen and in the
+    /// texts of errors (docs/testing-with-esker.md). Files that change are read again.
+    artifacts: PathList = "artifacts", "";
 
     ["The chain of esker evm"]
     /// The fork whose rules the chain has from its first block on: `frontier` to `osaka`, `prague` for example. Default: the newest,

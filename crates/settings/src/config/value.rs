@@ -19,6 +19,9 @@ pub trait Value: Sized {
     /// Whether the flag without a value means `true`.
     const IS_SWITCH: bool = false;
 
+    /// Whether the flag may be given several times, each with entries of the list.
+    const IS_REPEATABLE: bool = false;
+
     /// Parses the text form. The caller adds the setting's name to the error.
     fn parse(text: &str) -> Result<Self, ValueError>;
 
@@ -227,6 +230,10 @@ pub struct CommaList(pub Vec<String>);
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SpaceList(pub Vec<String>);
 
+/// Paths separated by commas; in TOML also an array of strings.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PathList(pub Vec<PathBuf>);
+
 /// The text form of a TOML array of strings, or of a string.
 fn list_text(value: &DeValue<'_>, separator: char) -> Result<String, ValueError> {
     let array = match value {
@@ -257,6 +264,24 @@ impl Value for CommaList {
 
     fn text(&self) -> String {
         self.0.join(",")
+    }
+
+    fn text_of_toml(value: &DeValue<'_>) -> Result<String, ValueError> {
+        list_text(value, ',')
+    }
+}
+
+impl Value for PathList {
+    const KIND: &'static str = "paths separated by commas";
+    const IS_REPEATABLE: bool = true;
+
+    fn parse(text: &str) -> Result<Self, ValueError> {
+        let paths = text.split(',').filter(|path| !path.is_empty());
+        Ok(Self(paths.map(PathBuf::from).collect()))
+    }
+
+    fn text(&self) -> String {
+        self.0.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(",")
     }
 
     fn text_of_toml(value: &DeValue<'_>) -> Result<String, ValueError> {

@@ -129,6 +129,11 @@ fn of_evm(method: &str, stock: &Stock) -> Option<Vec<Value>> {
         | "anvil_setCoinbase"
         | "hardhat_setCoinbase" => vec![json!([CONTRACT])],
         "evm_sendUnsignedTransaction" => vec![json!([tx])],
+        "hardhat_addCompilationResult" => {
+            let code = json!({"deployedBytecode": {"object": "7f".repeat(400)}});
+            let output = json!({"contracts": {"A.sol": {"A": {"evm": code}}}});
+            vec![json!(["0.8.28", {}, output])]
+        }
         // No snapshot of this number: the node stays as it is for the other methods.
         "anvil_revert" | "evm_revert" => vec![json!(["0x0"])],
         // With an argument too many: the pool stays full for the other methods.

@@ -366,6 +366,10 @@ fn cases() -> BTreeMap<&'static str, Case> {
         ("hardhat_impersonateAccount", case(json!([OTHER]), json!(["0x12"]))),
         ("anvil_stopImpersonatingAccount", case(json!([OTHER]), json!(["0x12"]))),
         ("hardhat_stopImpersonatingAccount", case(json!([OTHER]), json!(["0x12"]))),
+        (
+            "hardhat_addCompilationResult",
+            case(json!(["0.8.28", {}, {}]), json!(["0.8.28", {}, {"contracts": 5}])),
+        ),
         ("evm_sendUnsignedTransaction", case(Value::Null, json!([{}]))),
         ("anvil_setBalance", case(Value::Null, json!([OTHER, -1]))),
         ("hardhat_setBalance", case(Value::Null, json!([OTHER, -1]))),

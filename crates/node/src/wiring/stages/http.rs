@@ -15,6 +15,7 @@ use tokio::task::JoinHandle;
 
 use super::{ChainStage, OrderStage, StoreStage};
 use crate::api::Health;
+use crate::artifacts::ArtifactWatch;
 use crate::backup::Backups;
 use crate::wiring::listen::{self, EvmPort};
 use crate::wiring::running::{self, RunningNode};
@@ -44,6 +45,12 @@ impl Served {
         let state = HttpState::new(http, Arc::clone(routes), &node_id, metrics.clone());
         let failed_calls = state.failed_calls().clone();
         let mut tasks = Vec::new();
+        let controls = chains.chains.iter().filter_map(|(_, chain)| chain.controls());
+        let registries = controls.map(|controls| controls.artifacts().clone()).collect();
+        if let Some(watch) = ArtifactWatch::open(&config.settings.artifacts.0, registries) {
+            let clock = chains.base.environment.clock.clone();
+            tasks.push(tokio::spawn(watch.run(clock, stopped.clone())));
+        }
         let mut start = |listener, state| {
             let stop = wait_for_shutdown(stopped.clone());
             tasks.push(tokio::spawn(serve(vec![listener], tls.clone(), state, stop)));

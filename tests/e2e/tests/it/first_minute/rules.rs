@@ -76,6 +76,7 @@ pub(super) const RULES: &[(&str, &str, Does)] = &[
     ("docs/ethereum.md", "esker evm state-test", LeftOut("needs the public state tests")),
     ("docs/ethereum.md", "esker evm", Keeps("Listening on 127.0.0.1:8545")),
     ("docs/fixtures.md", "esker dev --fixture", PORT_TAKEN),
+    ("docs/testing-with-esker.md", "esker dev --artifacts", PORT_TAKEN),
     ("docs/validators.md", "esker network new --validators 4 --out net --address", ELSEWHERE),
     ("docs/validators.md", "esker network run net", Refused(4, "9650")),
     ("docs/validators.md", "esker node --config net/validator-1", PORT_TAKEN),

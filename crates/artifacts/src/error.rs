@@ -1,0 +1,17 @@
+//! Why something is not an artifact.
+
+use thiserror::Error;
+
+/// Why something is not an artifact.
+#[derive(Debug, Error)]
+pub enum ArtifactError {
+    /// It is not JSON of the form.
+    #[error("it is not an artifact: {0}")]
+    Json(#[from] serde_json::Error),
+    /// Its code is neither hex digits nor places for libraries.
+    #[error("its bytecode is not hex")]
+    Code,
+    /// There are too many contracts.
+    #[error("it has more than {0} contracts")]
+    Contracts(usize),
+}
