@@ -240,7 +240,7 @@ fn copy_esker_dev(place: &Place) {
 }
 
 #[test]
-fn the_package_for_npm_runs_the_binary() {
+fn timed_the_package_for_npm_runs_the_binary() {
     let node = program("CLIENT_TESTS_NODE", "node");
     let Some((node, npm)) = node.and_then(|node| npm(&node).map(|npm| (node, npm))) else {
         skip("there is no Node.js with npm: `cargo xtask test` installs it");

@@ -21,7 +21,7 @@ fn signals_that_stop_end_with_0_and_remove_the_temporary_folder() {
 
 /// A terminal and a launcher such as npx may both pass on one Ctrl-C.
 #[test]
-fn a_signal_that_comes_twice_at_once_counts_once() {
+fn timed_a_signal_that_comes_twice_at_once_counts_once() {
     let node = Esker::start(&["dev"]);
     node.signal("INT");
     let (status, _, temp) = node.stop("INT");
@@ -30,7 +30,7 @@ fn a_signal_that_comes_twice_at_once_counts_once() {
 }
 
 #[test]
-fn a_second_signal_ends_a_node_that_is_stopping() {
+fn timed_a_second_signal_ends_a_node_that_is_stopping() {
     let node = Esker::start(&["dev", "--http-shutdown-timeout", "60s"]);
     let mut unfinished =
         std::net::TcpStream::connect(node.ready["http"].as_str().unwrap()).unwrap();
