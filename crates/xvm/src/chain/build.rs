@@ -76,7 +76,8 @@ fn apply(
 /// and may be abandoned.
 fn refuse(vm: &Xvm, at: &BuildContext, pooled: &Pooled) -> Result<(), ChainError> {
     let accepted = vm.context().store.snapshot()?;
-    let now_s = at.now_ms / 1000;
+    // The clock may have moved on since the block was begun, and the transaction may have come after that.
+    let now_s = at.now_ms.max(vm.context().clock.now_ms()) / 1000;
     let Some(reason) = vm.refusal_in_pool(pooled, accepted.as_ref(), now_s)? else {
         return Ok(());
     };

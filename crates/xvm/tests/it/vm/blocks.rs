@@ -1,6 +1,6 @@
 //! Blocks: what is refused in them, siblings, overlays.
 
-use esker_chain::{BlockError, BuildContext, Bundle, ChainMachine, ChainVm, Verdict};
+use esker_chain::{BlockError, BuildContext, Built, Bundle, ChainMachine, ChainVm, Verdict};
 use esker_primitives::Id;
 use esker_transactions::xvm::{Block, Tx, UnsignedTx};
 use esker_xvm::{TxStatus, Xvm};
@@ -119,6 +119,31 @@ async fn in_a_block_its_own_time_counts_for_locktimes() {
     // The clock of the one who verifies plays no part.
     assert_eq!(invalid(&vm, &block(START_S + 4)), "output is time locked");
     verify(&vm, block(START_S + 5).bytes()).unwrap();
+}
+
+#[tokio::test]
+async fn a_transaction_that_came_after_a_block_was_begun_waits_for_the_next_one() {
+    let mut world = World::new();
+    let vm = world.x.clone();
+    let native = native_id(&vm);
+    let (inputs, mut outputs) = fund(&vm, 1, &[(native, 5000 + FEE)]);
+    let mut locked = output(native, 5000, address(9));
+    locked.output.owners.locktime = START_S + 5;
+    outputs.push(locked);
+    let tx = sign(UnsignedTx::Base(base(&vm, inputs, outputs)), 1);
+    vm.issue(tx.bytes()).unwrap();
+    world.settle().await;
+    let child = spend(&vm, &output_of(&tx, 9), 9, 100, 8);
+    // A block begins before the clock moves on, and looks at the pool afterwards.
+    let at = BuildContext { now_ms: START_MS, ..BuildContext::default() };
+    world.clock.advance(5_000);
+    vm.issue(child.bytes()).unwrap();
+    let reader = vm.context().store.snapshot().unwrap();
+    assert!(matches!(vm.build(reader.as_ref(), &at), Ok(Built::Nothing)));
+    drop(reader);
+    assert_eq!(status(&vm, child.id()), TxStatus::Processing);
+    world.settle().await;
+    assert_eq!(status(&vm, child.id()), TxStatus::Accepted);
 }
 
 #[tokio::test]
