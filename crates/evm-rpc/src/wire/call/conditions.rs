@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use alloy_primitives::{Address, B256, Bytes, U256};
 use esker_go_json::args::{Argument, ArgumentError, check_memory, decode_struct};
 use esker_go_json::{Document, Kind, Name};
+use esker_primitives::excerpt;
 use esker_rpc::schema;
 use schemars::JsonSchema;
 
@@ -151,6 +152,7 @@ impl KnownParts {
             slot => {
                 let text = value.as_str();
                 let text = text.as_deref().ok_or_else(|| {
+                    let slot = excerpt(slot);
                     ArgumentError::text(format!("the value of slot {slot:?} is no text of hex"))
                 })?;
                 self.slots.insert(word(slot)?, word(text)?);
@@ -163,5 +165,6 @@ impl KnownParts {
 /// A slot or its value, which may be written short.
 fn word(text: &str) -> Result<B256, ArgumentError> {
     let word = StorageKey::parse(text);
-    word.map(|word| word.key).map_err(|error| ArgumentError::text(format!("{text:?}: {error}")))
+    word.map(|word| word.key)
+        .map_err(|error| ArgumentError::text(format!("{:?}: {error}", excerpt(text))))
 }
