@@ -292,12 +292,12 @@ fn of_evm(method: &str, stock: &Stock) -> Option<Vec<Value>> {
         "evm_callBundle" => {
             let bundle =
                 json!({ "txs": stock.endless, "blockNumber": "0x1", "gasLimit": "0x2faf080" });
-            vec![json!([bundle]), json!([{ "txs": vec![text; 20], "blockNumber": "0x1" }])]
+            vec![json!([bundle]), json!([{ "txs": [text], "blockNumber": "0x1" }])]
         }
         "evm_sendRawTransactionConditional" => {
             let slots: serde_json::Map<_, _> =
-                (0..999).map(|slot| (format!("{slot:#x}"), json!("0x0"))).collect();
-            vec![json!([text, { "knownAccounts": { stock.long_code.as_str(): slots } }])]
+                (0..50).map(|slot| (format!("{slot:#x}"), json!("0x0"))).collect();
+            vec![json!(["0x", { "knownAccounts": { stock.long_code.as_str(): slots } }])]
         }
         "evm_sendRawTransactionSync" => vec![json!([text, 1000])],
         "evm_sendTransactionSync" => vec![json!([tx, 1000]), json!([no_gas, 1000])],
