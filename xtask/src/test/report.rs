@@ -7,6 +7,8 @@ use std::time::Duration;
 const SHOWN: usize = 20;
 /// Number of lines that are shown of a failed test's output.
 const SHOWN_LINES: usize = 60;
+/// Number of characters that are shown of a line of it.
+const SHOWN_CHARACTERS: usize = 2000;
 
 /// Counts over test programs.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -83,25 +85,36 @@ impl fmt::Display for Times {
 pub(super) struct Failures {
     /// Name and first lines of each.
     outputs: Vec<(String, Vec<String>)>,
-    is_open: bool,
+    /// Place of the test whose output the next lines are.
+    open: Option<usize>,
 }
 
 impl Failures {
-    /// Takes a line of the program's output, where `---- paging::walks stdout ----` begins the output of a test and
-    /// `failures:` ends the last one.
+    /// Takes a line of the program's output. `---- paging::walks stdout ----` begins the output of a test, and
+    /// `failures:` ends the last one. Where panics are logged, they are not part of it.
     pub(super) fn add(&mut self, line: &str) {
         let name = line.strip_prefix("---- ").and_then(|rest| rest.strip_suffix(" stdout ----"));
         if let Some(name) = name {
+            self.open = Some(self.place(name));
+        } else if line == "failures:" {
+            self.open = None;
+        } else if let Some(name) = failed_test(line) {
+            self.place(name);
+        } else if let Some(place) = panicked_test(line).map(|name| self.place(name)).or(self.open) {
+            let lines = &mut self.outputs[place].1;
+            if lines.len() < SHOWN_LINES {
+                lines.push(line.chars().take(SHOWN_CHARACTERS).collect());
+            }
+        }
+    }
+
+    /// The place of a test.
+    fn place(&mut self, name: &str) -> usize {
+        let known = self.outputs.iter().position(|(known, _)| known == name);
+        known.unwrap_or_else(|| {
             self.outputs.push((name.to_owned(), Vec::new()));
-        }
-        self.is_open = name.is_some() || self.is_open && line != "failures:";
-        if let Some((_, lines)) = self.outputs.last_mut()
-            && self.is_open
-            && name.is_none()
-            && lines.len() < SHOWN_LINES
-        {
-            lines.push(line.to_owned());
-        }
+            self.outputs.len() - 1
+        })
     }
 
     /// The outputs with their headings, for the end of the report.
@@ -111,6 +124,19 @@ impl Failures {
         };
         self.outputs.into_iter().map(text).collect()
     }
+}
+
+/// The name in a line such as `test paging::walks ... FAILED <1.234s>`.
+fn failed_test(line: &str) -> Option<&str> {
+    let (name, rest) = line.strip_prefix("test ")?.split_once(" ... ")?;
+    rest.starts_with("FAILED").then_some(name)
+}
+
+/// The name in a logged panic: `.. panic: no tip thread=paging::walks place=..`.
+fn panicked_test(line: &str) -> Option<&str> {
+    let (_, panic) = line.split_once(" panic: ")?;
+    let (_, thread) = panic.rsplit_once(" thread=")?;
+    thread.split_once(" place=").map(|(name, _)| name).filter(|name| name.contains("::"))
 }
 
 fn time_of_test(line: &str) -> Option<(&str, Duration)> {
@@ -154,6 +180,33 @@ mod tests {
         assert!(shown[1].starts_with("failed: esker-rpc it a::three\nagain\n"));
         assert_eq!((shown.len(), shown[1].lines().count()), (2, SHOWN_LINES + 1));
         assert_eq!(Failures::default().into_texts("esker-rpc"), [""; 0]);
+    }
+
+    #[test]
+    fn logged_panics_are_outputs_of_their_tests() {
+        let mut failures = Failures::default();
+        let long = "x".repeat(2 * SHOWN_CHARACTERS);
+        for line in [
+            "ERROR [main] panic: not mine thread=tokio-rt-worker place=a.rs:1:2",
+            &format!("ERROR [main] panic: {long} thread=a::logged place=a.rs:1:2"),
+            "ERROR [main] panic: 2 of 3 thread=a::logged place=a.rs:1:2",
+            "test a::logged ... FAILED <1.000s>",
+            "test a::silent ... FAILED <1.000s>",
+            "---- a::logged stdout ----",
+            "left: 1",
+            "failures:",
+        ] {
+            failures.add(line);
+        }
+        let shown = failures.into_texts("esker-rpc it");
+        assert_eq!(shown.len(), 2);
+        let lines: Vec<_> = shown[0].lines().collect();
+        assert_eq!(
+            (lines[0], lines[1].len()),
+            ("failed: esker-rpc it a::logged", SHOWN_CHARACTERS)
+        );
+        assert!(lines[2].contains("2 of 3") && lines[3] == "left: 1", "{lines:?}");
+        assert_eq!(shown[1], "failed: esker-rpc it a::silent\n\n");
     }
 
     #[test]
