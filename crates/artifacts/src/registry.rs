@@ -23,33 +23,47 @@ const MAX_ADDED_BYTES: usize = 64 << 20;
 
 /// The contracts that are known at the moment. Clones share them.
 #[derive(Clone, Debug, Default)]
-pub struct Registry(Arc<Mutex<State>>);
+pub struct Registry(Arc<Shared>);
 
-struct State {
+#[derive(Debug, Default)]
+struct Shared {
+    /// Locked while an index is made, so that those who read wait for none.
+    sources: Mutex<Sources>,
+    current: Mutex<Current>,
+}
+
+/// Where contracts come from.
+#[derive(Default)]
+struct Sources {
     /// Of folders.
     loaded: Vec<Arc<Contract>>,
     /// Of compilers' outputs, oldest first.
     added: Vec<Arc<Contract>>,
+}
+
+impl fmt::Debug for Sources {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (loaded, added) = (self.loaded.len(), self.added.len());
+        f.debug_struct("Sources").field("loaded", &loaded).field("added", &added).finish()
+    }
+}
+
+/// The index of all of them.
+struct Current {
     catalog: Arc<Catalog>,
     /// By the hash of their code.
     found: LruCache<B256, Option<Found>>,
 }
 
-impl Default for State {
+impl Default for Current {
     fn default() -> Self {
-        Self {
-            loaded: Vec::new(),
-            added: Vec::new(),
-            catalog: Arc::default(),
-            found: LruCache::new(CACHED),
-        }
+        Self { catalog: Arc::default(), found: LruCache::new(CACHED) }
     }
 }
 
-impl fmt::Debug for State {
+impl fmt::Debug for Current {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (loaded, added) = (self.loaded.len(), self.added.len());
-        f.debug_struct("State").field("loaded", &loaded).field("added", &added).finish()
+        f.debug_struct("Current").field("found", &self.found.len()).finish_non_exhaustive()
     }
 }
 
@@ -87,34 +101,35 @@ impl Found {
 impl Registry {
     /// Whether no contract with code is known.
     pub fn is_empty(&self) -> bool {
-        self.0.lock().catalog.is_empty()
+        self.catalog().is_empty()
     }
 
     /// Replaces the contracts of folders.
     pub fn replace(&self, contracts: Vec<Arc<Contract>>) {
-        let mut state = self.0.lock();
-        state.loaded = contracts;
-        state.index();
+        let mut sources = self.0.sources.lock();
+        sources.loaded = contracts;
+        self.index(&sources);
     }
 
     /// Adds the contracts of a compiler's output, which go before earlier ones of the same file and name.
     pub fn add(&self, contracts: Vec<Arc<Contract>>) {
-        let mut state = self.0.lock();
+        let mut sources = self.0.sources.lock();
+        let added = &mut sources.added;
         let place = |one: &Arc<Contract>| (Arc::clone(&one.origin), Arc::clone(&one.name));
         let new: HashSet<_> = contracts.iter().map(place).collect();
-        state.added.retain(|one| !new.contains(&place(one)));
-        state.added.extend(contracts);
+        added.retain(|one| !new.contains(&place(one)));
+        added.extend(contracts);
         let (mut kept, mut bytes) = (0, 0_usize);
-        for contract in state.added.iter().rev().take(MAX_ADDED) {
+        for contract in added.iter().rev().take(MAX_ADDED) {
             bytes = bytes.saturating_add(contract.size());
             if bytes > MAX_ADDED_BYTES {
                 break;
             }
             kept += 1;
         }
-        let dropped = state.added.len() - kept;
-        state.added.drain(..dropped);
-        state.index();
+        let dropped = added.len() - kept;
+        added.drain(..dropped);
+        self.index(&sources);
     }
 
     /// The contract of a code with this hash. `code` reads it, unless the answer is remembered.
@@ -127,26 +142,26 @@ impl Registry {
         code: impl FnOnce() -> Result<C, E>,
     ) -> Result<Option<Found>, E> {
         let catalog = {
-            let mut state = self.0.lock();
-            if state.catalog.is_empty() {
+            let mut current = self.0.current.lock();
+            if current.catalog.is_empty() {
                 return Ok(None);
             }
-            if let Some(found) = state.found.get(&hash) {
+            if let Some(found) = current.found.get(&hash) {
                 return Ok(found.clone());
             }
-            Arc::clone(&state.catalog)
+            Arc::clone(&current.catalog)
         };
         let found =
             catalog.find(code()?.as_ref()).map(|(contract, others)| Found { contract, others });
-        let mut state = self.0.lock();
-        if Arc::ptr_eq(&catalog, &state.catalog) {
-            state.found.put(hash, found.clone());
+        let mut current = self.0.current.lock();
+        if Arc::ptr_eq(&catalog, &current.catalog) {
+            current.found.put(hash, found.clone());
         }
         Ok(found)
     }
 
-    /// Decodes call data: by the contract, else by any that has such a function, else by the standards. Call data of a known
-    /// contract has a text in any case.
+    /// Decodes call data: by the contract, else by any that has such a function, else by the standards. Call data of a
+    /// known contract has a text in any case.
     pub fn call(&self, found: Option<&Found>, data: &[u8]) -> Option<Decoded> {
         let Some((selector, arguments)) = data.split_first_chunk::<4>() else {
             return found.map(|found| with_contract(found, Decoded::undecoded(unnamed(data))));
@@ -197,15 +212,16 @@ impl Registry {
     }
 
     fn catalog(&self) -> Arc<Catalog> {
-        Arc::clone(&self.0.lock().catalog)
+        Arc::clone(&self.0.current.lock().catalog)
     }
-}
 
-impl State {
-    fn index(&mut self) {
-        let all = self.loaded.iter().chain(&self.added).cloned();
-        self.catalog = Arc::new(Catalog::new(all));
-        self.found.clear();
+    /// Makes the index anew. The caller holds the lock of the sources.
+    fn index(&self, sources: &Sources) {
+        let all = sources.loaded.iter().chain(&sources.added).cloned();
+        let catalog = Arc::new(Catalog::new(all));
+        let mut current = self.0.current.lock();
+        current.catalog = catalog;
+        current.found.clear();
     }
 }
 
