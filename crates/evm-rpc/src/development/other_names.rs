@@ -12,7 +12,8 @@ pub(super) fn methods(node: &Arc<DevelopmentNode>) -> Service {
     hardhat(node).merge(&tenderly(node)).merge(&erigon(node))
 }
 
-/// The methods with Hardhat's names: first those of Hardhat, then those that only anvil gives such a name, with anvil's replies.
+/// The methods with Hardhat's names: first those of Hardhat, then those that only anvil gives such a name, with anvil's
+/// replies.
 fn hardhat(node: &Arc<DevelopmentNode>) -> Service {
     MethodTable::new("hardhat")
         .on_list("getAutomine", mining::get_automine)

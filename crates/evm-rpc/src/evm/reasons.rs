@@ -15,10 +15,8 @@ impl TransactApi {
 
     /// The text of an error with the reason of a revert, which is in the data.
     pub(super) fn failure_text(&self, error: &VmError, output: &[u8]) -> String {
-        match Some(output)
-            .filter(|_| *error == VmError::Reverted)
-            .and_then(|o| self.custom_error(o))
-        {
+        let is_revert = *error == VmError::Reverted;
+        match is_revert.then(|| self.custom_error(output)).flatten() {
             Some(decoded) => format!("{error}: {decoded}"),
             None => failure_text(error, output),
         }

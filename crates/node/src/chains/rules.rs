@@ -12,7 +12,8 @@ use esker_evm_execution::rules::{CChainRules, NextHeader, Rules};
 use esker_settings::networks::{EvmParameters, EvmRules};
 
 /// The rules of a chain with these parameters; `has_controls`: its blocks may have control records. `next_header` has what
-/// clients ask of the next block, and `has_log_timestamps` says whether logs show times. The second value has the rules of atomic transactions, if the rules know any.
+/// clients ask of the next block, and `has_log_timestamps` says whether logs show times. The second value has the rules of
+/// atomic transactions, if the rules know any.
 pub(super) fn of_chain(
     parameters: &EvmParameters,
     has_controls: bool,
