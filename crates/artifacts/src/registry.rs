@@ -228,3 +228,27 @@ impl Registry {
 fn with_contract(found: &Found, decoded: Decoded) -> Decoded {
     Decoded { contract: Some(found.label()), ..decoded }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc::channel;
+    use std::thread;
+    use std::time::Duration;
+
+    use super::*;
+
+    /// A compiler's output of thousands of contracts takes long, and each failed call decodes its error.
+    #[test]
+    fn readers_do_not_wait_for_an_index() {
+        let registry = Registry::default();
+        let _indexing = registry.0.sources.lock();
+        let (reader, (done, answer)) = (registry.clone(), channel());
+        thread::spawn(move || {
+            let error = reader.error(&[0x11, 0x8c, 0xda, 0xa7]);
+            let found = reader.contract(B256::ZERO, || Ok::<_, ()>([1])).unwrap();
+            done.send((error, found.is_none(), reader.is_empty())).unwrap();
+        });
+        let answer = answer.recv_timeout(Duration::from_secs(60));
+        assert_eq!(answer, Ok((None, true, true)), "readers wait for the lock of the sources");
+    }
+}
