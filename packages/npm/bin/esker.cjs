@@ -11,7 +11,9 @@ const FORWARDED = ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGQUIT'];
 
 /** npx passes on a signal to the shell that it runs commands with, and the shell ends without its child. */
 const IS_NPX = process.env.npm_lifecycle_event === 'npx';
-/** Between two looks whether that shell is there. */
+/** That shell. Read before the binary runs: the shell may have ended once the binary has printed its first line. */
+const PARENT = process.ppid;
+/** Between two looks whether it is there. */
 const LOOK_MS = 200;
 
 function fail(text) {
@@ -31,9 +33,8 @@ function endAs(code, signal, forward) {
 
 /** Stops the child once the process that started this one has ended. */
 function endWithParent(child) {
-  const parent = process.ppid;
   const timer = setInterval(() => {
-    if (process.ppid === parent) return;
+    if (process.ppid === PARENT) return;
     clearInterval(timer);
     child.kill('SIGTERM');
   }, LOOK_MS);

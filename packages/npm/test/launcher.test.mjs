@@ -86,12 +86,14 @@ for (const [way, flags] of Object.entries(WAYS)) {
   });
 }
 
-test('under npx the binary ends with the shell of npx', async () => {
+/** The binary's output until the last process that has it ends, when the shell that npx starts it with is stopped. */
+async function outputUnderNpx(name, flags) {
   const script = `trap 'kill $!; echo got; exit 5' TERM; sleep ${PATIENCE_MS / 1000} & echo ready; wait`;
-  const launcher = install('npx', script);
-  const wrapper = join(folder, 'npx.sh');
+  const launcher = install(name, script);
+  const wrapper = join(folder, `${name}.sh`);
+  const command = [process.execPath, ...flags, launcher].map((word) => `'${word}'`).join(' ');
   // A second command: the shell stays.
-  writeFileSync(wrapper, `'${process.execPath}' '${launcher}'\nexit $?\n`);
+  writeFileSync(wrapper, `${command}\nexit $?\n`);
   const env = { ...process.env, npm_lifecycle_event: 'npx' };
   const shell = spawn('/bin/sh', [wrapper], { env, stdio: ['ignore', 'pipe', 'inherit'] });
   const closed = once(shell.stdout, 'end', { signal: AbortSignal.timeout(PATIENCE_MS) });
@@ -99,9 +101,27 @@ test('under npx the binary ends with the shell of npx', async () => {
   shell.stdout.on('data', (data) => (text += data));
   await once(shell.stdout, 'data', { signal: AbortSignal.timeout(PATIENCE_MS) });
   shell.kill('SIGTERM');
-  // The output ends when the last process that has it does.
   await closed;
-  assert.equal(text, 'ready\ngot\n');
+  return text;
+}
+
+test('under npx the binary ends with the shell of npx', async () => {
+  assert.equal(await outputUnderNpx('npx', []), 'ready\ngot\n');
+});
+
+test('under npx the shell may end while the launcher starts the binary', async () => {
+  // The launcher goes on only once the shell, its parent, has ended.
+  const code = `
+    const { spawn } = require('node:child_process');
+    const parent = process.ppid;
+    require('node:child_process').spawn = (...args) => {
+      const child = spawn(...args);
+      const pause = new Int32Array(new SharedArrayBuffer(4));
+      const end = Date.now() + ${PATIENCE_MS};
+      while (process.ppid === parent && Date.now() < end) Atomics.wait(pause, 0, 0, 5);
+      return child;
+    };`;
+  assert.equal(await outputUnderNpx('slow', preload('slow', code)), 'ready\ngot\n');
 });
 
 async function refusal(...args) {

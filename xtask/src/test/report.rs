@@ -1,5 +1,6 @@
 //! The joint report of the test programs.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::time::Duration;
 
@@ -83,8 +84,10 @@ impl fmt::Display for Times {
 /// The outputs of a program's failed tests.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Failures {
-    /// Name and first lines of each.
+    /// Name and first lines of each test that failed, or whose panic was logged: it may have caught it.
     outputs: Vec<(String, Vec<String>)>,
+    /// Names of those that failed.
+    names: BTreeSet<String>,
     /// Place of the test whose output the next lines are.
     open: Option<usize>,
 }
@@ -95,10 +98,12 @@ impl Failures {
     pub(super) fn add(&mut self, line: &str) {
         let name = line.strip_prefix("---- ").and_then(|rest| rest.strip_suffix(" stdout ----"));
         if let Some(name) = name {
+            self.names.insert(name.to_owned());
             self.open = Some(self.place(name));
         } else if line == "failures:" {
             self.open = None;
         } else if let Some(name) = failed_test(line) {
+            self.names.insert(name.to_owned());
             self.place(name);
         } else if let Some(place) = panicked_test(line).map(|name| self.place(name)).or(self.open) {
             let lines = &mut self.outputs[place].1;
@@ -122,7 +127,8 @@ impl Failures {
         let text = |(name, lines): (String, Vec<String>)| {
             format!("failed: {program} {name}\n{}\n", lines.join("\n"))
         };
-        self.outputs.into_iter().map(text).collect()
+        let Self { outputs, names, open: _ } = self;
+        outputs.into_iter().filter(|(name, _)| names.contains(name)).map(text).collect()
     }
 }
 
@@ -190,6 +196,8 @@ mod tests {
             "ERROR [main] panic: not mine thread=tokio-rt-worker place=a.rs:1:2",
             &format!("ERROR [main] panic: {long} thread=a::logged place=a.rs:1:2"),
             "ERROR [main] panic: 2 of 3 thread=a::logged place=a.rs:1:2",
+            "ERROR [main] panic: of the test thread=a::caught place=a.rs:1:2",
+            "test a::caught ... ok <1.000s>",
             "test a::logged ... FAILED <1.000s>",
             "test a::silent ... FAILED <1.000s>",
             "---- a::logged stdout ----",
