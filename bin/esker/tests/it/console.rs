@@ -93,6 +93,15 @@ fn what_contracts_print_is_on_the_screen() {
         printing.ask("eth_call", &reverts, &log(b"refused call", 8));
         printing.ask("eth_estimateGas", &prints, &log(b"estimate", 9));
         printing.ask("eth_estimateGas", &reverts, &log(b"refused estimate", 10));
+        printing.ask("eth_createAccessList", &prints, &log(b"list", 11));
+        let calls = [12, 13]
+            .map(|number| json!({"from": FROM, "to": prints, "data": log(b"sequence %e", number)}));
+        for params in [
+            ("eth_simulateV1", json!([{"blockStateCalls": [{"calls": calls}]}, "latest"])),
+            ("eth_callMany", json!([[{"transactions": calls}]])),
+        ] {
+            printing.node.evm(params.0, params.1);
+        }
         let traced = json!([sent, {"tracer": "consoleTracer"}]);
         let traced = printing.node.evm("debug_traceTransaction", traced);
         assert_eq!(traced[1]["text"], "a 5\n\u{1b}[2J<b>");
@@ -114,6 +123,11 @@ fn what_contracts_print_is_on_the_screen() {
         has_once(&shown, "\nevm_call\n    console.log:\n      refused call 8\n");
         has_once(&shown, &format!("\nevm_estimateGas\n{}", twice("estimate 9")));
         has_once(&shown, "\nevm_estimateGas\n    console.log:\n      refused estimate 10\n");
+        has_once(&shown, &format!("\nevm_createAccessList\n{}", twice("list 11")));
+        let all =
+            format!("{}      sequence 1.3e1\n      sequence 1.3e1\n", twice("sequence 1.2e1"));
+        has_once(&shown, &format!("\nevm_simulateV1\n{all}"));
+        has_once(&shown, &format!("\nevm_callMany\n{all}"));
     }
 }
 

@@ -45,6 +45,7 @@ pub fn create_access_list(
     let tracer = AccessSet::default();
     let mut runner =
         Runner::with_inspector(&env.chain.machine, overlay, block, limits.bounds, tracer);
+    limits.prepare(&mut runner);
     let mut excluded: BTreeSet<Address> = runner.precompiles().iter().copied().collect();
     excluded.extend([from, to]);
     let mut accessed = AccessSet { excluded, list: BTreeMap::new() };
@@ -62,6 +63,7 @@ pub fn create_access_list(
         *runner.inspector() = accessed.clone();
         let ended = runner.inspect(block, &message);
         runner.discard();
+        limits.report_console(&mut runner);
         let ended = ended.map_err(|error| {
             CallError::from_tx_error_with(error, limits.timeout, |error| {
                 CallError::AccessListRefused { error, hash: request.unsigned_hash() }

@@ -49,7 +49,8 @@ pub fn call_bundle(
     check_blobs(&block, transactions)?;
     let mut state = overlay(env, &Default::default(), limits)?;
     let before = state.balance(block.coinbase)?;
-    let runner = Runner::new(&env.chain.machine, state, &block, limits.bounds);
+    let mut runner = Runner::new(&env.chain.machine, state, &block, limits.bounds);
+    limits.prepare(&mut runner);
     let left = Left {
         of_block: block.gas_limit,
         of_cap: if limits.gas_cap == 0 { u64::MAX } else { limits.gas_cap },
@@ -114,7 +115,9 @@ impl Run<'_, '_> {
         }
         let coinbase = self.block.coinbase;
         let before = self.runner.state().balance(coinbase)?;
-        let ended = self.runner.run(self.block, &message).map_err(refused)?;
+        let ended = self.runner.run(self.block, &message);
+        self.limits.add_console(&mut self.runner);
+        let ended = ended.map_err(refused)?;
         self.runner.commit()?;
         let after = self.runner.state().balance(coinbase)?;
         self.left.of_block -= ended.gas_used;

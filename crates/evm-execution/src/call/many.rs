@@ -77,12 +77,14 @@ fn run<'a>(
 ) -> Result<(StateOverlay<'a>, Vec<CallOutcome>), CallError> {
     let block = bundle.block.apply(env);
     let mut runner = Runner::new(&env.chain.machine, state, &block, limits.bounds);
+    limits.prepare(&mut runner);
     let mut outcomes = Vec::with_capacity(bundle.calls.len());
     for request in &bundle.calls {
         limits.check()?;
         let message = message(request, limits, left)?;
-        let ended =
-            runner.run(&block, &message).map_err(|error| refused(error, &message, limits, left))?;
+        let ended = runner.run(&block, &message);
+        limits.add_console(&mut runner);
+        let ended = ended.map_err(|error| refused(error, &message, limits, left))?;
         runner.commit()?;
         left.gas = left.gas.saturating_sub(ended.gas_used);
         let outcome = CallOutcome::from_end(ended);

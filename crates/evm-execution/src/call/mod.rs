@@ -67,8 +67,8 @@ pub struct CallLimits<'a> {
     pub bounds: Bounds<'a>,
     /// The time after which [`Bounds::stop`] stops, for the error text.
     pub timeout: std::time::Duration,
-    /// Receives what the code of a call or of an estimate prints: of an estimate, that of its last run that succeeded, or
-    /// of the run that failed. `None` if nobody wants it.
+    /// Receives what the code of calls prints: of an estimate, that of its last run that succeeded, or of the run that
+    /// failed; of an access list, that of its last run. `None` if nobody wants it.
     pub console: Option<&'a RefCell<ConsoleCalls>>,
 }
 
@@ -77,16 +77,23 @@ pub(crate) const CHANGES_BETWEEN_CHECKS: usize = 64;
 
 impl CallLimits<'_> {
     /// Lets a runner keep what its messages print, if somebody wants it.
-    fn prepare(&self, runner: &mut Runner<'_>) {
+    pub(crate) fn prepare<I>(&self, runner: &mut Runner<'_, I>) {
         if self.console.is_some() {
             runner.keep_console();
         }
     }
 
-    /// Passes on what the last message printed.
-    fn report_console(&self, runner: &mut Runner<'_>) {
+    /// Passes on what the last message printed, and nothing that earlier ones did.
+    fn report_console<I>(&self, runner: &mut Runner<'_, I>) {
         if let Some(console) = self.console {
             console.replace(runner.take_console());
+        }
+    }
+
+    /// Passes on what the last message printed, after what earlier ones did.
+    pub(crate) fn add_console<I>(&self, runner: &mut Runner<'_, I>) {
+        if let Some(console) = self.console {
+            console.borrow_mut().append(runner.take_console());
         }
     }
 

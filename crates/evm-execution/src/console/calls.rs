@@ -29,6 +29,14 @@ impl ConsoleCalls {
         self.inputs.push(input());
     }
 
+    /// Adds the calls of a later execution, within the bounds of one.
+    pub fn append(&mut self, later: Self) {
+        for input in later.inputs {
+            self.push(input.len(), || input);
+        }
+        self.left_out += later.left_out;
+    }
+
     /// Whether nothing was printed.
     pub fn is_empty(&self) -> bool {
         self.inputs.is_empty() && self.left_out == 0
@@ -78,6 +86,13 @@ mod tests {
         // It would fit, but the kept calls are the first ones without a gap.
         push(&mut large, 1);
         assert_eq!((large.texts().count(), large.bytes(), large.left_out()), (1, MAX_BYTES - 1, 2));
+        let mut both = many.clone();
+        both.append(large.clone());
+        assert_eq!((both.texts().count(), both.left_out()), (MAX_CALLS, 3 + 1 + 2));
+        let mut later = ConsoleCalls::default();
+        push(&mut later, 5);
+        later.append(large.clone());
+        assert_eq!((later.texts().count(), later.bytes(), later.left_out()), (1, 5, 3));
         large.drop_inputs();
         assert_eq!((large.texts().count(), large.bytes(), large.left_out()), (0, 0, 3));
         assert!(!large.is_empty());

@@ -71,9 +71,13 @@ fn specifiers_take_the_arguments() {
     }
     assert_eq!(one("<%x>", uint(255)), "<0xff>");
     assert_eq!(one("%x", uint(0)), "0x0");
-    assert_eq!(one("%x", Value::Int(I256::unchecked_from(-255))), "-0xff");
+    let minus = format!("0x{}01", "ff".repeat(31));
+    assert_eq!(one("%x", Value::Int(I256::unchecked_from(-255))), minus);
     assert_eq!(one("%x", string("a\n")), "0x610a");
     assert_eq!(one("<%o>", string("a b")), "<'a b'>");
+    assert_eq!(one("%o", Value::Bytes(vec![7])), "'0x07'");
+    assert_eq!(one("%O", Value::Address(CONSOLE)), format!("'{CONSOLE}'"));
+    assert_eq!(one("%o", Value::Bool(true)), "true");
     assert_eq!(one("%d", string("no number")), "no number");
     assert_eq!(one("%d", Value::Bool(true)), "1");
     assert_eq!(one("<%c>", string("color: red")), "<>");
@@ -84,6 +88,40 @@ fn specifiers_take_the_arguments() {
     assert_eq!(text(&[string("%s and 5%")]), "%s and 5%");
     let more = [string("%s:%s"), string("%s"), uint(1), uint(2)];
     assert_eq!(text(&more), "%s:1 2");
+}
+
+/// As anvil 1.7.1 shows them.
+#[test]
+fn exponents_and_fractions() {
+    let one = |format: &str, value: Value| text(&[string(format), value]);
+    for (number, exponent, fraction) in [
+        (0, "0e0", "0"),
+        (1, "1e0", "0.01"),
+        (10, "1e1", "0.1"),
+        (1500, "1.5e3", "15"),
+        (123_456_789, "1.23456789e8", "1234567.89"),
+    ] {
+        assert_eq!(one("<%e>", uint(number)), format!("<{exponent}>"));
+        assert_eq!(one("%2e%", uint(number)), format!("{fraction}%"));
+        let minus = Value::Int(-I256::unchecked_from(number));
+        let sign = if number == 0 { "" } else { "-" };
+        assert_eq!(one("%e", minus.clone()), format!("{sign}{exponent}"));
+        assert_eq!(one("%2e", minus), format!("{sign}{fraction}"));
+    }
+    let least = "-578960446186580977117854925043439539266349923328202820197287920039565648199.68";
+    assert_eq!(one("%2e", Value::Int(I256::MIN)), least);
+    let most = "115792089237316195423570985008687907853269984665640564039457.584007913129639935";
+    assert_eq!(one("%18e", Value::Uint(U256::MAX)), most);
+    assert_eq!(one("%0e", uint(1500)), "1500");
+    assert_eq!(one("%78e", uint(15)), format!("0.{}15", "0".repeat(76)));
+    assert_eq!(one("%255e", uint(1)), format!("0.{}1", "0".repeat(254)));
+    // More digits than a number of 256 bits could ever need.
+    for many in ["%256e", "%99999999999999999999e"] {
+        assert_eq!(one(many, uint(1500)), "1.5e3");
+    }
+    assert_eq!(one("%5d %18x %18", uint(7)), "%5d %18x %18 7");
+    assert_eq!(one("%e", string("no number")), "no number");
+    assert_eq!(text(&[string("%18e")]), "%18e");
 }
 
 #[test]

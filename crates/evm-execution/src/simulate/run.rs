@@ -101,6 +101,7 @@ impl<'s, 'a> Simulation<'s, 'a> {
         let transfers = Transfers::new(chain.rules.dialect());
         let mut runner = Runner::with_inspector(machine, state, &context, bounds, transfers);
         runner.move_precompiles(moved);
+        self.limits.prepare(&mut runner);
         let (parent_hash, beacon_root) = (self.parent.1, request.header.beacon_root);
         let withdrawals = request.header.withdrawals.as_deref();
         let body = BlockBody { parent_hash, beacon_root, withdrawals, ..BlockBody::default() };
@@ -175,6 +176,7 @@ impl<'s, 'a> Simulation<'s, 'a> {
             true => open.runner.inspect(context, &message),
             false => open.runner.run(context, &message),
         };
+        self.limits.add_console(&mut open.runner);
         let ended = ended.map_err(|error| self.refusal(error, gas))?;
         open.runner.commit()?;
         self.gas_left -= ended.gas_used;

@@ -127,7 +127,10 @@ fn run(
             limit => limit.min(Duration::from_millis(timeout_ms)),
         };
         let bounds = Bounds { stop: Some(&stop), ..limits.bounds };
-        call_bundle(env, block, transactions, &CallLimits { bounds, timeout, ..*limits })
+        let limits = CallLimits { bounds, timeout, ..*limits };
+        transact.printing("evm_callBundle", &limits, |limits| {
+            call_bundle(env, block, transactions, limits)
+        })
     })
 }
 

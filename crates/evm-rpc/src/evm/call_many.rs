@@ -1,7 +1,8 @@
 //! `callMany`: calls one after the other, in bundles, as Erigon, reth and anvil have it.
 
 use esker_evm_execution::call::{
-    Bundle, CallError, CallLimits, CallOutcome, CallRequest, StateOverrides, call_many, overlay,
+    Bundle, CallEnv, CallError, CallLimits, CallOutcome, CallRequest, StateOverrides, call_many,
+    overlay,
 };
 use esker_evm_execution::executor::StateOverlay;
 use esker_evm_execution::rules::Dialect;
@@ -76,8 +77,19 @@ impl Work<'_> {
     ) -> Result<Outcomes, RpcError> {
         transact.at(place, &CallRequest::default(), context, |env, limits| {
             let state = overlay(env, self.overrides, limits)?;
-            call_many(env, state, self.bundles, limits)
+            self.run(transact, env, state, limits)
         })
+    }
+
+    fn run(
+        &self,
+        transact: &TransactApi,
+        env: &CallEnv<'_>,
+        state: StateOverlay<'_>,
+        limits: &CallLimits<'_>,
+    ) -> Result<Outcomes, CallError> {
+        transact
+            .printing("evm_callMany", limits, |limits| call_many(env, state, self.bundles, limits))
     }
 
     /// Runs on the state before the transaction of an index.
@@ -97,7 +109,7 @@ impl Work<'_> {
         let ran = transact.at(&place, &CallRequest::default(), context, |env, limits| {
             let run = |mut state: StateOverlay<'_>| {
                 let ran = self.override_state(transact, &mut state, limits);
-                let ran = ran.and_then(|()| call_many(env, state, self.bundles, limits));
+                let ran = ran.and_then(|()| self.run(transact, env, state, limits));
                 ran.map_err(|error| transact.refusal(error))
             };
             Ok(state_before(transact, &block, &parent, count, context, run))

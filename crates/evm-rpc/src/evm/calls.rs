@@ -144,7 +144,9 @@ fn create_access_list(
     transact.set_defaults(&mut args, GasDefault::Cap, context)?;
     let request = request(&args, transact.reads.dialect())?;
     let found = transact.at(&place, &request, context, |site, limits| {
-        call::create_access_list(site, &request, limits)
+        transact.printing("evm_createAccessList", limits, |limits| {
+            call::create_access_list(site, &request, limits)
+        })
     })?;
     // The reference shows a revert in the list's own error.
     if found.error == Some(VmError::Reverted) && transact.reads.config.is_development {

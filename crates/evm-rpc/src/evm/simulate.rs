@@ -39,7 +39,9 @@ fn simulate_v1(
     let simulated = transact.at(&place, &CallRequest::default(), context, |env, limits| {
         let (chain, view, hashes) = (env.chain, env.view, env.hashes);
         let env = SimulationEnv { chain, view, base: &place.header, hashes };
-        Ok(simulate(&env, blocks, options, limits))
+        transact.printing("evm_simulateV1", limits, |limits| {
+            Ok(simulate(&env, blocks, options, limits))
+        })
     })?;
     let shown = |block| SimulatedBlockReply::new(dialect, block, return_full_transactions);
     let simulated = simulated.map_err(|error| refused(transact, error))?;
