@@ -13,9 +13,11 @@ const MAX_ITEMS: usize = 4096;
 /// An event's first topic, and the number of its further topics: events of ERC-20 and ERC-721 have the same first one.
 pub(crate) type EventKey = (B256, usize);
 
-/// The functions, events and errors of a contract.
+/// The constructor, functions, events and errors of a contract.
 #[derive(Clone, Debug, Default)]
 pub struct Abi {
+    /// `None`: it has no parameters.
+    pub(crate) constructor: Option<Arc<Item>>,
     pub(crate) functions: HashMap<Selector, Arc<Item>>,
     pub(crate) events: HashMap<EventKey, Arc<Item>>,
     pub(crate) errors: HashMap<Selector, Arc<Item>>,
@@ -25,6 +27,10 @@ impl Abi {
     pub(crate) fn parse(raw: &[RawItem]) -> Self {
         let mut abi = Self::default();
         for one in raw.iter().take(MAX_ITEMS) {
+            if one.kind == "constructor" {
+                abi.constructor = Item::parse_constructor(one).map(Arc::new);
+                continue;
+            }
             let Some(item) = Item::parse(one) else { continue };
             abi.push(&one.kind, one.anonymous, item);
         }
@@ -49,14 +55,15 @@ impl Abi {
 
     /// About how many bytes of memory it takes.
     pub(crate) fn size(&self) -> usize {
-        let Self { functions, events, errors } = self;
+        let Self { constructor, functions, events, errors } = self;
         let items = functions.values().chain(events.values()).chain(errors.values());
+        let items = items.chain(constructor);
         items.map(|item| item.size()).sum()
     }
 
-    /// Adds what another ABI has and this one has not.
+    /// Adds the functions, events and errors that another ABI has and this one has not.
     pub(crate) fn extend(&mut self, other: &Self) {
-        let Self { functions, events, errors } = other;
+        let Self { constructor: _, functions, events, errors } = other;
         for (key, item) in functions {
             self.functions.entry(*key).or_insert_with(|| Arc::clone(item));
         }

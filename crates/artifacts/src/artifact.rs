@@ -12,6 +12,7 @@ use crate::abi::Abi;
 use crate::bytecode::Bytecode;
 use crate::contract::Contract;
 use crate::error::ArtifactError;
+use crate::init_code::InitCode;
 use crate::item::RawItem;
 
 /// Most characters of a contract's name.
@@ -25,6 +26,7 @@ const MAX_CONTRACTS: usize = 10_000;
 struct RawArtifact {
     contract_name: Option<String>,
     abi: Option<Vec<RawItem>>,
+    bytecode: Option<RawCode>,
     deployed_bytecode: Option<RawCode>,
     /// Of Hardhat 3.
     immutable_references: Option<RawPlaces>,
@@ -74,12 +76,14 @@ struct RawCompiled {
 #[serde(rename_all = "camelCase")]
 struct RawEvm {
     #[serde(default)]
+    bytecode: RawObject,
+    #[serde(default)]
     deployed_bytecode: RawObject,
 }
 
 /// The contract of an artifact's file; `None` if the file is JSON of something else.
 pub(crate) fn parse(path: &Path, content: &[u8]) -> Result<Option<Contract>, ArtifactError> {
-    let RawArtifact { contract_name, abi, deployed_bytecode, immutable_references } =
+    let RawArtifact { contract_name, abi, bytecode, deployed_bytecode, immutable_references } =
         serde_json::from_slice(content)?;
     let Some(abi) = abi else { return Ok(None) };
     let name = contract_name.unwrap_or_else(|| {
@@ -94,8 +98,14 @@ pub(crate) fn parse(path: &Path, content: &[u8]) -> Result<Option<Contract>, Art
             (object, Some(immutable_references.unwrap_or_default()))
         }
     };
+    let init = match bytecode {
+        None => None,
+        Some(RawCode::Digits(digits)) => Some(digits),
+        Some(RawCode::Object(RawObject { object, .. })) => object,
+    };
     let origin = path.display().to_string();
-    contract(&name, &origin, &abi, (digits.as_deref(), places)).map(Some)
+    let codes = RawCodes { init: init.as_deref(), deployed: digits.as_deref(), places };
+    contract(&name, &origin, &abi, codes).map(Some)
 }
 
 /// The contracts of a compiler's output in standard JSON. Those that have an error are left out.
@@ -112,26 +122,41 @@ pub fn compiled(output: &str) -> Result<Vec<Arc<Contract>>, ArtifactError> {
     for (file, contracts) in contracts {
         for (name, RawCompiled { abi, evm }) in contracts {
             let RawObject { object, immutable_references } = evm.deployed_bytecode;
-            let code = (object.as_deref(), Some(immutable_references.unwrap_or_default()));
-            all.extend(contract(&name, &file, &abi, code).ok().map(Arc::new));
+            let codes = RawCodes {
+                init: evm.bytecode.object.as_deref(),
+                deployed: object.as_deref(),
+                places: Some(immutable_references.unwrap_or_default()),
+            };
+            all.extend(contract(&name, &file, &abi, codes).ok().map(Arc::new));
         }
     }
     Ok(all)
+}
+
+/// The codes of a contract as artifacts have them: hex digits.
+struct RawCodes<'a> {
+    init: Option<&'a str>,
+    deployed: Option<&'a str>,
+    places: Option<RawPlaces>,
 }
 
 fn contract(
     name: &str,
     origin: &str,
     abi: &[RawItem],
-    (digits, places): (Option<&str>, Option<RawPlaces>),
+    codes: RawCodes<'_>,
 ) -> Result<Contract, ArtifactError> {
+    let RawCodes { init, deployed, places } = codes;
     let place = |RawPlace { start, length }: RawPlace| start..start.saturating_add(length);
     let places: Option<Vec<Range<usize>>> =
         places.map(|places| places.into_values().flatten().map(place).collect());
+    let init_code = InitCode::parse(init.unwrap_or_default())?;
+    let appended = init_code.as_ref().map_or(0, |code| code.appended);
     Ok(Contract {
         name: plain_text(name, MAX_NAME).into(),
         origin: origin.into(),
         abi: Abi::parse(abi),
-        code: Bytecode::parse(digits.unwrap_or_default(), places)?,
+        code: Bytecode::parse(deployed.unwrap_or_default(), places, appended)?,
+        init_code,
     })
 }

@@ -20,13 +20,17 @@ pub(crate) struct Bytecode {
     code: Box<[u8]>,
     /// Places that may have any bytes, in order.
     masked: Vec<Range<usize>>,
+    /// The number of bytes after it that may be any: immutables of Vyper.
+    appended: usize,
 }
 
 impl Bytecode {
-    /// The code of an artifact's hex digits. `immutables` are the places of immutables, if the artifact has them.
+    /// The code of an artifact's hex digits. `immutables` are the places of immutables, if the artifact has them. So many
+    /// bytes of further ones are `appended`.
     pub(crate) fn parse(
         text: &str,
         immutables: Option<Vec<Range<usize>>>,
+        appended: usize,
     ) -> Result<Self, ArtifactError> {
         let (mut code, mut masked) = parse_hex(text)?;
         code.truncate(executable_length(&code));
@@ -39,7 +43,7 @@ impl Bytecode {
         for range in &masked {
             code[range.clone()].fill(0);
         }
-        Ok(Self { key: key_of_executable(&code), code: code.into(), masked })
+        Ok(Self { key: key_of_executable(&code), code: code.into(), masked, appended })
     }
 
     /// Whether there is no code, as of an interface.
@@ -57,9 +61,15 @@ impl Bytecode {
         self.key
     }
 
+    /// The number of bytes that a contract's code has after this code.
+    pub(crate) const fn appended(&self) -> usize {
+        self.appended
+    }
+
     /// Whether a contract's code is this code.
     pub(crate) fn matches(&self, code: &[u8]) -> bool {
-        let code = &code[..executable_length(code)];
+        let Some(length) = code.len().checked_sub(self.appended) else { return false };
+        let code = &code[..executable_length(&code[..length])];
         if code.len() != self.code.len() {
             return false;
         }
@@ -74,7 +84,7 @@ impl Bytecode {
     }
 }
 
-/// The key of a contract's code in an index.
+/// The key of a contract's code in an index, without what is appended.
 pub(crate) fn key(code: &[u8]) -> B256 {
     key_of_executable(&code[..executable_length(code)])
 }
@@ -138,7 +148,7 @@ fn executable_length(code: &[u8]) -> usize {
 }
 
 /// Bytes of hex digits, and the places of libraries: `__$..$__`.
-fn parse_hex(text: &str) -> Result<(Vec<u8>, Vec<Range<usize>>), ArtifactError> {
+pub(crate) fn parse_hex(text: &str) -> Result<(Vec<u8>, Vec<Range<usize>>), ArtifactError> {
     let digits = text.strip_prefix("0x").unwrap_or(text).as_bytes();
     let (mut code, mut masked, mut at) = (Vec::with_capacity(digits.len() / 2), Vec::new(), 0);
     while at < digits.len() {
@@ -176,7 +186,7 @@ mod tests {
         let library = format!("__${}$__", "ab".repeat(17));
         let other = format!("7f{}", "22".repeat(32));
         let artifact = with_metadata(&format!("0x7f{zeros}73{library}01{other}"), 1);
-        let code = Bytecode::parse(&artifact, None).unwrap();
+        let code = Bytecode::parse(&artifact, None, 0).unwrap();
         let chain = |immutable: &str, constant: &str, hash| {
             let code = format!(
                 "7f{}73{}017f{}",
@@ -196,16 +206,16 @@ mod tests {
         let longer = [chain("00", "22", 1), vec![0]].concat();
         assert!(!code.matches(&longer) && !code.matches(&[]));
         // With exact places a word of zeros is no immutable.
-        let exact = Bytecode::parse(&artifact, Some(vec![])).unwrap();
+        let exact = Bytecode::parse(&artifact, Some(vec![]), 0).unwrap();
         assert!(exact.matches(&chain("00", "22", 9)) && !exact.matches(&chain("77", "22", 9)));
-        let exact = Bytecode::parse(&artifact, Some(vec![1..33, 5000..5032])).unwrap();
+        let exact = Bytecode::parse(&artifact, Some(vec![1..33, 5000..5032]), 0).unwrap();
         assert!(exact.matches(&chain("77", "22", 9)));
     }
 
     #[test]
     fn a_library_has_its_own_address() {
         let of = |address: &str| format!("73{}30146080", address.repeat(20));
-        let code = Bytecode::parse(&of("00"), Some(vec![])).unwrap();
+        let code = Bytecode::parse(&of("00"), Some(vec![]), 0).unwrap();
         assert!(code.matches(&bytes(&of("ee"))) && code.key() == key(&bytes(&of("ee"))));
     }
 

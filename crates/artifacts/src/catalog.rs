@@ -9,6 +9,8 @@ use crate::abi::Abi;
 use crate::bytecode;
 use crate::contract::Contract;
 
+/// Most lengths of appended immutables that are tried for a code.
+const MAX_APPENDED: usize = 32;
 /// Most contracts whose codes differ in constants only and that are compared with a code.
 const MAX_ALIKE: usize = 64;
 
@@ -17,6 +19,8 @@ const MAX_ALIKE: usize = 64;
 pub struct Catalog {
     /// By the code's key, in the order of their files, one for each code.
     by_code: HashMap<B256, Vec<Entry>>,
+    /// The lengths of what is appended to codes.
+    appended: BTreeSet<usize>,
     /// The items of all contracts. Of those with the same selector it has that of the first file.
     pub(crate) all: Abi,
 }
@@ -44,6 +48,9 @@ impl Catalog {
     }
 
     fn push(&mut self, contract: Arc<Contract>) {
+        if self.appended.len() < MAX_APPENDED {
+            self.appended.insert(contract.code.appended());
+        }
         let alike = self.by_code.entry(contract.code.key()).or_default();
         let has_room = alike.len() < MAX_ALIKE;
         match alike.iter_mut().find(|entry| entry.contract.code == contract.code) {
@@ -68,8 +75,11 @@ impl Catalog {
         if self.by_code.is_empty() || code.is_empty() {
             return None;
         }
-        let alike = self.by_code.get(&bytecode::key(code))?;
-        let found = alike.iter().find(|entry| entry.contract.code.matches(code))?;
+        let found = self.appended.iter().find_map(|appended| {
+            let (own, _) = code.split_at_checked(code.len().checked_sub(*appended)?)?;
+            let alike = self.by_code.get(&bytecode::key(own))?;
+            alike.iter().find(|entry| entry.contract.code.matches(code))
+        })?;
         Some((Arc::clone(&found.contract), found.others.len()))
     }
 }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use crate::abi::Abi;
 use crate::bytecode::Bytecode;
+use crate::init_code::InitCode;
 
 /// A compiled contract.
 #[derive(Clone, Debug)]
@@ -13,6 +14,8 @@ pub struct Contract {
     pub(crate) origin: Arc<str>,
     pub(crate) abi: Abi,
     pub(crate) code: Bytecode,
+    /// `None` if the artifact has none.
+    pub(crate) init_code: Option<InitCode>,
 }
 
 impl Contract {

@@ -78,6 +78,12 @@ impl Item {
         Some(values.into_decoded(self))
     }
 
+    /// What is known of data whose arguments are not the item's.
+    pub(crate) fn malformed(&self, data: &[u8]) -> Decoded {
+        let (name, length) = (&self.name, data.len());
+        Decoded::undecoded(format!("{name} (malformed arguments, {length} bytes)"))
+    }
+
     /// Decodes an event; `None` if topics or data are not the item's.
     pub(crate) fn decode_event(&self, topics: &[B256], data: &[u8]) -> Option<Decoded> {
         let (mut values, mut topics) = (Values::new(), topics.iter().skip(1));

@@ -38,6 +38,12 @@ impl Item {
         Some(Self { name, inputs: types::parse(&raw.inputs)? })
     }
 
+    /// The constructor; `None` if it has no parameters, or a type that is not one of the language.
+    pub(crate) fn parse_constructor(raw: &RawItem) -> Option<Self> {
+        let inputs = types::parse(&raw.inputs).filter(|inputs| !inputs.is_empty())?;
+        Some(Self { name: "constructor".to_owned(), inputs })
+    }
+
     /// `transfer(address,uint256)`
     pub(crate) fn signature(&self) -> String {
         format!("{}({})", self.name, types::list(&self.inputs))

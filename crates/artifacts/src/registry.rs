@@ -169,12 +169,7 @@ impl Registry {
         let own =
             found.and_then(|found| Some((found, found.contract.abi.functions.get(selector)?)));
         if let Some((found, item)) = own {
-            let malformed = || {
-                let name = &item.name;
-                let length = data.len();
-                Decoded::undecoded(format!("{name} (malformed arguments, {length} bytes)"))
-            };
-            let decoded = item.decode(arguments).unwrap_or_else(malformed);
+            let decoded = item.decode(arguments).unwrap_or_else(|| item.malformed(data));
             return Some(with_contract(found, decoded));
         }
         let catalog = self.catalog();
@@ -187,6 +182,15 @@ impl Registry {
                 Some(with_contract(found, decoded))
             }
         }
+    }
+
+    /// Decodes the arguments with which a contract is created; `None` if it takes none, or if the data are not its init code.
+    pub fn creation(&self, found: Option<&Found>, data: &[u8]) -> Option<Decoded> {
+        let found = found?;
+        let constructor = found.contract.abi.constructor.as_ref()?;
+        let arguments = found.contract.init_code.as_ref()?.arguments(data)?;
+        let decoded = constructor.decode(arguments).unwrap_or_else(|| constructor.malformed(data));
+        Some(with_contract(found, decoded))
     }
 
     /// Decodes an event: by the contract, else by any that has such an event, else by the standards.

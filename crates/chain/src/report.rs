@@ -33,7 +33,7 @@ pub struct TxReport {
 pub struct TxNames {
     /// The contract that it created.
     pub contract: Option<String>,
-    /// The function that it called, with its arguments.
+    /// The function that it called, or the constructor of its contract, with the arguments.
     pub call: Option<String>,
     /// The events that it emitted, with their arguments.
     pub events: PrintedTexts,

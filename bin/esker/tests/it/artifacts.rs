@@ -136,7 +136,9 @@ fn what_contracts_do_has_names() {
         let deployed = vault.deployed.clone();
         let shown = vault.end();
         assert!(!shown.contains('\u{1b}'), "{shown}");
-        assert!(below(&shown, &deployed).contains("\n    Contract: Vault\n"), "{shown}");
+        let deployed = below(&shown, &deployed);
+        let creation = "\n    Contract: Vault\n    Call: Vault.constructor(fee_: 5)\n";
+        assert!(deployed.contains(creation), "{deployed}");
         let stored = below(&shown, &stored);
         let call = "    Call: Vault.store(amount: 10, note: \"a\\u{1b}[2J\")\n";
         assert!(stored.starts_with(call), "{stored}");
@@ -189,6 +191,13 @@ fn a_transaction_is_shown_with_names() {
     assert!(trace[0].starts_with(&format!("CALL {call} (")), "{trace:?}");
     assert!(trace[1].starts_with("  DELEGATECALL Fees.charge(amount: 10, fee: 5) ("), "{trace:?}");
     assert_eq!(trace[2], format!("  event {}", events[0]));
+    let shown = tx(&vault.deployed, &["--artifacts", &foundry, "--trace", "--json"]);
+    let document: Value = serde_json::from_str(&shown.stdout).unwrap();
+    let creation = "Vault.constructor(fee_: 5)";
+    assert_eq!((&document["contract"], &document["call"]), (&json!("Vault"), &json!(creation)));
+    let trace = document["trace"][0].as_str().unwrap();
+    let place = vault.address.to_lowercase();
+    assert!(trace.starts_with(&format!("CREATE {creation} at {place} (")), "{trace}");
     let shown = tx(&failed, &["--artifacts", &foundry, "--json"]);
     let document: Value = serde_json::from_str(&shown.stdout).unwrap();
     let reason = "execution reverted: Unauthorized(caller: 0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266, action: \"x\")";
@@ -207,6 +216,88 @@ fn a_transaction_is_shown_with_names() {
         refused.stderr
     );
     vault.end();
+}
+
+/// The slot of a proxy's implementation (ERC-1967).
+const SLOT: &str = "360894a13ba1a3210667c828492db98dca3e2076cc3735a920a3ca505d382bbc";
+
+/// Code that passes each call on to the contract in [`SLOT`].
+fn proxy_code() -> String {
+    format!("0x36600060003760006000366000 7f{SLOT}545af4 3d600060003e603e57 3d6000fd 5b3d6000f3")
+        .replace(' ', "")
+}
+
+/// Code that passes each call on to a contract (ERC-1167).
+fn clone_code(address: &str) -> String {
+    let digits = address.trim_start_matches("0x");
+    format!("0x363d3d373d3d3d363d73{digits}5af43d82803e903d91602b57fd5bf3")
+}
+
+/// The second account of `esker evm`.
+const SECOND: &str = "0x70997970c51812dc3a010c7d01b50e0d17dc79c8";
+
+/// Its authorization of the contract that the first account's second transaction creates, on the chain 31337.
+fn authorization(contract: &str) -> Value {
+    json!({"chainId": "0x7a69", "address": contract, "nonce": "0x0", "yParity": "0x1",
+        "r": "0x8e4f73c466901b07e0afe839696b196cee6059035f68d75c9c63ba4d86098685",
+        "s": "0x65b40f585dfbab25a324f930c659fa048bf9140ccbe13ff96cd7b4f7e75f7e6b"})
+}
+
+/// What `esker tx` shows of a transaction.
+fn document(vault: &Vault, hash: &str, args: &[&str]) -> Value {
+    let url = format!("http://{}", vault.node.ready["http"].as_str().unwrap());
+    let foundry = fixtures("foundry").display().to_string();
+    let all = [&["tx", hash, "--url", &url, "--artifacts", &foundry, "--json"], args].concat();
+    let ended = run(&all);
+    assert_eq!(ended.code(), Some(0), "{}", ended.stderr);
+    serde_json::from_str(&ended.stdout).unwrap()
+}
+
+#[test]
+fn contracts_behind_proxies_give_names() {
+    let foundry = fixtures("foundry").display().to_string();
+    let vault = Vault::start(&["anvil", "--port", "0", "--artifacts", &foundry]);
+    let contract = vault.address.clone();
+    let (proxy, clone) = (format!("0x{}", "a1".repeat(20)), format!("0x{}", "a2".repeat(20)));
+    vault.node.evm("anvil_setCode", json!([proxy, proxy_code()]));
+    let slot = json!([proxy, format!("0x{SLOT}"), format!("0x{:0>64}", &contract[2..])]);
+    vault.node.evm("anvil_setStorageAt", slot);
+    vault.node.evm("anvil_setCode", json!([clone, clone_code(&contract)]));
+    let delegates = json!({"from": FROM, "to": FROM, "gas": "0x100000",
+        "authorizationList": [authorization(&contract)]});
+    let hash = vault.node.evm("eth_sendTransaction", json!([delegates]));
+    assert_eq!(vault.node.receipt(&hash)["status"], "0x1");
+    let code = vault.node.evm("eth_getCode", json!([SECOND, "latest"]));
+    assert_eq!(code, format!("0xef0100{}", &contract[2..]));
+    let call = "Vault.store(amount: 10, note: \"a\")";
+    let event = "Vault.Stored(by: 0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266, amount: 10, tag: 0x";
+    // All in a block: the screen shows the first ten of a second.
+    vault.node.evm("evm_setAutomine", json!([false]));
+    let send = |to: &str, data: &str| {
+        let tx = json!({"from": FROM, "to": to, "gas": "0x100000", "data": data});
+        let hash = vault.node.evm("eth_sendTransaction", json!([tx]));
+        hash.as_str().unwrap().to_owned()
+    };
+    // Of a function that the contract behind does not have, only the contract is known.
+    let sent = [proxy.as_str(), &clone, SECOND]
+        .map(|to| (send(to, &store(10, "a")), send(to, "0x12345678")));
+    vault.node.evm("evm_mine", json!([]));
+    for (hash, _) in &sent {
+        let document = document(&vault, hash, &["--trace"]);
+        assert_eq!((&document["status"], &document["call"]), (&json!("Accepted"), &json!(call)));
+        assert!(document["events"][0].as_str().unwrap().starts_with(event), "{document}");
+        let trace = document["trace"].as_array().unwrap();
+        assert!(trace[0].as_str().unwrap().starts_with(&format!("CALL {call} (")), "{document}");
+    }
+    let shown = vault.end();
+    for (hash, unknown) in sent {
+        let known = below(&shown, &hash);
+        assert!(known.starts_with(&format!("    Call: {call}\n")), "{known}");
+        assert!(known.contains(&format!("\n    Event: {event}")), "{known}");
+        let unknown = below(&shown, &unknown);
+        let text = "    Call: Vault.0x12345678 (unknown function, 4 bytes)\n";
+        assert!(unknown.starts_with(text), "{unknown}");
+    }
 }
 
 #[test]

@@ -6,7 +6,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use serde_json::json;
 
-use crate::support::{find, fixtures, registry_of, vault_code};
+use crate::support::{creation, find, fixtures, registry_of, safe_code, vault_code};
 
 fn word(number: u64) -> Vec<u8> {
     [vec![0; 24], number.to_be_bytes().to_vec()].concat()
@@ -20,6 +20,48 @@ fn text(text: &[u8]) -> Vec<u8> {
 
 fn selector(signature: &str) -> Vec<u8> {
     keccak256(signature)[..4].to_vec()
+}
+
+#[test]
+fn arguments_of_constructors() {
+    let vault_data = |arguments: &[[u8; 32]]| creation("foundry/Vault.sol/Vault.json", arguments);
+    let argument = |number: u64| word(number).try_into().unwrap();
+    // Hardhat compiled the same source under another path.
+    for tool in ["foundry", "hardhat"] {
+        let registry = registry_of(&fixtures(tool));
+        let found = find(&registry, &vault_code(1));
+        let text = |data: &[u8]| registry.creation(found.as_ref(), data).map(|it| it.to_string());
+        let data = vault_data(&[argument(5)]);
+        assert_eq!(text(&data).as_deref(), Some("Vault.constructor(fee_: 5)"), "{tool}");
+        let malformed =
+            format!("Vault.constructor (malformed arguments, {} bytes)", data.len() - 32);
+        assert_eq!(text(&vault_data(&[])), Some(malformed));
+        // Another code before the arguments, and less than the code.
+        let mut other = data.clone();
+        other[3] ^= 1;
+        for data in [&other[..], &data[..100], &[]] {
+            assert_eq!(text(data), None);
+        }
+        assert_eq!(registry.creation(None, &data), None);
+    }
+    let registry = registry_of(&fixtures("vyper"));
+    let found = find(&registry, &safe_code(1));
+    let data = creation("vyper/Safe.json", &[argument(5), argument(7)]);
+    let safe = "Safe.constructor(limit: 5, keeper: 0x0000000000000000000000000000000000000007)";
+    assert_eq!(registry.creation(found.as_ref(), &data).unwrap().to_string(), safe);
+}
+
+#[test]
+fn constructors_without_parameters_have_no_text() {
+    let registry = registry_of(&fixtures("foundry"));
+    let init = creation("foundry/Vault.sol/Fees.json", &[]);
+    // The constructor of a library puts its address into the code.
+    let runtime_start = init.windows(3).position(|bytes| bytes == [0x73, 0, 0]).unwrap();
+    let mut code = init[runtime_start..].to_vec();
+    code[1..21].fill(7);
+    let found = find(&registry, &code);
+    assert_eq!(&*found.as_ref().unwrap().label(), "Fees");
+    assert_eq!(registry.creation(found.as_ref(), &init), None);
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::fs;
 use esker_artifacts::{Registry, compiled};
 use serde_json::{Value, json};
 
-use crate::support::{find, fixtures, registry_of, vault_code};
+use crate::support::{find, fixtures, registry_of, safe_code, vault_code};
 
 #[test]
 fn a_vault_is_found_whatever_its_immutables_and_its_library_are() {
@@ -17,6 +17,21 @@ fn a_vault_is_found_whatever_its_immutables_and_its_library_are() {
             assert_eq!((&*found.label(), found.others), ("Vault", 0), "{tool}");
         }
     }
+}
+
+#[test]
+fn a_safe_is_found_whatever_its_immutables_are() {
+    let registry = registry_of(&fixtures("vyper"));
+    for immutable in [0, 1, 0xff] {
+        let code = safe_code(immutable);
+        assert_eq!(&*find(&registry, &code).unwrap().label(), "Safe");
+        assert!(find(&registry, &code[..code.len() - 1]).is_none());
+        assert!(find(&registry, &[&code[..], &[immutable]].concat()).is_none());
+    }
+    let mut other = safe_code(0);
+    other[5] ^= 1;
+    assert!(find(&registry, &other).is_none());
+    assert!(find(&registry, &[0; 64]).is_none());
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! The contracts of `tests/fixtures/Vault.sol`, as forge and Hardhat compiled them.
+//! The contracts of `tests/fixtures/Vault.sol`, as forge and Hardhat compiled them, and that of `Safe.vy`.
 
 use std::path::{Path, PathBuf};
 
@@ -37,6 +37,25 @@ pub(crate) fn vault_code(immutable: u8) -> Vec<u8> {
         bytes[start..start + 32].fill(immutable);
     }
     bytes
+}
+
+/// The init code of a contract of forge's or Vyper's artifacts, with these words after it.
+pub(crate) fn creation(file: &str, arguments: &[[u8; 32]]) -> Vec<u8> {
+    let artifact: Value = serde_json::from_slice(&std::fs::read(fixtures(file)).unwrap()).unwrap();
+    let digits = artifact["bytecode"]["object"].as_str().unwrap();
+    let linked = match digits.find("__$") {
+        Some(start) => digits.replace(&digits[start..start + 40], &"cd".repeat(20)),
+        None => digits.to_owned(),
+    };
+    [hex::decode(linked).unwrap(), arguments.concat()].concat()
+}
+
+/// The runtime code of a safe of Vyper on a chain: with such bytes as its immutables.
+pub(crate) fn safe_code(immutable: u8) -> Vec<u8> {
+    let file = fixtures("vyper").join("Safe.json");
+    let artifact: Value = serde_json::from_slice(&std::fs::read(file).unwrap()).unwrap();
+    let code = hex::decode(artifact["deployedBytecode"]["object"].as_str().unwrap()).unwrap();
+    [code, vec![immutable; 64]].concat()
 }
 
 pub(crate) fn find(registry: &Registry, code: &[u8]) -> Option<Found> {

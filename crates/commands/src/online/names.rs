@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 use std::path::PathBuf;
 
-use alloy_primitives::{B256, Bytes, U256, keccak256};
-use esker_artifacts::{Folders, Found, Registry};
+use alloy_primitives::{Address, B256, Bytes, U256, keccak256};
+use esker_artifacts::{Folders, Found, IMPLEMENTATION_SLOT, Registry, delegate_of};
 use esker_primitives::{excerpt, plain_text};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
@@ -33,7 +33,7 @@ pub(super) struct NameTerms {
 pub(super) struct TxNames {
     /// The contract that the transaction created.
     pub(super) contract: Option<String>,
-    /// The function that it called.
+    /// The function that it called, or the constructor with its arguments.
     pub(super) call: Option<String>,
     /// Why it failed.
     pub(super) reason: Option<String>,
@@ -48,10 +48,14 @@ pub(super) fn of_tx(names: &mut Names<'_>, tx: &Value) -> Result<TxNames, Online
     let receipt = &tx["receipt"];
     let mut of_tx = TxNames::default();
     if let Some(created) = receipt["contractAddress"].as_str() {
-        of_tx.contract = names.contract(created)?.found.map(|found| found.label().to_string());
+        let found = names.contract(created)?.found;
+        let creation = names.registry.creation(found.as_ref(), &bytes(&tx["input"]));
+        of_tx.call = creation.map(|creation| creation.to_string());
+        of_tx.contract = found.map(|found| found.label().to_string());
     } else if let Some(to) = tx["to"].as_str() {
-        let known = names.contract(to)?;
-        let call = names.registry.call(known.found.as_ref(), &bytes(&tx["input"]));
+        let input = bytes(&tx["input"]);
+        let known = names.called(to, &input)?;
+        let call = names.registry.call(known.found.as_ref(), &input);
         of_tx.call = call.filter(|_| known.has_code).map(|call| call.to_string());
     }
     for log in receipt["logs"].as_array().into_iter().flatten().take(MAX_EVENTS) {
@@ -87,6 +91,12 @@ fn registry(folders: &[PathBuf]) -> Result<Registry, OnlineError> {
 struct Known {
     has_code: bool,
     found: Option<Found>,
+    /// The contract to which its code delegates.
+    delegate: Option<Address>,
+}
+
+impl Known {
+    const NOTHING: Self = Self { has_code: false, found: None, delegate: None };
 }
 
 /// Names by the code of a chain's contracts.
@@ -96,6 +106,8 @@ pub(super) struct Names<'a> {
     registry: Registry,
     /// By address.
     found: HashMap<String, Known>,
+    /// What the slots of proxies name, by the proxy's address.
+    implementations: HashMap<String, Option<Address>>,
 }
 
 impl<'a> Names<'a> {
@@ -105,7 +117,9 @@ impl<'a> Names<'a> {
         alias: &'a str,
         folders: &[PathBuf],
     ) -> Result<Self, OnlineError> {
-        Ok(Self { node, alias, registry: registry(folders)?, found: HashMap::new() })
+        let registry = registry(folders)?;
+        let (found, implementations) = (HashMap::new(), HashMap::new());
+        Ok(Self { node, alias, registry, found, implementations })
     }
 
     /// Calls a method of the chain.
@@ -122,11 +136,15 @@ impl<'a> Names<'a> {
         let text = |name: &str| frame[name].as_str().unwrap_or_default();
         let (kind, to, input) = (text("type"), text("to"), bytes(&frame["input"]));
         let known = match to {
-            "" => Known { has_code: false, found: None },
-            to => self.contract(to)?,
+            "" => Known::NOTHING,
+            to if kind.starts_with("CREATE") => self.contract(to)?,
+            to => self.called(to, &input)?,
         };
         let what = if kind.starts_with("CREATE") {
-            known.found.map_or_else(|| to.to_owned(), |found| format!("{} at {to}", found.label()))
+            let creation = self.registry.creation(known.found.as_ref(), &input);
+            let label = || known.found.map(|found| found.label().to_string());
+            let name = creation.map(|creation| creation.to_string()).or_else(label);
+            name.map_or_else(|| to.to_owned(), |name| format!("{name} at {to}"))
         } else {
             let call = self.registry.call(known.found.as_ref(), &input);
             let unknown = || match input.len() {
@@ -156,16 +174,57 @@ impl<'a> Names<'a> {
         let params = json!([address, "latest"]);
         let code: Bytes = self.ask("evm_getCode", params)?;
         let found = self.registry.contract(keccak256(&code), || Ok::<_, OnlineError>(&code))?;
-        let known = Known { has_code: !code.is_empty(), found };
+        let known = Known { has_code: !code.is_empty(), found, delegate: delegate_of(&code) };
         self.found.insert(address.to_owned(), known.clone());
         Ok(known)
+    }
+
+    /// The contract that a call of an address runs.
+    fn called(&mut self, address: &str, input: &[u8]) -> Result<Known, OnlineError> {
+        self.with_item(address, |found| found.has_function(input))
+    }
+
+    /// The contract at an address, or that to which it delegates if only that one has an item.
+    fn with_item(
+        &mut self,
+        address: &str,
+        has_item: impl Fn(&Found) -> bool,
+    ) -> Result<Known, OnlineError> {
+        let own = self.contract(address)?;
+        let is_found = own.found.as_ref().is_some_and(&has_item);
+        if self.registry.is_empty() || !own.has_code || is_found {
+            return Ok(own);
+        }
+        let Some(behind) = self.implementation(address, &own)? else { return Ok(own) };
+        let behind = self.contract(&behind.to_string())?.found;
+        let behind = behind.filter(|found| own.found.is_none() || has_item(found));
+        Ok(Known { found: behind.or(own.found), ..own })
+    }
+
+    /// The contract to which a contract passes calls on.
+    fn implementation(
+        &mut self,
+        address: &str,
+        known: &Known,
+    ) -> Result<Option<Address>, OnlineError> {
+        if known.delegate.is_some() {
+            return Ok(known.delegate);
+        }
+        if let Some(found) = self.implementations.get(address) {
+            return Ok(*found);
+        }
+        let stored: B256 =
+            self.ask("evm_getStorageAt", json!([address, IMPLEMENTATION_SLOT, "latest"]))?;
+        let found = (!stored.is_zero()).then(|| Address::from_word(stored));
+        self.implementations.insert(address.to_owned(), found);
+        Ok(found)
     }
 
     /// An event of a receipt or a trace, if it is known.
     pub(super) fn event(&mut self, log: &Value) -> Result<Option<String>, OnlineError> {
         let topics: Vec<B256> = serde_json::from_value(log["topics"].clone()).unwrap_or_default();
         let found = match log["address"].as_str().filter(|_| !self.registry.is_empty()) {
-            Some(address) => self.contract(address)?.found,
+            Some(address) => self.with_item(address, |found| found.has_event(&topics))?.found,
             None => None,
         };
         let event = self.registry.event(found.as_ref(), &topics, &bytes(&log["data"]));

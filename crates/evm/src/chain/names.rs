@@ -1,8 +1,8 @@
 //! Names of what transactions did, for the screen: contracts, functions, events.
 
 use alloy_consensus::Transaction as _;
-use alloy_primitives::{Address, B256, KECCAK256_EMPTY, Log, U256, b256};
-use esker_artifacts::{Found, Registry};
+use alloy_primitives::{Address, B256, KECCAK256_EMPTY, Log};
+use esker_artifacts::{Found, IMPLEMENTATION_SLOT, Registry, delegate_of};
 use esker_chain::{PrintedTexts, TxNames, TxReport};
 use esker_evm_state::state::{StateError, StateView};
 use esker_evm_state::types::{Receipt, SealedHeader, Transaction};
@@ -15,14 +15,6 @@ use crate::view::ChainReader as _;
 const MAX_TXS: usize = 10;
 /// Most events of a transaction that are shown.
 const MAX_EVENTS: usize = 16;
-
-/// The slot of a proxy's implementation (ERC-1967).
-const IMPLEMENTATION: B256 =
-    b256!("0x360894a13ba1a3210667c828492db98dca3e2076cc3735a920a3ca505d382bbc");
-/// The code of a clone up to the address (ERC-1167).
-const CLONE: [u8; 10] = [0x36, 0x3d, 0x3d, 0x37, 0x3d, 0x3d, 0x3d, 0x36, 0x3d, 0x73];
-/// The code of an account that delegates, up to the address (EIP-7702).
-const DELEGATION: [u8; 3] = [0xef, 0x01, 0x00];
 
 impl Evm {
     /// Adds names to the reports of a block's first transactions.
@@ -53,7 +45,10 @@ impl Names<'_> {
     fn of_tx(&self, tx: &Transaction, receipt: &Receipt) -> Result<TxNames, StateError> {
         let mut names = TxNames::default();
         if let Some(address) = receipt.contract_address {
-            names.contract = self.contract(address)?.map(|found| found.label().to_string());
+            let found = self.contract(address)?;
+            let creation = self.registry.creation(found.as_ref(), tx.input());
+            names.call = creation.map(|creation| creation.to_string());
+            names.contract = found.map(|found| found.label().to_string());
         } else if let Some(to) = tx.to() {
             names.call = self.call(to, tx.input())?;
         }
@@ -111,12 +106,10 @@ impl Names<'_> {
     /// The contract to which a contract passes calls on.
     fn implementation(&self, address: Address) -> Result<Option<Address>, StateError> {
         let Some(hash) = self.code_hash(address)? else { return Ok(None) };
-        let code = self.state.code(hash)?;
-        let rest = code.strip_prefix(&CLONE).or_else(|| code.strip_prefix(&DELEGATION));
-        if let Some(address) = rest.and_then(|rest| rest.first_chunk::<20>()) {
-            return Ok(Some(Address::from(*address)));
+        if let Some(delegate) = delegate_of(&self.state.code(hash)?) {
+            return Ok(Some(delegate));
         }
-        let stored = self.state.storage(&address, U256::from_be_bytes(IMPLEMENTATION.0))?;
+        let stored = self.state.storage(&address, IMPLEMENTATION_SLOT.into())?;
         Ok((!stored.is_zero()).then(|| Address::from_word(stored.into())))
     }
 }
