@@ -246,3 +246,29 @@ fn blocks_of_the_dao_fork_are_marked() {
         assert_eq!(block["extraData"], expected, "block {number}");
     }
 }
+
+/// The root of the beacon chain that a block writes into the contract of EIP-4788.
+#[test]
+fn a_beacon_root_is_that_of_the_next_block() {
+    let (zero, root) = (format!("0x{:064x}", 0), format!("0x{}", "5b".repeat(32)));
+    let method = "anvil_setNextBlockParentBeaconBlockRoot";
+    let node = Esker::start_alone(&[]);
+    assert_eq!(node.evm(method, json!([root])), Value::Null);
+    for wanted in [&root, &zero] {
+        node.evm("evm_mine", json!([]));
+        let block = node.evm("eth_getBlockByNumber", json!(["latest", false]));
+        assert_eq!(block["parentBeaconBlockRoot"], *wanted);
+        let time = block["timestamp"].as_str().unwrap().trim_start_matches("0x").to_owned();
+        let asks = json!({"to": "0x000f3df6d732807ef1319fb7b8bb8522d0beac02",
+            "data": format!("0x{time:0>64}")});
+        assert_eq!(node.evm("eth_call", json!([asks, "latest"])), *wanted);
+    }
+    let node = Esker::start_alone(&["--hardfork", "shanghai"]);
+    let request = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": [root]});
+    let address = node.ready["evm"].as_str().unwrap();
+    let (_, body) = node.http_at(address, "POST", "/", &request.to_string());
+    assert!(body.contains("they begin with Cancun"), "{body}");
+    node.evm("evm_mine", json!([]));
+    let block = node.evm("eth_getBlockByNumber", json!(["latest", false]));
+    assert_eq!(block["parentBeaconBlockRoot"], Value::Null);
+}

@@ -15,13 +15,15 @@ pub struct HeaderTerms {
     pub coinbase: Option<Address>,
     /// The mix digest, which PREVRANDAO returns.
     pub random: Option<B256>,
+    /// The parent's beacon root.
+    pub beacon_root: Option<B256>,
 }
 
 impl HeaderTerms {
     /// The fields that also apply to later blocks.
     #[must_use]
     pub fn lasting(self) -> Self {
-        Self { base_fee: None, random: None, ..self }
+        Self { base_fee: None, random: None, beacon_root: None, ..self }
     }
 }
 

@@ -3,11 +3,12 @@
 use std::sync::Arc;
 
 use alloy_primitives::B256;
-use esker_evm_execution::rules::HeaderTerms;
+use esker_evm_execution::rules::{HeaderTerms, Revision};
 use esker_rpc::RpcError;
 
 use super::numbers::Number;
 use super::{DevelopmentNode, refused};
+use crate::evm::TransactApi;
 use crate::wire::{Addr, Hash};
 
 fn set(node: &DevelopmentNode, change: impl FnOnce(&mut HeaderTerms)) -> Result<(), RpcError> {
@@ -63,6 +64,23 @@ pub(super) fn set_random(node: &DevelopmentNode, (Hash(value),): (Hash,)) -> Res
 /// Like [`set_random`], with Hardhat's reply.
 pub(super) fn hardhat_set_random(node: &DevelopmentNode, value: (Hash,)) -> Result<bool, RpcError> {
     set_random(node, value).map(|()| true)
+}
+
+/// Sets the root of the beacon chain's block before the next block, which the block writes into the contract of EIP-4788.
+pub(super) fn set_beacon_root(
+    node: &DevelopmentNode,
+    (Hash(root),): (Hash,),
+) -> Result<(), RpcError> {
+    let TransactApi { reads, clock, .. } = &*node.transact;
+    let (head, rules) = (reads.chain.head(), reads.chain.rules());
+    let time = rules.child_time(&head.header, clock.now_s());
+    let terms = rules.next_terms(&head.header, time).map_err(refused)?;
+    if terms.execution.revision < Revision::Cancun {
+        return Err(refused(
+            "the next block has no parent beacon block root: they begin with Cancun",
+        ));
+    }
+    set(node, |header| header.beacon_root = Some(root))
 }
 
 /// Blocks have a base fee, so there is no least price.

@@ -114,6 +114,8 @@ pub fn development_methods(node: &Arc<DevelopmentNode>) -> Service {
         .params(&["value"])
         .on_list("setNextBlockPrevRandao", header::set_random)
         .params(&["value"])
+        .on_list("setNextBlockParentBeaconBlockRoot", header::set_beacon_root)
+        .params(&["root"])
         .on_list("setRpcUrl", header::set_rpc_url)
         .params(&["url"])
         .on_list_async("reset", snapshots::reset)

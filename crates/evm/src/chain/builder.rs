@@ -5,7 +5,9 @@ use std::collections::HashSet;
 use alloy_primitives::{B256, Bytes, U256};
 use esker_chain::ChainError;
 use esker_evm_execution::executor::{BlockExecutionOutput, BlockExecutor, ExtOutcome, TxError};
-use esker_evm_execution::rules::{BlockStepError, ChildTerms, HeaderTerms, RuleError};
+use esker_evm_execution::rules::{
+    BlockAttributes, BlockStepError, ChildTerms, HeaderTerms, RuleError,
+};
 use esker_evm_state::types::{Block, Transaction};
 use esker_storage::{PendingWrites, WriteSet};
 
@@ -80,6 +82,8 @@ pub(super) fn fill(
     (plan, only): (Plan, Option<&HashSet<B256>>),
 ) -> Result<BuildOutcome, BuildError> {
     let set = ctx.extension.next_header_terms();
+    let attributes = attributes(ctx, &set);
+    let ctx = &ParentContext { attributes: &attributes, ..*ctx };
     let terms = ctx.child_terms(time)?.with(&set);
     let mut executor = child_executor(ctx, &terms, time)?;
     let transactions = match plan {
@@ -122,6 +126,8 @@ pub(super) fn preview(
     time: u64,
     set: &HeaderTerms,
 ) -> Result<(Block, BlockExecutionOutput, WriteSet), BuildError> {
+    let attributes = attributes(ctx, set);
+    let ctx = &ParentContext { attributes: &attributes, ..*ctx };
     let terms = ctx.child_terms(time)?.with(set);
     let mut executor = child_executor(ctx, &terms, time)?;
     let transactions = take_transactions(&mut executor, pool, &terms, None)?;
@@ -132,6 +138,12 @@ pub(super) fn preview(
     let block = assemble(ctx, &terms, time, transactions, Bytes::new(), &processed, &mut out)
         .map_err(|error| BuildError::Invalid(Box::new(error)))?;
     Ok((block, processed, out))
+}
+
+/// What a block that sets these header fields is asked for.
+fn attributes(ctx: &ParentContext<'_>, set: &HeaderTerms) -> BlockAttributes {
+    let beacon_root = set.beacon_root.or(ctx.attributes.beacon_root);
+    BlockAttributes { beacon_root, ..ctx.attributes.clone() }
 }
 
 pub(super) fn take_transactions(

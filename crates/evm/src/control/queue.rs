@@ -595,6 +595,7 @@ impl Controls {
             self.next_header.change(|next| {
                 next.base_fee = next.base_fee.filter(|wei| done.base_fee != Some(*wei));
                 next.random = next.random.filter(|random| done.random != Some(*random));
+                next.beacon_root = next.beacon_root.filter(|root| done.beacon_root != Some(*root));
             });
         }
     }

@@ -163,6 +163,7 @@ const BASE_FEE: u8 = 4;
 const GAS_LIMIT: u8 = 5;
 const COINBASE: u8 = 6;
 const RANDOM: u8 = 7;
+const BEACON_ROOT: u8 = 8;
 
 fn raw_header(header: &HeaderTerms) -> impl Iterator<Item = RawChange> {
     let of_number = |kind, number: U256| {
@@ -173,11 +174,12 @@ fn raw_header(header: &HeaderTerms) -> impl Iterator<Item = RawChange> {
         let (first, second) = (Bytes::new(), Bytes::new());
         RawChange { kind: COINBASE, address, first, second }
     };
-    let HeaderTerms { base_fee, gas_limit, coinbase, random } = *header;
+    let HeaderTerms { base_fee, gas_limit, coinbase, random, beacon_root } = *header;
     let base_fee = base_fee.map(|wei| of_number(BASE_FEE, wei));
     let gas_limit = gas_limit.map(|gas| of_number(GAS_LIMIT, U256::from(gas)));
     let random = random.map(|random| of_number(RANDOM, random.into()));
-    [base_fee, gas_limit, coinbase.map(of_address), random].into_iter().flatten()
+    let beacon_root = beacon_root.map(|root| of_number(BEACON_ROOT, root.into()));
+    [base_fee, gas_limit, coinbase.map(of_address), random, beacon_root].into_iter().flatten()
 }
 
 fn set_header(header: &mut HeaderTerms, raw: &RawChange) -> Result<(), RecordError> {
@@ -203,6 +205,7 @@ fn set_header(header: &mut HeaderTerms, raw: &RawChange) -> Result<(), RecordErr
         }
         COINBASE => header.coinbase = Some(raw.address),
         RANDOM => header.random = Some(number.into()),
+        BEACON_ROOT => header.beacon_root = Some(number.into()),
         kind => return Err(form(format!("unknown kind {kind}"))),
     }
     Ok(())
@@ -419,7 +422,7 @@ mod tests {
             let bytes = alloy_rlp::encode(RawRecord { changes: vec![change] });
             ControlRecord::decode(&bytes).unwrap_err().to_string()
         };
-        assert_eq!(raw(8, b"", b""), "control record: unknown kind 8");
+        assert_eq!(raw(9, b"", b""), "control record: unknown kind 9");
         assert_eq!(raw(4, b"", b"\x01"), "control record: a change of kind 4 has one value");
         let long = "control record: a base fee of 340282366920938463463374607431768211456 wei";
         assert!(raw(4, &[&[1][..], &[0; 16]].concat(), b"").starts_with(long));
@@ -447,6 +450,7 @@ mod tests {
             gas_limit: Some(7),
             coinbase: Some(Address::ZERO),
             random: Some(B256::repeat_byte(9)),
+            beacon_root: Some(B256::ZERO),
         };
         for header in [header, header.lasting(), HeaderTerms::default()] {
             let record = ControlRecord { header, changes: changes() };
@@ -462,7 +466,7 @@ mod tests {
             let changes = kinds.iter().map(change).collect();
             ControlRecord::decode(&alloy_rlp::encode(RawRecord { changes })).map(drop)
         };
-        assert_eq!(raw(&[4, 5, 6, 7, 1]), Ok(()));
+        assert_eq!(raw(&[4, 5, 6, 7, 8, 1]), Ok(()));
         let order = "members of the header come first, in order, once each";
         for kinds in [&[5, 4][..], &[4, 4], &[1, 4]] {
             assert_eq!(raw(kinds), Err(RecordError::Form(order.to_owned())), "{kinds:?}");

@@ -15,7 +15,10 @@ use super::settings::ControlSettings;
 use crate::chain::Evm;
 
 /// Version of the stored form.
-const FORM: u8 = 2;
+const FORM: u8 = 3;
+
+/// The form without a beacon root of the next block.
+const ROOTLESS_FORM: u8 = 2;
 
 /// The form whose intervals were single numbers of seconds.
 const SECONDS_FORM: u8 = 1;
@@ -184,11 +187,12 @@ impl Encode for SavedChain {
         w.boolean(settings.impersonates_all);
         w.len(settings.impersonated.len());
         settings.impersonated.iter().for_each(|account| w.fixed(account.as_slice()));
-        let HeaderTerms { base_fee, gas_limit, coinbase, random } = &settings.header;
+        let HeaderTerms { base_fee, gas_limit, coinbase, random, beacon_root } = &settings.header;
         option(w, base_fee.as_ref(), |w, wei| w.fixed(&wei.to_be_bytes::<32>()));
         option(w, gas_limit.as_ref(), |w, gas| w.u64(*gas));
         option(w, coinbase.as_ref(), |w, address| w.fixed(address.as_slice()));
         option(w, random.as_ref(), |w, value| w.fixed(value.as_slice()));
+        option(w, beacon_root.as_ref(), |w, root| w.fixed(root.as_slice()));
     }
 }
 
@@ -210,6 +214,10 @@ impl SavedChain {
             gas_limit: read_option(r, Reader::u64)?,
             coinbase: read_option(r, Reader::fixed)?.map(Address::new),
             random: read_option(r, Reader::fixed)?.map(B256::new),
+            beacon_root: match form {
+                SECONDS_FORM | ROOTLESS_FORM => None,
+                _ => read_option(r, Reader::fixed)?.map(B256::new),
+            },
         };
         let settings = ControlSettings {
             automine,
@@ -234,12 +242,12 @@ mod tests {
         let settings = (
             any::<(bool, Option<(u64, u64)>, Option<u64>, bool)>(),
             prop::collection::hash_set(any::<[u8; 20]>(), 0..3),
-            any::<(Option<[u8; 32]>, Option<u64>, Option<[u8; 20]>, Option<[u8; 32]>)>(),
+            any::<(Option<[u8; 32]>, Option<u64>, Option<[u8; 20]>, [Option<[u8; 32]>; 2])>(),
         );
         let chain = (settings, any::<(u64, [u8; 32])>()).prop_map(|(settings, last)| {
             let ((automine, interval, timestamp_interval_s, impersonates_all), accounts, header) =
                 settings;
-            let (base_fee, gas_limit, coinbase, random) = header;
+            let (base_fee, gas_limit, coinbase, [random, beacon_root]) = header;
             SavedChain {
                 settings: ControlSettings {
                     automine,
@@ -252,6 +260,7 @@ mod tests {
                         gas_limit,
                         coinbase: coinbase.map(Address::new),
                         random: random.map(B256::new),
+                        beacon_root: beacon_root.map(B256::new),
                     },
                 },
                 last_block: (last.0, B256::new(last.1)),
@@ -273,9 +282,9 @@ mod tests {
         )
     }
 
-    /// An earlier version stored a number of seconds.
+    /// Earlier versions stored no beacon root, and before that intervals as numbers of seconds.
     #[test]
-    fn intervals_in_seconds_are_read() {
+    fn earlier_forms_are_read() {
         let interval = Some(Interval::from_ms(5000));
         let settings = ControlSettings { interval, ..ControlSettings::default() };
         let chain = SavedChain { settings, last_block: (9, B256::ZERO) };
@@ -288,6 +297,10 @@ mod tests {
         let mut earlier = snapshot.to_bytes();
         let bounds = [5000_u64.to_be_bytes(), 5000_u64.to_be_bytes()].concat();
         let at = earlier.windows(16).position(|bytes| bytes == bounds).unwrap();
+        // The beacon root at the end is not set.
+        assert_eq!(earlier.pop(), Some(0));
+        earlier[0] = ROOTLESS_FORM;
+        assert_eq!(Snapshot::from_bytes(&earlier).as_ref(), Ok(&snapshot));
         earlier.splice(at..at + 16, 5_u64.to_be_bytes());
         earlier[0] = SECONDS_FORM;
         assert_eq!(Snapshot::from_bytes(&earlier), Ok(snapshot));

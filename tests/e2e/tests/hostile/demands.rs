@@ -178,7 +178,10 @@ fn of_evm(method: &str, stock: &Stock) -> Option<Vec<Value>> {
         | "anvil_rollback"
         | "anvil_reorg"
         | "debug_setHead" => vec![json!(["0xffffffffffffffff"])],
-        "anvil_setPrevRandao" | "anvil_setNextBlockPrevRandao" | "hardhat_setPrevRandao" => {
+        "anvil_setPrevRandao"
+        | "anvil_setNextBlockPrevRandao"
+        | "anvil_setNextBlockParentBeaconBlockRoot"
+        | "hardhat_setPrevRandao" => {
             vec![json!([format!("0x{}", "5a".repeat(32))])]
         }
         "anvil_setMinGasPrice" | "hardhat_setMinGasPrice" => vec![json!(["0x3b9aca01"])],

@@ -324,6 +324,7 @@ fn cases() -> BTreeMap<&'static str, Case> {
         ("hardhat_setCoinbase", case(Value::Null, json!(["0x12"]))),
         ("anvil_setPrevRandao", case(Value::Null, json!(["0x12"]))),
         ("anvil_setNextBlockPrevRandao", case(Value::Null, json!(["0x12"]))),
+        ("anvil_setNextBlockParentBeaconBlockRoot", case(Value::Null, json!(["0x12"]))),
         ("hardhat_setPrevRandao", case(Value::Null, json!(["0x12"]))),
         ("anvil_setMinGasPrice", case(Value::Null, json!([1]))),
         ("hardhat_setMinGasPrice", case(Value::Null, json!([1]))),

@@ -1,7 +1,7 @@
 //! The syntactic rules of blocks (docs/protocol/c-chain-blocks.md, "Syntactic block rules"), in the reference's
 //! order.
 
-use alloy_primitives::{B64, B256, U256, keccak256};
+use alloy_primitives::{B64, U256, keccak256};
 use esker_evm_state::types::{Header, ext_data_hash};
 
 use super::addresses::BLACKHOLE;
@@ -34,7 +34,7 @@ pub(super) fn check(phase: &PhaseRules, check: &BlockCheck<'_>) -> CheckResult {
         }
     }
     check_fee_fields(phase, header, &ext)?;
-    check_etna_fields(phase, header)
+    check_etna_fields(phase, set, header)
 }
 
 fn check_constants(phase: &PhaseRules, set: &HeaderTerms, header: &Header) -> CheckResult {
@@ -112,7 +112,7 @@ fn check_fee_fields(phase: &PhaseRules, header: &Header, ext: &ExtSummary) -> Ch
     }
 }
 
-fn check_etna_fields(phase: &PhaseRules, header: &Header) -> CheckResult {
+fn check_etna_fields(phase: &PhaseRules, set: &HeaderTerms, header: &Header) -> CheckResult {
     let early = |name, have| Err(SyntacticError::BeforeEtna { name, have });
     let missing = |text| Err(SyntacticError::Missing(text));
     if phase.execution.revision < Revision::Cancun {
@@ -131,7 +131,9 @@ fn check_etna_fields(phase: &PhaseRules, header: &Header) -> CheckResult {
     };
     match header.parent_beacon_root {
         None => return missing("header is missing parentBeaconRoot"),
-        Some(root) if root != B256::ZERO => return Err(SyntacticError::ParentBeaconRoot(root)),
+        Some(root) if root != set.beacon_root.unwrap_or_default() => {
+            return Err(SyntacticError::ParentBeaconRoot(root));
+        }
         Some(_) => {}
     }
     if used > 0 {

@@ -137,6 +137,52 @@ fn a_gas_limit_bounds_blocks() {
     assert_eq!(block(&node, "latest")["gasLimit"], "0x186a0");
 }
 
+/// The contract of EIP-4788, which keeps the roots of 8,191 blocks by their time.
+const BEACON_ROOTS: &str = "0x000f3df6d732807ef1319fb7b8bb8522d0beac02";
+const BEACON_ROOTS_CODE: &str = "0x3373fffffffffffffffffffffffffffffffffffffffe14604d57602036146024575f5ffd5b5f35801560495762001fff810690815414603c575f5ffd5b62001fff01545f5260205ff35b5f5ffd5b62001fff42064281555f359062001fff015500";
+
+/// The root that the contract has for the last block.
+fn stored_root(node: &Node) -> Value {
+    let time = number(&block(node, "latest")["timestamp"]);
+    let asks = json!([{"to": BEACON_ROOTS, "data": format!("0x{time:064x}")}, "latest"]);
+    result(node, "eth_call", asks)
+}
+
+#[test]
+fn a_beacon_root_is_that_of_the_next_block() {
+    let (zero, root) = (format!("0x{:064x}", 0), format!("0x{}", "5b".repeat(32)));
+    let folder = tempfile::tempdir().unwrap();
+    let node = start(folder.path());
+    let set = |node: &Node, root: &str| {
+        result(node, "anvil_setNextBlockParentBeaconBlockRoot", json!([root]))
+    };
+    assert_eq!(set(&node, &root), Value::Null);
+    // A change of the state leaves it for the next block.
+    result(&node, "anvil_setCode", json!([BEACON_ROOTS, BEACON_ROOTS_CODE]));
+    assert_eq!(block(&node, "latest")["parentBeaconBlockRoot"], json!(zero));
+    assert_eq!(block(&node, "pending")["parentBeaconBlockRoot"], json!(root));
+    // A snapshot holds it.
+    let snapshot = result(&node, "evm_snapshot", json!([]));
+    assert_eq!(receipt(&node, &send(&node))["status"], "0x1");
+    assert_eq!(block(&node, "latest")["parentBeaconBlockRoot"], json!(root));
+    assert_eq!(stored_root(&node), json!(root));
+    result(&node, "evm_mine", json!([]));
+    assert_eq!(block(&node, "latest")["parentBeaconBlockRoot"], json!(zero));
+    assert_eq!(stored_root(&node), json!(zero));
+    result(&node, "evm_revert", json!([snapshot]));
+    result(&node, "evm_mine", json!([]));
+    assert_eq!(block(&node, "latest")["parentBeaconBlockRoot"], json!(root));
+    set(&node, &zero);
+    result(&node, "evm_mine", json!([]));
+    assert_eq!(block(&node, "latest")["parentBeaconBlockRoot"], json!(zero));
+    let seen: Vec<_> = (0..=height(&node)).map(|at| block(&node, &format!("{at:#x}"))).collect();
+    node.stop().unwrap();
+    verify(folder.path());
+    let copy = tempfile::tempdir().unwrap();
+    let copied = imported(folder.path(), copy.path());
+    assert_eq!(block(&copied, "0x2"), seen[2]);
+}
+
 #[test]
 fn hostile_headers_change_nothing() {
     let node = local().dev().start().unwrap();
@@ -155,6 +201,7 @@ fn hostile_headers_change_nothing() {
         ("hardhat_setPrevRandao", json!(["0x12"]), "want 64 for common.Hash"),
         ("anvil_setPrevRandao", json!([format!("0x{:064x}", 0)]), "a random value of 0"),
         ("anvil_setNextBlockPrevRandao", json!(["0x12"]), "want 64 for common.Hash"),
+        ("anvil_setNextBlockParentBeaconBlockRoot", json!(["0x12"]), "want 64 for common.Hash"),
         ("anvil_setMinGasPrice", json!(["0x1"]), "there is no least gas price"),
         ("hardhat_setMinGasPrice", json!([1]), "there is no least gas price"),
         ("anvil_setRpcUrl", json!(["http://127.0.0.1:1"]), "this node forks no other network"),
