@@ -34,5 +34,5 @@ pub use contract::Contract;
 pub use decode::{Argument, Decoded};
 pub use error::ArtifactError;
 pub use folders::{Folders, MAX_FILE, MAX_FILES, MAX_TOTAL, Scan};
-pub use proxy::{IMPLEMENTATION_SLOT, delegate_of};
+pub use proxy::{ContractState, IMPLEMENTATION_SLOT, delegate_of};
 pub use registry::{Found, Registry};

@@ -286,6 +286,11 @@ fn contracts_behind_proxies_give_names() {
         let document = document(&vault, hash, &["--trace"]);
         assert_eq!((&document["status"], &document["call"]), (&json!("Accepted"), &json!(call)));
         assert!(document["events"][0].as_str().unwrap().starts_with(event), "{document}");
+        let tracer = json!({"tracer": "callTracer", "tracerConfig": {"names": true}});
+        let traced = vault.node.evm("debug_traceTransaction", json!([hash, tracer]));
+        let names = json!({"contract": "Vault", "function": "store", "arguments":
+            [{"name": "amount", "value": "10"}, {"name": "note", "value": "\"a\""}]});
+        assert_eq!(traced["names"], names, "{traced}");
         let trace = document["trace"].as_array().unwrap();
         assert!(trace[0].as_str().unwrap().starts_with(&format!("CALL {call} (")), "{document}");
     }
@@ -298,6 +303,40 @@ fn contracts_behind_proxies_give_names() {
         let text = "    Call: Vault.0x12345678 (unknown function, 4 bytes)\n";
         assert!(unknown.starts_with(text), "{unknown}");
     }
+}
+
+#[test]
+fn traces_have_names_on_request() {
+    let foundry = fixtures("foundry").display().to_string();
+    let vault = Vault::start(&["evm", "--port", "0", "--artifacts", &foundry]);
+    let stored = vault.send(&store(10, "a"));
+    let usual = json!([stored, {"tracer": "callTracer"}]);
+    let usual = vault.node.evm("debug_traceTransaction", usual);
+    let trace = |hash: &str, is_on: bool| {
+        let config = json!({"tracer": "callTracer", "tracerConfig": {"names": is_on}});
+        vault.node.evm("debug_traceTransaction", json!([hash, config]))
+    };
+    assert_eq!(trace(&stored, false), usual);
+    let mut named = trace(&stored, true);
+    let argument = |name: &str, value: &str| json!({"name": name, "value": value});
+    let charge = json!({"contract": "Fees", "function": "charge",
+        "arguments": [argument("amount", "10"), argument("fee", "5")]});
+    assert_eq!(named["calls"][0]["names"], charge);
+    // Nothing else differs.
+    named["calls"][0].as_object_mut().unwrap().remove("names");
+    assert_eq!(named["names"]["function"], "store");
+    named.as_object_mut().unwrap().remove("names");
+    assert_eq!(named, usual);
+    let created = trace(&vault.deployed, true);
+    let constructor = json!({"contract": "Vault", "function": "constructor",
+        "arguments": [argument("fee_", "5")]});
+    assert_eq!(created["names"], constructor);
+    // A transfer to an account without code.
+    let tx = json!({"from": FROM, "to": FROM, "value": "0x1"});
+    let hash = vault.node.evm("eth_sendTransaction", json!([tx]));
+    vault.node.receipt(&hash);
+    assert_eq!(trace(hash.as_str().unwrap(), true)["names"], Value::Null);
+    vault.end();
 }
 
 #[test]

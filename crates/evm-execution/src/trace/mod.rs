@@ -14,6 +14,7 @@
 //! The tracers replace revm-inspectors: they produce the bytes of the reference, write while code runs, and a tracer
 //! that needs no instructions ([`Tracer::steps`]) lets code run at full speed.
 
+mod call_names;
 mod context;
 mod events;
 pub mod json;
@@ -27,6 +28,7 @@ mod step_filter;
 mod struct_logger;
 pub mod tracers;
 
+pub use call_names::{CallName, CallNames};
 pub use context::TraceContext;
 pub(crate) use context::{account, storage};
 pub use events::{FrameEnd, FrameKind, FrameStart, Step, TxPlace, TxStart, op_name};

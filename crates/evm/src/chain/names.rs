@@ -1,8 +1,8 @@
 //! Names of what transactions did, for the screen: contracts, functions, events.
 
 use alloy_consensus::Transaction as _;
-use alloy_primitives::{Address, B256, KECCAK256_EMPTY, Log};
-use esker_artifacts::{Found, IMPLEMENTATION_SLOT, Registry, delegate_of};
+use alloy_primitives::{Address, B256, Bytes, KECCAK256_EMPTY, Log};
+use esker_artifacts::{ContractState, Found, Registry};
 use esker_chain::{PrintedTexts, TxNames, TxReport};
 use esker_evm_state::state::{StateError, StateView};
 use esker_evm_state::types::{Receipt, SealedHeader, Transaction};
@@ -24,7 +24,8 @@ impl Evm {
         let header = SealedHeader { header: block.header.clone(), hash: *hash };
         // The block may have been taken back meanwhile.
         let Ok(state) = self.state_after(&header) else { return };
-        let names = Names { registry: controls.artifacts(), state: state.view() };
+        let state = Contracts(state.view());
+        let mut names = Names { registry: controls.artifacts(), state };
         let txs = block.transactions.iter().zip(receipts).zip(reports).take(MAX_TXS);
         for ((tx, receipt), report) in txs {
             match names.of_tx(tx, receipt) {
@@ -38,14 +39,14 @@ impl Evm {
 /// Names by the code of contracts in one state.
 struct Names<'a> {
     registry: &'a Registry,
-    state: StateView<'a>,
+    state: Contracts<'a>,
 }
 
 impl Names<'_> {
-    fn of_tx(&self, tx: &Transaction, receipt: &Receipt) -> Result<TxNames, StateError> {
+    fn of_tx(&mut self, tx: &Transaction, receipt: &Receipt) -> Result<TxNames, StateError> {
         let mut names = TxNames::default();
         if let Some(address) = receipt.contract_address {
-            let found = self.contract(address)?;
+            let found = self.registry.contract_at(&mut self.state, address)?;
             let creation = self.registry.creation(found.as_ref(), tx.input());
             names.call = creation.map(|creation| creation.to_string());
             names.contract = found.map(|found| found.label().to_string());
@@ -63,53 +64,40 @@ impl Names<'_> {
         Ok(names)
     }
 
-    fn call(&self, to: Address, data: &[u8]) -> Result<Option<String>, StateError> {
-        if self.code_hash(to)?.is_none() {
+    fn call(&mut self, to: Address, data: &[u8]) -> Result<Option<String>, StateError> {
+        if self.state.code_hash(to)?.is_none() {
             return Ok(None);
         }
-        let found = self.with_item(to, |found| found.has_function(data))?;
+        let has_function = |found: &Found| found.has_function(data);
+        let found = self.registry.contract_with(&mut self.state, to, has_function)?;
         Ok(self.registry.call(found.as_ref(), data).map(|call| call.to_string()))
     }
 
-    fn event(&self, log: &Log) -> Result<Option<String>, StateError> {
+    fn event(&mut self, log: &Log) -> Result<Option<String>, StateError> {
         let topics = log.data.topics();
-        let found = self.with_item(log.address, |found| found.has_event(topics))?;
+        let has_event = |found: &Found| found.has_event(topics);
+        let found = self.registry.contract_with(&mut self.state, log.address, has_event)?;
         let event = self.registry.event(found.as_ref(), topics, &log.data.data);
         Ok(event.map(|event| event.to_string()))
     }
+}
 
-    /// The contract at an address, or that to which it delegates if only that one has an item.
-    fn with_item(
-        &self,
-        address: Address,
-        has_item: impl Fn(&Found) -> bool,
-    ) -> Result<Option<Found>, StateError> {
-        let own = self.contract(address)?;
-        if self.registry.is_empty() || own.as_ref().is_some_and(&has_item) {
-            return Ok(own);
-        }
-        let Some(behind) = self.implementation(address)? else { return Ok(own) };
-        let behind = self.contract(behind)?;
-        Ok(behind.filter(|found| own.is_none() || has_item(found)).or(own))
-    }
+/// A state in which names are found.
+struct Contracts<'a>(StateView<'a>);
 
-    fn contract(&self, address: Address) -> Result<Option<Found>, StateError> {
-        let Some(hash) = self.code_hash(address)? else { return Ok(None) };
-        self.registry.contract(hash, || self.state.code(hash))
-    }
+impl ContractState for Contracts<'_> {
+    type Error = StateError;
 
-    fn code_hash(&self, address: Address) -> Result<Option<B256>, StateError> {
-        let account = self.state.account(&address)?;
+    fn code_hash(&mut self, address: Address) -> Result<Option<B256>, StateError> {
+        let account = self.0.account(&address)?;
         Ok(account.map(|account| account.code_hash).filter(|hash| *hash != KECCAK256_EMPTY))
     }
 
-    /// The contract to which a contract passes calls on.
-    fn implementation(&self, address: Address) -> Result<Option<Address>, StateError> {
-        let Some(hash) = self.code_hash(address)? else { return Ok(None) };
-        if let Some(delegate) = delegate_of(&self.state.code(hash)?) {
-            return Ok(Some(delegate));
-        }
-        let stored = self.state.storage(&address, IMPLEMENTATION_SLOT.into())?;
-        Ok((!stored.is_zero()).then(|| Address::from_word(stored.into())))
+    fn code(&mut self, _: Address, hash: B256) -> Result<Bytes, StateError> {
+        self.0.code(hash)
+    }
+
+    fn slot(&mut self, address: Address, slot: B256) -> Result<B256, StateError> {
+        self.0.storage(&address, slot.into()).map(B256::from)
     }
 }

@@ -1,22 +1,28 @@
 //! `callTracer`: the tree of calls.
 
+use std::rc::Rc;
+
 use alloy_primitives::{Address, B256, Bytes, U256};
 
 use super::CHUNK;
 use crate::call::revert_reason;
 use crate::executor::{ExecutionEnd, VmError, opcode};
 use crate::trace::{
-    FrameEnd, FrameKind, FrameStart, Step, StepFilter, TraceContext, TraceError, TraceOutput,
-    TraceResult, Tracer, TxStart, json,
+    CallName, CallNames, FrameEnd, FrameKind, FrameStart, Step, StepFilter, TraceContext,
+    TraceError, TraceOutput, TraceResult, Tracer, TxStart, json,
 };
 
 /// Bytes that a frame or log counts besides its data.
 const FRAME_BYTES: usize = 400;
+/// Most frames that get names.
+const MAX_NAMED: usize = 1000;
 
 #[derive(Debug, Default)]
 struct Config {
     only_top_call: bool,
     with_log: bool,
+    /// Not geth's.
+    names: bool,
 }
 
 /// Collects calls in the order in which they begin.
@@ -29,6 +35,8 @@ pub struct CallTracer {
     gas_limit: u64,
     /// Gas of the whole transaction.
     gas_used: u64,
+    /// `None`: nobody wants names, or none are known.
+    names: Option<Rc<dyn CallNames>>,
 }
 
 #[derive(Debug)]
@@ -46,6 +54,7 @@ struct Frame {
     /// Calls made so far.
     calls: u64,
     logs: Vec<Log>,
+    name: Option<CallName>,
 }
 
 #[derive(Debug)]
@@ -68,9 +77,26 @@ impl CallTracer {
         super::configure(
             text,
             "native.callTracerConfig",
-            &mut [("onlyTopCall", &mut config.only_top_call), ("withLog", &mut config.with_log)],
+            &mut [
+                ("onlyTopCall", &mut config.only_top_call),
+                ("withLog", &mut config.with_log),
+                ("names", &mut config.names),
+            ],
         )?;
-        Ok(Self { config, frames: Vec::new(), open: Vec::new(), gas_limit: 0, gas_used: 0 })
+        let (frames, open) = (Vec::new(), Vec::new());
+        Ok(Self { config, frames, open, gas_limit: 0, gas_used: 0, names: None })
+    }
+
+    /// Shows these names, if its configuration asks for names.
+    #[must_use]
+    pub fn with_names(self, names: Rc<dyn CallNames>) -> Self {
+        let names = Some(names).filter(|_| self.config.names);
+        Self { names, ..self }
+    }
+
+    /// The names that the next frame may have.
+    fn names_of_next(&self) -> Option<Rc<dyn CallNames>> {
+        self.names.clone().filter(|_| self.frames.len() < MAX_NAMED)
     }
 
     /// Keeps a log of the innermost open frame. If the log fails, its frame fails and shows no logs.
@@ -112,6 +138,14 @@ impl Tracer for CallTracer {
             return Ok(());
         }
         context.out.hold(input.len() + FRAME_BYTES)?;
+        let name = match self.names_of_next().filter(|_| kind.is_call()) {
+            Some(names) => names.of_call(to, input, context)?,
+            None => None,
+        };
+        if let Some(name) = &name {
+            context.out.hold(name.size())?;
+            context.count_written(name.size() + input.len());
+        }
         self.open.push(self.frames.len());
         self.frames.push(Frame {
             kind,
@@ -126,6 +160,7 @@ impl Tracer for CallTracer {
             value,
             calls: 0,
             logs: Vec::new(),
+            name,
         });
         Ok(())
     }
@@ -134,13 +169,22 @@ impl Tracer for CallTracer {
         if self.config.only_top_call && end.depth > 0 {
             return Ok(());
         }
-        let frame = self.open.pop().and_then(|at| self.frames.get_mut(at));
-        let Some(frame) = frame else { return Ok(()) };
+        let Some(at) = self.open.pop() else { return Ok(()) };
+        let Some(frame) = self.frames.get_mut(at) else { return Ok(()) };
         frame.gas_used = end.gas_used;
         frame.error = end.error.cloned();
         if matches!(end.error, None | Some(VmError::Reverted)) {
             context.out.hold(end.output.len())?;
             frame.output = end.output.clone();
+        }
+        if let Some(names) = self.names.as_ref().filter(|_| at < MAX_NAMED)
+            && frame.kind.is_create()
+            && frame.error.is_none()
+        {
+            frame.name = names.of_creation(&frame.output, &frame.input);
+            let size = frame.name.as_ref().map_or(0, CallName::size);
+            context.out.hold(size)?;
+            context.count_written(size + frame.input.len());
         }
         let caller = self.open.last().and_then(|at| self.frames.get_mut(*at));
         if let Some(caller) = caller {
@@ -241,6 +285,10 @@ fn write_head(frame: &Frame, out: &mut Vec<u8>) {
             out.extend_from_slice(b",\"revertReason\":");
             json::string(out, &reason);
         }
+    }
+    if let Some(name) = &frame.name {
+        out.extend_from_slice(b",\"names\":");
+        name.write(out);
     }
 }
 

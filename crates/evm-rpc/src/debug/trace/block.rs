@@ -5,13 +5,12 @@ use std::sync::Arc;
 
 use alloy_primitives::{Address, B256};
 use esker_evm_execution::executor::Bounds;
-use esker_evm_execution::rules::Dialect;
 use esker_evm_execution::trace::{BlockReplay, ReplayEnv, ScriptSession, TraceOutput, json};
 use esker_evm_state::types::{SealedBlock, SealedHeader};
 use esker_rpc::{CallContext, ResultWriter, RpcError};
 use thiserror::Error;
 
-use super::config::TraceConfig;
+use super::config::{ChainTerms, TraceConfig};
 use super::output::{self, Refusal};
 use super::run::{Deadline, block_of_number, parent_of, state_after};
 use crate::error::read_error;
@@ -33,7 +32,7 @@ enum Selection {
 pub(super) struct Target {
     pub(super) block: Arc<SealedBlock>,
     senders: Vec<Address>,
-    dialect: Dialect,
+    terms: ChainTerms,
 }
 
 impl Target {
@@ -47,12 +46,12 @@ impl Target {
         let is_whole = receipts.len() == block.block.transactions.len();
         let senders = receipts.iter().map(|receipt| receipt.from);
         let senders = if is_whole { senders.collect() } else { Vec::new() };
-        Ok(Self { senders, block, dialect: transact.reads.dialect() })
+        Ok(Self { senders, block, terms: ChainTerms::of(transact) })
     }
 
     /// A block that need not be accepted.
     pub(super) fn all_of(transact: &TransactApi, block: Arc<SealedBlock>) -> Self {
-        Self { block, senders: Vec::new(), dialect: transact.reads.dialect() }
+        Self { block, senders: Vec::new(), terms: ChainTerms::of(transact) }
     }
 
     pub(super) fn sender(&self, at: usize) -> Option<Address> {
@@ -249,7 +248,7 @@ pub(super) fn trace_tx(
     (config, scripts): (&TraceConfig, &dyn ScriptSession),
 ) -> Result<(), Refusal> {
     let Some(tx) = target.block.block.transactions.get(at) else { return Ok(()) };
-    let tracer = config.tracer(scripts, target.dialect)?;
+    let tracer = config.tracer(scripts, &target.terms)?;
     deadline.begin(config.timeout()?);
     replay.trace(tx, target.sender(at), target.block.hash, at, tracer)?;
     Ok(())

@@ -6,7 +6,7 @@ use esker_evm_execution::rules::BlockPoint;
 use esker_evm_execution::trace;
 use esker_rpc::{CallContext, ResultWriter, RpcError};
 
-use super::config::TraceCallConfig;
+use super::config::{ChainTerms, TraceCallConfig};
 use super::output;
 use super::run::{Deadline, above_head, state_after};
 use crate::evm::TransactApi;
@@ -60,7 +60,7 @@ pub(super) fn trace_call(
         console: None,
     };
     output::write(writer, context, |out| {
-        let tracer = config.tracer(&*scripts, transact.reads.dialect())?;
+        let tracer = config.tracer(&*scripts, &ChainTerms::of(transact))?;
         deadline.begin(config.timeout()?);
         let (state, block) = (&state_changes, &block_changes);
         trace::trace_call(&env, &request, state, block, &limits, tracer, out)?;

@@ -5,6 +5,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use esker_evm_execution::rules::Dialect;
+use esker_evm_execution::trace::tracers::CallTracer;
 use esker_evm_execution::trace::{
     ScriptSession, Scripts, StructLogConfig, StructLogger, TraceError, Tracer, tracers,
 };
@@ -13,8 +14,10 @@ use esker_go_json::{Document, Kind};
 use esker_rpc::{schema, schema_as};
 
 use super::duration::parse_duration;
+use super::names::ArtifactNames;
 use super::output::Refusal;
 use super::run::Deadline;
+use crate::evm::TransactApi;
 use crate::wire::call::{BlockOverrides, StateOverrides};
 use schemars::JsonSchema;
 
@@ -43,21 +46,44 @@ pub(super) struct TraceCallConfig {
     pub(super) block: Option<BlockOverrides>,
 }
 
+/// What tracers show of a chain.
+#[derive(Clone, Debug)]
+pub(super) struct ChainTerms {
+    dialect: Dialect,
+    names: Option<ArtifactNames>,
+}
+
+impl ChainTerms {
+    pub(super) fn of(transact: &TransactApi) -> Self {
+        let names = transact.artifacts.clone().map(ArtifactNames);
+        Self { dialect: transact.reads.dialect(), names }
+    }
+}
+
 impl TraceConfig {
     /// A tracer for one transaction.
     pub(super) fn tracer(
         &self,
         scripts: &dyn ScriptSession,
-        dialect: Dialect,
+        chain: &ChainTerms,
     ) -> Result<Box<dyn Tracer>, TraceError> {
-        let has_prefixes = dialect.is_standard();
+        let has_prefixes = chain.dialect.is_standard();
         match &self.tracer {
             None => Ok(Box::new(StructLogger::new(StructLogConfig { has_prefixes, ..self.log }))),
             Some(name) => match tracers::by_name(name) {
+                Some(_) if name == "callTracer" => self.call_tracer(chain),
                 Some(new) => new(self.tracer_config.text()),
                 None => scripts.tracer(name, self.tracer_config.text()),
             },
         }
+    }
+
+    fn call_tracer(&self, chain: &ChainTerms) -> Result<Box<dyn Tracer>, TraceError> {
+        let tracer = CallTracer::new(self.tracer_config.text())?;
+        Ok(Box::new(match &chain.names {
+            Some(names) => tracer.with_names(Rc::new(names.clone())),
+            None => tracer,
+        }))
     }
 
     /// Whether the tracer is a script.

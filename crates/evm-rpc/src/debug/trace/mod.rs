@@ -9,6 +9,7 @@ mod chain;
 mod config;
 mod duration;
 mod files;
+mod names;
 mod output;
 mod roots;
 mod run;
