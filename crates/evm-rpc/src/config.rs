@@ -39,4 +39,7 @@ pub struct ReadConfig {
     /// The answer of `net_version`: 1 on the public networks, otherwise the chain ID (docs/decisions.md, "Network
     /// version").
     pub net_version: String,
+    /// Blocks from the last one back to the `safe` one; `finalized` is twice as far back, as with anvil. 0: both are the
+    /// last block.
+    pub slots_in_an_epoch: u64,
 }

@@ -37,13 +37,30 @@ impl ReadApi {
         self.chain.rules().dialect()
     }
 
+    /// A number or name after the names that have a number of their own here: `safe` and `finalized` where they are behind
+    /// the last block.
+    pub fn resolve(&self, number: BlockNumber) -> BlockNumber {
+        let epochs = match number {
+            BlockNumber::Safe => 1,
+            BlockNumber::Finalized => 2,
+            BlockNumber::Latest
+            | BlockNumber::Pending
+            | BlockNumber::Accepted
+            | BlockNumber::Number(_) => return number,
+        };
+        match self.config.slots_in_an_epoch.saturating_mul(epochs) {
+            0 => number,
+            behind => BlockNumber::Number(self.chain.head().header.number.saturating_sub(behind)),
+        }
+    }
+
     /// The header of a number or name; `None` above the last accepted block
     /// (docs/decisions.md, "Blocks above the tip").
     pub fn header_by_number(
         &self,
         number: BlockNumber,
     ) -> Result<Option<Arc<SealedHeader>>, RpcError> {
-        match number {
+        match self.resolve(number) {
             BlockNumber::Number(height) => self.chain.header_at(height).map_err(read_error),
             BlockNumber::Pending if self.chain.has_pending() => {
                 let header = |block: Arc<SealedBlock>| SealedHeader {
@@ -77,7 +94,7 @@ impl ReadApi {
         &self,
         number: BlockNumber,
     ) -> Result<Option<Arc<SealedBlock>>, RpcError> {
-        match number {
+        match self.resolve(number) {
             BlockNumber::Number(height) => {
                 match self.loaded.by_number(self.chain.as_ref(), height) {
                     Some(loaded) => Ok(Some(loaded.block)),
@@ -153,6 +170,7 @@ impl ReadApi {
             {
                 BlockNumber::Latest.into()
             }
+            BlockNumberOrHash::Number(number) => self.resolve(number).into(),
             at => at,
         }
     }

@@ -229,6 +229,24 @@ fn next(socket: &mut BufReader<UnixStream>) -> Value {
 }
 
 #[test]
+fn safe_and_finalized_are_behind_by_epochs() {
+    for (flags, safe, finalized) in [
+        (&[][..], 8, 0),
+        (&["--slots-in-an-epoch", "3"], 37, 34),
+        (&["--slots-in-an-epoch", "0"], 40, 40),
+    ] {
+        let (node, _) = start(flags);
+        node.evm("anvil_mine", json!(["0x28"]));
+        for (tag, expected) in [("safe", safe), ("finalized", finalized), ("latest", 40)] {
+            let block = node.evm("eth_getBlockByNumber", json!([tag, false]));
+            assert_eq!(block["number"], format!("{expected:#x}"), "{flags:?} {tag}");
+        }
+        let logs = json!([{"fromBlock": "finalized", "toBlock": "safe"}]);
+        assert_eq!(node.evm("eth_getLogs", logs), json!([]));
+    }
+}
+
+#[test]
 fn the_socket_of_ipc_answers_and_notifies() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("anvil.ipc");

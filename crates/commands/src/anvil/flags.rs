@@ -85,6 +85,9 @@ pub(super) struct MiningFlags {
     /// The number of the genesis block
     #[arg(long, value_name = "NUM")]
     pub(super) number: Option<u64>,
+    /// Slots in an epoch: the block `safe` is this far behind the last one, `finalized` twice as far
+    #[arg(long, value_name = "SLOTS_IN_AN_EPOCH", default_value_t = 32)]
+    pub(super) slots_in_an_epoch: u64,
     /// Send transactions of every account without its key
     #[arg(long, visible_alias = "auto-unlock", help_heading = "EVM options")]
     pub(super) auto_impersonate: bool,

@@ -88,11 +88,6 @@ pub(super) const FURTHER: &[FurtherFlag] = &[
         aliases: &["jobs"],
         ..nothing("threads", Takes::Number("THREADS"), "the node chooses the number of its threads")
     },
-    nothing(
-        "slots-in-an-epoch",
-        Takes::Number("SLOTS_IN_AN_EPOCH"),
-        "the last block is safe and finalized at once",
-    ),
     FurtherFlag {
         conflicts: &["init"],
         ..nothing(

@@ -89,6 +89,7 @@ fn insert_mining(set: &mut Flags, mining: &MiningFlags) {
     insert_switch(set, "mixed-mining", mining.mixed_mining);
     insert_switch(set, "order-by-arrival", mining.order == Order::Fifo);
     insert_switch(set, "auto-impersonate", mining.auto_impersonate);
+    insert_number(set, "slots-in-an-epoch", Some(mining.slots_in_an_epoch));
 }
 
 fn insert_state(set: &mut Flags, state: &StateFlags) -> Result<(), FlagError> {

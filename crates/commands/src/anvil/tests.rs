@@ -57,6 +57,7 @@ fn the_defaults_are_those_of_anvil() {
             ("http-allowed-origins", "*"),
             ("http-host", "127.0.0.1"),
             ("no-tx-gas-limit", "true"),
+            ("slots-in-an-epoch", "32"),
         ]
     );
 }
@@ -78,6 +79,7 @@ fn flags_are_settings() {
         (&["--no-mine"], "no-mining", "true"),
         (&["--order", "fifo"], "order-by-arrival", "true"),
         (&["--auto-unlock"], "auto-impersonate", "true"),
+        (&["--slots-in-an-epoch", "2"], "slots-in-an-epoch", "2"),
         (&["--dump-state", "d"], "dump-state", "d"),
         (&["--gas-limit", "9"], "gas-limit", "9"),
         (&["--disable-block-gas-limit"], "gas-limit", "9223372036854775807"),

@@ -298,7 +298,7 @@ fn get_accessible_state(
 ) -> Result<u64, RpcError> {
     let chain = &transact.reads.chain;
     let head = chain.head().header.number;
-    let height = |number| match number {
+    let height = |number| match transact.reads.resolve(number) {
         BlockNumber::Number(number) => number,
         BlockNumber::Latest
         | BlockNumber::Pending

@@ -120,7 +120,7 @@ fn get_fee_history(
     transact: &TransactApi,
     (HexOrDecimal(count), newest, percentiles): (HexOrDecimal, BlockNumber, Vec<f64>),
 ) -> Result<HistoryReply, RpcError> {
-    let newest = match newest {
+    let newest = match transact.reads.resolve(newest) {
         BlockNumber::Number(height) => NewestBlock::Height(height),
         BlockNumber::Pending => NewestBlock::Pending,
         BlockNumber::Latest

@@ -15,5 +15,6 @@ mod schemas;
 mod sender_nonce;
 mod standard;
 mod subscriptions;
+mod tags;
 mod transact;
 mod world;

@@ -42,6 +42,8 @@ pub(crate) struct Setup {
     pub(crate) allow_unprotected: bool,
     pub(crate) preimages: bool,
     pub(crate) is_development: bool,
+    /// Blocks from the last one to the `safe` one.
+    pub(crate) slots_in_an_epoch: u64,
     /// Whether sends wait for their block.
     pub(crate) waits: bool,
 }
@@ -54,6 +56,7 @@ impl Setup {
         allow_unprotected: false,
         preimages: false,
         is_development: false,
+        slots_in_an_epoch: 0,
         waits: false,
     };
 }
@@ -123,6 +126,7 @@ impl Chain {
                 proof_window: setup.window,
                 client_version: "esker/test".into(),
                 net_version: "43112".into(),
+                slots_in_an_epoch: setup.slots_in_an_epoch,
             },
         });
         Self { evm, machine, clock, params, reads }

@@ -147,6 +147,7 @@ impl Inputs<'_> {
                     MAIN_ID | TEST_ID => "1".to_owned(),
                     _ => self.parameters.chain_id.to_string(),
                 },
+                slots_in_an_epoch: config.settings.slots_in_an_epoch,
             },
         })
     }

@@ -40,6 +40,7 @@ pub(super) fn check(settings: &Settings, mode: Mode) -> Result<(), Fault> {
         ("mixed-mining", settings.mixed_mining),
         ("order-by-arrival", settings.order_by_arrival),
         ("auto-impersonate", settings.auto_impersonate),
+        ("slots-in-an-epoch", settings.slots_in_an_epoch > 0),
     ];
     let foreign = [
         ("real-fees", settings.real_fees),

@@ -417,6 +417,9 @@ settings! {
     order_by_arrival: bool = "order-by-arrival", "false";
     /// Send transactions of every account without its key, as `anvil_autoImpersonateAccount` does.
     auto_impersonate: bool = "auto-impersonate", "false";
+    /// Blocks from the last one back to the one that the tag `safe` means; `finalized` is twice as far back, both at least block 0.
+    /// 0: both are the last block. `esker anvil` sets 32.
+    slots_in_an_epoch: u64 = "slots-in-an-epoch", "0";
 
     ["Logging"]
     /// Level of the log files.

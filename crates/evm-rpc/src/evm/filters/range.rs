@@ -36,7 +36,7 @@ pub(super) fn heights(
     max_blocks: u64,
 ) -> Result<Option<RangeInclusive<u64>>, RpcError> {
     let (from, to) = match blocks {
-        LogBlocks::Range { from, to } => (*from, *to),
+        LogBlocks::Range { from, to } => (reads.resolve(*from), reads.resolve(*to)),
         LogBlocks::Hash(hash) => {
             let height = reads.chain.height_of(*hash).map_err(read_error)?;
             let height = height.ok_or_else(|| refused("unknown block"))?;
