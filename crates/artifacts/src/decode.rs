@@ -35,6 +35,13 @@ pub struct Argument {
 }
 
 impl Decoded {
+    /// Without the contract: `Transfer(from: 0x.., to: 0x.., value: 5)`.
+    #[must_use]
+    pub fn without_contract(mut self) -> Self {
+        self.contract = None;
+        self
+    }
+
     /// Without the contract and the names of arguments: `Unauthorized(5)`.
     #[must_use]
     pub fn without_names(mut self) -> Self {

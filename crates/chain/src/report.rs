@@ -26,6 +26,8 @@ pub struct TxReport {
     pub printed: PrintedTexts,
     /// The names of what it did.
     pub names: TxNames,
+    /// Its calls and events, one a line, if the chain shows them. Texts of bounded length without control characters.
+    pub calls: Vec<String>,
 }
 
 /// Names of what a transaction did, where they are known. Texts of one line and bounded length.

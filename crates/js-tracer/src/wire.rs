@@ -332,6 +332,7 @@ fn put_block(frame: Frame, block: &BlockContext) -> Frame {
         .option(rules.blobs, put_blobs)
         .flag(rules.limits.lifts_tx_gas)
         .option(rules.limits.code_size, |frame, bytes| frame.number(bytes as u64))
+        .option(rules.limits.memory, Frame::number)
 }
 
 fn block(fields: &mut Fields<'_>) -> FrameResult<BlockContext> {
@@ -366,7 +367,8 @@ fn limits(fields: &mut Fields<'_>) -> FrameResult<ExecutionLimits> {
     let lifts_tx_gas = fields.flag()?;
     let code_size = fields.option(Fields::number)?;
     let code_size = code_size.map(|bytes| usize::try_from(bytes).unwrap_or(usize::MAX));
-    Ok(ExecutionLimits { lifts_tx_gas, code_size })
+    let memory = fields.option(Fields::number)?;
+    Ok(ExecutionLimits { lifts_tx_gas, code_size, memory })
 }
 
 fn put_blobs(frame: Frame, blobs: BlobLimits) -> Frame {
@@ -543,7 +545,11 @@ mod tests {
                     base_fee: BaseFeeUse::Burnt,
                     refunds: true,
                     blobs,
-                    limits: ExecutionLimits { lifts_tx_gas: blobs.is_none(), code_size },
+                    limits: ExecutionLimits {
+                        lifts_tx_gas: blobs.is_none(),
+                        code_size,
+                        memory: code_size.map(|bytes| bytes as u64 + 1),
+                    },
                 };
                 assert_eq!(Job::parse(&body(job.frame())), Ok(job));
             }

@@ -243,6 +243,162 @@ fn safe_and_finalized_are_behind_by_epochs() {
         }
         let logs = json!([{"fromBlock": "finalized", "toBlock": "safe"}]);
         assert_eq!(node.evm("eth_getLogs", logs), json!([]));
+        if safe > finalized {
+            let backwards = json!({"jsonrpc": "2.0", "id": 1, "method": "eth_getLogs",
+                "params": [{"fromBlock": "safe", "toBlock": "finalized"}]});
+            let (_, body) = node.http("POST", "/", &backwards.to_string());
+            let text = format!("begin block {safe} is greater than end block {finalized}");
+            assert!(body.contains(&text), "{body}");
+        }
+        let history = node.evm("eth_feeHistory", json!(["0x1", "safe", []]));
+        assert_eq!(history["oldestBlock"], format!("{safe:#x}"), "{flags:?}");
+    }
+}
+
+#[test]
+fn old_states_are_dropped_with_prune_history() {
+    let (node, _) = start(&["--prune-history", "3"]);
+    for _ in 0..6 {
+        node.receipt(&send(&node, json!({"from": FROM, "to": TO, "value": "0x1"})));
+    }
+    for number in 3..=6 {
+        let balance = node.evm("eth_getBalance", json!([TO, format!("{number:#x}")]));
+        assert_eq!(balance, format!("0x21e19e0c9bab240000{number}"), "{number}");
+    }
+    let old = json!({"jsonrpc": "2.0", "id": 1, "method": "eth_getBalance", "params": [TO, "0x2"]});
+    let (_, body) = node.http("POST", "/", &old.to_string());
+    assert!(body.contains("error"), "{body}");
+    // Blocks and their transactions are there all the same.
+    let block = node.evm("eth_getBlockByNumber", json!(["0x1", false]));
+    assert_eq!(block["transactions"].as_array().unwrap().len(), 1);
+}
+
+#[test]
+fn requests_may_be_large_with_no_request_size_limit() {
+    let data = format!("0x{}", "00".repeat(3 << 20));
+    let request =
+        json!({"jsonrpc": "2.0", "id": 1, "method": "web3_sha3", "params": [data]}).to_string();
+    let (node, _) = start(&[]);
+    assert_eq!(node.http("POST", "/", &request).0, 413);
+    let (node, _) = start(&["--no-request-size-limit"]);
+    let (status, body) = node.http("POST", "/", &request);
+    assert_eq!((status, body.contains("\"result\":\"0x")), (200, true), "{body}");
+}
+
+#[test]
+fn the_memory_limit_makes_code_run_out_of_gas() {
+    // Stores a word behind 65,535 bytes, and returns one.
+    let stores = json!({"from": FROM, "data": "0x600161ffff5260206000f3", "gas": "0x30d40"});
+    for (flags, status, gas_used) in [
+        (&[][..], "0x1", None),
+        (&["--memory-limit", "70000"], "0x1", None),
+        (&["--memory-limit", "1000"], "0x0", Some("0x30d40")),
+    ] {
+        let (node, _) = start(flags);
+        let receipt = node.receipt(&send(&node, stores.clone()));
+        assert_eq!(receipt["status"], status, "{flags:?}");
+        assert!(gas_used.is_none_or(|gas| receipt["gasUsed"] == gas), "{receipt}");
+        let call = json!({"jsonrpc": "2.0", "id": 1, "method": "eth_call", "params": [stores]});
+        let (_, body) = node.http("POST", "/", &call.to_string());
+        assert_eq!(body.contains("out of gas"), status == "0x0", "{body}");
+    }
+}
+
+#[test]
+fn block_0_has_the_deployer_unless_it_is_disabled() {
+    let code = |flags: &[&str], address: &str| {
+        let (node, _) = start(flags);
+        node.evm("eth_getCode", json!([address, "latest"])).as_str().unwrap().len()
+    };
+    let deployer = "0x4e59b44847b379578588920ca78fbf26c0b4956c";
+    assert_eq!(code(&[], deployer), 140);
+    assert_eq!(code(&["--disable-default-create2-deployer"], deployer), 2);
+    assert!(code(&["--no-create2"], "0xca11bde05977b3631167028862be2a173976ca11") > 2);
+}
+
+#[test]
+fn the_gas_price_is_that_of_chains_before_london() {
+    for (flags, price) in [
+        (&["--hardfork", "berlin", "--gas-price", "5000000000"][..], "0x12a05f200"),
+        (&["--hardfork", "berlin"], "0x6fc23ac0"),
+    ] {
+        let (node, _) = start(flags);
+        assert_eq!(node.evm("eth_gasPrice", json!([])), price, "{flags:?}");
+        // Cheaper transactions are mined, too.
+        let cheap = json!({"from": FROM, "to": TO, "value": "0x1", "gasPrice": "0x1"});
+        assert_eq!(node.receipt(&send(&node, cheap))["status"], "0x1");
+        assert_eq!(node.evm("eth_gasPrice", json!([])), price, "{flags:?}");
+        let usual = send(&node, json!({"from": FROM, "to": TO, "value": "0x1"}));
+        let sent = node.evm("eth_getTransactionByHash", json!([usual]));
+        assert_eq!(sent["gasPrice"], price);
+    }
+}
+
+/// Init code of a contract that emits two events, calls two accounts and two precompiled contracts, makes contracts,
+/// one of which fails, and ends with SELFDESTRUCT.
+const BUSY: &str = "0x610172600e6000396101726000f37f22222222222222222222222222222222222222222222222222222222222222227f111111111111111111111111111111111111111111111111111111111111111160036000a27f00000000000000000000000070997970c51812dc3a010c7d01b50e0d17dc79c87f000000000000000000000000f39fd6e51aad88f6f4ce6ab8827279cfffb922667fddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef60206000a360006000600260007370997970c51812dc3a010c7d01b50e0d17dc79c85afa5060006000602460007370997970c51812dc3a010c7d01b50e0d17dc79c85af4506460006000fd6000526005601b6000f0506460016000f36000526005601b6001f060006000600060006000855af1505060076005601b6000f5506000600060206000600060025af1506000600060806000600060015af150600060006000600067ffffffffffffffff7370997970c51812dc3a010c7d01b50e0d17dc79c85af15033ff";
+/// Of one that reverts with `Panic(17)`.
+const PANICS: &str = "0x61004d600e60003961004d6000f37f4e487b71000000000000000000000000000000000000000000000000000000006000527f000000110000000000000000000000000000000000000000000000000000000060205260246000fd";
+/// Of one that begins with the invalid instruction.
+const INVALID: &str = "0x610001600e6000396100016000f3fe";
+
+/// The tree that anvil 1.7.1 prints for [`BUSY`], but for the arguments of `ecrecover`, and calls without the value that
+/// they send.
+const TREE: &str = "\
+Traces:
+  [117225] 0x5FbDB2315678afecb367f032d93F642f64180aa3::fallback()
+    ├─  emit topic 0: 0x1111111111111111111111111111111111111111111111111111111111111111
+    │        topic 1: 0x2222222222222222222222222222222222222222222222222222222222222222
+    │           data: 0x000000
+    ├─ emit Transfer(from: 0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266, to: 0x70997970C51812dc3A010C7d01b50e0d17dc79C8, value: 0)
+    ├─ [0] 0x70997970C51812dc3A010C7d01b50e0d17dc79C8::fallback(0000) [staticcall]
+    │   └─ ← [Stop]
+    ├─ [0] 0x70997970C51812dc3A010C7d01b50e0d17dc79C8::00000000(0000000000000000000000000000000000000000000000000000000000000000) [delegatecall]
+    │   └─ ← [Stop]
+    ├─ [6] → new <unknown>@0xa16E02E87b7454126E5E10d957A927A7F5B5d2be
+    │   └─ ← [Revert]
+    ├─ [0] 0x0000000000000000000000000000000000000000::fallback()
+    │   └─ ← [Stop]
+    ├─ [209] → new <unknown>@0xC9635ca2289E68f8CFf93Ba0436Af6586ff4B162
+    │   └─ ← [Return] 1 bytes of code
+    ├─ [72] PRECOMPILES::sha256(0x00000000000000000000000000000000000000000000000000000060016000f3)
+    │   └─ ← [Return] 0xe35a693f18ed449dc706f7035c34246b7b57a24154c21d849c0b423af72276dd
+    ├─ [3000] PRECOMPILES::ecrecover(0x00000000000000000000000000000000000000000000000000000060016000f3000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000)
+    │   └─ ← [Return] 0x
+    └─ ← [SelfDestruct]
+
+    Transaction: ";
+
+#[test]
+fn traces_of_transactions_are_printed_in_foundrys_form() {
+    let (node, _) = start(&["--print-traces"]);
+    let create = |code: &str| {
+        let hash = send(&node, json!({"from": FROM, "data": code, "gas": "0x1e8480"}));
+        node.receipt(&hash)["contractAddress"].clone()
+    };
+    let busy = create(BUSY);
+    let failing = [PANICS, INVALID].map(create);
+    for to in [&busy, &failing[0], &failing[1], &json!(TO)] {
+        node.receipt(&send(
+            &node,
+            json!({"from": FROM, "to": to, "gas": "0x1e8480", "value": "0x0"}),
+        ));
+    }
+    node.receipt(&send(
+        &node,
+        json!({"from": FROM, "to": TO, "value": "0x7", "data": "0x1234567890"}),
+    ));
+    let (status, shown, _) = node.stop("TERM");
+    assert!(status.success());
+    for text in [
+        "  [74090] → new <unknown>@0x5FbDB2315678afecb367f032d93F642f64180aa3\n    └─ ← [Return] ",
+        TREE,
+        "    └─ ← [Revert] panic: arithmetic underflow or overflow (0x11)\n",
+        "    └─ ← [InvalidFEOpcode] EvmError: InvalidFEOpcode\n",
+        "  [0] 0x70997970C51812dc3A010C7d01b50e0d17dc79C8::fallback()\n    └─ ← [Stop]\n",
+        "  [0] 0x70997970C51812dc3A010C7d01b50e0d17dc79C8::12345678{value: 7}(90)\n    └─ ← [Stop]\n",
+    ] {
+        assert!(shown.contains(text), "{text}\nin\n{shown}");
     }
 }
 
@@ -382,8 +538,9 @@ fn errors_say_what_to_do() {
 
 #[test]
 fn flags_without_effect_are_listed() {
-    let (_node, banner) = start(&["--prune-history", "--number", "5"]);
-    assert_eq!(below(&banner, "Flags Without Effect"), "--prune-history: all states are kept");
+    let (_node, banner) = start(&["--threads", "2", "--number", "5"]);
+    let first = "--threads: the node chooses the number of its threads";
+    assert_eq!(below(&banner, "Flags Without Effect"), first);
     assert!(banner.iter().any(|line| line.starts_with("--number: ")), "{banner:?}");
     let last = banner.last().unwrap();
     assert!(last.starts_with("Listening on 127.0.0.1:"), "{last}");

@@ -105,6 +105,12 @@ pub(super) struct StateFlags {
     /// Initialize the chain from a previously saved state snapshot
     #[arg(long, value_name = "PATH", conflicts_with = "init", value_parser = existing_file)]
     pub(super) load_state: Option<PathBuf>,
+    /// Don't keep full chain history: without a number only the last state, else this many states before it, too
+    #[arg(long, value_name = "PRUNE_HISTORY", num_args = 0..=1)]
+    pub(super) prune_history: Option<Option<u64>>,
+    /// Max number of states to persist on disk, besides the last 500
+    #[arg(long, value_name = "MAX_PERSISTED_STATES", conflicts_with = "prune_history")]
+    pub(super) max_persisted_states: Option<u64>,
     /// Interval in seconds at which the state is dumped to disk; see --state and --dump-state
     #[arg(short, long, value_name = "SECONDS")]
     pub(super) state_interval: Option<u64>,
@@ -132,6 +138,12 @@ pub(super) struct GasFlags {
     /// The gas price of chains before London
     #[arg(long)]
     pub(super) gas_price: Option<u64>,
+    /// The memory limit per EVM execution in bytes
+    #[arg(long, help_heading = "EVM options")]
+    pub(super) memory_limit: Option<u64>,
+    /// Disable the default create2 deployer
+    #[arg(long, visible_alias = "no-create2", help_heading = "EVM options")]
+    pub(super) disable_default_create2_deployer: bool,
     /// The base fee in a block
     #[arg(long, value_name = "FEE", visible_alias = "base-fee")]
     pub(super) block_base_fee_per_gas: Option<u64>,
@@ -159,6 +171,9 @@ pub(super) struct ServerFlags {
     /// Disable CORS
     #[arg(long, conflicts_with = "allow_origin")]
     pub(super) no_cors: bool,
+    /// Disable the default request body size limit, 5 MiB: only the memory for requests limits it, 256 MiB
+    #[arg(long)]
+    pub(super) no_request_size_limit: bool,
     /// Do not print log messages
     #[arg(short, long, alias = "silent", help_heading = "Display options")]
     pub(super) quiet: bool,
@@ -170,6 +185,9 @@ pub(super) struct ServerFlags {
         help_heading = "EVM options"
     )]
     pub(super) disable_console_log: bool,
+    /// Print the calls and events of each transaction
+    #[arg(long, visible_alias = "enable-trace-printing", help_heading = "EVM options")]
+    pub(super) print_traces: bool,
     /// Folder of artifacts, for the names of contracts, functions, events and errors (Esker's own; may be repeated)
     #[arg(long, value_name = "PATH", help_heading = "Display options")]
     pub(super) artifacts: Vec<PathBuf>,

@@ -24,8 +24,6 @@ enum Takes {
     Number(&'static str),
     Text(&'static str),
     OneOf(&'static [&'static str]),
-    /// A number or nothing.
-    MaybeNumber(&'static str),
 }
 
 /// What becomes of a flag that is given.
@@ -41,8 +39,7 @@ pub(super) enum Effect {
 
 const NO_FORKS: &str = "forks of other networks are not supported yet: leave it out";
 const NO_FAMILY: &str = "chains have Ethereum's rules: leave it out";
-const ALL_STATES: &str = "all states are kept";
-const LOG_FORM: &str = "the events below the banner have one form";
+const LOG_FORM: &str = "the events below the banner have one form, as anvil's";
 
 const fn flag(name: &'static str, takes: Takes, effect: Effect) -> FurtherFlag {
     FurtherFlag { name, short: None, aliases: &[], takes, effect, conflicts: &[] }
@@ -96,11 +93,6 @@ pub(super) const FURTHER: &[FurtherFlag] = &[
             "a state file has the last state only",
         )
     },
-    nothing("prune-history", Takes::MaybeNumber("PRUNE_HISTORY"), ALL_STATES),
-    FurtherFlag {
-        conflicts: &["prune-history"],
-        ..nothing("max-persisted-states", Takes::Number("MAX_PERSISTED_STATES"), ALL_STATES)
-    },
     nothing(
         "transaction-block-keeper",
         Takes::Number("TRANSACTION_BLOCK_KEEPER"),
@@ -111,32 +103,14 @@ pub(super) const FURTHER: &[FurtherFlag] = &[
         Takes::Number("MAX_TRANSACTIONS"),
         "only the gas limit bounds the transactions of a block",
     ),
-    nothing(
-        "memory-limit",
-        Takes::Number("MEMORY_LIMIT"),
-        "calls have the node's own memory limit",
-    ),
     nothing("cache-path", Takes::Text("CACHE_PATH"), "states are in a temporary folder"),
-    nothing("no-request-size-limit", Takes::Nothing, "a request has at most 5 MiB"),
-    FurtherFlag {
-        aliases: &["enable-trace-printing"],
-        ..nothing(
-            "print-traces",
-            Takes::Nothing,
-            "traces are not printed: use debug_traceTransaction",
-        )
-    },
-    FurtherFlag {
-        aliases: &["no-create2"],
-        ..nothing("disable-default-create2-deployer", Takes::Nothing, "block 0 has the deployer")
-    },
     nothing("disable-pool-balance-checks", Takes::Nothing, "the pool checks balances"),
-    FurtherFlag { conflicts: &["quiet", "md"], ..nothing("json", Takes::Nothing, LOG_FORM) },
-    nothing("md", Takes::Nothing, LOG_FORM),
+    FurtherFlag { conflicts: &["quiet", "md"], ..always("json", LOG_FORM) },
+    always("md", LOG_FORM),
     FurtherFlag {
         short: Some('v'),
         conflicts: &["quiet"],
-        ..nothing("verbosity", Takes::Times, "the events below the banner have one level")
+        ..flag("verbosity", Takes::Times, Effect::Always(LOG_FORM))
     },
     FurtherFlag {
         short: Some('f'),
@@ -185,9 +159,6 @@ impl FurtherFlag {
                 argument.value_name(name).action(ArgAction::Append).allow_hyphen_values(true)
             }
             Takes::OneOf(values) => argument.value_parser(PossibleValuesParser::new(values)),
-            Takes::MaybeNumber(name) => {
-                argument.value_name(name).num_args(0..=1).value_parser(value_parser!(u64))
-            }
         }
     }
 

@@ -20,17 +20,11 @@ pub(super) fn of(given: &ArgMatches, flags: &AnvilFlags) -> Vec<String> {
         Effect::Nothing(why) if flag.is_given(given) => Some(format!("--{}: {why}", flag.name)),
         Effect::Nothing(_) | Effect::Always(_) | Effect::Refused(_) => None,
     });
-    without_effect.chain(of_values(flags)).collect()
+    without_effect.chain(of_number(flags)).collect()
 }
 
-/// The lines that depend on values.
-fn of_values(flags: &AnvilFlags) -> impl Iterator<Item = String> {
-    let mining = &flags.mining;
-    let number = mining
-        .number
-        .filter(|number| *number != 0)
-        .map(|_| "--number: the first block has number 0".to_owned());
-    let price = flags.gas.gas_price.filter(|price| *price != 0);
-    let price = price.map(|_| "--gas-price: the price follows from the base fee".to_owned());
-    [number, price].into_iter().flatten()
+/// The line that depends on a value.
+fn of_number(flags: &AnvilFlags) -> Option<String> {
+    let number = flags.mining.number.filter(|number| *number != 0)?;
+    Some(format!("--number: the first block has number 0, not {number}"))
 }

@@ -3,12 +3,20 @@
 use std::path::{Path, PathBuf};
 
 use esker_settings::config::Flags;
-use esker_settings::networks::GAS_LIMITS;
+use esker_settings::networks::{GAS_LIMITS, has_base_fee};
 
 use super::error::FlagError;
 use super::flags::{AnvilFlags, GasFlags, MiningFlags, Order, ServerFlags, StateFlags};
 use super::init::InitFile;
 use super::mnemonic;
+
+/// Anvil's gas price of chains before London, wei.
+const GAS_PRICE: u64 = 1_875_000_000;
+/// Most states that anvil keeps in memory besides those on disk.
+const MEMORY_STATES: u64 = 500;
+
+/// Bytes of all requests in memory by default (`http-body-memory`), which limit one in any case.
+const BODY_MEMORY: u64 = 256 << 20;
 
 /// The settings.
 ///
@@ -64,6 +72,11 @@ fn insert_gas(set: &mut Flags, gas: &GasFlags) {
     let highest = gas.disable_block_gas_limit.then_some(*GAS_LIMITS.end());
     insert_number(set, "gas-limit", gas.gas_limit.or(highest));
     insert_number(set, "base-fee", gas.block_base_fee_per_gas);
+    insert_number(set, "memory-limit", gas.memory_limit);
+    insert_switch(set, "no-create2-deployer", gas.disable_default_create2_deployer);
+    // Other forks have a base fee, and anvil does not use the price then either.
+    let has_price = set.get("hardfork").is_some_and(|name| !has_base_fee(name));
+    insert_number(set, "gas-price", has_price.then(|| gas.gas_price.unwrap_or(GAS_PRICE)));
     let unlimited = gas.disable_code_size_limit.then_some(u64::MAX);
     insert_number(set, "code-size-limit", gas.code_size_limit.or(unlimited));
     insert_switch(set, "no-tx-gas-limit", !gas.enable_tx_gas_limit);
@@ -96,6 +109,9 @@ fn insert_state(set: &mut Flags, state: &StateFlags) -> Result<(), FlagError> {
     insert_path(set, "state", state.state.as_deref())?;
     insert_path(set, "dump-state", state.dump_state.as_deref())?;
     insert_path(set, "load-state", state.load_state.as_deref())?;
+    let pruned = state.prune_history.map(Option::unwrap_or_default);
+    let persisted = state.max_persisted_states.map(|states| states.saturating_add(MEMORY_STATES));
+    insert_number(set, "state-window", pruned.or(persisted));
     let is_written = state.state.is_some() || state.dump_state.is_some();
     insert_number(set, "state-interval", state.state_interval.filter(|_| is_written));
     Ok(())
@@ -114,8 +130,11 @@ fn insert_server(set: &mut Flags, server: &ServerFlags) -> Result<(), FlagError>
     set.insert("http-host", host.to_string());
     let origins = if server.no_cors { "" } else { server.allow_origin.as_str() };
     set.insert("http-allowed-origins", origins.to_owned());
+    let most = server.no_request_size_limit.then_some(BODY_MEMORY);
+    insert_number(set, "http-body-limit", most);
     insert_switch(set, "silent", server.quiet);
     insert_switch(set, "no-console", server.disable_console_log);
+    insert_switch(set, "print-traces", server.print_traces);
     insert_artifacts(set, &server.artifacts);
     insert_path(set, "ipc", server.ipc_path().as_deref())
 }

@@ -80,6 +80,13 @@ fn flags_are_settings() {
         (&["--order", "fifo"], "order-by-arrival", "true"),
         (&["--auto-unlock"], "auto-impersonate", "true"),
         (&["--slots-in-an-epoch", "2"], "slots-in-an-epoch", "2"),
+        (&["--no-create2"], "no-create2-deployer", "true"),
+        (&["--no-request-size-limit"], "http-body-limit", "268435456"),
+        (&["--memory-limit", "1000"], "memory-limit", "1000"),
+        (&["--print-traces"], "print-traces", "true"),
+        (&["--prune-history"], "state-window", "0"),
+        (&["--prune-history", "3"], "state-window", "3"),
+        (&["--max-persisted-states", "3"], "state-window", "503"),
         (&["--dump-state", "d"], "dump-state", "d"),
         (&["--gas-limit", "9"], "gas-limit", "9"),
         (&["--disable-block-gas-limit"], "gas-limit", "9223372036854775807"),
@@ -97,8 +104,20 @@ fn flags_are_settings() {
     ] {
         assert_eq!(changed(args), [(name, text.to_owned())], "{args:?}");
     }
-    for args in [&["--hardfork", "latest"][..], &["--steps-tracing"], &["--order", "FEES"]] {
+    for args in [
+        &["--hardfork", "latest"][..],
+        &["--steps-tracing"],
+        &["--order", "FEES"],
+        &["--json"],
+        &["-vvv"],
+        &["--gas-price", "5"],
+    ] {
         assert!(changed(args).is_empty(), "{args:?}");
+    }
+    for (args, price) in [(&["--gas-price", "5"][..], "5"), (&[], "1875000000")] {
+        let given = changed(&[&["--hardfork", "berlin"], args].concat());
+        let set = |name, text: &str| (name, text.to_owned());
+        assert_eq!(given, [set("gas-price", price), set("hardfork", "berlin")]);
     }
     let usual = std::env::temp_dir().join("anvil.ipc");
     assert_eq!(changed(&["--ipc"]), [("ipc", usual.to_str().unwrap().to_owned())]);
@@ -205,12 +224,10 @@ fn flags_without_effect_have_a_line() {
         ["--steps-tracing", "--disable-min-priority-fee", "--gas-price", "0", "--number", "0"];
     assert_eq!(notes(&none), [""; 0]);
     assert_eq!(
-        notes(&["--md", "--prune-history", "3", "-vvv", "--number", "5", "-b", "1.5"]),
+        notes(&["--md", "--threads", "3", "-vvv", "--number", "5", "-b", "1.5"]),
         [
-            "--prune-history: all states are kept",
-            "--md: the events below the banner have one form",
-            "--verbosity: the events below the banner have one level",
-            "--number: the first block has number 0",
+            "--threads: the node chooses the number of its threads",
+            "--number: the first block has number 0, not 5",
         ]
     );
     // Each of them once.

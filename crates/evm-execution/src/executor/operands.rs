@@ -283,6 +283,10 @@ fn beyond_limit(
     match memory_gas(interpreter, host, end) {
         Some(needed) if needed <= interpreter.gas.remaining() => {
             let limit = host.chain.bounds.memory.unwrap_or(u64::MAX);
+            if host.cfg.memory_limit < limit {
+                // The limit of the chain, which decides the result.
+                return lacks_gas(interpreter);
+            }
             host.chain.stopped = Some(Stop::MemoryLimit(limit));
             stop_execution(host)
         }

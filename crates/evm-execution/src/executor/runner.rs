@@ -311,7 +311,8 @@ fn cfg(chain: &MachineParams, rules: &ExecutionRules, bounds: Bounds<'_>) -> Cfg
     let spec = spec_of(revision);
     let mut cfg = CfgEnv::new_with_spec(spec);
     cfg.chain_id = chain.chain_id;
-    cfg.memory_limit = bounds.memory.unwrap_or(u64::MAX);
+    let memory = [bounds.memory, rules.limits.memory].into_iter().flatten().min();
+    cfg.memory_limit = memory.unwrap_or(u64::MAX);
     // Calls have no such limit, and transactions are checked before.
     cfg.tx_gas_limit_cap = Some(u64::MAX);
     cfg.limit_contract_code_size = rules.limits.code_size;

@@ -34,11 +34,13 @@ pub struct ExecutionLimits {
     pub lifts_tx_gas: bool,
     /// Most bytes of a contract's code, and half of the most bytes of init code; `None`: Ethereum's (EIP-170).
     pub code_size: Option<usize>,
+    /// Most bytes of memory of a transaction; code that takes more runs out of gas. `None`: only gas limits it.
+    pub memory: Option<u64>,
 }
 
 impl ExecutionLimits {
     /// Ethereum's.
-    pub const USUAL: Self = Self { lifts_tx_gas: false, code_size: None };
+    pub const USUAL: Self = Self { lifts_tx_gas: false, code_size: None, memory: None };
 }
 
 /// Ethereum's hard forks that changed how code or transactions run, in chronological order.

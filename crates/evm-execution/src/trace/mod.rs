@@ -5,6 +5,7 @@
 //!   instructions, and error texts.
 //! - [`tracers`] lists the tracers by name, one file for each tracer. [`StructLogger`] is the tracer without a name,
 //!   [`JsonLogger`] the tracer that writes to files.
+//! - [`TreeTracer`] keeps calls and events as values, for texts.
 //! - [`TraceOutput`] takes the JSON. Tracers write it directly into a byte buffer. No trace is ever a tree of values.
 //! - [`Scripts`] is the port for scripts as tracers. They run in another process. `esker-js-tracer` implements the
 //!   port; this crate has no script engine.
@@ -15,6 +16,7 @@
 //! that needs no instructions ([`Tracer::steps`]) lets code run at full speed.
 
 mod call_names;
+mod call_tree;
 mod context;
 mod events;
 pub mod json;
@@ -29,6 +31,9 @@ mod struct_logger;
 pub mod tracers;
 
 pub use call_names::{CallName, CallNames};
+pub use call_tree::{
+    CallTree, MAX_TREE_DATA, MAX_TREE_DEPTH, MAX_TREE_ITEMS, TracedCall, TreeItem, TreeTracer,
+};
 pub use context::TraceContext;
 pub(crate) use context::{account, storage};
 pub use events::{FrameEnd, FrameKind, FrameStart, Step, TxPlace, TxStart, op_name};

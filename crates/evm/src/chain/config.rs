@@ -26,6 +26,8 @@ pub struct EvmConfig {
     pub mode: BuildMode,
     /// Accept transactions without replay protection (EIP-155).
     pub allow_unprotected: bool,
+    /// Whether reports of blocks show the calls of transactions.
+    pub reports_calls: bool,
 }
 
 impl Default for EvmConfig {
@@ -36,6 +38,7 @@ impl Default for EvmConfig {
             pool: PoolConfig::default(),
             mode: BuildMode::Immediate,
             allow_unprotected: false,
+            reports_calls: false,
         }
     }
 }

@@ -7,6 +7,7 @@ mod accepted;
 mod build_failures;
 mod builder;
 mod cache;
+mod call_lines;
 mod config;
 mod controlled;
 mod error;

@@ -1,8 +1,10 @@
 //! Names of what transactions did, for the screen: contracts, functions, events.
 
+use std::sync::Arc;
+
 use alloy_consensus::Transaction as _;
 use alloy_primitives::{Address, B256, Bytes, KECCAK256_EMPTY, Log};
-use esker_artifacts::{ContractState, Found, Registry};
+use esker_artifacts::{ContractState, Decoded, Found, Registry};
 use esker_chain::{PrintedTexts, TxNames, TxReport};
 use esker_evm_state::state::{StateError, StateView};
 use esker_evm_state::types::{Receipt, SealedHeader, Transaction};
@@ -12,20 +14,21 @@ use super::vm::Evm;
 use crate::view::ChainReader as _;
 
 /// Most transactions of a block that get names.
-const MAX_TXS: usize = 10;
+pub(super) const MAX_TXS: usize = 10;
 /// Most events of a transaction that are shown.
 const MAX_EVENTS: usize = 16;
 
 impl Evm {
     /// Adds names to the reports of a block's first transactions.
     pub(super) fn add_names(&self, accepted: &AcceptedBlock, reports: &mut [TxReport]) {
-        let Some(controls) = &self.controls else { return };
+        if self.controls.is_none() {
+            return;
+        }
         let AcceptedBlock { block, hash, receipts, .. } = accepted;
         let header = SealedHeader { header: block.header.clone(), hash: *hash };
         // The block may have been taken back meanwhile.
         let Ok(state) = self.state_after(&header) else { return };
-        let state = Contracts(state.view());
-        let mut names = Names { registry: controls.artifacts(), state };
+        let mut names = self.names(state.view());
         let txs = block.transactions.iter().zip(receipts).zip(reports).take(MAX_TXS);
         for ((tx, receipt), report) in txs {
             match names.of_tx(tx, receipt) {
@@ -34,11 +37,17 @@ impl Evm {
             }
         }
     }
+
+    /// Names in this state: by artifacts on a development network, elsewhere by common standards.
+    pub(super) fn names<'a>(&self, state: StateView<'a>) -> Names<'a> {
+        let registry = self.controls.as_ref().map(|controls| controls.artifacts().clone());
+        Names { registry: registry.unwrap_or_default(), state: Contracts(state) }
+    }
 }
 
 /// Names by the code of contracts in one state.
-struct Names<'a> {
-    registry: &'a Registry,
+pub(super) struct Names<'a> {
+    registry: Registry,
     state: Contracts<'a>,
 }
 
@@ -74,11 +83,46 @@ impl Names<'_> {
     }
 
     fn event(&mut self, log: &Log) -> Result<Option<String>, StateError> {
-        let topics = log.data.topics();
-        let has_event = |found: &Found| found.has_event(topics);
-        let found = self.registry.contract_with(&mut self.state, log.address, has_event)?;
-        let event = self.registry.event(found.as_ref(), topics, &log.data.data);
+        let event = self.event_of(log.address, log.data.topics(), &log.data.data)?;
         Ok(event.map(|event| event.to_string()))
+    }
+
+    /// An event with its arguments, if it is known.
+    pub(super) fn event_of(
+        &mut self,
+        address: Address,
+        topics: &[B256],
+        data: &[u8],
+    ) -> Result<Option<Decoded>, StateError> {
+        let has_event = |found: &Found| found.has_event(topics);
+        let found = self.registry.contract_with(&mut self.state, address, has_event)?;
+        Ok(self.registry.event(found.as_ref(), topics, data))
+    }
+
+    /// The name of a function and its arguments, if they are known.
+    pub(super) fn function(
+        &mut self,
+        to: Address,
+        data: &[u8],
+    ) -> Result<Option<(String, String)>, StateError> {
+        let has_function = |found: &Found| found.has_function(data);
+        let found = self.registry.contract_with(&mut self.state, to, has_function)?;
+        let call = self.registry.call(found.as_ref(), data).map(Decoded::without_names);
+        Ok(call.and_then(|call| {
+            let values: Vec<_> = call.arguments?.into_iter().map(|one| one.value).collect();
+            Some((call.name, values.join(", ")))
+        }))
+    }
+
+    /// The name of the contract at an address, if it is known.
+    pub(super) fn label(&mut self, address: Address) -> Result<Option<Arc<str>>, StateError> {
+        let found = self.registry.contract_at(&mut self.state, address)?;
+        Ok(found.map(|found| found.label()))
+    }
+
+    /// A custom error, if it is known.
+    pub(super) fn error(&self, data: &[u8]) -> Option<Decoded> {
+        self.registry.error(data)
     }
 }
 

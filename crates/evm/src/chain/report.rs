@@ -29,6 +29,9 @@ impl Evm {
             });
         }
         self.add_names(accepted, &mut txs);
+        if self.config.reports_calls {
+            self.add_call_lines(accepted, &mut txs);
+        }
         let artifacts = self.controls.as_deref().map(Controls::artifacts);
         for failure in failures {
             if let Some(tx) = txs.get_mut(failure.index) {

@@ -14,12 +14,15 @@ use std::io::Write;
 use std::sync::Arc;
 use std::time::Duration;
 
-use esker_chain::{AcceptedEvent, ChainVm, ExecutedBlock, MachineEvent, Shutdown, ShutdownTrigger};
+use esker_chain::{
+    AcceptedEvent, BlockReport, ChainVm, ExecutedBlock, MachineEvent, Shutdown, ShutdownTrigger,
+};
 use esker_evm::control::Controls;
 use esker_evm::printed::PrintedCall;
 use esker_primitives::ChainId;
 use esker_primitives::clock::Clock;
 use esker_rpc::work::FailedCall;
+use tokio::runtime::{Handle, RuntimeFlavor};
 use tokio::sync::broadcast::Receiver;
 use tokio::sync::broadcast::error::{RecvError, TryRecvError};
 use tokio::task::JoinHandle;
@@ -79,6 +82,14 @@ impl Activity {
         if let Err(error) = self.task.await {
             tracing::error!(%error, "the screen's activity failed");
         }
+    }
+}
+
+/// The report of a block. Its transactions may run again for it: other tasks go on meanwhile.
+fn report(vm: &dyn ChainVm, block: &ExecutedBlock) -> BlockReport {
+    match Handle::current().runtime_flavor() {
+        RuntimeFlavor::MultiThread => tokio::task::block_in_place(|| vm.block_report(block)),
+        _ => vm.block_report(block),
     }
 }
 
@@ -188,7 +199,7 @@ impl Screen {
     fn block(&mut self, id: &ChainId, block: &Arc<ExecutedBlock>) -> Result<(), Closed> {
         let Some(chain) = self.chains.get_mut(id) else { return Ok(()) };
         if chain.blocks.take(self.clock.now_ms()) {
-            let report = chain.vm.block_report(block);
+            let report = report(chain.vm.as_ref(), block);
             return self.output.write(text::block(&chain.name, block, &report, MAX_TXS));
         }
         chain.blocks.summary().add(block.height, &chain.vm.block_figures(block));

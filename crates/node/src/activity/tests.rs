@@ -63,10 +63,11 @@ fn names_of_what_transactions_did() {
     let (contract, call) = (Some("Token".to_owned()), Some("Token.f(a: 1)".to_owned()));
     let names = TxNames { contract, call, events };
     let (id, gas_used) = ("0x01".to_owned(), Some(5));
-    let named = TxReport { id, gas_used, names, ..TxReport::default() };
+    let calls = vec!["  [5] Token::f(1)".to_owned(), "    └─ ← [Stop]".to_owned()];
+    let named = TxReport { id, gas_used, names, calls, ..TxReport::default() };
     let report = BlockReport { hash: "0xbb".to_owned(), txs: vec![named] };
     let text = text::block("C", &executed(7), &report, 3);
-    let lines = "\n    Transaction: 0x01\n    Contract: Token\n    Call: Token.f(a: 1)\n    Gas used: 5\n    \
+    let lines = "\nTraces:\n  [5] Token::f(1)\n    └─ ← [Stop]\n\n    Transaction: 0x01\n    Contract: Token\n    Call: Token.f(a: 1)\n    Gas used: 5\n    \
         Event: Token.E()\n    Further events: 2\n\n    Block Number: 7\n";
     assert!(text.starts_with(lines), "{text}");
 }

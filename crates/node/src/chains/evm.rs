@@ -43,11 +43,16 @@ pub(super) fn build(
     };
     let is_archive = is_archive(settings, parameters, config.mode);
     let evm_config = EvmConfig {
-        history: if is_archive { History::Archive } else { History::Window(PRUNED_WINDOW) },
+        history: match config.settings.state_window {
+            Some(blocks) => History::Window(blocks),
+            None if is_archive => History::Archive,
+            None => History::Window(PRUNED_WINDOW),
+        },
         preimages: in_dev(settings.preimages_enabled, config.mode),
         pool: pool_config(settings, config.settings.order_by_arrival, config.mode.is_development()),
         mode: build_mode(config.settings.block_time.0),
         allow_unprotected: allows_unprotected(settings, config.mode),
+        reports_calls: config.settings.print_traces && !config.settings.silent,
     };
     let atomic_rules = atomic_rules.filter(|_| parameters.has_atomic_transactions());
     let atomic = atomic_rules.map(|rules| Arc::new(AtomicExtension::new(context.clone(), rules)));

@@ -260,7 +260,7 @@ impl Inputs<'_> {
     fn server(&self, apis: &Apis, service: Service, transact: &Arc<TransactApi>) -> Server {
         let ServiceParts { metrics, randomness, .. } = self.parts;
         let evm = self.chain.evm();
-        let mut server = Server::new(service, limits(self.settings));
+        let mut server = Server::new(service, limits(self.settings, self.config));
         if apis.has(Api::EthFilter) {
             let subscriptions =
                 Subscriptions::new(evm.clone(), evm.clone(), Arc::clone(randomness));
@@ -310,7 +310,7 @@ impl Inputs<'_> {
             chain: Arc::clone(self.chain.evm()),
             snapshots: Arc::clone(snapshots),
             state_loads: StateLoads::default(),
-            mining_patience: limits(self.settings).call_timeout * 9 / 10,
+            mining_patience: limits(self.settings, self.config).call_timeout * 9 / 10,
             interval_in_ms: self.config.settings.interval_in_ms,
             version: env!("CARGO_PKG_VERSION"),
             instance_id,

@@ -160,9 +160,11 @@ pub(super) fn transact_config(
     })
 }
 
-pub(super) fn limits(settings: &ChainSettings) -> Limits {
+pub(super) fn limits(settings: &ChainSettings, config: &Config) -> Limits {
     let default = Limits::default();
     let body_bytes = match settings.evm_http_body_limit {
+        // The server's limit is the only chain's, too.
+        0 if config.mode == Mode::Evm => config.settings.http_body_limit.count(),
         0 => default.body_bytes,
         bytes => usize::try_from(bytes).unwrap_or(usize::MAX),
     };

@@ -207,6 +207,10 @@ impl Config {
     /// Tip in wei that makes the suggested gas price of the C-Chain the configured one.
     pub fn min_suggested_tip(&self) -> Option<u64> {
         let price = self.settings.gas_price?;
+        if self.mode == Mode::Evm {
+            // Its blocks have no base fee.
+            return Some(price);
+        }
         Some(price.saturating_sub(base_fee(&self.settings, &self.network)))
     }
 }

@@ -13,7 +13,9 @@ use super::dev::{self, Fault};
 use super::file::FileLayer;
 use super::{ConfigError, Mode, Settings, evm};
 use crate::fixture::FixtureSource;
-use crate::networks::{EvmOptions, MAX_FILE_BYTES, Network, evm_network, evm_network_of};
+use crate::networks::{
+    EvmOptions, MAX_FILE_BYTES, Network, evm_network, evm_network_of, has_base_fee,
+};
 
 /// EVM chain ID of a chain for development, as other tools have it.
 const CHAIN_ID: u64 = 31_337;
@@ -41,10 +43,14 @@ pub(super) fn check(settings: &Settings, mode: Mode) -> Result<(), Fault> {
         ("order-by-arrival", settings.order_by_arrival),
         ("auto-impersonate", settings.auto_impersonate),
         ("slots-in-an-epoch", settings.slots_in_an_epoch > 0),
+        ("print-traces", settings.print_traces),
+        ("no-create2-deployer", settings.no_create2_deployer),
+        ("state-window", settings.state_window.is_some()),
+        ("memory-limit", settings.memory_limit.is_some()),
     ];
     let foreign = [
         ("real-fees", settings.real_fees),
-        ("gas-price", settings.gas_price.is_some()),
+        ("gas-price", settings.gas_price.is_some() && has_base_fee(&settings.hardfork)),
         ("network-id", !settings.network_id.is_empty()),
     ];
     let of = |given: &[(&'static str, bool)]| {
@@ -52,6 +58,9 @@ pub(super) fn check(settings: &Settings, mode: Mode) -> Result<(), Fault> {
     };
     let fault = |name, reason: &str| Err((name, reason.to_owned()));
     match (mode, of(&own), of(&foreign)) {
+        (Mode::Evm, _, Some("gas-price")) => {
+            fault("gas-price", "only with a hardfork before london: others have a base fee")
+        }
         (Mode::Evm, _, Some(name)) => {
             fault(name, "not under esker evm, which runs one chain of Ethereum's rules")
         }
@@ -76,6 +85,8 @@ fn check_together(settings: &Settings) -> Result<(), Fault> {
         ("alloc", settings.alloc.is_some()),
         ("code-size-limit", settings.code_size_limit.is_some()),
         ("no-tx-gas-limit", settings.no_tx_gas_limit),
+        ("no-create2-deployer", settings.no_create2_deployer),
+        ("memory-limit", settings.memory_limit.is_some()),
     ];
     let given =
         of_genesis.into_iter().find(|(_, is_given)| *is_given && settings.genesis.is_some());
@@ -160,9 +171,11 @@ pub(super) fn network(
     let code_size = settings.code_size_limit;
     let options = EvmOptions {
         alloc: alloc.as_ref(),
+        has_deployer: !settings.no_create2_deployer,
         limits: ExecutionLimits {
             lifts_tx_gas: settings.no_tx_gas_limit,
             code_size: code_size.map(|bytes| usize::try_from(bytes).unwrap_or(usize::MAX)),
+            memory: settings.memory_limit,
         },
         dev,
         chain_id: settings.chain_id.unwrap_or(CHAIN_ID),

@@ -350,7 +350,7 @@ settings! {
     /// folder requires the same value at each start.
     base_fee: Option<u64> = "base-fee", "", also ["block-base-fee-per-gas"];
     /// Least gas price in wei that the C-Chain suggests (`evm_gasPrice`). It can't be less than the base fee. Cheaper
-    /// transactions are mined, too, if they pay the base fee. Not with `real-fees`.
+    /// transactions are mined, too, if they pay the base fee. Not with `real-fees`. Under `esker evm` only with a fork before `london`.
     gas_price: Option<u64> = "gas-price", "";
     /// Unix seconds of the C-Chain's genesis, from 1607144400, under `esker evm` from 0. The node's clock begins at this time, and at a later
     /// start of a kept data folder at the time of the last block. A kept data folder requires the same value at each
@@ -420,6 +420,16 @@ settings! {
     /// Blocks from the last one back to the one that the tag `safe` means; `finalized` is twice as far back, both at least block 0.
     /// 0: both are the last block. `esker anvil` sets 32.
     slots_in_an_epoch: u64 = "slots-in-an-epoch", "0";
+    /// Print the calls and events of each transaction before it, as Foundry does. Each runs again for that.
+    print_traces: bool = "print-traces", "false";
+    /// Leave out the CREATE2 deployer, which block 0 has at 0x4e59b44847b379578588920cA78FbF26c0B4956C otherwise. A kept data
+    /// folder requires the same value at each start.
+    no_create2_deployer: bool = "no-create2-deployer", "false";
+    /// Most bytes of memory that the code of a transaction or a call takes; code that takes more runs out of gas. Default: only gas
+    /// limits it. A kept data folder requires the same value at each start.
+    memory_limit: Option<u64> = "memory-limit", "";
+    /// Keep the states of the last block and of this many blocks before it only. Default: all states are kept.
+    state_window: Option<u64> = "state-window", "";
 
     ["Logging"]
     /// Level of the log files.

@@ -32,6 +32,8 @@ pub struct EvmOptions<'a> {
     pub dev: DevOptions<'a>,
     /// Further accounts of block 0, as in a genesis file. They replace those with the same address.
     pub alloc: Option<&'a Map<String, Value>>,
+    /// Whether block 0 has the CREATE2 deployer.
+    pub has_deployer: bool,
     /// Limits of its transactions and code.
     pub limits: ExecutionLimits,
     /// Its EVM chain ID.
@@ -42,6 +44,11 @@ pub struct EvmOptions<'a> {
     pub gas_limit: u64,
     /// Base fee of its first block, wei; forks before London have none.
     pub base_fee: u64,
+}
+
+/// Whether blocks of the fork of this name have a base fee. Without a name it is the newest fork.
+pub fn has_base_fee(hardfork: &str) -> bool {
+    Fork::from_name(hardfork).map_or(true, |fork| fork >= Fork::London)
 }
 
 /// Why a genesis can't be used.
@@ -139,7 +146,7 @@ fn genesis(
     start_time_s: u64,
 ) -> String {
     let EvmOptions { fork, gas_limit, base_fee, .. } = options;
-    let mut alloc = vec![accounts.allocations(), dev_contracts().to_owned()];
+    let mut alloc = vec![accounts.allocations(), dev_contracts(options.has_deployer).to_owned()];
     alloc.extend(system_contracts(*fork).into_iter().map(|SystemContract { address, code }| {
         format!(r#""{}":{{"balance":"0x0","nonce":"0x1","code":"{code}"}}"#, hex::encode(address))
     }));

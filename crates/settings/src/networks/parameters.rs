@@ -181,7 +181,8 @@ fn ethereum_values(config: &ChainConfig) -> Vec<Parameter> {
     let mut values = vec![("rules".into(), "ethereum".to_owned())];
     let others = members.into_iter().filter(|(name, _)| name != "chainId");
     values.extend(others.map(|(name, value)| (name.into(), value.to_string())));
-    let ExecutionLimits { lifts_tx_gas, code_size } = config.limits;
+    let ExecutionLimits { lifts_tx_gas, code_size, memory } = config.limits;
+    values.extend(memory.map(|bytes| ("memory-limit".into(), bytes.to_string())));
     values.extend(code_size.map(|bytes| ("code-size-limit".into(), bytes.to_string())));
     values.extend(lifts_tx_gas.then(|| ("no-tx-gas-limit".into(), "true".to_owned())));
     values

@@ -167,12 +167,16 @@ pub(super) enum PrimaryGenesisError {
 }
 
 /// The contracts of a development network, as members of the `alloc` of a genesis.
-pub(super) fn dev_contracts() -> &'static str {
+pub(super) fn dev_contracts(has_deployer: bool) -> &'static str {
     let file = Preset::DEV_C_GENESIS;
     // The last members of the file's.
     let from = file.find(DEPLOYER).expect("the file has the deployer");
     let end = file[from..].find("}}").expect("an object ends");
-    &file[from..=from + end]
+    let members = &file[from..=from + end];
+    match has_deployer {
+        true => members,
+        false => members.split_once("},").expect("another one follows").1,
+    }
 }
 
 /// A network of X and C that starts in 1970.

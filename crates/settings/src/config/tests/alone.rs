@@ -56,7 +56,12 @@ fn its_settings_make_its_genesis() {
 
 #[test]
 fn limits_are_parameters_of_the_chain() {
-    let flags = [("code-size-limit", "100000"), ("no-tx-gas-limit", "true"), ("timestamp", "0")];
+    let flags = [
+        ("code-size-limit", "100000"),
+        ("no-tx-gas-limit", "true"),
+        ("timestamp", "0"),
+        ("memory-limit", "7"),
+    ];
     let config = load(&Given { flags: &flags, ..ALONE }).unwrap();
     let EvmRules::Ethereum(rules) = &config.network.evm_parameters().rules else {
         panic!("Ethereum's")
@@ -65,8 +70,34 @@ fn limits_are_parameters_of_the_chain() {
     let values = config.network.evm_chain().parameters.values();
     assert!(values.contains(&("code-size-limit".into(), "100000".to_owned())), "{values:?}");
     assert!(values.contains(&("no-tx-gas-limit".into(), "true".to_owned())), "{values:?}");
+    assert!(values.contains(&("memory-limit".into(), "7".to_owned())), "{values:?}");
     let usual = load(&ALONE).unwrap().network.evm_chain().parameters.values();
     assert!(usual.iter().all(|(name, _)| !name.ends_with("-limit")), "{usual:?}");
+}
+
+#[test]
+fn a_gas_price_is_suggested_before_london() {
+    for base_fee in [&[][..], &[("base-fee", "3")]] {
+        let flags = [&[("hardfork", "berlin"), ("gas-price", "5")][..], base_fee].concat();
+        let config = load(&Given { flags: &flags, ..ALONE }).unwrap();
+        assert_eq!(config.min_suggested_tip(), Some(5));
+    }
+    assert_eq!(load(&ALONE).unwrap().min_suggested_tip(), None);
+}
+
+#[test]
+fn the_deployer_can_be_left_out() {
+    let alloc = |flags: &[(&'static str, &str)]| {
+        let config = load(&Given { flags, ..ALONE }).unwrap();
+        let genesis: serde_json::Value =
+            serde_json::from_slice(&config.network.evm_chain().genesis).unwrap();
+        let alloc = genesis["alloc"].as_object().unwrap().keys().cloned();
+        alloc.collect::<std::collections::BTreeSet<_>>()
+    };
+    let (usual, without) = (alloc(&[]), alloc(&[("no-create2-deployer", "true")]));
+    let left_out: Vec<_> = usual.difference(&without).collect();
+    assert_eq!(left_out, ["4e59b44847b379578588920cA78FbF26c0B4956C"]);
+    assert!(without.is_subset(&usual));
 }
 
 #[test]
@@ -113,6 +144,16 @@ fn what_does_not_go_together_is_refused() {
         expect![
             "--real-fees: real-fees: not under esker evm, which runs one chain of Ethereum's rules"
         ],
+    );
+    refused(
+        &[("gas-price", "5")],
+        expect![
+            "--gas-price: gas-price: only with a hardfork before london: others have a base fee"
+        ],
+    );
+    refused(
+        &[("genesis", "g.json"), ("no-create2-deployer", "true")],
+        expect!["--no-create2-deployer: no-create2-deployer: not with genesis, which says it"],
     );
     refused(
         &[("genesis", "g.json"), ("hardfork", "osaka")],
