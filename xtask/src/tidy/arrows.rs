@@ -34,6 +34,7 @@ const ARROWS: &[(&str, &[&str])] = &[
         &["esker-services", "esker-transactions", "esker-shared-memory", "esker-keystore"],
     ),
     ("esker-evm-state", &["esker-storage"]),
+    ("esker-fork", &["esker-evm-state", "esker-outbound"]),
     ("esker-evm-execution", &["esker-evm-state", "esker-go-json"]),
     ("esker-ethereum", &["esker-evm-execution"]),
     ("esker-evm", &["esker-artifacts", "esker-chain", "esker-evm-execution"]),

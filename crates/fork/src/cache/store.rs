@@ -1,0 +1,161 @@
+//! The cache file of a block: everything that forks of it have read.
+
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io::{Seek as _, SeekFrom, Write as _};
+use std::path::{Path, PathBuf};
+
+use esker_primitives::read_bounded;
+use esker_primitives::sync::Mutex;
+
+use super::check::{Checked, RecordFault, check_file};
+use super::file::{beside, file_bytes, replace};
+use super::record::Record;
+use crate::error::FileError;
+use crate::pin::Pin;
+use crate::state::Fact;
+
+/// Where the cache is, and how large it may become.
+#[derive(Clone, Debug)]
+pub struct CacheOptions {
+    /// The folder of all caches. Files are in it by chain ID and block hash.
+    pub folder: PathBuf,
+    /// Largest file, bytes. What is read beyond stays in memory only.
+    pub max_bytes: u64,
+}
+
+/// An open cache file. No other process can open it meanwhile.
+#[derive(Debug)]
+pub(crate) struct Cache {
+    path: PathBuf,
+    max_bytes: u64,
+    state: Mutex<State>,
+    _lock: File,
+}
+
+#[derive(Debug)]
+struct State {
+    file: File,
+    length: u64,
+    stopped: Option<CacheStop>,
+}
+
+/// Why a cache takes no more records.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum CacheStop {
+    /// The file has its largest size.
+    Full,
+    /// It could not be written, for example because the disk is full.
+    Failed(String),
+}
+
+/// A cache that was opened, with what it held.
+#[derive(Debug)]
+pub(crate) struct OpenedCache {
+    pub(crate) cache: Cache,
+    pub(crate) facts: Vec<Fact>,
+    /// Records that were damaged. They are not in the file any more, and are fetched again when they are needed.
+    pub(crate) damaged: Vec<FileError>,
+}
+
+impl Cache {
+    /// Opens or creates the file of a block.
+    pub(crate) fn open(options: &CacheOptions, pin: &Pin) -> Result<OpenedCache, FileError> {
+        let folder = options.folder.join(pin.chain_id.to_string());
+        fs::create_dir_all(&folder).map_err(|error| FileError::io(&folder, error))?;
+        let path = folder.join(format!("{}.fork", pin.hash));
+        let lock = lock(&path)?;
+        let (facts, damaged) = match path.exists() {
+            true => load(&path, options.max_bytes, pin)?,
+            false => {
+                replace(&path, &file_bytes(pin, &[]))?;
+                (Vec::new(), Vec::new())
+            }
+        };
+        if !damaged.is_empty() {
+            replace(&path, &file_bytes(pin, &facts))?;
+        }
+        let io = |error| FileError::io(&path, error);
+        let mut file = OpenOptions::new().write(true).open(&path).map_err(io)?;
+        let length = file.seek(SeekFrom::End(0)).map_err(io)?;
+        let state = Mutex::new(State { file, length, stopped: None });
+        let cache = Self { path: path.clone(), max_bytes: options.max_bytes, state, _lock: lock };
+        Ok(OpenedCache { cache, facts, damaged })
+    }
+
+    /// Adds facts. A failure stops the cache, never the fork.
+    pub(crate) fn append(&self, facts: &[Fact]) {
+        let mut bytes = Vec::new();
+        facts.iter().for_each(|fact| Record::from(fact).write(&mut bytes));
+        let mut state = self.state.lock();
+        if state.stopped.is_some() || bytes.is_empty() {
+            return;
+        }
+        let length = state.length.saturating_add(bytes.len() as u64);
+        if length > self.max_bytes {
+            tracing::warn!(path = %self.path.display(), max_bytes = self.max_bytes, "the cache of the fork is full");
+            state.stopped = Some(CacheStop::Full);
+            return;
+        }
+        match state.file.write_all(&bytes) {
+            Ok(()) => state.length = length,
+            Err(error) => {
+                tracing::warn!(path = %self.path.display(), %error, "the cache of the fork can't be written");
+                // If this fails too, the cut record is noticed when the file is opened.
+                let _cut = state.file.set_len(state.length);
+                state.stopped = Some(CacheStop::Failed(error.to_string()));
+            }
+        }
+    }
+
+    /// Why it takes no more records, if so.
+    pub(crate) fn stopped(&self) -> Option<CacheStop> {
+        self.state.lock().stopped.clone()
+    }
+
+    /// Bytes of the file.
+    pub(crate) fn length(&self) -> u64 {
+        self.state.lock().length
+    }
+}
+
+/// Locks the file next to a cache file, which is never replaced.
+fn lock(path: &Path) -> Result<File, FileError> {
+    let lock_path = beside(path, "lock");
+    let file = OpenOptions::new().create(true).truncate(false).write(true).open(&lock_path);
+    let file = file.map_err(|error| FileError::io(&lock_path, error))?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(TryLockError::WouldBlock) => Err(FileError::Locked(path.to_owned())),
+        Err(TryLockError::Error(error)) => Err(FileError::io(&lock_path, error)),
+    }
+}
+
+/// The good facts of a file, and its faults. A file of something else counts as damaged as a whole.
+fn load(path: &Path, max: u64, pin: &Pin) -> Result<(Vec<Fact>, Vec<FileError>), FileError> {
+    let foreign = |reason| FileError::Foreign { path: path.to_owned(), reason };
+    let io = |error| FileError::io(path, error);
+    // A file from a time of a larger limit is still read.
+    let length = fs::metadata(path).map_err(io)?.len();
+    let bytes = read_bounded(path, max.max(length)).map_err(io)?;
+    match check_file(&bytes) {
+        Ok(checked) if checked.pin.hash != pin.hash || checked.pin.chain_id != pin.chain_id => {
+            let (expected, found) = (pin.hash, checked.pin.hash);
+            let other = FileError::OtherBlock { path: path.to_owned(), expected, found };
+            Ok((Vec::new(), vec![other]))
+        }
+        // The header that was read now counts. Its hash may not cover what the file says.
+        Ok(checked) if checked.pin.header.state_root != pin.header.state_root => {
+            Ok((Vec::new(), vec![foreign("its block has another state root".to_owned())]))
+        }
+        Ok(Checked { facts, faults, .. }) => {
+            let faults = faults.into_iter().map(|fault| record_error(path, fault));
+            Ok((facts, faults.collect()))
+        }
+        Err(reason) => Ok((Vec::new(), vec![foreign(reason)])),
+    }
+}
+
+pub(super) fn record_error(path: &Path, fault: RecordFault) -> FileError {
+    let RecordFault { index, offset, kind, reason } = fault;
+    FileError::Record { path: path.to_owned(), index, offset, kind, reason }
+}

@@ -1,0 +1,253 @@
+//! The fork: opening, reading, and packing.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use alloy_primitives::Address;
+use futures_util::future::try_join_all;
+
+use super::context::Context;
+use super::flights::{Flight, Flights, Wait};
+use super::job::{offline, run};
+use super::options::{ForkOptions, ProofMode, Trust};
+use super::plan::groups;
+use super::proven::ProofRequest;
+use super::reader::StateReader;
+use crate::cache::{
+    Cache, CacheOptions, CacheStop, OpenedCache, PackSummary, read_facts, write_facts,
+};
+use crate::error::{FileError, ForkError};
+use crate::misses::{Misses, Want};
+use crate::pin::{BlockChoice, Pin, resolve};
+use crate::proof::ProofFault;
+use crate::source::{Fault, Source, SourceCounts, SourceError};
+use crate::state::{BaseView, Fact, KnownState, StateCounts};
+
+/// The state of a pinned block of another node. Clones share everything.
+#[derive(Clone, Debug)]
+pub struct Fork {
+    context: Arc<Context>,
+    flights: Arc<Flights>,
+    joined: Arc<AtomicU64>,
+}
+
+/// What a fork asked, knows and keeps.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ForkCounts {
+    /// Requests to the sources.
+    pub source: SourceCounts,
+    /// Known state.
+    pub state: StateCounts,
+    /// Parts for which a caller waited because another one had asked for them.
+    pub joined: u64,
+    /// Length of the cache file, bytes.
+    pub cache_bytes: u64,
+    /// Why the cache takes no more, if so.
+    pub cache_stopped: Option<CacheStop>,
+}
+
+/// An opened fork.
+#[derive(Debug)]
+pub struct OpenedFork {
+    /// The fork.
+    pub fork: Fork,
+    /// What was damaged in the cache. It is fetched again when it is needed.
+    pub damaged: Vec<FileError>,
+}
+
+impl Fork {
+    /// Pins a block of a source, finds out whether the source gives proofs, and opens the cache.
+    ///
+    /// # Errors
+    /// The block can't be pinned ([`resolve`]), the source gives wrong proofs, or none where they are required, or the
+    /// cache can't be opened.
+    pub async fn open(
+        source: Source,
+        choice: BlockChoice,
+        options: ForkOptions,
+        cache: Option<&CacheOptions>,
+    ) -> Result<OpenedFork, ForkError> {
+        let pin = resolve(&source, choice, options.accepts_unknown_header).await?;
+        let reader = StateReader::new(source);
+        let trust = probe(&reader, &pin, options.proofs).await?;
+        let mut opened = None;
+        if let Some(cache) = cache {
+            let (cache, pin) = (cache.clone(), pin.clone());
+            let opening = tokio::task::spawn_blocking(move || Cache::open(&cache, &pin)).await;
+            opened = Some(opening.map_err(|_| ForkError::Cancelled)??);
+        }
+        let (cache, facts, damaged) = match opened {
+            Some(OpenedCache { cache, facts, damaged }) => (Some(cache), facts, damaged),
+            None => (None, Vec::new(), Vec::new()),
+        };
+        for fault in &damaged {
+            tracing::warn!(%fault, "a record of the fork's cache is damaged; it is fetched again");
+        }
+        let known = KnownState::new(options.max_state_bytes);
+        let is_usable = |fact: &Fact| trust != Trust::Proven || is_checked(fact);
+        let facts = facts.into_iter().filter(is_usable).collect();
+        known.insert(facts).ok_or(ForkError::Full(options.max_state_bytes))?;
+        let cache = cache.map(Arc::new);
+        let context = Context { pin, known, reader: Some(reader), cache, options, trust };
+        Ok(OpenedFork { fork: Self::of(context), damaged })
+    }
+
+    /// A fork of a pack, without a source. Each record is checked.
+    ///
+    /// # Errors
+    /// The file can't be read, or has a fault.
+    pub fn open_pack(path: &Path, options: ForkOptions) -> Result<Self, ForkError> {
+        let (summary, facts) = read_facts(path, options.max_state_bytes as u64)?;
+        if !options.accepts_unknown_header {
+            summary.check_header(path)?;
+        }
+        let trust = match summary.is_verified() {
+            true => Trust::Proven,
+            false => Trust::Claimed("the pack has values without proofs".to_owned()),
+        };
+        let known = KnownState::new(options.max_state_bytes.saturating_mul(4));
+        known.insert(facts).ok_or(ForkError::Full(options.max_state_bytes))?;
+        let pin = summary.pin;
+        Ok(Self::of(Context { pin, known, reader: None, cache: None, options, trust }))
+    }
+
+    fn of(context: Context) -> Self {
+        Self { context: Arc::new(context), flights: Arc::default(), joined: Arc::default() }
+    }
+
+    /// The block.
+    pub fn pin(&self) -> &Pin {
+        &self.context.pin
+    }
+
+    /// What the values rest on.
+    pub fn trust(&self) -> &Trust {
+        &self.context.trust
+    }
+
+    /// The preferred source, without credentials and keys; `None` for a fork of a pack.
+    pub fn url(&self) -> Option<&str> {
+        self.context.reader.as_ref().map(|reader| reader.source.url())
+    }
+
+    /// What was asked, is known and is kept.
+    pub fn counts(&self) -> ForkCounts {
+        let context = &self.context;
+        let cache = context.cache.as_ref();
+        ForkCounts {
+            source: context.reader.as_ref().map(|r| r.source.counts()).unwrap_or_default(),
+            state: context.known.counts(),
+            joined: self.joined.load(Ordering::Relaxed),
+            cache_bytes: cache.map_or(0, |cache| cache.length()),
+            cache_stopped: cache.and_then(|cache| cache.stopped()),
+        }
+    }
+
+    /// The known part of the base state. Look-ups never wait; what is lacking is collected in `misses`.
+    pub fn view<'a>(&'a self, misses: &'a Misses) -> BaseView<'a> {
+        BaseView { known: &self.context.known, misses }
+    }
+
+    /// Fetches what a run lacked, and takes it out of `misses`. Parts that another caller is fetching are waited for.
+    /// The reads run on the caller's runtime and go on if this call is dropped.
+    ///
+    /// # Errors
+    /// The first error. The other parts may be known nevertheless, so another call asks only for the rest.
+    pub async fn fetch(&self, misses: &Misses) -> Result<(), ForkError> {
+        let wants = misses.take();
+        let deadline = self.context.options.deadline;
+        let waits = self.begin(wants)?;
+        match tokio::time::timeout(deadline, try_join_all(waits.into_iter().map(Wait::outcome)))
+            .await
+        {
+            Ok(outcomes) => outcomes.map(drop),
+            Err(_) => Err(ForkError::Deadline(deadline)),
+        }
+    }
+
+    /// Begins the reads of parts that are not known yet.
+    fn begin(&self, wants: BTreeSet<Want>) -> Result<Vec<Wait>, ForkError> {
+        let (count, max) = (wants.len(), self.context.options.max_wants);
+        if count > max {
+            return Err(ForkError::TooMany { count, max });
+        }
+        let known = |want: &Want| self.context.known.is_known(want);
+        let Some(reader) = &self.context.reader else {
+            let missing: Vec<_> = wants.into_iter().filter(|want| !known(want)).collect();
+            return if missing.is_empty() { Ok(Vec::new()) } else { Err(offline(&missing)) };
+        };
+        let max_accounts = (reader.source.batch_limit() / 2).max(1);
+        let claimed = self.flights.claim(wants, known, |fresh| groups(fresh, max_accounts));
+        let joined = claimed.joined.len() - claimed.begun.len();
+        self.joined.fetch_add(joined as u64, Ordering::Relaxed);
+        for flight in claimed.begun {
+            tokio::spawn(fly(Arc::clone(&self.context), flight));
+        }
+        Ok(claimed.joined)
+    }
+
+    /// Writes everything that is known into a file, in place of an older one. This blocks.
+    ///
+    /// # Errors
+    /// The file can't be written.
+    pub fn write_pack(&self, path: &Path) -> Result<PackSummary, FileError> {
+        write_facts(path, &self.context.pin, &self.context.known.facts())
+    }
+}
+
+/// Reads a group to its end, whoever waits.
+async fn fly(context: Arc<Context>, flight: Flight) {
+    let outcome = run(&context, &flight.wants).await;
+    // Who waits may drop the fork and open its cache again.
+    drop(context);
+    flight.finish(outcome);
+}
+
+/// Whether a fact is proved, or checked by its hash.
+fn is_checked(fact: &Fact) -> bool {
+    match fact {
+        Fact::Account { is_proven, .. } | Fact::Slot { is_proven, .. } => *is_proven,
+        Fact::Node { .. } | Fact::Code { .. } => true,
+    }
+}
+
+/// Asks for one proof.
+async fn probe(reader: &StateReader, pin: &Pin, mode: ProofMode) -> Result<Trust, ForkError> {
+    if mode == ProofMode::Never {
+        return Ok(Trust::Claimed("proofs are turned off".to_owned()));
+    }
+    let request = ProofRequest { address: Address::ZERO, slots: Vec::new() };
+    let answer = reader.call(pin, |block| vec![request.call(block)]).await.pop();
+    match answer.ok_or(ForkError::Cancelled)? {
+        Ok(answer) => {
+            let verified = request.verify(pin.header.state_root, &answer);
+            verified.map_err(|error| other_root(pin, error))?;
+            Ok(Trust::Proven)
+        }
+        Err(error) if mode == ProofMode::IfAvailable && is_refusal(&error) => {
+            tracing::warn!(%error, "the fork's source gives no proofs: its values are trusted");
+            Ok(Trust::Claimed(error.to_string()))
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Names the roots, if the first node of a proof has another hash than the root.
+fn other_root(pin: &Pin, error: ForkError) -> ForkError {
+    match error {
+        ForkError::Proof { url, part, root, fault } => match *fault {
+            ProofFault::Hash { index: 0, found, .. } => {
+                ForkError::OtherRoot { url, block: pin.header.number, root, found }
+            }
+            _ => ForkError::Proof { url, part, root, fault },
+        },
+        other => other,
+    }
+}
+
+/// Whether the source answers, but not with proofs.
+fn is_refusal(error: &SourceError) -> bool {
+    matches!(error.fault, Fault::NoMethod(_) | Fault::NoState(_) | Fault::Refused { .. })
+}

@@ -1,0 +1,15 @@
+//! Fetches parts of the base state: grouped, shared between callers, and checked.
+
+mod claimed;
+mod context;
+mod flights;
+mod fork;
+mod job;
+mod options;
+mod plan;
+mod preimage;
+mod proven;
+mod reader;
+
+pub use fork::{Fork, ForkCounts, OpenedFork};
+pub use options::{ForkOptions, ProofMode, Trust};

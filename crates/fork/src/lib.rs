@@ -1,0 +1,35 @@
+//! The state of one block of another node, read over JSON-RPC: verified, shared, cached and bounded.
+//!
+//! - [`source`]: URLs with their headers; batches, limits, retries, fail-over, counters.
+//! - [`pin`]: the block, resolved once; its hash is recomputed from its header.
+//! - [`state`]: the known part of the block's state. [`BaseView`] looks accounts, slots, code and trie nodes up, and
+//!   never waits: what is not known is `Missing`, and among the [`Misses`].
+//! - [`Fork`] fetches misses: grouped by account, in batches, each part once however many callers want it. With
+//!   `eth_getProof`, values are those of the proofs, and nodes are kept by their path; without, they are the source's
+//!   word, and [`Trust`] says so.
+//! - [`cache`]: the file of a block, which later forks begin with, and packs, on which forks run without a source.
+//! - [`verify_proof`] checks a Merkle proof.
+//!
+//! Nothing here executes code, writes to the node's store, or waits in a look-up. Start with [`Fork::open`].
+//!
+//! How a chain uses it: a key of the state without a row and without an undo row is looked up in the view of the base.
+//! A run that ends with misses gives up its reader and its worker, awaits [`Fork::fetch`], and runs again. Roots are
+//! computed by `TrieUpdate` over nodes of the store, then [`BaseView::account_nodes`] and
+//! [`BaseView::storage_nodes`]; a node that a deletion needs is a miss like any other.
+
+pub mod cache;
+mod error;
+mod fetch;
+mod json;
+mod misses;
+pub mod pin;
+mod proof;
+pub mod source;
+pub mod state;
+
+pub use error::{Contradiction, FileError, ForkError, HeaderHashError};
+pub use fetch::{Fork, ForkCounts, ForkOptions, OpenedFork, ProofMode, Trust};
+pub use json::FieldError;
+pub use misses::{Misses, Want};
+pub use proof::{ProofFault, ProvenPath, verify_proof};
+pub use state::BaseView;

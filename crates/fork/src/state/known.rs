@@ -1,0 +1,227 @@
+//! The known part of the base state.
+
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::hash::Hash;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use alloy_primitives::{Address, B256, Bytes, U256, keccak256};
+use alloy_trie::{KECCAK_EMPTY, Nibbles};
+use esker_primitives::sync::RwLock;
+
+use super::facts::{BaseAccount, Fact, Trie};
+use crate::misses::Want;
+
+/// What is known of the base state. It only grows, since the base never changes.
+#[derive(Debug)]
+pub(crate) struct KnownState {
+    tables: RwLock<Tables>,
+    hits: AtomicU64,
+    misses: AtomicU64,
+    max_bytes: usize,
+}
+
+#[derive(Debug, Default)]
+struct Tables {
+    accounts: HashMap<Address, (Option<BaseAccount>, bool)>,
+    slots: HashMap<(Address, U256), (U256, bool)>,
+    codes: HashMap<B256, Bytes>,
+    /// An account for each known hash of code.
+    code_owners: HashMap<B256, Address>,
+    nodes: HashMap<(Trie, Nibbles), Bytes>,
+    bytes: usize,
+}
+
+impl KnownState {
+    pub(crate) fn new(max_bytes: usize) -> Self {
+        Self {
+            tables: RwLock::new_named("fork state", Tables::default()),
+            hits: AtomicU64::new(0),
+            misses: AtomicU64::new(0),
+            max_bytes,
+        }
+    }
+
+    /// Counts a look-up.
+    fn counted<T>(&self, found: Option<T>) -> Option<T> {
+        let counter = if found.is_some() { &self.hits } else { &self.misses };
+        counter.fetch_add(1, Ordering::Relaxed);
+        found
+    }
+
+    pub(crate) fn account(&self, address: &Address) -> Option<Option<BaseAccount>> {
+        let found = self.tables.read().accounts.get(address).map(|(account, _)| *account);
+        self.counted(found)
+    }
+
+    pub(crate) fn slot(&self, address: &Address, slot: U256) -> Option<U256> {
+        let found = self.tables.read().slot(address, slot);
+        self.counted(found)
+    }
+
+    pub(crate) fn code(&self, hash: B256) -> Option<Bytes> {
+        if hash == KECCAK_EMPTY || hash.is_zero() {
+            return Some(Bytes::new());
+        }
+        let found = self.tables.read().codes.get(&hash).cloned();
+        self.counted(found)
+    }
+
+    pub(crate) fn node(&self, trie: Trie, path: &Nibbles) -> Option<Bytes> {
+        let found = self.tables.read().nodes.get(&(trie, *path)).cloned();
+        self.counted(found)
+    }
+
+    /// An account that is known to have this code.
+    pub(crate) fn code_owner(&self, hash: B256) -> Option<Address> {
+        self.tables.read().code_owners.get(&hash).copied()
+    }
+
+    pub(crate) fn is_known(&self, want: &Want) -> bool {
+        let tables = self.tables.read();
+        match want {
+            Want::Account(address) => tables.accounts.contains_key(address),
+            Want::Slot(address, slot) => tables.slot(address, *slot).is_some(),
+            Want::Code(hash) => *hash == KECCAK_EMPTY || tables.codes.contains_key(hash),
+            Want::AccountNode(path) => tables.nodes.contains_key(&(Trie::Accounts, *path)),
+            Want::StorageNode(address, path) => {
+                tables.nodes.contains_key(&(Trie::Storage(keccak256(address)), *path))
+            }
+        }
+    }
+
+    /// Adds facts, all or none. Returns those that are new, or `None` if there is no room.
+    pub(crate) fn insert(&self, facts: Vec<Fact>) -> Option<Vec<Fact>> {
+        let mut tables = self.tables.write();
+        let size: usize = facts.iter().map(Fact::size).sum();
+        if tables.bytes.saturating_add(size) > self.max_bytes {
+            return None;
+        }
+        Some(facts.into_iter().filter(|fact| tables.insert(fact)).collect())
+    }
+
+    /// Everything, nodes first, in a fixed order.
+    pub(crate) fn facts(&self) -> Vec<Fact> {
+        let tables = self.tables.read();
+        let mut facts = Vec::new();
+        let nodes = sorted(&tables.nodes).into_iter();
+        facts.extend(nodes.map(|((trie, path), rlp)| Fact::Node { trie, path, rlp }));
+        let accounts = sorted(&tables.accounts).into_iter();
+        facts.extend(accounts.map(|(address, (account, is_proven))| Fact::Account {
+            address,
+            account,
+            is_proven,
+        }));
+        let slots = sorted(&tables.slots).into_iter();
+        facts.extend(slots.map(|((address, slot), (value, is_proven))| Fact::Slot {
+            address,
+            slot,
+            value,
+            is_proven,
+        }));
+        let codes = sorted(&tables.codes).into_iter();
+        facts.extend(codes.map(|(hash, code)| Fact::Code { hash, code }));
+        facts
+    }
+
+    pub(crate) fn counts(&self) -> StateCounts {
+        let tables = self.tables.read();
+        StateCounts {
+            hits: self.hits.load(Ordering::Relaxed),
+            misses: self.misses.load(Ordering::Relaxed),
+            accounts: tables.accounts.len(),
+            slots: tables.slots.len(),
+            codes: tables.codes.len(),
+            nodes: tables.nodes.len(),
+            bytes: tables.bytes,
+        }
+    }
+}
+
+impl Tables {
+    /// A slot of an account that is proved to have no storage is zero.
+    fn slot(&self, address: &Address, slot: U256) -> Option<U256> {
+        if let Some((value, _)) = self.slots.get(&(*address, slot)) {
+            return Some(*value);
+        }
+        let (account, is_proven) = self.accounts.get(address)?;
+        let is_empty = account.is_none_or(|account| account.is_without_storage());
+        (*is_proven && is_empty).then_some(U256::ZERO)
+    }
+
+    /// Adds a fact. Returns whether it is new. What is proved replaces what is only claimed.
+    fn insert(&mut self, fact: &Fact) -> bool {
+        let is_new = match fact {
+            Fact::Node { trie, path, rlp } => put(&mut self.nodes, (*trie, *path), rlp.clone()),
+            Fact::Account { address, account, is_proven } => {
+                if let Some(account) = account
+                    && account.has_code()
+                {
+                    self.code_owners.insert(account.parts.code_hash, *address);
+                }
+                put_flagged(&mut self.accounts, *address, (*account, *is_proven))
+            }
+            Fact::Slot { address, slot, value, is_proven } => {
+                put_flagged(&mut self.slots, (*address, *slot), (*value, *is_proven))
+            }
+            Fact::Code { hash, code } => put(&mut self.codes, *hash, code.clone()),
+        };
+        if is_new {
+            self.bytes += fact.size();
+        }
+        is_new
+    }
+}
+
+fn put<K: Eq + Hash, V>(table: &mut HashMap<K, V>, key: K, value: V) -> bool {
+    match table.entry(key) {
+        Entry::Occupied(_) => false,
+        Entry::Vacant(vacant) => {
+            vacant.insert(value);
+            true
+        }
+    }
+}
+
+fn put_flagged<K: Eq + Hash, V>(
+    table: &mut HashMap<K, (V, bool)>,
+    key: K,
+    value: (V, bool),
+) -> bool {
+    match table.entry(key) {
+        Entry::Occupied(old) if old.get().1 >= value.1 => false,
+        Entry::Occupied(mut old) => {
+            old.insert(value);
+            true
+        }
+        Entry::Vacant(vacant) => {
+            vacant.insert(value);
+            true
+        }
+    }
+}
+
+fn sorted<K: Ord + Clone, V: Clone>(table: &HashMap<K, V>) -> Vec<(K, V)> {
+    let mut rows: Vec<_> = table.iter().map(|(key, value)| (key.clone(), value.clone())).collect();
+    rows.sort_by(|(a, _), (b, _)| a.cmp(b));
+    rows
+}
+
+/// What a fork knows, and how often that was enough.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct StateCounts {
+    /// Look-ups of known parts.
+    pub hits: u64,
+    /// Look-ups of parts that had to be fetched.
+    pub misses: u64,
+    /// Known accounts, those that do not exist included.
+    pub accounts: usize,
+    /// Known slots.
+    pub slots: usize,
+    /// Known codes.
+    pub codes: usize,
+    /// Known trie nodes.
+    pub nodes: usize,
+    /// Approximate bytes of memory.
+    pub bytes: usize,
+}

@@ -1,0 +1,13 @@
+//! Forks of a scripted source with real tries, and of sources that lie, limit, stall and fail.
+
+#![expect(clippy::unwrap_used, reason = "a panic in a test is its message")]
+
+mod cached;
+mod claims;
+mod faults;
+mod lies;
+mod pinned;
+mod roots;
+mod server;
+mod shared;
+mod world;
