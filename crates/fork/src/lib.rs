@@ -12,7 +12,8 @@
 //!
 //! Nothing here executes code, writes to the node's store, or waits in a look-up. Start with [`Fork::open`].
 //!
-//! How a chain uses it: a key of the state without a row and without an undo row is looked up in the view of the base.
+//! How a chain uses it: [`state::ForkBase`] is put under the chain's `StateView`, which looks up there what has no row
+//! and no undo row.
 //! A run that ends with misses gives up its reader and its worker, awaits [`Fork::fetch`], and runs again. Roots are
 //! computed by `TrieUpdate` over nodes of the store, then [`BaseView::account_nodes`] and
 //! [`BaseView::storage_nodes`]; a node that a deletion needs is a miss like any other.

@@ -9,9 +9,11 @@
 //! - [`StateTries`] computes the roots of simulated blocks.
 //! - [`StateView::walk_accounts`] and [`StateView::walk_slots`] walk over the whole state in parts.
 //! - [`StateRestore`] checks a whole state from another node, and writes its tries.
+//! - [`StateBase`] is a state below the store's, for chains that began on top of another node's block.
 //! - [`prune`] deletes the undo rows of a height.
 
 mod apply;
+mod base;
 mod changes;
 mod restore;
 mod rows;
@@ -26,6 +28,7 @@ use thiserror::Error;
 use crate::trie::TrieError;
 
 pub use apply::{ApplyOptions, BlockState, prune};
+pub use base::StateBase;
 pub use changes::{AccountChange, AccountParts, StateChanges};
 pub use restore::{RestoreError, StateRestore};
 pub use rows::{StoredAccount, StoredSlot, StoredSum, UndoKeys};
@@ -45,4 +48,7 @@ pub enum StateError {
     /// The code of an account is missing.
     #[error("code {0} is missing")]
     MissingCode(alloy_primitives::B256),
+    /// A part of the state below the store's is not here yet. It may be read again once it was fetched.
+    #[error("{0} of the forked state is not fetched yet")]
+    NotFetched(String),
 }

@@ -2,9 +2,10 @@
 
 use alloy_primitives::{Address, B256, Bytes, U256, keccak256};
 use alloy_trie::{EMPTY_ROOT_HASH, KECCAK_EMPTY, Nibbles};
-use esker_storage::{KeyCodec, KvRead, Scope, StorageResult, Table, ValueCodec};
+use esker_storage::{KeyCodec, KvRead, Scope, StorageError, StorageResult, Table, ValueCodec};
 
 use super::StateError;
+use super::base::StateBase;
 use super::rows::{StoredAccount, StoredSlot};
 use super::tables::{
     ACCOUNT_UNDO, ACCOUNTS, CODE, NODE_UNDO, NODES, PathKey, SLOT_UNDO, SLOTS, STORAGE_NODE_UNDO,
@@ -28,6 +29,7 @@ pub struct StateView<'a> {
     pub(super) reader: &'a dyn KvRead,
     pub(super) scope: Scope,
     pub(super) at: StateVersion,
+    base: Option<&'a dyn StateBase>,
 }
 
 impl std::fmt::Debug for StateView<'_> {
@@ -39,7 +41,16 @@ impl std::fmt::Debug for StateView<'_> {
 impl<'a> StateView<'a> {
     /// The state of a chain's scope.
     pub fn new(reader: &'a dyn KvRead, scope: Scope, at: StateVersion) -> Self {
-        Self { reader, scope, at }
+        Self { reader, scope, at, base: None }
+    }
+
+    /// The state over a base: a key without a row, and without an undo row of a block up to the height of this view,
+    /// has the value of the base. A key that was changed keeps an undo row, so none may be pruned.
+    ///
+    /// Walks see only keys with rows. After an account's storage was cleared, slots that only the base has would be
+    /// seen again, so a chain over a base must not clear the storage of an account of the base.
+    pub fn with_base(self, base: &'a dyn StateBase) -> Self {
+        Self { base: Some(base), ..self }
     }
 
     /// A row of `latest`, or its value at the height: that of the first undo row above the height, if there is one.
@@ -63,21 +74,68 @@ impl<'a> StateView<'a> {
         latest.get(self.reader, self.scope, key)
     }
 
+    /// As [`Self::read`]; if the key was not changed up to the height of this view, the base's value, if there is a
+    /// base.
+    fn read_or<K: KeyCodec, V: ValueCodec, U: KeyCodec, E: From<StorageError>>(
+        &self,
+        latest: &Table<K, V>,
+        key: &K,
+        undo: &Table<U, Vec<u8>>,
+        undo_key: impl Fn(u64) -> U,
+        from_base: impl FnOnce(&dyn StateBase) -> Result<Option<V>, E>,
+    ) -> Result<Option<V>, E> {
+        let found = self.read(latest, key, undo, &undo_key)?;
+        let Some(base) = self.base.filter(|_| found.is_none()) else { return Ok(found) };
+        if self.was_changed(undo, undo_key)? { Ok(None) } else { from_base(base) }
+    }
+
+    /// Whether there is an undo row of a key of a block up to the height of this view. Genesis has none.
+    fn was_changed<U: KeyCodec>(
+        &self,
+        undo: &Table<U, Vec<u8>>,
+        undo_key: impl Fn(u64) -> U,
+    ) -> StorageResult<bool> {
+        let from = undo.key(self.scope, &undo_key(0));
+        let row = from.len() - size_of::<u64>();
+        let first = self
+            .reader
+            .seek(&from)?
+            .filter(|(found, _)| found.len() == from.len() && found[..row] == from[..row]);
+        let Some((found, _)) = first else { return Ok(false) };
+        Ok(match self.at {
+            StateVersion::Latest => true,
+            StateVersion::AtHeight(height) => found <= undo.key(self.scope, &undo_key(height)),
+        })
+    }
+
     /// An account.
     pub fn account(&self, address: &Address) -> Result<Option<Account>, StateError> {
-        self.account_by_hash(keccak256(address))
+        self.account_or(keccak256(address), |base| base.account(address))
     }
 
     /// The account of a hashed address.
     pub fn account_by_hash(&self, hash: B256) -> Result<Option<Account>, StateError> {
+        self.account_or(hash, |base| base.account_by_hash(hash))
+    }
+
+    fn account_or(
+        &self,
+        hash: B256,
+        from_base: impl FnOnce(&dyn StateBase) -> Result<Option<Account>, StateError>,
+    ) -> Result<Option<Account>, StateError> {
         let key = key_of(hash);
-        let found = self.read(&ACCOUNTS, &key, &ACCOUNT_UNDO, |height| (key, height))?;
-        Ok(found.map(|StoredAccount(account)| account))
+        let undo_key = |height| (key, height);
+        let from_base =
+            |base: &dyn StateBase| from_base(base).map(|account| account.map(StoredAccount));
+        let found: Result<_, StateError> =
+            self.read_or(&ACCOUNTS, &key, &ACCOUNT_UNDO, undo_key, from_base);
+        Ok(found?.map(|StoredAccount(account)| account))
     }
 
     /// The value of a slot, as the rules map storage keys to slots; zero if the slot is empty.
     pub fn storage(&self, address: &Address, slot: U256) -> Result<U256, StateError> {
-        self.storage_by_hash(keccak256(address), keccak256(B256::from(slot)))
+        let (account, hash) = (keccak256(address), keccak256(B256::from(slot)));
+        self.storage_or(account, hash, |base| base.storage(address, slot))
     }
 
     /// The balance of another asset of an account.
@@ -87,9 +145,22 @@ impl<'a> StateView<'a> {
 
     /// The value of a hashed slot of a hashed address.
     pub fn storage_by_hash(&self, account: B256, slot: B256) -> Result<U256, StateError> {
+        self.storage_or(account, slot, |base| base.storage_by_hash(account, slot))
+    }
+
+    fn storage_or(
+        &self,
+        account: B256,
+        slot: B256,
+        from_base: impl FnOnce(&dyn StateBase) -> Result<U256, StateError>,
+    ) -> Result<U256, StateError> {
         let (account, slot) = (key_of(account), key_of(slot));
-        let found =
-            self.read(&SLOTS, &(account, slot), &SLOT_UNDO, |height| (account, slot, height))?;
+        let undo_key = |height| (account, slot, height);
+        let from_base = |base: &dyn StateBase| from_base(base).map(StoredSlot).map(Some);
+        let key = (account, slot);
+        let found: Result<_, StateError> =
+            self.read_or(&SLOTS, &key, &SLOT_UNDO, undo_key, from_base);
+        let found = found?;
         Ok(found.map(|StoredSlot(value)| value).unwrap_or_default())
     }
 
@@ -99,7 +170,11 @@ impl<'a> StateView<'a> {
             return Ok(Bytes::new());
         }
         let code = CODE.get(self.reader, self.scope, &key_of(hash))?;
-        code.map(Bytes::from).ok_or(StateError::MissingCode(hash))
+        match (code, self.base) {
+            (Some(code), _) => Ok(code.into()),
+            (None, Some(base)) => base.code(hash),
+            (None, None) => Err(StateError::MissingCode(hash)),
+        }
     }
 
     /// The root of the account trie, from its stored root node.
@@ -141,7 +216,8 @@ pub struct AccountNodes<'a>(
 impl NodeSource for AccountNodes<'_> {
     fn node(&self, path: &Nibbles) -> Result<Option<Vec<u8>>, TrieError> {
         let key = PathKey(*path);
-        Ok(self.0.read(&NODES, &key, &NODE_UNDO, |height| (key, height))?)
+        let undo_key = |height| (key, height);
+        self.0.read_or(&NODES, &key, &NODE_UNDO, undo_key, |base| base.account_node(path))
     }
 }
 
@@ -157,7 +233,9 @@ pub struct StorageNodes<'a> {
 impl NodeSource for StorageNodes<'_> {
     fn node(&self, path: &Nibbles) -> Result<Option<Vec<u8>>, TrieError> {
         let (account, path) = (key_of(self.account), PathKey(*path));
-        let undo = |height| (account, path, height);
-        Ok(self.view.read(&STORAGE_NODES, &(account, path), &STORAGE_NODE_UNDO, undo)?)
+        let undo_key = |height| (account, path, height);
+        let from_base = |base: &dyn StateBase| base.storage_node(self.account, &path.0);
+        let key = (account, path);
+        self.view.read_or(&STORAGE_NODES, &key, &STORAGE_NODE_UNDO, undo_key, from_base)
     }
 }

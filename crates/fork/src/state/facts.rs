@@ -22,6 +22,14 @@ impl BaseAccount {
         Self { parts, storage_root: None }
     }
 
+    /// The account as a state reads it. Without a proof the storage root is not known: it is zero if the account may
+    /// have storage, so that slots are looked up, and no root can be computed over it.
+    pub fn to_account(&self) -> Account {
+        let may_have_storage = self.has_code() || self.parts.nonce > 0;
+        let unproven = if may_have_storage { B256::ZERO } else { EMPTY_ROOT_HASH };
+        self.parts.with_storage(self.storage_root.unwrap_or(unproven))
+    }
+
     /// Whether it is proved to have no storage.
     pub fn is_without_storage(&self) -> bool {
         self.storage_root == Some(EMPTY_ROOT_HASH)

@@ -29,6 +29,10 @@ struct Tables {
     /// An account for each known hash of code.
     code_owners: HashMap<B256, Address>,
     nodes: HashMap<(Trie, Nibbles), Bytes>,
+    /// The addresses of known accounts and slots, by their hashes.
+    addresses: HashMap<B256, Address>,
+    /// The keys of known slots, by their hashes.
+    slot_keys: HashMap<B256, U256>,
     bytes: usize,
 }
 
@@ -75,6 +79,16 @@ impl KnownState {
     /// An account that is known to have this code.
     pub(crate) fn code_owner(&self, hash: B256) -> Option<Address> {
         self.tables.read().code_owners.get(&hash).copied()
+    }
+
+    /// The address of a hash, if its account or a slot of it is known.
+    pub(crate) fn address_of(&self, hash: B256) -> Option<Address> {
+        self.tables.read().addresses.get(&hash).copied()
+    }
+
+    /// The key of a hashed slot, if such a slot of any account is known.
+    pub(crate) fn slot_key_of(&self, hash: B256) -> Option<U256> {
+        self.tables.read().slot_keys.get(&hash).copied()
     }
 
     pub(crate) fn is_known(&self, want: &Want) -> bool {
@@ -154,6 +168,7 @@ impl Tables {
         let is_new = match fact {
             Fact::Node { trie, path, rlp } => put(&mut self.nodes, (*trie, *path), rlp.clone()),
             Fact::Account { address, account, is_proven } => {
+                self.addresses.insert(keccak256(address), *address);
                 if let Some(account) = account
                     && account.has_code()
                 {
@@ -162,6 +177,8 @@ impl Tables {
                 put_flagged(&mut self.accounts, *address, (*account, *is_proven))
             }
             Fact::Slot { address, slot, value, is_proven } => {
+                self.addresses.insert(keccak256(address), *address);
+                self.slot_keys.insert(keccak256(B256::from(*slot)), *slot);
                 put_flagged(&mut self.slots, (*address, *slot), (*value, *is_proven))
             }
             Fact::Code { hash, code } => put(&mut self.codes, *hash, code.clone()),

@@ -8,6 +8,7 @@ mod faults;
 mod lies;
 mod pinned;
 mod roots;
+mod seam;
 mod server;
 mod shared;
 mod world;
