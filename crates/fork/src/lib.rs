@@ -12,11 +12,10 @@
 //!
 //! Nothing here executes code, writes to the node's store, or waits in a look-up. Start with [`Fork::open`].
 //!
-//! How a chain uses it: [`state::ForkBase`] is put under the chain's `StateView`, which looks up there what has no row
-//! and no undo row.
-//! A run that ends with misses gives up its reader and its worker, awaits [`Fork::fetch`], and runs again. Roots are
-//! computed by `TrieUpdate` over nodes of the store, then [`BaseView::account_nodes`] and
-//! [`BaseView::storage_nodes`]; a node that a deletion needs is a miss like any other.
+//! How a chain will use it: [`state::ForkBase`] is put under the chain's `StateView`, which looks up there what has no
+//! row and no undo row, trie nodes included. A run that ends with misses gives up its reader and its worker, awaits
+//! [`Fork::fetch`], and runs again. Roots are computed as ever; a sibling that a deletion needs is a miss like any
+//! other.
 
 pub mod cache;
 mod error;

@@ -65,8 +65,8 @@ struct Work<'a> {
     results: Vec<Option<Result<Answer, SourceError>>>,
     /// The last fault of each call.
     faults: Vec<Option<Fault>>,
-    /// URLs that don't have the state.
-    without_state: BTreeSet<usize>,
+    /// URLs that can't answer: they don't have the state, deny access, or are of another chain.
+    excluded: BTreeSet<usize>,
     /// The URL that was asked last.
     last: usize,
     /// Requests in a row without any result.
@@ -158,7 +158,7 @@ impl Source {
             calls,
             results: calls.iter().map(|_| None).collect(),
             faults: calls.iter().map(|_| None).collect(),
-            without_state: BTreeSet::new(),
+            excluded: BTreeSet::new(),
             last: 0,
             failures: 0,
             deadline: Instant::now() + self.limits.deadline,
@@ -184,8 +184,8 @@ impl Source {
     fn pick(&self, work: &Work<'_>) -> Option<usize> {
         let now = Instant::now();
         let ready = self.endpoints.iter().enumerate().filter_map(|(at, endpoint)| {
-            let (when, failures) = endpoint.readiness(now)?;
-            let is_useful = when < work.deadline && !work.without_state.contains(&at);
+            let (when, failures) = endpoint.readiness(now);
+            let is_useful = when < work.deadline && !work.excluded.contains(&at);
             is_useful.then_some((when, failures, at))
         });
         ready.min().map(|(_, _, at)| at)
@@ -193,8 +193,7 @@ impl Source {
 
     /// Every call without a result gets its last fault.
     fn give_up(&self, work: &mut Work<'_>) {
-        let disabled = self.endpoints.iter().find_map(Endpoint::disabled);
-        let fallback = disabled.unwrap_or(Fault::TimedOut(self.limits.deadline));
+        let fallback = Fault::TimedOut(self.limits.deadline);
         let url = self.urls.get(work.last).cloned().unwrap_or_default();
         for at in work.pending(usize::MAX) {
             let fault = work.faults[at].take().unwrap_or_else(|| fallback.clone());
@@ -247,7 +246,7 @@ impl Source {
             work.faults[*call] = Some(fault.clone());
             match fault {
                 Fault::NoState(_) => {
-                    is_progress |= work.without_state.insert(at);
+                    is_progress |= work.excluded.insert(at);
                 }
                 Fault::BatchRefused(_) if pending.len() > 1 => {
                     self.shrink(pending.len());
@@ -275,14 +274,14 @@ impl Source {
                 self.shrink(pending.len());
                 true
             }
-            Fault::Denied { .. } | Fault::OtherChain { .. } => {
-                self.endpoints[at].disable(fault);
-                true
-            }
             // Some servers answer batches with a status of clients' mistakes.
             Fault::Status { status: 400 | 405 | 422, .. } if pending.len() > 1 => {
                 self.batch_limit.store(1, Ordering::Relaxed);
                 true
+            }
+            fault if fault.is_of_url() => {
+                self.endpoint_failed(at, &fault);
+                work.excluded.insert(at)
             }
             fault if fault.is_transient() => {
                 self.endpoint_failed(at, &fault);
@@ -340,9 +339,7 @@ impl Source {
         let endpoint = &self.endpoints[at];
         let begun = Instant::now();
         let overdue = || Fault::TimedOut(self.limits.deadline);
-        if let Some((when, _)) = endpoint.readiness(begun) {
-            sleep_until(when).await;
-        }
+        sleep_until(endpoint.readiness(begun).0).await;
         let permit = tokio::time::timeout_at(deadline, self.permits.acquire()).await;
         let _permit = permit.map_err(|_| overdue())?;
         let when = endpoint.reserve(calls.len(), self.limits.calls_per_second);

@@ -43,35 +43,19 @@ struct State {
     failures: u32,
     /// Whether it is known to be of the fork's chain.
     is_checked: bool,
-    /// Why it is not asked any more.
-    disabled: Option<Fault>,
 }
 
 impl Endpoint {
     pub(super) fn new(address: SourceAddress) -> Self {
         let now = Instant::now();
-        let state = State {
-            used_until: now,
-            resting_until: now,
-            failures: 0,
-            is_checked: false,
-            disabled: None,
-        };
+        let state = State { used_until: now, resting_until: now, failures: 0, is_checked: false };
         Self { address, idle: Mutex::new(Vec::new()), state: Mutex::new(state) }
     }
 
-    /// When it may be asked, and its failures in a row; `None` if never.
-    pub(super) fn readiness(&self, now: Instant) -> Option<(Instant, u32)> {
+    /// When it may be asked, and its failures in a row.
+    pub(super) fn readiness(&self, now: Instant) -> (Instant, u32) {
         let state = self.state.lock();
-        state.disabled.is_none().then(|| (state.resting_until.max(now), state.failures))
-    }
-
-    pub(super) fn disabled(&self) -> Option<Fault> {
-        self.state.lock().disabled.clone()
-    }
-
-    pub(super) fn disable(&self, fault: Fault) {
-        self.state.lock().disabled = Some(fault);
+        (state.resting_until.max(now), state.failures)
     }
 
     pub(super) fn is_checked(&self) -> bool {

@@ -27,7 +27,7 @@ pub enum Fault {
     #[error("no reply within {} ms", .0.as_millis())]
     TimedOut(Duration),
     /// A status other than 200, without a JSON-RPC error.
-    #[error("HTTP status {status}: {text}")]
+    #[error("HTTP status {status} and no JSON-RPC reply: {text}")]
     Status {
         /// The status.
         status: u16,
@@ -90,10 +90,16 @@ impl Fault {
             self,
             Self::Unreachable(_)
                 | Self::TimedOut(_)
-                | Self::Status { .. }
+                | Self::Status { status: 408 | 425 | 500.., .. }
                 | Self::RateLimited { .. }
                 | Self::Garbage(_)
         )
+    }
+
+    /// Whether only another URL can answer.
+    pub(super) fn is_of_url(&self) -> bool {
+        let is_status = matches!(self, Self::Status { .. }) && !self.is_transient();
+        is_status || matches!(self, Self::Denied { .. } | Self::OtherChain { .. })
     }
 
     /// The fault that a JSON-RPC error object reports. `show` shortens and redacts its text.

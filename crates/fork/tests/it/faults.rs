@@ -172,6 +172,19 @@ async fn keys_are_in_no_error() {
 }
 
 #[tokio::test]
+async fn a_wrong_path_is_an_error_at_once() {
+    let server = Server::start(|_, _| status(404, "", "404 page not found")).await;
+    let refused = within("a call", server.source(quick()).call(chain_id())).await.unwrap_err();
+    let text = "HTTP status 404 and no JSON-RPC reply: 404 page not found";
+    assert!(refused.to_string().ends_with(text), "{refused}");
+    assert_eq!(server.requests().len(), 1);
+    let good = failing(0, |_| Act::Close).await;
+    let both = source(&[&server.url, &good.url], quick());
+    let answer = within("a call", both.call(chain_id())).await.unwrap();
+    assert_eq!(&*answer.url, good.url);
+}
+
+#[tokio::test]
 async fn pruned_state_is_asked_elsewhere_and_then_named() {
     let pruned = |request: &Value| match request["method"] == "eth_getProof" {
         true => error(request, -32000, "missing trie node 12ab (path )"),
