@@ -2,7 +2,6 @@
 
 use std::path::PathBuf;
 
-use clap::error::ErrorKind;
 use clap::{ArgMatches, Command, CommandFactory as _, FromArgMatches as _, Parser, ValueEnum};
 use esker_settings::config::Flags;
 
@@ -14,6 +13,9 @@ pub(crate) const NAME: &str = "hardhat";
 /// What Hardhat's network has, and `esker evm` by default has not.
 const DEFAULTS: [(&str, &str); 3] =
     [("accounts", "20"), ("gas-limit", "60000000"), ("interval-in-ms", "true")];
+
+/// The ID of a forked chain, too.
+const CHAIN_ID: &str = "31337";
 
 /// Start a chain of the EVM for development, with the flags and the banner of `npx hardhat node`
 ///
@@ -39,11 +41,11 @@ struct HardhatFlags {
     /// Folder of artifacts, for the names of contracts, functions, events and errors (Esker's own; may be repeated)
     #[arg(long, value_name = "PATH")]
     artifacts: Vec<PathBuf>,
-    /// The URL of the network to fork: not supported yet
+    /// The URL of the network to fork
     #[arg(long, value_name = "URL")]
     fork: Option<String>,
-    /// The block of the fork: not supported yet
-    #[arg(long, value_name = "NUM")]
+    /// The block of the fork
+    #[arg(long, value_name = "NUM", requires = "fork")]
     fork_block_number: Option<u64>,
 }
 
@@ -62,15 +64,17 @@ pub(crate) fn command() -> Command {
 /// The settings of the node.
 pub(crate) fn parse(given: &ArgMatches) -> Result<Flags, clap::Error> {
     let flags = HardhatFlags::from_arg_matches(given)?;
-    if flags.fork.is_some() || flags.fork_block_number.is_some() {
-        let text = "--fork: forks of other networks are not supported yet: leave it out";
-        return Err(command().error(ErrorKind::InvalidValue, text));
-    }
-    let HardhatFlags { hostname, port, chain_id, artifacts, .. } = flags;
+    let HardhatFlags { hostname, port, chain_id, artifacts, fork, fork_block_number, .. } = flags;
     let mut set: Flags =
         DEFAULTS.into_iter().map(|(name, value)| (name, value.to_owned())).collect();
     set.extend([("http-host", hostname), ("evm-port", port.to_string())]);
     set.extend(chain_id.map(|id| ("chain-id", id.to_string())));
+    if let Some(url) = fork {
+        // Hardhat's chain keeps its own ID.
+        set.entry("chain-id").or_insert_with(|| CHAIN_ID.to_owned());
+        set.insert("fork-url", url);
+    }
+    set.extend(fork_block_number.map(|number| ("fork-block", number.to_string())));
     anvil::insert_artifacts(&mut set, &artifacts);
     Ok(set)
 }
@@ -107,13 +111,16 @@ mod tests {
         let given = given.unwrap();
         assert_eq!((given["evm-port"].as_str(), given["http-host"].as_str()), ("0", "0.0.0.0"));
         assert_eq!((given["chain-id"].as_str(), given["accounts"].as_str()), ("7", "20"));
+        let url = "http://127.0.0.1:1";
+        let fork = settings(&["--fork", url, "--fork-block-number", "5"]).unwrap();
+        assert_eq!((fork["fork-url"].as_str(), fork["fork-block"].as_str()), (url, "5"));
+        assert_eq!(fork["chain-id"], CHAIN_ID);
     }
 
     #[test]
     fn what_it_cannot_do_is_refused() {
         for (args, reason) in [
-            (&["--fork", "http://127.0.0.1:1"][..], "--fork: forks of other networks"),
-            (&["--fork-block-number", "5"], "--fork: forks of other networks"),
+            (&["--fork-block-number", "5"][..], "required arguments were not provided"),
             (&["--chain-type", "op"], "invalid value 'op' for '--chain-type <CHAIN_TYPE>'"),
             (&["test"], "invalid value 'test' for '[TASK]'"),
             (&["--port", "70000"], "70000 is not in 0..=65535"),

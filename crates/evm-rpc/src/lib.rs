@@ -38,7 +38,7 @@ pub use debug::{ChainTraces, TraceFiles, file_tracing_methods, tracing_methods};
 pub use development::{
     DevelopmentNode, StateFileError, StateLoads, check_dump_file, development_methods,
 };
-pub use error::read_error;
+pub use error::{PRUNED_HISTORY, read_error};
 pub use loaded_blocks::{LoadedBlock, LoadedBlocks};
 pub use reads::ReadApi;
 pub use testing::{BlockBuilder, testing_methods};

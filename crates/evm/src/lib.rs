@@ -5,6 +5,7 @@
 //! - [`accounts`]: accounts whose keys the node holds.
 //! - [`pool`]: transactions that wait for a block.
 //! - [`extension`]: the port for the ext data of blocks.
+//! - [`fork_point`]: the block of another node on which a chain began.
 //! - [`control`]: controls of a development network.
 //! - [`printed`]: what the code of calls prints, for those who follow it.
 //! - [`view`]: the ports through which services read the chain and the pool.
@@ -15,6 +16,7 @@ mod audit;
 pub mod chain;
 pub mod control;
 pub mod extension;
+pub mod fork_point;
 pub mod oracle;
 pub mod pool;
 pub mod printed;

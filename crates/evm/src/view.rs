@@ -10,7 +10,7 @@ use std::sync::Arc;
 use alloy_primitives::{Address, B256, Log};
 use esker_evm_execution::rules::Rules;
 use esker_evm_state::logs::{LogCandidates, LogQuery};
-use esker_evm_state::state::{StateError, StateVersion, StateView};
+use esker_evm_state::state::{StateBase, StateError, StateVersion, StateView};
 use esker_evm_state::types::{Receipt, SealedBlock, SealedHeader};
 use esker_storage::{KvRead, Scope, StorageError};
 use thiserror::Error;
@@ -161,17 +161,23 @@ pub struct StateSnapshot {
     reader: Box<dyn KvRead>,
     scope: Scope,
     at: StateVersion,
+    base: Option<Arc<dyn StateBase>>,
 }
 
 impl StateSnapshot {
-    /// The state that `reader` shows at `at`.
-    pub fn new(reader: Box<dyn KvRead>, scope: Scope, at: StateVersion) -> Self {
-        Self { reader, scope, at }
+    /// The state that `reader` shows at `at`, over the state on which the chain began, if any.
+    pub fn new(
+        reader: Box<dyn KvRead>,
+        scope: Scope,
+        at: StateVersion,
+        base: Option<Arc<dyn StateBase>>,
+    ) -> Self {
+        Self { reader, scope, at, base }
     }
 
     /// A reader of the state.
     pub fn view(&self) -> StateView<'_> {
-        StateView::new(&*self.reader, self.scope, self.at)
+        StateView::new(&*self.reader, self.scope, self.at).with_base(self.base.as_deref())
     }
 }
 

@@ -12,11 +12,12 @@
 //!
 //! Nothing here executes code, writes to the node's store, or waits in a look-up. Start with [`Fork::open`].
 //!
-//! How a chain will use it: [`state::ForkBase`] is put under the chain's `StateView`, which looks up there what has no
-//! row and no undo row, trie nodes included. A run that ends with misses gives up its reader and its worker, awaits
-//! [`Fork::fetch`], and runs again. Roots are computed as ever; a sibling that a deletion needs is a miss like any
-//! other.
+//! [`ForkBase`] is put under the chain's `StateView`, which looks up there what has no row and no undo row, trie nodes
+//! included. A run that lacks something ends with an error that knows how to fetch it; the run gives up its reader and
+//! its worker, waits for the fetch, and begins again. Roots are computed as ever; a sibling that a deletion needs is
+//! fetched like any other node.
 
+mod base;
 pub mod cache;
 mod error;
 mod fetch;
@@ -27,6 +28,7 @@ mod proof;
 pub mod source;
 pub mod state;
 
+pub use base::ForkBase;
 pub use error::{Contradiction, FileError, ForkError, HeaderHashError};
 pub use fetch::{Fork, ForkCounts, ForkOptions, OpenedFork, ProofMode, Trust};
 pub use json::FieldError;

@@ -2,47 +2,20 @@
 
 use std::collections::BTreeSet;
 
-use alloy_primitives::{Address, B256, U256};
-use alloy_trie::Nibbles;
 use esker_primitives::sync::Mutex;
 
-/// A part of the base state that is wanted.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Want {
-    /// An account.
-    Account(Address),
-    /// The value of a slot.
-    Slot(Address, U256),
-    /// Code by its hash. An account with it is known.
-    Code(B256),
-    /// A node of the account trie.
-    AccountNode(Nibbles),
-    /// A node of an account's storage trie.
-    StorageNode(Address, Nibbles),
-}
-
-impl std::fmt::Display for Want {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::Account(address) => write!(f, "account {address}"),
-            Self::Slot(address, slot) => write!(f, "slot {slot:#x} of {address}"),
-            Self::Code(hash) => write!(f, "code {hash}"),
-            Self::AccountNode(path) => write!(f, "account trie node {}", path_text(path)),
-            Self::StorageNode(address, path) => {
-                write!(f, "storage trie node {} of {address}", path_text(path))
-            }
-        }
-    }
-}
-
-/// The nibbles of a path, one digit each.
-pub(crate) fn path_text(path: &Nibbles) -> String {
-    path.iter().map(|nibble| char::from_digit(u32::from(nibble), 16).unwrap_or('?')).collect()
-}
+pub use esker_evm_state::not_fetched::Want;
+pub(crate) use esker_evm_state::not_fetched::path_text;
 
 /// Collects what a run lacks. Shared by the readers of one run.
 #[derive(Debug, Default)]
 pub struct Misses(Mutex<BTreeSet<Want>>);
+
+impl From<BTreeSet<Want>> for Misses {
+    fn from(wants: BTreeSet<Want>) -> Self {
+        Self(Mutex::new(wants))
+    }
+}
 
 impl Misses {
     /// Adds a part.

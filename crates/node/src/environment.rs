@@ -4,6 +4,8 @@
 use std::fmt;
 use std::sync::Arc;
 
+use esker_evm::fork_point::ForkPoint;
+use esker_fork::Fork;
 use esker_primitives::{Clock, Randomness};
 use esker_validators::Consensus;
 
@@ -21,13 +23,24 @@ pub struct Environment {
     pub commit: &'static str,
     /// The library with which validators decide; `None`: this build has no validators. The binary sets it.
     pub consensus: Option<Arc<dyn Consensus>>,
+    /// The block of another node on which the EVM chain begins. A start sets it by the settings.
+    pub fork: Option<NodeFork>,
+}
+
+/// The block of another node on which the EVM chain begins.
+#[derive(Clone, Debug)]
+pub struct NodeFork {
+    /// The block, for the chain.
+    pub point: ForkPoint,
+    /// The source.
+    pub source: Fork,
 }
 
 impl Environment {
     /// The clock and the randomness of the operating system, without a commit or a consensus library.
     pub fn system() -> Self {
         let (clock, randomness) = (Arc::new(SystemClock), system_randomness());
-        Self { clock, randomness, commit: "", consensus: None }
+        Self { clock, randomness, commit: "", consensus: None, fork: None }
     }
 
     /// An environment whose clock shows `start_ms` (Unix ms) now and goes on from there.

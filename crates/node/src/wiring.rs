@@ -14,6 +14,7 @@ mod error;
 mod first_start;
 mod fixture;
 mod follow;
+mod fork;
 mod index;
 mod keystore;
 mod listen;

@@ -1,5 +1,9 @@
 //! The error member of a reply.
 
+use std::fmt;
+use std::sync::Arc;
+
+use futures_util::future::BoxFuture;
 use serde::Serialize;
 use serde_json::value::RawValue;
 
@@ -20,6 +24,32 @@ pub struct RpcError {
     pub message: String,
     /// The `data` member. Each dialect has its own form for a missing one.
     pub data: Option<Box<RawValue>>,
+    /// After what the call may run again from its beginning.
+    pub wait: Option<RunAgainAfter>,
+}
+
+/// What a call lacks. The call has changed nothing; once this future is over, it runs again.
+#[derive(Clone)]
+pub struct RunAgainAfter(Arc<dyn Fn() -> Waiting + Send + Sync>);
+
+type Waiting = BoxFuture<'static, Result<(), String>>;
+
+impl RunAgainAfter {
+    /// The call runs again after the future that this returns. The error of the future becomes that of the call.
+    pub fn new(wait: impl Fn() -> Waiting + Send + Sync + 'static) -> Self {
+        Self(Arc::new(wait))
+    }
+
+    /// Waits.
+    pub(crate) async fn over(&self) -> Result<(), RpcError> {
+        (self.0)().await.map_err(RpcError::new)
+    }
+}
+
+impl fmt::Debug for RunAgainAfter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("RunAgainAfter")
+    }
 }
 
 impl RpcError {
@@ -49,13 +79,22 @@ impl RpcError {
 
     /// An error with a code of its own.
     pub fn with_code(code: i64, message: impl Into<String>) -> Self {
-        Self { code, message: message.into(), data: None }
+        Self { code, message: message.into(), data: None, wait: None }
     }
 
     /// Attaches `data`; a value that cannot be written as JSON leaves the error without data.
     #[must_use]
     pub fn with_data(mut self, data: &impl Serialize) -> Self {
         self.data = serde_json::value::to_raw_value(data).ok();
+        self
+    }
+}
+
+impl RpcError {
+    /// Lets the call run again from its beginning after it has waited for what it lacks. It must have changed nothing.
+    #[must_use]
+    pub fn run_again_after(mut self, wait: RunAgainAfter) -> Self {
+        self.wait = Some(wait);
         self
     }
 }

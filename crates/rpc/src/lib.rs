@@ -33,6 +33,7 @@ mod context;
 pub mod cost;
 pub mod discover;
 mod error;
+mod fallback;
 mod method;
 mod method_info;
 pub mod object;
@@ -54,7 +55,8 @@ pub use schemars;
 
 pub use call_error::CallError;
 pub use context::{CallContext, Caller};
-pub use error::RpcError;
+pub use error::{RpcError, RunAgainAfter};
+pub use fallback::{ElsewhereReply, Fallback, Instead, Unanswered};
 pub use method::{Method, UNTRUSTED_ORIGIN};
 pub use method_info::MethodInfo;
 pub use off_thread::{WorkRefused, off_thread, off_thread_long, off_thread_restartable};

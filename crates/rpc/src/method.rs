@@ -5,7 +5,7 @@ use std::{
     fmt,
     panic::{AssertUnwindSafe, catch_unwind},
     sync::{
-        Arc,
+        Arc, OnceLock,
         atomic::{AtomicBool, Ordering},
     },
 };
@@ -17,6 +17,7 @@ use crate::call_error::CallError;
 use crate::context::{CallContext, CancelOnDrop};
 use crate::discover::{Arguments, Signature};
 use crate::error::RpcError;
+use crate::fallback::{Fallback, Instead, Unanswered};
 use crate::method_info::MethodInfo;
 use crate::off_thread::CALLER;
 use crate::params::{Params, ParamsError};
@@ -29,6 +30,8 @@ use crate::work::{
 
 /// Arguments up to this length, in bytes of text, can't take more than [`SMALL_ARGUMENTS`].
 const TINY_TEXT: usize = 256;
+/// Most times that a call runs again after it has waited for what it lacked.
+const MAX_RUNS: usize = 10_000;
 /// Most characters of an error that followers of failed calls get.
 const MAX_SHOWN_ERROR: usize = 300;
 /// Characters of an error's data that they get.
@@ -85,6 +88,7 @@ pub struct Method {
     signature: Signature,
     lane_policy: LanePolicy,
     run: ErasedHandler,
+    fallback: OnceLock<Arc<dyn Fallback>>,
     deprecation_logged: AtomicBool,
 }
 
@@ -99,7 +103,8 @@ impl Method {
         lane_policy: LanePolicy,
         run: ErasedHandler,
     ) -> Self {
-        Self { info, signature, lane_policy, run, deprecation_logged: AtomicBool::new(false) }
+        let (fallback, deprecation_logged) = (OnceLock::new(), AtomicBool::new(false));
+        Self { info, signature, lane_policy, run, fallback, deprecation_logged }
     }
 
     /// The known properties of the method.
@@ -113,6 +118,11 @@ impl Method {
         &self.signature
     }
 
+    /// Asks this one from now on if the handler has an error or `null`. Only the first counts.
+    pub(crate) fn set_fallback(&self, fallback: &Arc<dyn Fallback>) {
+        let _first = self.fallback.set(Arc::clone(fallback));
+    }
+
     /// Calls the method and appends its serialised result to `out`.
     ///
     /// A quick handler runs at once, a blocking one on a thread, on account of the context's client; the result counts
@@ -124,11 +134,78 @@ impl Method {
         context: &CallContext,
         out: Vec<u8>,
     ) -> Result<ReplyBytes, CallError> {
-        let called = self.run(params, context, out).await;
+        let called = match self.fallback.get() {
+            None => self.run_to_end(params, context, out).await,
+            Some(fallback) => {
+                let prefix = out.clone();
+                let called = self.run_to_end(params, context, out).await;
+                match self.ask(fallback, params, (&called, prefix.len())) {
+                    Some(instead) => self.answer_instead(instead, params, context, prefix).await,
+                    None => called,
+                }
+            }
+        };
         if let (Err(error), Some(client)) = (&called, context.client()) {
             client.work().failed_calls().report(|| self.failed_call(error));
         }
         called
+    }
+
+    /// Runs the call again each time that it has waited for what it lacked.
+    async fn run_to_end(
+        &self,
+        params: Params<'_>,
+        context: &CallContext,
+        out: Vec<u8>,
+    ) -> Result<ReplyBytes, CallError> {
+        let prefix = out.clone();
+        let mut called = self.run(params, context, out).await;
+        for _ in 0..MAX_RUNS {
+            let Err(CallError::Handler(RpcError { wait: Some(wait), .. })) = &called else { break };
+            let over = wait.clone().over().await;
+            called = match over {
+                Ok(()) => self.run(params, context, prefix.clone()).await,
+                Err(error) => Err(error.into()),
+            };
+        }
+        called
+    }
+
+    /// What to answer in place of an error or `null`. The reply begins with `prefix` bytes that are not the result.
+    fn ask(
+        &self,
+        fallback: &Arc<dyn Fallback>,
+        params: Params<'_>,
+        (called, prefix): (&Result<ReplyBytes, CallError>, usize),
+    ) -> Option<Instead> {
+        let error = match called {
+            Ok(reply) if reply.result_after(prefix) == Some(b"null") => None,
+            Err(CallError::Handler(error)) => Some(error),
+            _ => return None,
+        };
+        let MethodInfo { namespace, name: method, .. } = self.info;
+        fallback.instead(Unanswered { namespace, method, params: params.text(), error })
+    }
+
+    async fn answer_instead(
+        &self,
+        instead: Instead,
+        params: Params<'_>,
+        context: &CallContext,
+        prefix: Vec<u8>,
+    ) -> Result<ReplyBytes, CallError> {
+        let mut out = prefix;
+        match instead {
+            Instead::Reply(reply) => out.extend_from_slice(reply.await?.as_bytes()),
+            Instead::Before(before, own) => {
+                let before = before.await?;
+                let after = params.of_text(own.as_bytes());
+                let after = self.run_to_end(after, context, Vec::new()).await?;
+                let after = after.result_after(0).ok_or_else(too_large)?;
+                join_lists(before.as_bytes(), after, &mut out);
+            }
+        }
+        Ok(ReplyBytes::counted(out, context.client())?)
     }
 
     async fn run(
@@ -303,6 +380,26 @@ impl Method {
         tracing::error!(namespace, method = name, panic = text, "method handler crashed");
         CallError::Panicked
     }
+}
+
+fn too_large() -> CallError {
+    RpcError::with_code(RpcError::TOO_LARGE, "response too large").into()
+}
+
+/// Writes the entries of two lists of JSON as one list.
+fn join_lists(first: &[u8], second: &[u8], out: &mut Vec<u8>) {
+    let entries = |list: &[u8]| {
+        let list = list.trim_ascii();
+        list.strip_prefix(b"[").and_then(|list| list.strip_suffix(b"]")).unwrap_or(list).to_vec()
+    };
+    let (first, second) = (entries(first), entries(second));
+    out.push(b'[');
+    out.extend_from_slice(&first);
+    if !first.trim_ascii().is_empty() && !second.trim_ascii().is_empty() {
+        out.push(b',');
+    }
+    out.extend_from_slice(&second);
+    out.push(b']');
 }
 
 /// Runs work whose result is counted on its thread: it may wait for a connection that does not read.

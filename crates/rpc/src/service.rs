@@ -2,6 +2,7 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
+use crate::fallback::Fallback;
 use crate::method::Method;
 use crate::method_info::MethodInfo;
 
@@ -28,6 +29,13 @@ impl Service {
         let mut service = Self::default();
         service.add(methods.into_iter().map(Arc::new));
         service
+    }
+
+    /// Asks `fallback` if one of the methods so far has an error or `null`.
+    pub fn set_fallback(&self, fallback: &Arc<dyn Fallback>) {
+        for method in self.listing.iter() {
+            method.set_fallback(fallback);
+        }
     }
 
     /// Joins the methods of both into one endpoint.

@@ -64,7 +64,7 @@ fn apply(
     out: &mut WriteSet,
 ) -> Result<B256, StateError> {
     let options = ApplyOptions::default();
-    BlockState { codec: &FourFields, below, scope: SCOPE, root, height, options }
+    BlockState { codec: &FourFields, below, scope: SCOPE, root, height, options, base: None }
         .apply(changes, out)
 }
 

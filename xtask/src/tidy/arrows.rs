@@ -71,6 +71,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "esker-settings",
             "esker-engine",
             "esker-follow",
+            "esker-fork",
             "esker-avalanchego",
             "esker-platform",
             "esker-nat",

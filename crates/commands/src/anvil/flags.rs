@@ -58,6 +58,8 @@ pub(super) struct AnvilFlags {
     #[arg(long, value_name = "FILE")]
     pub(super) config_out: Option<PathBuf>,
     #[command(flatten)]
+    pub(super) fork: ForkFlags,
+    #[command(flatten)]
     pub(super) mining: MiningFlags,
     #[command(flatten)]
     pub(super) state: StateFlags,
@@ -114,6 +116,30 @@ pub(super) struct StateFlags {
     /// Interval in seconds at which the state is dumped to disk; see --state and --dump-state
     #[arg(short, long, value_name = "SECONDS")]
     pub(super) state_interval: Option<u64>,
+}
+
+/// The fork of another chain.
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Fork config")]
+pub(super) struct ForkFlags {
+    /// Fetch state over a remote endpoint; `URL@1234` forks at block 1234
+    #[arg(short, long, value_name = "URL", visible_alias = "rpc-url")]
+    pub(super) fork_url: Option<String>,
+    /// Fetch state from a specific block; a negative number counts from the latest one
+    #[arg(long, value_name = "BLOCK", requires = "fork_url", allow_hyphen_values = true)]
+    pub(super) fork_block_number: Option<i64>,
+    /// Headers to use for the rpc client, e.g. "User-Agent: test-agent"
+    #[arg(long, value_name = "HEADERS", requires = "fork_url")]
+    pub(super) fork_header: Vec<String>,
+    /// Number of retry requests for spurious networks (timed out requests)
+    #[arg(long, requires = "fork_url")]
+    pub(super) retries: Option<u64>,
+    /// The number of assumed available compute units per second; a call takes 17 of them
+    #[arg(long, requires = "fork_url", alias = "cups", value_name = "CUPS")]
+    pub(super) compute_units_per_second: Option<u64>,
+    /// Disables rate limiting for this node's provider
+    #[arg(long, requires = "fork_url", visible_alias = "no-rpc-rate-limit")]
+    pub(super) no_rate_limit: bool,
 }
 
 /// Fees and limits.

@@ -37,7 +37,7 @@ pub(super) enum Effect {
     Refused(&'static str),
 }
 
-const NO_FORKS: &str = "forks of other networks are not supported yet: leave it out";
+const NO_TX_FORK: &str = "a fork begins after a whole block: give --fork-block-number";
 const NO_FAMILY: &str = "chains have Ethereum's rules: leave it out";
 const LOG_FORM: &str = "the events below the banner have one form, as anvil's";
 
@@ -51,10 +51,6 @@ const fn always(name: &'static str, why: &'static str) -> FurtherFlag {
 
 const fn nothing(name: &'static str, takes: Takes, why: &'static str) -> FurtherFlag {
     flag(name, takes, Effect::Nothing(why))
-}
-
-const fn of_fork(name: &'static str, takes: Takes) -> FurtherFlag {
-    flag(name, takes, Effect::Refused(NO_FORKS))
 }
 
 const fn of_family(name: &'static str) -> FurtherFlag {
@@ -112,21 +108,15 @@ pub(super) const FURTHER: &[FurtherFlag] = &[
         conflicts: &["quiet"],
         ..flag("verbosity", Takes::Times, Effect::Always(LOG_FORM))
     },
-    FurtherFlag {
-        short: Some('f'),
-        aliases: &["rpc-url"],
-        ..of_fork("fork-url", Takes::Text("URL"))
-    },
-    of_fork("fork-block-number", Takes::Text("BLOCK")),
-    of_fork("fork-chain-id", Takes::Text("CHAIN")),
-    of_fork("fork-header", Takes::Text("HEADERS")),
-    of_fork("fork-retry-backoff", Takes::Text("BACKOFF")),
-    of_fork("fork-transaction-hash", Takes::Text("TRANSACTION")),
-    FurtherFlag { aliases: &["cups"], ..of_fork("compute-units-per-second", Takes::Text("CUPS")) },
-    FurtherFlag { aliases: &["no-rpc-rate-limit"], ..of_fork("no-rate-limit", Takes::Nothing) },
-    of_fork("no-storage-caching", Takes::Nothing),
-    of_fork("retries", Takes::Text("RETRIES")),
-    of_fork("timeout", Takes::Text("TIMEOUT")),
+    flag("fork-transaction-hash", Takes::Text("TRANSACTION"), Effect::Refused(NO_TX_FORK)),
+    nothing("fork-chain-id", Takes::Number("CHAIN"), "the source says its chain ID"),
+    nothing(
+        "fork-retry-backoff",
+        Takes::Number("BACKOFF"),
+        "the waits begin with 250 ms and double",
+    ),
+    nothing("timeout", Takes::Number("TIMEOUT"), "a request to the source may take 20 s"),
+    nothing("no-storage-caching", Takes::Nothing, "what was read is in a temporary folder"),
     of_family("celo"),
     of_family("optimism"),
     of_family("tempo"),

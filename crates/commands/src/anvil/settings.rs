@@ -6,7 +6,7 @@ use esker_settings::config::Flags;
 use esker_settings::networks::{GAS_LIMITS, has_base_fee};
 
 use super::error::FlagError;
-use super::flags::{AnvilFlags, GasFlags, MiningFlags, Order, ServerFlags, StateFlags};
+use super::flags::{AnvilFlags, ForkFlags, GasFlags, MiningFlags, Order, ServerFlags, StateFlags};
 use super::init::InitFile;
 use super::mnemonic;
 
@@ -43,6 +43,7 @@ pub(super) fn of(flags: &AnvilFlags) -> Result<Flags, FlagError> {
     if let Some(file) = &flags.init {
         insert_init(&mut set, file)?;
     }
+    insert_fork(&mut set, &flags.fork);
     insert_mining(&mut set, &flags.mining);
     insert_state(&mut set, &flags.state)?;
     insert_server(&mut set, &flags.server)?;
@@ -80,6 +81,26 @@ fn insert_gas(set: &mut Flags, gas: &GasFlags) {
     let unlimited = gas.disable_code_size_limit.then_some(u64::MAX);
     insert_number(set, "code-size-limit", gas.code_size_limit.or(unlimited));
     insert_switch(set, "no-tx-gas-limit", !gas.enable_tx_gas_limit);
+}
+
+/// Anvil's estimate of the compute units of a call.
+const UNITS_PER_CALL: u64 = 17;
+
+/// The fork: a block in the URL goes before the flag.
+fn insert_fork(set: &mut Flags, fork: &ForkFlags) {
+    let Some(url) = &fork.fork_url else { return };
+    let (url, block) = match url.rsplit_once('@') {
+        Some((url, block)) if block.parse::<u64>().is_ok() => (url, Some(block.to_owned())),
+        _ => (url.as_str(), None),
+    };
+    set.insert("fork-url", url.to_owned());
+    let number = fork.fork_block_number.map(|number| number.to_string());
+    insert(set, "fork-block", block.or(number));
+    let headers = Some(fork.fork_header.join(",")).filter(|headers| !headers.is_empty());
+    insert(set, "fork-header", headers);
+    insert_number(set, "fork-retries", fork.retries);
+    let units = fork.compute_units_per_second.filter(|_| !fork.no_rate_limit);
+    insert_number(set, "fork-rate", units.map(|units| units.div_ceil(UNITS_PER_CALL)));
 }
 
 /// Flags go before members of the file.

@@ -196,17 +196,28 @@ fn flags_that_contradict_each_other_are_refused_as_by_anvil() {
 }
 
 #[test]
-fn forks_and_other_families_are_refused() {
-    for args in [
-        &["--fork-url", "http://127.0.0.1:1"][..],
-        &["-f", "http://127.0.0.1:1", "--fork-block-number", "-5"],
-        &["--rpc-url=http://127.0.0.1:1"],
-        &["--no-rpc-rate-limit"],
-        &["--retries", "3"],
+fn forks_are_settings() {
+    let url = "http://127.0.0.1:1";
+    let args = ["-f", url, "--fork-block-number", "-5", "--retries", "3"];
+    let set = anvil(&args).unwrap().flags;
+    let texts = ["fork-url", "fork-block", "fork-retries"].map(|name| set[name].as_str());
+    assert_eq!(texts, [url, "-5", "3"]);
+    assert_eq!((set.get("fork-rate"), set.get("chain-id")), (None, None));
+    let set = anvil(&["--rpc-url=http://127.0.0.1:1@7", "--cups", "330"]).unwrap().flags;
+    let texts = ["fork-url", "fork-block", "fork-rate"].map(|name| set[name].as_str());
+    assert_eq!(texts, [url, "7", "20"]);
+    for (args, text) in [
+        (&["--fork-block-number", "5"][..], "required arguments were not provided"),
+        (&["--retries", "3"], "required arguments were not provided"),
+        (&["-f", url, "--fork-transaction-hash", "0x1"], "begins after a whole block"),
     ] {
         let refused = anvil(args).unwrap_err();
-        assert!(refused.contains("forks of other networks are not supported yet"), "{refused}");
+        assert!(refused.contains(text), "{args:?}: {refused}");
     }
+}
+
+#[test]
+fn other_families_are_refused() {
     for args in [["--optimism"], ["--celo"], ["--tempo"]] {
         let refused = anvil(&args).unwrap_err();
         assert!(refused.contains("chains have Ethereum's rules"), "{refused}");

@@ -90,6 +90,7 @@ impl<'a> BlockExecutor<'a> {
         let mut state = StateOverlay::new(view, hashes, chain.machine.codes.clone());
         let has_roots = block.rules.revision < Revision::Byzantium;
         let tries = has_roots.then(|| StateTries::new(&*chain.rules, view, parent.state_root));
+        let tries = tries.transpose()?;
         if has_roots {
             state = state.tracking();
         }

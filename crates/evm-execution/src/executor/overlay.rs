@@ -7,6 +7,7 @@ use std::sync::Arc;
 use alloy_primitives::map::{AddressMap, AddressSet, B256Map};
 use alloy_primitives::{Address, B256, Bytes, U256, U512, keccak256};
 use alloy_trie::{EMPTY_ROOT_HASH, KECCAK_EMPTY};
+use esker_evm_state::not_fetched::NotFetched;
 use esker_evm_state::state::{
     AccountChange, AccountParts, StateChanges, StateError, StateView, asset_slot,
 };
@@ -105,6 +106,37 @@ pub struct StateOverlay<'a> {
     pub(super) recent: Option<AddressSet>,
     /// Decides about empty accounts and delegations.
     revision: Revision,
+    /// `None` in all runs whose result counts.
+    look_ahead: Option<LookAhead>,
+}
+
+/// A run that finds out what else it lacks.
+struct LookAhead {
+    lacking: NotFetched,
+    /// Accounts that are assumed not to exist.
+    assumed: Vec<Address>,
+}
+
+impl LookAhead {
+    /// Notes what is not fetched yet.
+    fn note(&mut self, error: StateError) -> Result<(), StateError> {
+        match error.not_fetched() {
+            Some(more) => self.lacking.add(more),
+            None => return Err(error),
+        }
+        Ok(())
+    }
+
+    /// Assumes that an account does not exist that is not fetched yet.
+    fn assume_absent(
+        &mut self,
+        address: Address,
+        error: StateError,
+    ) -> Result<(Option<AccountParts>, bool), StateError> {
+        self.note(error)?;
+        self.assumed.push(address);
+        Ok((None, false))
+    }
 }
 
 impl std::fmt::Debug for StateOverlay<'_> {
@@ -142,6 +174,30 @@ impl<'a> StateOverlay<'a> {
             destroyed: U512::ZERO,
             recent: None,
             revision: Revision::London,
+            look_ahead: None,
+        }
+    }
+
+    /// Assumes from now on that accounts and slots are empty that are not fetched yet, so that a run finds what else it
+    /// lacks. Its result is wrong.
+    pub(super) fn begin_look_ahead(&mut self, lacking: NotFetched) {
+        self.look_ahead = Some(LookAhead { lacking, assumed: Vec::new() });
+    }
+
+    /// Forgets all that was assumed. Returns what is lacking.
+    pub(super) fn end_look_ahead(&mut self) -> Option<NotFetched> {
+        let LookAhead { lacking, assumed } = self.look_ahead.take()?;
+        for address in assumed {
+            self.accounts.remove(&address);
+        }
+        Some(lacking)
+    }
+
+    /// In a run that looks ahead: notes what is not fetched yet, which is then assumed to be empty.
+    pub(super) fn assume(&mut self, error: StateError) -> Result<(), StateError> {
+        match &mut self.look_ahead {
+            Some(run) => run.note(error),
+            None => Err(error),
         }
     }
 
@@ -227,7 +283,11 @@ impl<'a> StateOverlay<'a> {
         match self.accounts.entry(address) {
             Entry::Occupied(held) => Ok(held.into_mut()),
             Entry::Vacant(vacant) => {
-                let (before, stored) = self.base.account(address)?;
+                let found = self.base.account(address);
+                let (before, stored) = match (found, &mut self.look_ahead) {
+                    (Err(error), Some(run)) => run.assume_absent(address, error)?,
+                    (found, _) => found?,
+                };
                 let cached =
                     CachedAccount { before, now: before, stored, ..CachedAccount::default() };
                 Ok(vacant.insert(Box::new(cached)))
@@ -260,7 +320,10 @@ impl<'a> StateOverlay<'a> {
         if !held.stored {
             return Ok(U256::ZERO);
         }
-        let before = base.slot(address, slot)?;
+        let before = match base.slot(address, slot) {
+            Ok(before) => before,
+            Err(error) => return self.assume(error).map(|()| U256::ZERO),
+        };
         held.slots.insert(slot, CachedSlot { before, now: before });
         Ok(before)
     }

@@ -198,9 +198,38 @@ impl<'a, I> Runner<'a, I> {
         block: &BlockContext,
         message: &Message,
     ) -> Result<ExecutionEnd, TxError> {
+        let ended = self.run_once(block, message);
+        self.look_ahead_after(ended, block, message)
+    }
+
+    fn run_once(
+        &mut self,
+        block: &BlockContext,
+        message: &Message,
+    ) -> Result<ExecutionEnd, TxError> {
         self.prepare(block, message)?;
         let result = ChainHandler::default().run(&mut self.machine);
         self.execution_end(result)
+    }
+
+    /// If the message lacked state of a forked chain, runs it once more to find out what else it lacks, so that all of it
+    /// is fetched together.
+    fn look_ahead_after(
+        &mut self,
+        ended: Result<ExecutionEnd, TxError>,
+        block: &BlockContext,
+        message: &Message,
+    ) -> Result<ExecutionEnd, TxError> {
+        let lacking = match &ended {
+            Err(TxError::State(error)) => error.not_fetched().cloned(),
+            _ => None,
+        };
+        let Some(lacking) = lacking else { return ended };
+        self.discard();
+        self.state().begin_look_ahead(lacking);
+        let _wrong_result = self.run_once(block, message);
+        self.discard();
+        self.state().end_look_ahead().map_or(ended, |all| Err(StateError::from(all).into()))
     }
 
     /// As [`Self::run`], with the inspector.
@@ -214,7 +243,8 @@ impl<'a, I> Runner<'a, I> {
     {
         self.prepare(block, message)?;
         let result = ChainHandler::default().inspect_run(&mut self.machine);
-        self.execution_end(result)
+        let ended = self.execution_end(result);
+        self.look_ahead_after(ended, block, message)
     }
 
     fn prepare(&mut self, block: &BlockContext, message: &Message) -> Result<(), TxError> {

@@ -151,7 +151,7 @@ impl Genesis {
     ) -> Result<Block, StateError> {
         let nothing: Box<dyn KvRead> = MemoryStore::new().snapshot()?;
         let (below, root, height) = (&*nothing, EMPTY_ROOT_HASH, 0);
-        let state = BlockState { codec: rules, below, scope, root, height, options };
+        let state = BlockState { codec: rules, below, scope, root, height, options, base: None };
         let root = state.apply(&self.state(rules), out)?;
         Ok(rules.genesis_block(self.header(root), &self.terms()))
     }

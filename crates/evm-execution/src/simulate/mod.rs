@@ -103,7 +103,7 @@ pub fn simulate(
         simulated: RefCell::new(Vec::new()),
     };
     let state = StateOverlay::new(env.view, &hashes, env.chain.machine.codes.clone());
-    let mut simulation = run::Simulation::new(env, state, options, limits);
+    let mut simulation = run::Simulation::new(env, state, options, limits)?;
     let mut done = Vec::with_capacity(blocks.len());
     for block in blocks {
         let block = simulation.run(block)?;

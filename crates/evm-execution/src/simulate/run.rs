@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use alloy_primitives::{Address, B256, U256};
-use esker_evm_state::state::StateTries;
+use esker_evm_state::state::{StateError, StateTries};
 use esker_evm_state::types::{Header, Receipt, SealedBlock, Transaction};
 
 use super::assemble::{Parts, assemble};
@@ -66,20 +66,20 @@ impl<'s, 'a> Simulation<'s, 'a> {
         state: StateOverlay<'a>,
         options: SimulationOptions,
         limits: &'s CallLimits<'a>,
-    ) -> Self {
+    ) -> Result<Self, StateError> {
         let (rules, root) = (&*env.chain.rules, env.base.header.state_root);
-        Self {
+        Ok(Self {
             env,
             options,
             limits,
             state: Some(state.tracking()),
-            tries: StateTries::new(rules, env.view, root),
+            tries: StateTries::new(rules, env.view, root)?,
             parent: (env.base.header.clone(), env.base.hash),
             gas_limit: None,
             fee_recipient: None,
             gas_left: if limits.gas_cap == 0 { u64::MAX } else { limits.gas_cap },
             returned: 0,
-        }
+        })
     }
 
     /// Executes the next block.

@@ -130,7 +130,7 @@ fn check_steps(steps: &[Vec<Change>]) {
     let chain = chain();
     let reader = chain.store.snapshot().unwrap();
     let view = StateView::new(&*reader, SCOPE, StateVersion::Latest);
-    let tries = || StateTries::new(&*chain.params.rules, view, chain.tip.state_root);
+    let tries = || StateTries::new(&*chain.params.rules, view, chain.tip.state_root).unwrap();
     let new = || StateOverlay::new(view, &NoHashes, chain.params.machine.codes.clone());
     let (mut tracked, mut whole, mut by_step) = (new().tracking(), new(), tries());
     let (mut kept, mut by_values) = (new().tracking(), tries());

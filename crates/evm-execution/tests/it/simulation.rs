@@ -109,7 +109,7 @@ fn a_block_costs_what_it_changes() {
     changes.insert(Address::ZERO, caller);
     let reader = chain.reader();
     let view = StateView::new(&*reader, SCOPE, StateVersion::Latest);
-    let mut tries = StateTries::new(&*chain.params.rules, view, chain.tip.state_root);
+    let mut tries = StateTries::new(&*chain.params.rules, view, chain.tip.state_root).unwrap();
     assert_eq!(tries.apply(&changes).unwrap(), root);
 }
 
@@ -119,7 +119,7 @@ fn nodes_are_hashed_once_for_each_change() {
     let reader = chain.reader();
     let view = StateView::new(&*reader, SCOPE, StateVersion::Latest);
     let hashed = |blocks: usize| {
-        let mut tries = StateTries::new(&*chain.params.rules, view, chain.tip.state_root);
+        let mut tries = StateTries::new(&*chain.params.rules, view, chain.tip.state_root).unwrap();
         for block in 0..blocks {
             let parts = AccountParts {
                 nonce: 1,

@@ -17,6 +17,9 @@ use crate::wire::{
     StorageProofReply, Uint64, proof_nodes,
 };
 
+/// The error of proofs of a state whose root is not that of the whole state.
+const NO_PROOFS: &str = "no proofs: the source of the forked state gives none, so the state root is that of the changes alone";
+
 /// Proves an account and some of its slots against the state root of a block.
 pub(super) fn get_proof(
     reads: &ReadApi,
@@ -35,7 +38,9 @@ pub(super) fn get_proof(
     let keys = keys.iter().map(parse).collect::<Result<Vec<_>, _>>()?;
     let (state, header) = reads.state(at)?;
     let view = state.view();
-
+    if view.has_partial_roots() {
+        return Err(RpcError::new(NO_PROOFS));
+    }
     let account = view.account(&address).map_err(read_error)?;
     let storage_root = account.map_or(B256::ZERO, |account| account.storage_root);
     let mut storage_proof = Vec::with_capacity(keys.len());
@@ -46,7 +51,10 @@ pub(super) fn get_proof(
         let slot = reads.chain.rules().storage_keys().slot(U256::from_be_bytes(key.key.0));
         storage_proof.push(prove_key(&view, &address, storage_root, key, slot)?);
     }
-    let proof = view.prove_account(header.header.state_root, &address).map_err(read_error)?;
+    let proof = view
+        .trie_root(header.header.state_root)
+        .and_then(|root| view.prove_account(root, &address))
+        .map_err(read_error)?;
     Ok(ProofReply {
         address: Addr(address),
         account_proof: proof_nodes(proof.nodes),

@@ -123,7 +123,8 @@ mod tests {
         let ended =
             ExecutionEnd { error: Some(error), gas_used: 1, max_gas_used: 1, output, logs: vec![] };
         let known = Registry::default();
-        let RpcError { code, message, data } = failure(&ended, |data| known.error(data)).unwrap();
+        let RpcError { code, message, data, .. } =
+            failure(&ended, |data| known.error(data)).unwrap();
         (code, message, serde_json::from_str(data.unwrap().get()).unwrap())
     }
 

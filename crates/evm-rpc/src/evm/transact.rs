@@ -20,7 +20,7 @@ use esker_services::sending::{forward_error, reply_wait};
 
 use super::failed_sends::FailedSends;
 use super::receipt_waits::ReceiptWaits;
-use crate::error::read_error;
+use crate::error::{read_error, submit_error};
 use crate::reads::ReadApi;
 use crate::wire::{BlockNumber, BlockNumberOrHash};
 
@@ -47,8 +47,7 @@ pub trait TxSubmitter: Send + Sync + Debug + 'static {
 impl TxSubmitter for Evm {
     fn submit(&self, tx: Transaction) -> Result<ReplyAfter<B256>, RpcError> {
         let submitted = self.submit_and_forward(tx);
-        let SubmittedTx { hash, answer } =
-            submitted.map_err(|error| RpcError::new(error.to_string()))?;
+        let SubmittedTx { hash, answer } = submitted.map_err(submit_error)?;
         Ok(ReplyAfter { reply: hash, wait: reply_wait(answer) })
     }
 
@@ -63,7 +62,7 @@ impl TxSubmitter for Evm {
         hash: B256,
         signed_hash: B256,
     ) -> RpcError {
-        RpcError::new(Self::refuse_value(self, tx, value, hash, signed_hash).to_string())
+        submit_error(Self::refuse_value(self, tx, value, hash, signed_hash))
     }
 }
 

@@ -9,12 +9,12 @@ use esker_storage::{KeyCodec, KvRead, KvWrite, Scope, StorageResult, Table, Valu
 
 use super::rows::{StoredAccount, StoredSlot, UndoKeys};
 use super::tables::{
-    ACCOUNT_UNDO, ACCOUNTS, CODE, HashKey, NODE_UNDO, NODES, PREIMAGES, PathKey, SLOT_UNDO, SLOTS,
-    STORAGE_NODE_UNDO, STORAGE_NODES, UNDO_KEYS, bytes_of, key_of,
+    ACCOUNT_UNDO, ACCOUNTS, CLEARED, CLEARED_UNDO, CODE, HashKey, NODE_UNDO, NODES, PREIMAGES,
+    PathKey, SLOT_UNDO, SLOTS, STORAGE_NODE_UNDO, STORAGE_NODES, UNDO_KEYS, bytes_of, key_of,
 };
 use super::tries::set_slot;
 use super::view::{AccountNodes, StateVersion, StateView, StorageNodes};
-use super::{AccountChange, StateChanges, StateError};
+use super::{AccountChange, StateBase, StateChanges, StateError};
 use crate::trie::{NodeSource, TrieError, TrieUpdate};
 use crate::types::{Account, AccountCodec};
 
@@ -40,15 +40,17 @@ pub struct BlockState<'a> {
     pub height: u64,
     /// Options of the other rows.
     pub options: ApplyOptions,
+    /// The state below the store's, if the chain began on top of one.
+    pub base: Option<&'a dyn StateBase>,
 }
 
 impl BlockState<'_> {
     /// Writes the block's changes. Returns the root after the block.
     pub fn apply(&self, changes: &StateChanges, out: &mut dyn KvWrite) -> Result<B256, StateError> {
-        let Self { codec, below, scope, root, height, options } = *self;
+        let Self { codec, below, scope, root, height, options, base } = *self;
         let mut rows = Rows { below, scope, height, out, undone: BTreeSet::new() };
-        let view = StateView::new(below, scope, StateVersion::Latest);
-        let mut trie = TrieUpdate::new(AccountNodes(view), root);
+        let view = StateView::new(below, scope, StateVersion::Latest).with_base(base);
+        let mut trie = TrieUpdate::new(AccountNodes(view), view.trie_root(root)?);
         for (address, change) in changes {
             let hash = keccak256(address);
             if options.preimages {
@@ -154,9 +156,15 @@ impl Rows<'_> {
         let key = key_of(hash);
         let before = view.account(address)?;
         let wiped = change.wiped || change.account.is_none();
-        let old_root = before.map_or(EMPTY_ROOT_HASH, |account| account.storage_root);
+        let stored_root = before.map_or(EMPTY_ROOT_HASH, |account| account.storage_root);
+        let old_root = view.storage_trie_root(hash, stored_root)?;
         if wiped && old_root != EMPTY_ROOT_HASH {
             self.wipe(key)?;
+        }
+        let is_cleared = view.has_base() && (wiped || view.is_cleared(key)?);
+        if wiped && is_cleared {
+            let row = Some(bytes_of(&self.height));
+            self.change(&CLEARED, key, &CLEARED_UNDO, |height| (key, height), row)?;
         }
         let Some(parts) = change.account else {
             if before.is_some() {
@@ -174,6 +182,12 @@ impl Rows<'_> {
         if let Some((code_hash, code)) = &change.code {
             CODE.put(self.out, self.scope, &key_of(*code_hash), &code.to_vec());
         }
+        // The base may have slots of the account, although no slot is stored here.
+        let is_unknown = storage_root == EMPTY_ROOT_HASH && stored_root != EMPTY_ROOT_HASH;
+        let storage_root = match is_unknown && view.has_partial_roots() && !is_cleared {
+            true => B256::ZERO,
+            false => storage_root,
+        };
         let account = parts.with_storage(storage_root);
         if before != Some(account) {
             let row = Some(bytes_of(&StoredAccount(account)));

@@ -10,9 +10,15 @@ use crate::types::Account;
 /// A state on top of which a chain began: that of a block of another node. It never changes.
 ///
 /// A key falls through to it if the store has no row of it and no undo row of a block up to the height that is read
-/// ([`super::StateView::with_base`]). No method waits: what is not known here is [`StateError::NotFetched`], or, for a
-/// node, absent, and the implementation notes that it is wanted.
+/// ([`super::StateView::with_base`]). No method waits: what is not known here is a [`crate::not_fetched::NotFetched`] error.
 pub trait StateBase: Send + Sync {
+    /// Height of the block whose state this is.
+    fn height(&self) -> u64;
+
+    /// Whether it has trie nodes, so that roots over it are those of the whole state. Without them, roots are those of
+    /// the changes alone.
+    fn has_nodes(&self) -> bool;
+
     /// An account; `None` if it does not exist.
     fn account(&self, address: &Address) -> Result<Option<Account>, StateError>;
 
@@ -27,6 +33,9 @@ pub trait StateBase: Send + Sync {
 
     /// Code by its hash.
     fn code(&self, hash: B256) -> Result<Bytes, StateError>;
+
+    /// The hash of a block before the one whose state this is.
+    fn block_hash(&self, number: u64) -> Result<B256, StateError>;
 
     /// The RLP of a node of the account trie.
     fn account_node(&self, path: &Nibbles) -> Result<Option<Vec<u8>>, TrieError>;

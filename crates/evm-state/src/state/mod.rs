@@ -9,11 +9,13 @@
 //! - [`StateTries`] computes the roots of simulated blocks.
 //! - [`StateView::walk_accounts`] and [`StateView::walk_slots`] walk over the whole state in parts.
 //! - [`StateRestore`] checks a whole state from another node, and writes its tries.
-//! - [`StateBase`] is a state below the store's, for chains that began on top of another node's block.
+//! - [`StateBase`] is a state below the store's, for chains that began on top of another node's block; [`ChangedBase`] is one
+//!   with other accounts.
 //! - [`prune`] deletes the undo rows of a height.
 
 mod apply;
 mod base;
+mod changed_base;
 mod changes;
 mod restore;
 mod rows;
@@ -25,10 +27,12 @@ mod walk;
 use esker_storage::StorageError;
 use thiserror::Error;
 
+use crate::not_fetched::NotFetched;
 use crate::trie::TrieError;
 
 pub use apply::{ApplyOptions, BlockState, prune};
 pub use base::StateBase;
+pub use changed_base::{BaseChange, ChangedBase};
 pub use changes::{AccountChange, AccountParts, StateChanges};
 pub use restore::{RestoreError, StateRestore};
 pub use rows::{StoredAccount, StoredSlot, StoredSum, UndoKeys};
@@ -48,7 +52,27 @@ pub enum StateError {
     /// The code of an account is missing.
     #[error("code {0} is missing")]
     MissingCode(alloy_primitives::B256),
+    /// The state is that of a fork, of which only what was read is here.
+    #[error(
+        "the accounts and slots of a forked chain can't be listed: only those that were read are here"
+    )]
+    NotWhole,
+    /// The address or slot of a hash is not known, so that it can't be looked up in the state below the store's.
+    #[error(
+        "the account or slot of hash {0} was not read from the forked state: only its address shows it"
+    )]
+    MissingPreimage(alloy_primitives::B256),
     /// A part of the state below the store's is not here yet. It may be read again once it was fetched.
-    #[error("{0} of the forked state is not fetched yet")]
-    NotFetched(String),
+    #[error(transparent)]
+    NotFetched(#[from] NotFetched),
+}
+
+impl StateError {
+    /// What was lacking, if the run may begin again once it was fetched.
+    pub fn not_fetched(&self) -> Option<&NotFetched> {
+        match self {
+            Self::NotFetched(error) | Self::Trie(TrieError::NotFetched(error)) => Some(error),
+            _ => None,
+        }
+    }
 }

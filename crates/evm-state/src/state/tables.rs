@@ -1,4 +1,4 @@
-//! The tables of the state, with the tags 0x40 to 0x4b of the chain's scope.
+//! The tables of the state, with the tags 0x40 to 0x4d of the chain's scope.
 //!
 //! `A` is the hash of an address, `S` the hash of a storage slot, `P` the path of a trie node.
 
@@ -37,6 +37,12 @@ pub const PREIMAGES: Table<HashKey, Vec<u8>> = Table::new(0x4a, "preimage");
 
 /// Height of the state of the snapshot from which the node joined, in one row. No earlier state can be read.
 pub const STATE_START: Table<(), u64> = Table::new(0x4b, "state start");
+
+/// Accounts whose storage in the base state no longer counts, by `A`: it was cleared. Only a chain over a base
+/// ([`super::StateBase`]) has such rows, with the height of the last block that cleared it.
+pub const CLEARED: Table<HashKey, u64> = Table::new(0x4c, "cleared storage");
+/// A row of [`CLEARED`] before the block at a height. An empty row says that it did not exist.
+pub const CLEARED_UNDO: Table<(HashKey, u64), Vec<u8>> = Table::new(0x4d, "cleared storage undo");
 
 /// A path of nibbles as a key: its length, then the nibbles in pairs. No key is the prefix of another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

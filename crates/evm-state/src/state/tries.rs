@@ -28,9 +28,13 @@ pub struct StateTries<'a> {
 
 impl<'a> StateTries<'a> {
     /// The tries of the state of `view`, at any kept height. `root` is the root of that state.
-    pub fn new(codec: &'a dyn AccountCodec, view: StateView<'a>, root: B256) -> Self {
-        let accounts = TrieUpdate::new(AccountNodes(view), root);
-        Self { codec, view, accounts, storages: HashMap::new(), hashed: 0 }
+    pub fn new(
+        codec: &'a dyn AccountCodec,
+        view: StateView<'a>,
+        root: B256,
+    ) -> Result<Self, StateError> {
+        let accounts = TrieUpdate::new(AccountNodes(view), view.trie_root(root)?);
+        Ok(Self { codec, view, accounts, storages: HashMap::new(), hashed: 0 })
     }
 
     /// The root after the next block, which has these changes.
@@ -75,8 +79,9 @@ impl<'a> StateTries<'a> {
         if change.wiped || change.account.is_none() {
             self.storages.insert(*address, TrieUpdate::new(nodes, EMPTY_ROOT_HASH));
         } else if !is_known {
-            let root = self.view.account_by_hash(account)?;
-            let root = root.map_or(EMPTY_ROOT_HASH, |account| account.storage_root);
+            let stored = self.view.account(address)?;
+            let root = stored.map_or(EMPTY_ROOT_HASH, |account| account.storage_root);
+            let root = self.view.storage_trie_root(account, root)?;
             if change.slots.is_empty() {
                 return Ok(root);
             }

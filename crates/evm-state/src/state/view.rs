@@ -8,8 +8,8 @@ use super::StateError;
 use super::base::StateBase;
 use super::rows::{StoredAccount, StoredSlot};
 use super::tables::{
-    ACCOUNT_UNDO, ACCOUNTS, CODE, NODE_UNDO, NODES, PathKey, SLOT_UNDO, SLOTS, STORAGE_NODE_UNDO,
-    STORAGE_NODES, key_of,
+    ACCOUNT_UNDO, ACCOUNTS, CLEARED, CLEARED_UNDO, CODE, HashKey, NODE_UNDO, NODES, PathKey,
+    SLOT_UNDO, SLOTS, STORAGE_NODE_UNDO, STORAGE_NODES, key_of,
 };
 use crate::trie::{NodeSource, Proof, TrieError, prove};
 use crate::types::Account;
@@ -47,10 +47,40 @@ impl<'a> StateView<'a> {
     /// The state over a base: a key without a row, and without an undo row of a block up to the height of this view,
     /// has the value of the base. A key that was changed keeps an undo row, so none may be pruned.
     ///
-    /// Walks see only keys with rows. After an account's storage was cleared, slots that only the base has would be
-    /// seen again, so a chain over a base must not clear the storage of an account of the base.
-    pub fn with_base(self, base: &'a dyn StateBase) -> Self {
-        Self { base: Some(base), ..self }
+    /// Walks see only keys with rows.
+    pub fn with_base(self, base: Option<&'a dyn StateBase>) -> Self {
+        Self { base, ..self }
+    }
+
+    /// Whether roots are those of the changes alone: the base has no trie nodes.
+    pub fn has_partial_roots(&self) -> bool {
+        self.base.is_some_and(|base| !base.has_nodes())
+    }
+
+    /// Whether it has a base.
+    pub(super) fn has_base(&self) -> bool {
+        self.base.is_some()
+    }
+
+    /// The root of the account trie that is computed here, if `root` is that of the header of the state's block: over a base
+    /// it may be another one.
+    pub fn trie_root(&self, root: B256) -> Result<B256, StateError> {
+        if self.has_base() { self.root() } else { Ok(root) }
+    }
+
+    /// The root of the storage trie that is computed here, if `root` is that of an account.
+    pub(super) fn storage_trie_root(&self, account: B256, root: B256) -> Result<B256, StateError> {
+        if !self.has_partial_roots() {
+            return Ok(root);
+        }
+        let node = StorageNodes { view: *self, account }.node(&Nibbles::new())?;
+        Ok(node.map_or(EMPTY_ROOT_HASH, keccak256))
+    }
+
+    /// Whether the storage of an account in the base no longer counts.
+    pub(super) fn is_cleared(&self, account: HashKey) -> StorageResult<bool> {
+        let undo_key = |height| (account, height);
+        Ok(self.read(&CLEARED, &account, &CLEARED_UNDO, undo_key)?.is_some())
     }
 
     /// A row of `latest`, or its value at the height: that of the first undo row above the height, if there is one.
@@ -156,7 +186,10 @@ impl<'a> StateView<'a> {
     ) -> Result<U256, StateError> {
         let (account, slot) = (key_of(account), key_of(slot));
         let undo_key = |height| (account, slot, height);
-        let from_base = |base: &dyn StateBase| from_base(base).map(StoredSlot).map(Some);
+        let from_base = |base: &dyn StateBase| match self.is_cleared(account)? {
+            true => Ok(None),
+            false => from_base(base).map(StoredSlot).map(Some),
+        };
         let key = (account, slot);
         let found: Result<_, StateError> =
             self.read_or(&SLOTS, &key, &SLOT_UNDO, undo_key, from_base);
@@ -217,7 +250,10 @@ impl NodeSource for AccountNodes<'_> {
     fn node(&self, path: &Nibbles) -> Result<Option<Vec<u8>>, TrieError> {
         let key = PathKey(*path);
         let undo_key = |height| (key, height);
-        self.0.read_or(&NODES, &key, &NODE_UNDO, undo_key, |base| base.account_node(path))
+        self.0.read_or(&NODES, &key, &NODE_UNDO, undo_key, |base| match base.has_nodes() {
+            true => base.account_node(path),
+            false => Ok(None),
+        })
     }
 }
 
@@ -234,7 +270,11 @@ impl NodeSource for StorageNodes<'_> {
     fn node(&self, path: &Nibbles) -> Result<Option<Vec<u8>>, TrieError> {
         let (account, path) = (key_of(self.account), PathKey(*path));
         let undo_key = |height| (account, path, height);
-        let from_base = |base: &dyn StateBase| base.storage_node(self.account, &path.0);
+        let from_base =
+            |base: &dyn StateBase| match base.has_nodes() && !self.view.is_cleared(account)? {
+                true => base.storage_node(self.account, &path.0),
+                false => Ok(None),
+            };
         let key = (account, path);
         self.view.read_or(&STORAGE_NODES, &key, &STORAGE_NODE_UNDO, undo_key, from_base)
     }

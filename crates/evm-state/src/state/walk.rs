@@ -8,6 +8,7 @@ use std::ops::ControlFlow;
 use alloy_primitives::{Address, B256, U256};
 use esker_storage::{KeyCodec, StorageResult, Table, ValueCodec};
 
+use super::StateError;
 use super::rows::{StoredAccount, StoredSlot};
 use super::tables::{
     ACCOUNT_UNDO, ACCOUNTS, HashKey, PREIMAGES, SLOT_UNDO, SLOTS, UNDO_KEYS, key_of,
@@ -30,7 +31,11 @@ pub struct WalkPart<T> {
 impl StateView<'_> {
     /// Accounts by the hashes of their addresses, from a hash on, inclusive. It reads at least one and at most
     /// `steps` hashes, including those of accounts that exist only at other heights.
-    pub fn walk_accounts(&self, from: B256, steps: usize) -> StorageResult<WalkPart<Account>> {
+    ///
+    /// # Errors
+    /// The store fails, or the view has a base, whose accounts are not here.
+    pub fn walk_accounts(&self, from: B256, steps: usize) -> Result<WalkPart<Account>, StateError> {
+        self.check_whole()?;
         let part = self.walk(&ACCOUNTS, &ACCOUNT_UNDO, &[], from, steps, |hash, view| {
             view.read(&ACCOUNTS, &hash, &ACCOUNT_UNDO, |height| (hash, height))
         })?;
@@ -45,13 +50,18 @@ impl StateView<'_> {
         account: B256,
         from: B256,
         steps: usize,
-    ) -> StorageResult<WalkPart<U256>> {
+    ) -> Result<WalkPart<U256>, StateError> {
+        self.check_whole()?;
         let of = key_of(account);
         let part = self.walk(&SLOTS, &SLOT_UNDO, &of, from, steps, |slot, view| {
             view.read(&SLOTS, &(of, slot), &SLOT_UNDO, |height| (of, slot, height))
         })?;
         let value = |(hash, StoredSlot(value))| (hash, value);
         Ok(WalkPart { found: part.found.into_iter().map(value).collect(), next: part.next })
+    }
+
+    fn check_whole(&self) -> Result<(), StateError> {
+        if self.has_base() { Err(StateError::NotWhole) } else { Ok(()) }
     }
 
     /// The preimage of a hash, if preimages are kept ([`super::ApplyOptions::preimages`]).

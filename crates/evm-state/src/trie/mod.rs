@@ -13,6 +13,8 @@ use alloy_trie::Nibbles;
 use esker_storage::StorageError;
 use thiserror::Error;
 
+use crate::not_fetched::NotFetched;
+
 pub use proof::{Proof, prove};
 pub use stream::{NodeRow, TrieStream};
 pub use update::{RowChange, TrieUpdate};
@@ -52,4 +54,7 @@ pub enum TrieError {
     /// The store failed.
     #[error(transparent)]
     Storage(#[from] StorageError),
+    /// A node of the state below the store's is not here yet.
+    #[error(transparent)]
+    NotFetched(#[from] NotFetched),
 }

@@ -86,8 +86,15 @@ fn root_of(leaves: BTreeMap<B256, Vec<u8>>) -> B256 {
 fn write(reader: &dyn KvRead, root: B256, height: u64, changes: &StateChanges) -> (B256, WriteSet) {
     let mut out = WriteSet::default();
     let options = ApplyOptions { preimages: true };
-    let state =
-        BlockState { codec: &FiveFields, below: reader, scope: SCOPE, root, height, options };
+    let state = BlockState {
+        codec: &FiveFields,
+        below: reader,
+        scope: SCOPE,
+        root,
+        height,
+        options,
+        base: None,
+    };
     (state.apply(changes, &mut out).unwrap(), out)
 }
 
@@ -231,7 +238,7 @@ proptest! {
         // Roots of simulated blocks are computed on any state, however old.
         for (base, (_, root)) in history.iter().enumerate() {
             let view = StateView::new(&reader, SCOPE, StateVersion::AtHeight(base as u64));
-            let mut tries = StateTries::new(&FiveFields, view, *root);
+            let mut tries = StateTries::new(&FiveFields, view, *root).unwrap();
             for (changes, (_, root)) in blocks.iter().zip(&history).skip(base + 1) {
                 prop_assert_eq!(tries.apply(changes).unwrap(), *root);
             }

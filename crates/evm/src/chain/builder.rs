@@ -8,6 +8,7 @@ use esker_evm_execution::executor::{BlockExecutionOutput, BlockExecutor, ExtOutc
 use esker_evm_execution::rules::{
     BlockAttributes, BlockStepError, ChildTerms, HeaderTerms, RuleError,
 };
+use esker_evm_state::not_fetched::NotFetched;
 use esker_evm_state::types::{Block, Transaction};
 use esker_storage::{PendingWrites, WriteSet};
 
@@ -49,6 +50,19 @@ pub(super) enum BuildError {
     Extension(#[from] ExtError),
     #[error("the block that was made is invalid: {0}")]
     Invalid(Box<VerifyError>),
+}
+
+impl BuildError {
+    /// What was lacking of the state on which the chain began. Once it is fetched the block can be built.
+    pub(super) fn not_fetched(&self) -> Option<&NotFetched> {
+        match self {
+            Self::Execution(TxError::State(error)) | Self::Extension(ExtError::State(error)) => {
+                error.not_fetched()
+            }
+            Self::Invalid(error) => error.not_fetched(),
+            Self::Rules(_) | Self::Execution(_) | Self::Extension(_) => None,
+        }
+    }
 }
 
 impl From<BlockStepError> for BuildError {

@@ -121,6 +121,7 @@ impl Evm {
     /// # Errors
     /// The pool refuses it.
     pub fn submit_impersonated(&self, tx: Transaction) -> Result<SubmittedTx, SubmitError> {
+        self.check_fetched(&tx)?;
         let hash = self.submit_here(tx)?;
         Ok(SubmittedTx { hash, answer: self.answer_with_block(&hash) })
     }

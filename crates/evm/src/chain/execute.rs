@@ -55,6 +55,7 @@ impl Evm {
             chain: &self.params,
             reader,
             scope: self.context.scope,
+            base: self.state_base(),
             options: ApplyOptions { preimages: self.config.preimages },
             parent: &parent.header,
             parent_hash: parent.hash,

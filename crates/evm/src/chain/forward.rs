@@ -45,6 +45,7 @@ impl Evm {
     /// As [`Self::submit`]; also forwards the transaction if another node decides.
     pub fn submit_and_forward(&self, tx: Transaction) -> Result<SubmittedTx, SubmitError> {
         self.check_impersonation(&tx)?;
+        self.check_fetched(&tx)?;
         let permit = self.context.reserve_forward()?;
         let outgoing = permit.is_forwarding().then(|| self.forwarded_tx(&tx));
         let hash = self.submit_here(tx)?;

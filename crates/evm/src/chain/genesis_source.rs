@@ -11,6 +11,7 @@ use esker_evm_state::types::SealedHeader;
 use esker_primitives::sync::Mutex;
 
 use super::{ChainReadError, ChainView};
+use crate::fork_point::ForkPoint;
 
 /// Reads the JSON form of a chain's genesis.
 pub type ParseGenesis = fn(&[u8]) -> Result<Genesis, Box<dyn Error + Send + Sync>>;
@@ -22,6 +23,7 @@ pub type ParseGenesis = fn(&[u8]) -> Result<Genesis, Box<dyn Error + Send + Sync
 pub struct GenesisSource {
     json: Option<(Bytes, ParseGenesis)>,
     trusts_store: bool,
+    fork: Option<ForkPoint>,
     definition: Mutex<Option<Arc<Genesis>>>,
 }
 
@@ -30,6 +32,7 @@ impl From<Genesis> for GenesisSource {
         Self {
             json: None,
             trusts_store: false,
+            fork: None,
             definition: Mutex::new_named("evm.genesis", Some(Arc::new(definition))),
         }
     }
@@ -40,7 +43,18 @@ impl GenesisSource {
     /// these rules; without, it is rebuilt and compared.
     pub fn json(json: Bytes, parse: ParseGenesis, trusts_store: bool) -> Self {
         let definition = Mutex::new_named("evm.genesis", None);
-        Self { json: Some((json, parse)), trusts_store, definition }
+        Self { json: Some((json, parse)), trusts_store, fork: None, definition }
+    }
+
+    /// The chain begins on a block of another node. Of its genesis only the block counts, not the accounts.
+    #[must_use]
+    pub fn with_fork(self, fork: Option<ForkPoint>) -> Self {
+        Self { fork, ..self }
+    }
+
+    /// The block on which the chain begins, unless it is its genesis.
+    pub(super) fn fork(&self) -> Option<&ForkPoint> {
+        self.fork.as_ref()
     }
 
     /// The definition, cached until [`Self::forget`].

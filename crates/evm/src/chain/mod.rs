@@ -4,6 +4,7 @@
 //! state through any reader.
 
 mod accepted;
+mod begin;
 mod build_failures;
 mod builder;
 mod cache;

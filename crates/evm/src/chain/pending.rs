@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use alloy_primitives::B256;
 use esker_evm_execution::rules::HeaderTerms;
-use esker_evm_state::state::StateVersion;
+use esker_evm_state::state::{StateBase, StateVersion};
 use esker_evm_state::types::{Receipt, SealedBlock};
 use esker_primitives::sync::Mutex;
 use esker_storage::{KvRead, Overlay, Scope, WriteSet};
@@ -42,10 +42,11 @@ impl PendingBlock {
         reader: Box<dyn KvRead>,
         scope: Scope,
         last: B256,
+        base: Option<Arc<dyn StateBase>>,
     ) -> Option<StateSnapshot> {
         let reader = (last == self.basis.parent)
             .then(|| Box::new(Overlay::new(reader, vec![Arc::clone(&self.writes)])))?;
-        Some(StateSnapshot::new(reader, scope, StateVersion::Latest))
+        Some(StateSnapshot::new(reader, scope, StateVersion::Latest, base))
     }
 }
 

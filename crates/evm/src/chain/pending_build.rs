@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use esker_chain::{BuildContext, ChainError};
+use esker_evm_state::state::StateError;
 use esker_evm_state::types::{Header, SealedBlock};
 
-use super::builder::preview;
+use super::builder::{BuildError, preview};
 use super::pending::{Basis, PendingBlock};
 use super::vm::Evm;
 use crate::view::ViewError;
@@ -33,10 +34,7 @@ impl Evm {
         let made = self.with_parent_context(reader.as_ref(), &parent, &at, |ctx| {
             preview(ctx, &self.pool, basis.time, &set)
         });
-        let (block, processed, writes) = made.map_err(|error| match ChainError::from(error) {
-            ChainError::Storage(error) => ViewError::Storage(error),
-            error => ViewError::Damaged(error.to_string()),
-        })?;
+        let (block, processed, writes) = made.map_err(unreadable)?;
         let (hash, size) = (rules.block_hash(&block.header), rules.encode_block(&block).len());
         let made = Arc::new(PendingBlock {
             block: Arc::new(SealedBlock { block, hash, size }),
@@ -46,5 +44,15 @@ impl Evm {
         });
         self.pending.add(Arc::clone(&made));
         Ok(Some(made))
+    }
+}
+
+fn unreadable(error: BuildError) -> ViewError {
+    if let Some(lacking) = error.not_fetched() {
+        return StateError::from(lacking.clone()).into();
+    }
+    match ChainError::from(error) {
+        ChainError::Storage(error) => ViewError::Storage(error),
+        error => ViewError::Damaged(error.to_string()),
     }
 }

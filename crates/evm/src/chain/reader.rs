@@ -80,7 +80,18 @@ impl ChainReader for Evm {
     }
 
     fn first_block(&self) -> u64 {
-        Self::first_block(self)
+        // Of the block on which a forked chain begins only the header is stored.
+        Self::first_block(self) + u64::from(self.fork().is_some())
+    }
+
+    fn ensure_in_history(&self, from: u64, to: u64) -> Result<(), ViewError> {
+        let first = ChainReader::first_block(self);
+        // The genesis block of a chain that began elsewhere is not the one of that chain.
+        let height = if self.fork().is_some() { from } else { from.max(1) };
+        match height < first && height <= to {
+            true => Err(ViewError::BeforeHistory { height, first }),
+            false => Ok(()),
+        }
     }
 
     fn header_at(&self, height: u64) -> Result<Option<Arc<SealedHeader>>, ViewError> {
@@ -88,7 +99,9 @@ impl ChainReader for Evm {
         if height >= head.header.number {
             return Ok((height == head.header.number).then_some(head));
         }
-        self.ensure_in_history(height, height)?;
+        if self.state_base().is_none_or(|base| height != base.height()) {
+            self.ensure_in_history(height, height)?;
+        }
         let header = self.read(|view| view.header(height))?;
         if header.is_none() {
             self.rewinds.wait();
@@ -97,6 +110,13 @@ impl ChainReader for Evm {
             let hash = self.params().rules.block_hash(&header);
             Arc::new(SealedHeader { header, hash })
         }))
+    }
+
+    fn hash_at(&self, height: u64) -> Result<Option<B256>, ViewError> {
+        match self.state_base().filter(|base| height < base.height()) {
+            Some(base) => Ok(base.block_hash(height).map(Some)?),
+            None => Ok(self.header_at(height)?.map(|header| header.hash)),
+        }
     }
 
     fn height_of(&self, hash: B256) -> Result<Option<u64>, ViewError> {
@@ -219,7 +239,7 @@ impl ChainReader for Evm {
         };
         let pending = (height == tip.height + 1).then(|| self.pending.find(&block.hash)).flatten();
         if let Some(pending) = pending {
-            let state = pending.state(reader, self.context.scope, tip.hash);
+            let state = pending.state(reader, self.context.scope, tip.hash, self.shared_base());
             return state.ok_or_else(|| ViewError::TakenBack("the pending block".to_owned()));
         }
         if !is_there {
@@ -235,7 +255,7 @@ impl ChainReader for Evm {
         } else {
             StateVersion::AtHeight(height)
         };
-        Ok(StateSnapshot::new(reader, self.context().scope, at))
+        Ok(StateSnapshot::new(reader, self.context().scope, at, self.shared_base()))
     }
 
     fn oldest_state(&self) -> Result<u64, ViewError> {

@@ -4,7 +4,7 @@ use alloy_primitives::B256;
 use esker_evm_execution::executor::BlockHashes;
 use esker_evm_execution::rules::{AncestorBlocks, Rules};
 use esker_evm_state::blocks::tables::{BLOCKS, HEIGHTS, LOCATIONS, Location, RECEIPTS, TIP, Tip};
-use esker_evm_state::state::{StateError, StateVersion, StateView};
+use esker_evm_state::state::{StateBase, StateError, StateVersion, StateView};
 use esker_evm_state::types::{Block, Header, Receipt};
 use esker_storage::{KvRead, Scope, StorageError};
 
@@ -19,6 +19,7 @@ pub struct ChainView<'a> {
     reader: &'a dyn KvRead,
     scope: Scope,
     rules: &'a dyn Rules,
+    base: Option<&'a dyn StateBase>,
 }
 
 impl std::fmt::Debug for ChainView<'_> {
@@ -30,7 +31,12 @@ impl std::fmt::Debug for ChainView<'_> {
 impl<'a> ChainView<'a> {
     /// The chain of a scope.
     pub fn new(reader: &'a dyn KvRead, scope: Scope, rules: &'a dyn Rules) -> Self {
-        Self { reader, scope, rules }
+        Self { reader, scope, rules, base: None }
+    }
+
+    /// The chain over the state on which it began, if that is not its genesis.
+    pub(super) fn with_base(self, base: Option<&'a dyn StateBase>) -> Self {
+        Self { base, ..self }
     }
 
     /// The newest block.
@@ -80,12 +86,12 @@ impl<'a> ChainView<'a> {
 
     /// The newest state.
     pub fn latest_state(&self) -> StateView<'a> {
-        StateView::new(self.reader, self.scope, StateVersion::Latest)
+        StateView::new(self.reader, self.scope, StateVersion::Latest).with_base(self.base)
     }
 
     /// The state after the block at a height, which must not be below [`Tip::oldest_state`].
     pub fn state_at(&self, height: u64) -> StateView<'a> {
-        StateView::new(self.reader, self.scope, StateVersion::AtHeight(height))
+        StateView::new(self.reader, self.scope, StateVersion::AtHeight(height)).with_base(self.base)
     }
 }
 
@@ -111,6 +117,10 @@ impl BlockHashes for Ancestors<'_> {
         }
         if number > self.parent_number || self.parent_number - number >= MAX_LOOK_BACK {
             return Ok(None);
+        }
+        // Below the base's block the store has only its own genesis block.
+        if let Some(base) = self.view.base.filter(|base| number < base.height()) {
+            return base.block_hash(number).map(Some);
         }
         let hash = self.view.hash_of(number).map_err(unreadable)?;
         // A snapshot has all blocks that code can reach.

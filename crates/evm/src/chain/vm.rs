@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use alloy_primitives::{Address, B256};
 use bytes::Bytes;
@@ -18,8 +18,8 @@ use esker_evm_execution::executor::ChainParams;
 use esker_evm_execution::genesis::Genesis;
 use esker_evm_state::blocks::{History, write_block};
 use esker_evm_state::logs::LogIndex;
-use esker_evm_state::state::ApplyOptions;
 use esker_evm_state::state::tables::STATE_START;
+use esker_evm_state::state::{ApplyOptions, StateBase};
 use esker_evm_state::types::{Block, SealedBlock, SealedHeader};
 use esker_primitives::BlockId;
 use esker_primitives::sync::{Mutex, RwLock};
@@ -28,7 +28,7 @@ use tokio::sync::broadcast;
 use tokio::time::Instant;
 
 use super::build_failures::BuildFailures;
-use super::builder::{BuildOutcome, MIN_TX_GAS, fill};
+use super::builder::{BuildError, BuildOutcome, MIN_TX_GAS, fill};
 use super::cache::BlockCache;
 use super::config::EvmConfig;
 use super::error::state_failed;
@@ -42,6 +42,7 @@ use super::{AcceptedBlock, ChainReadError};
 use crate::accounts::SenderLocks;
 use crate::control::{Controls, Plan};
 use crate::extension::BlockExtension;
+use crate::fork_point::ForkPoint;
 use crate::pool::Pool;
 use crate::total_difficulty;
 use crate::verify::{PreparedBlock, VerifyError, verify_block};
@@ -59,7 +60,7 @@ pub struct Evm {
     pub(super) context: ChainContext,
     pub(super) params: ChainParams,
     pub(super) config: EvmConfig,
-    genesis: GenesisSource,
+    pub(super) genesis: GenesisSource,
     pub(super) extension: Arc<dyn BlockExtension>,
     pub(super) pool: Pool,
     head: RwLock<Head>,
@@ -77,6 +78,8 @@ pub struct Evm {
     prepared: PreparedBlocks,
     pub(super) pending: PendingBlocks,
     pub(super) build_failures: BuildFailures,
+    /// State of the fork is fetched for the next block.
+    pub(super) is_fetching: Arc<AtomicBool>,
     pub(super) logs: LogIndex,
     /// The controls of a development node.
     pub(super) controls: Option<Arc<Controls>>,
@@ -132,6 +135,7 @@ impl Evm {
             prepared: PreparedBlocks::default(),
             pending: PendingBlocks::default(),
             build_failures: BuildFailures::default(),
+            is_fetching: Arc::default(),
             logs: LogIndex::new(context.scope),
             controls,
             context,
@@ -214,6 +218,21 @@ impl Evm {
     /// The chain in a reader of the store.
     pub fn view<'a>(&'a self, reader: &'a dyn KvRead) -> ChainView<'a> {
         ChainView::new(reader, self.context.scope, self.params.rules.as_ref())
+            .with_base(self.state_base())
+    }
+
+    /// The block of another node on which the chain began.
+    pub fn fork(&self) -> Option<&ForkPoint> {
+        self.genesis.fork()
+    }
+
+    /// The state on which the chain began, if that is not its genesis.
+    pub(super) fn state_base(&self) -> Option<&dyn StateBase> {
+        self.fork().map(|fork| fork.state.as_ref())
+    }
+
+    pub(super) fn shared_base(&self) -> Option<Arc<dyn StateBase>> {
+        self.fork().map(|fork| Arc::clone(&fork.state))
     }
 
     /// Parses a block unless another thread has parsed it. Does not recover the senders.
@@ -270,6 +289,10 @@ impl Evm {
         if !matches!(filled, Ok(BuildOutcome::Block(_))) {
             self.extension.not_built();
         }
+        if let Some(lacking) = filled.as_ref().err().and_then(BuildError::not_fetched) {
+            self.fetch_for_build(plan, lacking);
+            return Ok(Built::Nothing);
+        }
         let filled = self.without_refused(plan, head.header.number, filled)?;
         let Some(filled) = filled else { return Ok(Built::Nothing) };
         match filled {
@@ -302,6 +325,9 @@ impl ChainVm for Evm {
     }
 
     fn genesis(&self, out: &mut WriteSet) -> Result<(), ChainError> {
+        if let Some(fork) = self.fork() {
+            return self.begin_on(fork, out);
+        }
         let rules = self.params.rules.as_ref();
         let options = ApplyOptions { preimages: self.config.preimages };
         let block = self
@@ -324,7 +350,10 @@ impl ChainVm for Evm {
         let view = self.view(reader);
         let head = self.head();
         let (stored, own) = (view.hash_of(0)?, head.hash);
-        let is_own = head.header.number > 0 || stored == Some(own);
+        let is_own = match self.fork() {
+            Some(fork) => view.hash_of(fork.header.header.number)? == Some(fork.header.hash),
+            None => head.header.number > 0 || stored == Some(own),
+        };
         if !is_own {
             return Err(ChainError::Mismatch(format!(
                 "database contains incompatible genesis (have {:x}, new {own:x}): start with the genesis \
@@ -343,8 +372,9 @@ impl ChainVm for Evm {
             )));
         }
         let header = view.header(tip.height)?.ok_or(ChainReadError::NoTip)?;
+        let is_own_root = self.fork().is_none_or(|fork| fork.header.hash != tip.hash);
         let root = view.latest_state().root().map_err(|e| ChainError::Corrupted(e.to_string()))?;
-        if root != header.state_root {
+        if is_own_root && root != header.state_root {
             return Err(ChainError::Corrupted(format!(
                 "the state of chain {} has root {root}, block {} says {}",
                 self.name(),
@@ -392,6 +422,7 @@ impl ChainVm for Evm {
         let built = self.build_as(plan, parent, at);
         if let (Some((waits, build)), Ok(Built::Nothing | Built::Later(_)) | Err(_)) =
             (waits, &built)
+            && !self.is_fetching.load(Ordering::Acquire)
         {
             waits.nothing_built(build);
         }
@@ -533,7 +564,8 @@ impl ChainVm for Evm {
     }
 
     fn snapshot(&self) -> Option<&dyn ChainSnapshot> {
-        Some(self)
+        // Of the state of a fork only what was read is here.
+        self.fork().is_none().then_some(self)
     }
 
     fn health(&self) -> Result<String, ChainError> {

@@ -3,7 +3,6 @@
 use alloy_primitives::Bytes;
 use esker_evm_execution::executor::{BlockBody, BlockContext, BlockExecutionOutput, BlockExecutor};
 use esker_evm_execution::rules::{BlockStepError, ChildTerms, NewBlock};
-use esker_evm_state::state::{StateVersion, StateView};
 use esker_evm_state::types::{Block, Transaction};
 use esker_storage::WriteSet;
 
@@ -16,7 +15,7 @@ pub fn child_executor<'a>(
     terms: &ChildTerms,
     time: u64,
 ) -> Result<BlockExecutor<'a>, BlockStepError> {
-    let view = StateView::new(ctx.reader, ctx.scope, StateVersion::Latest);
+    let view = ctx.state();
     let block = BlockContext::child(ctx.parent, time, terms);
     let body = BlockBody {
         parent_hash: ctx.parent_hash,

@@ -3,6 +3,7 @@
 use alloy_primitives::B256;
 use esker_evm_execution::executor::TxError;
 use esker_evm_execution::rules::{BlockStepError, RuleError};
+use esker_evm_state::not_fetched::NotFetched;
 use esker_evm_state::state::StateError;
 use thiserror::Error;
 
@@ -47,6 +48,20 @@ pub enum VerifyError {
 }
 
 impl VerifyError {
+    /// What was lacking of the state on which the chain began.
+    pub fn not_fetched(&self) -> Option<&NotFetched> {
+        match self {
+            Self::State(error)
+            | Self::Extension(ExtError::State(error))
+            | Self::ApplyExtension(ExtError::State(error)) => error.not_fetched(),
+            Self::Apply { error, .. } => match &**error {
+                TxError::State(error) => error.not_fetched(),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
     /// The error of the state if this is a fault of the node rather than the block.
     pub fn internal(self) -> Result<StateError, Self> {
         match self {

@@ -14,7 +14,9 @@ use esker_evm_execution::executor::{
 use esker_evm_execution::rules::{
     AncestorBlocks, BlockAttributes, BlockCheck, BlockPoint, BlockStepError, ChildTerms,
 };
-use esker_evm_state::state::{ApplyOptions, BlockState, StateError, StateVersion, StateView};
+use esker_evm_state::state::{
+    ApplyOptions, BlockState, StateBase, StateError, StateVersion, StateView,
+};
 use esker_evm_state::types::Header;
 use esker_storage::{KvRead, PendingWrites, Scope, WriteSet};
 
@@ -34,6 +36,8 @@ pub struct ParentContext<'a> {
     pub reader: &'a dyn KvRead,
     /// The chain's scope.
     pub scope: Scope,
+    /// The state on which the chain began, if that is not its genesis.
+    pub base: Option<&'a dyn StateBase>,
     /// Options of the rows besides the state.
     pub options: ApplyOptions,
     /// The parent.
@@ -60,7 +64,7 @@ impl std::fmt::Debug for ParentContext<'_> {
     }
 }
 
-impl ParentContext<'_> {
+impl<'a> ParentContext<'a> {
     /// Fees and limits of a child that is made at `time`, Unix s.
     pub fn child_terms(&self, time: u64) -> Result<ChildTerms, BlockStepError> {
         let rules = &self.chain.rules;
@@ -74,6 +78,11 @@ impl ParentContext<'_> {
     fn total_difficulty(&self) -> Result<Option<U256>, StateError> {
         let rules = self.chain.rules.as_ref();
         Ok(total_difficulty(rules, self.reader, self.scope, self.parent)?)
+    }
+
+    /// The state after the parent.
+    fn state(&self) -> StateView<'a> {
+        StateView::new(self.reader, self.scope, StateVersion::Latest).with_base(self.base)
     }
 
     /// Writes a block's changes of the state. Returns the root.
@@ -90,6 +99,7 @@ impl ParentContext<'_> {
             root: self.parent.state_root,
             height,
             options: self.options,
+            base: self.base,
         };
         Ok(state.apply(&processed.changes, out)?)
     }
@@ -170,7 +180,7 @@ fn execute<'a>(
 ) -> Result<BlockExecutor<'a>, VerifyError> {
     let block = prepared.block();
     let context = BlockContext::for_header(ctx.chain, &block.header)?;
-    let view = StateView::new(ctx.reader, ctx.scope, StateVersion::Latest);
+    let view = ctx.state();
     let mut executor = BlockExecutor::new(
         ctx.chain,
         view,

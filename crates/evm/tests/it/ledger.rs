@@ -67,6 +67,7 @@ impl Ledger {
         run(&ParentContext {
             chain: &self.params,
             reader: &*reader,
+            base: None,
             scope: SCOPE,
             options: ApplyOptions::default(),
             parent: &self.tip,

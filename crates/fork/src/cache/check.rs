@@ -50,6 +50,9 @@ pub(super) fn check_file(file: &[u8]) -> Result<Checked, String> {
     let pin = Pin::from_json(chain_id, &value).map_err(|error| format!("its block: {error}"))?;
     let mut check = Check {
         root: pin.header.state_root,
+        chain_id,
+        is_verified: pin.is_verified(),
+        next_ancestor: (pin.header.number.saturating_sub(1), pin.header.parent_hash),
         nodes: HashMap::new(),
         used: HashSet::new(),
         accounts: HashMap::new(),
@@ -79,6 +82,10 @@ fn fault(framed: &Framed, reason: String) -> RecordFault {
 
 struct Check {
     root: B256,
+    chain_id: u64,
+    is_verified: bool,
+    /// Height and hash of the next header before the block.
+    next_ancestor: (u64, B256),
     /// All nodes, not checked.
     nodes: HashMap<(Trie, Nibbles), Bytes>,
     /// Nodes that are part of a proof.
@@ -132,6 +139,7 @@ impl Check {
                 }
                 self.facts.push(Fact::Code { hash: *hash, code: code.clone() });
             }
+            Record::Ancestor { json } => self.ancestor(json)?,
             Record::ClaimedAccount(address, account) => self.facts.push(Fact::Account {
                 address: *address,
                 account: *account,
@@ -144,6 +152,22 @@ impl Check {
                 is_proven: false,
             }),
         }
+        Ok(())
+    }
+
+    fn ancestor(&mut self, json: &str) -> Result<(), String> {
+        let value = serde_json::from_str(json).map_err(|error| error.to_string())?;
+        let header = Pin::from_json(self.chain_id, &value).map_err(|fault| fault.to_string())?;
+        let (number, expected) = self.next_ancestor;
+        let is_right = header.header.number == number
+            && header.hash == expected
+            && (header.is_verified() || !self.is_verified);
+        if !is_right {
+            return Err(format!("it is not block {number} with the hash {expected}"));
+        }
+        let parent = header.header.parent_hash;
+        self.next_ancestor = (number.saturating_sub(1), parent);
+        self.facts.push(Fact::Ancestor { number, parent, json: json.into() });
         Ok(())
     }
 

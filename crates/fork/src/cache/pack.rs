@@ -25,6 +25,8 @@ pub struct PackSummary {
     pub claimed: usize,
     /// Codes. Each has its hash.
     pub codes: usize,
+    /// Headers before that of the block. Each has the parent hash of the next one.
+    pub ancestors: usize,
     /// Trie nodes of the proofs.
     pub nodes: usize,
     /// Length of the file.
@@ -33,8 +35,16 @@ pub struct PackSummary {
 
 impl PackSummary {
     fn new(pin: Pin, facts: &[Fact], bytes: u64) -> Self {
-        let mut summary =
-            Self { pin, accounts: 0, slots: 0, claimed: 0, codes: 0, nodes: 0, bytes };
+        let mut summary = Self {
+            pin,
+            accounts: 0,
+            slots: 0,
+            claimed: 0,
+            codes: 0,
+            ancestors: 0,
+            nodes: 0,
+            bytes,
+        };
         for fact in facts {
             let counter = match fact {
                 Fact::Node { .. } => &mut summary.nodes,
@@ -42,6 +52,7 @@ impl PackSummary {
                 Fact::Slot { is_proven: true, .. } => &mut summary.slots,
                 Fact::Account { .. } | Fact::Slot { .. } => &mut summary.claimed,
                 Fact::Code { .. } => &mut summary.codes,
+                Fact::Ancestor { .. } => &mut summary.ancestors,
             };
             *counter += 1;
         }

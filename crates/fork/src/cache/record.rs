@@ -13,6 +13,7 @@
 //! | 5 code | hash, code |
 //! | 6 claimed account | address; unless it does not exist: nonce, balance, code hash |
 //! | 7 claimed slot | address, slot, value |
+//! | 8 ancestor | header of JSON-RPC as text; descending, from the pin's parent on |
 
 use alloy_primitives::{Address, B256, Bytes, U256};
 use alloy_rlp::{Decodable, Encodable, Header as RlpHeader};
@@ -35,6 +36,7 @@ const SLOT: u8 = 4;
 const CODE: u8 = 5;
 const CLAIMED_ACCOUNT: u8 = 6;
 const CLAIMED_SLOT: u8 = 7;
+const ANCESTOR: u8 = 8;
 
 /// A record.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -46,6 +48,7 @@ pub(super) enum Record {
     Code { hash: B256, code: Bytes },
     ClaimedAccount(Address, Option<BaseAccount>),
     ClaimedSlot(Address, U256, U256),
+    Ancestor { json: String },
 }
 
 impl From<&Pin> for Record {
@@ -65,6 +68,7 @@ impl From<&Fact> for Record {
             Fact::Slot { address, slot, is_proven: true, .. } => Self::Slot(*address, *slot),
             Fact::Slot { address, slot, value, .. } => Self::ClaimedSlot(*address, *slot, *value),
             Fact::Code { hash, code } => Self::Code { hash: *hash, code: code.clone() },
+            Fact::Ancestor { json, .. } => Self::Ancestor { json: json.to_string() },
         }
     }
 }
@@ -99,6 +103,7 @@ impl Record {
                 body(CLAIMED_ACCOUNT, &[address, &parts.nonce, &parts.balance, &parts.code_hash])
             }
             Self::ClaimedSlot(address, slot, value) => body(CLAIMED_SLOT, &[address, slot, value]),
+            Self::Ancestor { json } => body(ANCESTOR, &[&json.as_bytes()]),
         }
     }
 
@@ -126,6 +131,7 @@ impl Record {
                 Decodable::decode(b)?,
                 Decodable::decode(b)?,
             ),
+            ANCESTOR => Self::Ancestor { json: String::decode(b)? },
             _ => return Err(alloy_rlp::Error::Custom("unknown kind")),
         };
         match b.is_empty() && rest.is_empty() {
@@ -184,6 +190,7 @@ fn kind_name(kind: Option<&u8>) -> &'static str {
         Some(CODE) => "code",
         Some(CLAIMED_ACCOUNT) => "claimed account",
         Some(CLAIMED_SLOT) => "claimed slot",
+        Some(ANCESTOR) => "ancestor",
         _ => "unknown kind",
     }
 }
@@ -245,6 +252,7 @@ mod tests {
             Record::ClaimedAccount(address, None),
             Record::ClaimedAccount(address, Some(account)),
             Record::ClaimedSlot(address, U256::ZERO, U256::from(5)),
+            Record::Ancestor { json: "{}".to_owned() },
         ]
     }
 

@@ -22,7 +22,7 @@ use crate::error::{FileError, ForkError};
 use crate::misses::{Misses, Want};
 use crate::pin::{BlockChoice, Pin, resolve};
 use crate::proof::ProofFault;
-use crate::source::{Fault, Source, SourceCounts, SourceError};
+use crate::source::{Answer, Call, Fault, Source, SourceCounts, SourceError};
 use crate::state::{BaseView, Fact, KnownState, StateCounts};
 
 /// The state of a pinned block of another node. Clones share everything.
@@ -85,7 +85,7 @@ impl Fork {
         for fault in &damaged {
             tracing::warn!(%fault, "a record of the fork's cache is damaged; it is fetched again");
         }
-        let known = KnownState::new(options.max_state_bytes);
+        let known = KnownState::new(options.max_state_bytes, &pin);
         let is_usable = |fact: &Fact| trust != Trust::Proven || is_checked(fact);
         let facts = facts.into_iter().filter(is_usable).collect();
         known.insert(facts).ok_or(ForkError::Full(options.max_state_bytes))?;
@@ -107,9 +107,9 @@ impl Fork {
             true => Trust::Proven,
             false => Trust::Claimed("the pack has values without proofs".to_owned()),
         };
-        let known = KnownState::new(options.max_state_bytes.saturating_mul(4));
-        known.insert(facts).ok_or(ForkError::Full(options.max_state_bytes))?;
         let pin = summary.pin;
+        let known = KnownState::new(options.max_state_bytes.saturating_mul(4), &pin);
+        known.insert(facts).ok_or(ForkError::Full(options.max_state_bytes))?;
         Ok(Self::of(Context { pin, known, reader: None, cache: None, options, trust }))
     }
 
@@ -168,7 +168,8 @@ impl Fork {
     }
 
     /// Begins the reads of parts that are not known yet.
-    fn begin(&self, wants: BTreeSet<Want>) -> Result<Vec<Wait>, ForkError> {
+    fn begin(&self, mut wants: BTreeSet<Want>) -> Result<Vec<Wait>, ForkError> {
+        keep_lowest_hash(&mut wants);
         let (count, max) = (wants.len(), self.context.options.max_wants);
         if count > max {
             return Err(ForkError::TooMany { count, max });
@@ -186,6 +187,17 @@ impl Fork {
             tokio::spawn(fly(Arc::clone(&self.context), flight));
         }
         Ok(claimed.joined)
+    }
+
+    /// Asks the source for something else than state of the pinned block. It is not checked.
+    ///
+    /// # Errors
+    /// The source does not answer, or there is none.
+    pub async fn ask(&self, call: Call) -> Result<Answer, ForkError> {
+        match &self.context.reader {
+            Some(reader) => Ok(reader.source.call(call).await?),
+            None => Err(ForkError::Offline { count: 1, first: call.method.to_string() }),
+        }
     }
 
     /// Writes everything that is known into a file, in place of an older one. This blocks.
@@ -209,7 +221,7 @@ async fn fly(context: Arc<Context>, flight: Flight) {
 fn is_checked(fact: &Fact) -> bool {
     match fact {
         Fact::Account { is_proven, .. } | Fact::Slot { is_proven, .. } => *is_proven,
-        Fact::Node { .. } | Fact::Code { .. } => true,
+        Fact::Node { .. } | Fact::Code { .. } | Fact::Ancestor { .. } => true,
     }
 }
 
@@ -250,4 +262,14 @@ fn other_root(pin: &Pin, error: ForkError) -> ForkError {
 /// Whether the source answers, but not with proofs.
 fn is_refusal(error: &SourceError) -> bool {
     matches!(error.fault, Fault::NoMethod(_) | Fault::NoState(_) | Fault::Refused { .. })
+}
+
+/// The hash of the lowest block comes with those of all blocks above.
+fn keep_lowest_hash(wants: &mut BTreeSet<Want>) {
+    let number = |want: &Want| match want {
+        Want::BlockHash(number) => Some(*number),
+        _ => None,
+    };
+    let lowest = wants.iter().filter_map(number).min();
+    wants.retain(|want| number(want) == lowest || number(want).is_none());
 }

@@ -6,6 +6,7 @@ use alloy_primitives::{Address, B256, U256, keccak256};
 use alloy_trie::KECCAK_EMPTY;
 use serde_json::json;
 
+use super::ancestors::fetch_ancestors;
 use super::claimed::{self, code_of};
 use super::context::Context;
 use super::options::Trust;
@@ -32,6 +33,7 @@ struct Targets {
 /// The first error. The other parts may be known nevertheless.
 pub(super) async fn run(context: &Context, wants: &[Want]) -> Result<(), ForkError> {
     let reader = context.reader.as_ref().ok_or_else(|| offline(wants))?;
+    fetch_ancestors(context, reader, wants).await?;
     match &context.trust {
         Trust::Proven => fetch_proven(context, reader, wants).await?,
         Trust::Claimed(_) => fetch_claimed(context, reader, wants).await?,
@@ -68,7 +70,7 @@ fn targets(wants: &[Want]) -> Result<Targets, ForkError> {
             Want::Slot(address, slot) => {
                 targets.slots.entry(*address).or_default().insert(*slot);
             }
-            Want::Code(_) => {}
+            Want::Code(_) | Want::BlockHash(_) => {}
             Want::AccountNode(path) => {
                 let address =
                     find_address(path).ok_or_else(|| no_node(want, unfound(path.len())))?;
@@ -245,7 +247,7 @@ async fn fetch_claimed(
                 addresses.insert(*address);
             }
             Want::Slot(address, slot) => slots.entry(*address).or_default().push(*slot),
-            Want::Code(_) => {}
+            Want::Code(_) | Want::BlockHash(_) => {}
             Want::AccountNode(_) | Want::StorageNode(..) => {
                 return Err(no_node(want, "the values of this fork are not proved"));
             }

@@ -1,5 +1,6 @@
 //! Fetches parts of the base state: grouped, shared between callers, and checked.
 
+mod ancestors;
 mod claimed;
 mod context;
 mod flights;

@@ -38,7 +38,7 @@ fn owner(want: &Want) -> Option<Address> {
         Want::Account(address) | Want::Slot(address, _) | Want::StorageNode(address, _) => {
             Some(*address)
         }
-        Want::Code(_) | Want::AccountNode(_) => None,
+        Want::Code(_) | Want::AccountNode(_) | Want::BlockHash(_) => None,
     }
 }
 

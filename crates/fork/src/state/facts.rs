@@ -1,5 +1,7 @@
 //! What is learned about the base state.
 
+use std::sync::Arc;
+
 use alloy_primitives::{Address, B256, Bytes, U256};
 use alloy_rlp::{Decodable, Header as RlpHeader};
 use alloy_trie::{EMPTY_ROOT_HASH, KECCAK_EMPTY, Nibbles};
@@ -87,10 +89,33 @@ pub(crate) enum Trie {
 /// One thing that was read. Nodes precede what they prove.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Fact {
-    Node { trie: Trie, path: Nibbles, rlp: Bytes },
-    Account { address: Address, account: Option<BaseAccount>, is_proven: bool },
-    Slot { address: Address, slot: U256, value: U256, is_proven: bool },
-    Code { hash: B256, code: Bytes },
+    Node {
+        trie: Trie,
+        path: Nibbles,
+        rlp: Bytes,
+    },
+    Account {
+        address: Address,
+        account: Option<BaseAccount>,
+        is_proven: bool,
+    },
+    Slot {
+        address: Address,
+        slot: U256,
+        value: U256,
+        is_proven: bool,
+    },
+    Code {
+        hash: B256,
+        code: Bytes,
+    },
+    /// The header of a block before the pinned one: its hash is the parent hash of the next one. They are kept in descending
+    /// order without gaps.
+    Ancestor {
+        number: u64,
+        parent: B256,
+        json: Arc<str>,
+    },
 }
 
 impl Fact {
@@ -101,6 +126,7 @@ impl Fact {
             Self::Account { .. } => 240,
             Self::Slot { .. } => 120,
             Self::Code { code, .. } => 80 + code.len(),
+            Self::Ancestor { json, .. } => 80 + json.len(),
         }
     }
 }

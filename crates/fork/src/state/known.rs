@@ -1,8 +1,9 @@
 //! The known part of the base state.
 
-use std::collections::HashMap;
 use std::collections::hash_map::Entry;
+use std::collections::{BTreeMap, HashMap};
 use std::hash::Hash;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use alloy_primitives::{Address, B256, Bytes, U256, keccak256};
@@ -11,6 +12,7 @@ use esker_primitives::sync::RwLock;
 
 use super::facts::{BaseAccount, Fact, Trie};
 use crate::misses::Want;
+use crate::pin::Pin;
 
 /// What is known of the base state. It only grows, since the base never changes.
 #[derive(Debug)]
@@ -19,6 +21,8 @@ pub(crate) struct KnownState {
     hits: AtomicU64,
     misses: AtomicU64,
     max_bytes: usize,
+    /// Height of the pinned block, and the hash of its parent.
+    begin: (u64, B256),
 }
 
 #[derive(Debug, Default)]
@@ -33,17 +37,37 @@ struct Tables {
     addresses: HashMap<B256, Address>,
     /// The keys of known slots, by their hashes.
     slot_keys: HashMap<B256, U256>,
+    /// The headers before the pinned one, by height, without gaps; each with the hash of its parent.
+    ancestors: BTreeMap<u64, (B256, Arc<str>)>,
     bytes: usize,
 }
 
 impl KnownState {
-    pub(crate) fn new(max_bytes: usize) -> Self {
+    pub(crate) fn new(max_bytes: usize, pin: &Pin) -> Self {
         Self {
             tables: RwLock::new_named("fork state", Tables::default()),
             hits: AtomicU64::new(0),
             misses: AtomicU64::new(0),
             max_bytes,
+            begin: (pin.header.number, pin.header.parent_hash),
         }
+    }
+
+    /// The hash of a block before the pinned one.
+    pub(crate) fn block_hash(&self, number: u64) -> Option<B256> {
+        let above = number.checked_add(1)?;
+        if above == self.begin.0 {
+            return Some(self.begin.1);
+        }
+        self.counted(self.tables.read().ancestors.get(&above).map(|(parent, _)| *parent))
+    }
+
+    /// The highest block before the pinned one whose header is not known, and its hash; `None` if there is none.
+    pub(crate) fn next_ancestor(&self) -> Option<(u64, B256)> {
+        let tables = self.tables.read();
+        let lowest = tables.ancestors.first_key_value();
+        let (above, hash) = lowest.map_or(self.begin, |(number, (parent, _))| (*number, *parent));
+        Some((above.checked_sub(1)?, hash))
     }
 
     /// Counts a look-up.
@@ -97,6 +121,10 @@ impl KnownState {
             Want::Account(address) => tables.accounts.contains_key(address),
             Want::Slot(address, slot) => tables.slot(address, *slot).is_some(),
             Want::Code(hash) => *hash == KECCAK_EMPTY || tables.codes.contains_key(hash),
+            Want::BlockHash(number) => {
+                let above = number.saturating_add(1);
+                above == self.begin.0 || tables.ancestors.contains_key(&above)
+            }
             Want::AccountNode(path) => tables.nodes.contains_key(&(Trie::Accounts, *path)),
             Want::StorageNode(address, path) => {
                 tables.nodes.contains_key(&(Trie::Storage(keccak256(address)), *path))
@@ -135,6 +163,12 @@ impl KnownState {
         }));
         let codes = sorted(&tables.codes).into_iter();
         facts.extend(codes.map(|(hash, code)| Fact::Code { hash, code }));
+        let ancestors = tables.ancestors.iter().rev();
+        facts.extend(ancestors.map(|(number, (parent, json))| Fact::Ancestor {
+            number: *number,
+            parent: *parent,
+            json: Arc::clone(json),
+        }));
         facts
     }
 
@@ -182,6 +216,9 @@ impl Tables {
                 put_flagged(&mut self.slots, (*address, *slot), (*value, *is_proven))
             }
             Fact::Code { hash, code } => put(&mut self.codes, *hash, code.clone()),
+            Fact::Ancestor { number, parent, json } => {
+                self.ancestors.insert(*number, (*parent, Arc::clone(json))).is_none()
+            }
         };
         if is_new {
             self.bytes += fact.size();

@@ -1,11 +1,9 @@
 //! The known part of the base state, and its readers.
 
-mod base;
 mod facts;
 mod known;
 mod view;
 
-pub use base::ForkBase;
 pub use facts::BaseAccount;
 pub(crate) use facts::{Fact, Trie, decode_account, decode_slot};
 pub(crate) use known::KnownState;

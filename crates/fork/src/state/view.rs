@@ -59,6 +59,16 @@ impl<'a> BaseView<'a> {
         Lookup::or_miss(self.known.code(hash), self.misses, || Want::Code(hash))
     }
 
+    /// The address of a hash, if its account or a slot of it is known.
+    pub(crate) fn address_of(&self, hash: B256) -> Option<Address> {
+        self.known.address_of(hash)
+    }
+
+    /// The key of a hashed slot, if such a slot of any account is known.
+    pub(crate) fn slot_key_of(&self, hash: B256) -> Option<U256> {
+        self.known.slot_key_of(hash)
+    }
+
     /// The nodes of the account trie. A missing node is absent there and among the misses.
     pub fn account_nodes(&self) -> BaseAccountNodes<'a> {
         BaseAccountNodes(*self)
@@ -66,13 +76,29 @@ impl<'a> BaseView<'a> {
 
     /// The nodes of an account's storage trie.
     pub fn storage_nodes(&self, address: Address) -> BaseStorageNodes<'a> {
-        let trie = Trie::Storage(keccak256(address));
-        BaseStorageNodes { view: *self, address, trie }
+        BaseStorageNodes { view: *self, address }
     }
 
-    fn node(&self, trie: Trie, path: &Nibbles, want: impl FnOnce() -> Want) -> Option<Vec<u8>> {
-        let found = self.known.node(trie, path);
-        Lookup::or_miss(found, self.misses, want).known().map(|rlp| rlp.to_vec())
+    /// The hash of a block before the pinned one.
+    pub fn block_hash(&self, number: u64) -> Lookup<B256> {
+        let found = self.known.block_hash(number);
+        Lookup::or_miss(found, self.misses, || Want::BlockHash(number))
+    }
+
+    /// The RLP of a node of the account trie.
+    pub fn account_node(&self, path: &Nibbles) -> Lookup<Vec<u8>> {
+        self.node(Trie::Accounts, path, || Want::AccountNode(*path))
+    }
+
+    /// The RLP of a node of an account's storage trie.
+    pub fn storage_node(&self, address: Address, path: &Nibbles) -> Lookup<Vec<u8>> {
+        let trie = Trie::Storage(keccak256(address));
+        self.node(trie, path, || Want::StorageNode(address, *path))
+    }
+
+    fn node(&self, trie: Trie, path: &Nibbles, want: impl FnOnce() -> Want) -> Lookup<Vec<u8>> {
+        let found = self.known.node(trie, path).map(|rlp| rlp.to_vec());
+        Lookup::or_miss(found, self.misses, want)
     }
 }
 
@@ -82,7 +108,7 @@ pub struct BaseAccountNodes<'a>(BaseView<'a>);
 
 impl NodeSource for BaseAccountNodes<'_> {
     fn node(&self, path: &Nibbles) -> Result<Option<Vec<u8>>, TrieError> {
-        Ok(self.0.node(Trie::Accounts, path, || Want::AccountNode(*path)))
+        Ok(self.0.account_node(path).known())
     }
 }
 
@@ -91,11 +117,10 @@ impl NodeSource for BaseAccountNodes<'_> {
 pub struct BaseStorageNodes<'a> {
     view: BaseView<'a>,
     address: Address,
-    trie: Trie,
 }
 
 impl NodeSource for BaseStorageNodes<'_> {
     fn node(&self, path: &Nibbles) -> Result<Option<Vec<u8>>, TrieError> {
-        Ok(self.view.node(self.trie, path, || Want::StorageNode(self.address, *path)))
+        Ok(self.view.storage_node(self.address, path).known())
     }
 }

@@ -1,18 +1,20 @@
 //! The base under a chain's state: what has no row and no undo row falls through to it.
 
-use alloy_primitives::{B256, U256, keccak256};
+use alloy_primitives::{B256, KECCAK256_EMPTY, U256, keccak256};
+use alloy_rlp::{Encodable, encode_list};
 use alloy_trie::Nibbles;
 use esker_evm_state::state::tables::{
     ACCOUNT_UNDO, ACCOUNTS, CODE, NODE_UNDO, NODES, PathKey, SLOT_UNDO, SLOTS,
 };
 use esker_evm_state::state::{
-    AccountNodes, StateError, StateVersion, StateView, StorageNodes, StoredAccount, StoredSlot,
+    AccountChange, AccountNodes, AccountParts, ApplyOptions, BlockState, StateChanges, StateError,
+    StateVersion, StateView, StorageNodes, StoredAccount, StoredSlot,
 };
 use esker_evm_state::trie::NodeSource as _;
-use esker_evm_state::types::Account;
-use esker_fork::state::ForkBase;
-use esker_fork::{Fork, ForkOptions, Misses, Want};
+use esker_evm_state::types::{Account, AccountCodec};
+use esker_fork::{Fork, ForkBase, ForkOptions, Misses, Want};
 use esker_storage::{KvStore as _, MemoryStore, Scope, ValueCodec as _, WriteSet};
+use tokio::runtime::Handle;
 
 use crate::server::{Server, within};
 use crate::world::{World, address, sample};
@@ -43,14 +45,14 @@ fn written(write: impl FnOnce(&mut WriteSet)) -> MemoryStore {
 async fn absent_keys_fall_through_at_every_height() {
     let world = World::new(sample());
     let (_server, fork) = fork(&world).await;
-    let (store, misses) = (MemoryStore::new(), Misses::default());
+    let store = MemoryStore::new();
     let reader = store.snapshot().unwrap();
-    let base = ForkBase(fork.view(&misses));
+    let base = ForkBase::new(fork, Handle::current());
     let (at, code) = (address(6), world.entries[&address(6)].code.clone());
     for version in [StateVersion::Latest, StateVersion::AtHeight(0), StateVersion::AtHeight(9)] {
         let bare = StateView::new(&*reader, SCOPE, version);
         assert_eq!(bare.account(&at).unwrap(), None);
-        let view = bare.with_base(&base);
+        let view = bare.with_base(Some(&base));
         let account = view.account(&at).unwrap();
         assert_eq!(account, world.account(&at));
         assert_eq!(view.account_by_hash(keccak256(at)).unwrap(), account);
@@ -64,7 +66,6 @@ async fn absent_keys_fall_through_at_every_height() {
         assert_eq!(root.map(keccak256), account.map(|account| account.storage_root));
         assert!(view.prove_account(world.root, &at).unwrap().value.is_some());
     }
-    assert!(misses.is_empty());
 }
 
 #[tokio::test]
@@ -99,11 +100,10 @@ async fn changed_keys_never_fall_through() {
         SLOT_UNDO.put(set, SCOPE, &(key, slot, 5), &Vec::new());
         NODE_UNDO.put(set, SCOPE, &(path, 5), &Vec::new());
     });
-    let misses = Misses::default();
-    let base = ForkBase(fork.view(&misses));
+    let base = ForkBase::new(fork, Handle::current());
     let read = |store: &MemoryStore, version| {
         let reader = store.snapshot().unwrap();
-        let view = StateView::new(&*reader, SCOPE, version).with_base(&base);
+        let view = StateView::new(&*reader, SCOPE, version).with_base(Some(&base));
         let nonce = view.account(&at).unwrap().map(|account| account.nonce);
         let value: u64 = view.storage(&at, U256::from(3)).unwrap().to();
         let node = AccountNodes(view).node(&path.0).unwrap();
@@ -125,7 +125,6 @@ async fn changed_keys_never_fall_through() {
     assert_eq!(read(&deleted, StateVersion::Latest), (None, 0, None));
     assert_eq!(read(&deleted, StateVersion::AtHeight(5)), (None, 0, None));
     assert_eq!(read(&deleted, StateVersion::AtHeight(4)), below);
-    assert!(misses.is_empty());
 }
 
 #[tokio::test]
@@ -134,16 +133,98 @@ async fn what_is_not_fetched_is_an_error_and_a_miss() {
     let (_server, fork) = fork(&world).await;
     let own = alloy_primitives::Bytes::from_static(&[1, 2, 3]);
     let store = written(|set| CODE.put(set, SCOPE, &keccak256(&own).0, &own.to_vec()));
-    let misses = Misses::default();
-    let base = ForkBase(fork.view(&misses));
+    let base = ForkBase::new(fork, Handle::current());
     let reader = store.snapshot().unwrap();
-    let view = StateView::new(&*reader, SCOPE, StateVersion::Latest).with_base(&base);
+    let view = StateView::new(&*reader, SCOPE, StateVersion::Latest).with_base(Some(&base));
     assert_eq!(view.code(keccak256(&own)).unwrap(), own);
     let account = view.account(&address(7)).unwrap_err();
-    assert!(matches!(account, StateError::NotFetched(_)), "{account}");
     let slot = view.storage(&address(6), U256::from(9)).unwrap_err();
-    assert!(matches!(slot, StateError::NotFetched(_)), "{slot}");
-    assert!(view.account_by_hash(B256::ZERO).is_err());
+    let mut lacking = account.not_fetched().unwrap().clone();
+    lacking.add(slot.not_fetched().unwrap());
     let wanted = [Want::Account(address(7)), Want::Slot(address(6), U256::from(9))];
-    assert_eq!(misses.take().into_iter().collect::<Vec<_>>(), wanted);
+    assert!(lacking.wants().iter().eq(&wanted), "{lacking:?}");
+    assert!(
+        lacking.to_string().ends_with("and 1 more parts of the forked state are not fetched yet")
+    );
+    assert!(matches!(view.account_by_hash(B256::ZERO), Err(StateError::MissingPreimage(_))));
+    assert!(matches!(view.walk_accounts(B256::ZERO, 9), Err(StateError::NotWhole)));
+
+    within("a fetch", lacking.fetch()).await.unwrap();
+    assert_eq!(view.account(&address(7)).unwrap(), world.account(&address(7)));
+    assert_eq!(view.storage(&address(6), U256::from(9)).unwrap(), U256::ZERO);
+}
+
+/// Accounts as Ethereum has them.
+#[derive(Debug)]
+struct FourFields;
+
+impl AccountCodec for FourFields {
+    fn encode_account(&self, account: &Account, out: &mut Vec<u8>) {
+        let Account { nonce, balance, storage_root, code_hash, .. } = account;
+        let fields: [&dyn Encodable; 4] = [nonce, balance, storage_root, code_hash];
+        encode_list::<_, dyn Encodable>(&fields, out);
+    }
+}
+
+/// Applies the changes of a block, and writes its rows. What the roots need is fetched. Returns the root.
+async fn apply(
+    store: &MemoryStore,
+    base: &ForkBase,
+    (root, height): (B256, u64),
+    changes: &StateChanges,
+) -> B256 {
+    loop {
+        let reader = store.snapshot().unwrap();
+        let state = BlockState {
+            codec: &FourFields,
+            below: &*reader,
+            scope: SCOPE,
+            root,
+            height,
+            options: ApplyOptions::default(),
+            base: Some(base),
+        };
+        let mut out = WriteSet::new();
+        match state.apply(changes, &mut out) {
+            Ok(root) => {
+                store.write(&out).unwrap();
+                return root;
+            }
+            Err(error) => {
+                let lacking = error.not_fetched().expect("only nodes are lacking").clone();
+                drop(reader);
+                within("a fetch", lacking.fetch()).await.unwrap();
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn cleared_storage_of_the_base_is_gone_until_its_block_is_undone() {
+    let world = World::new(sample());
+    let (_server, fork) = fork(&world).await;
+    let (store, base, at) =
+        (MemoryStore::new(), ForkBase::new(fork, Handle::current()), address(6));
+    let code_hash = KECCAK256_EMPTY;
+    let parts = AccountParts { nonce: 1, balance: U256::ZERO, code_hash, is_multi_coin: false };
+    let again = AccountChange {
+        account: Some(parts),
+        wiped: true,
+        slots: [(U256::from(50), U256::from(7))].into(),
+        code: None,
+    };
+    let gone = [(at, AccountChange::default())].into();
+    let root = apply(&store, &base, (world.root, 5), &gone).await;
+    let root = apply(&store, &base, (root, 6), &[(at, again)].into()).await;
+    let reader = store.snapshot().unwrap();
+    let read = |version| {
+        let view = StateView::new(&*reader, SCOPE, version).with_base(Some(&base));
+        let slots = [3, 50].map(|slot| view.storage(&at, U256::from(slot)).unwrap().to::<u64>());
+        (view.account(&at).unwrap().map(|account| account.nonce), slots)
+    };
+    assert_eq!(read(StateVersion::AtHeight(4)), (Some(6), [4, 0]));
+    assert_eq!(read(StateVersion::AtHeight(5)), (None, [0, 0]));
+    assert_eq!(read(StateVersion::Latest), (Some(1), [0, 7]));
+    let view = StateView::new(&*reader, SCOPE, StateVersion::Latest).with_base(Some(&base));
+    assert_eq!(view.root().unwrap(), root);
 }

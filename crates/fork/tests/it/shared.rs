@@ -83,7 +83,6 @@ async fn an_error_reaches_all_and_the_next_call_asks_again() {
     let world = World::new(sample());
     let (sender, gate) = watch::channel(false);
     let server = Server::start(move |request, number| match number {
-        0 | 1 => world.act(request),
         2 => Act::Gated(gate.clone(), serde_json::json!({"error": {"code": -1, "message": "no"}})),
         _ => world.act(request),
     });

@@ -344,7 +344,7 @@ pub(crate) fn sample() -> Entries {
     let entry = |n: u64| Entry {
         nonce: n,
         balance: U256::from(n) << 70,
-        code: if n % 2 == 0 { Bytes::from(vec![0x60, n as u8]) } else { Bytes::new() },
+        code: if n.is_multiple_of(2) { Bytes::from(vec![0x60, n as u8]) } else { Bytes::new() },
         slots: match n % 3 {
             0 => (0..n).map(|slot| (U256::from(slot), U256::from(slot + 1))).collect(),
             _ => BTreeMap::new(),

@@ -7,6 +7,7 @@ use esker_chain::{AdjustableClock, ChainContext, ChainError};
 use esker_evm::chain::{Evm, EvmConfig, GenesisSource, PRUNED_WINDOW};
 use esker_evm::control::{ControlExtension, Controls};
 use esker_evm::extension::{BlockExtension, NoExtension};
+use esker_evm::fork_point::ForkPoint;
 use esker_evm_execution::executor::ChainParams;
 use esker_evm_state::blocks::History;
 use esker_nat::{AtomicExtension, Nat};
@@ -19,12 +20,13 @@ use super::evm_settings::{
 };
 use super::rules;
 
-/// Builds the chain of a specification. `clock` is that of a development network.
+/// Builds the chain of a specification. `clock` is that of a development network; `fork` is the block of another node on
+/// which the chain begins.
 pub(super) fn build(
     (spec, parameters): (&ChainSpec, &EvmParameters),
     context: ChainContext,
     config: &Config,
-    clock: Option<&AdjustableClock>,
+    (clock, fork): (Option<&AdjustableClock>, Option<&ForkPoint>),
     is_known: bool,
 ) -> Result<EvmChain, ChainError> {
     let settings = config.chain(&spec.id);
@@ -41,7 +43,8 @@ pub(super) fn build(
         keeps_console: config.mode.is_development() && !config.settings.no_console,
         ..ChainParams::new(Arc::clone(&rules), context.network_id, context.chain_id)
     };
-    let is_archive = is_archive(settings, parameters, config.mode);
+    // Below its first block the state is another node's, and only undo rows tell which values are its own.
+    let is_archive = fork.is_some() || is_archive(settings, parameters, config.mode);
     let evm_config = EvmConfig {
         history: match config.settings.state_window {
             Some(blocks) => History::Window(blocks),
@@ -65,9 +68,10 @@ pub(super) fn build(
     }
     let parse = rules::parse_genesis(parameters);
     let genesis = GenesisSource::json(spec.genesis.clone(), parse, is_known);
+    let genesis = genesis.with_fork(fork.cloned());
     let evm = Evm::new(context, params, evm_config, genesis, extension, controls)?;
     check(spec, config)?;
-    if !is_known {
+    if !is_known && fork.is_none() {
         log_missing_contracts(spec, parameters, &evm)?;
     }
     if let Some(pools) = &exchange {

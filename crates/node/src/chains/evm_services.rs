@@ -26,7 +26,7 @@ use esker_nat::service::NatService;
 use esker_primitives::network::{MAIN_ID, TEST_ID};
 use esker_primitives::{Clock, Randomness};
 use esker_rpc::positional::Server;
-use esker_rpc::{Route, Service};
+use esker_rpc::{Fallback, Route, Service};
 use esker_settings::config::{ChainSettings, Config, Mode, personal};
 use esker_settings::networks::accounts::{Account, well_known};
 use esker_settings::networks::{ChainSpec, EvmParameters, Network};
@@ -36,6 +36,7 @@ use super::evm_settings::{
     allows_unprotected, fault, in_dev, is_archive, limits, oracle_config, script_config,
     transact_config,
 };
+use super::fork_history::ForkHistory;
 use super::import::Importer;
 use super::parts::ServiceParts;
 use crate::api::admin::chain::ChainAdminApi;
@@ -101,6 +102,11 @@ pub(super) fn build(
     let transact = inputs.transact(&reads)?;
     let mut service = inputs.methods(&apis, &reads, &transact);
     let development = inputs.development_node(&transact);
+    if let Some(fork) = parts.fork.filter(|_| chain.evm().fork().is_some()) {
+        let history: Arc<dyn Fallback> =
+            Arc::new(ForkHistory::new(fork.clone(), chain.evm().clone()));
+        service.set_fallback(&history);
+    }
     if let Some(node) = &development {
         service = service.merge(&development_methods(node));
     }
@@ -203,6 +209,7 @@ impl Inputs<'_> {
             machine: self.shared.machine.map_or_else(Weak::new, Arc::downgrade),
             development: self.shared.clock.cloned(),
             rules: Arc::clone(&evm.params().rules),
+            is_fork: evm.fork().is_some(),
         }
     }
 

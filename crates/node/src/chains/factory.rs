@@ -7,6 +7,7 @@ use esker_chain::audit::Audit;
 use esker_chain::forward::TxKind;
 use esker_chain::{AdjustableClock, ChainContext, ChainError, ChainVm, Maintenance};
 use esker_evm::control::Controls;
+use esker_evm::fork_point::ForkPoint;
 use esker_keystore::Keystore;
 use esker_primitives::network::{MAIN_ID, TEST_ID};
 use esker_settings::config::Config;
@@ -75,26 +76,37 @@ impl Chain {
     }
 }
 
-/// Builds the chain of a specification. `clock` is that of a development network. `is_known`: the stored rows of the chain
-/// were made with the same parameters.
+/// What a chain is built with, besides its specification.
+#[derive(Clone, Copy, Debug)]
+pub struct ChainInputs<'a> {
+    /// The node's keystore.
+    pub keystore: &'a Arc<Keystore>,
+    /// The clock of a development network.
+    pub clock: Option<&'a AdjustableClock>,
+    /// The block of another node on which the chain begins.
+    pub fork: Option<&'a ForkPoint>,
+}
+
+/// Builds the chain of a specification. `is_known`: the stored rows of the chain were made with the same parameters.
 pub fn build(
     spec: &ChainSpec,
     context: ChainContext,
     config: &Config,
-    (keystore, clock): (&Arc<Keystore>, Option<&AdjustableClock>),
+    inputs: ChainInputs<'_>,
     is_known: bool,
 ) -> Result<Chain, ChainError> {
     match &spec.parameters {
         ChainParameters::Xvm(fees) => {
             let exchange = context.exchange.clone();
-            let xvm = xvm(spec, fees, context, config, keystore)?;
+            let xvm = xvm(spec, fees, context, config, inputs.keystore)?;
             if let Some(pools) = exchange {
                 pools.register(spec.id, TxKind::Asset, xvm.exchange_pool());
             }
             Ok(Chain::Xvm(xvm))
         }
         ChainParameters::Evm(parameters) => {
-            evm::build((spec, parameters), context, config, clock, is_known).map(Chain::Evm)
+            let inputs = (inputs.clock, inputs.fork);
+            evm::build((spec, parameters), context, config, inputs, is_known).map(Chain::Evm)
         }
     }
 }

@@ -19,6 +19,8 @@ pub(super) struct Importer {
     /// The clock of a development network, whose blocks may be ahead of the node's.
     pub(super) development: Option<AdjustableClock>,
     pub(super) rules: Arc<dyn Rules>,
+    /// The chain begins on a block of another node.
+    pub(super) is_fork: bool,
 }
 
 impl Importer {
@@ -43,6 +45,10 @@ pub(crate) fn advance_to_last(clock: &AdjustableClock, times_s: impl Iterator<It
 #[async_trait]
 impl BlockImporter for Importer {
     async fn import(&self, blocks: Vec<Bytes>) -> Result<(), ImportError> {
+        if self.is_fork {
+            let reason = "a forked chain takes no blocks: their state may not be here";
+            return Err(ImportError::Refused(reason.to_owned()));
+        }
         let machine = self.machine.upgrade().ok_or(ImportError::NotAlone)?;
         let refused = |error: &dyn std::fmt::Display| ImportError::Refused(error.to_string());
         let (_, last) = machine.last_final();

@@ -8,9 +8,10 @@ mod evm_services;
 mod evm_settings;
 pub mod factory;
 pub mod followed;
+mod fork_history;
 mod import;
 mod parts;
-mod rules;
+pub(crate) mod rules;
 pub mod services;
 
 pub use endpoints::endpoints;

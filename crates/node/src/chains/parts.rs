@@ -8,6 +8,7 @@ use esker_chain::AdjustableClock;
 use esker_chain::forward::{ExchangePools, Forwarding};
 use esker_evm::control::Snapshots;
 use esker_evm_rpc::DevelopmentNode;
+use esker_fork::Fork;
 use esker_keystore::Keystore;
 use esker_primitives::Randomness;
 
@@ -53,6 +54,8 @@ pub struct ServiceParts<'a> {
     pub metrics: &'a Metrics,
     /// For IDs of filters and subscriptions, and for new keys.
     pub randomness: &'a Randomness,
+    /// The source of a forked chain.
+    pub fork: Option<&'a Fork>,
 }
 
 impl fmt::Debug for ServiceParts<'_> {

@@ -8,6 +8,7 @@ use esker_chain::{
     MachineConfig, Undo, UndoLimits,
 };
 use esker_evm::control::Snapshots;
+use esker_evm::fork_point::ForkPoint;
 use esker_keystore::Keystore;
 use esker_platform::Platform;
 use esker_primitives::{AssetId, ChainId, Clock};
@@ -18,8 +19,9 @@ use tokio::sync::{Notify, Semaphore};
 
 use super::data::DataFolder;
 use super::parameters::{self, UnrecordedParameters};
-use super::{StartError, beginning, first_start};
+use super::{StartError, beginning, first_start, fork};
 use crate::aliases::AliasTable;
+use crate::chains::factory::ChainInputs;
 use crate::chains::{Chain, TxRelays, factory};
 use crate::environment::Environment;
 
@@ -177,6 +179,7 @@ pub fn open_unchecked(
 ) -> Result<UncheckedChains, StartError> {
     let folder = DataFolder::from_config(config)?;
     let store = folder.open_offline_store(config)?;
+    fork::refuse(&store)?;
     let config = &beginning::of_data(config, &store, environment)?;
     let unrecorded = parameters::compare(&config.network, &store)?;
     let parts = (&Keystore::disabled(), None, &TxRelays::default());
@@ -193,6 +196,7 @@ pub fn open_offline(
 ) -> Result<(Store, OpenChains), StartError> {
     let folder = DataFolder::from_config(config)?;
     let store = folder.open_offline_store(config)?;
+    fork::refuse(&store)?;
     let config = &beginning::of_folder(config, &store, &environment)?;
     let environment = first_start::with_clock(environment, config, &store)?;
     let prepared = prepare(config, &store, (keystore, &TxRelays::default()), &environment)?;
@@ -235,11 +239,21 @@ impl Builder<'_> {
             let aliases = network.coin_aliases(spec, &self.config.settings.native_aliases.0);
             let context = self.context(spec.id, (coin, aliases), network.peers_of(spec))?;
             let is_known = !self.unrecorded.contains(spec);
-            let parts = (self.keystore, self.development_clock);
+            let parts = ChainInputs {
+                keystore: self.keystore,
+                clock: self.development_clock,
+                fork: self.fork(spec),
+            };
             let chain = factory::build(spec, context, self.config, parts, is_known)?;
             chains.push((spec.clone(), chain));
         }
         Ok(chains)
+    }
+
+    /// The block of another node on which the chain begins: only the first EVM chain does.
+    fn fork(&self, spec: &ChainSpec) -> Option<&ForkPoint> {
+        let fork = self.environment.fork.as_ref()?;
+        (spec.id == self.config.network.evm_chain().id).then_some(&fork.point)
     }
 
     /// The P-Chain, if the configuration or the store has it as an observed chain.

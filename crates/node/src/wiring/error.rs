@@ -6,8 +6,9 @@ use std::path::PathBuf;
 use esker_chain::{ChainError, EngineError, FinalizeError, ProposeError};
 use esker_evm::control::ControlError;
 use esker_evm_rpc::StateFileError;
+use esker_fork::ForkError;
 use esker_http::{CertificateError, RouteError};
-use esker_settings::config::ValidatorError;
+use esker_settings::config::{ConfigError, ValidatorError};
 use esker_settings::exit_code;
 use esker_storage::StorageError;
 use thiserror::Error;
@@ -24,6 +25,34 @@ pub enum StartError {
     /// The store is unusable.
     #[error(transparent)]
     Storage(#[from] StorageError),
+    /// The block on which the chain is to begin can't be read.
+    #[error("cannot fork {0}")]
+    Fork(Box<ForkError>),
+    /// The state of that block can't be read.
+    #[error("cannot fork: {0}")]
+    ForkState(String),
+    /// The folder has only a part of the state.
+    #[error(
+        "the data folder was made on top of block {number} of chain {chain_id}, and has only the part of its state that was \
+         read: this command can't be used on it"
+    )]
+    OfFork {
+        /// Height of the block.
+        number: u64,
+        /// ID of the other chain.
+        chain_id: u64,
+    },
+    /// A setting of the fork is wrong.
+    #[error("{name}: {reason}")]
+    ForkSetting {
+        /// The setting.
+        name: &'static str,
+        /// What is wrong.
+        reason: String,
+    },
+    /// The settings don't go together with the block on which the chain begins.
+    #[error(transparent)]
+    ForkConfig(Box<ConfigError>),
     /// A chain can't start.
     #[error(transparent)]
     Chain(#[from] ChainError),
@@ -116,6 +145,18 @@ pub enum StartError {
     EnginePanic,
 }
 
+impl From<ForkError> for StartError {
+    fn from(error: ForkError) -> Self {
+        Self::Fork(Box::new(error))
+    }
+}
+
+impl From<ConfigError> for StartError {
+    fn from(error: ConfigError) -> Self {
+        Self::ForkConfig(Box::new(error))
+    }
+}
+
 impl StartError {
     /// Whether another process uses the data folder, and with it the log.
     pub const fn is_folder_in_use(&self) -> bool {
@@ -141,6 +182,9 @@ impl StartError {
             | Self::Certificate(_)
             | Self::Validator(_)
             | Self::Validators(_)
+            | Self::OfFork { .. }
+            | Self::ForkSetting { .. }
+            | Self::ForkConfig(_)
             | Self::Logs { .. } => exit_code::CONFIG,
             Self::Chain(error)
             | Self::Engine(
@@ -156,6 +200,8 @@ impl StartError {
             | Self::Fixture(_)
             | Self::Stopped
             | Self::Engine(_)
+            | Self::Fork(_)
+            | Self::ForkState(_)
             | Self::EnginePanic => exit_code::FAILURE,
         }
     }

@@ -245,6 +245,11 @@ impl ReplyBytes {
         }
     }
 
+    /// The bytes after the first `prefix` ones; `None` if a part is in a file.
+    pub(crate) fn result_after(&self, prefix: usize) -> Option<&[u8]> {
+        self.bytes.get(prefix..).filter(|_| self.file.is_none())
+    }
+
     /// The bytes alone, no longer counted.
     #[must_use]
     pub fn into_vec(self) -> Vec<u8> {

@@ -25,6 +25,8 @@ pub enum Origin {
     Env(String),
     /// A command-line flag.
     Flag(&'static str),
+    /// The block on which the chain begins ([`super::Config::on_fork`]).
+    Fork,
 }
 
 impl fmt::Display for Origin {
@@ -35,6 +37,7 @@ impl fmt::Display for Origin {
             Self::File { path, line } => write!(f, "{}:{line}", path.display()),
             Self::Env(name) => f.write_str(name),
             Self::Flag(name) => write!(f, "--{name}"),
+            Self::Fork => f.write_str("fork"),
         }
     }
 }

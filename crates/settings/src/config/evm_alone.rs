@@ -11,6 +11,7 @@ use serde_json::{Map, Value};
 
 use super::dev::{self, Fault};
 use super::file::FileLayer;
+use super::value::Switch;
 use super::{ConfigError, Mode, Settings, evm};
 use crate::fixture::FixtureSource;
 use crate::networks::{
@@ -47,6 +48,7 @@ pub(super) fn check(settings: &Settings, mode: Mode) -> Result<(), Fault> {
         ("no-create2-deployer", settings.no_create2_deployer),
         ("state-window", settings.state_window.is_some()),
         ("memory-limit", settings.memory_limit.is_some()),
+        ("fork-url", !settings.fork_url.0.is_empty()),
     ];
     let foreign = [
         ("real-fees", settings.real_fees),
@@ -88,6 +90,7 @@ fn check_together(settings: &Settings) -> Result<(), Fault> {
         ("no-create2-deployer", settings.no_create2_deployer),
         ("memory-limit", settings.memory_limit.is_some()),
     ];
+    check_fork(settings)?;
     let given =
         of_genesis.into_iter().find(|(_, is_given)| *is_given && settings.genesis.is_some());
     if let Some((name, _)) = given {
@@ -108,6 +111,37 @@ fn check_together(settings: &Settings) -> Result<(), Fault> {
     }
     check_mining(settings)?;
     evm::check_values(settings)
+}
+
+/// Refuses settings that don't go together with a fork, or only with one.
+fn check_fork(settings: &Settings) -> Result<(), Fault> {
+    let is_fork = !settings.fork_url.0.is_empty();
+    let of_block = [
+        ("genesis", settings.genesis.is_some()),
+        ("import", settings.import.is_some()),
+        ("fixture", settings.fixture.is_some()),
+        ("alloc", settings.alloc.is_some()),
+        ("follow", !settings.follow.0.is_empty()),
+        ("load-state", settings.load_state.is_some()),
+        ("state", settings.state.is_some()),
+        ("dump-state", settings.dump_state.is_some()),
+    ];
+    let mut given = of_block.into_iter().filter(|(_, is_given)| *is_given);
+    if let Some((name, _)) = given.next().filter(|_| is_fork) {
+        return Err((name, "not with fork-url: the state is that of the source".to_owned()));
+    }
+    let of_fork = [
+        ("fork-block", settings.fork_block != "latest"),
+        ("fork-header", !settings.fork_header.0.is_empty()),
+        ("fork-proofs", settings.fork_proofs != Switch::Auto),
+        ("fork-keep-balances", settings.fork_keep_balances),
+        ("fork-rate", settings.fork_rate > 0),
+    ];
+    let mut given = of_fork.into_iter().filter(|(_, is_given)| *is_given);
+    match given.next().filter(|_| !is_fork) {
+        Some((name, _)) => Err((name, "only together with fork-url".to_owned())),
+        None => Ok(()),
+    }
 }
 
 /// Refuses settings of how blocks are made that don't go together.

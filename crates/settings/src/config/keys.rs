@@ -431,6 +431,24 @@ settings! {
     /// Keep the states of the last block and of this many blocks before it only. Default: all states are kept.
     state_window: Option<u64> = "state-window", "";
 
+    ["The fork of another chain"]
+    /// Begin on a block of this chain: the URL of its EVM JSON-RPC. Several, separated by commas, stand in for each other. The
+    /// state is read from there as it is needed (docs/forking.md).
+    fork_url: CommaList = "fork-url", "";
+    /// The block to begin on: a number, a hash, `latest`, `safe` or `finalized`.
+    fork_block: String = "fork-block", "latest";
+    /// Header of each request to the source, `Name: value`. Several are separated by commas.
+    fork_header: CommaList = "fork-header", "";
+    /// Whether values are read with proofs: `auto`: if the source gives them.
+    fork_proofs: Switch = "fork-proofs", "auto";
+    /// Leave the accounts for development with what they have at the source. So state roots are those that the other chain
+    /// would have.
+    fork_keep_balances: bool = "fork-keep-balances", "false";
+    /// Most calls a second to the source. 0: no limit.
+    fork_rate: u32 = "fork-rate", "0";
+    /// Most retries of a request to the source.
+    fork_retries: u32 = "fork-retries", "8";
+
     ["Logging"]
     /// Level of the log files.
     log_level: LogLevel = "log-level", "info";

@@ -74,6 +74,8 @@ pub(super) struct Layers {
     flags: Values,
     env: Values,
     pub(super) file: FileLayer,
+    /// Values of the block on which the chain begins.
+    fork: Values,
     pub(super) warnings: Vec<String>,
 }
 
@@ -89,6 +91,7 @@ impl Layers {
             flags: Values::new(),
             env: Values::new(),
             file: FileLayer::default(),
+            fork: Values::new(),
             warnings: Vec::new(),
         };
         for key in KEYS {
@@ -130,9 +133,15 @@ impl Layers {
         Ok(())
     }
 
+    /// Sets the values of the block on which the chain begins. The user's own come first.
+    pub(super) fn set_fork(&mut self, values: impl IntoIterator<Item = (&'static str, String)>) {
+        let value = |text| ConfiguredValue { text, origin: Origin::Fork };
+        self.fork = values.into_iter().map(|(name, text)| (name, value(text))).collect();
+    }
+
     /// The user's value.
     fn find(&self, name: &str) -> Option<&ConfiguredValue> {
-        let layers = [&self.flags, &self.env, &self.file.values];
+        let layers = [&self.flags, &self.env, &self.file.values, &self.fork];
         layers.into_iter().find_map(|layer| layer.get(name))
     }
 

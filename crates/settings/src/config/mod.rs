@@ -29,6 +29,7 @@ pub use flags::{Flags, Mode};
 pub use keys::{ChainSettings, Settings};
 pub use merge::ResolvedSetting;
 pub use validator::{ENGINE_FOLDER, ValidatorError};
+pub use value::Switch;
 pub use value_error::ValueError;
 
 use std::collections::BTreeMap;
@@ -46,7 +47,6 @@ use esker_storage::FileSpace;
 
 use self::file::FileLayer;
 use self::merge::{Defaults, Layers};
-use self::value::Switch;
 use crate::fixture::FixtureSource;
 use crate::logging::{Levels, LogConfig, Rotation};
 use crate::networks::{
@@ -78,6 +78,19 @@ pub struct Config {
     pub warnings: Vec<String>,
     /// The layers of values, for reloading the file.
     layers: Layers,
+}
+
+/// A block of another chain on which the chain begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ForkBlock {
+    /// The other chain's ID.
+    pub chain_id: u64,
+    /// Time of the block, Unix s.
+    pub time_s: u64,
+    /// Gas limit of the block.
+    pub gas_limit: u64,
+    /// Base fee of the block, wei; 0 if it has none.
+    pub base_fee: u64,
 }
 
 /// The beginning of a development network in a folder that has none yet.
@@ -155,6 +168,22 @@ impl Config {
             warnings,
             layers,
         })
+    }
+
+    /// The configuration of a chain that begins on a block of another node.
+    ///
+    /// # Errors
+    /// The settings don't go together with this block.
+    pub fn on_fork(self, block: &ForkBlock) -> Result<Self, ConfigError> {
+        let mut layers = self.layers;
+        layers.set_fork([
+            ("chain-id", block.chain_id.to_string()),
+            ("timestamp", block.time_s.to_string()),
+            ("gas-limit", block.gas_limit.to_string()),
+            ("base-fee", block.base_fee.to_string()),
+        ]);
+        let data_dir = self.data_dir;
+        Ok(Self { data_dir, ..Self::of_layers(self.mode, layers, None)? })
     }
 
     /// Settings of one chain of the network.

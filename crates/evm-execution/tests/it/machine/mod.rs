@@ -126,6 +126,7 @@ impl Lab {
             root: self.parent.state_root,
             height: self.parent.number + 1,
             options: Default::default(),
+            base: None,
         };
         self.parent.state_root = state.apply(&changes, &mut out).unwrap();
         self.store.write(&out).unwrap();

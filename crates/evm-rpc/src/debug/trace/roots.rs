@@ -31,7 +31,8 @@ pub(super) fn intermediate_roots(
         deadline.begin(MAX_TIMEOUT);
         let mut out = BufferOutput::new(0);
         let mut replay = BlockReplay::new(env, &parent.header, &block.header, &mut out)?;
-        let mut tries = StateTries::new(&*transact.chain.rules, env.view, parent.header.state_root);
+        let mut tries = StateTries::new(&*transact.chain.rules, env.view, parent.header.state_root)
+            .map_err(read_error)?;
         let mut roots = Vec::with_capacity(block.transactions.len());
         for (at, tx) in block.transactions.iter().enumerate() {
             match replay.run(tx, target.sender(at)) {

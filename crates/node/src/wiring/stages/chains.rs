@@ -66,6 +66,7 @@ impl ChainStage {
             diagnostics: &diagnostics,
             metrics,
             randomness: &environment.randomness,
+            fork: environment.fork.as_ref().map(|fork| &fork.source),
         };
         let alone = Some(&machine).filter(|_| config.decides_alone());
         let services = services::build(&chains, alone, development_clock.as_ref(), config, parts);

@@ -19,7 +19,7 @@ use crate::validator_changes::{StoreChangeLog, consensus};
 use crate::wiring::data::DataFolder;
 use crate::wiring::early::EarlyServer;
 use crate::wiring::error::StartError;
-use crate::wiring::{beginning, first_start, fixture, listen, running};
+use crate::wiring::{beginning, first_start, fixture, fork, listen, running};
 
 /// An open store, locked by this process and bound to this network.
 pub(in crate::wiring) struct StoreStage {
@@ -73,6 +73,8 @@ impl StoreStage {
         let identity = Arc::new(folder.identity(&environment.randomness)?);
         let of_node = (identity.node_id(), tls.clone(), &environment.clock, &metrics);
         let mut early = EarlyServer::new(&config, of_node, (&store, folder.path()));
+        let (config, environment) =
+            Box::pin(fork::open(config, environment, (&store, folder.path()))).await?;
         let beginning =
             beginning::of_node(config, &store, &environment, &mut early, &mut stop_start);
         let config = Box::pin(beginning).await?;

@@ -23,7 +23,7 @@ pub(super) enum Does {
 use Does::{Keeps, KeepsOnPage, LeftOut, Once, Refused, Shows, Works};
 
 /// Pages that one reader follows with what came before still running. Between two groups everything is stopped.
-pub(super) const GROUPS: [&[&str]; 3] = [
+pub(super) const GROUPS: [&[&str]; 4] = [
     &[
         "README.md",
         "docs/commands.md",
@@ -38,6 +38,7 @@ pub(super) const GROUPS: [&[&str]; 3] = [
     ],
     &["docs/followers.md", "docs/validator-operations.md", "examples/README.md"],
     &["docs/ethereum.md"],
+    &["docs/forking.md"],
 ];
 
 const PORT_TAKEN: Does = Refused(4, "port in use: 127.0.0.1:9650");
@@ -75,6 +76,8 @@ pub(super) const RULES: &[(&str, &str, Does)] = &[
     ),
     ("docs/ethereum.md", "esker evm state-test", LeftOut("needs the public state tests")),
     ("docs/ethereum.md", "esker evm", Keeps("Listening on 127.0.0.1:8545")),
+    ("docs/forking.md", "esker evm --fork-url", Keeps("Listening on 127.0.0.1:8546")),
+    ("docs/forking.md", "esker evm", Keeps("Listening on 127.0.0.1:8545")),
     ("docs/fixtures.md", "esker dev --fixture", PORT_TAKEN),
     ("docs/testing-with-esker.md", "esker dev --artifacts", PORT_TAKEN),
     ("docs/validators.md", "esker network new --validators 4 --out net --address", ELSEWHERE),

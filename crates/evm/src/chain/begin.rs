@@ -1,0 +1,130 @@
+//! Begins a chain on a block of another node.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use alloy_primitives::{B256, Bytes};
+use esker_chain::tables::{HISTORY_START, HistoryStart};
+use esker_chain::{BuildContext, ChainError, ChainVm as _};
+use esker_evm_execution::executor::{TxError, impersonated};
+use esker_evm_execution::rules::BlockStepError;
+use esker_evm_state::blocks::write_block;
+use esker_evm_state::not_fetched::NotFetched;
+use esker_evm_state::state::tables::STATE_START;
+use esker_evm_state::state::{ApplyOptions, StateError};
+use esker_evm_state::types::{Block, Header, Transaction};
+use esker_storage::{Scope, Store, WriteSet};
+
+use super::SubmitError;
+use super::vm::Evm;
+use crate::control::Plan;
+use crate::fork_point::ForkPoint;
+use crate::total_difficulty;
+use crate::verify::child_executor;
+
+/// After a fetch for a block failed, the next one begins this much later.
+const RETRY: Duration = Duration::from_secs(5);
+
+impl Evm {
+    /// Writes the first rows of a chain that begins on a block of another node: its own genesis block, which the machine
+    /// wants, and that block, without its transactions. The history begins there.
+    pub(super) fn begin_on(&self, fork: &ForkPoint, out: &mut WriteSet) -> Result<(), ChainError> {
+        let rules = self.params.rules.as_ref();
+        let mut accounts = WriteSet::default();
+        let scope = self.context.scope;
+        let genesis = self.genesis.definition()?;
+        let genesis = genesis.build(rules, scope, ApplyOptions::default(), &mut accounts);
+        let genesis = genesis.map_err(|error| ChainError::Genesis(error.to_string()))?;
+        let hash = rules.block_hash(&genesis.header);
+        self.write_first(&genesis, hash, out)?;
+        let header = &fork.header.header;
+        self.write_first(&without_body(header), fork.header.hash, out)?;
+        STATE_START.put(out, scope, &(), &header.number);
+        let history =
+            HistoryStart { bundle: 0, blocks: vec![(self.context().chain_id, header.number)] };
+        HISTORY_START.put(out, Scope::NODE, &(), &history);
+        Ok(())
+    }
+
+    fn write_first(&self, block: &Block, hash: B256, out: &mut WriteSet) -> Result<(), ChainError> {
+        let rules = self.params.rules.as_ref();
+        let bytes = rules.encode_block(block);
+        let empty = Store::memory()?;
+        let below = empty.snapshot()?;
+        let (scope, history) = (self.context.scope, self.config.history);
+        let rows = (hash, bytes.as_slice());
+        write_block(below.as_ref(), scope, history, block, rows, Vec::new(), out)?;
+        total_difficulty::put_next(rules, below.as_ref(), scope, &block.header, out)?;
+        Ok(())
+    }
+
+    /// Fails if a transaction needs state of the fork that is not fetched yet. So builds seldom lack something.
+    pub(super) fn check_fetched(&self, tx: &Transaction) -> Result<(), SubmitError> {
+        if self.fork().is_none() {
+            return Ok(());
+        }
+        let reader = self.context.store.snapshot()?;
+        let at = BuildContext::default();
+        let parent = self.parent(reader.as_ref(), &at)?;
+        let wanted = self.planned_time_s().unwrap_or_else(|| self.context.clock.now_s());
+        let time = self.params.rules.child_time(&parent.header, wanted);
+        self.with_parent_context(reader.as_ref(), &parent, &at, |ctx| {
+            let lacking = |error: &StateError| error.not_fetched().cloned();
+            let terms = ctx.child_terms(time);
+            let begun = terms.and_then(|terms| child_executor(ctx, &terms, time));
+            let lacking = match begun {
+                Ok(mut executor) => match executor.execute(tx, impersonated(tx.signature())) {
+                    Err(TxError::State(error)) => lacking(&error),
+                    _ => None,
+                },
+                Err(BlockStepError::State(error)) => lacking(&error),
+                Err(BlockStepError::Rule(_)) => None,
+            };
+            lacking.map_or(Ok(()), |lacking| Err(StateError::from(lacking).into()))
+        })
+    }
+
+    /// Fetches what a build lacked, and wakes the machine afterwards. A block that was asked for is refused if it can't be
+    /// fetched; the pool's transactions wait, and the fetch is repeated.
+    pub(super) fn fetch_for_build(&self, plan: Plan, lacking: &NotFetched) {
+        let controls = self.controls().cloned();
+        let controls = controls.filter(|_| matches!(plan, Plan::Change | Plan::Mine | Plan::Only));
+        let (work, chain) = (self.context.work.clone(), self.name());
+        // What is being fetched already is not asked for twice, and the machine is woken once more.
+        let is_fetching = Arc::clone(&self.is_fetching);
+        is_fetching.store(true, Ordering::Release);
+        lacking.begin(Box::new(move |fetched| {
+            is_fetching.store(false, Ordering::Release);
+            match (fetched, controls) {
+                (Ok(()), _) => work.notify_one(),
+                (Err(error), Some(controls)) => {
+                    controls.refuse(error);
+                    work.notify_one();
+                }
+                (Err(error), None) => {
+                    tracing::error!(
+                        chain,
+                        error,
+                        "no block is built: the forked state can't be read"
+                    );
+                    tokio::spawn(async move {
+                        tokio::time::sleep(RETRY).await;
+                        work.notify_one();
+                    });
+                }
+            }
+        }));
+    }
+}
+
+fn without_body(header: &Header) -> Block {
+    Block {
+        header: header.clone(),
+        transactions: Vec::new(),
+        uncles: Vec::new(),
+        withdrawals: header.withdrawals_root.map(|_| Vec::new()),
+        ext_data: Bytes::new(),
+        ..Block::default()
+    }
+}

@@ -1,0 +1,183 @@
+//! What was before the block on which a forked chain begins: its source answers.
+
+use std::sync::Arc;
+
+use esker_evm::chain::Evm;
+use esker_evm_rpc::PRUNED_HISTORY;
+use esker_fork::pin::Pin;
+use esker_fork::source::Call;
+use esker_fork::{Fork, ForkError};
+use esker_rpc::{ElsewhereReply, Fallback, Instead, RpcError, Unanswered};
+use serde_json::{Map, Value, json};
+
+/// Methods that the source answers in place of this node, by their names without and with the namespace.
+const METHODS: &[(&str, &str)] = &[
+    ("call", "eth_call"),
+    ("createAccessList", "eth_createAccessList"),
+    ("estimateGas", "eth_estimateGas"),
+    ("feeHistory", "eth_feeHistory"),
+    ("getBalance", "eth_getBalance"),
+    ("getBlockByHash", "eth_getBlockByHash"),
+    ("getBlockByNumber", "eth_getBlockByNumber"),
+    ("getBlockReceipts", "eth_getBlockReceipts"),
+    ("getBlockTransactionCountByHash", "eth_getBlockTransactionCountByHash"),
+    ("getBlockTransactionCountByNumber", "eth_getBlockTransactionCountByNumber"),
+    ("getCode", "eth_getCode"),
+    ("getHeaderByHash", "eth_getHeaderByHash"),
+    ("getHeaderByNumber", "eth_getHeaderByNumber"),
+    (LOGS, "eth_getLogs"),
+    ("getProof", "eth_getProof"),
+    ("getRawTransactionByHash", "eth_getRawTransactionByHash"),
+    ("getStorageAt", "eth_getStorageAt"),
+    ("getTransactionByBlockHashAndIndex", "eth_getTransactionByBlockHashAndIndex"),
+    ("getTransactionByBlockNumberAndIndex", "eth_getTransactionByBlockNumberAndIndex"),
+    ("getTransactionByHash", "eth_getTransactionByHash"),
+    ("getTransactionCount", "eth_getTransactionCount"),
+    ("getTransactionReceipt", "eth_getTransactionReceipt"),
+    ("getUncleByBlockHashAndIndex", "eth_getUncleByBlockHashAndIndex"),
+    ("getUncleByBlockNumberAndIndex", "eth_getUncleByBlockNumberAndIndex"),
+    ("getUncleCountByBlockHash", "eth_getUncleCountByBlockHash"),
+    ("getUncleCountByBlockNumber", "eth_getUncleCountByBlockNumber"),
+    ("getRawBlock", "debug_getRawBlock"),
+    ("getRawHeader", "debug_getRawHeader"),
+    ("getRawReceipts", "debug_getRawReceipts"),
+    ("traceBlockByHash", "debug_traceBlockByHash"),
+    ("traceBlockByNumber", "debug_traceBlockByNumber"),
+    ("traceCall", "debug_traceCall"),
+    ("traceTransaction", "debug_traceTransaction"),
+];
+
+const LOGS: &str = "getLogs";
+
+/// Tags of the newest block.
+const NEWEST: [&str; 4] = ["latest", "pending", "safe", "finalized"];
+
+/// Texts of errors that say that a block or transaction is unknown here.
+const UNKNOWN: [&str; 4] =
+    ["header for hash not found", "header not found", "transaction not found", "block not found"];
+
+/// Asks the source of a fork what this node does not know.
+#[derive(Debug)]
+pub(super) struct ForkHistory {
+    fork: Fork,
+    chain: Arc<Evm>,
+}
+
+impl ForkHistory {
+    pub(super) fn new(fork: Fork, chain: Arc<Evm>) -> Self {
+        Self { fork, chain }
+    }
+
+    fn height(&self) -> u64 {
+        self.fork.pin().header.number
+    }
+
+    /// Forwards a call. Blocks and what is in them count only up to the fork's block.
+    fn forward(&self, method: &'static str, params: Value) -> ElsewhereReply {
+        let fork = self.fork.clone();
+        Box::pin(async move {
+            let answer = fork.ask(Call::new(method, params)).await;
+            let result = answer.map_err(|error| failed(&error))?.result;
+            let result = checked(fork.pin(), method, result)?;
+            Ok(result.to_string())
+        })
+    }
+
+    /// The logs up to the fork's block; those of later blocks are added.
+    fn logs(&self, params: &Value) -> Option<Instead> {
+        let filter = params.get(0)?.as_object()?.clone();
+        let height = format!("{:#x}", self.height());
+        if filter.contains_key("blockHash") || self.is_before(filter.get("toBlock")) {
+            return Some(Instead::Reply(self.forward("eth_getLogs", params.clone())));
+        }
+        let (mut before, mut own) = (filter.clone(), filter);
+        let from = filter_start(&before).unwrap_or(&height).to_owned();
+        before.insert("fromBlock".to_owned(), from.into());
+        before.insert("toBlock".to_owned(), height.into());
+        own.insert("fromBlock".to_owned(), format!("{:#x}", self.height() + 1).into());
+        let before = self.forward("eth_getLogs", json!([before]));
+        if self.chain.head().header.number == self.height() {
+            return Some(Instead::Reply(before));
+        }
+        Some(Instead::Before(before, json!([own]).to_string()))
+    }
+
+    /// Whether an argument is a number up to that of the fork's block.
+    fn is_before(&self, block: Option<&Value>) -> bool {
+        let number = block.and_then(Value::as_str).and_then(|text| text.strip_prefix("0x"));
+        let number = number.and_then(|hex| u64::from_str_radix(hex, 16).ok());
+        number.is_some_and(|number| number <= self.height())
+            || block.and_then(Value::as_str) == Some("earliest")
+    }
+
+    /// The arguments with the fork's block in place of the newest one, which it is on this node.
+    fn pinned(&self, mut params: Value) -> Value {
+        let number = format!("{:#x}", self.height());
+        for param in params.as_array_mut().into_iter().flatten() {
+            if param.as_str().is_some_and(|tag| NEWEST.contains(&tag)) {
+                *param = number.clone().into();
+            }
+        }
+        params
+    }
+}
+
+impl Fallback for ForkHistory {
+    fn instead(&self, call: Unanswered<'_>) -> Option<Instead> {
+        let prefix = match call.namespace {
+            "evm" => "eth_",
+            "debug" => "debug_",
+            _ => return None,
+        };
+        let (_, full) =
+            METHODS.iter().find(|(name, full)| *name == call.method && full.starts_with(prefix))?;
+        let params: Value = serde_json::from_slice(call.params).ok()?;
+        let is_before = match call.error {
+            Some(error) if error.code == PRUNED_HISTORY => {
+                return match call.method {
+                    LOGS => self.logs(&params),
+                    _ => Some(Instead::Reply(self.forward(full, self.pinned(params)))),
+                };
+            }
+            Some(error) => UNKNOWN.iter().any(|text| error.message.contains(text)),
+            None => params.get(0).and_then(Value::as_str).is_some_and(|hash| hash.len() == 66),
+        };
+        is_before.then(|| Instead::Reply(self.forward(full, params)))
+    }
+}
+
+/// The first block of a filter; `None` if it is the newest one.
+fn filter_start(filter: &Map<String, Value>) -> Option<&str> {
+    filter.get("fromBlock").and_then(Value::as_str).filter(|from| !NEWEST.contains(from))
+}
+
+fn failed(error: &ForkError) -> RpcError {
+    RpcError::new(error.to_string())
+}
+
+/// The result, if it is of a block up to the fork's; else `null`. The header of a block is checked.
+fn checked(pin: &Pin, method: &str, result: Value) -> Result<Value, RpcError> {
+    let first = result.get(0).unwrap_or(&result);
+    let is_block = method.starts_with("eth_getBlockBy") || method.starts_with("eth_getHeaderBy");
+    let number = first.get(if is_block { "number" } else { "blockNumber" });
+    let Some(number) = number else { return Ok(result) };
+    let number = number.as_str().and_then(|text| text.strip_prefix("0x"));
+    let number = number.and_then(|hex| u64::from_str_radix(hex, 16).ok());
+    let Some(number) = number.filter(|number| *number <= pin.header.number) else {
+        return Ok(Value::Null);
+    };
+    if is_block {
+        let header = Pin::from_json(pin.chain_id, &result);
+        let header = header.map_err(|fault| RpcError::new(format!("{method}: {fault}")))?;
+        let is_other = number == pin.header.number && header.hash != pin.hash;
+        if is_other || pin.is_verified() && !header.is_verified() {
+            let text = format!(
+                "{method}: the source's block {number} has the hash {}, which its fields don't give, or which is not the \
+                 fork's",
+                header.hash
+            );
+            return Err(RpcError::new(text));
+        }
+    }
+    Ok(result)
+}

@@ -1,0 +1,315 @@
+//! Chains that begin on a block of another node.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use esker_node::{Environment, Node, RunningNode, StartError};
+use esker_settings::config::{Config, Flags, Mode};
+use esker_testkit::http_client::Client;
+use serde_json::{Value, json};
+
+/// The first account for development.
+const FROM: &str = "0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266";
+/// An account that nobody has used.
+const OTHER: &str = "0x00000000000000000000000000000000000000aa";
+/// Init code of a contract that counts its calls in slot 0.
+const COUNTER: &str = "0x600b80600b6000396000f360005460010180600055005b";
+/// Init code of a contract that returns the hash of the block whose number it is given.
+const HASHES: &str = "0x600c80600b6000396000f36000354060005260206000f3";
+
+async fn start(flags: &[(&'static str, &str)]) -> Result<RunningNode, StartError> {
+    let flags: Flags = flags
+        .iter()
+        .chain(&[("http-port", "0"), ("evm-port", "0")])
+        .map(|(name, text)| (*name, (*text).to_owned()))
+        .collect();
+    let config = Config::load(Mode::Evm, flags, []).unwrap();
+    Node::start(config, Environment::system()).await
+}
+
+/// A client of the chain of a node.
+struct Chain(Client);
+
+impl Chain {
+    async fn of(node: &RunningNode) -> Self {
+        Self(Client::connect(node.evm_addr().unwrap_or(node.http_addr())).await)
+    }
+
+    async fn reply(&mut self, method: &str, params: Value) -> Value {
+        let body = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params});
+        self.0.send(&Client::post("/", &body.to_string())).await.json()
+    }
+
+    async fn ask(&mut self, method: &str, params: Value) -> Value {
+        let mut reply = self.reply(method, params).await;
+        assert!(reply.get("error").is_none(), "{method}: {reply}");
+        reply["result"].take()
+    }
+
+    /// Sends a transaction; its receipt.
+    async fn send(&mut self, tx: Value) -> Value {
+        let hash = self.ask("eth_sendTransaction", json!([tx])).await;
+        let receipt = self.ask("eth_getTransactionReceipt", json!([hash])).await;
+        assert_eq!(receipt["status"], "0x1", "{receipt}");
+        receipt
+    }
+
+    /// Deploys a contract.
+    async fn deploy(&mut self, code: &str) -> Value {
+        let mut receipt = self.send(json!({"from": FROM, "data": code, "gas": "0x50000"})).await;
+        receipt["contractAddress"].take()
+    }
+
+    async fn newest(&mut self) -> Value {
+        self.ask("eth_getBlockByNumber", json!(["latest", true])).await
+    }
+}
+
+fn url(node: &RunningNode) -> String {
+    format!("http://{}", node.http_addr())
+}
+
+/// A source with a transfer and the two contracts, at block 4.
+async fn source() -> (RunningNode, Chain, [Value; 2]) {
+    let node = start(&[]).await.unwrap();
+    let mut chain = Chain::of(&node).await;
+    chain.send(json!({"from": FROM, "to": OTHER, "value": "0x5"})).await;
+    let counter = chain.deploy(COUNTER).await;
+    let hashes = chain.deploy(HASHES).await;
+    chain.send(json!({"from": FROM, "to": counter, "gas": "0x30000"})).await;
+    (node, chain, [counter, hashes])
+}
+
+/// The answers to the same requests on both chains.
+async fn assert_equal(source: &mut Chain, fork: &mut Chain, requests: &[(&str, Value)]) {
+    for (method, params) in requests {
+        let (at_source, at_fork) =
+            (source.ask(method, params.clone()).await, fork.ask(method, params.clone()).await);
+        assert_eq!(at_fork, at_source, "{method} {params}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_fork_answers_as_its_source() {
+    let (node, mut source, [counter, hashes]) = source().await;
+    let forked = start(&[("fork-url", &url(&node)), ("fork-keep-balances", "true")]).await.unwrap();
+    let mut fork = Chain::of(&forked).await;
+    let first = source.ask("eth_getBlockByNumber", json!(["0x1", true])).await;
+    let (hash, tx) = (first["hash"].clone(), first["transactions"][0]["hash"].clone());
+    let word = |number: u64| format!("{:#066x}", number);
+    assert_equal(
+        &mut source,
+        &mut fork,
+        &[
+            ("eth_chainId", json!([])),
+            ("eth_blockNumber", json!([])),
+            ("eth_getBalance", json!([FROM, "latest"])),
+            ("eth_getBalance", json!([FROM, "0x1"])),
+            ("eth_getBalance", json!([OTHER, "latest"])),
+            ("eth_getTransactionCount", json!([FROM, "latest"])),
+            ("eth_getCode", json!([counter, "latest"])),
+            ("eth_getStorageAt", json!([counter, "0x0", "latest"])),
+            ("eth_getProof", json!([counter, ["0x0"], "latest"])),
+            ("eth_getBlockByNumber", json!(["0x0", false])),
+            ("eth_getBlockByNumber", json!(["latest", true])),
+            ("eth_getBlockByHash", json!([hash, false])),
+            ("eth_getTransactionByHash", json!([tx])),
+            ("eth_getTransactionReceipt", json!([tx])),
+            ("eth_getBlockReceipts", json!(["0x2"])),
+            ("eth_getLogs", json!([{"fromBlock": "0x0", "toBlock": "latest"}])),
+            ("debug_traceTransaction", json!([tx, {"tracer": "callTracer"}])),
+            ("eth_feeHistory", json!(["0x3", "latest", [50]])),
+            ("eth_call", json!([{"to": hashes, "data": word(2)}, "latest"])),
+            ("eth_call", json!([{"to": hashes, "data": word(0)}, "latest"])),
+            ("eth_estimateGas", json!([{"from": FROM, "to": counter}])),
+            ("eth_getTransactionByHash", json!([word(7)])),
+        ],
+    )
+    .await;
+    forked.stop().await.unwrap();
+    node.stop().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_same_transactions_give_the_same_roots() {
+    let (node, mut source, [counter, _]) = source().await;
+    let forked = start(&[("fork-url", &url(&node)), ("fork-keep-balances", "true")]).await.unwrap();
+    let mut fork = Chain::of(&forked).await;
+    fork.ask("anvil_impersonateAccount", json!([FROM])).await;
+    source.ask("anvil_impersonateAccount", json!([FROM])).await;
+    let txs = [
+        json!({"from": FROM, "to": counter, "gas": "0x30000"}),
+        json!({"from": FROM, "to": OTHER, "value": "0x7", "gas": "0x5208"}),
+        json!({"from": FROM, "data": COUNTER, "gas": "0x50000"}),
+        json!({"from": FROM, "to": counter, "gas": "0x30000"}),
+    ];
+    for (at, tx) in (0_u64..).zip(txs) {
+        let time = json!([4_000_000_000_u64 + 10 * at]);
+        for chain in [&mut source, &mut fork] {
+            chain.ask("evm_setNextBlockTimestamp", time.clone()).await;
+            chain.send(tx.clone()).await;
+        }
+        let (at_source, at_fork) = (source.newest().await, fork.newest().await);
+        assert_eq!(at_fork, at_source, "after transaction {at}");
+    }
+    forked.stop().await.unwrap();
+    node.stop().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn accounts_for_development_have_their_balances() {
+    let (node, mut source, _) = source().await;
+    let flags = [("fork-url", url(&node)), ("balance", "5".to_owned())];
+    let flags = flags.each_ref().map(|(name, text)| (*name, text.as_str()));
+    let forked = start(&flags).await.unwrap();
+    let mut fork = Chain::of(&forked).await;
+    let number = source.ask("eth_blockNumber", json!([])).await;
+    assert_eq!(fork.ask("eth_blockNumber", json!([])).await, number);
+    let five = json!("0x4563918244f40000");
+    assert_eq!(fork.ask("eth_getBalance", json!([FROM, "latest"])).await, five);
+    assert_eq!(fork.ask("eth_getProof", json!([FROM, [], "latest"])).await["balance"], five);
+    let receipt = fork.send(json!({"from": FROM, "to": OTHER, "value": "0x5"})).await;
+    assert_eq!(receipt["blockNumber"], "0x5");
+    assert_eq!(fork.ask("eth_getBalance", json!([OTHER, "latest"])).await, "0xa");
+    // Back to the fork's block, and on from there.
+    fork.ask("anvil_reset", json!([])).await;
+    assert_eq!(fork.ask("eth_blockNumber", json!([])).await, number);
+    assert_eq!(fork.ask("eth_getBalance", json!([FROM, "latest"])).await, five);
+    forked.stop().await.unwrap();
+    node.stop().await.unwrap();
+}
+
+/// The flags of a fork in a folder.
+fn kept<'a>(folder: &'a Path, url: &'a str) -> [(&'static str, &'a str); 2] {
+    [("fork-url", url), ("data-dir", folder.to_str().unwrap())]
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_kept_fork_goes_on_at_its_block() {
+    let (node, mut source, [counter, _]) = source().await;
+    let (folder, url) = (tempfile::tempdir().unwrap(), url(&node));
+    let forked = start(&kept(folder.path(), &url)).await.unwrap();
+    let mut fork = Chain::of(&forked).await;
+    fork.send(json!({"from": FROM, "to": counter, "gas": "0x30000"})).await;
+    let newest = fork.newest().await;
+    drop(fork);
+    forked.stop().await.unwrap();
+    // The source goes on meanwhile.
+    source.send(json!({"from": FROM, "to": OTHER, "value": "0x1"})).await;
+
+    let forked = start(&kept(folder.path(), &url)).await.unwrap();
+    let mut fork = Chain::of(&forked).await;
+    assert_eq!(fork.newest().await, newest);
+    assert_eq!(fork.ask("eth_getBalance", json!([OTHER, "latest"])).await, "0x5");
+    fork.send(json!({"from": FROM, "to": counter, "gas": "0x30000"})).await;
+    let count = fork.ask("eth_getStorageAt", json!([counter, "0x0", "latest"])).await;
+    assert!(count.as_str().unwrap().ends_with("03"), "{count}");
+    drop(fork);
+    forked.stop().await.unwrap();
+
+    let path = folder.path().to_str().unwrap();
+    let refused: BTreeMap<&str, Vec<(&'static str, &str)>> = [
+        ("give the URL", vec![("data-dir", path)]),
+        ("leave it out", vec![("fork-url", url.as_str()), ("data-dir", path), ("fork-block", "1")]),
+    ]
+    .into();
+    for (text, flags) in refused {
+        let error = start(&flags).await.unwrap_err().to_string();
+        assert!(error.contains(text), "{error}");
+    }
+    let other = tempfile::tempdir().unwrap();
+    let path = other.path().to_str().unwrap();
+    start(&[("data-dir", path)]).await.unwrap().stop().await.unwrap();
+    let error = start(&kept(other.path(), &url)).await.unwrap_err().to_string();
+    assert!(error.contains("made without a fork"), "{error}");
+    node.stop().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn without_proofs_values_are_the_sources_word() {
+    let (node, mut source, [counter, _]) = source().await;
+    let url = url(&node);
+    let forked = start(&[("fork-url", &url), ("fork-proofs", "false")]).await.unwrap();
+    let mut fork = Chain::of(&forked).await;
+    for _ in 0..2 {
+        fork.send(json!({"from": FROM, "to": counter, "gas": "0x30000"})).await;
+    }
+    let count = fork.ask("eth_getStorageAt", json!([counter, "0x0", "latest"])).await;
+    assert!(count.as_str().unwrap().ends_with("03"), "{count}");
+    let made = fork.deploy(COUNTER).await;
+    fork.send(json!({"from": FROM, "to": made, "gas": "0x30000"})).await;
+    let refused = fork.reply("eth_getProof", json!([FROM, [], "latest"])).await;
+    assert!(refused["error"]["message"].as_str().unwrap().starts_with("no proofs"), "{refused}");
+    assert_eq!(source.ask("eth_getBalance", json!([OTHER, "latest"])).await, "0x5");
+    forked.stop().await.unwrap();
+    node.stop().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_source_that_is_gone_stops_only_what_needs_it() {
+    let (node, _, [counter, _]) = source().await;
+    let forked = start(&[("fork-url", &url(&node)), ("fork-retries", "0")]).await.unwrap();
+    let mut fork = Chain::of(&forked).await;
+    let address = node.http_addr();
+    node.stop().await.unwrap();
+    let refused = fork.reply("eth_getBalance", json!([OTHER, "latest"])).await;
+    let text = refused["error"]["message"].as_str().unwrap();
+    assert!(text.contains(&format!("http://{address}: eth_get")), "{text}");
+    let sent = json!([{"from": FROM, "to": counter, "gas": "0x30000"}]);
+    let refused = fork.reply("eth_sendTransaction", sent).await;
+    let text = refused["error"]["message"].as_str().unwrap();
+    assert!(text.contains(&format!("http://{address}")), "{text}");
+    // What is known is answered, and nothing was made.
+    assert_ne!(fork.ask("eth_getBalance", json!([FROM, "latest"])).await, "0x0");
+    assert_eq!(fork.ask("eth_getTransactionCount", json!([FROM, "latest"])).await, "0x4");
+    assert_eq!(fork.ask("txpool_status", json!([])).await["pending"], "0x0");
+    forked.stop().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn contracts_that_blocks_call_are_added() {
+    // Cancun has no requests of the execution layer.
+    let node = start(&[("hardfork", "cancun")]).await.unwrap();
+    let forked = start(&[("fork-url", &url(&node)), ("hardfork", "osaka")]).await.unwrap();
+    let mut fork = Chain::of(&forked).await;
+    let receipt = fork.send(json!({"from": FROM, "to": OTHER, "value": "0x5"})).await;
+    assert_eq!(receipt["blockNumber"], "0x1");
+    forked.stop().await.unwrap();
+    node.stop().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_needs_the_whole_state_is_refused() {
+    let (node, _, _) = source().await;
+    let forked = start(&[("fork-url", &url(&node))]).await.unwrap();
+    let mut fork = Chain::of(&forked).await;
+    for (method, params) in [
+        ("debug_dumpBlock", json!(["latest"])),
+        ("debug_accountRange", json!(["latest", "0x", 5, true, true, false])),
+        ("anvil_dumpState", json!([])),
+    ] {
+        let reply = fork.reply(method, params).await;
+        let text = reply["error"]["message"].as_str().unwrap_or_default();
+        assert!(text.contains("forked chain can't be listed"), "{method}: {reply}");
+    }
+    forked.stop().await.unwrap();
+    node.stop().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_source_that_can_not_be_read_is_named() {
+    let error = start(&[("fork-url", "http://127.0.0.1:1"), ("fork-retries", "0")]).await;
+    let text = error.unwrap_err().to_string();
+    assert!(text.starts_with("cannot fork http://127.0.0.1:1: eth_chainId:"), "{text}");
+    for (name, value, reason) in [
+        ("fork-block", "newest", "expected a number, a hash, latest, safe or finalized"),
+        ("fork-block", "7000", "there is no block 7000"),
+        ("fork-header", "none", "no colon"),
+    ] {
+        let node = start(&[]).await.unwrap();
+        let error = start(&[("fork-url", &url(&node)), (name, value)]).await;
+        let text = error.unwrap_err().to_string();
+        assert!(text.contains(reason), "{text}");
+        node.stop().await.unwrap();
+    }
+}

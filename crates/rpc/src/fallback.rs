@@ -1,0 +1,46 @@
+//! Answers from elsewhere, where a service has none of its own.
+
+use std::fmt;
+
+use futures_util::future::BoxFuture;
+
+use crate::error::RpcError;
+
+/// A call that a service could not answer: it has an error, or `null`.
+#[derive(Clone, Copy, Debug)]
+pub struct Unanswered<'a> {
+    /// Namespace of the method, by its first name.
+    pub namespace: &'static str,
+    /// Name of the method.
+    pub method: &'static str,
+    /// The arguments by position, as JSON; empty if there are none.
+    pub params: &'a [u8],
+    /// The error; `None`: the result is `null`.
+    pub error: Option<&'a RpcError>,
+}
+
+/// The JSON of a result from elsewhere.
+pub type ElsewhereReply = BoxFuture<'static, Result<String, RpcError>>;
+
+/// The answer in place of an error or `null`.
+pub enum Instead {
+    /// This result.
+    Reply(ElsewhereReply),
+    /// The entries of this list, followed by those of the service's own reply to other arguments.
+    Before(ElsewhereReply, String),
+}
+
+impl fmt::Debug for Instead {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Reply(_) => "Reply",
+            Self::Before(..) => "Before",
+        })
+    }
+}
+
+/// Knows what a service does not.
+pub trait Fallback: Send + Sync + fmt::Debug {
+    /// The answer to a call that the service could not answer; `None`: that of the service.
+    fn instead(&self, call: Unanswered<'_>) -> Option<Instead>;
+}
