@@ -9,6 +9,10 @@ use esker_evm_state::types::SealedHeader;
 /// The block of another node on which a chain began. The chain's first own block is the next one.
 #[derive(Clone)]
 pub struct ForkPoint {
+    /// ID of the other chain.
+    pub chain_id: u64,
+    /// URL of the other node, without secrets.
+    pub url: Option<String>,
     /// Its header.
     pub header: SealedHeader,
     /// The state after it.

@@ -26,6 +26,7 @@ use std::time::Duration;
 use alloy_primitives::B256;
 use esker_evm::chain::Evm;
 use esker_evm::control::{ControlError, Controls, Snapshots};
+use esker_evm::fork_point::ForkPoint;
 use esker_evm_execution::rules::Revision;
 use esker_rpc::{MethodTable, RpcError, Service, cost};
 use schemars::JsonSchema;
@@ -217,13 +218,46 @@ struct Environment {
     gas_price: Big,
 }
 
-/// The forked chain: there is none.
+/// The forked chain, if there is one.
 #[derive(Debug, Default, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 struct ForkConfig {
-    fork_url: Option<()>,
-    fork_block_number: Option<()>,
-    fork_retry_backoff: Option<()>,
+    fork_url: Option<String>,
+    fork_block_number: Option<u64>,
+    /// Milliseconds.
+    fork_retry_backoff: Option<u64>,
+}
+
+/// The wait before the first retry of a request to the source of a fork, ms.
+const FORK_RETRY_BACKOFF: u64 = 250;
+
+impl ForkConfig {
+    fn of(fork: &ForkPoint) -> Self {
+        Self {
+            fork_url: fork.url.clone(),
+            fork_block_number: Some(fork.header.header.number),
+            fork_retry_backoff: Some(FORK_RETRY_BACKOFF),
+        }
+    }
+}
+
+/// The forked chain, and the block.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct ForkedNetwork {
+    chain_id: u64,
+    fork_block_number: u64,
+    fork_block_hash: Hash,
+}
+
+impl ForkedNetwork {
+    fn of(fork: &ForkPoint) -> Self {
+        Self {
+            chain_id: fork.chain_id,
+            fork_block_number: fork.header.header.number,
+            fork_block_hash: Hash(fork.header.hash),
+        }
+    }
 }
 
 /// The name of a revision, as anvil shows it.
@@ -267,7 +301,7 @@ fn node_info(node: &DevelopmentNode, (): ()) -> Result<NodeInfoReply, RpcError> 
             gas_limit: Uint64(terms.gas_limit),
             gas_price: Big(fees.gas_price()),
         },
-        fork_config: ForkConfig::default(),
+        fork_config: node.chain.fork().map(ForkConfig::of).unwrap_or_default(),
     })
 }
 
@@ -284,6 +318,8 @@ struct HardhatMetadata {
     instance_id: Hash,
     latest_block_number: u64,
     latest_block_hash: Hash,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    forked_network: Option<ForkedNetwork>,
 }
 
 fn hardhat_metadata(node: &DevelopmentNode, (): ()) -> Result<HardhatMetadata, RpcError> {
@@ -295,6 +331,7 @@ fn hardhat_metadata(node: &DevelopmentNode, (): ()) -> Result<HardhatMetadata, R
         instance_id: Hash(node.instance_id),
         latest_block_number: head.header.number,
         latest_block_hash: Hash(head.hash),
+        forked_network: node.chain.fork().map(ForkedNetwork::of),
     })
 }
 
@@ -309,7 +346,7 @@ struct AnvilMetadata {
     instance_id: Hash,
     latest_block_number: u64,
     latest_block_hash: Hash,
-    forked_network: Option<()>,
+    forked_network: Option<ForkedNetwork>,
     /// By ID: height and hash of the last block.
     snapshots: BTreeMap<String, (u64, Hash)>,
 }
@@ -321,6 +358,7 @@ fn anvil_metadata(node: &DevelopmentNode, (): ()) -> Result<AnvilMetadata, RpcEr
         instance_id,
         latest_block_number,
         latest_block_hash,
+        forked_network,
     } = hardhat_metadata(node, ())?;
     Ok(AnvilMetadata {
         client_version,
@@ -330,7 +368,7 @@ fn anvil_metadata(node: &DevelopmentNode, (): ()) -> Result<AnvilMetadata, RpcEr
         instance_id,
         latest_block_number,
         latest_block_hash,
-        forked_network: None,
+        forked_network,
         snapshots: snapshots::list(node),
     })
 }

@@ -1,8 +1,7 @@
 //! Headers of JSON-RPC, and their hashes in the known forms.
 
-use alloy_consensus::Header as EthereumHeader;
 use alloy_primitives::B256;
-use esker_evm_state::types::Header;
+use esker_evm_state::types::{Header, from_state_header};
 use serde_json::Value;
 
 use crate::json::{FieldError, Fields};
@@ -52,34 +51,10 @@ pub(crate) fn read_header(value: &Value) -> Result<(Header, B256), FieldError> {
 
 /// The hash in Ethereum's form; zero if a field does not fit it.
 pub(crate) fn ethereum_hash(header: &Header) -> B256 {
-    let Ok(base_fee) = header.base_fee.map(u64::try_from).transpose() else {
-        return B256::ZERO;
-    };
-    let header = EthereumHeader {
-        parent_hash: header.parent_hash,
-        ommers_hash: header.ommers_hash,
-        beneficiary: header.coinbase,
-        state_root: header.state_root,
-        transactions_root: header.transactions_root,
-        receipts_root: header.receipts_root,
-        logs_bloom: header.bloom,
-        difficulty: header.difficulty,
-        number: header.number,
-        gas_limit: header.gas_limit,
-        gas_used: header.gas_used,
-        timestamp: header.time,
-        extra_data: header.extra.clone(),
-        mix_hash: header.mix_digest,
-        nonce: header.nonce,
-        base_fee_per_gas: base_fee,
-        withdrawals_root: header.withdrawals_root,
-        blob_gas_used: header.blob_gas_used,
-        excess_blob_gas: header.excess_blob_gas,
-        parent_beacon_block_root: header.parent_beacon_root,
-        requests_hash: header.requests_hash,
-        ..EthereumHeader::default()
-    };
-    header.hash_slow()
+    match header.base_fee.map(u64::try_from) {
+        Some(Err(_)) => B256::ZERO,
+        Some(Ok(_)) | None => from_state_header(header).hash_slow(),
+    }
 }
 
 /// The form in which the header has this hash.

@@ -171,6 +171,12 @@ async fn accounts_for_development_have_their_balances() {
     let receipt = fork.send(json!({"from": FROM, "to": OTHER, "value": "0x5"})).await;
     assert_eq!(receipt["blockNumber"], "0x5");
     assert_eq!(fork.ask("eth_getBalance", json!([OTHER, "latest"])).await, "0xa");
+    let info = fork.ask("anvil_nodeInfo", json!([])).await;
+    assert_eq!(info["forkConfig"]["forkUrl"], url(&node));
+    let block = source.ask("eth_getBlockByNumber", json!(["0x4", false])).await;
+    let network = fork.ask("hardhat_metadata", json!([])).await["forkedNetwork"].take();
+    let expected = json!({"chainId": 31337, "forkBlockNumber": 4, "forkBlockHash": block["hash"]});
+    assert_eq!(network, expected);
     // Back to the fork's block, and on from there.
     fork.ask("anvil_reset", json!([])).await;
     assert_eq!(fork.ask("eth_blockNumber", json!([])).await, number);
