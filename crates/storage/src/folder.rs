@@ -4,6 +4,7 @@ use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
 use std::io::{self, Read, Seek, Write};
 use std::path::{Path, PathBuf};
 use std::process;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::error::{StorageError, StorageResult};
 
@@ -13,6 +14,9 @@ pub(crate) const DATABASE_FILE: &str = "esker.mdb";
 pub(crate) const LOCK_FILE: &str = "esker.lock";
 /// Temporary folders are called `esker-PID-NUMBER`.
 pub(crate) const TEMP_PREFIX: &str = "esker-";
+/// The next number. None is used twice: the store of a node that failed to start may be closed shortly after its folder is
+/// gone, and a process opens no path twice.
+static NEXT_TEMP: AtomicU32 = AtomicU32::new(0);
 /// Most names that are tried for a temporary folder.
 const TEMP_NAMES: u32 = 10_000;
 
@@ -72,7 +76,8 @@ impl TempFolder {
 
     /// Creates it in that folder.
     pub(crate) fn create_in(parent: &Path) -> StorageResult<Self> {
-        for number in 0..TEMP_NAMES {
+        for _ in 0..TEMP_NAMES {
+            let number = NEXT_TEMP.fetch_add(1, Ordering::Relaxed);
             let path = parent.join(format!("{TEMP_PREFIX}{}-{number}", process::id()));
             match private_dir_builder().create(&path) {
                 Ok(()) => return Ok(Self(path)),
@@ -221,5 +226,11 @@ mod tests {
         fs::write(path.join("inner/file"), "x").unwrap();
         drop(folder);
         assert!(!path.exists());
+    }
+    #[test]
+    fn no_name_of_a_temporary_folder_is_used_twice() {
+        let place = tempfile::tempdir().unwrap();
+        let name = || TempFolder::create_in(place.path()).unwrap().path().to_owned();
+        assert_ne!(name(), name());
     }
 }
