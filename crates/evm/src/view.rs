@@ -257,9 +257,17 @@ pub trait ChainReader: Send + Sync + fmt::Debug + 'static {
     /// The header at a height; `None` above the head.
     fn header_at(&self, height: u64) -> Result<Option<Arc<SealedHeader>>, ViewError>;
 
+    /// The hash of a block before the one of another node on which the chain began; `None` of all other blocks.
+    fn hash_before_fork(&self, _height: u64) -> Result<Option<B256>, ViewError> {
+        Ok(None)
+    }
+
     /// The hash of the block at a height; `None` above the head. The hash of the last block before the history is
     /// also known.
     fn hash_at(&self, height: u64) -> Result<Option<B256>, ViewError> {
+        if let Some(hash) = self.hash_before_fork(height)? {
+            return Ok(Some(hash));
+        }
         match self.header_at(height) {
             Err(ViewError::BeforeHistory { first, .. }) if height + 1 == first => {
                 Ok(self.header_at(first)?.map(|header| header.header.parent_hash))

@@ -513,9 +513,9 @@ fn errors_say_what_to_do() {
             ),
         ),
         (
-            &["--fork-url", "http://127.0.0.1:1"],
-            2,
-            "--fork-url: forks of other networks are not supported yet".to_owned(),
+            &["--fork-url", "http://127.0.0.1:1", "--retries", "0"],
+            1,
+            "cannot fork http://127.0.0.1:1: eth_chainId: unreachable".to_owned(),
         ),
         (&["--hardfork", "bogus"], 2, "unknown hardfork \"bogus\"".to_owned()),
         (
@@ -532,7 +532,7 @@ fn errors_say_what_to_do() {
         assert_eq!(ended.stdout, "");
     }
     // The command has the same flags.
-    let ended = run(&["anvil", "--fork-url", "http://127.0.0.1:1"]);
+    let ended = run(&["anvil", "--fork-url", "127.0.0.1"]);
     assert_eq!(ended.code(), Some(2), "{}", ended.stderr);
 }
 

@@ -79,8 +79,9 @@ fn its_intervals_are_milliseconds() {
 }
 
 #[test]
-fn a_fork_is_refused() {
-    let ended = run(&["hardhat", "node", "--port", "0", "--fork", "http://127.0.0.1:1"]);
+fn a_fork_of_no_url_is_refused() {
+    let ended = run(&["hardhat", "node", "--port", "0", "--fork", "127.0.0.1"]);
     assert_eq!(ended.code(), Some(2), "{}", ended.stderr);
-    assert!(ended.stderr.contains("--fork: forks of other networks"), "{}", ended.stderr);
+    let text = "fork-url: the fork URL is not valid (no http:// or https://)";
+    assert!(ended.stderr.contains(text), "{}", ended.stderr);
 }

@@ -1,6 +1,5 @@
 //! Begins a chain on a block of another node.
 
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
@@ -91,28 +90,20 @@ impl Evm {
         let controls = self.controls().cloned();
         let controls = controls.filter(|_| matches!(plan, Plan::Change | Plan::Mine | Plan::Only));
         let (work, chain) = (self.context.work.clone(), self.name());
+        self.has_lacked_state.store(true, Ordering::Relaxed);
         // What is being fetched already is not asked for twice, and the machine is woken once more.
-        let is_fetching = Arc::clone(&self.is_fetching);
-        is_fetching.store(true, Ordering::Release);
-        lacking.begin(Box::new(move |fetched| {
-            is_fetching.store(false, Ordering::Release);
-            match (fetched, controls) {
-                (Ok(()), _) => work.notify_one(),
-                (Err(error), Some(controls)) => {
-                    controls.refuse(error);
+        lacking.begin(Box::new(move |fetched| match (fetched, controls) {
+            (Ok(()), _) => work.notify_one(),
+            (Err(error), Some(controls)) => {
+                controls.refuse(error);
+                work.notify_one();
+            }
+            (Err(error), None) => {
+                tracing::error!(chain, error, "no block is built: the forked state can't be read");
+                tokio::spawn(async move {
+                    tokio::time::sleep(RETRY).await;
                     work.notify_one();
-                }
-                (Err(error), None) => {
-                    tracing::error!(
-                        chain,
-                        error,
-                        "no block is built: the forked state can't be read"
-                    );
-                    tokio::spawn(async move {
-                        tokio::time::sleep(RETRY).await;
-                        work.notify_one();
-                    });
-                }
+                });
             }
         }));
     }

@@ -112,10 +112,10 @@ impl ChainReader for Evm {
         }))
     }
 
-    fn hash_at(&self, height: u64) -> Result<Option<B256>, ViewError> {
+    fn hash_before_fork(&self, height: u64) -> Result<Option<B256>, ViewError> {
         match self.state_base().filter(|base| height < base.height()) {
             Some(base) => Ok(base.block_hash(height).map(Some)?),
-            None => Ok(self.header_at(height)?.map(|header| header.hash)),
+            None => Ok(None),
         }
     }
 

@@ -78,8 +78,8 @@ pub struct Evm {
     prepared: PreparedBlocks,
     pub(super) pending: PendingBlocks,
     pub(super) build_failures: BuildFailures,
-    /// State of the fork is fetched for the next block.
-    pub(super) is_fetching: Arc<AtomicBool>,
+    /// The last build lacked state of the fork, which is fetched for the next one.
+    pub(super) has_lacked_state: AtomicBool,
     pub(super) logs: LogIndex,
     /// The controls of a development node.
     pub(super) controls: Option<Arc<Controls>>,
@@ -135,7 +135,7 @@ impl Evm {
             prepared: PreparedBlocks::default(),
             pending: PendingBlocks::default(),
             build_failures: BuildFailures::default(),
-            is_fetching: Arc::default(),
+            has_lacked_state: AtomicBool::new(false),
             logs: LogIndex::new(context.scope),
             controls,
             context,
@@ -420,9 +420,11 @@ impl ChainVm for Evm {
         let waits = waits.filter(|_| !matches!(plan, Plan::Change | Plan::Only));
         let waits = waits.map(|waits| (waits, waits.build_begins()));
         let built = self.build_as(plan, parent, at);
+        // Builds run one after the other. The next one comes with the state that this one lacked.
+        let comes_again = self.has_lacked_state.swap(false, Ordering::Relaxed);
         if let (Some((waits, build)), Ok(Built::Nothing | Built::Later(_)) | Err(_)) =
             (waits, &built)
-            && !self.is_fetching.load(Ordering::Acquire)
+            && !comes_again
         {
             waits.nothing_built(build);
         }
