@@ -20,11 +20,23 @@ pub(super) fn of(given: &ArgMatches, flags: &AnvilFlags) -> Vec<String> {
         Effect::Nothing(why) if flag.is_given(given) => Some(format!("--{}: {why}", flag.name)),
         Effect::Nothing(_) | Effect::Always(_) | Effect::Refused(_) => None,
     });
-    without_effect.chain(of_number(flags)).collect()
+    without_effect.chain(of_number(flags)).chain(of_states(flags)).collect()
 }
 
 /// The line that depends on a value.
 fn of_number(flags: &AnvilFlags) -> Option<String> {
     let number = flags.mining.number.filter(|number| *number != 0)?;
     Some(format!("--number: the first block has number 0, not {number}"))
+}
+
+/// The line about states that a fork keeps all the same.
+fn of_states(flags: &AnvilFlags) -> Option<String> {
+    let state = &flags.state;
+    let name = match (state.prune_history, state.max_persisted_states) {
+        (Some(_), _) => "prune-history",
+        (None, Some(_)) => "max-persisted-states",
+        (None, None) => return None,
+    };
+    let is_fork = flags.fork.fork_url.is_some();
+    is_fork.then(|| format!("--{name}: a fork keeps all its states"))
 }

@@ -6,7 +6,7 @@ use esker_settings::config::Flags;
 use esker_settings::networks::{GAS_LIMITS, has_base_fee};
 
 use super::error::FlagError;
-use super::flags::{AnvilFlags, ForkFlags, GasFlags, MiningFlags, Order, ServerFlags, StateFlags};
+use super::flags::{AnvilFlags, ForkFlags, GasFlags, MiningFlags, Order, ServerFlags};
 use super::init::InitFile;
 use super::mnemonic;
 
@@ -45,7 +45,7 @@ pub(super) fn of(flags: &AnvilFlags) -> Result<Flags, FlagError> {
     }
     insert_fork(&mut set, &flags.fork);
     insert_mining(&mut set, &flags.mining);
-    insert_state(&mut set, &flags.state)?;
+    insert_state(&mut set, flags)?;
     insert_server(&mut set, &flags.server)?;
     Ok(set)
 }
@@ -126,13 +126,16 @@ fn insert_mining(set: &mut Flags, mining: &MiningFlags) {
     insert_number(set, "slots-in-an-epoch", Some(mining.slots_in_an_epoch));
 }
 
-fn insert_state(set: &mut Flags, state: &StateFlags) -> Result<(), FlagError> {
+fn insert_state(set: &mut Flags, flags: &AnvilFlags) -> Result<(), FlagError> {
+    let state = &flags.state;
     insert_path(set, "state", state.state.as_deref())?;
     insert_path(set, "dump-state", state.dump_state.as_deref())?;
     insert_path(set, "load-state", state.load_state.as_deref())?;
     let pruned = state.prune_history.map(Option::unwrap_or_default);
     let persisted = state.max_persisted_states.map(|states| states.saturating_add(MEMORY_STATES));
-    insert_number(set, "state-window", pruned.or(persisted));
+    // A fork keeps all its states.
+    let window = pruned.or(persisted).filter(|_| flags.fork.fork_url.is_none());
+    insert_number(set, "state-window", window);
     let is_written = state.state.is_some() || state.dump_state.is_some();
     insert_number(set, "state-interval", state.state_interval.filter(|_| is_written));
     Ok(())

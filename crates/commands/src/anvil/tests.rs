@@ -203,6 +203,8 @@ fn forks_are_settings() {
     let texts = ["fork-url", "fork-block", "fork-retries"].map(|name| set[name].as_str());
     assert_eq!(texts, [url, "-5", "3"]);
     assert_eq!((set.get("fork-rate"), set.get("chain-id")), (None, None));
+    let set = anvil(&["-f", url, "--prune-history"]).unwrap().flags;
+    assert_eq!(set.get("state-window"), None);
     let set = anvil(&["--rpc-url=http://127.0.0.1:1@7", "--cups", "330"]).unwrap().flags;
     let texts = ["fork-url", "fork-block", "fork-rate"].map(|name| set[name].as_str());
     assert_eq!(texts, [url, "7", "20"]);
@@ -240,6 +242,10 @@ fn flags_without_effect_have_a_line() {
             "--threads: the node chooses the number of its threads",
             "--number: the first block has number 0, not 5",
         ]
+    );
+    assert_eq!(
+        notes(&["--fork-url", "http://127.0.0.1:1", "--max-persisted-states", "3"]),
+        ["--max-persisted-states: a fork keeps all its states"]
     );
     // Each of them once.
     for flag in further::FURTHER {

@@ -130,6 +130,10 @@ fn check_fork(settings: &Settings) -> Result<(), Fault> {
     if let Some((name, _)) = given.next().filter(|_| is_fork) {
         return Err((name, "not with fork-url: the state is that of the source".to_owned()));
     }
+    if is_fork && settings.state_window.is_some() {
+        // The undo rows of its blocks say which values are no longer those of the source.
+        return Err(("state-window", "not with fork-url: a fork keeps all its states".to_owned()));
+    }
     let of_fork = [
         ("fork-block", settings.fork_block != "latest"),
         ("fork-header", !settings.fork_header.0.is_empty()),

@@ -4,6 +4,7 @@ use alloy_primitives::U256;
 use expect_test::expect;
 
 use super::*;
+use crate::config::ForkBlock;
 use crate::networks::EvmRules;
 
 const ALONE: Given<'static> = Given { mode: Mode::Evm, ..NOTHING };
@@ -246,4 +247,27 @@ fn a_table_declares_a_chain_with_ethereums_rules() {
             r#"esker.toml:3: chains.Third.rules: unknown rules "mine", expected c-chain or ethereum"#
         ]],
     );
+}
+
+#[test]
+fn a_fork_has_the_state_of_its_source() {
+    const URL: (&str, &str) = ("fork-url", "http://127.0.0.1:1");
+    for (flags, text) in [
+        (&[URL, ("state-window", "3")][..], "state-window: not with fork-url: a fork keeps all"),
+        (&[URL, ("genesis", "g.json")], "genesis: not with fork-url"),
+        (&[URL, ("dump-state", "s.json")], "dump-state: not with fork-url"),
+        (&[("fork-block", "3")], "fork-block: only together with fork-url"),
+        (&[("fork-proofs", "true")], "fork-proofs: only together with fork-url"),
+    ] {
+        let error = load(&Given { flags, ..ALONE }).unwrap_err();
+        assert!(error.contains(text), "{flags:?}: {error}");
+    }
+    let dev = load(&Given { mode: Mode::Dev, flags: &[URL], ..NOTHING }).unwrap_err();
+    assert!(dev.ends_with("fork-url: only for esker evm"), "{dev}");
+    let config = load(&Given { flags: &[URL, ("chain-id", "7")], ..ALONE }).unwrap();
+    let block = ForkBlock { chain_id: 5, time_s: 4_000, gas_limit: 9_000_000, base_fee: 3 };
+    let network = config.on_fork(&block).unwrap();
+    assert_eq!(network.network.evm_parameters().chain_id, 7, "the user's comes first");
+    assert_eq!(network.network.start_time_s, 4_000);
+    assert_eq!(network.settings.gas_limit, Some(9_000_000));
 }
