@@ -120,40 +120,63 @@ impl Seen {
     }
 }
 
+/// Starts a node, and sends a signal to it while clients do all of that. Returns the hashes whose receipts they saw.
+fn stopped_under_load(flags: &[&str], signal: &str) -> Vec<Value> {
+    let node = Esker::start_alone(flags);
+    let address = node.ready["evm"].as_str().unwrap().to_owned();
+    let accounts = node.evm("eth_accounts", json!([]));
+    let seen = Seen::default();
+    let hashes = thread::scope(|scope| {
+        let senders = accounts.as_array().unwrap()[..4].iter();
+        let senders: Vec<_> =
+            senders.map(|from| scope.spawn(|| seen.send(&address, from))).collect();
+        scope.spawn(|| seen.control(&address));
+        scope.spawn(|| seen.read_nothing(&address));
+        scope.spawn(|| seen.leave(&address));
+        let end = Instant::now() + PATIENCE;
+        while seen.receipts.load(Ordering::Relaxed) < RECEIPTS && Instant::now() < end {
+            ask(&address, "eth_feeHistory", &json!(["0x10", "latest", [50]]));
+        }
+        let (status, ..) = node.stop(signal);
+        seen.is_over.store(true, Ordering::Relaxed);
+        assert_eq!(status.success(), signal == "TERM", "{status}");
+        senders.into_iter().flat_map(|sender| sender.join().unwrap()).collect::<Vec<_>>()
+    });
+    assert!(hashes.len() >= RECEIPTS, "{} receipts within {PATIENCE:?}", hashes.len());
+    hashes
+}
+
+/// Starts a node again, which has all receipts.
+fn assert_receipts(flags: &[&str], hashes: Vec<Value>) {
+    let node = Esker::start_alone(flags);
+    for hash in hashes {
+        assert!(node.evm("eth_getTransactionReceipt", json!([hash])).is_object(), "{hash}");
+    }
+    assert!(node.stop("TERM").0.success());
+}
+
 #[test]
 fn what_clients_saw_is_there_after_a_kill() {
     let dir = tempfile::tempdir().unwrap();
     let data = dir.path().join("data");
     let data = data.to_str().unwrap();
     for signal in ["KILL", "TERM", "KILL"] {
-        let node = Esker::start_alone(&["--data-dir", data]);
-        let address = node.ready["evm"].as_str().unwrap().to_owned();
-        let accounts = node.evm("eth_accounts", json!([]));
-        let seen = Seen::default();
-        let hashes = thread::scope(|scope| {
-            let senders = accounts.as_array().unwrap()[..4].iter();
-            let senders: Vec<_> =
-                senders.map(|from| scope.spawn(|| seen.send(&address, from))).collect();
-            scope.spawn(|| seen.control(&address));
-            scope.spawn(|| seen.read_nothing(&address));
-            scope.spawn(|| seen.leave(&address));
-            let end = Instant::now() + PATIENCE;
-            while seen.receipts.load(Ordering::Relaxed) < RECEIPTS && Instant::now() < end {
-                ask(&address, "eth_feeHistory", &json!(["0x10", "latest", [50]]));
-            }
-            let (status, ..) = node.stop(signal);
-            seen.is_over.store(true, Ordering::Relaxed);
-            assert_eq!(status.success(), signal == "TERM", "{status}");
-            senders.into_iter().flat_map(|sender| sender.join().unwrap()).collect::<Vec<_>>()
-        });
-        assert!(hashes.len() >= RECEIPTS, "{} receipts within {PATIENCE:?}", hashes.len());
+        let hashes = stopped_under_load(&["--data-dir", data], signal);
         let ended = run(&["db", "verify", "--evm", "--data-dir", data]);
         assert_eq!(ended.code(), Some(0), "{}{}", ended.stdout, ended.stderr);
-        let node = Esker::start_alone(&["--data-dir", data]);
-        for hash in hashes {
-            assert!(node.evm("eth_getTransactionReceipt", json!([hash])).is_object(), "{hash}");
-        }
-        assert!(node.stop("TERM").0.success());
+        assert_receipts(&["--data-dir", data], hashes);
+    }
+}
+
+#[test]
+fn what_clients_saw_of_a_fork_is_there_after_a_kill() {
+    let source = Esker::start_alone(&[]);
+    let url = format!("http://{}", source.ready["evm"].as_str().unwrap());
+    let dir = tempfile::tempdir().unwrap();
+    let data = dir.path().join("data");
+    let flags = ["--data-dir", data.to_str().unwrap(), "--fork-url", &url];
+    for signal in ["KILL", "TERM"] {
+        assert_receipts(&flags, stopped_under_load(&flags, signal));
     }
 }
 
