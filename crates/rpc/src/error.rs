@@ -24,7 +24,7 @@ pub struct RpcError {
     pub message: String,
     /// The `data` member. Each dialect has its own form for a missing one.
     pub data: Option<Box<RawValue>>,
-    /// After what the call may run again from its beginning.
+    /// After what the call may run again from its beginning, if its service has a [`crate::Fallback`].
     pub wait: Option<RunAgainAfter>,
 }
 

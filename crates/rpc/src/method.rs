@@ -118,7 +118,8 @@ impl Method {
         &self.signature
     }
 
-    /// Asks this one from now on if the handler has an error or `null`. Only the first counts.
+    /// Asks this one from now on if the handler has an error or `null`, and runs calls again that have waited for what they
+    /// lacked ([`crate::RunAgainAfter`]). Only the first counts.
     pub(crate) fn set_fallback(&self, fallback: &Arc<dyn Fallback>) {
         let _first = self.fallback.set(Arc::clone(fallback));
     }
@@ -135,7 +136,7 @@ impl Method {
         out: Vec<u8>,
     ) -> Result<ReplyBytes, CallError> {
         let called = match self.fallback.get() {
-            None => self.run_to_end(params, context, out).await,
+            None => self.run(params, context, out).await,
             Some(fallback) => {
                 let prefix = out.clone();
                 let called = self.run_to_end(params, context, out).await;

@@ -31,7 +31,8 @@ impl Service {
         service
     }
 
-    /// Asks `fallback` if one of the methods so far has an error or `null`.
+    /// The methods so far are those of a service that does not have everything itself: a call that lacks something runs again
+    /// once it is there ([`crate::RunAgainAfter`]), and `fallback` is asked if the result is an error or `null`.
     pub fn set_fallback(&self, fallback: &Arc<dyn Fallback>) {
         for method in self.listing.iter() {
             method.set_fallback(fallback);

@@ -3,11 +3,10 @@
 use std::sync::Arc;
 
 use esker_chain::forward::TxKind;
-use esker_chain::{AdjustableClock, ChainContext, ChainError};
+use esker_chain::{ChainContext, ChainError};
 use esker_evm::chain::{Evm, EvmConfig, GenesisSource, PRUNED_WINDOW};
 use esker_evm::control::{ControlExtension, Controls};
 use esker_evm::extension::{BlockExtension, NoExtension};
-use esker_evm::fork_point::ForkPoint;
 use esker_evm_execution::executor::ChainParams;
 use esker_evm_state::blocks::History;
 use esker_nat::{AtomicExtension, Nat};
@@ -18,17 +17,18 @@ use super::evm_chain::EvmChain;
 use super::evm_settings::{
     allows_unprotected, build_mode, check, has_log_timestamps, in_dev, is_archive, pool_config,
 };
+use super::parts::ChainInputs;
 use super::rules;
 
-/// Builds the chain of a specification. `clock` is that of a development network; `fork` is the block of another node on
-/// which the chain begins.
+/// Builds the chain of a specification.
 pub(super) fn build(
     (spec, parameters): (&ChainSpec, &EvmParameters),
     context: ChainContext,
     config: &Config,
-    (clock, fork): (Option<&AdjustableClock>, Option<&ForkPoint>),
+    inputs: ChainInputs<'_>,
     is_known: bool,
 ) -> Result<EvmChain, ChainError> {
+    let ChainInputs { clock, fork, .. } = inputs;
     let settings = config.chain(&spec.id);
     let exchange = context.exchange.clone();
     let has_controls = config.network.has_controls;

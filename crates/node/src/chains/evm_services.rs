@@ -102,13 +102,13 @@ pub(super) fn build(
     let transact = inputs.transact(&reads)?;
     let mut service = inputs.methods(&apis, &reads, &transact);
     let development = inputs.development_node(&transact);
+    if let Some(node) = &development {
+        service = service.merge(&development_methods(node));
+    }
     if let Some(fork) = parts.fork.filter(|_| chain.evm().fork().is_some()) {
         let history: Arc<dyn Fallback> =
             Arc::new(ForkHistory::new(fork.clone(), chain.evm().clone()));
         service.set_fallback(&history);
-    }
-    if let Some(node) = &development {
-        service = service.merge(&development_methods(node));
     }
     let server = inputs.server(&apis, service, &transact);
     let mut routes = vec![Route::positional(RPC, server.clone()).with_socket(WS, Arc::new(server))];

@@ -5,9 +5,8 @@ use std::sync::Arc;
 
 use esker_chain::audit::Audit;
 use esker_chain::forward::TxKind;
-use esker_chain::{AdjustableClock, ChainContext, ChainError, ChainVm, Maintenance};
+use esker_chain::{ChainContext, ChainError, ChainVm, Maintenance};
 use esker_evm::control::Controls;
-use esker_evm::fork_point::ForkPoint;
 use esker_keystore::Keystore;
 use esker_primitives::network::{MAIN_ID, TEST_ID};
 use esker_settings::config::Config;
@@ -18,6 +17,7 @@ use esker_xvm::{Xvm, XvmConfig};
 
 use super::evm;
 use super::evm_chain::EvmChain;
+use super::parts::ChainInputs;
 
 /// A chain of this node. The machine uses only [`ChainVm`]. The wiring needs the kind for further parts (threads, an
 /// index).
@@ -76,17 +76,6 @@ impl Chain {
     }
 }
 
-/// What a chain is built with, besides its specification.
-#[derive(Clone, Copy, Debug)]
-pub struct ChainInputs<'a> {
-    /// The node's keystore.
-    pub keystore: &'a Arc<Keystore>,
-    /// The clock of a development network.
-    pub clock: Option<&'a AdjustableClock>,
-    /// The block of another node on which the chain begins.
-    pub fork: Option<&'a ForkPoint>,
-}
-
 /// Builds the chain of a specification. `is_known`: the stored rows of the chain were made with the same parameters.
 pub fn build(
     spec: &ChainSpec,
@@ -105,7 +94,6 @@ pub fn build(
             Ok(Chain::Xvm(xvm))
         }
         ChainParameters::Evm(parameters) => {
-            let inputs = (inputs.clock, inputs.fork);
             evm::build((spec, parameters), context, config, inputs, is_known).map(Chain::Evm)
         }
     }

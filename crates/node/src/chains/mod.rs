@@ -19,5 +19,5 @@ pub use evm_chain::EvmChain;
 pub(crate) use evm_services::{ADMIN as EVM_ADMIN, RPC as EVM_RPC};
 pub use factory::Chain;
 pub(crate) use import::advance_to_last;
-pub use parts::{Development, ServiceParts, TxRelays};
+pub use parts::{ChainInputs, Development, ServiceParts, TxRelays};
 pub use services::{ChainRoutes, ChainServices};

@@ -7,6 +7,7 @@ use std::sync::{Arc, Weak};
 use esker_chain::AdjustableClock;
 use esker_chain::forward::{ExchangePools, Forwarding};
 use esker_evm::control::Snapshots;
+use esker_evm::fork_point::ForkPoint;
 use esker_evm_rpc::DevelopmentNode;
 use esker_fork::Fork;
 use esker_keystore::Keystore;
@@ -39,6 +40,17 @@ impl Development {
     pub fn node(&self) -> Option<Arc<DevelopmentNode>> {
         self.node.upgrade()
     }
+}
+
+/// What a chain is built with, besides its specification.
+#[derive(Clone, Copy, Debug)]
+pub struct ChainInputs<'a> {
+    /// The node's keystore.
+    pub keystore: &'a Arc<Keystore>,
+    /// The clock of a development network.
+    pub clock: Option<&'a AdjustableClock>,
+    /// The block of another node on which the chain begins.
+    pub fork: Option<&'a ForkPoint>,
 }
 
 /// The node's parts for the services over its chains.

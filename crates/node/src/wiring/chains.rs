@@ -21,8 +21,7 @@ use super::data::DataFolder;
 use super::parameters::{self, UnrecordedParameters};
 use super::{StartError, beginning, first_start, fork};
 use crate::aliases::AliasTable;
-use crate::chains::factory::ChainInputs;
-use crate::chains::{Chain, TxRelays, factory};
+use crate::chains::{Chain, ChainInputs, TxRelays, factory};
 use crate::environment::Environment;
 
 /// The chains and their machine, before anything runs.
