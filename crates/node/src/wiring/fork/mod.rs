@@ -1,0 +1,9 @@
+//! The block of another node on which the EVM chain begins.
+
+mod choice;
+mod open;
+mod prepared;
+mod recorded;
+
+pub(super) use open::open;
+pub(super) use recorded::refuse;
