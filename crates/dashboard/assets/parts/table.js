@@ -1,0 +1,47 @@
+// Tables and virtual lists: columns with a title, numbers aligned to the right.
+
+import { h, replace } from './dom.js';
+
+/** A row of a table from what the columns render. */
+export function row(columns, item) {
+  return h('tr', null, columns.map((column) => h(column.num ? 'td.num' : 'td', column.nowrap ? { class: 'nowrap' } : null, column.render(item))));
+}
+
+/** A table; `empty` is said where there are no rows. */
+export function table(columns, items, { empty = 'Nothing here.', label } = {}) {
+  if (!items.length) return h('p.empty', null, empty);
+  return h('div.table-wrap', { tabindex: '0', role: 'region', 'aria-label': label ?? columns[0].title },
+    h('table', { 'aria-label': label }, head(columns), h('tbody', null, items.map((item) => row(columns, item)))));
+}
+
+/** The head of a table. */
+export function head(columns) {
+  return h('thead', null, h('tr', null, columns.map((column) => h(column.num ? 'th.num' : 'th', { scope: 'col' }, column.title))));
+}
+
+const ROW_PX = 29;
+
+/** A list of any length: only the rows in view are elements. `render(item, index)` returns the cells. */
+export function virtualList(items, render, { label, rowHeight = ROW_PX, onEnd } = {}) {
+  const space = h('div.list-space');
+  const list = h('div.list', { tabindex: '0', role: 'region', 'aria-label': label }, space);
+  let drawn = '';
+  const draw = () => {
+    const first = Math.max(0, Math.floor(list.scrollTop / rowHeight) - 5);
+    const last = Math.min(items.length, Math.ceil((list.scrollTop + (list.clientHeight || 576)) / rowHeight) + 5);
+    if (onEnd && last === items.length) onEnd();
+    if (drawn === `${first}-${last}-${items.length}`) return;
+    drawn = `${first}-${last}-${items.length}`;
+    space.style.height = `${items.length * rowHeight}px`;
+    replace(space, items.slice(first, last).map((item, i) => {
+      const line = h('div.list-row', null, render(item, first + i));
+      line.style.top = `${(first + i) * rowHeight}px`;
+      line.style.height = `${rowHeight}px`;
+      return line;
+    }));
+  };
+  list.addEventListener('scroll', draw, { passive: true });
+  list.redraw = () => { drawn = ''; draw(); };
+  queueMicrotask(draw);
+  return list;
+}

@@ -1,0 +1,46 @@
+// The header: name, network, views, search, and the state of the connection.
+
+import { live } from '../chain/live.js';
+import { node } from '../chain/node.js';
+import { h, replace } from '../parts/dom.js';
+import { searchBox } from './search.js';
+
+const STATES = {
+  connecting: ['connecting', 'Asking the node'],
+  live: ['live', 'New blocks arrive over websockets'],
+  polling: ['polling', 'The node answers, but its websockets do not: the page asks every two seconds'],
+  lost: ['lost', 'The node does not answer'],
+};
+
+/** Fills the header; returns a function that marks the view of a path. */
+export function header(place) {
+  const network = h('span.muted.nowrap');
+  const state = h('span.state');
+  const lost = h('div.lost', { hidden: true, role: 'alert' });
+  const nav = h('nav.nav', { 'aria-label': 'Views' });
+  replace(place,
+    h('div.brand', null, h('a.brand-name', { href: '#/' }, 'Esker'), network), nav, searchBox(), state, lost);
+
+  const draw = () => {
+    const [name, title] = STATES[live.state];
+    network.textContent = node.network ? `${node.isDev ? 'development, ' : ''}${node.network} ${node.networkID}` : node.chainId ? `chain ${node.chainId}` : '';
+    replace(state,
+      h('span.version.muted', { title: 'Version of the node' }, node.version ? `v${node.version.replace(/^v/, '')}` : ''),
+      h('span', { class: `state-${live.state}`, title, role: 'status' }, h('span.state-dot'), name));
+    lost.hidden = live.state !== 'lost';
+    if (live.state === 'lost' && !lost.childNodes.length) {
+      replace(lost, `No answer from ${node.base.host}. What you see is what was known last; the page reconnects by itself.`,
+        h('button.btn', { type: 'button', onclick: () => live.retryNow() }, 'Try now'));
+    } else if (live.state !== 'lost') lost.replaceChildren();
+  };
+  live.addEventListener('state', draw);
+  draw();
+
+  return {
+    draw,
+    mark(path) {
+      const views = [['#/', 'Overview']];
+      replace(nav, views.map(([href, name]) => h('a', { href, 'aria-current': `#${path}` === href ? 'page' : null }, name)));
+    },
+  };
+}
