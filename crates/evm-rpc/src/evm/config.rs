@@ -44,8 +44,13 @@ struct BlobSchedule {
 
 pub(super) fn config(reads: &ReadApi, (): ()) -> Result<ConfigReply, RpcError> {
     let head = reads.chain.head();
-    let genesis = reads.chain.header_at(0).map_err(read_error)?.unwrap_or_else(|| head.clone());
-    Ok(config_at(reads.chain.rules(), &genesis, &head.header))
+    // Of a forked chain the block on which it began is the first one here.
+    let first = match reads.chain.ensure_in_history(0, 0) {
+        Ok(()) => 0,
+        Err(_) => reads.chain.first_block().saturating_sub(1),
+    };
+    let first = reads.chain.header_at(first).map_err(read_error)?.unwrap_or_else(|| head.clone());
+    Ok(config_at(reads.chain.rules(), &first, &head.header))
 }
 
 /// The forks around a block.

@@ -10,15 +10,15 @@ use esker_testkit::http_client::Client;
 use serde_json::{Value, json};
 
 /// The first account for development.
-const FROM: &str = "0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266";
+pub(super) const FROM: &str = "0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266";
 /// An account that nobody has used.
-const OTHER: &str = "0x00000000000000000000000000000000000000aa";
+pub(super) const OTHER: &str = "0x00000000000000000000000000000000000000aa";
 /// Init code of a contract that counts its calls in slot 0.
-const COUNTER: &str = "0x600b80600b6000396000f360005460010180600055005b";
+pub(super) const COUNTER: &str = "0x600b80600b6000396000f360005460010180600055005b";
 /// Init code of a contract that returns the hash of the block whose number it is given.
 const HASHES: &str = "0x600c80600b6000396000f36000354060005260206000f3";
 
-async fn start(flags: &[(&'static str, &str)]) -> Result<RunningNode, StartError> {
+pub(super) async fn start(flags: &[(&'static str, &str)]) -> Result<RunningNode, StartError> {
     let flags: Flags = flags
         .iter()
         .chain(&[("http-port", "0"), ("evm-port", "0")])
@@ -43,26 +43,26 @@ async fn refusal(flags: &[(&'static str, &str)]) -> String {
 }
 
 /// A client of the chain of a node.
-struct Chain(Client);
+pub(super) struct Chain(Client);
 
 impl Chain {
-    async fn of(node: &RunningNode) -> Self {
+    pub(super) async fn of(node: &RunningNode) -> Self {
         Self(Client::connect(node.evm_addr().unwrap_or(node.http_addr())).await)
     }
 
-    async fn reply(&mut self, method: &str, params: Value) -> Value {
+    pub(super) async fn reply(&mut self, method: &str, params: Value) -> Value {
         let body = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params});
         self.0.send(&Client::post("/", &body.to_string())).await.json()
     }
 
-    async fn ask(&mut self, method: &str, params: Value) -> Value {
+    pub(super) async fn ask(&mut self, method: &str, params: Value) -> Value {
         let mut reply = self.reply(method, params).await;
         assert!(reply.get("error").is_none(), "{method}: {reply}");
         reply["result"].take()
     }
 
     /// Sends a transaction; its receipt.
-    async fn send(&mut self, tx: Value) -> Value {
+    pub(super) async fn send(&mut self, tx: Value) -> Value {
         let hash = self.ask("eth_sendTransaction", json!([tx])).await;
         let receipt = self.ask("eth_getTransactionReceipt", json!([hash])).await;
         assert_eq!(receipt["status"], "0x1", "{receipt}");
@@ -70,22 +70,22 @@ impl Chain {
     }
 
     /// Deploys a contract.
-    async fn deploy(&mut self, code: &str) -> Value {
+    pub(super) async fn deploy(&mut self, code: &str) -> Value {
         let mut receipt = self.send(json!({"from": FROM, "data": code, "gas": "0x50000"})).await;
         receipt["contractAddress"].take()
     }
 
-    async fn newest(&mut self) -> Value {
+    pub(super) async fn newest(&mut self) -> Value {
         self.ask("eth_getBlockByNumber", json!(["latest", true])).await
     }
 }
 
-fn url(node: &RunningNode) -> String {
+pub(super) fn url(node: &RunningNode) -> String {
     format!("http://{}", node.http_addr())
 }
 
 /// A source with a transfer and the two contracts, at block 4.
-async fn source() -> (RunningNode, Chain, [Value; 2]) {
+pub(super) async fn source() -> (RunningNode, Chain, [Value; 2]) {
     let node = start(&[]).await.unwrap();
     let mut chain = Chain::of(&node).await;
     chain.send(json!({"from": FROM, "to": OTHER, "value": "0x5"})).await;

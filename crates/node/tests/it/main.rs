@@ -5,3 +5,4 @@
 mod api;
 mod environment;
 mod fork;
+mod fork_rules;

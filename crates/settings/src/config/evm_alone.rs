@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use esker_ethereum::forks::Fork;
+use esker_ethereum::forks::{ChainConfig, Fork};
 use esker_evm::control::MAX_INTERVAL_S;
 use esker_evm_execution::rules::ExecutionLimits;
 use esker_primitives::read_input;
@@ -185,9 +185,10 @@ pub(super) fn check_tables(file: &FileLayer) -> Result<(), ConfigError> {
     }
 }
 
-/// The network, and the fixture that it is to have.
+/// The network, and the fixture that it is to have. `rules` are those of the chain on whose block it begins.
 pub(super) fn network(
     settings: &mut Settings,
+    rules: Option<&ChainConfig>,
     is_given: impl Fn(&str) -> bool,
 ) -> Result<(Network, Option<FixtureSource>), Fault> {
     if let Some(path) = &settings.genesis {
@@ -196,7 +197,7 @@ pub(super) fn network(
         return Ok((Network { has_controls, ..network }, None));
     }
     let fork = match settings.hardfork.as_str() {
-        "" => FORK,
+        "" => rules.map_or(FORK, ChainConfig::first_fork),
         name => Fork::from_name(name).map_err(|error| ("hardfork", error.to_string()))?,
     };
     let fixture = settings.fixture.as_deref().map(FixtureSource::load).transpose();
@@ -218,6 +219,7 @@ pub(super) fn network(
         dev,
         chain_id: settings.chain_id.unwrap_or(CHAIN_ID),
         fork,
+        rules,
         gas_limit: settings.gas_limit.unwrap_or(GAS_LIMIT),
         base_fee: settings.base_fee.unwrap_or(BASE_FEE),
     };

@@ -2,7 +2,9 @@
 
 use std::fmt;
 use std::path::PathBuf;
+use std::sync::Arc;
 
+use esker_ethereum::forks::ChainConfig;
 use esker_evm_execution::rules::FeeOverrides;
 use esker_primitives::{ChainId, excerpt, network, read_input};
 
@@ -76,6 +78,8 @@ pub(super) struct Layers {
     pub(super) file: FileLayer,
     /// Values of the block on which the chain begins.
     fork: Values,
+    /// The rules of that block's chain.
+    pub(super) fork_rules: Option<Arc<ChainConfig>>,
     pub(super) warnings: Vec<String>,
 }
 
@@ -92,6 +96,7 @@ impl Layers {
             env: Values::new(),
             file: FileLayer::default(),
             fork: Values::new(),
+            fork_rules: None,
             warnings: Vec::new(),
         };
         for key in KEYS {

@@ -39,6 +39,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use esker_ethereum::forks::ChainConfig;
 use esker_http::HttpConfig;
 use esker_outbound::Dialer;
 use esker_primitives::{ChainId, network};
@@ -81,7 +82,7 @@ pub struct Config {
 }
 
 /// A block of another chain on which the chain begins.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ForkBlock {
     /// The other chain's ID.
     pub chain_id: u64,
@@ -91,6 +92,8 @@ pub struct ForkBlock {
     pub gas_limit: u64,
     /// Base fee of the block, wei; 0 if it has none.
     pub base_fee: u64,
+    /// The rules of the chain; `None`: those of `hardfork`.
+    pub rules: Option<Arc<ChainConfig>>,
 }
 
 /// The beginning of a development network in a folder that has none yet.
@@ -182,6 +185,7 @@ impl Config {
             ("gas-limit", block.gas_limit.to_string()),
             ("base-fee", block.base_fee.to_string()),
         ]);
+        layers.fork_rules = block.rules.clone();
         let data_dir = self.data_dir;
         Ok(Self { data_dir, ..Self::of_layers(self.mode, layers, None)? })
     }
@@ -314,7 +318,8 @@ fn network(
     let loaded = match mode {
         Mode::Evm => {
             evm_alone::check_tables(&layers.file)?;
-            return evm_alone::network(settings, is_given).map_err(fault);
+            let rules = layers.fork_rules.as_deref();
+            return evm_alone::network(settings, rules, is_given).map_err(fault);
         }
         Mode::Dev | Mode::Node => networks::load(&settings.network)?,
     };

@@ -38,8 +38,10 @@ pub struct EvmOptions<'a> {
     pub limits: ExecutionLimits,
     /// Its EVM chain ID.
     pub chain_id: u64,
-    /// The fork whose rules it has.
+    /// The fork whose rules block 0 has.
     pub fork: Fork,
+    /// All its forks; `None`: that one.
+    pub rules: Option<&'a ChainConfig>,
     /// Gas limit of its blocks.
     pub gas_limit: u64,
     /// Base fee of its first block, wei; forks before London have none.
@@ -79,7 +81,11 @@ pub fn evm_network(options: &EvmOptions<'_>) -> Result<Network, DevError> {
     if start_time_s > *DEV_START_TIMES.end() {
         return Err(DevError::StartTime { least: 0 });
     }
-    let mut config = ChainConfig::development(options.chain_id, options.fork);
+    let mut config = match options.rules {
+        Some(rules) => rules.clone(),
+        None => ChainConfig::development(options.chain_id, options.fork),
+    };
+    config.chain_id = options.chain_id;
     config.limits = options.limits;
     let mut genesis = genesis(options, &config, &accounts, start_time_s);
     if let Some(alloc) = options.alloc {

@@ -4,6 +4,7 @@ mod choice;
 mod open;
 mod prepared;
 mod recorded;
+mod rules;
 
 pub(super) use open::open;
 pub(super) use recorded::refuse;

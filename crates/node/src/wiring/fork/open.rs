@@ -18,6 +18,7 @@ use tokio::runtime::Handle;
 use super::choice::{addresses, choice, fault, proofs};
 use super::prepared::prepared;
 use super::recorded::Recorded;
+use super::rules::ForkRules;
 use crate::environment::{Environment, NodeFork};
 use crate::wiring::error::StartError;
 
@@ -78,6 +79,10 @@ pub(in crate::wiring) async fn open(
     let opened = Fork::open(source, choice, options, Some(&cache)).await?;
     let OpenedFork { fork, damaged: _ } = opened;
     read_first(&fork).await?;
+    let rules = match is_new {
+        true => ForkRules::choose(settings, &fork).await?,
+        false => ForkRules::of_folder(settings, store)?,
+    };
     let pin = fork.pin();
     let header = pin.header.clone();
     let block = ForkBlock {
@@ -85,9 +90,11 @@ pub(in crate::wiring) async fn open(
         time_s: header.time,
         gas_limit: header.gas_limit,
         base_fee: header.base_fee.unwrap_or_default().saturating_to(),
+        rules: rules.config.clone(),
     };
     if is_new {
-        Recorded { chain_id: pin.chain_id, number: header.number, hash: pin.hash }.write(store)?;
+        let (number, hash) = (header.number, pin.hash);
+        Recorded { chain_id: pin.chain_id, number, hash }.write(&rules, store)?;
     }
     tracing::info!(
         source = fork.url(),
@@ -95,6 +102,7 @@ pub(in crate::wiring) async fn open(
         height = header.number,
         hash = %pin.hash,
         proven = *fork.trust() == Trust::Proven,
+        %rules,
         "the chain begins on a block of another node"
     );
     let header = SealedHeader { header, hash: pin.hash };

@@ -5,6 +5,7 @@ use esker_fork::pin::BlockChoice;
 use esker_storage::{StorageError, Store, WriteSet, meta};
 
 use super::choice::fault;
+use super::rules::ForkRules;
 use crate::wiring::error::StartError;
 
 /// Owner of the record in the store.
@@ -49,7 +50,7 @@ impl Recorded {
     }
 
     /// Writes the record of a new folder.
-    pub(super) fn write(&self, store: &Store) -> Result<(), StartError> {
+    pub(super) fn write(&self, rules: &ForkRules, store: &Store) -> Result<(), StartError> {
         let values = [
             (CHAIN, self.chain_id.to_string()),
             (NUMBER, self.number.to_string()),
@@ -58,6 +59,7 @@ impl Recorded {
         let values = values.map(|(name, value)| (name.to_owned(), value)).into();
         let mut out = WriteSet::new();
         meta::put_parameters(&mut out, OWNER, &values);
+        rules.put(&mut out);
         Ok(store.writer.commit_blocking(out)?)
     }
 

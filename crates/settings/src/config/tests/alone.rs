@@ -1,6 +1,9 @@
 //! `esker evm`.
 
+use std::sync::Arc;
+
 use alloy_primitives::U256;
+use esker_ethereum::forks::{ChainConfig, Fork};
 use expect_test::expect;
 
 use super::*;
@@ -265,8 +268,14 @@ fn a_fork_has_the_state_of_its_source() {
     let dev = load(&Given { mode: Mode::Dev, flags: &[URL], ..NOTHING }).unwrap_err();
     assert!(dev.ends_with("fork-url: only for esker evm"), "{dev}");
     let config = load(&Given { flags: &[URL, ("chain-id", "7")], ..ALONE }).unwrap();
-    let block = ForkBlock { chain_id: 5, time_s: 4_000, gas_limit: 9_000_000, base_fee: 3 };
-    let network = config.on_fork(&block).unwrap();
+    let rules = Arc::new(ChainConfig::development(5, Fork::London));
+    let (time_s, gas_limit) = (4_000, 9_000_000);
+    let block =
+        ForkBlock { chain_id: 5, time_s, gas_limit, base_fee: 3, rules: Some(rules.clone()) };
+    let network = config.clone().on_fork(&block).unwrap();
+    assert_eq!(network.network.hardfork(), Some("London"));
+    let network = config.on_fork(&ForkBlock { rules: None, ..block }).unwrap();
+    assert_eq!(network.network.hardfork(), Some("Osaka"));
     assert_eq!(network.network.evm_parameters().chain_id, 7, "the user's comes first");
     assert_eq!(network.network.start_time_s, 4_000);
     assert_eq!(network.settings.gas_limit, Some(9_000_000));
