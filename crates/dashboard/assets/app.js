@@ -5,8 +5,7 @@ import { connect } from './chain/node.js';
 import { replace } from './parts/dom.js';
 import { errorNotice } from './parts/layout.js';
 import { header } from './shell/header.js';
-import { keys } from './shell/keys.js';
-import { route } from './shell/router.js';
+import { keys, route } from './shell/router.js';
 
 const main = document.getElementById('main');
 const head = header(document.getElementById('header'));

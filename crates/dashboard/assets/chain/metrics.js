@@ -1,7 +1,7 @@
 // Figures of /ext/metrics, in Prometheus' text form.
 
-import { get } from './rpc.js';
 import { urlOf } from './node.js';
+import { get } from './rpc.js';
 
 /** `{ 'name': [{ labels, value }] }` of the node now. */
 export async function metrics(signal) {

@@ -1,7 +1,7 @@
 // The newest blocks and transactions of all chains as one list, newest first.
 
-import { evm, node, xvm } from './node.js';
 import { lastXBlocks, live } from './live.js';
+import { evm, node, xvm } from './node.js';
 
 const KEPT = 200;
 const GATHER_MS = 250;

@@ -157,3 +157,10 @@ export function utxoId(txId, index) {
   bytes.set(fromCb58(txId), 8);
   return sha256(bytes);
 }
+
+/** `[chain, bytes]` of an address of the UTXO chains, with or without the chain's alias. */
+export function bech32Address(text) {
+  const [alias, rest] = text.includes('-') ? text.split(/-(.*)/s) : ['X', text];
+  const parsed = fromBech32(rest);
+  return parsed?.bytes.length === 20 ? [alias, parsed.bytes, parsed.prefix] : null;
+}

@@ -1,6 +1,6 @@
 // <e-chart>: one figure over time as an SVG line, with its value, its range and its span.
 
-import { compact, duration } from '../format/units.js';
+import { compact, duration } from '../format/text.js';
 import { h, replace, svg } from './dom.js';
 
 const WIDTH = 240;

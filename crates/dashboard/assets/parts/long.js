@@ -1,8 +1,7 @@
 // Long texts, bytes and JSON, each bounded, with more on request.
 
 import { fromHex } from '../format/bytes.js';
-import { bytes as size } from '../format/units.js';
-import { textOfBytes, visible } from '../format/text.js';
+import { bytes as size, textOfBytes, visible } from '../format/text.js';
 import { h, replace } from './dom.js';
 
 const STEP = 4000;

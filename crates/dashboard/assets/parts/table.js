@@ -1,10 +1,11 @@
-// Tables and virtual lists: columns with a title, numbers aligned to the right.
+// Tables, virtual lists and lists in pages: numbers to the right, only the rows in view are elements.
 
 import { h, replace } from './dom.js';
+import { errorNotice } from './layout.js';
 
 /** A row of a table from what the columns render. */
 export function row(columns, item) {
-  return h('tr', null, columns.map((column) => h(column.num ? 'td.num' : 'td', column.nowrap ? { class: 'nowrap' } : null, column.render(item))));
+  return h('tr', null, columns.map((column) => h(column.num ? 'td.num' : 'td', column.nowrap || column.wide ? { class: column.wide ? 'grow' : 'nowrap' } : null, column.render(item))));
 }
 
 /** A table; `empty` is said where there are no rows. */
@@ -44,4 +45,44 @@ export function virtualList(items, render, { label, rowHeight = ROW_PX, onEnd } 
   list.redraw = () => { drawn = ''; draw(); };
   queueMicrotask(draw);
   return list;
+}
+
+/**
+ * `next()` resolves to the next items, or null at the end. `render(item, index)` returns the cells of a row;
+ * `detail` fills in what takes a request, only for rows in view.
+ */
+export function pagedList(next, render, { label, empty = 'Nothing here.', noun = 'entries' } = {}) {
+  const items = [];
+  const foot = h('p.empty.small', { role: 'status' });
+  const place = h('div');
+  let busy = false;
+  let isDone = false;
+  const more = async () => {
+    if (busy || isDone) return;
+    busy = true;
+    foot.textContent = 'Loading…';
+    try {
+      const page = await next();
+      if (page === null) isDone = true;
+      else items.push(...page);
+      foot.textContent = `${items.length.toLocaleString('en')} ${noun}${isDone ? '' : ', more below'}`;
+      if (isDone && !items.length) replace(place, h('p.empty', null, empty));
+      list.redraw();
+    } catch (error) {
+      replace(foot, errorNotice(error, () => { more(); }));
+    }
+    busy = false;
+    if (!isDone && items.length < 30) more();
+  };
+  const list = virtualList(items, render, { label, onEnd: () => { more(); } });
+  place.append(list, foot);
+  more();
+  return place;
+}
+
+/** A cell that is filled when its promise brings something; errors leave a dash. */
+export function later(promise, render) {
+  const place = h('span.muted', null, '…');
+  promise.then((value) => { const content = render(value); if (content) place.replaceWith(content); else place.textContent = ''; }, () => { place.textContent = '–'; });
+  return place;
 }

@@ -2,8 +2,24 @@
 
 import { live } from '../chain/live.js';
 import { node } from '../chain/node.js';
-import { h, replace } from '../parts/dom.js';
-import { searchBox } from './search.js';
+import { announce, h, replace } from '../parts/dom.js';
+
+/** The form; `/` focuses it from anywhere. */
+export function searchBox() {
+  const input = h('input', {
+    type: 'search', id: 'search', name: 'q', autocomplete: 'off', spellcheck: 'false', maxlength: '200',
+    placeholder: 'Block, transaction, address, asset, UTXO', 'aria-label': 'Search by block, transaction, address, asset, contract or UTXO',
+  });
+  const form = h('form.search', { role: 'search', onsubmit: (event) => {
+    event.preventDefault();
+    const text = input.value.trim();
+    if (!text) return announce('Type an ID, a height or a name');
+    location.hash = `#/search/${encodeURIComponent(text)}`;
+    input.blur();
+    return undefined;
+  } }, input, h('kbd', { 'aria-hidden': 'true' }, '/'));
+  return form;
+}
 
 const STATES = {
   connecting: ['connecting', 'Asking the node'],
@@ -39,7 +55,7 @@ export function header(place) {
   return {
     draw,
     mark(path) {
-      const views = [['#/', 'Overview']];
+      const views = [['#/', 'Overview'], node.isDev && ['#/do', 'Do'], ['#/operate', 'Operate']].filter(Boolean);
       replace(nav, views.map(([href, name]) => h('a', { href, 'aria-current': `#${path}` === href ? 'page' : null }, name)));
     },
   };

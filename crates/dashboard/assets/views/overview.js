@@ -4,14 +4,12 @@ import { live } from '../chain/live.js';
 import { figure, metrics, rate } from '../chain/metrics.js';
 import { node } from '../chain/node.js';
 import { Stream } from '../chain/stream.js';
-import { compact, duration, gasPrice, grouped } from '../format/units.js';
-import { wei } from '../parts/amount.js';
+import { compact, duration, gasPrice, grouped } from '../format/text.js';
 import { chart } from '../parts/chart.js';
 import { h, replace } from '../parts/dom.js';
-import { addressId, blockLink, id, to, txId } from '../parts/id.js';
 import { panel } from '../parts/layout.js';
 import { head, row } from '../parts/table.js';
-import { ago } from '../parts/time.js';
+import { addressId, ago, blockLink, id, to, txId, wei } from '../parts/values.js';
 
 const EVERY_MS = 2000;
 const SHOWN = 60;
@@ -106,7 +104,7 @@ const COLUMNS = [
   { title: 'Chain', render: ({ chain }) => h('span.badge', null, chain) },
   { title: 'Block', num: true, render: ({ chain, height }) => blockLink(chain, height) },
   { title: 'ID', render: ({ kind, chain, key }) => (kind === 'tx' ? txId(chain, key) : id(key, { href: to.block(chain, key), kind: 'Block' })) },
-  { title: 'What', render: (entry) => what(entry) },
+  { title: 'What', wide: true, render: (entry) => what(entry) },
   { title: 'Time', num: true, render: ({ time }) => ago(time) },
 ];
 

@@ -1,0 +1,160 @@
+// What traces show: the tree of calls, changes of the state, single instructions.
+
+import { node } from '../chain/node.js';
+import { callName, steps } from '../chain/trace.js';
+import { decimal, grouped, oneLine } from '../format/text.js';
+import { h, replace } from './dom.js';
+import { errorNotice, facts } from './layout.js';
+import { hexView, longText } from './long.js';
+import { table, virtualList } from './table.js';
+import { addressId, gas, id, wei } from './values.js';
+
+const AT_ONCE = 200;
+const OPEN_DEPTH = 3;
+
+/** The tree from its topmost call. */
+export function callTreeView(top) {
+  return h('div.calls', null, callView(top, 0));
+}
+
+function callView(frame, depth) {
+  const calls = frame.calls ?? [];
+  const body = h('div');
+  const details = h('details', { class: frame.error ? 'failed' : '', open: depth < OPEN_DEPTH && calls.length ? true : null, ontoggle: () => fill() }, summary(frame), body);
+  const fill = () => {
+    if (details.open && !body.childNodes.length) body.append(data(frame, depth), ...more(calls, 0, depth));
+  };
+  fill();
+  return details;
+}
+
+/** The calls from an index on, with a button where there are very many. */
+function more(calls, from, depth) {
+  const shown = calls.slice(from, from + AT_ONCE).map((call) => callView(call, depth + 1));
+  const rest = calls.length - from - AT_ONCE;
+  if (rest <= 0) return shown;
+  const button = h('button.btn', { type: 'button', onclick: () => button.replaceWith(...more(calls, from + AT_ONCE, depth)) }, `Show more (${grouped(rest)} calls left)`);
+  return [...shown, button];
+}
+
+function summary(frame) {
+  const value = frame.value && BigInt(frame.value) ? wei(frame.value) : null;
+  return h('summary', null,
+    h('span.badge', null, frame.type),
+    h('span.call-name.mono', null, longText(callName(frame), 160)),
+    value, h('span.muted', null, gas(frame.gasUsed)),
+    frame.error ? h('span.mark.bad', null, oneLine(frame.revertReason ?? frame.error, 120)) : null);
+}
+
+function data(frame, depth) {
+  const content = h('div.inside');
+  const show = () => content.replaceChildren(facts([
+    ['From', addressId(frame.from)],
+    ['To', frame.to && addressId(frame.to)],
+    ['Gas', [gas(frame.gasUsed), h('span.muted', null, ` of ${grouped(BigInt(frame.gas))}`)]],
+    ['Input', frame.input && frame.input !== '0x' && hexView(frame.input)],
+    ['Output', frame.output && frame.output !== '0x' && hexView(frame.output)],
+  ]));
+  if (depth === 0) content.append(h('button.btn', { type: 'button', onclick: show }, 'Show data of this call'));
+  else if ((frame.calls ?? []).length) content.append(h('button.btn', { type: 'button', onclick: show }, 'Show data of this call'));
+  else show();
+  return content;
+}
+
+/** The changes of `prestateTracer` with `diffMode`. */
+export function stateView({ pre, post }) {
+  const changes = [...new Set([...Object.keys(pre), ...Object.keys(post)])].flatMap((address) => of(address, pre[address] ?? {}, post[address]));
+  return table([
+    { title: 'Account', render: (change) => addressId(change.address) },
+    { title: 'What', render: (change) => change.what },
+    { title: 'Before', render: (change) => change.before },
+    { title: 'After', render: (change) => change.after },
+  ], changes, { label: 'State changes', empty: 'Nothing changed.' });
+}
+
+function of(address, before, after) {
+  const changes = [];
+  const add = (what, a, b) => changes.push({ address, what, before: a, after: b });
+  const dash = h.bind(null, 'span.muted', null, '–');
+  if (!after) add('Account', 'existed', 'gone');
+  if (after?.balance !== undefined) {
+    const change = BigInt(after.balance) - BigInt(before.balance ?? 0);
+    add('Balance', coins(before.balance ?? 0), h('span', null, coins(after.balance), h('span.muted', null, ` (${change > 0n ? '+' : ''}${decimal(change, 18)})`)));
+  }
+  if (after?.nonce !== undefined) add('Nonce', grouped(before.nonce ?? 0), grouped(after.nonce));
+  if (after?.code !== undefined) add('Code', before.code ? size(before.code) : dash(), size(after.code));
+  const slots = new Set([...Object.keys(before.storage ?? {}), ...Object.keys(after?.storage ?? {})]);
+  for (const slot of slots) add(h('span.nowrap', null, 'Slot ', id(short(slot))), word(before.storage?.[slot]), word(after?.storage?.[slot]));
+  return changes;
+}
+
+const coins = (value) => h('span.nowrap', null, decimal(value, 18), h('span.unit', null, ` ${node.symbol}`));
+const size = (code) => `${grouped((code.length - 2) / 2)} bytes`;
+const short = (hex) => `0x${hex.replace(/^(0x)?0*/, '') || '0'}`;
+const word = (value) => id(short(value ?? '0x0'));
+
+const FIRST = 500;
+const MOST = 20_000;
+
+/** The view; it asks for more instructions as its reader goes on. */
+export function stepsView(hash) {
+  const place = h('div');
+  const load = async (limit) => {
+    replace(place, h('p.loading', null, `Executing the first ${grouped(limit)} instructions again…`));
+    try {
+      replace(place, content(await steps(hash, limit), limit, load));
+    } catch (error) {
+      replace(place, errorNotice(error, () => load(limit)));
+    }
+  };
+  load(FIRST);
+  return place;
+}
+
+function content({ structLogs }, limit, load) {
+  if (!structLogs.length) return h('p.muted', null, 'No instructions were executed: the receiver has no code.');
+  const detail = h('div');
+  let at = 0;
+  const list = virtualList(structLogs, (step, i) => [
+    h('span.muted', null, grouped(i)), h('span.op', null, `${'  '.repeat(step.depth - 1)}${step.op}`), h('span', null, grouped(step.gasCost)), h('span.muted', null, grouped(step.gas)),
+  ], { label: 'Instructions; arrow keys move', rowHeight: 22 });
+  const select = (index) => {
+    at = Math.max(0, Math.min(structLogs.length - 1, index));
+    if (at * 22 < list.scrollTop) list.scrollTop = at * 22;
+    if ((at + 1) * 22 > list.scrollTop + list.clientHeight) list.scrollTop = (at + 1) * 22 - list.clientHeight;
+    list.redraw();
+    mark();
+    replace(detail, stepDetail(structLogs[at], at));
+  };
+  const mark = () => { for (const row of list.querySelectorAll('.list-row')) row.classList.toggle('selected', row.style.top === `${at * 22}px`); };
+  list.addEventListener('scroll', mark, { passive: true });
+  list.addEventListener('click', (event) => {
+    const row = event.target.closest('.list-row');
+    if (row) select(Math.round(parseFloat(row.style.top) / 22));
+  });
+  list.addEventListener('keydown', (event) => {
+    const step = { ArrowDown: 1, ArrowUp: -1, PageDown: 20, PageUp: -20 }[event.key];
+    if (!step) return;
+    event.preventDefault();
+    select(at + step);
+  });
+  setTimeout(() => select(0));
+  const more = structLogs.length >= limit && limit < MOST
+    ? h('button.btn', { type: 'button', onclick: () => load(Math.min(limit * 4, MOST)) }, `Show more than ${grouped(limit)} instructions`) : null;
+  const note = structLogs.length >= MOST ? h('span.muted', null, `The page shows at most ${grouped(MOST)} instructions; esker call debug_traceTransaction has all.`) : null;
+  return [h('p.muted.small', null, 'Number, instruction, its gas, gas left before it'), h('div.steps', null, list, detail), more, note];
+}
+
+function stepDetail(step, index) {
+  const memory = (step.memory ?? []).map((word) => word.replace(/^0x/, '')).join('');
+  const slots = Object.entries(step.storage ?? {});
+  return h('div', null,
+    h('h3', null, `${grouped(index)}: ${step.op} at ${step.pc}, depth ${step.depth}`),
+    facts([
+      ['Cost', `${grouped(step.gasCost)} gas`],
+      ['Error', step.error && h('span.bad', null, String(step.error))],
+      ['Stack', step.stack?.length ? h('pre.bytes', { tabindex: '0', 'aria-label': 'Stack, top first' }, [...step.stack].reverse().map((word, i) => `${String(i).padStart(3)}  ${word}`).join('\n')) : 'empty'],
+      ['Memory', memory ? hexView(memory) : 'empty'],
+      ['Storage', slots.length > 0 && h('pre.bytes', null, slots.map(([slot, value]) => `${short(slot)} = ${short(value)}`).join('\n'))],
+    ]));
+}

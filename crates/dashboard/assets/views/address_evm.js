@@ -1,0 +1,112 @@
+// An account or contract of the EVM: balance, tokens, what it sent, its code, storage and events.
+
+import { knownAccount } from '../chain/assets.js';
+import { evm, hasModule, node } from '../chain/node.js';
+import { fromHex } from '../format/bytes.js';
+import { decimal, grouped, textOfBytes } from '../format/text.js';
+import { contractTab, storageView } from '../parts/contract.js';
+import { h } from '../parts/dom.js';
+import { awaited, facts, tabs, viewTitle } from '../parts/layout.js';
+import { hexView, longText } from '../parts/long.js';
+import { later, pagedList, table } from '../parts/table.js';
+import { addressId, blockLink, id, quantity, status, txId, wei } from '../parts/values.js';
+
+const PAGE = 50;
+const TRANSFER = '0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef';
+
+/** The view. */
+export async function render(params, signal) {
+  const address = params.address.toLowerCase();
+  if (!node.evm) throw new Error('This node has no EVM chain');
+  const [balance, nonce, code] = await Promise.all([
+    evm('evm_getBalance', address, 'latest'), evm('evm_getTransactionCount', address, 'latest'), evm('evm_getCode', address, 'latest'),
+  ]);
+  const isContract = code !== '0x';
+  const known = knownAccount(address);
+  return { title: `${isContract ? 'Contract' : 'Account'} ${address.slice(0, 10)}…`, content: [
+    viewTitle(isContract ? 'Contract of C' : 'Account of C', known ? h('span.badge', null, known.name) : null),
+    h('section.panel', null, h('div.panel-body', null, facts([
+      ['Address', id(address, { whole: true })],
+      ['Balance', wei(balance)],
+      [isContract ? 'Contracts created' : 'Transactions sent', grouped(Number(nonce))],
+      ['Code', isContract && quantity(grouped((code.length - 2) / 2), 'bytes')],
+      ['Same key on X', known && node.x && addressId(known.x)],
+    ]))),
+    tabs('Of this address', [
+      isContract && ['Functions', () => contractTab(address, signal)],
+      isContract && hasModule('debug') && ['Storage', () => storageView(address, signal)],
+      isContract && ['Code', () => hexView(code)],
+      ['Sent', () => sent(address, Number(nonce))],
+      ['Tokens', () => awaited(() => tokens(address), { signal, label: 'Looking for transfers to it' })],
+      isContract && ['Events', () => awaited(() => events(address), { signal })],
+      hasModule('txpool') && ['Pending', () => awaited(() => pending(address), { signal })],
+    ]),
+  ] };
+}
+
+/** What the account sent, by nonce, newest first. */
+function sent(address, nonce) {
+  let next = nonce;
+  const page = async () => {
+    if (next === 0) return null;
+    const nonces = Array.from({ length: Math.min(PAGE, next) }, (_, i) => next - 1 - i);
+    next -= nonces.length;
+    return Promise.all(nonces.map(async (at) => ({ at, tx: await evm('evm_getTransactionBySenderAndNonce', address, `0x${at.toString(16)}`) })));
+  };
+  return pagedList(page, ({ at, tx }) => (tx ? [
+    h('span.muted', null, `nonce ${grouped(at)}`), txId('c', tx.hash), blockLink('c', Number(tx.blockNumber ?? 0)),
+    tx.to ? h('span', null, 'to ', addressId(tx.to)) : 'creates a contract', wei(tx.value), later(evm('evm_getTransactionReceipt', tx.hash), status),
+  ] : [h('span.muted', null, `nonce ${grouped(at)}`), h('span.muted', null, 'an export to another chain, or set by a control')]),
+  { label: 'Sent transactions', empty: 'It has sent nothing.', noun: 'transactions, newest first' });
+}
+
+/** Tokens that were transferred to it, with its balances now. */
+async function tokens(address) {
+  const topic = `0x${address.slice(2).padStart(64, '0')}`;
+  const logs = await evm('evm_getLogs', { fromBlock: '0x0', toBlock: 'latest', topics: [TRANSFER, null, topic] });
+  const contracts = [...new Set(logs.map((log) => log.address))].slice(0, 100);
+  const read = (token, data) => evm('evm_call', { to: token, data }, 'latest').catch(() => '0x');
+  const found = await Promise.all(contracts.map(async (token) => {
+    const [amount, symbol, places] = await Promise.all([read(token, `0x70a08231${topic.slice(2)}`), read(token, '0x95d89b41'), read(token, '0x313ce567')]);
+    return { token, amount, symbol: abiText(symbol), places: places.length === 66 ? Math.min(77, Number(places)) : 0 };
+  }));
+  return table([
+    { title: 'Token', render: ({ symbol }) => longText(symbol || 'without a symbol', 40) },
+    { title: 'Contract', render: ({ token }) => addressId(token) },
+    { title: 'Balance', num: true, render: ({ amount, places }) => (amount.length === 66 ? decimal(BigInt(amount), places) : '–') },
+  ], found, { label: 'Tokens', empty: 'No token was transferred to it.' });
+}
+
+/** A text as the ABI returns it, or as 32 bytes in old tokens. */
+function abiText(hex) {
+  if (hex.length === 66) return textOfBytes(fromHex(hex.replace(/(00)+$/, '')));
+  if (hex.length < 130) return '';
+  const length = Number(BigInt(`0x${hex.slice(66, 130)}`));
+  return length > 1000 ? '' : textOfBytes(fromHex(hex.slice(130, 130 + length * 2)));
+}
+
+const EVENT_BLOCKS = 5000;
+
+async function events(address) {
+  const last = Number(await evm('evm_blockNumber'));
+  const from = Math.max(0, last - EVENT_BLOCKS);
+  const logs = (await evm('evm_getLogs', { fromBlock: `0x${from.toString(16)}`, toBlock: 'latest', address })).reverse().slice(0, 500);
+  return table([
+    { title: 'Block', num: true, render: (log) => blockLink('c', Number(log.blockNumber)) },
+    { title: 'Transaction', render: (log) => txId('c', log.transactionHash) },
+    { title: 'Topics', render: (log) => log.topics.map((topic) => h('div', null, id(topic))) },
+    { title: 'Data', render: (log) => h('span.mono', null, longText(log.data, 66)) },
+  ], logs, { label: 'Events', empty: `No events in the last ${grouped(last - from + 1)} blocks.` });
+}
+
+async function pending(address) {
+  const content = await evm('txpool_contentFrom', address);
+  const waiting = ['pending', 'queued'].flatMap((kind) => Object.values(content[kind]).map((tx) => ({ kind, tx })));
+  return table([
+    { title: 'Nonce', num: true, render: ({ tx }) => grouped(Number(tx.nonce)) },
+    { title: 'Transaction', render: ({ tx }) => txId('c', tx.hash) },
+    { title: 'State', render: ({ kind }) => (kind === 'pending' ? 'can be executed' : 'waits for an earlier nonce') },
+    { title: 'To', render: ({ tx }) => addressId(tx.to) },
+    { title: 'Value', num: true, render: ({ tx }) => wei(tx.value) },
+  ], waiting, { label: 'Pending', empty: 'Nothing of it waits in the pool.' });
+}

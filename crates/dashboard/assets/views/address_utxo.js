@@ -1,0 +1,145 @@
+// An owner on the UTXO chains: balances in all assets, UTXOs, what waits to be imported, and its history.
+
+import { asset, knownAccount } from '../chain/assets.js';
+import { evm, nat, node, urlOf, xvm } from '../chain/node.js';
+import { callNamed } from '../chain/rpc.js';
+import { consumed, inputsOf, kindOf, onChain, outputsOf, readUtxo, transaction } from '../chain/utxo.js';
+import { bech32Address } from '../format/bytes.js';
+import { decimal, grouped, visible } from '../format/text.js';
+import { h, replace } from '../parts/dom.js';
+import { awaited, facts, panel, tabs, viewTitle } from '../parts/layout.js';
+import { later, pagedList, table } from '../parts/table.js';
+import { outputCells } from '../parts/utxo.js';
+import { addressId, assetAmount, id, to, txId, wei } from '../parts/values.js';
+
+const UTXO_PAGE = 200;
+const HISTORY_PAGE = 200;
+
+/** The view. */
+export async function render({ address }, signal) {
+  if (!bech32Address(address)) throw new Error(`"${address}" is no address: a character or its checksum is wrong`);
+  const x = onChain(address, 'X');
+  const [spendable, all] = await Promise.all([balances(x, false, signal), balances(x, true, signal)]);
+  const known = knownAccount(x);
+  return { title: `${x.slice(0, 16)}…`, content: [
+    viewTitle('Address', known ? h('span.badge', null, known.name) : null),
+    h('section.panel', null, h('div.panel-body', null, facts([
+      ['On X', id(x, { whole: true })],
+      ['For exports to C', id(onChain(address, 'C'), { whole: true })],
+      ['On P', id(onChain(address, 'P'), { whole: true })],
+      ['Same key on C', known && [addressId(known.address), ' ', later(accountBalance(known.address), (value) => wei(value))]],
+    ]))),
+    panel('Balances on X', balanceTable(spendable, all), { flush: true }),
+    tabs('Of this address', [
+      ['UTXOs', () => utxoList(x, 'X', (params) => xvm('xvm.getUTXOs', params, signal), 'It owns no UTXOs.')],
+      ['To be imported', () => awaited(() => waiting(address, signal), { signal })],
+      ['History', () => history(x, [...new Set([node.assetID, ...all.map((item) => item.assetID)])], signal)],
+    ]),
+  ] };
+}
+
+const accountBalance = (address) => evm('evm_getBalance', address, 'latest');
+
+async function balances(address, includePartial, signal) {
+  const { balances: found } = await xvm('xvm.getAllBalances', { address, includePartial }, signal);
+  return Promise.all(found.map(async ({ asset: name, balance }) => ({ balance, assetID: (await xvm('xvm.getAssetDescription', { assetID: name }, signal)).assetID })));
+}
+
+function balanceTable(spendable, all) {
+  const free = new Map(spendable.map((item) => [item.assetID, item.balance]));
+  return table([
+    { title: 'Asset', render: ({ assetID }) => later(asset(assetID), (known) => h('a', { href: to.asset(assetID) }, `${visible(known.name)} (${visible(known.symbol)})`)) },
+    { title: 'ID', render: ({ assetID }) => id(assetID, { href: to.asset(assetID), kind: 'Asset' }) },
+    { title: 'Spendable by it alone', num: true, render: ({ assetID }) => assetAmount(free.get(assetID) ?? 0, assetID) },
+    { title: 'With locked and shared', num: true, render: ({ assetID, balance }) => assetAmount(balance, assetID) },
+  ], all, { label: 'Balances', empty: 'It owns no assets on X.' });
+}
+
+const UTXO_COLUMNS = [
+  { title: 'UTXO', render: (utxo) => id(`${utxo.txID}:${utxo.outputIndex}`, { href: to.utxo(utxo.txID, utxo.outputIndex), kind: 'UTXO' }) },
+  ...outputCells((utxo) => ({ ...utxo, type: utxo.output.type })),
+];
+
+function utxoList(address, alias, ask, empty) {
+  const place = h('div');
+  const utxos = [];
+  let startIndex;
+  const load = async () => {
+    const page = await ask({ addresses: [address], limit: UTXO_PAGE, startIndex, encoding: 'hex' });
+    startIndex = page.endIndex;
+    utxos.push(...page.utxos.map((hex) => readUtxo(hex, alias)));
+    const isLast = Number(page.numFetched) < UTXO_PAGE;
+    return [table(UTXO_COLUMNS, utxos, { label: 'UTXOs', empty }),
+      isLast ? null : h('p.empty', null, h('button.btn', { type: 'button', onclick: () => replace(place, awaited(load)) }, `Show more than ${grouped(utxos.length)}`))];
+  };
+  place.append(awaited(load));
+  return place;
+}
+
+/** What other chains exported to it. */
+async function waiting(address, signal) {
+  const ways = [
+    ['On C, from X', node.evm && ((p) => nat('nat.getUTXOs', { ...p, sourceChain: 'X' }, signal)), 'C'],
+    ['On X, from C', node.evm && ((p) => xvm('xvm.getUTXOs', { ...p, sourceChain: node.evm.alias }, signal)), 'X'],
+    ['On X, from P', (p) => xvm('xvm.getUTXOs', { ...p, sourceChain: 'P' }, signal), 'X'],
+    ['On P, from X', (p) => callNamed(urlOf('/ext/bc/P'), 'platform.getUTXOs', { ...p, sourceChain: 'X' }, signal), 'P'],
+    ['On P, from C', (p) => callNamed(urlOf('/ext/bc/P'), 'platform.getUTXOs', { ...p, sourceChain: node.evm?.alias ?? 'C' }, signal), 'P'],
+  ].filter(([, ask]) => ask);
+  const found = await Promise.all(ways.map(async ([name, ask, alias]) => {
+    const { utxos } = await ask({ addresses: [onChain(address, alias)], limit: UTXO_PAGE, encoding: 'hex' });
+    return utxos.map((hex) => ({ where: name, ...readUtxo(hex, alias) }));
+  }));
+  return table([{ title: 'Where', nowrap: true, render: ({ where }) => where }, ...UTXO_COLUMNS], found.flat(), { label: 'To be imported', empty: 'Nothing waits to be imported.' });
+}
+
+/** Its transactions in an asset, newest first: the end of the index is searched, then pages are read backwards. */
+function history(address, assets, signal) {
+  const place = h('div');
+  const choice = h('select', { id: 'history-asset', onchange: () => show(choice.value) }, assets.map((assetID) => {
+    const option = h('option', { value: assetID }, assetID);
+    asset(assetID).then((known) => { option.textContent = `${visible(known.name)} (${visible(known.symbol)})`; }, () => {});
+    return option;
+  }));
+  const show = (assetID) => {
+    let cursor = null;
+    const page = (at, pageSize) => xvm('xvm.getAddressTxs', { address, assetID, cursor: at, pageSize }, signal).then(({ txIDs }) => txIDs);
+    const next = async () => {
+      cursor ??= await endOf((at) => page(at, 1));
+      if (cursor === 0) return null;
+      const from = Math.max(0, cursor - HISTORY_PAGE);
+      const txIDs = await page(from, cursor - from);
+      cursor = from;
+      return txIDs.reverse();
+    };
+    replace(place, pagedList(next, (txID) => [txId('x', txID), later(transaction(txID), ({ tx, chain }) => h('span', null, kindOf(tx, chain))), later(effect(txID, address, assetID), (value) => value)],
+      { label: 'History', empty: 'No transactions in this asset.', noun: 'transactions, newest first' }));
+  };
+  show(assets[0]);
+  return [h('div.field', null, h('label', { for: 'history-asset' }, 'Asset'), choice), place];
+}
+
+/** The number of entries: doubles until there are none, then halves the range. */
+async function endOf(at) {
+  const has = async (cursor) => (await at(cursor)).length > 0;
+  let low = 0;
+  let high = 1;
+  while (await has(high - 1)) { low = high; high *= 2; }
+  while (low < high - 1) {
+    const middle = (low + high) >> 1;
+    if (await has(middle - 1)) low = middle; else high = middle;
+  }
+  return low;
+}
+
+/** What a transaction changed for an address in an asset. */
+async function effect(txID, address, assetID) {
+  const { tx, chain } = await transaction(txID);
+  const owns = (output) => output?.addresses?.includes(address);
+  const sum = (items) => items.reduce((total, amount) => total + BigInt(amount ?? 0), 0n);
+  const spent = await Promise.all(inputsOf(tx, chain).filter((input) => input.assetID === assetID && input.txID && !input.importedFrom).map(consumed));
+  const change = sum(outputsOf(tx, chain).filter((item) => item.assetID === assetID && !item.exportedTo && owns(item.output)).map((item) => item.output.amount))
+    - sum(spent.filter((item) => owns(item?.output)).map((item) => item.output.amount));
+  const known = await asset(assetID);
+  const text = decimal(change, Number(known.denomination));
+  return h('span.spring.num', null, change > 0n ? `+${text}` : text, h('span.unit', null, ` ${visible(known.symbol)}`));
+}

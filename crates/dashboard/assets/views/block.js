@@ -1,0 +1,94 @@
+// A block of either chain.
+
+import { evm, node, xvm } from '../chain/node.js';
+import { atomicIds, kindOf } from '../chain/utxo.js';
+import { bytes, grouped } from '../format/text.js';
+import { h } from '../parts/dom.js';
+import { facts, tabs, viewTitle } from '../parts/layout.js';
+import { hexView, jsonView } from '../parts/long.js';
+import { table } from '../parts/table.js';
+import { addressId, count, gas, id, price, status, to, txId, wei, when } from '../parts/values.js';
+
+/** The view. */
+export function render({ chain, key }, signal) {
+  return chain === 'x' ? xBlock(key, signal) : evmBlock(key);
+}
+
+function around(chain, height, last) {
+  const link = (at, text, label) => (at >= 0 && at <= last ? h('a.btn', { href: to.block(chain, at), 'aria-label': label }, text) : null);
+  return h('span.spring.nowrap', null, link(height - 1, '← Previous', 'Previous block'), ' ', link(height + 1, 'Next →', 'Next block'));
+}
+
+async function evmBlock(key) {
+  const block = key.length > 20 ? await evm('evm_getBlockByHash', key, true) : await evm('evm_getBlockByNumber', `0x${BigInt(key).toString(16)}`, true);
+  if (!block) throw new Error(`C has no block ${key} now`);
+  const height = Number(block.number);
+  const [last, receipts] = await Promise.all([evm('evm_blockNumber'), evm('evm_getBlockReceipts', block.hash).catch(() => [])]);
+  const ids = atomicIds(block.blockExtraData ?? '0x');
+  return { title: `Block ${height} of C`, content: [
+    viewTitle(`Block ${grouped(height)} of ${node.evm.alias || 'the chain'}`, around('c', height, Number(last))),
+    h('section.panel', null, h('div.panel-body', null, evmFacts(block, height))),
+    tabs('Contents of the block', [
+      [`Transactions (${block.transactions.length})`, () => table(evmColumns(receipts ?? []), block.transactions, { label: 'Transactions', empty: 'This block has no transactions.' })],
+      ids.length && [`Exports and imports (${ids.length})`, () => table([{ title: 'ID', render: (one) => txId('atomic', one) }], ids, { label: 'Exports and imports' })],
+      ['Fields', () => jsonView({ ...block, transactions: block.transactions.map(({ hash }) => hash) })],
+    ]),
+  ] };
+}
+
+function evmFacts(block, height) {
+  const used = Number(block.gasLimit) ? ((100 * Number(block.gasUsed)) / Number(block.gasLimit)).toFixed(2) : '0';
+  return facts([
+    ['Hash', id(block.hash, { whole: true })],
+    ['Parent', height > 0 && id(block.parentHash, { href: to.block('c', height - 1), kind: 'Block' })],
+    ['Time', when(Number(block.timestamp))],
+    ['Gas used', [gas(block.gasUsed), h('span.muted', null, ` of ${grouped(Number(block.gasLimit))}, ${used} %`)]],
+    ['Base fee', block.baseFeePerGas && price(block.baseFeePerGas)],
+    ['Fees go to', addressId(block.miner)],
+    ['Size', bytes(Number(block.size)).join(' ')],
+    ['State root', id(block.stateRoot)],
+  ]);
+}
+
+function evmColumns(receipts) {
+  const of = new Map(receipts.map((receipt) => [receipt.transactionHash, receipt]));
+  return [
+    { title: '#', num: true, render: (tx) => String(Number(tx.transactionIndex)) },
+    { title: 'Transaction', render: (tx) => txId('c', tx.hash) },
+    { title: 'Status', render: (tx) => status(of.get(tx.hash)) },
+    { title: 'From', render: (tx) => addressId(tx.from) },
+    { title: 'To', render: (tx) => (tx.to ? addressId(tx.to) : h('span.nowrap', null, 'creates ', addressId(of.get(tx.hash)?.contractAddress))) },
+    { title: 'Value', num: true, render: (tx) => wei(tx.value) },
+    { title: 'Gas used', num: true, render: (tx) => (of.has(tx.hash) ? gas(of.get(tx.hash).gasUsed) : '–') },
+  ];
+}
+
+async function xBlock(key, signal) {
+  const [{ block }, { height: last }] = await Promise.all([
+    /^\d+$/.test(key) ? xvm('xvm.getBlockByHeight', { height: key, encoding: 'json' }, signal) : xvm('xvm.getBlock', { blockID: key, encoding: 'json' }, signal),
+    xvm('xvm.getHeight', {}, signal),
+  ]);
+  const raw = async () => hexView((await xvm('xvm.getBlock', { blockID: block.id, encoding: 'hexnc' }, signal)).block);
+  const { awaited } = await import('../parts/layout.js');
+  return { title: `Block ${block.height} of X`, content: [
+    viewTitle(`Block ${grouped(block.height)} of X`, around('x', block.height, Number(last))),
+    h('section.panel', null, h('div.panel-body', null, facts([
+      ['ID', id(block.id, { whole: true })],
+      ['Parent', block.height > 0 && id(block.parentID, { href: to.block('x', block.height - 1), kind: 'Block' })],
+      ['Time', when(block.time)],
+      ['Transactions', count(block.txs.length)],
+    ]))),
+    tabs('Contents of the block', [
+      [`Transactions (${block.txs.length})`, () => table(X_COLUMNS, block.txs, { label: 'Transactions', empty: 'This block has no transactions.' })],
+      ['JSON', () => jsonView(block)],
+      ['Bytes', () => awaited(raw, { signal })],
+    ]),
+  ] };
+}
+
+const X_COLUMNS = [
+  { title: 'Transaction', render: (tx) => txId('x', tx.id) },
+  { title: 'What', render: (tx) => kindOf(tx) },
+  { title: 'Inputs', num: true, render: ({ unsignedTx: tx }) => String((tx.inputs?.length ?? 0) + (tx.importedInputs?.length ?? 0)) },
+  { title: 'Outputs', num: true, render: ({ unsignedTx: tx }) => String((tx.outputs?.length ?? 0) + (tx.exportedOutputs?.length ?? 0)) },
+];

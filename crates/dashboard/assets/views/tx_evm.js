@@ -1,0 +1,115 @@
+// A transaction of the EVM: what it did, why it failed, and everything that the node can tell of it.
+
+import { evm, hasModule } from '../chain/node.js';
+import { callName, callTree, canTrace, consoleLines, reasonOf, stateChanges } from '../chain/trace.js';
+import { grouped, utc, visible } from '../format/text.js';
+import { h, replace } from '../parts/dom.js';
+import { awaited, facts, tabs, viewTitle } from '../parts/layout.js';
+import { hexView, jsonView, longText, textOfHex } from '../parts/long.js';
+import { table } from '../parts/table.js';
+import { callTreeView, stateView, stepsView } from '../parts/trace.js';
+import { addressId, blockLink, gas, id, price, status, wei, when } from '../parts/values.js';
+
+/** The view. */
+export async function render({ key: hash }, signal) {
+  const [tx, receipt] = await Promise.all([evm('evm_getTransactionByHash', hash), evm('evm_getTransactionReceipt', hash)]);
+  if (!tx) return unknown(hash);
+  const block = receipt ? await evm('evm_getHeaderByHash', receipt.blockHash) : null;
+  const tree = receipt && canTrace() ? callTree(hash) : null;
+  return { title: `Transaction ${hash.slice(0, 10)}…`, content: [
+    viewTitle('Transaction of C', status(receipt)),
+    receipt && Number(receipt.status) === 0 ? failure(tx, tree, signal) : null,
+    h('section.panel', null, h('div.panel-body', null, txFacts(tx, receipt, block, tree, signal))),
+    tabs('About the transaction', [
+      tree && ['Calls', () => awaited(async () => callTreeView(await tree), { label: 'Executing it again', signal })],
+      receipt && [`Events (${receipt.logs.length})`, () => events(receipt, tree, signal)],
+      tree && ['State changes', () => awaited(async () => stateView(await stateChanges(hash)), { label: 'Executing it again', signal })],
+      tree && ['Console', () => awaited(async () => consoleView(await consoleLines(hash)), { label: 'Executing it again', signal })],
+      tree && ['Steps', () => stepsView(hash)],
+      ['Input', () => inputView(tx)],
+      ['Bytes', () => awaited(async () => hexView(await evm('evm_getRawTransactionByHash', hash)), { signal })],
+      ['JSON', () => jsonView({ transaction: tx, receipt })],
+    ]),
+  ] };
+}
+
+async function unknown(hash) {
+  const dropped = hasModule('txpool') ? await evm('txpool_dropReason', hash).catch(() => null) : null;
+  return { title: 'Transaction', content: [
+    viewTitle('Transaction of C', h('span.mark.warn', null, dropped ? 'dropped' : 'unknown')),
+    h('div.notice', null, h('p', null, id(hash, { whole: true })),
+      h('p', null, dropped ? `Dropped from the pool at ${utc(Number(dropped.time))}: ${visible(dropped.reason)}` : 'Neither the chain nor the pool of this node has it. It may have been taken back by a revert.')),
+  ] };
+}
+
+function failure(tx, tree, signal) {
+  if (!tree) return h('div.notice.error', null, h('p', null, 'It failed. This node does not trace, so the reason is not known.'));
+  return h('div.notice.error', { 'data-reason': '' }, awaited(async () => {
+    const reason = await reasonOf(tx, await tree);
+    return h('p', null, h('strong', null, 'Reason: '), reason ? longText(reason) : 'none given');
+  }, { label: 'Asking for the reason', signal }));
+}
+
+function txFacts(tx, receipt, block, tree, signal) {
+  const called = h('span');
+  tree?.then((top) => { if (!signal.aborted) replace(called, h('span.mono', null, longText(callName(top), 300))); }, () => replace(called, tx.input.slice(0, 10)));
+  const fee = receipt && BigInt(receipt.gasUsed) * BigInt(receipt.effectiveGasPrice);
+  return facts([
+    ['Hash', id(tx.hash, { whole: true })],
+    ['Block', receipt && [blockLink('c', Number(receipt.blockNumber)), h('span.muted', null, `, place ${Number(receipt.transactionIndex)}`)]],
+    ['Time', block && when(Number(block.timestamp))],
+    ['From', addressId(tx.from)],
+    tx.to ? ['To', addressId(tx.to)] : ['Creates', receipt?.contractAddress && addressId(receipt.contractAddress)],
+    ['Call', tree && tx.input.length > 2 ? called : null],
+    ['Value', wei(tx.value)],
+    ['Fee', fee !== null && fee !== undefined && wei(fee)],
+    ['Gas used', receipt && [gas(receipt.gasUsed), h('span.muted', null, ` of ${grouped(BigInt(tx.gas))}, ${((100 * Number(receipt.gasUsed)) / Number(tx.gas)).toFixed(1)} %`)]],
+    ['Gas price', price(receipt?.effectiveGasPrice ?? tx.gasPrice)],
+    ['Nonce', grouped(Number(tx.nonce))],
+    ['Type', typeName(Number(tx.type))],
+  ]);
+}
+
+function typeName(type) {
+  return `${type}, ${['without an access list', 'with an access list (EIP-2930)', 'with a fee market (EIP-1559)', 'with blobs (EIP-4844)', 'with delegations (EIP-7702)'][type] ?? 'unknown'}`;
+}
+
+function events(receipt, tree, signal) {
+  if (!receipt.logs.length) return h('p.muted', null, 'It wrote no events.');
+  const names = tree ? tree.then(namedLogs, () => []) : Promise.resolve([]);
+  return awaited(async () => {
+    const named = await names;
+    return h('div', null, receipt.logs.map((log, i) => eventView(log, named[i]?.names)));
+  }, { signal });
+}
+
+/** The logs of all calls in the order of the receipt. */
+function namedLogs(top) {
+  const all = [];
+  const walk = (frame) => { all.push(...(frame.logs ?? [])); (frame.calls ?? []).forEach(walk); };
+  walk(top);
+  return all.sort((a, b) => Number(a.index ?? 0) - Number(b.index ?? 0));
+}
+
+function eventView(log, names) {
+  const text = names?.event ? `${names.contract ? `${names.contract}.` : ''}${names.event}(${(names.arguments ?? []).map(({ name, value }) => `${name}: ${value}`).join(', ')})` : null;
+  return h('div.event', null,
+    h('div.title', null, h('span.badge', null, `log ${Number(log.logIndex)}`), addressId(log.address), text ? h('span.mono', null, longText(text)) : null),
+    facts([
+      ...log.topics.map((topic, i) => [`Topic ${i}`, id(topic, { whole: true })]),
+      ['Data', log.data !== '0x' && hexView(log.data)],
+    ]));
+}
+
+function consoleView(lines) {
+  return table([
+    { title: 'Contract', render: (line) => addressId(line.from) },
+    { title: 'Text', render: (line) => h('span.mono', null, longText(line.text)) },
+    { title: 'Function', render: (line) => h('span.muted.mono', null, visible(line.signature ?? line.error ?? '')) },
+  ], lines, { label: 'Console', empty: 'It printed nothing with console.log.' });
+}
+
+function inputView(tx) {
+  if (tx.input === '0x') return h('p.muted', null, 'It has no input.');
+  return [hexView(tx.input), h('h3', null, 'As text'), textOfHex(tx.input)];
+}
