@@ -11,7 +11,7 @@ export function row(columns, item) {
 /** A table; `empty` is said where there are no rows. */
 export function table(columns, items, { empty = 'Nothing here.', label } = {}) {
   if (!items.length) return h('p.empty', null, empty);
-  return h('div.table-wrap', { tabindex: '0', role: 'region', 'aria-label': label ?? columns[0].title },
+  return h('div.table-wrap', { tabindex: '0', role: 'region', 'aria-label': `Table: ${label ?? columns[0].title}` },
     h('table', { 'aria-label': label }, head(columns), h('tbody', null, items.map((item) => row(columns, item)))));
 }
 
@@ -23,7 +23,7 @@ export function head(columns) {
 const ROW_PX = 29;
 
 /** A list of any length: only the rows in view are elements. `render(item, index)` returns the cells. */
-export function virtualList(items, render, { label, rowHeight = ROW_PX, onEnd } = {}) {
+export function virtualList(items, render, { label, widths, rowHeight = ROW_PX, onEnd } = {}) {
   const space = h('div.list-space');
   const list = h('div.list', { tabindex: '0', role: 'region', 'aria-label': label }, space);
   let drawn = '';
@@ -38,6 +38,7 @@ export function virtualList(items, render, { label, rowHeight = ROW_PX, onEnd } 
       const line = h('div.list-row', null, render(item, first + i));
       line.style.top = `${(first + i) * rowHeight}px`;
       line.style.height = `${rowHeight}px`;
+      line.style.gridTemplateColumns = widths ?? '';
       return line;
     }));
   };
@@ -51,7 +52,7 @@ export function virtualList(items, render, { label, rowHeight = ROW_PX, onEnd } 
  * `next()` resolves to the next items, or null at the end. `render(item, index)` returns the cells of a row;
  * `detail` fills in what takes a request, only for rows in view.
  */
-export function pagedList(next, render, { label, empty = 'Nothing here.', noun = 'entries' } = {}) {
+export function pagedList(next, render, { label, widths, empty = 'Nothing here.', noun = 'entries' } = {}) {
   const items = [];
   const foot = h('p.empty.small', { role: 'status' });
   const place = h('div');
@@ -74,7 +75,7 @@ export function pagedList(next, render, { label, empty = 'Nothing here.', noun =
     busy = false;
     if (!isDone && items.length < 30) more();
   };
-  const list = virtualList(items, render, { label, onEnd: () => { more(); } });
+  const list = virtualList(items, render, { label, widths, onEnd: () => { more(); } });
   place.append(list, foot);
   more();
   return place;

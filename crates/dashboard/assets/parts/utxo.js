@@ -35,7 +35,7 @@ const LANE = 190;
 const SHOWN = 40;
 
 /**
- * `left` and `right` are `[{ title, detail, href, label, tone }]`, `center` is one such box.
+ * `left` and `right` are `[{ title, detail, href, amount, tone }]`, `center` is one such box.
  * Boxes with an `href` are links; `tone` is `open` for what is unspent, `other` for another chain.
  */
 export function utxoGraph(left, center, right) {
@@ -82,5 +82,5 @@ function node(box, x, y, isCenter = false) {
     svg('text.node-title', { x: x + 10, y: y - 4 }, oneLine(box.title, 30)),
     svg('text.node-detail', { x: x + 10, y: y + 13 }, oneLine(box.detail.length > 32 ? cut(box.detail, 12, 10) : box.detail, 34)),
   ];
-  return box.href && !isCenter ? svg('a', { href: box.href, 'aria-label': box.label ?? `${box.title} ${box.detail}` }, group) : svg('g', null, group);
+  return box.href && !isCenter ? svg('a', { href: box.href }, group) : svg('g', null, group);
 }

@@ -18,11 +18,11 @@ class Id extends HTMLElement {
     if (this.whole) this.classList.add('whole');
     if (this.href) {
       this.append(
-        h('a', { href: this.href, title: this.data, 'aria-label': label }, text),
+        h('a', { href: this.href, title: label }, text),
         h('button.copy', { type: 'button', title: 'Copy', 'aria-label': `Copy ${label}`, onclick: () => copyText(this.data) }, copyIcon()),
       );
     } else {
-      this.append(h('button', { type: 'button', title: `${this.data} (click to copy)`, 'aria-label': `Copy ${label}`, onclick: () => copyText(this.data) }, text));
+      this.append(h('button', { type: 'button', title: `${this.data} (click to copy)`, onclick: () => copyText(this.data) }, text));
     }
   }
 }
@@ -55,7 +55,7 @@ export const addressId = (address) => (address ? id(address, { href: to.address(
 /** A transaction of a chain as a link. */
 export const txId = (chain, hash) => id(hash, { href: to.tx(chain, hash), kind: 'Transaction' });
 /** A block of a chain by height, as a link. */
-export const blockLink = (chain, height) => h('a.mono', { href: to.block(chain, height), 'aria-label': `Block ${height} of ${chain}` }, String(height));
+export const blockLink = (chain, height) => h('a.mono', { href: to.block(chain, height), title: `Block ${height} of ${chain.toUpperCase()}` }, String(height));
 
 const shown = new Set();
 let timer = null;

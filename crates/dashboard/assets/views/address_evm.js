@@ -57,7 +57,7 @@ function sent(address, nonce) {
     h('span.muted', null, `nonce ${grouped(at)}`), txId('c', tx.hash), blockLink('c', Number(tx.blockNumber ?? 0)),
     tx.to ? h('span', null, 'to ', addressId(tx.to)) : 'creates a contract', wei(tx.value), later(evm('evm_getTransactionReceipt', tx.hash), status),
   ] : [h('span.muted', null, `nonce ${grouped(at)}`), h('span.muted', null, 'an export to another chain, or set by a control')]),
-  { label: 'Sent transactions', empty: 'It has sent nothing.', noun: 'transactions, newest first' });
+  { label: 'Sent transactions', widths: '6rem 9.5rem 4rem 11rem 11rem 1fr', empty: 'It has sent nothing.', noun: 'transactions, newest first' });
 }
 
 /** Tokens that were transferred to it, with its balances now. */

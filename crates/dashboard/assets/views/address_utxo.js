@@ -112,7 +112,7 @@ function history(address, assets, signal) {
       return txIDs.reverse();
     };
     replace(place, pagedList(next, (txID) => [txId('x', txID), later(transaction(txID), ({ tx, chain }) => h('span', null, kindOf(tx, chain))), later(effect(txID, address, assetID), (value) => value)],
-      { label: 'History', empty: 'No transactions in this asset.', noun: 'transactions, newest first' }));
+      { label: 'History', widths: '10rem 9rem 1fr', empty: 'No transactions in this asset.', noun: 'transactions, newest first' }));
   };
   show(assets[0]);
   return [h('div.field', null, h('label', { for: 'history-asset' }, 'Asset'), choice), place];

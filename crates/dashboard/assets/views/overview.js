@@ -148,7 +148,7 @@ function streamPanel(signal) {
   } }, 'Pause');
   stream.begin().catch(() => { waiting.textContent = 'The last blocks could not be read.'; });
   return panel('Newest blocks and transactions',
-    h('div.table-wrap', { tabindex: '0', role: 'region', 'aria-label': 'Newest blocks and transactions' },
+    h('div.table-wrap', { tabindex: '0', role: 'region', 'aria-label': 'Table: newest blocks and transactions' },
       h('table.stream', { 'aria-label': 'Newest blocks and transactions' }, head(COLUMNS), body)),
     { tools: [waiting, ' ', pause], flush: true });
 }

@@ -5,7 +5,7 @@ import { replay } from '../chain/live.js';
 import { chainName, nat, node, xvm } from '../chain/node.js';
 import { consumed, inputsOf, kindOf, outputsOf, spender, transaction } from '../chain/utxo.js';
 import { fromCb58, toCb58, utxoId } from '../format/bytes.js';
-import { decimal, grouped, visible } from '../format/text.js';
+import { decimal, grouped, oneLine, visible } from '../format/text.js';
 import { h, replace } from '../parts/dom.js';
 import { awaited, facts, panel, tabs, viewTitle } from '../parts/layout.js';
 import { hexView, jsonView, textOfHex } from '../parts/long.js';
@@ -103,7 +103,6 @@ function graph({ tx, chain }, key, inputs, outputs, sources, ends, signal) {
       ...(input.isEvm ? { title: 'Account of C', detail: input.address, href: to.address(input.address) }
         : { title: input.importedFrom ? `Exported by ${chainName(input.importedFrom)}` : 'Output of', detail: input.txID, href: to.tx(input.importedFrom && chainName(input.importedFrom) !== 'X' && chain === 'X' ? 'atomic' : 'x', input.txID) }),
       amount: await amountText(input.amount ?? from[i]?.output.amount, input.assetID, from[i]?.type), tone: input.importedFrom ? 'other' : '',
-      label: `Input ${i}: made by ${input.txID ?? input.address}`,
     })));
     const right = await Promise.all(outputs.slice(0, 64).map(async (output, i) => ({ ...rightBox(key, output, gone[i]), amount: await amountText(output.output.amount, output.assetID, output.type) })));
     return utxoGraph(left, { title: kindOf(tx, chain), detail: key }, right);
@@ -119,14 +118,14 @@ function rightBox(key, output, end) {
   };
   return {
     title: titles[end.state], detail: end.txID ?? owner, href: end.state === 'account' ? to.address(owner) : href,
-    tone: end.state === 'spent' ? (output.exportedTo ? 'other' : '') : 'open', label: `Output ${output.index}: ${titles[end.state]} ${end.txID ?? owner}`,
+    tone: end.state === 'spent' ? (output.exportedTo ? 'other' : '') : 'open',
   };
 }
 
 async function amountText(amount, assetID, type) {
   const known = await asset(assetID).catch(() => null);
   const unit = known ? known.symbol || known.name : `${assetID.slice(0, 6)}…`;
-  return amount === undefined ? `${type ?? 'right'} ${unit}` : `${decimal(amount, Number(known?.denomination ?? 0))} ${unit}`;
+  return amount === undefined ? `${type ?? 'right'} ${unit}` : `${oneLine(decimal(amount, Number(known?.denomination ?? 0)), 15)} ${unit}`;
 }
 
 function inputTable(inputs, sources) {
@@ -140,7 +139,7 @@ function inputTable(inputs, sources) {
 
 function outputTable(key, outputs, ends) {
   return table([
-    { title: '#', num: true, render: ({ output }) => h('a', { href: output.isEvm ? to.address(output.output.addresses[0]) : to.utxo(key, output.index), 'aria-label': `Output ${output.index}` }, String(output.index)) },
+    { title: '#', num: true, render: ({ output }) => h('a', { href: output.isEvm ? to.address(output.output.addresses[0]) : to.utxo(key, output.index), title: `Output ${output.index}` }, String(output.index)) },
     ...outputCells(({ output }) => output),
     { title: 'Now', render: ({ output, end }) => endCell(output, end) },
   ], outputs.map((output, i) => ({ output, end: ends[i] ?? { state: 'unknown' } })), { label: 'Outputs', empty: 'It has no outputs.' });

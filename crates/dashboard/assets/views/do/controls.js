@@ -131,7 +131,7 @@ function list(taken, called, draw) {
     { title: 'Name', render: ([id]) => visible(called[String(Number(id))] ?? '–') },
     { title: 'Block of C', num: true, render: ([, block]) => grouped(Number(block[0] ?? block.number ?? block.blockNumber)) },
     { title: 'Go back', render: ([id]) => {
-      const button = h('button.btn', { type: 'button', 'aria-label': `Go back to snapshot ${Number(id)}`, onclick: () => {
+      const button = h('button.btn', { type: 'button', 'aria-label': `Revert to snapshot ${Number(id)}`, onclick: () => {
         button.disabled = true;
         revert(id).catch((error) => { announce(error.message); button.disabled = false; });
       } }, 'Revert');

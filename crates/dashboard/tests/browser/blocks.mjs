@@ -1,0 +1,29 @@
+// Blocks of both chains appear without a reload; the stream pauses and goes on.
+
+import { check, client, open, sees, until } from './lib.mjs';
+
+export async function run({ page, url }) {
+  const node = client(url);
+  await open(page, url, '', 'Overview');
+  await until('the page is live', () => page.locator('.state-live').isVisible());
+  const loads = page.evaluate(() => performance.timeOrigin);
+
+  const hash = await node.pay();
+  const { blockNumber } = await node.receipt(hash);
+  await until(`the stream shows ${hash}`, () => page.locator(`.stream a[href="#/tx/c/${hash}"]`).isVisible());
+  await sees(page, String(Number(blockNumber)), '.strip');
+
+  const user = await node.user();
+  const { txID } = await node.xvm('xvm.send', { ...user, assetID: 'NAT', amount: 1000, to: user.address });
+  await until(`the stream shows ${txID}`, () => page.locator(`.stream a[href="#/tx/x/${txID}"]`).isVisible());
+
+  await page.keyboard.press('p');
+  await sees(page, 'paused', '.panel-head');
+  const second = await node.pay('0x2');
+  const { blockNumber: later } = await node.receipt(second);
+  await until('the heights go on', async () => (await page.locator('.strip').innerText()).includes(String(Number(later))));
+  check(!(await page.locator(`.stream a[href="#/tx/c/${second}"]`).isVisible()), 'a paused stream stays as it is');
+  await page.getByRole('button', { name: 'Resume' }).click();
+  await until(`the stream shows ${second}`, () => page.locator(`.stream a[href="#/tx/c/${second}"]`).isVisible());
+  check((await loads) === (await page.evaluate(() => performance.timeOrigin)), 'the page was not loaded again');
+}
