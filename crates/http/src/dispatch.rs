@@ -21,6 +21,7 @@ use super::body::BodyMemory;
 use super::config::HttpConfig;
 use super::connections::{Connection, Connections};
 use super::cors::{Access, Cors};
+use super::file::{self, BrowserPage};
 use super::gzip;
 use super::hosts::Hosts;
 use super::in_flight::Handlers;
@@ -250,6 +251,9 @@ impl HttpState {
             return Answer::error(StatusCode::NOT_FOUND, "404 page not found\n", headers);
         };
         let target: &Arc<Target> = found.insert(target);
+        if let Some(page) = browser_page(&parts, target) {
+            return page.answer(host, &parts, headers);
+        }
         if target.trusted_callers_only && self.cors.caller(&parts.headers).is_untrusted_page {
             return origin_refused(headers);
         }
@@ -292,11 +296,18 @@ impl fmt::Debug for HttpState {
 fn is_call(parts: &Parts, target: Option<&Target>) -> bool {
     !Cors::is_preflight(&parts.method, &parts.headers)
         && match target.map(|target| &target.endpoint) {
+            _ if target.and_then(|target| browser_page(parts, target)).is_some() => false,
             Some(Endpoint::Object(_) | Endpoint::Positional(_)) => true,
             Some(Endpoint::PositionalBoth(_)) => !socket::is_requested(parts),
             Some(Endpoint::Page(page)) => parts.method == Method::POST && page.service().is_some(),
-            Some(Endpoint::Socket(_) | Endpoint::Axum(_)) | None => false,
+            Some(Endpoint::Socket(_) | Endpoint::File(_) | Endpoint::Axum(_)) | None => false,
         }
+}
+
+/// What a browser gets that opens a path as a page.
+fn browser_page<'a>(parts: &Parts, target: &'a Target) -> Option<&'a BrowserPage> {
+    let is_page = file::is_navigation(parts) && !socket::is_requested(parts);
+    target.browser_page.as_ref().filter(|_| is_page)
 }
 
 /// The host name in the request. HTTP/1.1 requires exactly one; the texts are Go's.

@@ -74,6 +74,7 @@ impl HttpState {
                     },
                 }
             }
+            Endpoint::File(file) => file.answer(&parts, headers),
             Endpoint::Axum(router) => {
                 let address = self.client_address(connection, &parts);
                 parts.extensions.insert(ClientAddress(address));

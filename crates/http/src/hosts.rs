@@ -42,7 +42,8 @@ impl Hosts {
     /// Whether a request with this `Host` is served. Empty hosts and IP addresses are.
     ///
     /// `origins` has the request's `Origin` headers. A page whose own address is a private name is never served under
-    /// that name: it came from there, and the node has no pages, so the name means the node only since it was rebound.
+    /// that name: it may have come from elsewhere, before the name was rebound to the node. The node's own page needs its
+    /// name in the list.
     pub(super) fn allow<'a>(
         &self,
         host: &[u8],
@@ -101,7 +102,7 @@ fn is_page_of(origin: &[u8], host: &str) -> bool {
 }
 
 /// The host before the port, by the rules of Go's `net.SplitHostPort`; `None` where there is no port.
-fn split_port(text: &str) -> Option<&str> {
+pub(super) fn split_port(text: &str) -> Option<&str> {
     let colon = text.rfind(':')?;
     if let Some(rest) = text.strip_prefix('[') {
         let end = rest.find(']')?;

@@ -22,6 +22,7 @@ mod cors;
 mod descriptors;
 mod dispatch;
 mod endpoints;
+mod file;
 mod gzip;
 mod hosts;
 mod http2;
@@ -54,6 +55,7 @@ pub use config::{
     SMALL_BODY,
 };
 pub use dispatch::HttpState;
+pub use file::{BrowserPage, StaticFile};
 pub use hosts::PRIVATE_HOSTS;
 pub use ipc::IpcListener;
 pub use listener::listen;

@@ -12,6 +12,7 @@ use esker_rpc::socket::SocketDialect;
 use esker_rpc::{Service, positional};
 use thiserror::Error;
 
+use super::file::{BrowserPage, StaticFile};
 use super::metrics::{EndpointMetrics, HttpMetrics, MethodName};
 use super::page::Page;
 
@@ -34,6 +35,8 @@ pub enum Endpoint {
     Socket(Arc<dyn SocketDialect>),
     /// An endpoint other than JSON-RPC, which may have a JSON-RPC service too.
     Page(Arc<dyn Page>),
+    /// A file of a web page.
+    File(StaticFile),
     /// An axum router: streams, other websockets. The server's limits do not apply to it.
     Axum(axum::Router),
 }
@@ -70,6 +73,8 @@ impl Readiness {
 #[derive(Debug)]
 pub(crate) struct Target {
     pub(crate) endpoint: Endpoint,
+    /// What a browser gets that opens the path as a page.
+    pub(crate) browser_page: Option<BrowserPage>,
     /// Only callers with trusted origins are answered.
     pub(crate) trusted_callers_only: bool,
     /// `None` if the path does not belong to a chain.
@@ -184,11 +189,7 @@ impl Routes {
     /// Removes one path, but not its aliases.
     pub fn remove(&self, path: &str) {
         let mut registry = self.registry.lock();
-        for (base, targets) in &mut registry.bases {
-            if let Some(suffix) = path.strip_prefix(base.as_str()) {
-                targets.remove(suffix);
-            }
-        }
+        registry.remove(path);
         self.publish(&registry);
     }
 
@@ -214,6 +215,54 @@ impl Routes {
         }
     }
 
+    /// Adds a web page: its files, by their paths below `base`. One name stands for all of them in the metrics.
+    ///
+    /// # Errors
+    /// A path is taken.
+    pub fn page(
+        &self,
+        base: &str,
+        files: impl IntoIterator<Item = (String, StaticFile)>,
+    ) -> Result<(), RouteError> {
+        let metrics = self.metrics.endpoint(base.trim_matches('/'), Vec::new());
+        let targets = files.into_iter().map(|(path, file)| {
+            let target = Target {
+                endpoint: Endpoint::File(file),
+                browser_page: None,
+                trusted_callers_only: false,
+                ready: None,
+                chain: None,
+                metrics: Arc::clone(&metrics),
+            };
+            (path, Arc::new(target))
+        });
+        self.add(base.to_owned(), targets.collect(), &[])
+    }
+
+    /// Shows a page to browsers that open `/`. Other requests are answered as before.
+    ///
+    /// # Errors
+    /// There are [`MAX_PATHS`] paths.
+    pub fn page_at_root(&self, page: BrowserPage) -> Result<(), RouteError> {
+        let root = match (self.find("/"), &page) {
+            (Some(target), _) => Target {
+                endpoint: target.endpoint.clone(),
+                trusted_callers_only: target.trusted_callers_only,
+                ready: target.ready.clone(),
+                chain: target.chain.clone(),
+                metrics: Arc::clone(&target.metrics),
+                browser_page: Some(page),
+            },
+            (None, BrowserPage::File(file)) => self.target("/", Endpoint::File(file.clone())),
+            (None, BrowserPage::OtherPort(_)) => return Ok(()),
+        };
+        let mut registry = self.registry.lock();
+        registry.remove("/");
+        registry.insert("/", "", &Arc::new(root))?;
+        self.publish(&registry);
+        Ok(())
+    }
+
     /// The endpoint of a path, which also has websockets if its dialect is positional.
     fn with_sockets(&self, path: &str) -> Option<Arc<Target>> {
         let target = self.find(path)?;
@@ -221,7 +270,14 @@ impl Routes {
         let (endpoint, ready) = (Endpoint::PositionalBoth(server.clone()), target.ready.clone());
         let (metrics, chain) = (Arc::clone(&target.metrics), target.chain.clone());
         let trusted_callers_only = target.trusted_callers_only;
-        Some(Arc::new(Target { endpoint, trusted_callers_only, ready, chain, metrics }))
+        Some(Arc::new(Target {
+            endpoint,
+            browser_page: None,
+            trusted_callers_only,
+            ready,
+            chain,
+            metrics,
+        }))
     }
 
     /// Whether the path exists.
@@ -257,7 +313,14 @@ impl Routes {
     fn target(&self, label: &str, endpoint: Endpoint) -> Target {
         let metrics = self.metrics.endpoint(label, endpoint.methods());
         let trusted_callers_only = endpoint.is_for_trusted_callers();
-        Target { endpoint, trusted_callers_only, ready: None, chain: None, metrics }
+        Target {
+            endpoint,
+            browser_page: None,
+            trusted_callers_only,
+            ready: None,
+            chain: None,
+            metrics,
+        }
     }
 
     fn add(
@@ -306,6 +369,14 @@ impl RouteRegistry {
         Ok(())
     }
 
+    fn remove(&mut self, path: &str) {
+        for (base, targets) in &mut self.bases {
+            if let Some(suffix) = path.strip_prefix(base.as_str()) {
+                targets.remove(suffix);
+            }
+        }
+    }
+
     fn alias(&mut self, base: String, alias: String) -> Result<(), RouteError> {
         if self.reserved.contains(&alias) || self.bases.contains_key(&alias) || alias == base {
             return Err(RouteError::Taken(alias));
@@ -334,7 +405,7 @@ impl Endpoint {
         let separator = match self {
             Self::Positional(_) | Self::PositionalBoth(_) => '_',
             Self::Socket(dialect) => dialect.separator(),
-            Self::Object(_) | Self::Page(_) | Self::Axum(_) => '.',
+            Self::Object(_) | Self::Page(_) | Self::File(_) | Self::Axum(_) => '.',
         };
         let methods = self.service().into_iter().flat_map(Service::methods);
         let methods =
@@ -351,7 +422,7 @@ impl Endpoint {
                 server.subscription_methods().collect()
             }
             Self::Socket(dialect) => dialect.subscription_methods(),
-            Self::Object(_) | Self::Page(_) | Self::Axum(_) => Vec::new(),
+            Self::Object(_) | Self::Page(_) | Self::File(_) | Self::Axum(_) => Vec::new(),
         }
     }
 
@@ -361,7 +432,7 @@ impl Endpoint {
             Self::Positional(server) | Self::PositionalBoth(server) => Some(server.service()),
             Self::Socket(dialect) => Some(dialect.service()),
             Self::Page(page) => page.service(),
-            Self::Axum(_) => None,
+            Self::File(_) | Self::Axum(_) => None,
         }
     }
 }

@@ -7,6 +7,7 @@ mod beginning;
 mod chain_file;
 mod chain_file_error;
 mod chains;
+mod dashboard;
 mod data;
 mod early;
 mod engine;

@@ -1,4 +1,4 @@
-//! Installs the programs of the tests with public client libraries.
+//! Installs the programs of the tests with public client libraries and with a browser.
 
 use std::path::Path;
 
@@ -6,9 +6,9 @@ use anyhow::{Context, Result};
 
 use super::programs::Environment;
 use crate::node::{Node, must};
-use crate::{python, workspace};
+use crate::{chromium, python, workspace};
 
-/// Installs Node.js and npm if they are missing, and the client libraries of JavaScript and Python. The tests find
+/// Installs Node.js, npm and Chromium if they are missing, and the client libraries of JavaScript and Python. The tests find
 /// their programs by the returned variables, and may not skip.
 pub(super) fn install() -> Result<Environment> {
     let node = Node::find_or_install()?;
@@ -17,6 +17,7 @@ pub(super) fn install() -> Result<Environment> {
     environment.add("CLIENT_TESTS_NODE", &node.node);
     environment.add("CLIENT_TESTS_PYTHON", python::find_or_install("web3py")?);
     environment.add("CLIENT_TESTS_APE", python::find_or_install("ape")?);
+    environment.add("CLIENT_TESTS_CHROMIUM", chromium::find_or_install()?);
     environment.add("CLIENT_TESTS", "require");
     Ok(environment)
 }

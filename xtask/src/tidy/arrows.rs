@@ -65,10 +65,12 @@ const ARROWS: &[(&str, &[&str])] = &[
             "esker-ethereum",
         ],
     ),
+    ("esker-dashboard", &[]),
     (
         "esker-node",
         &[
             "esker-settings",
+            "esker-dashboard",
             "esker-engine",
             "esker-follow",
             "esker-fork",

@@ -31,6 +31,8 @@ pub struct Ready {
     pub network_id: u32,
     /// `http://127.0.0.1:9650`; `https` with TLS.
     pub url: String,
+    /// Whether browsers that open it see the dashboard.
+    pub has_dashboard: bool,
     /// The bound address.
     pub http_addr: String,
     /// The bound address of the listener that serves the C-Chain's JSON-RPC at `/`, if enabled.
@@ -88,6 +90,7 @@ impl Ready {
             network: network.name.clone(),
             network_id: network.id,
             url: url(node.http_addr()),
+            has_dashboard: config.has_dashboard(),
             http_addr: node.http_addr().to_string(),
             evm_addr: node.evm_addr().map(|bound| bound.to_string()),
             evm_url: node.evm_addr().map(url),
@@ -132,6 +135,11 @@ impl Ready {
     fn endpoint(&self, path: &str) -> Option<String> {
         let is_served = self.endpoints.iter().any(|(_, served)| served == path);
         is_served.then(|| format!("{}{path}", self.url))
+    }
+
+    /// URL of the dashboard, if it is served.
+    fn dashboard(&self) -> Option<String> {
+        self.has_dashboard.then(|| format!("{}/", self.url))
     }
 
     /// The bound address that development tools use.
@@ -193,6 +201,7 @@ pub fn json_line(ready: &Ready) -> String {
         "nodeID": ready.node_id,
         "http": ready.http_addr,
         "url": ready.url,
+        "dashboard": ready.dashboard(),
         "evm": ready.evm_addr,
         "evmUrl": ready.evm_url,
         "chains": chains,
@@ -299,6 +308,7 @@ mod tests {
             network: "dev".to_owned(),
             network_id: 12345,
             url: "http://127.0.0.1:9650".to_owned(),
+            has_dashboard: true,
             http_addr: "127.0.0.1:9650".to_owned(),
             evm_addr: Some("127.0.0.1:8545".to_owned()),
             evm_url: Some("http://127.0.0.1:8545".to_owned()),
@@ -431,6 +441,7 @@ mod tests {
 
             Esker 0.1.0  network dev (12345), ready in 31 ms
             Data is removed at the end: --data-dir DIR keeps it
+            Dashboard:         http://127.0.0.1:9650/
 
             EVM, the C-Chain
             ==================

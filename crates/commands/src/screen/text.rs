@@ -50,6 +50,7 @@ struct Screen<'a> {
 impl Screen<'_> {
     fn write(&mut self) -> std::fmt::Result {
         self.beginning()?;
+        self.dashboard()?;
         self.evm()?;
         if self.ready.has_x_chain {
             self.x_chain()?;
@@ -75,6 +76,13 @@ impl Screen<'_> {
         match &self.ready.data_dir {
             Some(path) => writeln!(self.out, "Data in {path}"),
             None => writeln!(self.out, "Data is removed at the end: --data-dir DIR keeps it"),
+        }
+    }
+
+    fn dashboard(&mut self) -> std::fmt::Result {
+        match self.ready.dashboard() {
+            Some(url) => self.value("Dashboard", &url),
+            None => Ok(()),
         }
     }
 

@@ -8,6 +8,7 @@ mod figures;
 mod layers;
 mod limits;
 mod origins;
+mod page;
 mod rates;
 mod shutdown;
 mod sockets;

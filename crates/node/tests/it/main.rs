@@ -5,4 +5,5 @@
 mod api;
 mod environment;
 mod fork;
+mod fork_random;
 mod fork_rules;

@@ -9,6 +9,17 @@ use super::{Config, Mode, Settings};
 use crate::fixture::{FixtureError, FixtureSource};
 use crate::networks::{DevError, DevOptions, Network, Preset, dev_network};
 
+impl Config {
+    /// Whether browsers that open `/` see the dashboard.
+    pub fn has_dashboard(&self) -> bool {
+        match self.settings.dashboard {
+            Switch::On => true,
+            Switch::Off => false,
+            Switch::Auto => self.mode.is_development(),
+        }
+    }
+}
+
 /// The name of a setting, and the reason why it is refused.
 pub(super) type Fault = (&'static str, String);
 

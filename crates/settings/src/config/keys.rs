@@ -164,6 +164,8 @@ settings! {
     http_host: String = "http-host", "127.0.0.1", also ["host"];
     /// Port to listen on; 0 picks a free one.
     http_port: u16 = "http-port", "9650";
+    /// Show a page about the node to browsers that open `/` (docs/dashboard.md). `auto`: for `esker dev` and `esker evm`.
+    dashboard: Switch = "dashboard", "auto";
     /// A second port to listen on, where `/` is the C-Chain's JSON-RPC; 0 picks a free one. If its default port is in
     /// use, `esker dev` logs that and starts without it. Empty: none.
     evm_port: Option<u16> = "evm-port", "", dev "8545", also ["port", "p"];

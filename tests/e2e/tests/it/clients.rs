@@ -439,6 +439,11 @@ fn run_against(script: &str, node: NodeBuilder, chain: TestedChain, arguments: &
     run_to_success(script, program.env("CLIENT_TESTS_CHAIN", chain.name()));
 }
 
+/// Runs a journey through the dashboard in a browser.
+pub(crate) fn run_in_browser(journey: &str, chain: TestedChain) {
+    run_against("dashboard/run.mjs", chain.node(), chain, &[journey]);
+}
+
 /// Runs what a tool's first command writes, on a node without a flag.
 pub(crate) fn run_sample(name: &str, chain: TestedChain) {
     if has_hardhat_3() {

@@ -14,6 +14,7 @@ mod corpus;
 mod crash;
 mod crash_atomic;
 mod crash_evm;
+mod dashboard;
 mod dev_beginning;
 mod dev_commands;
 mod dev_screen;

@@ -16,8 +16,9 @@ use crate::backup::{BackupSource, Backups};
 use crate::chains::{development, endpoints};
 use crate::discovery::node_endpoint;
 use crate::wiring::error::StartError;
+use crate::wiring::listen::EvmPort;
 use crate::wiring::running::RunningNode;
-use crate::wiring::{beginning, keystore, listen, unserved, versions};
+use crate::wiring::{beginning, dashboard, keystore, listen, unserved, versions};
 
 /// Port for peers. The node does not listen on it.
 const STAKING_PORT: u16 = 9651;
@@ -31,6 +32,7 @@ impl OrderStage {
         self.chains.add_endpoints(&routes, &ready)?;
         let listener = self.chains.listener().await?;
         let evm = listen::evm(&self.chains.base.config, &routes).await?;
+        self.chains.add_dashboard(&routes, &evm, listener.1.port())?;
         let ipc = listen::ipc(&self.chains.base.config)?;
         let base = &self.chains.base;
         let source = BackupSource::from_config(&base.config, base.folder.path());
@@ -115,6 +117,19 @@ impl ChainStage {
         }
         unserved::note(config, &self.chains, &self.aliases, routes);
         Ok(())
+    }
+}
+
+impl ChainStage {
+    fn add_dashboard(&self, routes: &Routes, evm: &EvmPort, port: u16) -> Result<(), StartError> {
+        if !self.base.config.has_dashboard() {
+            return Ok(());
+        }
+        dashboard::serve(routes)?;
+        match evm {
+            EvmPort::Bound(evm) => Ok(dashboard::refer(&evm.routes, port)?),
+            EvmPort::Off | EvmPort::InUse(_) => Ok(()),
+        }
     }
 }
 

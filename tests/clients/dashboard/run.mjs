@@ -1,0 +1,47 @@
+// Runs a journey through the dashboard in Chromium: `CLIENT_TESTS_CHROMIUM=chromium node run.mjs URL NAME`. It fails if an
+// expectation does not hold, or if the browser's console has an error or a warning.
+
+import { execFileSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { chromium } from 'playwright-core';
+
+/** Without these, Chromium opens connections of its own. */
+const ARGS = ['--headless', '--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking',
+  '--disable-component-update', '--disable-sync'];
+const DEADLINE_MS = 180_000;
+
+const [url, name] = process.argv.slice(2);
+const program = process.env.CLIENT_TESTS_CHROMIUM ?? 'chromium';
+const executablePath = program.includes('/') ? program : execFileSync('which', [program], { encoding: 'utf8' }).trim();
+const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+
+/** What the console says, but for what the journey expects. */
+function watch(page, expected) {
+  const errors = [];
+  const note = (text) => { if (!expected.some((pattern) => pattern.test(text))) errors.push(text); };
+  page.on('console', (message) => {
+    if (['error', 'warning'].includes(message.type())) note(`${message.type()}: ${message.text()} ${message.location().url}`);
+  });
+  page.on('pageerror', (error) => note(`thrown: ${error.stack}`));
+  return errors;
+}
+
+const journey = await import(`./${name}.mjs`);
+const browser = await chromium.launch({ executablePath, args: ARGS });
+const page = await browser.newPage({ viewport: { width: 1440, height: 900 } });
+const errors = watch(page, journey.expected ?? []);
+const deadline = setTimeout(() => {
+  console.error(`${name}: waited ${DEADLINE_MS / 1000} s for the journey to end`);
+  process.exit(1);
+}, DEADLINE_MS);
+try {
+  await journey.run({ page, url, axe });
+  if (errors.length) throw new Error('the console has errors');
+} catch (error) {
+  const shown = await page.locator('body').innerText().catch(() => '');
+  console.error(`${name}: ${error.stack}\nconsole:\n${errors.join('\n')}\npage:\n${shown.slice(0, 2_000)}`);
+  process.exitCode = 1;
+}
+clearTimeout(deadline);
+await browser.close();

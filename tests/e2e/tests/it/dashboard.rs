@@ -1,0 +1,62 @@
+//! The dashboard in a browser: the journeys of `tests/clients/dashboard` through the page of `esker dev`.
+
+use std::process::{Command, Stdio};
+
+use crate::clients::{TestedChain, run_in_browser, skip};
+
+/// Goes on a journey.
+fn travel(journey: &str) {
+    let chromium = std::env::var_os("CLIENT_TESTS_CHROMIUM").unwrap_or_else(|| "chromium".into());
+    let mut version = Command::new(&chromium);
+    version.arg("--version").stdin(Stdio::null());
+    if !version.output().is_ok_and(|output| output.status.success()) {
+        skip("Chromium is not installed: `cargo xtask test` says how to install it");
+        return;
+    }
+    run_in_browser(journey, TestedChain::Dev);
+}
+
+#[test]
+fn blocks_appear_without_a_reload() {
+    travel("blocks");
+}
+
+#[test]
+fn each_kind_of_id_is_found() {
+    travel("search");
+}
+
+#[test]
+fn reason_and_calls_of_a_failed_transaction_are_shown() {
+    travel("failure");
+}
+
+#[test]
+fn a_utxo_is_followed_across_the_chains() {
+    travel("utxo");
+}
+
+#[test]
+fn an_amount_is_moved_between_the_chains_by_mouse_and_by_keyboard() {
+    travel("move");
+}
+
+#[test]
+fn hostile_texts_are_shown_as_text() {
+    travel("hostile");
+}
+
+#[test]
+fn each_view_is_accessible() {
+    travel("access");
+}
+
+#[test]
+fn a_lost_connection_is_shown_and_mended() {
+    travel("lost");
+}
+
+#[test]
+fn a_snapshot_is_taken_and_reverted_to() {
+    travel("snapshots");
+}
