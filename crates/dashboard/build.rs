@@ -1,4 +1,4 @@
-//! Compresses the files of the page, and writes the table of them.
+//! Leaves comments and indentation out of the files of the page, compresses them, and writes the table of them.
 
 use std::fmt::Write as _;
 use std::hash::{DefaultHasher, Hasher as _};
@@ -19,13 +19,13 @@ fn main() -> io::Result<()> {
     files.sort();
     let mut table = String::from("&[\n");
     for (number, file) in files.iter().enumerate() {
-        let content = fs::read(file)?;
+        let content = without_comments(&fs::read_to_string(file)?);
         let compressed = out.join(format!("{number}.gz"));
-        fs::write(&compressed, gzip(&content)?)?;
+        fs::write(&compressed, gzip(content.as_bytes())?)?;
         let path = file.strip_prefix(&assets).expect("it is below that folder");
         let path = path.to_str().expect("names of files are ASCII");
         let kind = content_type(path).unwrap_or_else(|| panic!("{path}: unknown kind of file"));
-        let (etag, length) = (tag(&content), content.len());
+        let (etag, length) = (tag(content.as_bytes()), content.len());
         writeln!(
             table,
             "File {{ path: {path:?}, content_type: {kind:?}, etag: {etag:?}, length: {length}, gzip: include_bytes!({compressed:?}) }},"
@@ -46,6 +46,14 @@ fn collect(folder: &Path, files: &mut Vec<PathBuf>) -> io::Result<()> {
         }
     }
     Ok(())
+}
+
+/// The lines without indentation, and without those that are part of a comment: no line of the page's files that begins as one is
+/// anything else, and no text goes over several lines.
+fn without_comments(content: &str) -> String {
+    let is_comment = |line: &&str| ["//", "/*", "* ", "*/"].iter().any(|mark| line.starts_with(mark));
+    let lines = content.lines().map(str::trim).filter(|line| !line.is_empty() && !is_comment(line));
+    lines.flat_map(|line| [line, "\n"]).collect()
 }
 
 fn gzip(content: &[u8]) -> io::Result<Vec<u8>> {

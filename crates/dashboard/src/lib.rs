@@ -1,7 +1,7 @@
 //! The dashboard: a web page about the node, in the binary. It uses public methods only (docs/dashboard.md).
 //!
-//! `assets` has the page as browsers load it: HTML, CSS and ES modules, without a build step and without code of others. The
-//! build compresses each file. `esker-http` serves them.
+//! `assets` has the page: HTML, CSS and ES modules, without a build step and without code of others. Browsers can load the files
+//! as they are; the build leaves out comments and indentation, and compresses each file. `esker-http` serves them.
 
 /// A file of the page.
 #[derive(Clone, Copy, Debug)]

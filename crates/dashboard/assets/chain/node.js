@@ -1,6 +1,111 @@
-// The node that the page looks at: where it is, which chains and methods it has.
+// The node that the page looks at: JSON-RPC over HTTP, which chains and methods it has, its figures.
 
-import { call, callNamed, get } from './rpc.js';
+const TIMEOUT_MS = 30_000;
+const BATCH = 100;
+
+/** An error of the node or of the way to it, with what to do next. */
+export class RpcError extends Error {
+  constructor(message, { code, data, next, method, lost = false } = {}) {
+    super(message);
+    Object.assign(this, { code, data, next: next ?? nextStep(code, message, lost), method, lost });
+  }
+
+  get isMissing() {
+    return this.code === -32601 || /can't find (method|service)|does not exist\/is not available/.test(this.message);
+  }
+}
+
+function nextStep(code, message, lost) {
+  if (lost) return 'The page tries again by itself. Check that the node runs and that its URL is right.';
+  if (code === -32601 || /can't find (method|service)/.test(message)) return 'This node does not serve the method: see rpc.discover, and the settings that enable its service.';
+  if (/origin not allowed/.test(message)) return 'Open the page from the node itself, or name its origin in http-allowed-origins.';
+  if (code === -32005) return 'The node limits requests: wait, then try again.';
+  if (code === 4444) return 'Ask an archive, or a node that holds these blocks.';
+  return null;
+}
+
+/** Parses JSON; integers of 16 digits and more become texts, which BigInt takes exactly. */
+export function parseJson(text) {
+  if (!/[^"\d]\d{16,}/.test(text)) return JSON.parse(text);
+  return JSON.parse(text.replace(/"(?:[^"\\]|\\.)*"|-?\d{16,}(?![\d.eE])/g, (m) => (m[0] === '"' ? m : `"${m}"`)));
+}
+
+async function ask(url, options, signal) {
+  const deadline = AbortSignal.timeout(TIMEOUT_MS);
+  try {
+    const response = await fetch(url, { ...options, signal: signal ? AbortSignal.any([signal, deadline]) : deadline, cache: 'no-store', credentials: 'omit' });
+    return [response, await response.text()];
+  } catch (error) {
+    if (signal?.aborted) throw error;
+    throw new RpcError(`no answer from ${new URL(url).host}`, { lost: true });
+  }
+}
+
+async function post(url, body, signal) {
+  const [response, text] = await ask(url, { method: 'POST', headers: { 'Content-Type': 'application/json' }, body: JSON.stringify(body) }, signal);
+  try {
+    return parseJson(text);
+  } catch {
+    throw new RpcError(`status ${response.status}: ${text.slice(0, 200) || response.statusText}`, { code: response.status });
+  }
+}
+
+function resultOf(reply, method) {
+  if (reply?.error) throw new RpcError(reply.error.message, { ...reply.error, method });
+  if (!reply || !('result' in reply)) throw new RpcError('the answer has no result', { method });
+  return reply.result;
+}
+
+/** Calls a method with named arguments: those of X, P, info, admin and so on. */
+export async function callNamed(url, method, params = {}, signal) {
+  return resultOf(await post(url, { jsonrpc: '2.0', id: 1, method, params }, signal), method);
+}
+
+const queues = new Map();
+
+/** Calls a method of an EVM chain. Calls of the same moment travel in one batch. */
+export function call(url, method, ...params) {
+  return new Promise((resolve, reject) => {
+    if (!queues.has(url)) {
+      queues.set(url, []);
+      queueMicrotask(() => flush(url));
+    }
+    queues.get(url).push({ method, params, resolve, reject });
+  });
+}
+
+async function flush(url) {
+  const calls = queues.get(url);
+  queues.delete(url);
+  for (let at = 0; at < calls.length; at += BATCH) sendBatch(url, calls.slice(at, at + BATCH));
+}
+
+async function sendBatch(url, calls) {
+  const requests = calls.map(({ method, params }, id) => ({ jsonrpc: '2.0', id, method, params }));
+  try {
+    const answer = await post(url, requests.length === 1 ? requests[0] : requests);
+    const replies = new Map([answer].flat().map((reply) => [reply.id, reply]));
+    const common = replies.get(null) ?? (replies.size === 1 && calls.length > 1 ? answer : null);
+    calls.forEach((item, id) => settle(item, replies.get(id) ?? common));
+  } catch (error) {
+    calls.forEach(({ reject }) => reject(error));
+  }
+}
+
+function settle({ method, resolve, reject }, reply) {
+  try {
+    resolve(resultOf(reply, method));
+  } catch (error) {
+    reject(error);
+  }
+}
+
+/** GETs a text or, where the answer is JSON, its value. */
+export async function get(url, signal) {
+  const [response, text] = await ask(url, {}, signal);
+  if (!response.ok && response.status !== 503) throw new RpcError(`status ${response.status}: ${text.slice(0, 200)}`, { code: response.status });
+  return /json/.test(response.headers.get('content-type') ?? '') ? parseJson(text) : text;
+}
 
 const PRIMARY = { mainnet: 'avax', fuji: 'fuji', local: 'local' };
 
@@ -11,27 +116,20 @@ export const node = {
   evm: null, x: null, symbol: 'NAT', prefix: 'local', assetID: null, chains: [],
 };
 
-/** URL of a path of the node. */
 export function urlOf(path) {
   return new URL(path, node.base).href;
 }
 
-/** URL of a websocket of the node. */
 export function socketOf(path) {
   const url = new URL(path, node.base);
   url.protocol = url.protocol === 'https:' ? 'wss:' : 'ws:';
   return url.href;
 }
 
-/** Calls the EVM chain. */
 export const evm = (method, ...params) => call(urlOf(node.evm.path), method, ...params);
-/** Calls the X-Chain. */
 export const xvm = (method, params, signal) => callNamed(urlOf(node.x.path), method, params, signal);
-/** Calls the methods of the C-Chain for exports and imports. */
 export const nat = (method, params, signal) => callNamed(urlOf(`/ext/bc/${node.evm.alias}/nat`), method, params, signal);
-/** Calls a method of the node itself: info, admin, keystore. */
 export const ext = (service, method, params, signal) => callNamed(urlOf(`/ext/${service}`), `${service}.${method}`, params, signal);
-/** Role, heights, peers and followers. */
 export const status = (signal) => get(urlOf('/ext/status'), signal);
 
 /** Learns what the node is. Throws if it does not answer. */
@@ -87,8 +185,42 @@ async function readX() {
 /** Whether the node serves a namespace of the EVM, such as `debug`. */
 export const hasModule = (name) => name in node.modules;
 
-/** The letter of a chain for its ID. */
 export function chainName(id) {
   if (id === '11111111111111111111111111111111LpoYY') return 'P';
   return node.chains.find((chain) => chain.id === id)?.alias ?? id;
+}
+
+/** `{ 'name': [{ labels, value }] }` of the node now. */
+export async function metrics(signal) {
+  return parse(await get(urlOf('/ext/metrics'), signal));
+}
+
+export function parse(text) {
+  const families = {};
+  for (const line of text.split('\n')) {
+    if (!line || line[0] === '#') continue;
+    const match = /^([\w:]+)(?:\{(.*)\})? (\S+)$/.exec(line);
+    if (!match) continue;
+    const labels = {};
+    for (const [, name, value] of (match[2] ?? '').matchAll(/(\w+)="((?:[^"\\]|\\.)*)"/g)) labels[name] = value;
+    (families[match[1]] ??= []).push({ labels, value: Number(match[3]) });
+  }
+  return families;
+}
+
+/** The sum of a family over the samples that have these labels; null without any. */
+export function figure(families, name, labels = {}) {
+  const samples = (families[name] ?? []).filter((sample) => Object.entries(labels).every(([key, value]) => sample.labels[key] === value));
+  return samples.length ? samples.reduce((sum, { value }) => sum + value, 0) : null;
+}
+
+/** The rate of a growing figure a second, from call to call. */
+export function rate() {
+  let last = null;
+  return (value, time = performance.now() / 1000) => {
+    const before = last;
+    last = [value, time];
+    if (!before || value === null || before[0] === null || time <= before[1]) return NaN;
+    return Math.max(0, (value - before[0]) / (time - before[1]));
+  };
 }

@@ -1,6 +1,5 @@
 // Hex, SHA-256, cb58 and bech32: the forms of the chains' IDs and addresses.
 
-/** Bytes of hex digits, with `0x` or without. */
 export function fromHex(text) {
   const digits = text.replace(/^0x/i, '');
   const bytes = new Uint8Array(digits.length >> 1);
@@ -8,7 +7,6 @@ export function fromHex(text) {
   return bytes;
 }
 
-/** Hex digits of bytes, without `0x`. */
 export function toHex(bytes) {
   let text = '';
   for (const byte of bytes) text += byte.toString(16).padStart(2, '0');
@@ -142,7 +140,6 @@ export function fromBech32(text) {
   return { prefix, bytes: new Uint8Array(regroup(values.slice(0, -6), 5, 8, false)) };
 }
 
-/** Bytes in bech32 with this prefix. */
 export function toBech32(prefix, bytes) {
   const values = regroup(bytes, 8, 5, true);
   const sum = checksum([...expand(prefix), ...values, 0, 0, 0, 0, 0, 0]) ^ 1;

@@ -1,8 +1,7 @@
 // Fields and forms, with the commands of a shell that do the same.
 
 import { node, urlOf } from '../chain/node.js';
-import { copyText, h, replace, uniqueId } from './dom.js';
-import { errorNotice } from './layout.js';
+import { copyText, errorNotice, h, replace, uniqueId } from './base.js';
 
 /** A labelled field; `input` is its control. `options` makes it a list of `[value, text]`. */
 export function field(label, { name, value = '', type = 'text', options, mono = false, wide = false, hint, list, rows, ...more } = {}) {
@@ -56,7 +55,6 @@ export function commandList(commands) {
 
 const quoted = (text) => `'${String(text).replace(/'/g, "'\\''")}'`;
 
-/** A curl command for a method at a path. */
 export function curl(path, method, params) {
   return ['curl', `curl -H 'Content-Type: application/json' ${urlOf(path)} -d ${quoted(JSON.stringify({ jsonrpc: '2.0', id: 1, method, params }))}`];
 }
@@ -67,9 +65,7 @@ export function esker(words) {
   return ['esker', `esker ${words}${url}`];
 }
 
-/** A cast command; cast has the EVM only. */
 export const cast = (words) => (node.evm ? ['cast', `cast ${words} --rpc-url ${urlOf(node.evm.path)}`] : null);
-/** The three for a method of the EVM. */
 export const evmCommands = (method, ...params) => [
   curl(node.evm.path, method, params),
   cast(`rpc ${method} ${params.map((value) => quoted(typeof value === 'string' ? value : JSON.stringify(value))).join(' ')}`.trim()),

@@ -1,15 +1,14 @@
 // Outputs as cells of tables, and the graph of UTXOs around a transaction.
 
 import { oneLine, utc } from '../format/text.js';
-import { h, replace, svg } from './dom.js';
-import { textOfHex } from './long.js';
+import { append, h, svg, textOfHex } from './base.js';
 import { addressId, assetAmount, cut, id, to } from './values.js';
 
 /** Columns for items of which `of(item)` is `{ assetID, type, output }`. */
 export function outputCells(of) {
   return [
-    { title: 'Amount', num: true, render: (item) => content(of(item)) },
-    { title: 'Owner', render: (item) => owners(of(item).output) },
+    ['Amount', (item) => content(of(item)), 'num'],
+    ['Owner', (item) => owners(of(item).output)],
   ];
 }
 
@@ -40,9 +39,9 @@ const SHOWN = 40;
  */
 export function utxoGraph(left, center, right) {
   const place = h('div.table-wrap.graph', { tabindex: '0', role: 'region', 'aria-label': 'Graph of UTXOs' });
-  const draw = () => replace(place, drawing(left.slice(0, SHOWN), center, right.slice(0, SHOWN)), note(left, right));
-  draw();
-  place.redraw = draw;
+  append(place, [drawing(left.slice(0, SHOWN), center, right.slice(0, SHOWN)), note(left, right)]);
+  // Narrow windows begin with the transaction itself.
+  requestAnimationFrame(() => { place.scrollLeft = (place.scrollWidth - place.clientWidth) / 2; });
   return place;
 }
 

@@ -2,7 +2,7 @@
 
 import { live } from '../chain/live.js';
 import { node } from '../chain/node.js';
-import { announce, h, replace } from '../parts/dom.js';
+import { announce, h, replace } from '../parts/base.js';
 
 /** The form; `/` focuses it from anywhere. */
 export function searchBox() {

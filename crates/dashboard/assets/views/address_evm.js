@@ -1,20 +1,16 @@
 // An account or contract of the EVM: balance, tokens, what it sent, its code, storage and events.
 
-import { knownAccount } from '../chain/assets.js';
 import { evm, hasModule, node } from '../chain/node.js';
+import { knownAccount } from '../chain/utxo.js';
 import { fromHex } from '../format/bytes.js';
 import { decimal, grouped, textOfBytes } from '../format/text.js';
-import { contractTab, storageView } from '../parts/contract.js';
-import { h } from '../parts/dom.js';
-import { awaited, facts, tabs, viewTitle } from '../parts/layout.js';
-import { hexView, longText } from '../parts/long.js';
-import { later, pagedList, table } from '../parts/table.js';
+import { awaited, facts, h, hexView, later, longText, pagedList, table, tabs, viewTitle } from '../parts/base.js';
+import { contractTab, storageView } from '../parts/evm.js';
 import { addressId, blockLink, id, quantity, status, txId, wei } from '../parts/values.js';
 
 const PAGE = 50;
 const TRANSFER = '0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef';
 
-/** The view. */
 export async function render(params, signal) {
   const address = params.address.toLowerCase();
   if (!node.evm) throw new Error('This node has no EVM chain');
@@ -38,7 +34,6 @@ export async function render(params, signal) {
       isContract && ['Code', () => hexView(code)],
       ['Sent', () => sent(address, Number(nonce))],
       ['Tokens', () => awaited(() => tokens(address), { signal, label: 'Looking for transfers to it' })],
-      isContract && ['Events', () => awaited(() => events(address), { signal })],
       hasModule('txpool') && ['Pending', () => awaited(() => pending(address), { signal })],
     ]),
   ] };
@@ -71,9 +66,9 @@ async function tokens(address) {
     return { token, amount, symbol: abiText(symbol), places: places.length === 66 ? Math.min(77, Number(places)) : 0 };
   }));
   return table([
-    { title: 'Token', render: ({ symbol }) => longText(symbol || 'without a symbol', 40) },
-    { title: 'Contract', render: ({ token }) => addressId(token) },
-    { title: 'Balance', num: true, render: ({ amount, places }) => (amount.length === 66 ? decimal(BigInt(amount), places) : '–') },
+    ['Token', ({ symbol }) => longText(symbol || 'without a symbol', 40)],
+    ['Contract', ({ token }) => addressId(token)],
+    ['Balance', ({ amount, places }) => (amount.length === 66 ? decimal(BigInt(amount), places) : '–'), 'num'],
   ], found, { label: 'Tokens', empty: 'No token was transferred to it.' });
 }
 
@@ -85,28 +80,14 @@ function abiText(hex) {
   return length > 1000 ? '' : textOfBytes(fromHex(hex.slice(130, 130 + length * 2)));
 }
 
-const EVENT_BLOCKS = 5000;
-
-async function events(address) {
-  const last = Number(await evm('evm_blockNumber'));
-  const from = Math.max(0, last - EVENT_BLOCKS);
-  const logs = (await evm('evm_getLogs', { fromBlock: `0x${from.toString(16)}`, toBlock: 'latest', address })).reverse().slice(0, 500);
-  return table([
-    { title: 'Block', num: true, render: (log) => blockLink('c', Number(log.blockNumber)) },
-    { title: 'Transaction', render: (log) => txId('c', log.transactionHash) },
-    { title: 'Topics', render: (log) => log.topics.map((topic) => h('div', null, id(topic))) },
-    { title: 'Data', render: (log) => h('span.mono', null, longText(log.data, 66)) },
-  ], logs, { label: 'Events', empty: `No events in the last ${grouped(last - from + 1)} blocks.` });
-}
-
 async function pending(address) {
   const content = await evm('txpool_contentFrom', address);
   const waiting = ['pending', 'queued'].flatMap((kind) => Object.values(content[kind]).map((tx) => ({ kind, tx })));
   return table([
-    { title: 'Nonce', num: true, render: ({ tx }) => grouped(Number(tx.nonce)) },
-    { title: 'Transaction', render: ({ tx }) => txId('c', tx.hash) },
-    { title: 'State', render: ({ kind }) => (kind === 'pending' ? 'can be executed' : 'waits for an earlier nonce') },
-    { title: 'To', render: ({ tx }) => addressId(tx.to) },
-    { title: 'Value', num: true, render: ({ tx }) => wei(tx.value) },
+    ['Nonce', ({ tx }) => grouped(Number(tx.nonce)), 'num'],
+    ['Transaction', ({ tx }) => txId('c', tx.hash)],
+    ['State', ({ kind }) => (kind === 'pending' ? 'can be executed' : 'waits for an earlier nonce')],
+    ['To', ({ tx }) => addressId(tx.to)],
+    ['Value', ({ tx }) => wei(tx.value), 'num'],
   ], waiting, { label: 'Pending', empty: 'Nothing of it waits in the pool.' });
 }

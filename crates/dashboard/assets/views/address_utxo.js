@@ -1,21 +1,16 @@
 // An owner on the UTXO chains: balances in all assets, UTXOs, what waits to be imported, and its history.
 
-import { asset, knownAccount } from '../chain/assets.js';
-import { evm, nat, node, urlOf, xvm } from '../chain/node.js';
-import { callNamed } from '../chain/rpc.js';
-import { consumed, inputsOf, kindOf, onChain, outputsOf, readUtxo, transaction } from '../chain/utxo.js';
+import { callNamed, evm, nat, node, urlOf, xvm } from '../chain/node.js';
+import { asset, consumed, inputsOf, kindOf, knownAccount, onChain, outputsOf, readUtxo, transaction } from '../chain/utxo.js';
 import { bech32Address } from '../format/bytes.js';
 import { decimal, grouped, visible } from '../format/text.js';
-import { h, replace } from '../parts/dom.js';
-import { awaited, facts, panel, tabs, viewTitle } from '../parts/layout.js';
-import { later, pagedList, table } from '../parts/table.js';
+import { awaited, facts, h, later, pagedList, panel, replace, table, tabs, viewTitle } from '../parts/base.js';
 import { outputCells } from '../parts/utxo.js';
 import { addressId, assetAmount, id, to, txId, wei } from '../parts/values.js';
 
 const UTXO_PAGE = 200;
 const HISTORY_PAGE = 200;
 
-/** The view. */
 export async function render({ address }, signal) {
   if (!bech32Address(address)) throw new Error(`"${address}" is no address: a character or its checksum is wrong`);
   const x = onChain(address, 'X');
@@ -48,15 +43,15 @@ async function balances(address, includePartial, signal) {
 function balanceTable(spendable, all) {
   const free = new Map(spendable.map((item) => [item.assetID, item.balance]));
   return table([
-    { title: 'Asset', render: ({ assetID }) => later(asset(assetID), (known) => h('a', { href: to.asset(assetID) }, `${visible(known.name)} (${visible(known.symbol)})`)) },
-    { title: 'ID', render: ({ assetID }) => id(assetID, { href: to.asset(assetID), kind: 'Asset' }) },
-    { title: 'Spendable by it alone', num: true, render: ({ assetID }) => assetAmount(free.get(assetID) ?? 0, assetID) },
-    { title: 'With locked and shared', num: true, render: ({ assetID, balance }) => assetAmount(balance, assetID) },
+    ['Asset', ({ assetID }) => later(asset(assetID), (known) => h('a', { href: to.asset(assetID) }, `${visible(known.name)} (${visible(known.symbol)})`))],
+    ['ID', ({ assetID }) => id(assetID, { href: to.asset(assetID), kind: 'Asset' })],
+    ['Spendable by it alone', ({ assetID }) => assetAmount(free.get(assetID) ?? 0, assetID), 'num'],
+    ['With locked and shared', ({ assetID, balance }) => assetAmount(balance, assetID), 'num'],
   ], all, { label: 'Balances', empty: 'It owns no assets on X.' });
 }
 
 const UTXO_COLUMNS = [
-  { title: 'UTXO', render: (utxo) => id(`${utxo.txID}:${utxo.outputIndex}`, { href: to.utxo(utxo.txID, utxo.outputIndex), kind: 'UTXO' }) },
+  ['UTXO', (utxo) => id(`${utxo.txID}:${utxo.outputIndex}`, { href: to.utxo(utxo.txID, utxo.outputIndex), kind: 'UTXO' })],
   ...outputCells((utxo) => ({ ...utxo, type: utxo.output.type })),
 ];
 
@@ -89,7 +84,7 @@ async function waiting(address, signal) {
     const { utxos } = await ask({ addresses: [onChain(address, alias)], limit: UTXO_PAGE, encoding: 'hex' });
     return utxos.map((hex) => ({ where: name, ...readUtxo(hex, alias) }));
   }));
-  return table([{ title: 'Where', nowrap: true, render: ({ where }) => where }, ...UTXO_COLUMNS], found.flat(), { label: 'To be imported', empty: 'Nothing waits to be imported.' });
+  return table([['Where', ({ where }) => where, 'nowrap'], ...UTXO_COLUMNS], found.flat(), { label: 'To be imported', empty: 'Nothing waits to be imported.' });
 }
 
 /** Its transactions in an asset, newest first: the end of the index is searched, then pages are read backwards. */

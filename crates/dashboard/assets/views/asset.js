@@ -4,17 +4,13 @@ import { replay } from '../chain/live.js';
 import { node, xvm } from '../chain/node.js';
 import { outputsOf } from '../chain/utxo.js';
 import { grouped, oneLine, visible } from '../format/text.js';
-import { h } from '../parts/dom.js';
-import { awaited, facts, panel, viewTitle } from '../parts/layout.js';
-import { longText } from '../parts/long.js';
-import { table } from '../parts/table.js';
+import { awaited, facts, h, longText, panel, table, viewTitle } from '../parts/base.js';
 import { outputCells } from '../parts/utxo.js';
 import { ago, assetAmount, blockLink, id, txId } from '../parts/values.js';
 
 const SHOWN = 200;
 const READ = 20_000;
 
-/** The view. */
 export async function render({ assetID: name }, signal) {
   const known = await xvm('xvm.getAssetDescription', { assetID: name }, signal);
   const { assetID } = known;
@@ -33,7 +29,7 @@ export async function render({ assetID: name }, signal) {
       ['Created by', tx.credentials?.length ? txId('x', assetID) : 'the genesis of the chain'],
     ]))),
     panel(`What its creation made (${grouped(initial.length)})`, table([
-      { title: 'What', render: (item) => item.type }, ...outputCells((item) => item),
+      ['What', (item) => item.type], ...outputCells((item) => item),
     ], initial.slice(0, SHOWN), { label: 'What its creation made' }), { flush: true }),
     panel('Transactions', awaited(() => transactions(assetID, signal), { signal, label: 'Reading the chain' }), { flush: true }),
   ] };
@@ -48,10 +44,10 @@ async function transactions(assetID, signal) {
   return [
     how === 'bound' ? h('p.empty', null, `These are the first ${grouped(found.length)}: the page reads no more at once.`) : null,
     table([
-      { title: 'Block', num: true, render: (item) => blockLink('x', item.height) },
-      { title: 'Transaction', render: (item) => (item.height === '0' ? h('span.muted', null, 'genesis') : txId('x', item.txID)) },
-      { title: 'What', render: (item) => item.type },
-      { title: 'Time', num: true, render: (item) => ago(item.time) },
+      ['Block', (item) => blockLink('x', item.height), 'num'],
+      ['Transaction', (item) => (item.height === '0' ? h('span.muted', null, 'genesis') : txId('x', item.txID))],
+      ['What', (item) => item.type],
+      ['Time', (item) => ago(item.time), 'num'],
     ], found.reverse().slice(0, SHOWN), { label: 'Transactions', empty: 'No transactions.' }),
     found.length > SHOWN ? h('p.empty', null, `The newest ${SHOWN} of ${grouped(found.length)}.`) : null,
   ];

@@ -3,13 +3,9 @@
 import { evm, node, xvm } from '../chain/node.js';
 import { atomicIds, kindOf } from '../chain/utxo.js';
 import { bytes, grouped } from '../format/text.js';
-import { h } from '../parts/dom.js';
-import { facts, tabs, viewTitle } from '../parts/layout.js';
-import { hexView, jsonView } from '../parts/long.js';
-import { table } from '../parts/table.js';
+import { awaited, facts, h, hexView, jsonView, table, tabs, viewTitle } from '../parts/base.js';
 import { addressId, count, gas, id, price, status, to, txId, wei, when } from '../parts/values.js';
 
-/** The view. */
 export function render({ chain, key }, signal) {
   return chain === 'x' ? xBlock(key, signal) : evmBlock(key);
 }
@@ -30,7 +26,7 @@ async function evmBlock(key) {
     h('section.panel', null, h('div.panel-body', null, evmFacts(block, height))),
     tabs('Contents of the block', [
       [`Transactions (${block.transactions.length})`, () => table(evmColumns(receipts ?? []), block.transactions, { label: 'Transactions', empty: 'This block has no transactions.' })],
-      ids.length && [`Exports and imports (${ids.length})`, () => table([{ title: 'ID', render: (one) => txId('atomic', one) }], ids, { label: 'Exports and imports' })],
+      ids.length && [`Exports and imports (${ids.length})`, () => table([['ID', (one) => txId('atomic', one)]], ids, { label: 'Exports and imports' })],
       ['Fields', () => jsonView({ ...block, transactions: block.transactions.map(({ hash }) => hash) })],
     ]),
   ] };
@@ -53,13 +49,13 @@ function evmFacts(block, height) {
 function evmColumns(receipts) {
   const of = new Map(receipts.map((receipt) => [receipt.transactionHash, receipt]));
   return [
-    { title: '#', num: true, render: (tx) => String(Number(tx.transactionIndex)) },
-    { title: 'Transaction', render: (tx) => txId('c', tx.hash) },
-    { title: 'Status', render: (tx) => status(of.get(tx.hash)) },
-    { title: 'From', render: (tx) => addressId(tx.from) },
-    { title: 'To', render: (tx) => (tx.to ? addressId(tx.to) : h('span.nowrap', null, 'creates ', addressId(of.get(tx.hash)?.contractAddress))) },
-    { title: 'Value', num: true, render: (tx) => wei(tx.value) },
-    { title: 'Gas used', num: true, render: (tx) => (of.has(tx.hash) ? gas(of.get(tx.hash).gasUsed) : '–') },
+    ['#', (tx) => String(Number(tx.transactionIndex)), 'num'],
+    ['Transaction', (tx) => txId('c', tx.hash)],
+    ['Status', (tx) => status(of.get(tx.hash))],
+    ['From', (tx) => addressId(tx.from)],
+    ['To', (tx) => (tx.to ? addressId(tx.to) : h('span.nowrap', null, 'creates ', addressId(of.get(tx.hash)?.contractAddress)))],
+    ['Value', (tx) => wei(tx.value), 'num'],
+    ['Gas used', (tx) => (of.has(tx.hash) ? gas(of.get(tx.hash).gasUsed) : '–'), 'num'],
   ];
 }
 
@@ -69,7 +65,6 @@ async function xBlock(key, signal) {
     xvm('xvm.getHeight', {}, signal),
   ]);
   const raw = async () => hexView((await xvm('xvm.getBlock', { blockID: block.id, encoding: 'hexnc' }, signal)).block);
-  const { awaited } = await import('../parts/layout.js');
   return { title: `Block ${block.height} of X`, content: [
     viewTitle(`Block ${grouped(block.height)} of X`, around('x', block.height, Number(last))),
     h('section.panel', null, h('div.panel-body', null, facts([
@@ -87,8 +82,8 @@ async function xBlock(key, signal) {
 }
 
 const X_COLUMNS = [
-  { title: 'Transaction', render: (tx) => txId('x', tx.id) },
-  { title: 'What', render: (tx) => kindOf(tx) },
-  { title: 'Inputs', num: true, render: ({ unsignedTx: tx }) => String((tx.inputs?.length ?? 0) + (tx.importedInputs?.length ?? 0)) },
-  { title: 'Outputs', num: true, render: ({ unsignedTx: tx }) => String((tx.outputs?.length ?? 0) + (tx.exportedOutputs?.length ?? 0)) },
+  ['Transaction', (tx) => txId('x', tx.id)],
+  ['What', (tx) => kindOf(tx)],
+  ['Inputs', ({ unsignedTx: tx }) => String((tx.inputs?.length ?? 0) + (tx.importedInputs?.length ?? 0)), 'num'],
+  ['Outputs', ({ unsignedTx: tx }) => String((tx.outputs?.length ?? 0) + (tx.exportedOutputs?.length ?? 0)), 'num'],
 ];

@@ -1,25 +1,17 @@
 // How the node is: health, versions, settings, log levels, figures, the store, validators and followers.
 
-import { figure, metrics, rate } from '../chain/metrics.js';
-import { ext, node, status, urlOf } from '../chain/node.js';
-import { get } from '../chain/rpc.js';
-import { bytes, compact, duration, grouped, oneLine, visible } from '../format/text.js';
-import { chart } from '../parts/chart.js';
-import { h, replace } from '../parts/dom.js';
+import { ext, figure, get, metrics, node, rate, status, urlOf } from '../chain/node.js';
+import { bytes, compact, duration, grouped, visible } from '../format/text.js';
+import { awaited, errorNotice, facts, h, longText, panel, replace, table, viewTitle } from '../parts/base.js';
 import { field } from '../parts/form.js';
-import { awaited, errorNotice, facts, panel, viewTitle } from '../parts/layout.js';
-import { longText } from '../parts/long.js';
-import { table } from '../parts/table.js';
-import { ago, id } from '../parts/values.js';
+import { ago, chart, id } from '../parts/values.js';
 
 const EVERY_MS = 3000;
 
-/** The view. */
 export async function render(_, signal) {
-  const figures = h('div', null, h('p.loading', null, 'Loading…'));
   const roles = h('div');
   const charts = makeCharts();
-  watch(charts, figures, roles, signal);
+  watch(charts, roles, signal);
   const admin = await ext('admin', 'getConfig', {}, signal).catch((error) => error);
   return { title: 'Operate', content: [
     viewTitle('Operate'),
@@ -28,7 +20,6 @@ export async function render(_, signal) {
       panel('Node', [awaited(() => identity(signal), { signal }), roles])),
     panel('Figures', h('div.charts', null, Object.values(charts)), { flush: true }),
     admin instanceof Error ? panel('Settings and log levels', adminOff(admin)) : h('div.columns', null, panel('Settings', settings(admin), { flush: true }), panel('Log levels', awaited(levels, { signal }))),
-    panel('All figures', figures, { flush: true }),
   ] };
 }
 
@@ -39,10 +30,10 @@ function adminOff(error) {
 async function health(signal) {
   const { checks, healthy } = await get(urlOf('/ext/health'), signal);
   return [h('p.empty', null, h(healthy ? 'span.mark.ok' : 'span.mark.bad', null, healthy ? 'healthy' : 'unhealthy')), table([
-    { title: 'Check', render: ([name]) => visible(name) },
-    { title: 'State', render: ([, check]) => (check.error ? h('span.mark.bad', null, 'fails') : h('span.mark.ok', null, 'passes')) },
-    { title: 'Detail', render: ([, check]) => longText(detail(check), 160) },
-    { title: 'Checked', num: true, render: ([, check]) => ago(Date.parse(check.timestamp) / 1000) },
+    ['Check', ([name]) => visible(name)],
+    ['State', ([, check]) => (check.error ? h('span.mark.bad', null, 'fails') : h('span.mark.ok', null, 'passes'))],
+    ['Detail', ([, check]) => longText(detail(check), 160), 'grow'],
+    ['Checked', ([, check]) => ago(Date.parse(check.timestamp) / 1000), 'num'],
   ], Object.entries(checks), { label: 'Health checks' })];
 }
 
@@ -80,9 +71,8 @@ function makeCharts() {
   };
 }
 
-function watch(charts, figures, roles, signal) {
+function watch(charts, roles, signal) {
   const rates = { cpu: rate(), requests: rate(), log: rate(), commits: rate(), time: rate() };
-  let shown = null;
   const step = async () => {
     let now;
     try {
@@ -102,8 +92,6 @@ function watch(charts, figures, roles, signal) {
     charts.sockets.push(value('esker_http_websockets') ?? NaN);
     charts.log.push(60 * rates.log((value('esker_log_lines_total', { level: 'warn' }) ?? 0) + (value('esker_log_lines_total', { level: 'error' }) ?? 0)));
     replace(roles, roleFacts(value));
-    if (!shown) shown = figureList(figures);
-    shown(now);
   };
   const timer = setInterval(() => { if (!document.hidden) step(); }, EVERY_MS);
   signal.addEventListener('abort', () => clearInterval(timer));
@@ -126,34 +114,12 @@ function roleFacts(value) {
   ]);
 }
 
-/** A list of all figures with a filter; returns what updates it. */
-function figureList(place) {
-  const filter = field('Filter by name or label', { name: 'figure', mono: true });
-  const body = h('div');
-  let rows = [];
-  const draw = () => {
-    const wanted = filter.input.value.toLowerCase();
-    const found = rows.filter(([name]) => name.toLowerCase().includes(wanted));
-    replace(body, table([
-      { title: 'Figure', render: ([name]) => h('span.mono', null, oneLine(name, 160)) },
-      { title: 'Value', num: true, render: ([, value]) => (Number.isInteger(value) ? grouped(value) : compact(value)) },
-    ], found.slice(0, 60), { label: 'All figures' }), found.length > 60 ? h('p.empty', null, `60 of ${found.length}: filter to see the others.`) : null);
-  };
-  filter.input.addEventListener('input', draw);
-  replace(place, h('div.panel-body', null, filter), body);
-  return (families) => {
-    rows = Object.entries(families).filter(([name]) => !name.endsWith('_bucket')).flatMap(([name, samples]) => samples.map(({ labels, value }) => [
-      `${name}${Object.keys(labels).length ? ` ${Object.entries(labels).map(([key, text]) => `${key}=${text}`).join(' ')}` : ''}`, value]));
-    if (!body.matches(':hover')) draw();
-  };
-}
-
 function settings(config) {
   const filter = field('Filter', { name: 'setting', mono: true });
   const body = h('div');
   const draw = () => replace(body, table([
-    { title: 'Setting', render: ([name]) => h('span.mono', null, visible(name)) },
-    { title: 'Value', render: ([, value]) => h('span.mono', null, longText(typeof value === 'string' ? value : JSON.stringify(value), 80)) },
+    ['Setting', ([name]) => h('span.mono', null, visible(name))],
+    ['Value', ([, value]) => h('span.mono', null, longText(typeof value === 'string' ? value : JSON.stringify(value), 80))],
   ], Object.entries(config).filter(([name]) => name.includes(filter.input.value.toLowerCase())), { label: 'Settings' }));
   filter.input.addEventListener('input', draw);
   draw();

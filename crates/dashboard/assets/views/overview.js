@@ -1,20 +1,14 @@
 // Both chains at a glance: heights, rates and the stream of new blocks and transactions.
 
-import { live } from '../chain/live.js';
-import { figure, metrics, rate } from '../chain/metrics.js';
-import { node } from '../chain/node.js';
-import { Stream } from '../chain/stream.js';
+import { live, Stream } from '../chain/live.js';
+import { figure, metrics, node, rate } from '../chain/node.js';
 import { compact, duration, gasPrice, grouped } from '../format/text.js';
-import { chart } from '../parts/chart.js';
-import { h, replace } from '../parts/dom.js';
-import { panel } from '../parts/layout.js';
-import { head, row } from '../parts/table.js';
-import { addressId, ago, blockLink, id, to, txId, wei } from '../parts/values.js';
+import { h, head, panel, replace, row } from '../parts/base.js';
+import { addressId, ago, blockLink, chart, id, to, txId, wei } from '../parts/values.js';
 
 const EVERY_MS = 2000;
 const SHOWN = 60;
 
-/** The view. */
 export async function render(_, signal) {
   const strip = h('dl.strip', { 'aria-label': 'Now' });
   const charts = makeCharts();
@@ -101,11 +95,11 @@ function item(name, [value, unit], detail) {
 }
 
 const COLUMNS = [
-  { title: 'Chain', render: ({ chain }) => h('span.badge', null, chain) },
-  { title: 'Block', num: true, render: ({ chain, height }) => blockLink(chain, height) },
-  { title: 'ID', render: ({ kind, chain, key }) => (kind === 'tx' ? txId(chain, key) : id(key, { href: to.block(chain, key), kind: 'Block' })) },
-  { title: 'What', wide: true, render: (entry) => what(entry) },
-  { title: 'Time', num: true, render: ({ time }) => ago(time) },
+  ['Chain', ({ chain }) => h('span.badge', null, chain)],
+  ['Block', ({ chain, height }) => blockLink(chain, height), 'num'],
+  ['ID', ({ kind, chain, key }) => (kind === 'tx' ? txId(chain, key) : id(key, { href: to.block(chain, key), kind: 'Block' }))],
+  ['What', (entry) => what(entry), 'grow'],
+  ['Time', ({ time }) => ago(time), 'num'],
 ];
 
 function what(entry) {

@@ -4,9 +4,7 @@ import { replay } from '../chain/live.js';
 import { evm, nat, node, xvm } from '../chain/node.js';
 import { bech32Address, fromCb58, toBech32 } from '../format/bytes.js';
 import { oneLine, visible } from '../format/text.js';
-import { h } from '../parts/dom.js';
-import { panel, viewTitle } from '../parts/layout.js';
-import { table } from '../parts/table.js';
+import { h, panel, table, viewTitle } from '../parts/base.js';
 import { id, to } from '../parts/values.js';
 
 /** Everything that a text names: `[{ what, id, href }]`. */
@@ -111,11 +109,10 @@ async function assetByName(text, signal) {
 }
 
 const COLUMNS = [
-  { title: 'What', render: (item) => visible(item.what) },
-  { title: 'ID', render: (item) => id(item.id, { href: item.href }) },
+  ['What', (item) => visible(item.what)],
+  ['ID', (item) => id(item.id, { href: item.href })],
 ];
 
-/** The view. */
 export async function render({ text }, signal) {
   const found = await find(text, signal);
   if (found.length === 1 && !signal.aborted) location.replace(found[0].href);

@@ -1,16 +1,12 @@
 // A transaction of the EVM: what it did, why it failed, and everything that the node can tell of it.
 
+import { callName, callTree, canTrace, consoleLines, reasonOf, stateChanges } from '../chain/evm.js';
 import { evm, hasModule } from '../chain/node.js';
-import { callName, callTree, canTrace, consoleLines, reasonOf, stateChanges } from '../chain/trace.js';
 import { grouped, utc, visible } from '../format/text.js';
-import { h, replace } from '../parts/dom.js';
-import { awaited, facts, tabs, viewTitle } from '../parts/layout.js';
-import { hexView, jsonView, longText, textOfHex } from '../parts/long.js';
-import { table } from '../parts/table.js';
-import { callTreeView, stateView, stepsView } from '../parts/trace.js';
+import { awaited, facts, h, hexView, jsonView, longText, replace, table, tabs, textOfHex, viewTitle } from '../parts/base.js';
+import { callTreeView, stateView, stepsView } from '../parts/evm.js';
 import { addressId, blockLink, gas, id, price, status, wei, when } from '../parts/values.js';
 
-/** The view. */
 export async function render({ key: hash }, signal) {
   const [tx, receipt] = await Promise.all([evm('evm_getTransactionByHash', hash), evm('evm_getTransactionReceipt', hash)]);
   if (!tx) return unknown(hash);
@@ -83,7 +79,6 @@ function events(receipt, tree, signal) {
   }, { signal });
 }
 
-/** The logs of all calls in the order of the receipt. */
 function namedLogs(top) {
   const all = [];
   const walk = (frame) => { all.push(...(frame.logs ?? [])); (frame.calls ?? []).forEach(walk); };
@@ -103,9 +98,9 @@ function eventView(log, names) {
 
 function consoleView(lines) {
   return table([
-    { title: 'Contract', render: (line) => addressId(line.from) },
-    { title: 'Text', render: (line) => h('span.mono', null, longText(line.text)) },
-    { title: 'Function', render: (line) => h('span.muted.mono', null, visible(line.signature ?? line.error ?? '')) },
+    ['Contract', (line) => addressId(line.from)],
+    ['Text', (line) => h('span.mono', null, longText(line.text))],
+    ['Function', (line) => h('span.muted.mono', null, visible(line.signature ?? line.error ?? ''))],
   ], lines, { label: 'Console', empty: 'It printed nothing with console.log.' });
 }
 

@@ -1,19 +1,14 @@
 // A transaction of X, or an export or import of C: inputs, outputs, memo, and the graph of its UTXOs.
 
-import { asset } from '../chain/assets.js';
 import { replay } from '../chain/live.js';
 import { chainName, nat, node, xvm } from '../chain/node.js';
-import { consumed, inputsOf, kindOf, outputsOf, spender, transaction } from '../chain/utxo.js';
+import { asset, consumed, inputsOf, kindOf, outputsOf, spender, transaction } from '../chain/utxo.js';
 import { fromCb58, toCb58, utxoId } from '../format/bytes.js';
 import { decimal, grouped, oneLine, visible } from '../format/text.js';
-import { h, replace } from '../parts/dom.js';
-import { awaited, facts, panel, tabs, viewTitle } from '../parts/layout.js';
-import { hexView, jsonView, textOfHex } from '../parts/long.js';
-import { table } from '../parts/table.js';
+import { awaited, facts, h, hexView, jsonView, panel, replace, table, tabs, textOfHex, viewTitle } from '../parts/base.js';
 import { outputCells, utxoGraph } from '../parts/utxo.js';
 import { addressId, assetAmount, blockLink, id, nano, to, txId } from '../parts/values.js';
 
-/** The view. */
 export async function render({ key }, signal) {
   const found = await transaction(key).catch(async (error) => {
     if (error.lost) throw error;
@@ -130,22 +125,21 @@ async function amountText(amount, assetID, type) {
 
 function inputTable(inputs, sources) {
   return table([
-    { title: '#', num: true, render: ({ at }) => String(at) },
-    { title: 'Amount', num: true, render: ({ input, source }) => (input.amount !== undefined ? assetAmount(input.amount, input.assetID) : h('span', null, source?.type ?? 'right', ' of ', id(input.assetID, { href: to.asset(input.assetID) }))) },
-    { title: 'Owner', render: ({ input, source }) => (input.isEvm ? addressId(input.address) : source ? source.output.addresses.map(addressId) : h('span.muted', null, 'not known here')) },
-    { title: 'Made by', render: ({ input }) => (input.txID ? id(`${input.txID}:${input.outputIndex}`, { href: to.utxo(input.txID, input.outputIndex), kind: 'UTXO' }) : h('span.muted', null, 'account')) },
+    ['#', ({ at }) => String(at), 'num'],
+    ['Amount', ({ input, source }) => (input.amount !== undefined ? assetAmount(input.amount, input.assetID) : h('span', null, source?.type ?? 'right', ' of ', id(input.assetID, { href: to.asset(input.assetID) }))), 'num'],
+    ['Owner', ({ input, source }) => (input.isEvm ? addressId(input.address) : source ? source.output.addresses.map(addressId) : h('span.muted', null, 'not known here'))],
+    ['Made by', ({ input }) => (input.txID ? id(`${input.txID}:${input.outputIndex}`, { href: to.utxo(input.txID, input.outputIndex), kind: 'UTXO' }) : h('span.muted', null, 'account'))],
   ], inputs.map((input, at) => ({ at, input, source: sources[at] })), { label: 'Inputs', empty: 'It has no inputs.' });
 }
 
 function outputTable(key, outputs, ends) {
   return table([
-    { title: '#', num: true, render: ({ output }) => h('a', { href: output.isEvm ? to.address(output.output.addresses[0]) : to.utxo(key, output.index), title: `Output ${output.index}` }, String(output.index)) },
+    ['#', ({ output }) => h('a', { href: output.isEvm ? to.address(output.output.addresses[0]) : to.utxo(key, output.index), title: `Output ${output.index}` }, String(output.index)), 'num'],
     ...outputCells(({ output }) => output),
-    { title: 'Now', render: ({ output, end }) => endCell(output, end) },
+    ['Now', ({ output, end }) => endCell(output, end)],
   ], outputs.map((output, i) => ({ output, end: ends[i] ?? { state: 'unknown' } })), { label: 'Outputs', empty: 'It has no outputs.' });
 }
 
-/** Where an output is now, as a cell. */
 export function endCell(output, end) {
   if (end.state === 'spent') return h('span.nowrap', null, output.exportedTo ? `imported by ${end.chain} ` : 'spent by ', txId(end.chain === 'X' ? 'x' : 'atomic', end.txID));
   return { unspent: 'unspent', waiting: `waits for ${chainName(output.exportedTo ?? '')}`, account: 'in the account', unknown: h('span.muted', null, 'not found') }[end.state];
@@ -165,9 +159,9 @@ export async function renderOutput({ txID, index }, signal) {
       ['ID', id(toCb58(utxoId(txID, Number(index))), { whole: true })],
       ['Made by', txId(chain === 'X' ? 'x' : 'atomic', txID)],
       ['Kind', item.type],
-      ['Holds', amount.render(item)],
+      ['Holds', amount[1](item)],
       ['Asset', id(item.assetID, { href: to.asset(item.assetID), kind: 'Asset' })],
-      ['Owner', owner.render(item)],
+      ['Owner', owner[1](item)],
       ['Exported to', item.exportedTo && `chain ${chainName(item.exportedTo)}`],
       ['Now', awaited(async () => endCell(item, await spender(txID, item, chain, signal)), { label: 'Looking for what spent it', signal })],
     ]))),

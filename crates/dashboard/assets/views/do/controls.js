@@ -3,13 +3,10 @@
 import { live } from '../../chain/live.js';
 import { evm, node, xvm } from '../../chain/node.js';
 import { grouped, utc, visible } from '../../format/text.js';
-import { announce, h, replace } from '../../parts/dom.js';
+import { announce, errorNotice, h, replace, table } from '../../parts/base.js';
 import { actionForm, cast, curl, esker, evmCommands, field } from '../../parts/form.js';
-import { errorNotice } from '../../parts/layout.js';
-import { table } from '../../parts/table.js';
 import { addressId, blockLink } from '../../parts/values.js';
 
-/** `[[title, form]]`. */
 export function controls() {
   return [['Mine', mine()], ['Time', time()], ['Impersonate', impersonate()]];
 }
@@ -78,7 +75,6 @@ function impersonate() {
 
 const KEY = 'esker.snapshots';
 
-/** Names of this node's run, by ID. */
 function names(instance) {
   try {
     return JSON.parse(localStorage.getItem(KEY) ?? '{}')[instance] ?? {};
@@ -93,7 +89,6 @@ function keepName(instance, id, name) {
   } catch { /* without a store the snapshot keeps its number */ }
 }
 
-/** The form and the list. */
 export function snapshots(signal) {
   const place = h('div');
   const draw = async () => {
@@ -127,15 +122,15 @@ function list(taken, called, draw) {
     await draw();
   };
   return table([
-    { title: 'Snapshot', render: ([id]) => `${Number(id)}` },
-    { title: 'Name', render: ([id]) => visible(called[String(Number(id))] ?? '–') },
-    { title: 'Block of C', num: true, render: ([, block]) => grouped(Number(block[0] ?? block.number ?? block.blockNumber)) },
-    { title: 'Go back', render: ([id]) => {
+    ['Snapshot', ([id]) => `${Number(id)}`],
+    ['Name', ([id]) => visible(called[String(Number(id))] ?? '–')],
+    ['Block of C', ([, block]) => grouped(Number(block[0] ?? block.number ?? block.blockNumber)), 'num'],
+    ['Go back', ([id]) => {
       const button = h('button.btn', { type: 'button', 'aria-label': `Revert to snapshot ${Number(id)}`, onclick: () => {
         button.disabled = true;
         revert(id).catch((error) => { announce(error.message); button.disabled = false; });
       } }, 'Revert');
       return button;
-    } },
+    }],
   ], taken, { label: 'Snapshots', empty: 'No snapshots. Going back to one removes it and all later ones.' });
 }

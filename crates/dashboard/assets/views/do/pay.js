@@ -1,12 +1,11 @@
 // Faucet, transfers on both chains, and moves between them: an export, then an import, as one form.
 
-import { asset } from '../../chain/assets.js';
+import { exportC, exportX, importC, importX, sendEvm, sendX } from '../../chain/evm.js';
 import { node } from '../../chain/node.js';
-import { exportC, exportX, importC, importX, sendEvm, sendX } from '../../chain/send.js';
-import { onChain } from '../../chain/utxo.js';
+import { asset, onChain } from '../../chain/utxo.js';
 import { bech32Address } from '../../format/bytes.js';
 import { toUnits } from '../../format/text.js';
-import { h } from '../../parts/dom.js';
+import { h } from '../../parts/base.js';
 import { actionForm, cast, curl, esker, field } from '../../parts/form.js';
 import { txId } from '../../parts/values.js';
 
@@ -35,7 +34,6 @@ const payCommands = (from, to, amount) => [
   curl(node.evm.path, 'evm_sendTransaction', [{ from, to, value: `0x${(toUnits(amount, 18) ?? 0n).toString(16)}` }]),
 ];
 
-/** `[[title, form]]`. */
 export function payForms(accounts) {
   return [['Faucet', faucet(accounts)], ['Transfer on C', onEvm(accounts)], node.x && accounts.keys.length ? ['Transfer on X', onX(accounts)] : null].filter(Boolean);
 }
@@ -107,7 +105,6 @@ function onX(accounts) {
   });
 }
 
-/** The form. */
 export function moveForm(accounts) {
   const chain = node.evm.alias;
   const way = field('Direction', { name: 'way', options: [['xc', `from X to ${chain}`], ['cx', `from ${chain} to X`]] });

@@ -1,18 +1,15 @@
-// What traces show: the tree of calls, changes of the state, single instructions.
+// What traces show (calls, state, instructions), and a contract: its functions by an ABI, its storage.
 
-import { node } from '../chain/node.js';
-import { callName, steps } from '../chain/trace.js';
-import { decimal, grouped, oneLine } from '../format/text.js';
-import { h, replace } from './dom.js';
-import { errorNotice, facts } from './layout.js';
-import { hexView, longText } from './long.js';
-import { table, virtualList } from './table.js';
-import { addressId, gas, id, wei } from './values.js';
+import { abiOf, callName, decode, encode, keepAbi, parseArtifact, selector, sendEvm, signature, steps } from '../chain/evm.js';
+import { evm, node, urlOf } from '../chain/node.js';
+import { decimal, grouped, oneLine, toUnits, visible } from '../format/text.js';
+import { awaited, errorNotice, facts, h, hexView, longText, replace, table, virtualList } from './base.js';
+import { actionForm, field } from './form.js';
+import { addressId, gas, id, txId, wei } from './values.js';
 
 const AT_ONCE = 200;
 const OPEN_DEPTH = 3;
 
-/** The tree from its topmost call. */
 export function callTreeView(top) {
   return h('div.calls', null, callView(top, 0));
 }
@@ -61,14 +58,13 @@ function data(frame, depth) {
   return content;
 }
 
-/** The changes of `prestateTracer` with `diffMode`. */
 export function stateView({ pre, post }) {
   const changes = [...new Set([...Object.keys(pre), ...Object.keys(post)])].flatMap((address) => of(address, pre[address] ?? {}, post[address]));
   return table([
-    { title: 'Account', render: (change) => addressId(change.address) },
-    { title: 'What', render: (change) => change.what },
-    { title: 'Before', render: (change) => change.before },
-    { title: 'After', render: (change) => change.after },
+    ['Account', (change) => addressId(change.address)],
+    ['What', (change) => change.what],
+    ['Before', (change) => change.before],
+    ['After', (change) => change.after],
   ], changes, { label: 'State changes', empty: 'Nothing changed.' });
 }
 
@@ -141,8 +137,7 @@ function content({ structLogs }, limit, load) {
   setTimeout(() => select(0));
   const more = structLogs.length >= limit && limit < MOST
     ? h('button.btn', { type: 'button', onclick: () => load(Math.min(limit * 4, MOST)) }, `Show more than ${grouped(limit)} instructions`) : null;
-  const note = structLogs.length >= MOST ? h('span.muted', null, `The page shows at most ${grouped(MOST)} instructions; esker call debug_traceTransaction has all.`) : null;
-  return [h('p.muted.small', null, 'Number, instruction, its gas, gas left before it'), h('div.steps', null, list, detail), more, note];
+  return [h('p.muted.small', null, 'Number, instruction, its gas, gas left before it'), h('div.steps', null, list, detail), more];
 }
 
 function stepDetail(step, index) {
@@ -158,3 +153,115 @@ function stepDetail(step, index) {
       ['Storage', slots.length > 0 && h('pre.bytes', null, slots.map(([slot, value]) => `${short(slot)} = ${short(value)}`).join('\n'))],
     ]));
 }
+
+/** The tab: asks for an ABI until one is known. */
+export function contractTab(address) {
+  const place = h('div');
+  const show = () => {
+    const known = abiOf(address);
+    replace(place, known?.abi ? functions(address, known, show) : ask(address, show));
+  };
+  show();
+  return place;
+}
+
+function ask(address, done) {
+  const file = field('Artifact or ABI (JSON)', { name: 'abi', type: 'file', accept: '.json,application/json' });
+  const text = field('or paste it', { name: 'abi-text', rows: 3, wide: true });
+  const result = h('div');
+  const take = async () => {
+    try {
+      const chosen = file.input.files[0] ? await file.input.files[0].text() : text.input.value;
+      const { name, abi } = parseArtifact(chosen);
+      keepAbi(address, name, abi);
+      done();
+    } catch (error) {
+      replace(result, errorNotice(error));
+    }
+  };
+  return h('form.form', { onsubmit: (event) => { event.preventDefault(); take(); } },
+    h('p.muted', null, 'The page needs the ABI of this contract. It stays in this browser tab.'),
+    h('div.fields', null, file, text), h('div.actions', null, h('button.btn', null, 'Use this ABI')), result);
+}
+
+function functions(address, { name, abi }, again) {
+  const all = abi.filter((item) => item.type === 'function');
+  const reads = all.filter(isRead);
+  const writes = all.filter((item) => !isRead(item));
+  return h('div.form', null,
+    h('div.title', null, h('strong', null, visible(name)), h('button.btn', { type: 'button', onclick: () => { keepAbi(address, '', null); again(); } }, 'Use another ABI')),
+    h('div.columns', null,
+      h('div.form', null, h('h3', null, `Read (${reads.length})`), reads.map((item) => functionView(address, item))),
+      node.isDev ? h('div.form', null, h('h3', null, `Write (${writes.length})`), writes.map((item) => functionView(address, item))) : null));
+}
+
+const isRead = (item) => item.stateMutability === 'view' || item.stateMutability === 'pure';
+
+function functionView(address, item) {
+  const details = h('details.calls', { ontoggle: () => { if (details.open && details.childNodes.length === 1) details.append(functionForm(address, item)); } },
+    h('summary', null, h('span.mono', null, visible(signature(item)))));
+  return details;
+}
+
+function functionForm(address, item) {
+  const inputs = item.inputs ?? [];
+  const fields = inputs.map((input, i) => field(`${visible(input.name || `argument ${i}`)}, ${input.type}`, { name: `arg${i}`, mono: true, hint: /[[(]|tuple/.test(input.type) ? 'as JSON' : undefined }));
+  const value = item.stateMutability === 'payable' ? field(`Value, ${node.symbol}`, { name: 'value', value: '0' }) : null;
+  const data = async () => (await selector(item)) + encode(inputs, fields.map((one, i) => argument(inputs[i], one.input.value)));
+  const from = isRead(item) ? null : field('From', { name: 'from', mono: true, value: '', list: 'accounts', hint: 'an account of the node' });
+  if (from) evm('evm_accounts').then(([first]) => { from.input.value ||= first ?? ''; }, () => {});
+  return actionForm({
+    fields: [...fields, value, from].filter(Boolean), action: isRead(item) ? 'Read' : 'Send',
+    run: () => (isRead(item) ? read(address, item, data) : write(address, data, from, value)),
+    commands: () => [['cast', castCommand(address, item, fields, from)]],
+  });
+}
+
+function argument(input, text) {
+  return /\]$|^tuple/.test(input.type) ? JSON.parse(text || '[]') : text;
+}
+
+async function read(address, item, data) {
+  const answer = await evm('evm_call', { to: address, data: await data() }, 'latest');
+  const outputs = item.outputs ?? [];
+  const values = decode(outputs, answer);
+  return outputs.length ? values.map((value, i) => h('div.mono', null, outputs[i].name ? `${visible(outputs[i].name)}: ` : '', longText(typeof value === 'string' ? value : JSON.stringify(value)))) : 'It returned nothing.';
+}
+
+async function write(address, data, from, value) {
+  const units = toUnits(value?.input.value || '0', 18);
+  if (units === null) throw new Error('the value is no amount');
+  const { hash, receipt } = await sendEvm({ from: from.input.value.trim(), to: address, data: await data(), value: `0x${units.toString(16)}` });
+  return ['Sent ', txId('c', hash), receipt ? `, ${Number(receipt.status) ? 'succeeded' : 'failed'}` : ', waits for a block'];
+}
+
+function castCommand(address, item, fields, from) {
+  const args = fields.map((one) => `'${one.input.value}'`).join(' ');
+  const url = urlOf(node.evm.path);
+  const outputs = (item.outputs ?? []).map(({ type }) => type).join(',');
+  return from ? `cast send --rpc-url ${url} --from ${from.input.value} --unlocked ${address} '${signature(item)}' ${args}`.trim()
+    : `cast call --rpc-url ${url} ${address} '${signature(item)}(${outputs})' ${args}`.trim();
+}
+
+const PAGE = 100;
+
+export function storageView(address, signal) {
+  const slots = [];
+  let next = '0x';
+  const place = h('div');
+  const load = async () => {
+    const last = await evm('evm_getBlockByNumber', 'latest', false);
+    const page = await evm('debug_storageRangeAt', last.hash, last.transactions.length, address, next, PAGE);
+    slots.push(...Object.entries(page.storage ?? {}).map(([hash, { key, value }]) => ({ hash, key, value })));
+    next = page.nextKey;
+    return [table(COLUMNS, slots, { label: 'Storage', empty: 'It has no storage.' }),
+      next ? h('p', null, h('button.btn', { type: 'button', onclick: () => replace(place, awaited(load, { signal })) }, 'Show more slots')) : null];
+  };
+  place.append(awaited(load, { signal }));
+  return place;
+}
+
+const COLUMNS = [
+  ['Slot', ({ key, hash }) => (key ? id(short(key)) : h('span.muted.nowrap', null, 'hash ', id(hash)))],
+  ['Value', ({ value }) => id(value, { whole: true })],
+];

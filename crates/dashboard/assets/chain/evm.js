@@ -1,8 +1,140 @@
-// The contract ABI (selectors are the node's hashes), and the artifacts that the user gave to this tab.
+// Traces, sending on development networks, and the contract ABI, whose selectors are the hashes of the node.
 
-import { evm } from './node.js';
+import { evm, ext, hasModule, nat, node, xvm } from './node.js';
 import { fromHex, toHex } from '../format/bytes.js';
 import { textOfBytes } from '../format/text.js';
+
+export const canTrace = () => hasModule('debug');
+
+/** The tree of calls, with the names that the node knows. */
+export const callTree = (hash) => evm('debug_traceTransaction', hash, { tracer: 'callTracer', tracerConfig: { withLog: true, names: true } })
+  .catch((error) => {
+    if (/names/.test(error.message)) return evm('debug_traceTransaction', hash, { tracer: 'callTracer', tracerConfig: { withLog: true } });
+    throw error;
+  });
+
+/** What the transaction changed: `{ pre, post }`. */
+export const stateChanges = (hash) => evm('debug_traceTransaction', hash, { tracer: 'prestateTracer', tracerConfig: { diffMode: true } });
+export const consoleLines = (hash) => evm('debug_traceTransaction', hash, { tracer: 'consoleTracer' });
+export const steps = (hash, limit) => evm('debug_traceTransaction', hash, { limit, enableMemory: true, enableReturnData: false });
+
+/**
+ * The reason of a failure in the node's words, or null. The call is executed again on the state before the block;
+ * the text counts only if it fails with the same data.
+ */
+export async function reasonOf(tx, top) {
+  const call = { from: tx.from, to: tx.to ?? undefined, data: tx.input, value: tx.value, gas: tx.gas };
+  const block = `0x${(BigInt(tx.blockNumber) - 1n).toString(16)}`;
+  const error = await evm('evm_call', call, block).then(() => null, (failure) => failure);
+  if (error && (error.data ?? '0x') === (top?.output ?? '0x') && !error.lost) return error.message;
+  return top?.error ?? null;
+}
+
+/** A call as a text: `Store.store(v: 42)`, or its selector. */
+export function callName({ type, to, input, names }) {
+  if (names?.function || names?.contract) {
+    const args = (names.arguments ?? []).map(({ name, value }) => (name ? `${name}: ${value}` : value)).join(', ');
+    const owner = names.contract ? `${names.contract}.` : '';
+    if (names.function) return `${owner}${names.function}(${args})`;
+    if (!input || input === '0x') return `${names.contract} receives`;
+    return `${owner}${input.slice(0, 10)}`;
+  }
+  if (type?.startsWith('CREATE')) return 'new contract';
+  if (!input || input === '0x') return to ? 'transfer' : 'new contract';
+  return `${input.slice(0, 10)}(…)`;
+}
+
+const WAIT_MS = 15_000;
+const EVERY_MS = 100;
+
+/** Polls until `ask()` returns something; null after the wait. */
+export async function waitFor(ask, waitMs = WAIT_MS) {
+  const end = performance.now() + waitMs;
+  for (;;) {
+    const found = await ask();
+    if (found || performance.now() > end) return found ?? null;
+    await new Promise((resolve) => { setTimeout(resolve, EVERY_MS); });
+  }
+}
+
+/** Sends a transaction from an account of the node: `{ hash, receipt }`, without a receipt if no block comes. */
+export async function sendEvm(transaction) {
+  const hash = await evm('evm_sendTransaction', transaction);
+  const isAuto = await evm('anvil_getAutomine').catch(() => true);
+  const receipt = await waitFor(() => evm('evm_getTransactionReceipt', hash), isAuto ? WAIT_MS : 500);
+  return { hash, receipt };
+}
+
+const users = new Map();
+
+/** `{ username, password }` of a user that has the key of a known account on both chains. */
+export function userOf(account) {
+  if (!users.has(account.address)) {
+    const made = create(account);
+    users.set(account.address, made);
+    made.catch(() => users.delete(account.address));
+  }
+  return users.get(account.address);
+}
+
+async function create({ key }) {
+  const random = [...crypto.getRandomValues(new Uint8Array(12))].map((byte) => byte.toString(16).padStart(2, '0')).join('');
+  const user = { username: `page-${random.slice(0, 12)}`, password: `Dash-${random}-9!` };
+  const privateKey = `0x${key}`;
+  await ext('keystore', 'createUser', user);
+  await Promise.all([xvm('xvm.importKey', { ...user, privateKey }), node.evm && nat('nat.importKey', { ...user, privateKey })]);
+  return user;
+}
+
+/** Sends an asset on X and waits until it is accepted; resolves to the transaction's ID. */
+export async function sendX(account, { assetID, amount, to, memo }) {
+  const { txID } = await xvm('xvm.send', { ...(await userOf(account)), assetID, amount: String(amount), to, memo });
+  await acceptedX(txID);
+  return txID;
+}
+
+export async function exportX(account, { amount, to }) {
+  const { txID } = await xvm('xvm.export', { ...(await userOf(account)), assetID: node.assetID, amount: String(amount), to });
+  await acceptedX(txID);
+  return txID;
+}
+
+export async function importC(account, to) {
+  const { txID } = await nat('nat.import', { ...(await userOf(account)), sourceChain: 'X', to });
+  await acceptedC(txID);
+  return txID;
+}
+
+export async function exportC(account, { amount, to }) {
+  const { txID } = await nat('nat.export', { ...(await userOf(account)), assetID: node.assetID, amount: String(amount), to });
+  await acceptedC(txID);
+  return txID;
+}
+
+export async function importX(account, to) {
+  const { txID } = await xvm('xvm.import', { ...(await userOf(account)), sourceChain: node.evm.alias, to });
+  await acceptedX(txID);
+  return txID;
+}
+
+async function acceptedX(txID) {
+  await waitFor(async () => ended(await xvm('xvm.getTxStatus', { txID, includeReason: true })), 30_000)
+    ?? late(txID);
+}
+
+async function acceptedC(txID) {
+  await waitFor(async () => ended(await nat('nat.getAtomicTxStatus', { txID, includeReason: true })), 30_000)
+    ?? late(txID);
+}
+
+function ended({ status, reason }) {
+  if (status === 'Rejected' || status === 'Dropped') throw new Error(`the transaction was ${status.toLowerCase()}${reason ? `: ${reason}` : ''}`);
+  return status === 'Accepted';
+}
+
+function late(txID) {
+  throw new Error(`transaction ${txID} waits for a block. If blocks are made on request only, mine one`);
+}
 
 /** `store(uint256,string)` of a function of an ABI. */
 export const signature = (item) => `${item.name}(${(item.inputs ?? []).map(typeName).join(',')})`;
@@ -27,7 +159,6 @@ function isDynamic(input) {
   return input.type === 'string' || input.type === 'bytes';
 }
 
-/** Hex digits of values of these inputs. */
 export function encode(inputs, values) {
   const parts = inputs.map((input, i) => ({ dynamic: isDynamic(input), hex: encodeOne(input, values[i]) }));
   let offset = parts.reduce((size, part) => size + (part.dynamic ? 32 : part.hex.length / 2), 0);
@@ -91,7 +222,6 @@ function bytesOf(bytes) {
 
 const MOST_ITEMS = 10_000;
 
-/** Values of these outputs in hex digits. */
 export function decode(outputs, hex) {
   const data = hex.replace(/^0x/, '');
   return tuple(outputs, data, 0);
@@ -158,7 +288,6 @@ function read() {
   }
 }
 
-/** Keeps the ABI of a contract. */
 export function keepAbi(address, name, abi) {
   const all = { ...read(), [address.toLowerCase()]: { name, abi } };
   const text = JSON.stringify(all);
