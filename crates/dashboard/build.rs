@@ -51,7 +51,8 @@ fn collect(folder: &Path, files: &mut Vec<PathBuf>) -> io::Result<()> {
 /// The lines without indentation, and without those that are part of a comment: no line of the page's files that begins as one is
 /// anything else, and no text goes over several lines.
 fn without_comments(content: &str) -> String {
-    let is_comment = |line: &&str| ["//", "/*", "* ", "*/"].iter().any(|mark| line.starts_with(mark));
+    let is_comment =
+        |line: &&str| ["//", "/*", "* ", "*/"].iter().any(|mark| line.starts_with(mark));
     let lines = content.lines().map(str::trim).filter(|line| !line.is_empty() && !is_comment(line));
     lines.flat_map(|line| [line, "\n"]).collect()
 }
