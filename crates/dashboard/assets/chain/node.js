@@ -146,17 +146,20 @@ export async function connect() {
 function readChains(found) {
   node.chains = found.chains;
   node.network = found.network;
+  node.role = found.role;
   node.networkID = found.networkID;
   node.prefix = PRIMARY[found.network] ?? 'custom';
   const at = (alias) => found.chains.find((chain) => chain.alias === alias);
   const x = at('X');
   const c = at('C') ?? found.chains.find((chain) => chain.alias !== 'X');
   node.x = x ? { alias: 'X', path: '/ext/bc/X', socket: '/ext/bc/X/ws', id: x.id } : null;
+  if (!x) node.symbol = 'ETH';
   node.evm = c ? { alias: c.alias, path: `/ext/bc/${c.alias}/rpc`, socket: `/ext/bc/${c.alias}/ws`, id: c.id } : null;
 }
 
 async function readVersion() {
-  const version = await ext('info', 'getNodeVersion').catch(() => null);
+  // The node of one EVM chain has no /ext/info.
+  const version = node.x ? await ext('info', 'getNodeVersion').catch(() => null) : null;
   node.version = version?.version.replace('esker/', '') ?? '';
   node.versions = version;
 }
@@ -170,7 +173,7 @@ async function readEvm() {
   node.chainId = chainId ? Number(chainId) : null;
   node.client = client;
   node.isDev = 'anvil' in modules;
-  if (!node.version) node.version = client;
+  if (!node.version) node.version = client.split('/v').pop();
 }
 
 async function readX() {
@@ -181,6 +184,9 @@ async function readX() {
   if (native) node.assetID = native.assetID;
   node.xFee = fee ? BigInt(fee.txFee) : null;
 }
+
+/** The name of the EVM chain. */
+export const evmName = () => node.evm?.alias || 'the EVM';
 
 /** Whether the node serves a namespace of the EVM, such as `debug`. */
 export const hasModule = (name) => name in node.modules;

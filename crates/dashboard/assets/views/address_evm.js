@@ -1,6 +1,6 @@
 // An account or contract of the EVM: balance, tokens, what it sent, its code, storage and events.
 
-import { evm, hasModule, node } from '../chain/node.js';
+import { evm, evmName, hasModule, node } from '../chain/node.js';
 import { knownAccount } from '../chain/utxo.js';
 import { fromHex } from '../format/bytes.js';
 import { decimal, grouped, textOfBytes } from '../format/text.js';
@@ -20,7 +20,7 @@ export async function render(params, signal) {
   const isContract = code !== '0x';
   const known = knownAccount(address);
   return { title: `${isContract ? 'Contract' : 'Account'} ${address.slice(0, 10)}…`, content: [
-    viewTitle(isContract ? 'Contract of C' : 'Account of C', known ? h('span.badge', null, known.name) : null),
+    viewTitle(`${isContract ? 'Contract' : 'Account'} of ${evmName()}`, known ? h('span.badge', null, known.name) : null),
     h('section.panel', null, h('div.panel-body', null, facts([
       ['Address', id(address, { whole: true })],
       ['Balance', wei(balance)],

@@ -1,6 +1,6 @@
 // A block of either chain.
 
-import { evm, node, xvm } from '../chain/node.js';
+import { evm, evmName, node, xvm } from '../chain/node.js';
 import { atomicIds, kindOf } from '../chain/utxo.js';
 import { bytes, grouped } from '../format/text.js';
 import { awaited, facts, h, hexView, jsonView, table, tabs, viewTitle } from '../parts/base.js';
@@ -17,12 +17,12 @@ function around(chain, height, last) {
 
 async function evmBlock(key) {
   const block = key.length > 20 ? await evm('evm_getBlockByHash', key, true) : await evm('evm_getBlockByNumber', `0x${BigInt(key).toString(16)}`, true);
-  if (!block) throw new Error(`C has no block ${key} now`);
+  if (!block) throw new Error(`${evmName()} has no block ${key} now`);
   const height = Number(block.number);
   const [last, receipts] = await Promise.all([evm('evm_blockNumber'), evm('evm_getBlockReceipts', block.hash).catch(() => [])]);
   const ids = atomicIds(block.blockExtraData ?? '0x');
-  return { title: `Block ${height} of C`, content: [
-    viewTitle(`Block ${grouped(height)} of ${node.evm.alias || 'the chain'}`, around('c', height, Number(last))),
+  return { title: `Block ${height} of ${evmName()}`, content: [
+    viewTitle(`Block ${grouped(height)} of ${evmName()}`, around('c', height, Number(last))),
     h('section.panel', null, h('div.panel-body', null, evmFacts(block, height))),
     tabs('Contents of the block', [
       [`Transactions (${block.transactions.length})`, () => table(evmColumns(receipts ?? []), block.transactions, { label: 'Transactions', empty: 'This block has no transactions.' })],

@@ -12,19 +12,27 @@ export async function render(_, signal) {
   const roles = h('div');
   const charts = makeCharts();
   watch(charts, roles, signal);
-  const admin = await ext('admin', 'getConfig', {}, signal).catch((error) => error);
   return { title: 'Operate', content: [
     viewTitle('Operate'),
     h('div.columns', null,
       panel('Health', awaited(() => health(signal), { signal }), { flush: true }),
       panel('Node', [awaited(() => identity(signal), { signal }), roles])),
     panel('Figures', h('div.charts', null, Object.values(charts)), { flush: true }),
-    admin instanceof Error ? panel('Settings and log levels', adminOff(admin)) : h('div.columns', null, panel('Settings', settings(admin), { flush: true }), panel('Log levels', awaited(levels, { signal }))),
+    adminPanel(signal),
   ] };
 }
 
-function adminOff(error) {
-  return error.lost ? errorNotice(error) : h('p.muted', null, 'This node does not serve its admin API to this page: start it with --api-admin-enabled, and open the page from this machine.');
+/** Asked for on request: a node without the admin API answers 404, which browsers write to the console. */
+function adminPanel(signal) {
+  const place = h('div', null, panel('Settings and log levels', [
+    h('p.muted', null, 'Nodes with --api-admin-enabled tell them to pages of this machine.'),
+    h('div.actions', null, h('button.btn', { type: 'button', onclick: () => replace(place, awaited(load, { signal })) }, 'Show them')),
+  ]));
+  const load = async () => {
+    const config = await ext('admin', 'getConfig', {}, signal).catch((error) => { throw Object.assign(error, { next: 'Start the node with --api-admin-enabled, and open the page from this machine.' }); });
+    return h('div.columns', null, panel('Settings', settings(config), { flush: true }), panel('Log levels', awaited(levels, { signal })));
+  };
+  return place;
 }
 
 async function health(signal) {
@@ -44,8 +52,8 @@ function detail({ error, message, contiguousFailures }) {
 }
 
 async function identity(signal) {
-  const [state, vms] = await Promise.all([status(signal), ext('info', 'getVMs', {}, signal).catch(() => null)]);
   const version = node.versions;
+  const [state, vms] = await Promise.all([status(signal), version ? ext('info', 'getVMs', {}, signal).catch(() => null) : null]);
   return facts([
     ['Network', `${node.network} (${node.networkID})`],
     ['Role', state.role],

@@ -1,7 +1,7 @@
 // Both chains at a glance: heights, rates and the stream of new blocks and transactions.
 
 import { live, Stream } from '../chain/live.js';
-import { figure, metrics, node, rate } from '../chain/node.js';
+import { evmName, figure, metrics, node, rate } from '../chain/node.js';
 import { compact, duration, gasPrice, grouped } from '../format/text.js';
 import { h, head, panel, replace, row } from '../parts/base.js';
 import { addressId, ago, blockLink, chart, id, to, txId, wei } from '../parts/values.js';
@@ -23,7 +23,7 @@ export async function render(_, signal) {
 }
 
 function makeCharts() {
-  const chain = node.evm?.alias || 'EVM';
+  const chain = evmName();
   return {
     rate: chart('Transactions, all chains', { unit: 'a second' }),
     gas: chart(`Gas used, ${chain}`, { unit: 'gas a second' }),
@@ -95,7 +95,7 @@ function item(name, [value, unit], detail) {
 }
 
 const COLUMNS = [
-  ['Chain', ({ chain }) => h('span.badge', null, chain)],
+  ['Chain', ({ chain }) => h('span.badge', null, chain === 'C' ? evmName() : chain)],
   ['Block', ({ chain, height }) => blockLink(chain, height), 'num'],
   ['ID', ({ kind, chain, key }) => (kind === 'tx' ? txId(chain, key) : id(key, { href: to.block(chain, key), kind: 'Block' }))],
   ['What', (entry) => what(entry), 'grow'],

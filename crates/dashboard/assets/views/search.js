@@ -1,7 +1,7 @@
 // What a text of the search box means: candidates with the views that show them; a single one leads straight there.
 
 import { replay } from '../chain/live.js';
-import { evm, nat, node, xvm } from '../chain/node.js';
+import { evm, evmName, nat, node, xvm } from '../chain/node.js';
 import { bech32Address, fromCb58, toBech32 } from '../format/bytes.js';
 import { oneLine, visible } from '../format/text.js';
 import { h, panel, table, viewTitle } from '../parts/base.js';
@@ -33,7 +33,7 @@ function forms(text) {
 async function evmBlock(text) {
   if (!node.evm) return [];
   const block = await evm('evm_getHeaderByNumber', `0x${BigInt(text).toString(16)}`);
-  return block ? [{ what: `Block of ${node.evm.alias || 'the chain'}`, id: text, href: to.block('c', text) }] : [];
+  return block ? [{ what: `Block of ${evmName()}`, id: text, href: to.block('c', text) }] : [];
 }
 
 async function xBlock(text, signal) {
@@ -46,14 +46,14 @@ async function evmHash(text) {
   if (!node.evm) return [];
   const [tx, block] = await Promise.all([evm('evm_getTransactionByHash', text), evm('evm_getHeaderByHash', text).catch(() => null)]);
   return [
-    tx && { what: 'Transaction of C', id: text, href: to.tx('c', text) },
-    block && { what: `Block ${Number(block.number)} of C`, id: text, href: to.block('c', text) },
+    tx && { what: `Transaction of ${evmName()}`, id: text, href: to.tx('c', text) },
+    block && { what: `Block ${Number(block.number)} of ${evmName()}`, id: text, href: to.block('c', text) },
   ].filter(Boolean);
 }
 
 async function evmAddress(text) {
   const address = text.startsWith('0x') ? text : `0x${text}`;
-  return [{ what: 'Account or contract of C', id: address, href: to.address(address) }];
+  return [{ what: `Account or contract of ${evmName()}`, id: address, href: to.address(address) }];
 }
 
 async function utxoAddress(text) {

@@ -1,7 +1,7 @@
 // A transaction of the EVM: what it did, why it failed, and everything that the node can tell of it.
 
 import { callName, callTree, canTrace, consoleLines, reasonOf, stateChanges } from '../chain/evm.js';
-import { evm, hasModule } from '../chain/node.js';
+import { evm, evmName, hasModule } from '../chain/node.js';
 import { grouped, utc, visible } from '../format/text.js';
 import { awaited, facts, h, hexView, jsonView, longText, replace, table, tabs, textOfHex, viewTitle } from '../parts/base.js';
 import { callTreeView, stateView, stepsView } from '../parts/evm.js';
@@ -13,7 +13,7 @@ export async function render({ key: hash }, signal) {
   const block = receipt ? await evm('evm_getHeaderByHash', receipt.blockHash) : null;
   const tree = receipt && canTrace() ? callTree(hash) : null;
   return { title: `Transaction ${hash.slice(0, 10)}…`, content: [
-    viewTitle('Transaction of C', status(receipt)),
+    viewTitle(`Transaction of ${evmName()}`, status(receipt)),
     receipt && Number(receipt.status) === 0 ? failure(tx, tree, signal) : null,
     h('section.panel', null, h('div.panel-body', null, txFacts(tx, receipt, block, tree, signal))),
     tabs('About the transaction', [
@@ -32,7 +32,7 @@ export async function render({ key: hash }, signal) {
 async function unknown(hash) {
   const dropped = hasModule('txpool') ? await evm('txpool_dropReason', hash).catch(() => null) : null;
   return { title: 'Transaction', content: [
-    viewTitle('Transaction of C', h('span.mark.warn', null, dropped ? 'dropped' : 'unknown')),
+    viewTitle(`Transaction of ${evmName()}`, h('span.mark.warn', null, dropped ? 'dropped' : 'unknown')),
     h('div.notice', null, h('p', null, id(hash, { whole: true })),
       h('p', null, dropped ? `Dropped from the pool at ${utc(Number(dropped.time))}: ${visible(dropped.reason)}` : 'Neither the chain nor the pool of this node has it. It may have been taken back by a revert.')),
   ] };

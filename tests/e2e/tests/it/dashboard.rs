@@ -42,6 +42,11 @@ fn an_amount_is_moved_between_the_chains_by_mouse_and_by_keyboard() {
 }
 
 #[test]
+fn a_contract_is_deployed_and_read() {
+    travel("contract");
+}
+
+#[test]
 fn hostile_texts_are_shown_as_text() {
     travel("hostile");
 }

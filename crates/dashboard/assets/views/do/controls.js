@@ -1,7 +1,7 @@
 // Blocks, time, impersonation, and snapshots of all chains with names that this browser keeps.
 
 import { live } from '../../chain/live.js';
-import { evm, node, xvm } from '../../chain/node.js';
+import { evm, evmName, node, xvm } from '../../chain/node.js';
 import { grouped, utc, visible } from '../../format/text.js';
 import { announce, errorNotice, h, replace, table } from '../../parts/base.js';
 import { actionForm, cast, curl, esker, evmCommands, field } from '../../parts/form.js';
@@ -30,7 +30,7 @@ function mine() {
       const count = whole(blocks.input.value, 'blocks', 100_000);
       await evm('anvil_mine', count, whole(interval.input.value, 'seconds', 31_622_400));
       const height = Number(await evm('evm_blockNumber'));
-      return [`Made ${grouped(count)} ${count === 1 ? 'block' : 'blocks'}: C is at `, blockLink('c', height)];
+      return [`Made ${grouped(count)} ${count === 1 ? 'block' : 'blocks'}: ${evmName()} is at `, blockLink('c', height)];
     },
     commands: () => [
       esker(`mine ${blocks.input.value}${Number(interval.input.value) ? ` --interval ${interval.input.value}` : ''}`),
@@ -124,7 +124,7 @@ function list(taken, called, draw) {
   return table([
     ['Snapshot', ([id]) => `${Number(id)}`],
     ['Name', ([id]) => visible(called[String(Number(id))] ?? '–')],
-    ['Block of C', ([, block]) => grouped(Number(block[0] ?? block.number ?? block.blockNumber)), 'num'],
+    ['Block', ([, block]) => grouped(Number(block[0] ?? block.number ?? block.blockNumber)), 'num'],
     ['Go back', ([id]) => {
       const button = h('button.btn', { type: 'button', 'aria-label': `Revert to snapshot ${Number(id)}`, onclick: () => {
         button.disabled = true;

@@ -1,7 +1,7 @@
 // Faucet, transfers on both chains, and moves between them: an export, then an import, as one form.
 
 import { exportC, exportX, importC, importX, sendEvm, sendX } from '../../chain/evm.js';
-import { node } from '../../chain/node.js';
+import { evmName, node } from '../../chain/node.js';
 import { asset, onChain } from '../../chain/utxo.js';
 import { bech32Address } from '../../format/bytes.js';
 import { toUnits } from '../../format/text.js';
@@ -35,7 +35,7 @@ const payCommands = (from, to, amount) => [
 ];
 
 export function payForms(accounts) {
-  return [['Faucet', faucet(accounts)], ['Transfer on C', onEvm(accounts)], node.x && accounts.keys.length ? ['Transfer on X', onX(accounts)] : null].filter(Boolean);
+  return [['Faucet', faucet(accounts)], [`Transfer on ${evmName()}`, onEvm(accounts)], node.x && accounts.keys.length ? ['Transfer on X', onX(accounts)] : null].filter(Boolean);
 }
 
 function faucet(accounts) {
@@ -52,7 +52,7 @@ function faucet(accounts) {
     },
     commands: () => {
       const address = to.input.value.trim() || 'ADDRESS';
-      return [esker(`faucet ${address} ${amount.input.value}`), ...(isEvm(address) ? payCommands(from, address, amount.input.value) : [xCurl(address, toUnits(amount.input.value, 9), node.assetID)])];
+      return [esker(`faucet ${address} ${amount.input.value}`), ...(isEvm(address) || !node.x ? payCommands(from, address, amount.input.value) : [xCurl(address, toUnits(amount.input.value, 9), node.assetID)])];
     },
   });
 }
@@ -66,7 +66,7 @@ function onEvm(accounts) {
   return actionForm({
     fields: [from, to, amount], action: 'Transfer',
     run: () => {
-      if (!isEvm(to.input.value.trim())) throw new Error('the receiver is no address of C: 0x and 40 digits');
+      if (!isEvm(to.input.value.trim())) throw new Error('the receiver is no address of the EVM: 0x and 40 digits');
       return pay(from.input.value, to.input.value.trim(), amount.input.value);
     },
     commands: () => {
