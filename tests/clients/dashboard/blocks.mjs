@@ -25,5 +25,13 @@ export async function run({ page, url }) {
   check(!(await page.locator(`.stream a[href="#/tx/c/${second}"]`).isVisible()), 'a paused stream stays as it is');
   await page.getByRole('button', { name: 'Resume' }).click();
   await until(`the stream shows ${second}`, () => page.locator(`.stream a[href="#/tx/c/${second}"]`).isVisible());
+
+  await node.evm('evm_setAutomine', false);
+  const waiting = await node.pay('0x7');
+  await page.evaluate((hash) => { location.hash = `#/tx/c/${hash}`; }, waiting);
+  await sees(page, 'waiting', '.title');
+  await node.evm('evm_setAutomine', true);
+  await node.evm('evm_mine');
+  await sees(page, 'succeeded', '.title');
   check((await loads) === (await page.evaluate(() => performance.timeOrigin)), 'the page was not loaded again');
 }

@@ -243,25 +243,22 @@ function castCommand(address, item, fields, from) {
     : `cast call --rpc-url ${url} ${address} '${signature(item)}(${outputs})' ${args}`.trim();
 }
 
-const PAGE = 100;
+const SLOTS = 200;
 
+/** The storage of a contract after the last block. */
 export function storageView(address, signal) {
-  const slots = [];
-  let next = '0x';
-  const place = h('div');
-  const load = async () => {
-    const last = await evm('evm_getBlockByNumber', 'latest', false);
-    const page = await evm('debug_storageRangeAt', last.hash, last.transactions.length, address, next, PAGE);
-    slots.push(...Object.entries(page.storage ?? {}).map(([hash, { key, value }]) => ({ hash, key, value })));
-    next = page.nextKey;
-    return [table(COLUMNS, slots, { label: 'Storage', empty: 'It has no storage.' }),
-      next ? h('p', null, h('button.btn', { type: 'button', onclick: () => replace(place, awaited(load, { signal })) }, 'Show more slots')) : null];
-  };
-  place.append(awaited(load, { signal }));
-  return place;
+  return awaited(async () => {
+    const key = await evm('web3_sha3', address);
+    const { accounts } = await evm('debug_accountRange', 'latest', key, 1, true, false, true);
+    const found = Object.values(accounts).find((account) => account.key === key);
+    const slots = Object.entries(found?.storage ?? {});
+    const place = h('div');
+    const show = (count) => replace(place, table([
+      ['Slot', ([slot]) => id(short(slot))],
+      ['Value', ([, value]) => id(short(value), { whole: true })],
+    ], slots.slice(0, count), { label: 'Storage', empty: 'It has no storage.' }),
+    slots.length > count ? h('button.btn', { type: 'button', onclick: () => show(count * 4) }, `Show more (${grouped(slots.length - count)} slots left)`) : null);
+    show(SLOTS);
+    return place;
+  }, { signal, label: 'Reading the state' });
 }
-
-const COLUMNS = [
-  ['Slot', ({ key, hash }) => (key ? id(short(key)) : h('span.muted.nowrap', null, 'hash ', id(hash)))],
-  ['Value', ({ value }) => id(value, { whole: true })],
-];

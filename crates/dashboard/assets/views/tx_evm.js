@@ -1,6 +1,7 @@
 // A transaction of the EVM: what it did, why it failed, and everything that the node can tell of it.
 
 import { callName, callTree, canTrace, consoleLines, reasonOf, stateChanges } from '../chain/evm.js';
+import { live } from '../chain/live.js';
 import { evm, evmName, hasModule } from '../chain/node.js';
 import { grouped, utc, visible } from '../format/text.js';
 import { awaited, facts, h, hexView, jsonView, longText, replace, table, tabs, textOfHex, viewTitle } from '../parts/base.js';
@@ -10,6 +11,7 @@ import { addressId, blockLink, gas, id, price, status, wei, when } from '../part
 export async function render({ key: hash }, signal) {
   const [tx, receipt] = await Promise.all([evm('evm_getTransactionByHash', hash), evm('evm_getTransactionReceipt', hash)]);
   if (!tx) return unknown(hash);
+  if (!receipt) live.on('evm', () => evm('evm_getTransactionReceipt', hash).then((found) => found && dispatchEvent(new Event('hashchange')), () => {}), signal);
   const block = receipt ? await evm('evm_getHeaderByHash', receipt.blockHash) : null;
   const tree = receipt && canTrace() ? callTree(hash) : null;
   return { title: `Transaction ${hash.slice(0, 10)}…`, content: [
