@@ -179,6 +179,8 @@ export function replay(params, take, { signal, atMost = 20_000, deadlineMs = 800
 
 const KEPT = 200;
 const GATHER_MS = 250;
+/** How long a new row is marked. */
+export const FRESH_MS = 1500;
 const AT_ONCE = 20;
 
 /** Rows `{ key, chain, kind, height, time, .. }`; `onChange(rows, freshKeys)` is called at most four times a second. */
@@ -200,6 +202,7 @@ export class Stream {
   async begin() {
     const [x, c] = await Promise.all([node.x ? lastXBlocks(8, this.signal) : [], this.lastEvm(12)]);
     this.add([...x.flatMap(xRows), ...c.flatMap(evmRows)], false);
+    this.hasBegun = true;
   }
 
   async lastEvm(count) {
@@ -243,6 +246,7 @@ export class Stream {
 
   /** Notices blocks that were taken back, and new ones where no websocket told of them. */
   takeHeights({ chains }) {
+    if (!this.hasBegun) return;
     for (const { alias, height } of chains) {
       const chain = alias === node.x?.alias ? 'X' : alias === node.evm?.alias ? 'C' : null;
       const known = this.rows.find((row) => row.chain === chain && row.kind === 'block')?.height ?? -1;
@@ -271,6 +275,8 @@ export class Stream {
     const known = new Set(this.rows.map(({ key }) => key));
     const fresh = rows.filter(({ key }) => !known.has(key));
     if (isNew) for (const row of fresh) row.since = performance.now();
+    // Then they are drawn as the others.
+    if (isNew && fresh.length) setTimeout(() => this.later(), FRESH_MS);
     this.rows = [...fresh, ...this.rows].sort(newestFirst).slice(0, KEPT);
     this.later();
   }

@@ -37,7 +37,7 @@ export function actionForm({ fields = [], action, run, commands, buttons = [] })
     replace(result, h('p.loading', null, 'Working…'));
     try {
       const said = await act((progress) => replace(result, h('div.notice', null, progress)));
-      replace(result, said ? h('div.notice.good', null, said) : null);
+      replace(result, said ? h('div.notice.good', null, h('div', null, said)) : null);
     } catch (error) {
       replace(result, errorNotice(error));
     }

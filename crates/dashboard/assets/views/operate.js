@@ -126,7 +126,7 @@ function settings(config) {
   const filter = field('Filter', { name: 'setting', mono: true });
   const body = h('div');
   const draw = () => replace(body, table([
-    ['Setting', ([name]) => h('span.mono', null, visible(name))],
+    ['Setting', ([name]) => h('span.mono', null, visible(name)), 'nowrap'],
     ['Value', ([, value]) => h('span.mono', null, longText(typeof value === 'string' ? value : JSON.stringify(value), 80))],
   ], Object.entries(config).filter(([name]) => name.includes(filter.input.value.toLowerCase())), { label: 'Settings' }));
   filter.input.addEventListener('input', draw);

@@ -1,6 +1,6 @@
 // Both chains at a glance: heights, rates and the stream of new blocks and transactions.
 
-import { live, Stream } from '../chain/live.js';
+import { FRESH_MS, live, Stream } from '../chain/live.js';
 import { evmName, figure, metrics, node, rate } from '../chain/node.js';
 import { compact, duration, gasPrice, grouped } from '../format/text.js';
 import { h, head, panel, replace, row } from '../parts/base.js';
@@ -129,7 +129,7 @@ function streamPanel(signal) {
     const now = performance.now();
     replace(body, rows.slice(0, SHOWN).map((entry) => {
       const line = row(COLUMNS, { ...entry, type: types.get(entry.key) });
-      if (entry.since && now - entry.since < 1500) line.className = 'fresh';
+      if (entry.since && now - entry.since < FRESH_MS) line.className = 'fresh';
       return line;
     }));
   }, signal);

@@ -57,6 +57,11 @@ fn each_view_is_accessible() {
 }
 
 #[test]
+fn the_main_views_are_complete_in_both_themes_and_widths() {
+    travel("shots");
+}
+
+#[test]
 fn a_lost_connection_is_shown_and_mended() {
     travel("lost");
 }

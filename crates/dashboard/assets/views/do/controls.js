@@ -62,6 +62,7 @@ function impersonate() {
   const address = field('Account or contract', { name: 'address', mono: true, wide: true, placeholder: '0x…' });
   const act = (method, said) => async () => {
     const value = address.input.value.trim();
+    if (!/^0x[0-9a-f]{40}$/i.test(value)) throw new Error('expected the address of an account: 0x and 40 hex digits');
     await evm(method, value);
     return h('span', null, said, addressId(value));
   };
