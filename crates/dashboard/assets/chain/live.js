@@ -203,6 +203,7 @@ export class Stream {
     const [x, c] = await Promise.all([node.x ? lastXBlocks(8, this.signal) : [], this.lastEvm(12)]);
     this.add([...x.flatMap(xRows), ...c.flatMap(evmRows)], false);
     this.hasBegun = true;
+    if (!this.signal.aborted) this.onChange(this.rows, this.types);
   }
 
   async lastEvm(count) {
