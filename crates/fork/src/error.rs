@@ -126,6 +126,21 @@ pub enum ForkError {
     File(#[from] FileError),
 }
 
+impl ForkError {
+    /// Whether a source has given an answer that contradicts a proof, a hash, or the request.
+    pub(crate) fn is_wrong_answer(&self) -> bool {
+        matches!(
+            self,
+            Self::Form { .. }
+                | Self::HeaderHash(_)
+                | Self::Proof { .. }
+                | Self::OtherRoot { .. }
+                | Self::Contradiction(_)
+                | Self::Reorganized { .. }
+        )
+    }
+}
+
 /// The fields of a header don't give its hash.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[error(

@@ -30,7 +30,7 @@ pub mod state;
 
 pub use base::ForkBase;
 pub use error::{Contradiction, FileError, ForkError, HeaderHashError};
-pub use fetch::{Fork, ForkCounts, ForkOptions, OpenedFork, ProofMode, Trust};
+pub use fetch::{Fork, ForkCounts, ForkOptions, OpenedFork, ProofMode, Trust, WeakFork};
 pub use json::FieldError;
 pub use misses::{Misses, Want};
 pub use proof::{ProofFault, ProvenPath, verify_proof};

@@ -15,6 +15,7 @@ mod dev;
 mod evm;
 mod execution_apis;
 mod exit_codes;
+mod fork;
 mod hardhat;
 mod harness;
 mod merge;

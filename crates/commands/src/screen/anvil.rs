@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use esker_settings::networks::DevAccounts;
 
-use super::Ready;
+use super::{Ready, fork_lines};
 
 /// Below each heading.
 const RULE: &str = "==================";
@@ -31,6 +31,13 @@ pub(crate) fn anvil_banner(ready: &Ready, more: &AnvilBanner) -> String {
     };
     // Writing to a String can't fail.
     let _ok = ready.dev_accounts.as_ref().map(|funded| accounts(&mut banner, funded));
+    if let Some(fork) = &ready.fork {
+        let _ok = writeln!(banner, "Fork\n{RULE}");
+        for (name, value) in fork_lines(fork) {
+            let _ok = writeln!(banner, "{:<15} {value}", format!("{name}:"));
+        }
+        let _ok = writeln!(banner);
+    }
     for (name, value) in [
         ("Chain ID", ready.evm_chain_id.to_string()),
         ("Base Fee", ready.base_fee.to_string()),

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::Ready;
+use super::{Ready, fork_lines};
 
 /// Before the accounts and after them.
 const WARNING: &str = "WARNING: These accounts, and their private keys, are publicly known.\n\
@@ -13,6 +13,13 @@ pub(crate) fn hardhat_banner(ready: &Ready) -> String {
     let url = ready.evm_url.as_ref().unwrap_or(&ready.url);
     let mut banner = format!("Started HTTP and WebSocket JSON-RPC server at {url}/\n\n");
     // Writing to a String can't fail.
+    if let Some(fork) = &ready.fork {
+        let _ok = writeln!(banner, "Fork\n====");
+        for (name, value) in fork_lines(fork) {
+            let _ok = writeln!(banner, "{name}: {value}");
+        }
+        let _ok = writeln!(banner);
+    }
     let _ok = write!(banner, "Accounts\n========\n\n{WARNING}\n");
     if let Some(funded) = &ready.dev_accounts {
         for (number, account) in funded.accounts.iter().enumerate() {

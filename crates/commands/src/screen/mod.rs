@@ -10,6 +10,7 @@ use std::net::SocketAddr;
 use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
 use std::path::Path;
 
+use esker_node::ForkedBlock;
 use esker_node::wiring::{RunningNode, StartError};
 use esker_settings::config::Config;
 use esker_settings::networks::accounts::Account;
@@ -69,6 +70,8 @@ pub struct Ready {
     pub gas_limit: u64,
     /// Base fee of the C-Chain's first block, wei.
     pub base_fee: u64,
+    /// The block of another node on which the EVM chain began.
+    pub fork: Option<ForkedBlock>,
     /// Symbols and IDs of the fixture's assets, members and addresses of its contracts.
     pub fixture: Vec<(String, String)>,
     /// Show everything.
@@ -114,6 +117,7 @@ impl Ready {
             start_s: network.start_time_s,
             gas_limit: network.gas_limit_at(network.start_time_s),
             base_fee: network.initial_base_fee(),
+            fork: node.forked_block(),
             fixture: network.fixture.as_ref().map(|fixture| fixture.names()).unwrap_or_default(),
             is_verbose: config.settings.verbose,
         }
@@ -210,6 +214,15 @@ pub fn json_line(ready: &Ready) -> String {
     if ready.has_x_chain {
         line["nativeAssetID"] = json!(ready.native_asset_id);
     }
+    if let Some(fork) = &ready.fork {
+        line["fork"] = json!({
+            "url": fork.url,
+            "chainId": fork.chain_id,
+            "blockNumber": fork.number,
+            "blockHash": fork.hash,
+            "isProven": fork.is_proven,
+        });
+    }
     if let Some(dev) = &ready.dev_accounts {
         line["mnemonic"] = json!(dev.mnemonic);
         let account = if ready.has_x_chain { account_json } else { evm_account_json };
@@ -234,6 +247,21 @@ fn evm_account_json(account: &Account) -> serde_json::Value {
         "address": account.c_address().to_string(),
         "privateKey": format!("0x{}", account.key_hex()),
     })
+}
+
+/// Names and values of a forked block.
+pub(crate) fn fork_lines(fork: &ForkedBlock) -> [(&'static str, String); 5] {
+    let values = match fork.is_proven {
+        true => "proved against the state root of the block",
+        false => "the source's word, without proofs",
+    };
+    [
+        ("Endpoint", fork.url.clone().unwrap_or_else(|| "none, from a file".to_owned())),
+        ("Block number", fork.number.to_string()),
+        ("Block hash", fork.hash.clone()),
+        ("Chain ID", fork.chain_id.to_string()),
+        ("Values", values.to_owned()),
+    ]
 }
 
 /// The paths that the screen shows: under primary aliases, without health's sub-paths, and with the asset VM's
@@ -333,6 +361,7 @@ mod tests {
             start_s: 1_764_000_000,
             gas_limit: 30_000_000,
             base_fee: 1_000_000_000,
+            fork: None,
             fixture: Vec::new(),
             is_verbose: false,
         }
@@ -609,6 +638,49 @@ mod tests {
         let line: serde_json::Value = serde_json::from_str(&json_line(&alone())).unwrap();
         assert_eq!(line["accounts"][0]["address"], "0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266");
         assert_eq!((line.get("nativeAssetID"), line["accounts"][0].get("xAddress")), (None, None));
+    }
+
+    fn forked(is_proven: bool) -> Ready {
+        let fork = ForkedBlock {
+            url: Some("https://node.example:443/v2/***".to_owned()),
+            chain_id: 1,
+            number: 23_000_000,
+            hash: format!("0x{}", "ab".repeat(32)),
+            is_proven,
+        };
+        Ready { fork: Some(fork), ..alone() }
+    }
+
+    #[test]
+    fn a_fork_shows_its_source_and_what_values_rest_on() {
+        let screen = render(&forked(true), false);
+        let more = &screen[screen.find("\nFork\n").unwrap()..];
+        let more = &more[..more.find("\nAvailable").unwrap()];
+        expect![[r#"
+
+            Fork
+            ==================
+            Endpoint:          https://node.example:443/v2/***
+            Block number:      23000000
+            Block hash:
+            0xabababababababababababababababababababababababababababababababab
+            Chain ID:          1
+            Values:            proved against the state root of the block
+        "#]]
+        .assert_eq(more);
+        let screen = render(&forked(false), false);
+        assert!(screen.contains("\nValues:            the source's word, without"), "{screen}");
+        let banner = AnvilBanner { has_gas_limit: true, ipc: None, notes: Vec::new() };
+        let banner = anvil_banner(&forked(false), &banner);
+        let expected = "\nFork\n==================\nEndpoint:       https://node.example:443/v2/***\n\
+                        Block number:   23000000\nBlock hash:     0xabab";
+        assert!(banner.contains(expected), "{banner}");
+        assert!(banner.contains("\nValues:         the source's word"), "{banner}");
+        let banner = hardhat_banner(&forked(true));
+        assert!(banner.contains("\nBlock number: 23000000\n"), "{banner}");
+        let line: serde_json::Value = serde_json::from_str(&json_line(&forked(true))).unwrap();
+        assert_eq!(line["fork"]["blockNumber"], 23_000_000);
+        assert_eq!(line["fork"]["isProven"], true);
     }
 
     #[test]

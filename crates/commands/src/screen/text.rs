@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use esker_settings::networks::accounts::{WELL_KNOWN_KEY, well_known};
 use esker_settings::networks::{DEV_MNEMONIC, DevAccounts};
 
-use super::Ready;
+use super::{Ready, fork_lines};
 
 /// Columns of the screen. A key, an ID or a URL is never broken: one that is longer has a line of its own.
 const COLUMNS: usize = 80;
@@ -55,6 +55,7 @@ impl Screen<'_> {
         if self.ready.has_x_chain {
             self.x_chain()?;
         }
+        self.fork()?;
         if let Some(funded) = &self.ready.dev_accounts {
             self.accounts(funded)?;
         }
@@ -141,6 +142,12 @@ impl Screen<'_> {
             Some(name) => self.value("Hardfork", name),
             None => Ok(()),
         }
+    }
+
+    fn fork(&mut self) -> std::fmt::Result {
+        let Some(fork) = &self.ready.fork else { return Ok(()) };
+        self.heading("Fork")?;
+        fork_lines(fork).iter().try_for_each(|(name, value)| self.value(name, value))
     }
 
     fn x_chain(&mut self) -> std::fmt::Result {

@@ -210,6 +210,9 @@ fn text(status: &Value, health: &Value) -> String {
             line("source", format!("{}: {error}", plain(&asked["source"])));
         }
     }
+    if let Some(fork) = status["fork"].as_object() {
+        fork_lines(fork).into_iter().for_each(|(name, value)| line(name, value));
+    }
     line("followers", plain(&status["followers"]));
     for chain in status["chains"].as_array().into_iter().flatten() {
         let pending = plain(&chain["pending"]);
@@ -232,6 +235,33 @@ fn text(status: &Value, health: &Value) -> String {
         failing => failing.iter().for_each(|text| line("unhealthy", text.clone())),
     }
     out
+}
+
+/// The source of a forked chain, and what was asked of it.
+fn fork_lines(fork: &serde_json::Map<String, Value>) -> Vec<(&'static str, String)> {
+    let number = |name: &str| fork.get(name).and_then(Value::as_u64).unwrap_or_default();
+    let text = |name: &str| fork.get(name).and_then(Value::as_str).unwrap_or("?");
+    let values = match fork.get("isProven").and_then(Value::as_bool) {
+        Some(true) => "values are proved".to_owned(),
+        _ => format!("values are the source's word ({})", text("notProvenReason")),
+    };
+    let block = (number("blockNumber"), text("blockHash"), number("chainId"));
+    let mut lines = vec![
+        ("fork", format!("block {} ({}) of chain {}, {values}", block.0, block.1, block.2)),
+        ("source", fork.get("url").and_then(Value::as_str).unwrap_or("none").to_owned()),
+    ];
+    let (requests, calls) = (number("requests"), number("calls"));
+    let (retries, kib) = (number("retries"), number("receivedBytes") / 1024);
+    let asked =
+        format!("{requests} requests, {calls} calls, {kib} KiB received, {retries} retries");
+    let read = format!("{} known, {} fetched", number("hits"), number("misses"));
+    lines.extend([("asked", asked), ("reads", read)]);
+    if let Some(fault) = fork.get("lastFault").and_then(Value::as_object) {
+        let seconds = fault.get("msAgo").and_then(Value::as_u64).unwrap_or_default() / 1000;
+        let text = fault.get("text").and_then(Value::as_str).unwrap_or("?");
+        lines.push(("fault", format!("{seconds} s ago: {text}")));
+    }
+    lines
 }
 
 /// How far a node is that joins from a snapshot.
@@ -327,6 +357,33 @@ X          height 7, 0 pending, history from block 6
 D          height 0, 0 pending
 ";
         assert!(text(&joined, &health).contains(lines), "{}", text(&joined, &health));
+        let fork = |is_proven: bool| {
+            let mut status = joined.clone();
+            status["fork"] = json!({
+                "url": "http://h:1/***", "chainId": 1, "blockNumber": 7, "blockHash": "0xab",
+                "isProven": is_proven, "requests": 12, "calls": 34, "sentBytes": 1,
+                "receivedBytes": 5120, "hits": 5, "misses": 6, "retries": 2, "waitMs": 1,
+            });
+            status
+        };
+        let lines = "\
+fork       block 7 (0xab) of chain 1, values are proved
+source     http://h:1/***
+asked      12 requests, 34 calls, 5 KiB received, 2 retries
+reads      5 known, 6 fetched
+followers  0
+";
+        assert!(text(&fork(true), &health).contains(lines), "{}", text(&fork(true), &health));
+        let mut claimed = fork(false);
+        claimed["fork"]["notProvenReason"] = json!("no eth_getProof");
+        claimed["fork"]["lastFault"] = json!({"text": "http://h:1: gone", "msAgo": 2500});
+        let shown = text(&claimed, &health);
+        for line in [
+            "chain 1, values are the source's word (no eth_getProof)\n",
+            "fault      2 s ago: http://h:1: gone\n",
+        ] {
+            assert!(shown.contains(line), "{shown}");
+        }
         let healthy = json!({"healthy": true, "checks": {}});
         assert!(text(&status, &healthy).ends_with("health     ok\n"));
     }

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Weak};
 
 use alloy_primitives::Address;
 use futures_util::future::try_join_all;
@@ -22,7 +22,7 @@ use crate::error::{FileError, ForkError};
 use crate::misses::{Misses, Want};
 use crate::pin::{BlockChoice, Pin, resolve};
 use crate::proof::ProofFault;
-use crate::source::{Answer, Call, Fault, Source, SourceCounts, SourceError};
+use crate::source::{Answer, Call, Fault, LastFault, Source, SourceCounts, SourceError};
 use crate::state::{BaseView, Fact, KnownState, StateCounts};
 
 /// The state of a pinned block of another node. Clones share everything.
@@ -31,6 +31,23 @@ pub struct Fork {
     context: Arc<Context>,
     flights: Arc<Flights>,
     joined: Arc<AtomicU64>,
+}
+
+/// A fork that is not kept alive.
+#[derive(Clone, Debug)]
+pub struct WeakFork {
+    context: Weak<Context>,
+    flights: Weak<Flights>,
+    joined: Weak<AtomicU64>,
+}
+
+impl WeakFork {
+    /// The fork, if it still exists.
+    pub fn upgrade(&self) -> Option<Fork> {
+        let Self { context, flights, joined } = self;
+        let (context, flights) = (context.upgrade()?, flights.upgrade()?);
+        Some(Fork { context, flights, joined: joined.upgrade()? })
+    }
 }
 
 /// What a fork asked, knows and keeps.
@@ -132,6 +149,21 @@ impl Fork {
         self.context.reader.as_ref().map(|reader| reader.source.url())
     }
 
+    /// The fork, without keeping it alive.
+    pub fn downgrade(&self) -> WeakFork {
+        let Self { context, flights, joined } = self;
+        WeakFork {
+            context: Arc::downgrade(context),
+            flights: Arc::downgrade(flights),
+            joined: Arc::downgrade(joined),
+        }
+    }
+
+    /// The last fault of the sources, other than an error that answers a call.
+    pub fn last_fault(&self) -> Option<LastFault> {
+        self.context.reader.as_ref()?.source.last_fault()
+    }
+
     /// What was asked, is known and is kept.
     pub fn counts(&self) -> ForkCounts {
         let context = &self.context;
@@ -212,6 +244,11 @@ impl Fork {
 /// Reads a group to its end, whoever waits.
 async fn fly(context: Arc<Context>, flight: Flight) {
     let outcome = run(&context, &flight.wants).await;
+    if let (Err(error), Some(reader)) = (&outcome, &context.reader)
+        && error.is_wrong_answer()
+    {
+        reader.source.note_wrong(error.to_string());
+    }
     // Who waits may drop the fork and open its cache again.
     drop(context);
     flight.finish(outcome);

@@ -12,5 +12,5 @@ mod preimage;
 mod proven;
 mod reader;
 
-pub use fork::{Fork, ForkCounts, OpenedFork};
+pub use fork::{Fork, ForkCounts, OpenedFork, WeakFork};
 pub use options::{ForkOptions, ProofMode, Trust};

@@ -4,7 +4,9 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
+use bytes::Bytes;
 use esker_outbound::Dialer;
 use futures_util::future::join_all;
 use serde_json::{Value, json};
@@ -12,11 +14,14 @@ use tokio::sync::Semaphore;
 use tokio::time::{Instant, sleep_until};
 
 use super::address::SourceAddress;
-use super::counters::{Counters, SourceCounts};
-use super::endpoint::Endpoint;
-use super::fault::{Fault, SourceError};
+use super::counters::{Counters, LastFault, SourceCounts};
+use super::endpoint::{Endpoint, HttpReply};
+use super::fault::{Fault, SourceError, WRONG};
 use super::limits::SourceLimits;
 use super::reply::{Entries, parse, request_body};
+
+/// After this time the log names a URL that has never answered.
+const PATIENCE: Duration = Duration::from_secs(1);
 
 /// A call of a method.
 #[derive(Clone, Debug, PartialEq)]
@@ -118,6 +123,17 @@ impl Source {
     /// What was asked so far.
     pub fn counts(&self) -> SourceCounts {
         self.counters.counts()
+    }
+
+    /// The last fault, other than an error that answers a call.
+    pub fn last_fault(&self) -> Option<LastFault> {
+        self.counters.last_fault()
+    }
+
+    /// Notes that a source has given a wrong answer.
+    pub(crate) fn note_wrong(&self, text: String) {
+        self.counters.add_fault(WRONG);
+        self.counters.set_last_fault(text);
     }
 
     /// Most calls of a batch that the sources take, as far as known.
@@ -243,6 +259,7 @@ impl Source {
                 Some(Err(fault)) => fault,
                 None => Fault::Garbage("a batch without the reply to this call".to_owned()),
             };
+            self.count_fault(at, &fault);
             work.faults[*call] = Some(fault.clone());
             match fault {
                 Fault::NoState(_) => {
@@ -268,6 +285,7 @@ impl Source {
 
     /// Takes a fault of a whole request. Returns whether another request will differ.
     fn take_fault(&self, work: &mut Work<'_>, at: usize, pending: &[usize], fault: Fault) -> bool {
+        self.count_fault(at, &fault);
         work.note(pending, &fault);
         match fault {
             Fault::BatchRefused(_) | Fault::TooLong(_) if pending.len() > 1 => {
@@ -296,11 +314,20 @@ impl Source {
         }
     }
 
+    fn count_fault(&self, at: usize, fault: &Fault) {
+        self.counters.add_fault(fault.kind());
+        if !fault.is_refusal() {
+            self.counters.set_last_fault(format!("{}: {fault}", self.urls[at]));
+        }
+    }
+
     fn endpoint_failed(&self, at: usize, fault: &Fault) {
         if matches!(fault, Fault::RateLimited { .. }) {
             Counters::add(&self.counters.rate_limited, 1);
         }
-        tracing::debug!(url = &*self.urls[at], %fault, "source of the fork failed");
+        if self.endpoints[at].may_log() {
+            tracing::warn!(url = &*self.urls[at], %fault, "the fork's source failed");
+        }
         self.endpoints[at].failed(fault, &self.limits);
     }
 
@@ -354,10 +381,28 @@ impl Source {
         Counters::add(&self.counters.calls, calls.len());
         Counters::add(&self.counters.bytes_sent, body.len());
         let timeout = self.limits.request_timeout.min(deadline.saturating_duration_since(sent));
-        let reply = endpoint.exchange(&self.dialer, body, self.limits.max_reply, timeout).await;
+        let reply = self.reply(at, body, timeout).await;
         Counters::add_time(&self.counters.request_us, sent.elapsed());
         let reply = reply?;
         Counters::add(&self.counters.bytes_received, reply.body.len());
         parse(&reply, calls.len(), |text| endpoint.address.redact(text))
+    }
+
+    /// Posts a body. The log names a URL whose first reply takes long.
+    async fn reply(&self, at: usize, body: Bytes, timeout: Duration) -> Result<HttpReply, Fault> {
+        let endpoint = &self.endpoints[at];
+        let exchange = endpoint.exchange(&self.dialer, body, self.limits.max_reply, timeout);
+        let mut exchange = std::pin::pin!(exchange);
+        if !endpoint.has_answered() {
+            match tokio::time::timeout(PATIENCE, &mut exchange).await {
+                Ok(reply) => return reply,
+                Err(_) if endpoint.may_log() => {
+                    let url = &*self.urls[at];
+                    tracing::warn!(url, "the fork's source has not answered for a second");
+                }
+                Err(_) => {}
+            }
+        }
+        exchange.await
     }
 }

@@ -3,6 +3,11 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use esker_primitives::sync::Mutex;
+use tokio::time::Instant;
+
+use super::fault::{FAULT_KINDS, FaultCounts};
+
 /// What a fork asked its sources so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SourceCounts {
@@ -18,12 +23,23 @@ pub struct SourceCounts {
     pub retries: u64,
     /// Replies that limited the rate.
     pub rate_limited: u64,
+    /// Requests and calls without an answer, by kind.
+    pub faults: FaultCounts,
     /// Requests that went to another URL than the one before.
     pub failovers: u64,
     /// Time in requests, ms; requests at the same time count each.
     pub request_ms: u64,
     /// Time of waits before requests, ms: for the rate, or after a failure.
     pub wait_ms: u64,
+}
+
+/// The last fault of the sources.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LastFault {
+    /// The source and what happened.
+    pub text: String,
+    /// How long ago.
+    pub age: Duration,
 }
 
 /// The counters behind [`SourceCounts`].
@@ -35,6 +51,8 @@ pub(super) struct Counters {
     pub(super) bytes_received: AtomicU64,
     pub(super) retries: AtomicU64,
     pub(super) rate_limited: AtomicU64,
+    faults: [AtomicU64; FAULT_KINDS.len()],
+    last_fault: Mutex<Option<(String, Instant)>>,
     pub(super) failovers: AtomicU64,
     pub(super) request_us: AtomicU64,
     pub(super) wait_us: AtomicU64,
@@ -50,6 +68,20 @@ impl Counters {
         counter.fetch_add(us, Ordering::Relaxed);
     }
 
+    /// Counts a fault, by the position of its kind in [`FAULT_KINDS`].
+    pub(super) fn add_fault(&self, kind: usize) {
+        Self::add(&self.faults[kind], 1);
+    }
+
+    pub(super) fn set_last_fault(&self, text: String) {
+        *self.last_fault.lock() = Some((text, Instant::now()));
+    }
+
+    pub(super) fn last_fault(&self) -> Option<LastFault> {
+        let (text, at) = self.last_fault.lock().clone()?;
+        Some(LastFault { text, age: at.elapsed() })
+    }
+
     pub(super) fn counts(&self) -> SourceCounts {
         let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         SourceCounts {
@@ -59,6 +91,7 @@ impl Counters {
             bytes_received: read(&self.bytes_received),
             retries: read(&self.retries),
             rate_limited: read(&self.rate_limited),
+            faults: FaultCounts(std::array::from_fn(|kind| read(&self.faults[kind]))),
             failovers: read(&self.failovers),
             request_ms: read(&self.request_us) / 1000,
             wait_ms: read(&self.wait_us) / 1000,

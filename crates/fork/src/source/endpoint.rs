@@ -13,6 +13,8 @@ use super::address::SourceAddress;
 use super::fault::Fault;
 use super::limits::SourceLimits;
 
+/// Least time between two lines of the log about one URL.
+const LOG_PAUSE: Duration = Duration::from_secs(10);
 /// Calls that may be sent at once after a pause: those of this time.
 const BURST: Duration = Duration::from_secs(1);
 
@@ -43,12 +45,23 @@ struct State {
     failures: u32,
     /// Whether it is known to be of the fork's chain.
     is_checked: bool,
+    /// Whether it has ever answered.
+    has_answered: bool,
+    /// When the log last had a line about it.
+    logged: Option<Instant>,
 }
 
 impl Endpoint {
     pub(super) fn new(address: SourceAddress) -> Self {
         let now = Instant::now();
-        let state = State { used_until: now, resting_until: now, failures: 0, is_checked: false };
+        let state = State {
+            used_until: now,
+            resting_until: now,
+            failures: 0,
+            is_checked: false,
+            has_answered: false,
+            logged: None,
+        };
         Self { address, idle: Mutex::new(Vec::new()), state: Mutex::new(state) }
     }
 
@@ -67,7 +80,23 @@ impl Endpoint {
     }
 
     pub(super) fn succeeded(&self) {
-        self.state.lock().failures = 0;
+        let mut state = self.state.lock();
+        state.failures = 0;
+        state.has_answered = true;
+    }
+
+    pub(super) fn has_answered(&self) -> bool {
+        self.state.lock().has_answered
+    }
+
+    /// Whether the log may have a line about it now. The caller writes it.
+    pub(super) fn may_log(&self) -> bool {
+        let mut state = self.state.lock();
+        let may = state.logged.is_none_or(|at| at.elapsed() >= LOG_PAUSE);
+        if may {
+            state.logged = Some(Instant::now());
+        }
+        may
     }
 
     /// Lets it rest after a failure. After a lost connection another program may answer at this address.

@@ -83,7 +83,66 @@ pub enum Fault {
     },
 }
 
+/// The kinds of faults, as metrics name them.
+pub const FAULT_KINDS: [&str; 13] = [
+    "unreachable",
+    "timed_out",
+    "status",
+    "denied",
+    "rate_limited",
+    "too_long",
+    "batch_refused",
+    "garbage",
+    "no_method",
+    "no_state",
+    "refused",
+    "other_chain",
+    "wrong",
+];
+
+/// The position of answers that are wrong: they contradict a proof, a hash, or the request.
+pub(super) const WRONG: usize = 12;
+
+/// Numbers of faults by kind.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FaultCounts(pub(super) [u64; FAULT_KINDS.len()]);
+
+impl FaultCounts {
+    /// Each kind with its number.
+    pub fn iter(&self) -> impl Iterator<Item = (&'static str, u64)> {
+        FAULT_KINDS.into_iter().zip(self.0)
+    }
+
+    /// The number of faults of a kind; 0 for an unknown kind.
+    pub fn of(&self, kind: &str) -> u64 {
+        self.iter().find(|(name, _)| *name == kind).map_or(0, |(_, count)| count)
+    }
+}
+
 impl Fault {
+    /// The position of its kind in [`FAULT_KINDS`].
+    pub(super) fn kind(&self) -> usize {
+        match self {
+            Self::Unreachable(_) => 0,
+            Self::TimedOut(_) => 1,
+            Self::Status { .. } => 2,
+            Self::Denied { .. } => 3,
+            Self::RateLimited { .. } => 4,
+            Self::TooLong(_) => 5,
+            Self::BatchRefused(_) => 6,
+            Self::Garbage(_) => 7,
+            Self::NoMethod(_) => 8,
+            Self::NoState(_) => 9,
+            Self::Refused { .. } => 10,
+            Self::OtherChain { .. } => 11,
+        }
+    }
+
+    /// Whether the source answers, and has reasons: clients cause such faults, too.
+    pub(super) fn is_refusal(&self) -> bool {
+        matches!(self, Self::Refused { .. } | Self::NoMethod(_) | Self::BatchRefused(_))
+    }
+
     /// Whether the same request may succeed later or at another source.
     pub(super) fn is_transient(&self) -> bool {
         matches!(

@@ -10,6 +10,6 @@ mod reply;
 
 pub use address::{AddressError, SourceAddress};
 pub use client::{Answer, Call, Source};
-pub use counters::SourceCounts;
-pub use fault::{Fault, SourceError};
+pub use counters::{LastFault, SourceCounts};
+pub use fault::{FAULT_KINDS, Fault, FaultCounts, SourceError};
 pub use limits::SourceLimits;

@@ -4,6 +4,7 @@
 //! A task follows the machine's events and the server's calls, and a thread of its own writes, so neither chains
 //! nor clients wait for a terminal. Under load, some blocks a second have their text and the others a summary.
 
+mod fork;
 mod output;
 mod printed;
 mod summary;
@@ -19,6 +20,7 @@ use esker_chain::{
 };
 use esker_evm::control::Controls;
 use esker_evm::printed::PrintedCall;
+use esker_fork::Fork;
 use esker_primitives::ChainId;
 use esker_primitives::clock::Clock;
 use esker_rpc::work::FailedCall;
@@ -27,9 +29,10 @@ use tokio::sync::broadcast::Receiver;
 use tokio::sync::broadcast::error::{RecvError, TryRecvError};
 use tokio::task::JoinHandle;
 
+use self::fork::ForkReads;
 use self::output::{Closed, Output};
 use self::summary::BlockSummary;
-use crate::throttle::Throttle;
+use crate::throttle::{Throttle, WINDOW_MS};
 
 /// Most blocks of a chain that have their own text in a window, most failed calls, and most calls that print.
 const MAX_SHOWN: u32 = 10;
@@ -49,6 +52,8 @@ pub(crate) struct Sources {
     pub(crate) clock: Arc<dyn Clock>,
     /// Controls of the chains. While logging is off, nothing is shown.
     pub(crate) controls: Vec<Arc<Controls>>,
+    /// The source of a forked chain.
+    pub(crate) fork: Option<Fork>,
 }
 
 /// The running task.
@@ -62,7 +67,8 @@ impl Activity {
     /// Writes lines from now on, until `out` is closed.
     pub(crate) fn spawn(sources: Sources, out: impl Write + Send + 'static) -> Self {
         let (stop, stopped) = Shutdown::new();
-        let Sources { events, failed_calls, printed_calls, chains, clock, controls } = sources;
+        let Sources { events, failed_calls, printed_calls, chains, clock, controls, fork } =
+            sources;
         let followed = Followed { events, failed_calls, printed_calls };
         let chains = chains.into_iter().map(|vm| (vm.context().chain_id, Chain::new(vm)));
         let screen = Screen {
@@ -70,6 +76,7 @@ impl Activity {
             calls: Throttle::default(),
             printed: Throttle::default(),
             output: Output::spawn(out),
+            fork: fork.map(|fork| ForkReads::new(&fork, clock.now_ms())),
             clock,
             controls,
         };
@@ -123,6 +130,7 @@ struct Screen {
     /// Calls that print; the summary is their number.
     printed: Throttle<u64, MAX_SHOWN>,
     output: Output,
+    fork: Option<ForkReads>,
     clock: Arc<dyn Clock>,
     controls: Vec<Arc<Controls>>,
 }
@@ -173,7 +181,8 @@ impl Screen {
 
     fn due_ms(&self) -> Option<u64> {
         let blocks = self.chains.values().filter_map(|chain| chain.blocks.due_ms());
-        blocks.chain(self.calls.due_ms()).chain(self.printed.due_ms()).min()
+        let calls = [self.calls.due_ms(), self.printed.due_ms()].into_iter().flatten();
+        blocks.chain(calls).chain(self.fork.as_ref().map(ForkReads::due_ms)).min()
     }
 
     fn event(&mut self, event: &MachineEvent) -> Result<(), Closed> {
@@ -235,7 +244,13 @@ impl Screen {
     }
 
     fn summaries_due(&mut self) -> Result<(), Closed> {
-        self.summaries(Some(self.clock.now_ms()))
+        let now_ms = self.clock.now_ms();
+        if let Some(reads) = self.fork.as_mut().and_then(|fork| fork.take(now_ms))
+            && !self.is_silent()
+        {
+            self.output.write(reads)?;
+        }
+        self.summaries(Some(now_ms))
     }
 
     /// Writes the summaries that are due; without a time, all.

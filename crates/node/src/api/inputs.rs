@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use esker_chain::{ChainVm, Engine};
 use esker_follow::Follower;
+use esker_fork::Fork;
 use esker_http::Readiness;
 use esker_primitives::SubnetId;
 use esker_primitives::clock::Clock;
@@ -33,6 +34,8 @@ pub struct BaseInputs {
     pub clock: Arc<dyn Clock>,
     /// The metrics, with which [`super::install`] registers the chains.
     pub metrics: Arc<Metrics>,
+    /// The source of a forked chain.
+    pub fork: Option<Fork>,
 }
 
 /// From the second stage: the chains.

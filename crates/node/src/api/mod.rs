@@ -8,6 +8,7 @@
 pub mod admin;
 mod early;
 mod facts;
+mod fork;
 pub mod health;
 pub mod index;
 pub mod info;
@@ -84,6 +85,9 @@ pub fn install(
 /// Registers chains and engine with the metrics.
 fn watch(base: &BaseInputs, chains: &ChainInputs, order: &OrderInputs, sync: Option<&SyncDeps>) {
     let metrics = &base.metrics;
+    if let Some(fork) = &base.fork {
+        metrics.watch_fork(fork.downgrade());
+    }
     for chain in &chains.running {
         // Weak, so that metrics do not keep a chain, and with it the store, alive.
         let vm = Arc::downgrade(&chain.vm);

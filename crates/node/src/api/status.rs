@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use esker_chain::{Engine, Role};
 use esker_follow::{BundleServer, Follower};
+use esker_fork::Fork;
 use esker_http::{Endpoint, Page, PageReply, RouteError, Routes};
 use esker_validators::{ChangeStatus, SetChange, ValidatorEngine};
 use futures_util::FutureExt as _;
@@ -11,6 +12,7 @@ use futures_util::future::BoxFuture;
 use http::{Method, StatusCode};
 use serde::Serialize;
 
+use super::fork::ForkReport;
 use super::inputs::{BaseInputs, ChainInputs, OrderInputs, RunningChain};
 
 /// Path of the report, below `/ext/`.
@@ -42,6 +44,9 @@ struct StatusReport {
     #[serde(skip_serializing_if = "Option::is_none")]
     validator_change: Option<NextChange>,
     chains: Vec<ChainReport>,
+    /// The source of a forked chain.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    fork: Option<ForkReport>,
 }
 
 /// The members that only a follower has.
@@ -97,6 +102,7 @@ struct StatusPage {
     server: Option<Arc<BundleServer>>,
     validator: Option<Arc<dyn ValidatorEngine>>,
     chains: Vec<RunningChain>,
+    fork: Option<Fork>,
 }
 
 /// Adds the path.
@@ -114,6 +120,7 @@ pub(super) fn install(
         server,
         validator: order.validator.clone(),
         chains: chains.running.clone(),
+        fork: base.fork.clone(),
     };
     routes.node(PATH, Endpoint::Page(Arc::new(page)))
 }
@@ -139,6 +146,7 @@ impl StatusPage {
             following: self.follower.as_ref().map(|follower| following(follower)),
             validator_change: self.validator.as_deref().and_then(next_change),
             chains: self.chains.iter().map(chain_report).collect(),
+            fork: self.fork.as_ref().map(ForkReport::of),
         }
     }
 }

@@ -160,6 +160,20 @@ families! {
         "Votes that this node has seen since its engine last started: notarize, finalize, skip, conflicting (of one validator, against each other).";
     VALIDATOR_VOTES_BY_VALIDATOR = Counter "esker_validator_votes_by_validator_total" ["validator"]
         "Votes that this node has seen since its engine last started, by the public key of the validator that sent them.";
+    FORK_PROVEN = Gauge "esker_fork_proven" [] "1 on a forked chain whose values are proved against the state root of the source's block. 0 where they are the source's word, and on other nodes, which have 0 in all figures of forks.";
+    FORK_REQUESTS = Counter "esker_fork_requests_total" [] "Requests to the source of a forked chain. A request has one or more calls.";
+    FORK_CALLS = Counter "esker_fork_calls_total" [] "Calls of methods in these requests.";
+    FORK_SENT = Counter "esker_fork_sent_bytes_total" [] "Bytes of the bodies of these requests.";
+    FORK_RECEIVED = Counter "esker_fork_received_bytes_total" [] "Bytes of the bodies of their replies.";
+    FORK_READS = Counter "esker_fork_reads_total" ["result"] "Reads of the forked state by what runs here: hit (known), miss (to be fetched). Reads of changes made here are not counted.";
+    FORK_JOINED = Counter "esker_fork_joined_reads_total" [] "Misses for which another caller had asked already, so that both waited for one request.";
+    FORK_RETRIES = Counter "esker_fork_retries_total" [] "Requests that were sent again after a fault.";
+    FORK_FAILOVERS = Counter "esker_fork_failovers_total" [] "Requests that went to another URL than the one before.";
+    FORK_FAULTS = Counter "esker_fork_faults_total" ["fault"] "Requests and calls without the wanted answer. Of requests: unreachable, timed_out, status (of HTTP), denied, rate_limited, too_long, batch_refused, garbage (not JSON-RPC), other_chain. Of calls: no_method, no_state, refused (another error), wrong (it contradicts a proof, a hash, or the request).";
+    FORK_REQUEST_SECONDS = Counter "esker_fork_request_seconds_total" [] "Time in requests to the source; requests at the same time count each.";
+    FORK_WAIT_SECONDS = Counter "esker_fork_wait_seconds_total" [] "Time that requests waited before they were sent: for the rate, for a free place, or after a fault.";
+    FORK_STATE = Gauge "esker_fork_state_bytes" [] "Memory of the known part of the forked state, approximately.";
+    FORK_CACHE = Gauge "esker_fork_cache_bytes" [] "Length of the file that keeps it; 0 without a data folder.";
     CHECKS_FAILING = Gauge "esker_health_checks_failing" [] "Health checks that failed when they last ran.";
 }
 

@@ -7,6 +7,7 @@ mod chains;
 mod clients;
 pub mod families;
 mod follow;
+mod fork;
 mod http;
 mod process;
 mod store;
@@ -16,6 +17,7 @@ use std::fmt;
 use std::sync::{Arc, Weak};
 
 use esker_follow::{BundleServer, Follower};
+use esker_fork::WeakFork;
 use esker_keystore::Hasher;
 use esker_primitives::sync::Mutex;
 use esker_rpc::work::Work;
@@ -29,6 +31,7 @@ use tokio::sync::watch;
 use self::chains::{ChainMetrics, WatchedChain};
 use self::clients::{ClientMetrics, ClientSources};
 use self::follow::{FollowMetrics, FollowSources};
+use self::fork::ForkMetrics;
 use self::process::ProcessMetrics;
 use self::validators::ValidatorMetrics;
 use crate::logging::LogLevels;
@@ -76,6 +79,7 @@ pub struct Metrics {
     commit_seconds: Histogram,
     checks_failing: IntGauge,
     follow: FollowMetrics,
+    fork: ForkMetrics,
     validators: ValidatorMetrics,
     sources: Mutex<Sources>,
 }
@@ -92,6 +96,7 @@ struct Sources {
     logs: Option<LogLevels>,
     clients: ClientSources,
     follow: FollowSources,
+    fork: Option<WeakFork>,
     validator: Option<Weak<dyn ValidatorEngine>>,
 }
 
@@ -148,6 +153,7 @@ impl Metrics {
             commit_seconds: f::COMMIT_SECONDS.histogram(&registry),
             checks_failing: f::CHECKS_FAILING.int_gauge(&registry),
             follow: FollowMetrics::new(&registry),
+            fork: ForkMetrics::new(&registry),
             validators: ValidatorMetrics::new(&registry),
             sources: Mutex::new_named("metrics", Sources::default()),
             registry,
@@ -216,6 +222,11 @@ impl Metrics {
         self.sources.lock().validator = validator.map(Arc::downgrade);
     }
 
+    /// Registers the source of a forked chain. Counters go on where another source stands for it.
+    pub fn watch_fork(&self, fork: WeakFork) {
+        self.sources.lock().fork = Some(fork);
+    }
+
     /// All metrics as text.
     pub fn render(&self) -> String {
         // Two concurrent scrapes would see each other's counters begin again.
@@ -241,6 +252,7 @@ impl Metrics {
         }
         self.clients.collect(&sources.clients);
         self.follow.collect(&sources.follow);
+        self.fork.collect(sources.fork.as_ref());
         self.validators.collect(sources.validator.as_ref());
         if let Some(store) = sources.store.as_ref().and_then(Weak::upgrade) {
             // A value that can't be read stays unchanged; the health report shows the failure.

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use esker_chain::{
     ChainError, EngineError, FinalizeError, Machine, Maintenance, Shutdown, ShutdownTrigger,
 };
+use esker_fork::Fork;
 use esker_http::{Routes, Tls};
 use esker_primitives::NodeId;
 use esker_primitives::clock::Clock;
@@ -24,6 +25,7 @@ use crate::activity::{Activity, Sources};
 use crate::backup::Backups;
 use crate::block_log::BlockLogTask;
 use crate::chains::{Chain, Development};
+use crate::forked_block::ForkedBlock;
 use crate::journal;
 use crate::logging::{LogLevels, OpenLogFiles};
 
@@ -40,6 +42,7 @@ pub struct RunningNode {
     pub(super) log_files: OpenLogFiles,
     pub(super) routes: Arc<Routes>,
     pub(super) failed_calls: FailedCalls,
+    pub(super) fork: Option<Fork>,
     pub(super) clock: Arc<dyn Clock>,
     pub(super) chains: Vec<Chain>,
     pub(super) machine: Arc<Machine>,
@@ -87,6 +90,11 @@ impl RunningNode {
         &self.chains
     }
 
+    /// The block of another node on which the EVM chain began.
+    pub fn forked_block(&self) -> Option<ForkedBlock> {
+        self.fork.as_ref().map(ForkedBlock::of)
+    }
+
     /// The machine, which commits its chains' blocks.
     pub fn machine(&self) -> &Arc<Machine> {
         &self.machine
@@ -123,6 +131,7 @@ impl RunningNode {
             chains: self.chains.iter().map(Chain::vm).collect(),
             clock: Arc::clone(&self.clock),
             controls,
+            fork: self.fork.clone(),
         };
         Activity::spawn(sources, out)
     }

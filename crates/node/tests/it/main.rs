@@ -7,3 +7,4 @@ mod environment;
 mod fork;
 mod fork_random;
 mod fork_rules;
+mod fork_source;

@@ -126,6 +126,7 @@ impl OrderStage {
             log_files: base.log_files,
             routes,
             failed_calls: served.failed_calls,
+            fork: base.environment.fork.map(|fork| fork.source),
             clock: base.environment.clock,
             chains: chains.into_iter().map(|(_, chain)| chain).collect(),
             machine,

@@ -117,6 +117,7 @@ impl StoreStage {
             data_dir: Some(self.folder.path().to_owned()),
             clock: Arc::clone(&self.environment.clock),
             metrics: Arc::clone(&self.metrics),
+            fork: self.environment.fork.as_ref().map(|fork| fork.source.clone()),
         }
     }
 }

@@ -156,6 +156,7 @@ impl Node {
             data_dir: Some(std::env::temp_dir()),
             clock,
             metrics: Arc::clone(&metrics),
+            fork: None,
         };
         let chains = ChainInputs {
             aliases,
