@@ -325,7 +325,7 @@ fn dev_arguments(key: &'static Key) -> Vec<Arg> {
 fn value_name(key: &Key) -> &'static str {
     match key.kind {
         "path" | "paths separated by commas" => "PATH",
-        "text" => "TEXT",
+        "text" | "texts, one a line" => "TEXT",
         "whole number" | "whole number from 1" => "N",
         "names separated by commas" | "words separated by spaces" => "LIST",
         "time such as 30s, 2m or 500ms" => "TIME",
@@ -355,7 +355,8 @@ fn all_text(matches: &ArgMatches, key: &Key) -> Option<String> {
         return text(matches, key.name).cloned();
     }
     let given = matches.try_get_many::<String>(key.name).ok().flatten()?;
-    Some(given.map(String::as_str).collect::<Vec<_>>().join(","))
+    let given: Vec<_> = given.map(String::as_str).collect();
+    Some(given.join(&key.separator.to_string()))
 }
 
 /// The text of a flag that was given. A command may lack a flag of the table.

@@ -6,7 +6,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 
-use alloy_primitives::{Address, B256, U256};
+use alloy_primitives::{Address, B256, Bytes, U256};
 use alloy_trie::Nibbles;
 use thiserror::Error;
 
@@ -47,6 +47,21 @@ pub fn path_text(path: &Nibbles) -> String {
     path.iter().map(|nibble| char::from_digit(u32::from(nibble), 16).unwrap_or('?')).collect()
 }
 
+/// The call whose run lacks parts. The source may know what else the call reads.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct LackingCall {
+    /// The sender.
+    pub from: Address,
+    /// The recipient; `None` creates a contract.
+    pub to: Option<Address>,
+    /// Value, wei.
+    pub value: U256,
+    /// Call data, or init code.
+    pub input: Bytes,
+    /// Gas limit.
+    pub gas: u64,
+}
+
 /// The future of a fetch; the error is for the client.
 pub type Fetching = Pin<Box<dyn Future<Output = Result<(), String>> + Send>>;
 
@@ -55,8 +70,8 @@ pub type OnFetched = Box<dyn FnOnce(Result<(), String>) + Send>;
 
 /// Fetches parts of a base state.
 pub trait FetchState: Send + Sync {
-    /// Fetches parts. Afterwards a run that lacked them may begin again.
-    fn fetch(&self, wants: BTreeSet<Want>) -> Fetching;
+    /// Fetches parts. Afterwards a run that lacked them may begin again. `call` is a hint only.
+    fn fetch(&self, wants: BTreeSet<Want>, call: Option<Arc<LackingCall>>) -> Fetching;
 
     /// Begins to fetch parts, and reports the outcome. Any thread may call this.
     fn begin(&self, wants: BTreeSet<Want>, then: OnFetched);
@@ -66,13 +81,14 @@ pub trait FetchState: Send + Sync {
 #[derive(Clone, Error)]
 pub struct NotFetched {
     wants: BTreeSet<Want>,
+    call: Option<Arc<LackingCall>>,
     fetcher: Arc<dyn FetchState>,
 }
 
 impl NotFetched {
     /// A part is not here.
     pub fn new(want: Want, fetcher: Arc<dyn FetchState>) -> Self {
-        Self { wants: BTreeSet::from([want]), fetcher }
+        Self { wants: BTreeSet::from([want]), call: None, fetcher }
     }
 
     /// What is not here.
@@ -85,9 +101,14 @@ impl NotFetched {
         self.wants.extend(more.wants.iter().cloned());
     }
 
+    /// Names the call that lacks it.
+    pub fn with_call(self, call: LackingCall) -> Self {
+        Self { call: Some(Arc::new(call)), ..self }
+    }
+
     /// Fetches all of it.
     pub fn fetch(&self) -> Fetching {
-        self.fetcher.fetch(self.wants.clone())
+        self.fetcher.fetch(self.wants.clone(), self.call.clone())
     }
 
     /// Begins to fetch all of it, and reports the outcome.

@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use alloy_primitives::{Address, B256, Bytes, U256};
 use alloy_trie::Nibbles;
-use esker_evm_state::not_fetched::{FetchState, Fetching, NotFetched, OnFetched, Want};
+use esker_evm_state::not_fetched::{
+    FetchState, Fetching, LackingCall, NotFetched, OnFetched, Want,
+};
 use esker_evm_state::state::{StateBase, StateError};
 use esker_evm_state::trie::TrieError;
 use esker_evm_state::types::Account;
@@ -52,15 +54,14 @@ impl ForkBase {
 }
 
 impl FetchState for ForkBase {
-    fn fetch(&self, wants: BTreeSet<Want>) -> Fetching {
+    fn fetch(&self, wants: BTreeSet<Want>, call: Option<Arc<LackingCall>>) -> Fetching {
         let (sent, fetched) = oneshot::channel();
-        self.begin(
-            wants,
-            Box::new(|outcome| {
-                // Who has left needs no outcome.
-                let _left = sent.send(outcome);
-            }),
-        );
+        let fork = self.fork.clone();
+        self.runtime.spawn(async move {
+            let outcome = fork.fetch_for(&Misses::from(wants), call.as_deref()).await;
+            // Who has left needs no outcome.
+            let _left = sent.send(outcome.map_err(|error| error.to_string()));
+        });
         Box::pin(
             async move { fetched.await.unwrap_or_else(|_| Err(ForkError::Cancelled.to_string())) },
         )

@@ -114,7 +114,8 @@ pub(crate) fn quantity(value: &Value) -> Option<U256> {
     U256::from_str_radix(digits, 16).ok()
 }
 
-fn fixed<const N: usize>(value: &Value) -> Option<FixedBytes<N>> {
+/// Bytes of a fixed length in hexadecimal.
+pub(crate) fn fixed<const N: usize>(value: &Value) -> Option<FixedBytes<N>> {
     let digits = value.as_str()?.strip_prefix("0x")?;
     let mut fixed = FixedBytes::ZERO;
     hex::decode_to_slice(digits, fixed.as_mut_slice()).ok()?;

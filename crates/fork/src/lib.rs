@@ -8,6 +8,7 @@
 //!   `eth_getProof`, values are those of the proofs, and nodes are kept by their path; without, they are the source's
 //!   word, and [`Trust`] says so.
 //! - [`cache`]: the file of a block, which later forks begin with, and packs, on which forks run without a source.
+//! - [`history`] checks transactions and receipts by the roots in their block's header.
 //! - [`verify_proof`] checks a Merkle proof.
 //!
 //! Nothing here executes code, writes to the node's store, or waits in a look-up. Start with [`Fork::open`].
@@ -21,6 +22,7 @@ mod base;
 pub mod cache;
 mod error;
 mod fetch;
+pub mod history;
 mod json;
 mod misses;
 pub mod pin;
@@ -30,6 +32,7 @@ pub mod state;
 
 pub use base::ForkBase;
 pub use error::{Contradiction, FileError, ForkError, HeaderHashError};
+pub use esker_evm_state::not_fetched::LackingCall;
 pub use fetch::{Fork, ForkCounts, ForkOptions, OpenedFork, ProofMode, Trust, WeakFork};
 pub use json::FieldError;
 pub use misses::{Misses, Want};

@@ -5,6 +5,7 @@ use std::fmt;
 use futures_util::future::BoxFuture;
 
 use crate::error::RpcError;
+use crate::work::Client;
 
 /// A call that a service could not answer: it has an error, or `null`.
 #[derive(Clone, Copy, Debug)]
@@ -17,6 +18,8 @@ pub struct Unanswered<'a> {
     pub params: &'a [u8],
     /// The error; `None`: the result is `null`.
     pub error: Option<&'a RpcError>,
+    /// The connection, for which the bytes of a long answer are counted.
+    pub client: Option<&'a Client>,
 }
 
 /// The JSON of a result from elsewhere.

@@ -140,7 +140,7 @@ impl Method {
             Some(fallback) => {
                 let prefix = out.clone();
                 let called = self.run_to_end(params, context, out).await;
-                match self.ask(fallback, params, (&called, prefix.len())) {
+                match self.ask(fallback, params, context, (&called, prefix.len())) {
                     Some(instead) => self.answer_instead(instead, params, context, prefix).await,
                     None => called,
                 }
@@ -177,6 +177,7 @@ impl Method {
         &self,
         fallback: &Arc<dyn Fallback>,
         params: Params<'_>,
+        context: &CallContext,
         (called, prefix): (&Result<ReplyBytes, CallError>, usize),
     ) -> Option<Instead> {
         let error = match called {
@@ -185,7 +186,8 @@ impl Method {
             _ => return None,
         };
         let MethodInfo { namespace, name: method, .. } = self.info;
-        fallback.instead(Unanswered { namespace, method, params: params.text(), error })
+        let client = context.client();
+        fallback.instead(Unanswered { namespace, method, params: params.text(), error, client })
     }
 
     async fn answer_instead(

@@ -96,7 +96,7 @@ fn insert_fork(set: &mut Flags, fork: &ForkFlags) {
     set.insert("fork-url", url.to_owned());
     let number = fork.fork_block_number.map(|number| number.to_string());
     insert(set, "fork-block", block.or(number));
-    let headers = Some(fork.fork_header.join(",")).filter(|headers| !headers.is_empty());
+    let headers = Some(fork.fork_header.join("\n")).filter(|headers| !headers.is_empty());
     insert(set, "fork-header", headers);
     insert_number(set, "fork-retries", fork.retries);
     let units = fork.compute_units_per_second.filter(|_| !fork.no_rate_limit);

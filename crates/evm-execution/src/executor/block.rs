@@ -10,8 +10,8 @@ use super::block_console::{BlockConsole, TxConsole};
 use super::failure::TxFailure;
 use super::runner::{ExecutionEnd, Runner};
 use super::{
-    BlockBody, BlockContext, BlockHashes, Bounds, ChainParams, ExtOutcome, Message, StateOverlay,
-    TxError, blob_fee, check_form, sender_of,
+    BlockBody, BlockContext, BlockHashes, Bounds, ChainParams, ExtOutcome, Message, Origin,
+    StateOverlay, TxError, blob_fee, check_form, sender_of,
 };
 use crate::rules::{
     BaseFeeUse, BlockEnd, BlockPoint, BlockResults, BlockStepError, Revision, Rules,
@@ -168,6 +168,16 @@ impl<'a> BlockExecutor<'a> {
         self.runner.commit_burning(burnt)?;
         self.note(tx, &message, ended)?;
         Ok(self.receipts.last().expect("just pushed"))
+    }
+
+    /// Executes a transaction as if its nonce were the next one, without an effect. `sender` is as that of
+    /// [`Self::execute`].
+    pub fn probe(&mut self, tx: &Transaction, sender: Option<Address>) -> Result<(), TxError> {
+        let sender = sender.map_or_else(|| sender_of(tx, &*self.rules), Ok)?;
+        let message = Message { origin: Origin::Call, ..Message::from_tx(tx, sender) };
+        let ended = self.runner.run(&self.block, &message);
+        self.runner.discard();
+        ended.map(drop)
     }
 
     /// The part of a message's fee that nobody receives, wei.

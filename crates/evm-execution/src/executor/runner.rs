@@ -5,6 +5,7 @@ use std::fmt;
 use alloy_eips::eip2930::AccessList;
 use alloy_eips::eip7702::{RecoveredAuthority, RecoveredAuthorization, SignedAuthorization};
 use alloy_primitives::{Bytes, Log, U256};
+use esker_evm_state::not_fetched::{LackingCall, NotFetched, Want};
 use esker_evm_state::state::StateError;
 use revm::context::{BlockEnv, CfgEnv, Evm, LocalContext, TxEnv};
 use revm::context_interface::block::BlobExcessGasAndPrice;
@@ -229,7 +230,8 @@ impl<'a, I> Runner<'a, I> {
         self.state().begin_look_ahead(lacking);
         let _wrong_result = self.run_once(block, message);
         self.discard();
-        self.state().end_look_ahead().map_or(ended, |all| Err(StateError::from(all).into()))
+        let all = self.state().end_look_ahead();
+        all.map_or(ended, |all| Err(StateError::from(named(all, message)).into()))
     }
 
     /// As [`Self::run`], with the inspector.
@@ -390,4 +392,19 @@ fn recovered(signed: &SignedAuthorization) -> RecoveredAuthorization {
     let signer = signature.and_then(|it| recover_signer(&it, &authorization.signature_hash()));
     let authority = signer.map_or(RecoveredAuthority::Invalid, RecoveredAuthority::Valid);
     RecoveredAuthorization::new_unchecked(authorization.clone(), authority)
+}
+
+/// Names the message where code that is not known yet may read much else.
+fn named(lacking: NotFetched, message: &Message) -> NotFetched {
+    let has_unknown_code = lacking.wants().iter().any(|want| matches!(want, Want::Account(_)));
+    if !has_unknown_code || message.to.is_some() && message.input.is_empty() {
+        return lacking;
+    }
+    lacking.with_call(LackingCall {
+        from: message.from,
+        to: message.to,
+        value: message.value,
+        input: message.input.clone(),
+        gas: message.gas_limit,
+    })
 }

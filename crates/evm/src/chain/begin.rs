@@ -6,7 +6,7 @@ use std::time::Duration;
 use alloy_primitives::{B256, Bytes};
 use esker_chain::tables::{HISTORY_START, HistoryStart};
 use esker_chain::{BuildContext, ChainError, ChainVm as _};
-use esker_evm_execution::executor::{TxError, impersonated};
+use esker_evm_execution::executor::{BlockExecutor, TxError, impersonated};
 use esker_evm_execution::rules::BlockStepError;
 use esker_evm_state::blocks::write_block;
 use esker_evm_state::not_fetched::NotFetched;
@@ -73,7 +73,7 @@ impl Evm {
             let terms = ctx.child_terms(time);
             let begun = terms.and_then(|terms| child_executor(ctx, &terms, time));
             let lacking = match begun {
-                Ok(mut executor) => match executor.execute(tx, impersonated(tx.signature())) {
+                Ok(mut executor) => match run(&mut executor, tx) {
                     Err(TxError::State(error)) => lacking(&error),
                     _ => None,
                 },
@@ -106,6 +106,15 @@ impl Evm {
                 });
             }
         }));
+    }
+}
+
+/// Executes a transaction, also before the earlier ones of its sender are in a block.
+fn run(executor: &mut BlockExecutor<'_>, tx: &Transaction) -> Result<(), TxError> {
+    let sender = impersonated(tx.signature());
+    match executor.execute(tx, sender) {
+        Err(TxError::NonceTooHigh { .. }) => executor.probe(tx, sender),
+        ended => ended.map(drop),
     }
 }
 

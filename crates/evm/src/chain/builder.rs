@@ -9,6 +9,7 @@ use esker_evm_execution::rules::{
     BlockAttributes, BlockStepError, ChildTerms, HeaderTerms, RuleError,
 };
 use esker_evm_state::not_fetched::NotFetched;
+use esker_evm_state::state::StateError;
 use esker_evm_state::types::{Block, Transaction};
 use esker_storage::{PendingWrites, WriteSet};
 
@@ -24,9 +25,29 @@ const MAX_BLOCK_TX_BYTES: usize = 1_835_008;
 /// Least gas of a transaction.
 pub(super) const MIN_TX_GAS: u64 = 21_000;
 
+/// Most transactions of a block that may lack state of the fork. What they lack is fetched together.
+const MAX_LACKING_TXS: usize = 1024;
+
 /// Seconds to look ahead for a time at which the base fee is low enough: after ten minutes without a block it is at
 /// its minimum.
 const MAX_FEE_WAIT_S: u64 = 600;
+
+/// What a block takes of the pool.
+pub(super) struct Taken {
+    transactions: Vec<Transaction>,
+    /// What others lacked of the state on which the chain began.
+    lacking: Option<NotFetched>,
+}
+
+impl Taken {
+    /// The transactions, if none lacked anything.
+    pub(super) fn all(self) -> Result<Vec<Transaction>, BuildError> {
+        match self.lacking {
+            Some(lacking) => Err(TxError::State(StateError::from(lacking)).into()),
+            None => Ok(self.transactions),
+        }
+    }
+}
 
 /// The result of building.
 #[derive(Debug)]
@@ -88,12 +109,14 @@ impl From<BuildError> for ChainError {
     }
 }
 
-/// Builds a block at `time` (Unix s) on its parent.
+/// Builds a block at `time` (Unix s) on its parent. A block of the pool leaves out transactions that lack state of the fork, and
+/// adds it to `left_out`, if there are others.
 pub(super) fn fill(
     ctx: &ParentContext<'_>,
     pool: &Pool,
     time: u64,
     (plan, only): (Plan, Option<&HashSet<B256>>),
+    left_out: &mut Option<NotFetched>,
 ) -> Result<BuildOutcome, BuildError> {
     let set = ctx.extension.next_header_terms();
     let attributes = attributes(ctx, &set);
@@ -102,9 +125,14 @@ pub(super) fn fill(
     let mut executor = child_executor(ctx, &terms, time)?;
     let transactions = match plan {
         Plan::Change | Plan::Nothing => Vec::new(),
-        Plan::Pool | Plan::Mine | Plan::Only => {
-            take_transactions(&mut executor, pool, &terms, only)?
+        Plan::Pool => {
+            let mut taken = take_transactions(&mut executor, pool, &terms, only)?;
+            if !taken.transactions.is_empty() {
+                *left_out = taken.lacking.take();
+            }
+            taken.all()?
         }
+        Plan::Mine | Plan::Only => take_transactions(&mut executor, pool, &terms, only)?.all()?,
     };
     let mut rows = PendingWrites::new(ctx.reader);
     let (ext_data, outcome) = take_ext_data(ctx, &mut executor, &terms, &mut rows, time)?;
@@ -144,7 +172,7 @@ pub(super) fn preview(
     let ctx = &ParentContext { attributes: &attributes, ..*ctx };
     let terms = ctx.child_terms(time)?.with(set);
     let mut executor = child_executor(ctx, &terms, time)?;
-    let transactions = take_transactions(&mut executor, pool, &terms, None)?;
+    let transactions = take_transactions(&mut executor, pool, &terms, None)?.all()?;
     // The tips need not pay for the block yet: it may be built some seconds later.
     let outcome = ExtOutcome { contribution: U256::MAX, ..ExtOutcome::default() };
     let processed = executor.finish(outcome)?;
@@ -160,15 +188,16 @@ fn attributes(ctx: &ParentContext<'_>, set: &HeaderTerms) -> BlockAttributes {
     BlockAttributes { beacon_root, ..ctx.attributes.clone() }
 }
 
+/// Takes transactions of the pool. Those that lack state of the fork stay there, with the later ones of their senders.
 pub(super) fn take_transactions(
     executor: &mut BlockExecutor<'_>,
     pool: &Pool,
     terms: &ChildTerms,
     only: Option<&HashSet<B256>>,
-) -> Result<Vec<Transaction>, BuildError> {
+) -> Result<Taken, BuildError> {
     let mut best = pool.best(terms.base_fee.saturating_to());
     let most_blobs = terms.execution.blobs.map_or(0, |limits| limits.max);
-    let mut taken = Vec::new();
+    let (mut taken, mut lacking, mut lack) = (Vec::new(), None, 0);
     let (mut bytes, mut blobs) = (0, 0);
     while executor.gas_left() >= MIN_TX_GAS
         && let Some(next) = best.peek().cloned()
@@ -187,6 +216,13 @@ pub(super) fn take_transactions(
                 taken.push(next.tx().clone());
                 best.shift();
             }
+            Err(TxError::State(error))
+                if error.not_fetched().is_some() && lack < MAX_LACKING_TXS =>
+            {
+                add_lacking(&mut lacking, &error);
+                lack += 1;
+                best.pop();
+            }
             Err(error) if error.is_internal() => return Err(error.into()),
             // An undecided ancestor already has the transaction.
             Err(TxError::NonceTooLow { .. }) => best.shift(),
@@ -197,7 +233,14 @@ pub(super) fn take_transactions(
             }
         }
     }
-    Ok(taken)
+    Ok(Taken { transactions: taken, lacking })
+}
+
+fn add_lacking(lacking: &mut Option<NotFetched>, error: &StateError) {
+    match (lacking, error.not_fetched()) {
+        (Some(all), Some(more)) => all.add(more),
+        (none, more) => *none = more.cloned(),
+    }
 }
 
 fn take_ext_data(

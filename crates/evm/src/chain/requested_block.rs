@@ -105,7 +105,7 @@ impl Evm {
         let terms = terms.with(&set);
         let mut executor = child_executor(ctx, &terms, time).map_err(BuildError::from)?;
         let transactions = match &request.transactions {
-            None => take_transactions(&mut executor, &self.pool, &terms, None)?,
+            None => take_transactions(&mut executor, &self.pool, &terms, None)?.all()?,
             Some(given) => {
                 let given: Vec<_> = given.iter().cloned().map(without_sidecar).collect();
                 for tx in &given {

@@ -283,8 +283,9 @@ impl Evm {
             return Ok(Built::Later(time.saturating_mul(1000)));
         }
         let only = self.only();
+        let mut left_out = None;
         let filled = self.with_parent_context(parent, &head, at, |ctx| {
-            fill(ctx, &self.pool, time, (plan, only.as_deref()))
+            fill(ctx, &self.pool, time, (plan, only.as_deref()), &mut left_out)
         });
         if !matches!(filled, Ok(BuildOutcome::Block(_))) {
             self.extension.not_built();
@@ -292,6 +293,9 @@ impl Evm {
         if let Some(lacking) = filled.as_ref().err().and_then(BuildError::not_fetched) {
             self.fetch_for_build(plan, lacking);
             return Ok(Built::Nothing);
+        }
+        if let Some(lacking) = left_out {
+            self.fetch_for_build(plan, &lacking);
         }
         let filled = self.without_refused(plan, head.header.number, filled)?;
         let Some(filled) = filled else { return Ok(Built::Nothing) };

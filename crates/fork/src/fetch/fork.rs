@@ -6,15 +6,18 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 
 use alloy_primitives::Address;
-use futures_util::future::try_join_all;
+use esker_evm_state::not_fetched::LackingCall;
+use futures_util::future::{join_all, try_join, try_join_all};
 
+use super::ahead::add_next_slots;
 use super::context::Context;
-use super::flights::{Flight, Flights, Wait};
-use super::job::{offline, run};
+use super::flights::{Flights, Wait};
+use super::job::offline;
 use super::options::{ForkOptions, ProofMode, Trust};
 use super::plan::groups;
 use super::proven::ProofRequest;
 use super::reader::StateReader;
+use super::workers;
 use crate::cache::{
     Cache, CacheOptions, CacheStop, OpenedCache, PackSummary, read_facts, write_facts,
 };
@@ -22,7 +25,7 @@ use crate::error::{FileError, ForkError};
 use crate::misses::{Misses, Want};
 use crate::pin::{BlockChoice, Pin, resolve};
 use crate::proof::ProofFault;
-use crate::source::{Answer, Call, Fault, LastFault, Source, SourceCounts, SourceError};
+use crate::source::{Answer, Call, Fault, LastFault, ReplyRoom, Source, SourceCounts, SourceError};
 use crate::state::{BaseView, Fact, KnownState, StateCounts};
 
 /// The state of a pinned block of another node. Clones share everything.
@@ -107,7 +110,8 @@ impl Fork {
         let facts = facts.into_iter().filter(is_usable).collect();
         known.insert(facts).ok_or(ForkError::Full(options.max_state_bytes))?;
         let cache = cache.map(Arc::new);
-        let context = Context { pin, known, reader: Some(reader), cache, options, trust };
+        let reader = Some(reader);
+        let context = Context::new((pin, known), (reader, cache), (options, trust));
         Ok(OpenedFork { fork: Self::of(context), damaged })
     }
 
@@ -127,7 +131,7 @@ impl Fork {
         let pin = summary.pin;
         let known = KnownState::new(options.max_state_bytes.saturating_mul(4), &pin);
         known.insert(facts).ok_or(ForkError::Full(options.max_state_bytes))?;
-        Ok(Self::of(Context { pin, known, reader: None, cache: None, options, trust }))
+        Ok(Self::of(Context::new((pin, known), (None, None), (options, trust))))
     }
 
     fn of(context: Context) -> Self {
@@ -188,36 +192,73 @@ impl Fork {
     /// # Errors
     /// The first error. The other parts may be known nevertheless, so another call asks only for the rest.
     pub async fn fetch(&self, misses: &Misses) -> Result<(), ForkError> {
+        self.fetch_for(misses, None).await
+    }
+
+    /// As [`Self::fetch`]. Meanwhile the source is asked what else a call reads, and that is fetched, too, as far as
+    /// possible.
+    ///
+    /// # Errors
+    /// As those of [`Self::fetch`]: what a call may read besides is only a hint.
+    pub async fn fetch_for(
+        &self,
+        misses: &Misses,
+        call: Option<&LackingCall>,
+    ) -> Result<(), ForkError> {
         let wants = misses.take();
         let deadline = self.context.options.deadline;
-        let waits = self.begin(wants)?;
-        match tokio::time::timeout(deadline, try_join_all(waits.into_iter().map(Wait::outcome)))
-            .await
-        {
-            Ok(outcomes) => outcomes.map(drop),
-            Err(_) => Err(ForkError::Deadline(deadline)),
+        let waits = try_join_all(self.begin(wants)?.into_iter().map(Wait::outcome));
+        let fetched = async {
+            let hinted = async {
+                self.warm_up(call).await;
+                Ok(())
+            };
+            try_join(waits, hinted).await.map(drop)
+        };
+        let fetched = tokio::time::timeout(deadline, fetched).await;
+        fetched.unwrap_or(Err(ForkError::Deadline(deadline)))
+    }
+
+    /// Fetches what the source says that a call reads.
+    async fn warm_up(&self, call: Option<&LackingCall>) {
+        let Some(call) = call.filter(|call| self.is_of_the_source(call)) else { return };
+        let Some(reader) = &self.context.reader else { return };
+        let Some(mut listed) = self.context.warm_ups.list(reader, &self.context.pin, call).await
+        else {
+            return;
+        };
+        // Only hints: what is wrong in them is not needed, or an error when it is.
+        if let Ok(waits) = self.begin(std::mem::take(&mut listed.wants)) {
+            let _outcomes = join_all(waits.into_iter().map(Wait::outcome)).await;
         }
+    }
+
+    /// Whether the source may know the code that is called.
+    fn is_of_the_source(&self, call: &LackingCall) -> bool {
+        let known = call.to.and_then(|to| self.context.known.peek_account(&to));
+        known.is_none_or(|account| account.is_some_and(|account| account.has_code()))
     }
 
     /// Begins the reads of parts that are not known yet.
     fn begin(&self, mut wants: BTreeSet<Want>) -> Result<Vec<Wait>, ForkError> {
         keep_lowest_hash(&mut wants);
+        if self.context.reader.is_some() {
+            add_next_slots(&mut wants);
+        }
         let (count, max) = (wants.len(), self.context.options.max_wants);
         if count > max {
             return Err(ForkError::TooMany { count, max });
         }
         let known = |want: &Want| self.context.known.is_known(want);
-        let Some(reader) = &self.context.reader else {
+        if self.context.reader.is_none() {
             let missing: Vec<_> = wants.into_iter().filter(|want| !known(want)).collect();
             return if missing.is_empty() { Ok(Vec::new()) } else { Err(offline(&missing)) };
-        };
-        let max_accounts = (reader.source.batch_limit() / 2).max(1);
+        }
+        let max_accounts = self.context.max_accounts();
         let claimed = self.flights.claim(wants, known, |fresh| groups(fresh, max_accounts));
         let joined = claimed.joined.len() - claimed.begun.len();
         self.joined.fetch_add(joined as u64, Ordering::Relaxed);
-        for flight in claimed.begun {
-            tokio::spawn(fly(Arc::clone(&self.context), flight));
-        }
+        workers::add(&self.context, claimed.begun);
         Ok(claimed.joined)
     }
 
@@ -226,10 +267,21 @@ impl Fork {
     /// # Errors
     /// The source does not answer, or there is none.
     pub async fn ask(&self, call: Call) -> Result<Answer, ForkError> {
-        match &self.context.reader {
-            Some(reader) => Ok(reader.source.call(call).await?),
-            None => Err(ForkError::Offline { count: 1, first: call.method.to_string() }),
-        }
+        Ok(self.source(&call)?.call(call).await?)
+    }
+
+    /// As [`Self::ask`]; a long reply takes room.
+    ///
+    /// # Errors
+    /// The source does not answer, there is none, or there is no room.
+    pub async fn ask_within(&self, call: Call, room: &dyn ReplyRoom) -> Result<Answer, ForkError> {
+        Ok(self.source(&call)?.call_within(call, room).await?)
+    }
+
+    fn source(&self, call: &Call) -> Result<&Source, ForkError> {
+        let reader = self.context.reader.as_ref();
+        let offline = || ForkError::Offline { count: 1, first: call.method.to_owned() };
+        reader.map(|reader| &reader.source).ok_or_else(offline)
     }
 
     /// Writes everything that is known into a file, in place of an older one. This blocks.
@@ -239,19 +291,6 @@ impl Fork {
     pub fn write_pack(&self, path: &Path) -> Result<PackSummary, FileError> {
         write_facts(path, &self.context.pin, &self.context.known.facts())
     }
-}
-
-/// Reads a group to its end, whoever waits.
-async fn fly(context: Arc<Context>, flight: Flight) {
-    let outcome = run(&context, &flight.wants).await;
-    if let (Err(error), Some(reader)) = (&outcome, &context.reader)
-        && error.is_wrong_answer()
-    {
-        reader.source.note_wrong(error.to_string());
-    }
-    // Who waits may drop the fork and open its cache again.
-    drop(context);
-    flight.finish(outcome);
 }
 
 /// Whether a fact is proved, or checked by its hash.

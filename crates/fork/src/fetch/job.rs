@@ -87,7 +87,10 @@ fn targets(wants: &[Want]) -> Result<Targets, ForkError> {
 
 fn unfound(length: usize) -> &'static str {
     match length > MAX_PATH {
-        true => "its path has more than 6 nibbles, so no key below it can be found",
+        true => {
+            "its path has more than 6 nibbles, so no key below it can be found; it is next to a value that the block deletes: leave \
+             a rest of it, or fork with --fork-proofs false, without true state roots"
+        }
         false => "no key below it was found",
     }
 }

@@ -1,5 +1,6 @@
 //! Fetches parts of the base state: grouped, shared between callers, and checked.
 
+mod ahead;
 mod ancestors;
 mod claimed;
 mod context;
@@ -10,7 +11,10 @@ mod options;
 mod plan;
 mod preimage;
 mod proven;
+mod queue;
 mod reader;
+mod warm_up;
+mod workers;
 
 pub use fork::{Fork, ForkCounts, OpenedFork, WeakFork};
 pub use options::{ForkOptions, ProofMode, Trust};

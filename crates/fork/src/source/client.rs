@@ -19,6 +19,7 @@ use super::endpoint::{Endpoint, HttpReply};
 use super::fault::{Fault, SourceError, WRONG};
 use super::limits::SourceLimits;
 use super::reply::{Entries, parse, request_body};
+use super::room::{Meter, ReplyRoom};
 
 /// After this time the log names a URL that has never answered.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -77,6 +78,8 @@ struct Work<'a> {
     /// Requests in a row without any result.
     failures: u32,
     deadline: Instant,
+    /// Where long replies are counted.
+    room: Option<&'a dyn ReplyRoom>,
 }
 
 impl Work<'_> {
@@ -160,16 +163,33 @@ impl Source {
     /// The call has no result; see [`Fault`].
     pub async fn call(&self, call: Call) -> Result<Answer, SourceError> {
         let calls = [call];
-        self.run(&calls).await.remove(0)
+        self.run(&calls, None).await.remove(0)
+    }
+
+    /// As [`Self::call`]; a long reply takes room, or is an error.
+    ///
+    /// # Errors
+    /// The call has no result; see [`Fault`].
+    pub async fn call_within(
+        &self,
+        call: Call,
+        room: &dyn ReplyRoom,
+    ) -> Result<Answer, SourceError> {
+        let calls = [call];
+        self.run(&calls, Some(room)).await.remove(0)
     }
 
     /// Calls several methods in as few requests as the limits allow. The results are in the order of the calls.
     pub async fn batch(&self, calls: &[Call]) -> Vec<Result<Answer, SourceError>> {
         let parts = calls.chunks(self.batch_limit());
-        join_all(parts.map(|part| self.run(part))).await.into_iter().flatten().collect()
+        join_all(parts.map(|part| self.run(part, None))).await.into_iter().flatten().collect()
     }
 
-    async fn run(&self, calls: &[Call]) -> Vec<Result<Answer, SourceError>> {
+    async fn run(
+        &self,
+        calls: &[Call],
+        room: Option<&dyn ReplyRoom>,
+    ) -> Vec<Result<Answer, SourceError>> {
         let mut work = Work {
             calls,
             results: calls.iter().map(|_| None).collect(),
@@ -178,6 +198,7 @@ impl Source {
             last: 0,
             failures: 0,
             deadline: Instant::now() + self.limits.deadline,
+            room,
         };
         loop {
             let pending = work.pending(self.batch_limit());
@@ -229,7 +250,7 @@ impl Source {
         let calls: Vec<_> =
             pending.iter().map(|at| (work.calls[*at].method, &work.calls[*at].params)).collect();
         let reply = match self.check_chain(at, work.deadline).await {
-            Ok(()) => self.exchange(at, &calls, work.deadline).await,
+            Ok(()) => self.exchange(at, &calls, work.deadline, work.room).await,
             Err(fault) => Err(fault),
         };
         let is_progress = match reply {
@@ -344,7 +365,7 @@ impl Source {
             return Ok(());
         }
         let params = json!([]);
-        let mut entries = self.exchange(at, &[("eth_chainId", &params)], deadline).await?;
+        let mut entries = self.exchange(at, &[("eth_chainId", &params)], deadline, None).await?;
         let result = entries.pop().flatten().unwrap_or(Ok(Value::Null))?;
         let text = result.as_str().and_then(|text| text.strip_prefix("0x")).unwrap_or_default();
         let found = u64::from_str_radix(text, 16)
@@ -362,6 +383,7 @@ impl Source {
         at: usize,
         calls: &[(&str, &Value)],
         deadline: Instant,
+        room: Option<&dyn ReplyRoom>,
     ) -> Result<Entries, Fault> {
         let endpoint = &self.endpoints[at];
         let begun = Instant::now();
@@ -381,7 +403,7 @@ impl Source {
         Counters::add(&self.counters.calls, calls.len());
         Counters::add(&self.counters.bytes_sent, body.len());
         let timeout = self.limits.request_timeout.min(deadline.saturating_duration_since(sent));
-        let reply = self.reply(at, body, timeout).await;
+        let reply = self.reply(at, body, timeout, Meter::new(room)).await;
         Counters::add_time(&self.counters.request_us, sent.elapsed());
         let reply = reply?;
         Counters::add(&self.counters.bytes_received, reply.body.len());
@@ -389,9 +411,16 @@ impl Source {
     }
 
     /// Posts a body. The log names a URL whose first reply takes long.
-    async fn reply(&self, at: usize, body: Bytes, timeout: Duration) -> Result<HttpReply, Fault> {
+    async fn reply(
+        &self,
+        at: usize,
+        body: Bytes,
+        timeout: Duration,
+        meter: Meter<'_>,
+    ) -> Result<HttpReply, Fault> {
         let endpoint = &self.endpoints[at];
-        let exchange = endpoint.exchange(&self.dialer, body, self.limits.max_reply, timeout);
+        let exchange =
+            endpoint.exchange(&self.dialer, body, (self.limits.max_reply, meter), timeout);
         let mut exchange = std::pin::pin!(exchange);
         if !endpoint.has_answered() {
             match tokio::time::timeout(PATIENCE, &mut exchange).await {

@@ -12,6 +12,7 @@ use tokio::time::Instant;
 use super::address::SourceAddress;
 use super::fault::Fault;
 use super::limits::SourceLimits;
+use super::room::Meter;
 
 /// Least time between two lines of the log about one URL.
 const LOG_PAUSE: Duration = Duration::from_secs(10);
@@ -132,19 +133,24 @@ impl Endpoint {
         &self,
         dialer: &Dialer,
         body: Bytes,
-        max: usize,
+        (max, meter): (usize, Meter<'_>),
         timeout: Duration,
     ) -> Result<HttpReply, Fault> {
-        match tokio::time::timeout(timeout, self.post(dialer, body, max)).await {
+        match tokio::time::timeout(timeout, self.post(dialer, body, (max, meter))).await {
             Ok(reply) => reply,
             Err(_) => Err(Fault::TimedOut(timeout)),
         }
     }
 
-    async fn post(&self, dialer: &Dialer, body: Bytes, max: usize) -> Result<HttpReply, Fault> {
+    async fn post(
+        &self,
+        dialer: &Dialer,
+        body: Bytes,
+        limit: (usize, Meter<'_>),
+    ) -> Result<HttpReply, Fault> {
         let pooled = self.idle.lock().pop();
         if let Some(open) = pooled {
-            match self.post_on(open, body.clone(), max).await {
+            match self.post_on(open, body.clone(), limit).await {
                 // Servers close idle connections: a new one shows whether it is reachable.
                 Err(Fault::Unreachable(_)) => {}
                 reply => return reply,
@@ -152,14 +158,14 @@ impl Endpoint {
         }
         let open = dialer.connect(&self.address.url).await;
         let open = open.map_err(|error| Fault::Unreachable(error.to_string()))?;
-        self.post_on(open, body, max).await
+        self.post_on(open, body, limit).await
     }
 
     async fn post_on(
         &self,
         mut open: Connection,
         body: Bytes,
-        max: usize,
+        (max, mut meter): (usize, Meter<'_>),
     ) -> Result<HttpReply, Fault> {
         let lost = |error: hyper::Error| Fault::Unreachable(self.reason(&error));
         open.sender.ready().await.map_err(lost)?;
@@ -172,6 +178,9 @@ impl Endpoint {
             let Ok(data) = frame.map_err(lost)?.into_data() else { continue };
             if read.len().saturating_add(data.len()) > max {
                 return Err(Fault::TooLong(max));
+            }
+            if !meter.fits(read.len() + data.len()) {
+                return Err(Fault::NoRoom);
             }
             read.extend_from_slice(&data);
         }

@@ -53,6 +53,9 @@ pub enum Fault {
     /// The reply is longer than this node reads.
     #[error("the reply is longer than {0} bytes")]
     TooLong(usize),
+    /// This node has no memory for the reply.
+    #[error("the reply is long, and this node has too many long replies in memory; try again")]
+    NoRoom,
     /// The source refuses a batch, or one of this size.
     #[error("the batch is refused: {0}")]
     BatchRefused(String),
@@ -128,7 +131,7 @@ impl Fault {
             Self::Status { .. } => 2,
             Self::Denied { .. } => 3,
             Self::RateLimited { .. } => 4,
-            Self::TooLong(_) => 5,
+            Self::TooLong(_) | Self::NoRoom => 5,
             Self::BatchRefused(_) => 6,
             Self::Garbage(_) => 7,
             Self::NoMethod(_) => 8,

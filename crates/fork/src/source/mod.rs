@@ -7,9 +7,11 @@ mod endpoint;
 mod fault;
 mod limits;
 mod reply;
+mod room;
 
 pub use address::{AddressError, SourceAddress};
 pub use client::{Answer, Call, Source};
 pub use counters::{LastFault, SourceCounts};
 pub use fault::{FAULT_KINDS, Fault, FaultCounts, SourceError};
 pub use limits::SourceLimits;
+pub use room::ReplyRoom;

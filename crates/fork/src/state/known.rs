@@ -82,6 +82,11 @@ impl KnownState {
         self.counted(found)
     }
 
+    /// An account, without counting the look-up.
+    pub(crate) fn peek_account(&self, address: &Address) -> Option<Option<BaseAccount>> {
+        self.tables.read().accounts.get(address).map(|(account, _)| *account)
+    }
+
     pub(crate) fn slot(&self, address: &Address, slot: U256) -> Option<U256> {
         let found = self.tables.read().slot(address, slot);
         self.counted(found)

@@ -11,4 +11,5 @@ mod roots;
 mod seam;
 mod server;
 mod shared;
+mod warm_up;
 mod world;

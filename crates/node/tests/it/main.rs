@@ -8,3 +8,4 @@ mod fork;
 mod fork_random;
 mod fork_rules;
 mod fork_source;
+mod proxy;

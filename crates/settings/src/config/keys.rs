@@ -7,7 +7,9 @@ use std::time::Duration;
 
 use toml::de::DeValue;
 
-use super::value::{CommaList, IpRanges, PathList, Positive, Seconds, SpaceList, Switch, Value};
+use super::value::{
+    CommaList, IpRanges, LineList, PathList, Positive, Seconds, SpaceList, Switch, Value,
+};
 use super::value_error::ValueError;
 use crate::logging::{LogFormat, LogLevel};
 
@@ -29,6 +31,8 @@ pub struct Key {
     pub is_switch: bool,
     /// Whether the flag may be given several times, each with entries of the list.
     pub is_repeatable: bool,
+    /// What separates its entries then.
+    pub separator: char,
     /// Text of the default value; empty: none.
     pub default: &'static str,
     /// The default under `esker dev`.
@@ -111,6 +115,7 @@ macro_rules! settings {
                 kind: <$ty as Value>::KIND,
                 is_switch: <$ty as Value>::IS_SWITCH,
                 is_repeatable: <$ty as Value>::IS_REPEATABLE,
+                separator: <$ty as Value>::SEPARATOR,
                 default: $default,
                 dev_default: [$($dev,)? $default][0],
                 check: |text| <$ty as Value>::parse(text).map(|value| value.text()),
@@ -439,8 +444,8 @@ settings! {
     fork_url: CommaList = "fork-url", "";
     /// The block to begin on: a number, a hash, `latest`, `safe` or `finalized`.
     fork_block: String = "fork-block", "latest";
-    /// Header of each request to the source, `Name: value`. Several are separated by commas.
-    fork_header: CommaList = "fork-header", "";
+    /// Header of each request to the source, `Name: value`. The flag may be given several times; in a file several headers are an array.
+    fork_header: LineList = "fork-header", "";
     /// Whether values are read with proofs: `auto`: if the source gives them.
     fork_proofs: Switch = "fork-proofs", "auto";
     /// Leave the accounts for development with what they have at the source. So state roots are those that the other chain

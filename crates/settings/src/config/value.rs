@@ -22,6 +22,9 @@ pub trait Value: Sized {
     /// Whether the flag may be given several times, each with entries of the list.
     const IS_REPEATABLE: bool = false;
 
+    /// What separates the entries of a list that is given several times.
+    const SEPARATOR: char = ',';
+
     /// Parses the text form. The caller adds the setting's name to the error.
     fn parse(text: &str) -> Result<Self, ValueError>;
 
@@ -230,6 +233,10 @@ pub struct CommaList(pub Vec<String>);
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SpaceList(pub Vec<String>);
 
+/// Texts that may hold commas, one a line; in TOML also an array of strings.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LineList(pub Vec<String>);
+
 /// Paths separated by commas; in TOML also an array of strings.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PathList(pub Vec<PathBuf>);
@@ -268,6 +275,25 @@ impl Value for CommaList {
 
     fn text_of_toml(value: &DeValue<'_>) -> Result<String, ValueError> {
         list_text(value, ',')
+    }
+}
+
+impl Value for LineList {
+    const KIND: &'static str = "texts, one a line";
+    const IS_REPEATABLE: bool = true;
+    const SEPARATOR: char = '\n';
+
+    fn parse(text: &str) -> Result<Self, ValueError> {
+        let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
+        Ok(Self(lines.map(str::to_owned).collect()))
+    }
+
+    fn text(&self) -> String {
+        self.0.join("\n")
+    }
+
+    fn text_of_toml(value: &DeValue<'_>) -> Result<String, ValueError> {
+        list_text(value, Self::SEPARATOR)
     }
 }
 
@@ -489,6 +515,7 @@ mod tests {
         round_trip("true", &true);
         round_trip("65535", &65_535_u16);
         round_trip("a, b,,", &CommaList(vec!["a".into(), "b".into()]));
+        round_trip("a: 1,2\n\n b: 3", &LineList(vec!["a: 1,2".into(), "b: 3".into()]));
         round_trip(" a  b ", &SpaceList(vec!["a".into(), "b".into()]));
         round_trip("auto", &Switch::Auto);
         round_trip("plain", &LogFormat::Plain);

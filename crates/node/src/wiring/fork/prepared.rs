@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use alloy_primitives::U256;
+use alloy_primitives::{Address, U256};
+use esker_evm_state::not_fetched::NotFetched;
 use esker_evm_state::state::{BaseChange, ChangedBase, StateBase};
 use esker_evm_state::types::SealedHeader;
 use esker_settings::config::Config;
@@ -30,6 +31,7 @@ pub(super) async fn prepared(
     let contracts = called_contracts(config.network.evm_parameters(), &header.header);
     let code = |(address, code)| (address, BaseChange::CodeIfNone(code));
     changes.extend(contracts.into_iter().map(code));
+    read_together(&*state, changes.iter().map(|(address, _)| address)).await?;
     let (rules, _) = of_chain(config.network.evm_parameters(), false, None, false);
     let root = header.header.state_root;
     loop {
@@ -41,5 +43,25 @@ pub(super) async fn prepared(
                 None => return Err(StartError::ForkState(error.to_string())),
             },
         }
+    }
+}
+
+/// Fetches accounts together.
+async fn read_together<'a>(
+    state: &dyn StateBase,
+    addresses: impl Iterator<Item = &'a Address>,
+) -> Result<(), StartError> {
+    let mut lacking: Option<NotFetched> = None;
+    for address in addresses {
+        // Other errors come again.
+        let Err(error) = state.account(address) else { continue };
+        match (&mut lacking, error.not_fetched()) {
+            (Some(all), Some(more)) => all.add(more),
+            (none, more) => *none = none.take().or_else(|| more.cloned()),
+        }
+    }
+    match lacking {
+        Some(lacking) => lacking.fetch().await.map_err(StartError::ForkState),
+        None => Ok(()),
     }
 }

@@ -1,14 +1,17 @@
-//! What was before the block on which a forked chain begins: its source answers.
+//! The methods that the source of a fork answers.
 
 use std::sync::Arc;
 
 use esker_evm::chain::Evm;
 use esker_evm_rpc::PRUNED_HISTORY;
-use esker_fork::pin::Pin;
-use esker_fork::source::Call;
-use esker_fork::{Fork, ForkError};
-use esker_rpc::{ElsewhereReply, Fallback, Instead, RpcError, Unanswered};
+use esker_fork::Fork;
+use esker_rpc::work::Client;
+use esker_rpc::{ElsewhereReply, Fallback, Instead, Unanswered};
 use serde_json::{Map, Value, json};
+
+use super::answers::Answers;
+use super::ask::ask;
+use super::room::ClientRoom;
 
 /// Methods that the source answers in place of this node, by their names without and with the namespace.
 const METHODS: &[(&str, &str)] = &[
@@ -58,14 +61,15 @@ const UNKNOWN: [&str; 4] =
 
 /// Asks the source of a fork what this node does not know.
 #[derive(Debug)]
-pub(super) struct ForkHistory {
+pub(in crate::chains) struct ForkHistory {
     fork: Fork,
     chain: Arc<Evm>,
+    answers: Answers,
 }
 
 impl ForkHistory {
-    pub(super) fn new(fork: Fork, chain: Arc<Evm>) -> Self {
-        Self { fork, chain }
+    pub(in crate::chains) fn new(fork: Fork, chain: Arc<Evm>) -> Self {
+        Self { fork, chain, answers: Answers::default() }
     }
 
     fn height(&self) -> u64 {
@@ -73,29 +77,31 @@ impl ForkHistory {
     }
 
     /// Forwards a call. Blocks and what is in them count only up to the fork's block.
-    fn forward(&self, method: &'static str, params: Value) -> ElsewhereReply {
+    fn forward(
+        &self,
+        method: &'static str,
+        params: Value,
+        client: Option<&Client>,
+    ) -> ElsewhereReply {
         let fork = self.fork.clone();
-        Box::pin(async move {
-            let answer = fork.ask(Call::new(method, params)).await;
-            let result = answer.map_err(|error| failed(&error))?.result;
-            let result = checked(fork.pin(), method, result)?;
-            Ok(result.to_string())
-        })
+        let request = format!("{method} {params}");
+        let room = ClientRoom::new(client);
+        self.answers.answer(request, async move { ask(&fork, (method, params), &room).await })
     }
 
     /// The logs up to the fork's block; those of later blocks are added.
-    fn logs(&self, params: &Value) -> Option<Instead> {
+    fn logs(&self, params: &Value, client: Option<&Client>) -> Option<Instead> {
         let filter = params.get(0)?.as_object()?.clone();
         let height = format!("{:#x}", self.height());
         if filter.contains_key("blockHash") || self.is_before(filter.get("toBlock")) {
-            return Some(Instead::Reply(self.forward("eth_getLogs", params.clone())));
+            return Some(Instead::Reply(self.forward("eth_getLogs", params.clone(), client)));
         }
         let (mut before, mut own) = (filter.clone(), filter);
         let from = filter_start(&before).unwrap_or(&height).to_owned();
         before.insert("fromBlock".to_owned(), from.into());
         before.insert("toBlock".to_owned(), height.into());
         own.insert("fromBlock".to_owned(), format!("{:#x}", self.height() + 1).into());
-        let before = self.forward("eth_getLogs", json!([before]));
+        let before = self.forward("eth_getLogs", json!([before]), client);
         if self.chain.head().header.number == self.height() {
             return Some(Instead::Reply(before));
         }
@@ -135,49 +141,18 @@ impl Fallback for ForkHistory {
         let is_before = match call.error {
             Some(error) if error.code == PRUNED_HISTORY => {
                 return match call.method {
-                    LOGS => self.logs(&params),
-                    _ => Some(Instead::Reply(self.forward(full, self.pinned(params)))),
+                    LOGS => self.logs(&params, call.client),
+                    _ => Some(Instead::Reply(self.forward(full, self.pinned(params), call.client))),
                 };
             }
             Some(error) => UNKNOWN.iter().any(|text| error.message.contains(text)),
             None => params.get(0).and_then(Value::as_str).is_some_and(|hash| hash.len() == 66),
         };
-        is_before.then(|| Instead::Reply(self.forward(full, params)))
+        is_before.then(|| Instead::Reply(self.forward(full, params, call.client)))
     }
 }
 
 /// The first block of a filter; `None` if it is the newest one.
 fn filter_start(filter: &Map<String, Value>) -> Option<&str> {
     filter.get("fromBlock").and_then(Value::as_str).filter(|from| !NEWEST.contains(from))
-}
-
-fn failed(error: &ForkError) -> RpcError {
-    RpcError::new(error.to_string())
-}
-
-/// The result, if it is of a block up to the fork's; else `null`. The header of a block is checked.
-fn checked(pin: &Pin, method: &str, result: Value) -> Result<Value, RpcError> {
-    let first = result.get(0).unwrap_or(&result);
-    let is_block = method.starts_with("eth_getBlockBy") || method.starts_with("eth_getHeaderBy");
-    let number = first.get(if is_block { "number" } else { "blockNumber" });
-    let Some(number) = number else { return Ok(result) };
-    let number = number.as_str().and_then(|text| text.strip_prefix("0x"));
-    let number = number.and_then(|hex| u64::from_str_radix(hex, 16).ok());
-    let Some(number) = number.filter(|number| *number <= pin.header.number) else {
-        return Ok(Value::Null);
-    };
-    if is_block {
-        let header = Pin::from_json(pin.chain_id, &result);
-        let header = header.map_err(|fault| RpcError::new(format!("{method}: {fault}")))?;
-        let is_other = number == pin.header.number && header.hash != pin.hash;
-        if is_other || pin.is_verified() && !header.is_verified() {
-            let text = format!(
-                "{method}: the source's block {number} has the hash {}, which its fields don't give, or which is not the \
-                 fork's",
-                header.hash
-            );
-            return Err(RpcError::new(text));
-        }
-    }
-    Ok(result)
 }
