@@ -6,6 +6,7 @@ use std::thread;
 use std::time::Duration;
 
 use esker_commands::cli::{self, Invocation};
+use esker_commands::fork::{self, ForkCommand};
 use esker_commands::network::NetworkCommand;
 use esker_commands::online::OnlineCommand;
 use esker_commands::screen::{self, Ready};
@@ -85,6 +86,9 @@ fn main() -> ExitCode {
     if let Invocation::StateTest(command) = &invocation {
         return run_state_tests(command);
     }
+    if let Invocation::Fork(command) = &invocation {
+        return run_fork_command(command);
+    }
     if let Invocation::Backup(_, command, _) = &invocation
         && let Some(written) = backup::run_online(command)
     {
@@ -149,6 +153,7 @@ fn main() -> ExitCode {
         Invocation::Network(command) => run_network_command(&command),
         Invocation::Online(command) => run_online_command(&command),
         Invocation::StateTest(command) => run_state_tests(&command),
+        Invocation::Fork(command) => run_fork_command(&command),
     }
 }
 
@@ -174,6 +179,17 @@ fn show_status(command: &StatusCommand) -> ExitCode {
 /// Runs a command of a running node's user.
 fn run_online_command(command: &OnlineCommand) -> ExitCode {
     match online::run(command) {
+        Ok(output) => {
+            print(&printable(&output));
+            ExitCode::from(exit_code::OK)
+        }
+        Err(error) => fail(&error, error.exit_code()),
+    }
+}
+
+/// Writes or checks the file of a fork.
+fn run_fork_command(command: &ForkCommand) -> ExitCode {
+    match fork::run(command) {
         Ok(output) => {
             print(&printable(&output));
             ExitCode::from(exit_code::OK)

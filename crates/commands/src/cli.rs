@@ -10,6 +10,7 @@ use esker_settings::config::{Flags, Mode};
 
 use crate::anvil;
 use crate::backup::{self, BackupCommand};
+use crate::fork::{self, ForkCommand};
 use crate::hardhat;
 use crate::network::{self, NetworkCommand};
 use crate::online::{self, OnlineCommand};
@@ -51,6 +52,8 @@ pub enum Invocation {
     Rewind(Mode, RewindCommand, Flags),
     /// Run state tests.
     StateTest(StateTestCommand),
+    /// Write or check the file of a fork.
+    Fork(ForkCommand),
 }
 
 impl Invocation {
@@ -58,9 +61,11 @@ impl Invocation {
     pub fn configuration(&self) -> (Mode, &Flags) {
         static NONE: Flags = Flags::new();
         match self {
-            Self::Status(_) | Self::Network(_) | Self::Online(_) | Self::StateTest(_) => {
-                (Mode::Node, &NONE)
-            }
+            Self::Status(_)
+            | Self::Network(_)
+            | Self::Online(_)
+            | Self::StateTest(_)
+            | Self::Fork(_) => (Mode::Node, &NONE),
             Self::Tool(command) => (Mode::Evm, &command.flags),
             Self::Run(mode, flags)
             | Self::ShowConfig(mode, flags)
@@ -117,6 +122,7 @@ pub fn parse(
         Some(("backup", given)) => {
             Ok(Invocation::Backup(mode(given), backup::parse(given), flags(given)))
         }
+        Some(("fork", given)) => Ok(Invocation::Fork(fork::parse(given))),
         Some(("network", given)) => Ok(Invocation::Network(network::parse(given))),
         Some(("status", given)) => Ok(Invocation::Status(status::parse(given))),
         Some((name, given)) if online::is_command(name) => {
@@ -283,6 +289,7 @@ pub fn command() -> Command {
         .subcommand(status::command())
         .subcommands(online::commands())
         .subcommand(network::command())
+        .subcommand(fork::command())
         .subcommand(backup::command(KEYS.iter().map(argument).collect()))
         .subcommand(verify::command(|| KEYS.iter().map(argument).collect()))
         .subcommands(replay::commands(|| KEYS.iter().map(argument).collect()))

@@ -47,6 +47,9 @@ struct HardhatFlags {
     /// The block of the fork
     #[arg(long, value_name = "NUM", requires = "fork")]
     fork_block_number: Option<u64>,
+    /// Begin on the block of a file of `esker fork pack`, without a network (Esker's own)
+    #[arg(long, value_name = "FILE", conflicts_with = "fork")]
+    fork_from: Option<PathBuf>,
 }
 
 /// Types of chains that Hardhat 3 knows and that have Ethereum's rules.
@@ -64,7 +67,16 @@ pub(crate) fn command() -> Command {
 /// The settings of the node.
 pub(crate) fn parse(given: &ArgMatches) -> Result<Flags, clap::Error> {
     let flags = HardhatFlags::from_arg_matches(given)?;
-    let HardhatFlags { hostname, port, chain_id, artifacts, fork, fork_block_number, .. } = flags;
+    let HardhatFlags {
+        hostname,
+        port,
+        chain_id,
+        artifacts,
+        fork,
+        fork_block_number,
+        fork_from,
+        ..
+    } = flags;
     let mut set: Flags =
         DEFAULTS.into_iter().map(|(name, value)| (name, value.to_owned())).collect();
     set.extend([("http-host", hostname), ("evm-port", port.to_string())]);
@@ -73,6 +85,10 @@ pub(crate) fn parse(given: &ArgMatches) -> Result<Flags, clap::Error> {
         // Hardhat's chain keeps its own ID.
         set.entry("chain-id").or_insert_with(|| CHAIN_ID.to_owned());
         set.insert("fork-url", url);
+    }
+    if let Some(path) = fork_from {
+        set.entry("chain-id").or_insert_with(|| CHAIN_ID.to_owned());
+        set.insert("fork-from", path.display().to_string());
     }
     set.extend(fork_block_number.map(|number| ("fork-block", number.to_string())));
     anvil::insert_artifacts(&mut set, &artifacts);

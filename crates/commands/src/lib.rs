@@ -10,6 +10,7 @@
 pub mod anvil;
 pub mod backup;
 pub mod cli;
+pub mod fork;
 mod hardhat;
 pub mod network;
 mod node_url;

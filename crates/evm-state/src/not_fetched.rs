@@ -75,6 +75,11 @@ pub trait FetchState: Send + Sync {
 
     /// Begins to fetch parts, and reports the outcome. Any thread may call this.
     fn begin(&self, wants: BTreeSet<Want>, then: OnFetched);
+
+    /// Whether nothing can ever be fetched.
+    fn is_closed(&self) -> bool {
+        false
+    }
 }
 
 /// Parts of the base state are not here yet. The run that needed them may begin again once they were fetched.
@@ -94,6 +99,11 @@ impl NotFetched {
     /// What is not here.
     pub fn wants(&self) -> &BTreeSet<Want> {
         &self.wants
+    }
+
+    /// Whether it can never be fetched.
+    pub fn is_final(&self) -> bool {
+        self.fetcher.is_closed()
     }
 
     /// Adds what else the same run lacks.

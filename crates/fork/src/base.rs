@@ -74,6 +74,10 @@ impl FetchState for ForkBase {
             then(fetched.map_err(|error| error.to_string()));
         });
     }
+
+    fn is_closed(&self) -> bool {
+        self.fork.url().is_none()
+    }
 }
 
 impl StateBase for ForkBase {

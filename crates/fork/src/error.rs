@@ -96,13 +96,20 @@ pub enum ForkError {
     /// Code by a hash that no known account has.
     #[error("no known account of the fork has the code {0}")]
     UnknownCode(B256),
-    /// Without a source.
-    #[error("the fork has no source, and its file lacks {count} values, first {first}")]
-    Offline {
-        /// How many.
-        count: usize,
-        /// The first.
-        first: String,
+    /// Without a source, and not in the fork's file.
+    #[error(transparent)]
+    Offline(Box<Lacking>),
+    /// Something else than state, without a source.
+    #[error(
+        "{method} is about the other chain up to block {block}: {} has only the state of that block, and the fork has no source: start with --fork-url", .file.display()
+    )]
+    NoHistory {
+        /// The method.
+        method: &'static str,
+        /// Height of the fork's block.
+        block: u64,
+        /// What the fork reads in place of a source.
+        file: PathBuf,
     },
     /// The state that was read is larger than allowed.
     #[error("the fork has read more than {0} bytes of state: raise its limit, or fork again")]
@@ -183,6 +190,29 @@ impl From<Contradiction> for ForkError {
     }
 }
 
+/// What a fork without a source does not have.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+#[error("{first} of block {block}{} is not in {}, and the fork has no source: {advice}", more(*.count), .file.display())]
+pub struct Lacking {
+    /// How many parts.
+    pub count: usize,
+    /// The first.
+    pub first: String,
+    /// Height of the fork's block.
+    pub block: u64,
+    /// What the fork reads in place of a source.
+    pub file: PathBuf,
+    /// What to do.
+    pub advice: String,
+}
+
+fn more(count: usize) -> String {
+    match count.saturating_sub(1) {
+        0 => String::new(),
+        more => format!(" (and {more} more)"),
+    }
+}
+
 /// A fault of a cache file or a pack.
 #[derive(Clone, Debug, Error)]
 pub enum FileError {
@@ -219,6 +249,9 @@ pub enum FileError {
         /// The fault.
         reason: String,
     },
+    /// Nothing of the block was kept.
+    #[error("there is no {}", .0.display())]
+    Missing(PathBuf),
     /// The file is of another block.
     #[error("{}: it is of block {found}, not {expected}", path.display())]
     OtherBlock {

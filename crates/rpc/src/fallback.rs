@@ -31,6 +31,8 @@ pub enum Instead {
     Reply(ElsewhereReply),
     /// The entries of this list, followed by those of the service's own reply to other arguments.
     Before(ElsewhereReply, String),
+    /// The service's own reply to other arguments.
+    Own(String),
 }
 
 impl fmt::Debug for Instead {
@@ -38,6 +40,7 @@ impl fmt::Debug for Instead {
         f.write_str(match self {
             Self::Reply(_) => "Reply",
             Self::Before(..) => "Before",
+            Self::Own(_) => "Own",
         })
     }
 }

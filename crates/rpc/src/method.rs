@@ -207,6 +207,11 @@ impl Method {
                 let after = after.result_after(0).ok_or_else(too_large)?;
                 join_lists(before.as_bytes(), after, &mut out);
             }
+            Instead::Own(own) => {
+                let params = params.of_text(own.as_bytes());
+                let reply = self.run_to_end(params, context, Vec::new()).await?;
+                out.extend_from_slice(reply.result_after(0).ok_or_else(too_large)?);
+            }
         }
         Ok(ReplyBytes::counted(out, context.client())?)
     }

@@ -76,7 +76,7 @@ fn isolate(command: &mut Command, temp: &Path) {
             command.env_remove(name);
         }
     }
-    command.env_remove("ANVIL_IP_ADDR");
+    command.env_remove("ANVIL_IP_ADDR").env_remove("XDG_CACHE_HOME");
     command.env("HOME", temp).env("TMPDIR", temp).stdin(Stdio::null());
 }
 
@@ -137,6 +137,11 @@ impl Esker {
         let mut node = Self::start_with(&all, temp.path());
         node.temp = temp;
         node
+    }
+
+    /// The same with the home of a test.
+    pub(crate) fn start_alone_in(args: &[&str], home: &Path) -> Self {
+        Self::start_with(&[&["evm"], args, &["--port", "0", "--json"]].concat(), home)
     }
 
     /// Starts the binary under the name `anvil`, as launchers do; also the lines of its banner, and its standard error.

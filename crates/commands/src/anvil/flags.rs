@@ -125,6 +125,9 @@ pub(super) struct ForkFlags {
     /// Fetch state over a remote endpoint; `URL@1234` forks at block 1234
     #[arg(short, long, value_name = "URL", visible_alias = "rpc-url")]
     pub(super) fork_url: Option<String>,
+    /// Begin on the block of a file of `esker fork pack`, without a network (Esker's own)
+    #[arg(long, value_name = "FILE", conflicts_with = "fork_url")]
+    pub(super) fork_from: Option<PathBuf>,
     /// Fetch state from a specific block; a negative number counts from the latest one
     #[arg(long, value_name = "BLOCK", requires = "fork_url", allow_hyphen_values = true)]
     pub(super) fork_block_number: Option<i64>,
@@ -140,6 +143,13 @@ pub(super) struct ForkFlags {
     /// Disables rate limiting for this node's provider
     #[arg(long, requires = "fork_url", visible_alias = "no-rpc-rate-limit")]
     pub(super) no_rate_limit: bool,
+}
+
+impl ForkFlags {
+    /// Whether the chain is a fork.
+    pub(super) fn is_given(&self) -> bool {
+        self.fork_url.is_some() || self.fork_from.is_some()
+    }
 }
 
 /// Fees and limits.

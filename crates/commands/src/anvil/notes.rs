@@ -37,6 +37,6 @@ fn of_states(flags: &AnvilFlags) -> Option<String> {
         (None, Some(_)) => "max-persisted-states",
         (None, None) => return None,
     };
-    let is_fork = flags.fork.fork_url.is_some();
+    let is_fork = flags.fork.is_given();
     is_fork.then(|| format!("--{name}: a fork keeps all its states"))
 }

@@ -88,6 +88,7 @@ const UNITS_PER_CALL: u64 = 17;
 
 /// The fork: a block in the URL goes before the flag.
 fn insert_fork(set: &mut Flags, fork: &ForkFlags) {
+    insert(set, "fork-from", fork.fork_from.as_ref().map(|path| path.display().to_string()));
     let Some(url) = &fork.fork_url else { return };
     let (url, block) = match url.rsplit_once('@') {
         Some((url, block)) if block.parse::<u64>().is_ok() => (url, Some(block.to_owned())),
@@ -134,7 +135,7 @@ fn insert_state(set: &mut Flags, flags: &AnvilFlags) -> Result<(), FlagError> {
     let pruned = state.prune_history.map(Option::unwrap_or_default);
     let persisted = state.max_persisted_states.map(|states| states.saturating_add(MEMORY_STATES));
     // A fork keeps all its states.
-    let window = pruned.or(persisted).filter(|_| flags.fork.fork_url.is_none());
+    let window = pruned.or(persisted).filter(|_| !flags.fork.is_given());
     insert_number(set, "state-window", window);
     let is_written = state.state.is_some() || state.dump_state.is_some();
     insert_number(set, "state-interval", state.state_interval.filter(|_| is_written));

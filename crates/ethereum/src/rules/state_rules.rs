@@ -7,6 +7,7 @@ use esker_evm_execution::rules::{
     BlockEnd, BlockPoint, BlockStepError, BlockSupply, HeaderRules, RunningBlock, StateRules,
     SystemCalls,
 };
+use esker_evm_state::not_fetched::NotFetched;
 use esker_evm_state::state::StateError;
 use esker_evm_state::types::{Block, Header, Receipt};
 
@@ -15,9 +16,17 @@ use super::ethereum::EthereumRules;
 use crate::forks::Fork;
 use crate::ommers::{Mined, rewards};
 use crate::system::{
-    Credit, DRAINED, REFUND, SYSTEM_ADDRESS, begin_calls, deposit_request, request, request_calls,
-    requests_hash, withdrawals,
+    Credit, DRAINED, REFUND, SYSTEM_ADDRESS, SystemCall, begin_calls, deposit_request, request,
+    request_calls, requests_hash, withdrawals,
 };
+
+/// Makes a call at the beginning of a block. The block continues whatever its outcome.
+fn begin_call(call: SystemCall, calls: &mut dyn SystemCalls<'_>) -> Result<(), StateError> {
+    if !calls.state().code(call.address)?.is_empty() {
+        let _outcome = calls.system_call(SYSTEM_ADDRESS, call.address, call.input, call.gas)?;
+    }
+    Ok(())
+}
 
 impl StateRules for EthereumRules {
     fn apply_forks(
@@ -44,10 +53,10 @@ impl StateRules for EthereumRules {
     ) -> Result<(), BlockStepError> {
         let beacon_root = block.beacon_root.unwrap_or_default();
         for call in begin_calls(self.fork(&block.point), beacon_root, block.parent_hash) {
-            if !calls.state().code(call.address)?.is_empty() {
-                // The block continues whatever the outcome of the call.
-                let _outcome =
-                    calls.system_call(SYSTEM_ADDRESS, call.address, call.input, call.gas)?;
+            match begin_call(call, calls) {
+                // The slot follows from the block's time and height. A fork without a source has few of them.
+                Err(error) if error.not_fetched().is_some_and(NotFetched::is_final) => {}
+                called => called?,
             }
         }
         Ok(())

@@ -32,7 +32,10 @@ impl<'a, I> SystemCalls<'a> for Runner<'a, I> {
                 let success = result.is_success();
                 Ok(SystemCallOutcome { success, output: result.into_output().unwrap_or_default() })
             }
-            Err(EVMError::Database(error)) => Err(error.0),
+            Err(EVMError::Database(error)) => {
+                self.discard();
+                Err(error.0)
+            }
             Err(_) => {
                 self.discard();
                 Ok(SystemCallOutcome { success: false, output: Bytes::new() })

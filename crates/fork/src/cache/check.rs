@@ -19,6 +19,8 @@ pub(super) struct RecordFault {
     pub(super) offset: u64,
     pub(super) kind: &'static str,
     pub(super) reason: String,
+    /// Whether the file ends before the record does.
+    pub(super) is_cut: bool,
 }
 
 /// The good part of a file.
@@ -77,7 +79,8 @@ pub(super) fn check_file(file: &[u8]) -> Result<Checked, String> {
 }
 
 fn fault(framed: &Framed, reason: String) -> RecordFault {
-    RecordFault { index: framed.index, offset: framed.offset, kind: framed.kind, reason }
+    let Framed { index, offset, kind, is_cut, .. } = *framed;
+    RecordFault { index, offset, kind, reason, is_cut }
 }
 
 struct Check {
@@ -140,6 +143,10 @@ impl Check {
                 self.facts.push(Fact::Code { hash: *hash, code: code.clone() });
             }
             Record::Ancestor { json } => self.ancestor(json)?,
+            Record::Text { name, text } => {
+                let (name, text) = (name.as_str().into(), text.as_str().into());
+                self.facts.push(Fact::Text { name, text });
+            }
             Record::ClaimedAccount(address, account) => self.facts.push(Fact::Account {
                 address: *address,
                 account: *account,

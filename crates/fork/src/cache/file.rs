@@ -50,3 +50,15 @@ fn sync_folder(path: &Path) -> std::io::Result<()> {
         None => Ok(()),
     }
 }
+
+/// What is in a folder, in the order of names; nothing if it is none.
+pub(super) fn entries(folder: &Path) -> Result<Vec<PathBuf>, FileError> {
+    if !folder.is_dir() {
+        return Ok(Vec::new());
+    }
+    let io = |error| FileError::io(folder, error);
+    let paths = fs::read_dir(folder).map_err(io)?.map(|entry| Ok(entry?.path()));
+    let mut paths: Vec<_> = paths.collect::<Result<_, _>>().map_err(io)?;
+    paths.sort();
+    Ok(paths)
+}

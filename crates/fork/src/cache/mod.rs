@@ -4,9 +4,12 @@ mod check;
 mod file;
 mod pack;
 mod record;
+mod shared;
 mod store;
 
-pub use pack::{PackSummary, verify_pack};
+pub use pack::{CacheFile, PackSummary, cache_files, pack_cache, verify_pack};
 pub(crate) use pack::{read_facts, write_facts};
+pub use shared::SharedOptions;
+pub(crate) use shared::{Shared, flush_at_intervals};
 pub(crate) use store::{Cache, OpenedCache};
 pub use store::{CacheOptions, CacheStop};

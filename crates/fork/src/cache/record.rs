@@ -14,6 +14,7 @@
 //! | 6 claimed account | address; unless it does not exist: nonce, balance, code hash |
 //! | 7 claimed slot | address, slot, value |
 //! | 8 ancestor | header of JSON-RPC as text; descending, from the pin's parent on |
+//! | 9 text | name, text: what the node has to know of the chain; nothing proves it |
 
 use alloy_primitives::{Address, B256, Bytes, U256};
 use alloy_rlp::{Decodable, Encodable, Header as RlpHeader};
@@ -37,6 +38,7 @@ const CODE: u8 = 5;
 const CLAIMED_ACCOUNT: u8 = 6;
 const CLAIMED_SLOT: u8 = 7;
 const ANCESTOR: u8 = 8;
+const TEXT: u8 = 9;
 
 /// A record.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -49,6 +51,7 @@ pub(super) enum Record {
     ClaimedAccount(Address, Option<BaseAccount>),
     ClaimedSlot(Address, U256, U256),
     Ancestor { json: String },
+    Text { name: String, text: String },
 }
 
 impl From<&Pin> for Record {
@@ -69,6 +72,9 @@ impl From<&Fact> for Record {
             Fact::Slot { address, slot, value, .. } => Self::ClaimedSlot(*address, *slot, *value),
             Fact::Code { hash, code } => Self::Code { hash: *hash, code: code.clone() },
             Fact::Ancestor { json, .. } => Self::Ancestor { json: json.to_string() },
+            Fact::Text { name, text } => {
+                Self::Text { name: name.to_string(), text: text.to_string() }
+            }
         }
     }
 }
@@ -84,7 +90,7 @@ impl Record {
         out.extend_from_slice(&body);
     }
 
-    fn body(&self) -> Vec<u8> {
+    pub(super) fn body(&self) -> Vec<u8> {
         match self {
             Self::Pin { chain_id, json } => body(PIN, &[chain_id, &json.as_bytes()]),
             Self::Node { trie, path, rlp } => {
@@ -104,10 +110,11 @@ impl Record {
             }
             Self::ClaimedSlot(address, slot, value) => body(CLAIMED_SLOT, &[address, slot, value]),
             Self::Ancestor { json } => body(ANCESTOR, &[&json.as_bytes()]),
+            Self::Text { name, text } => body(TEXT, &[&name.as_bytes(), &text.as_bytes()]),
         }
     }
 
-    fn read(body: &[u8]) -> alloy_rlp::Result<Self> {
+    pub(super) fn read(body: &[u8]) -> alloy_rlp::Result<Self> {
         let (kind, mut rest) = body.split_first().ok_or(alloy_rlp::Error::InputTooShort)?;
         let mut list = RlpHeader::decode_bytes(&mut rest, true)?;
         let b = &mut list;
@@ -132,6 +139,7 @@ impl Record {
                 Decodable::decode(b)?,
             ),
             ANCESTOR => Self::Ancestor { json: String::decode(b)? },
+            TEXT => Self::Text { name: String::decode(b)?, text: String::decode(b)? },
             _ => return Err(alloy_rlp::Error::Custom("unknown kind")),
         };
         match b.is_empty() && rest.is_empty() {
@@ -179,6 +187,8 @@ pub(super) struct Framed {
     pub(super) offset: u64,
     pub(super) kind: &'static str,
     pub(super) record: Result<Record, String>,
+    /// Whether the file ends before the record does.
+    pub(super) is_cut: bool,
 }
 
 fn kind_name(kind: Option<&u8>) -> &'static str {
@@ -191,6 +201,7 @@ fn kind_name(kind: Option<&u8>) -> &'static str {
         Some(CLAIMED_ACCOUNT) => "claimed account",
         Some(CLAIMED_SLOT) => "claimed slot",
         Some(ANCESTOR) => "ancestor",
+        Some(TEXT) => "text",
         _ => "unknown kind",
     }
 }
@@ -203,17 +214,35 @@ pub(super) fn read_records(file: &[u8]) -> Vec<Framed> {
         let (index, offset) = (records.len(), (file.len() - rest.len()) as u64);
         let Some((body, sum, after)) = frame(rest) else {
             let record = Err("it is cut off, or its length is damaged".to_owned());
-            records.push(Framed { index, offset, kind: "unknown kind", record });
+            records.push(Framed { index, offset, kind: "unknown kind", record, is_cut: true });
             break;
         };
         let record = match crc32fast::hash(body) == sum {
             true => Record::read(body).map_err(|error| error.to_string()),
             false => Err("its checksum is wrong".to_owned()),
         };
-        records.push(Framed { index, offset, kind: kind_name(body.first()), record });
+        let kind = kind_name(body.first());
+        records.push(Framed { index, offset, kind, record, is_cut: false });
         rest = after;
     }
     records
+}
+
+/// The bodies of the records of a file's bytes; `None` if it is none, or one is damaged.
+pub(super) fn bodies(file: &[u8]) -> Option<Vec<&[u8]>> {
+    let mut rest = file.strip_prefix(MAGIC)?;
+    let mut bodies = Vec::new();
+    while !rest.is_empty() {
+        let (body, sum, after) = frame(rest)?;
+        bodies.push(Some(body).filter(|body| crc32fast::hash(body) == sum)?);
+        rest = after;
+    }
+    Some(bodies)
+}
+
+/// Whether a body is that of a header before the block's.
+pub(super) fn is_ancestor(body: &[u8]) -> bool {
+    body.first() == Some(&ANCESTOR)
 }
 
 /// The body, the checksum, and what follows.
@@ -253,6 +282,7 @@ mod tests {
             Record::ClaimedAccount(address, Some(account)),
             Record::ClaimedSlot(address, U256::ZERO, U256::from(5)),
             Record::Ancestor { json: "{}".to_owned() },
+            Record::Text { name: "a".to_owned(), text: "b".to_owned() },
         ]
     }
 

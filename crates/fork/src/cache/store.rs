@@ -4,6 +4,7 @@ use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{Seek as _, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};
 
+use alloy_primitives::B256;
 use esker_primitives::read_bounded;
 use esker_primitives::sync::Mutex;
 
@@ -21,6 +22,13 @@ pub struct CacheOptions {
     pub folder: PathBuf,
     /// Largest file, bytes. What is read beyond stays in memory only.
     pub max_bytes: u64,
+}
+
+impl CacheOptions {
+    /// The file of a block.
+    pub(crate) fn path_of(&self, chain_id: u64, hash: B256) -> PathBuf {
+        self.folder.join(chain_id.to_string()).join(format!("{hash}.fork"))
+    }
 }
 
 /// An open cache file. No other process can open it meanwhile.
@@ -60,9 +68,9 @@ pub(crate) struct OpenedCache {
 impl Cache {
     /// Opens or creates the file of a block.
     pub(crate) fn open(options: &CacheOptions, pin: &Pin) -> Result<OpenedCache, FileError> {
-        let folder = options.folder.join(pin.chain_id.to_string());
-        fs::create_dir_all(&folder).map_err(|error| FileError::io(&folder, error))?;
-        let path = folder.join(format!("{}.fork", pin.hash));
+        let path = options.path_of(pin.chain_id, pin.hash);
+        let folder = path.parent().unwrap_or(&options.folder);
+        fs::create_dir_all(folder).map_err(|error| FileError::io(folder, error))?;
         let lock = lock(&path)?;
         let (facts, damaged) = match path.exists() {
             true => load(&path, options.max_bytes, pin)?,
@@ -71,6 +79,38 @@ impl Cache {
                 (Vec::new(), Vec::new())
             }
         };
+        Self::begin(path, lock, options.max_bytes, pin, (facts, damaged))
+    }
+
+    /// Opens the existing file of a block, whose header is in the file.
+    pub(crate) fn reopen(
+        options: &CacheOptions,
+        chain_id: u64,
+        hash: B256,
+    ) -> Result<(Pin, OpenedCache), FileError> {
+        let path = options.path_of(chain_id, hash);
+        if !path.exists() {
+            return Err(FileError::Missing(path));
+        }
+        let lock = lock(&path)?;
+        let Checked { pin, facts, faults, .. } = check_file(&read(&path, options.max_bytes)?)
+            .map_err(|reason| FileError::Foreign { path: path.clone(), reason })?;
+        if pin.hash != hash || pin.chain_id != chain_id {
+            return Err(FileError::OtherBlock { path, expected: hash, found: pin.hash });
+        }
+        let faults = faults.into_iter().map(|fault| record_error(&path, fault)).collect();
+        let opened = Self::begin(path, lock, options.max_bytes, &pin, (facts, faults))?;
+        Ok((pin, opened))
+    }
+
+    /// Opens a file that was read, for further facts. One with damage is replaced by its good part.
+    fn begin(
+        path: PathBuf,
+        lock: File,
+        max_bytes: u64,
+        pin: &Pin,
+        (facts, damaged): (Vec<Fact>, Vec<FileError>),
+    ) -> Result<OpenedCache, FileError> {
         if !damaged.is_empty() {
             replace(&path, &file_bytes(pin, &facts))?;
         }
@@ -78,8 +118,12 @@ impl Cache {
         let mut file = OpenOptions::new().write(true).open(&path).map_err(io)?;
         let length = file.seek(SeekFrom::End(0)).map_err(io)?;
         let state = Mutex::new(State { file, length, stopped: None });
-        let cache = Self { path: path.clone(), max_bytes: options.max_bytes, state, _lock: lock };
+        let cache = Self { path, max_bytes, state, _lock: lock };
         Ok(OpenedCache { cache, facts, damaged })
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
     }
 
     /// Adds facts. A failure stops the cache, never the fork.
@@ -130,14 +174,17 @@ fn lock(path: &Path) -> Result<File, FileError> {
     }
 }
 
-/// The good facts of a file, and its faults. A file of something else counts as damaged as a whole.
-fn load(path: &Path, max: u64, pin: &Pin) -> Result<(Vec<Fact>, Vec<FileError>), FileError> {
-    let foreign = |reason| FileError::Foreign { path: path.to_owned(), reason };
+fn read(path: &Path, max: u64) -> Result<Vec<u8>, FileError> {
     let io = |error| FileError::io(path, error);
     // A file from a time of a larger limit is still read.
     let length = fs::metadata(path).map_err(io)?.len();
-    let bytes = read_bounded(path, max.max(length)).map_err(io)?;
-    match check_file(&bytes) {
+    read_bounded(path, max.max(length)).map_err(io)
+}
+
+/// The good facts of a file, and its faults. A file of something else counts as damaged as a whole.
+fn load(path: &Path, max: u64, pin: &Pin) -> Result<(Vec<Fact>, Vec<FileError>), FileError> {
+    let foreign = |reason| FileError::Foreign { path: path.to_owned(), reason };
+    match check_file(&read(path, max)?) {
         Ok(checked) if checked.pin.hash != pin.hash || checked.pin.chain_id != pin.chain_id => {
             let (expected, found) = (pin.hash, checked.pin.hash);
             let other = FileError::OtherBlock { path: path.to_owned(), expected, found };
@@ -156,6 +203,6 @@ fn load(path: &Path, max: u64, pin: &Pin) -> Result<(Vec<Fact>, Vec<FileError>),
 }
 
 pub(super) fn record_error(path: &Path, fault: RecordFault) -> FileError {
-    let RecordFault { index, offset, kind, reason } = fault;
+    let RecordFault { index, offset, kind, reason, .. } = fault;
     FileError::Record { path: path.to_owned(), index, offset, kind, reason }
 }

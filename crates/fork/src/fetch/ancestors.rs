@@ -1,7 +1,5 @@
 //! Fetches headers of blocks before the pinned one, for their hashes. Each is checked by the parent hash of the next one.
 
-use std::sync::Arc;
-
 use serde_json::json;
 
 use super::context::Context;
@@ -43,7 +41,7 @@ pub(super) async fn fetch_ancestors(
             return Err(other_block(context, number, &header, expected));
         }
         expected = header.header.parent_hash;
-        facts.push(Fact::Ancestor { number, parent: expected, json: Arc::from(header.json()) });
+        facts.push(Fact::Ancestor { number, parent: expected, json: header.header_json().into() });
     }
     context.keep(facts).await
 }

@@ -10,23 +10,21 @@ use esker_evm_state::not_fetched::LackingCall;
 use futures_util::future::{join_all, try_join, try_join_all};
 
 use super::ahead::add_next_slots;
-use super::context::Context;
+use super::context::{Caches, Context};
 use super::flights::{Flights, Wait};
-use super::job::offline;
 use super::options::{ForkOptions, ProofMode, Trust};
 use super::plan::groups;
 use super::proven::ProofRequest;
 use super::reader::StateReader;
+use super::shelf::open_shared;
 use super::workers;
-use crate::cache::{
-    Cache, CacheOptions, CacheStop, OpenedCache, PackSummary, read_facts, write_facts,
-};
+use crate::cache::{Cache, CacheOptions, CacheStop, OpenedCache, PackSummary, write_facts};
 use crate::error::{FileError, ForkError};
 use crate::misses::{Misses, Want};
 use crate::pin::{BlockChoice, Pin, resolve};
 use crate::proof::ProofFault;
 use crate::source::{Answer, Call, Fault, LastFault, ReplyRoom, Source, SourceCounts, SourceError};
-use crate::state::{BaseView, Fact, KnownState, StateCounts};
+use crate::state::{BaseView, Fact, KnownState, StateCounts, is_checked};
 
 /// The state of a pinned block of another node. Clones share everything.
 #[derive(Clone, Debug)]
@@ -106,35 +104,17 @@ impl Fork {
             tracing::warn!(%fault, "a record of the fork's cache is damaged; it is fetched again");
         }
         let known = KnownState::new(options.max_state_bytes, &pin);
-        let is_usable = |fact: &Fact| trust != Trust::Proven || is_checked(fact);
-        let facts = facts.into_iter().filter(is_usable).collect();
-        known.insert(facts).ok_or(ForkError::Full(options.max_state_bytes))?;
+        let facts = usable(facts, &trust);
+        let new = known.insert(facts).ok_or(ForkError::Full(options.max_state_bytes))?;
+        let url = reader.source.url();
+        let shared = open_shared(&options, &pin, &trust, url, new).await?;
         let cache = cache.map(Arc::new);
-        let reader = Some(reader);
-        let context = Context::new((pin, known), (reader, cache), (options, trust));
+        let caches = Caches { file: None, cache, shared };
+        let context = Context::new((pin, known), Some(reader), caches, (options, trust));
         Ok(OpenedFork { fork: Self::of(context), damaged })
     }
 
-    /// A fork of a pack, without a source. Each record is checked.
-    ///
-    /// # Errors
-    /// The file can't be read, or has a fault.
-    pub fn open_pack(path: &Path, options: ForkOptions) -> Result<Self, ForkError> {
-        let (summary, facts) = read_facts(path, options.max_state_bytes as u64)?;
-        if !options.accepts_unknown_header {
-            summary.check_header(path)?;
-        }
-        let trust = match summary.is_verified() {
-            true => Trust::Proven,
-            false => Trust::Claimed("the pack has values without proofs".to_owned()),
-        };
-        let pin = summary.pin;
-        let known = KnownState::new(options.max_state_bytes.saturating_mul(4), &pin);
-        known.insert(facts).ok_or(ForkError::Full(options.max_state_bytes))?;
-        Ok(Self::of(Context::new((pin, known), (None, None), (options, trust))))
-    }
-
-    fn of(context: Context) -> Self {
+    pub(super) fn of(context: Context) -> Self {
         Self { context: Arc::new(context), flights: Arc::default(), joined: Arc::default() }
     }
 
@@ -148,7 +128,7 @@ impl Fork {
         &self.context.trust
     }
 
-    /// The preferred source, without credentials and keys; `None` for a fork of a pack.
+    /// The preferred source, without credentials and keys; `None` for a fork without one.
     pub fn url(&self) -> Option<&str> {
         self.context.reader.as_ref().map(|reader| reader.source.url())
     }
@@ -206,6 +186,7 @@ impl Fork {
         call: Option<&LackingCall>,
     ) -> Result<(), ForkError> {
         let wants = misses.take();
+        self.context.take_shared(&wants).await?;
         let deadline = self.context.options.deadline;
         let waits = try_join_all(self.begin(wants)?.into_iter().map(Wait::outcome));
         let fetched = async {
@@ -252,7 +233,11 @@ impl Fork {
         let known = |want: &Want| self.context.known.is_known(want);
         if self.context.reader.is_none() {
             let missing: Vec<_> = wants.into_iter().filter(|want| !known(want)).collect();
-            return if missing.is_empty() { Ok(Vec::new()) } else { Err(offline(&missing)) };
+            return if missing.is_empty() {
+                Ok(Vec::new())
+            } else {
+                Err(self.context.lacking(&missing))
+            };
         }
         let max_accounts = self.context.max_accounts();
         let claimed = self.flights.claim(wants, known, |fresh| groups(fresh, max_accounts));
@@ -260,6 +245,11 @@ impl Fork {
         self.joined.fetch_add(joined as u64, Ordering::Relaxed);
         workers::add(&self.context, claimed.begun);
         Ok(claimed.joined)
+    }
+
+    /// The error of a question about something else than state to a fork without a source.
+    pub fn no_history(&self, method: &'static str) -> ForkError {
+        self.context.no_history(method)
     }
 
     /// Asks the source for something else than state of the pinned block. It is not checked.
@@ -280,8 +270,28 @@ impl Fork {
 
     fn source(&self, call: &Call) -> Result<&Source, ForkError> {
         let reader = self.context.reader.as_ref();
-        let offline = || ForkError::Offline { count: 1, first: call.method.to_owned() };
-        reader.map(|reader| &reader.source).ok_or_else(offline)
+        reader.map(|reader| &reader.source).ok_or_else(|| self.no_history(call.method))
+    }
+
+    /// What the node has to know of the chain, which was kept under a name.
+    pub fn text(&self, name: &str) -> Option<Arc<str>> {
+        self.context.known.text(name)
+    }
+
+    /// Keeps what the node has to know of the chain, in the cache and in packs.
+    ///
+    /// # Errors
+    /// There is no room for it.
+    pub async fn keep_text(&self, name: &str, text: &str) -> Result<(), ForkError> {
+        let fact = Fact::Text { name: name.into(), text: text.into() };
+        self.context.keep(vec![fact]).await
+    }
+
+    /// Writes what is new to the shared cache now. This blocks.
+    pub fn write_shared(&self) {
+        if let Some(shared) = &self.context.shared {
+            shared.flush();
+        }
     }
 
     /// Writes everything that is known into a file, in place of an older one. This blocks.
@@ -293,12 +303,10 @@ impl Fork {
     }
 }
 
-/// Whether a fact is proved, or checked by its hash.
-fn is_checked(fact: &Fact) -> bool {
-    match fact {
-        Fact::Account { is_proven, .. } | Fact::Slot { is_proven, .. } => *is_proven,
-        Fact::Node { .. } | Fact::Code { .. } | Fact::Ancestor { .. } => true,
-    }
+/// The facts that a fork may use: one with proofs uses no claims.
+pub(super) fn usable(mut facts: Vec<Fact>, trust: &Trust) -> Vec<Fact> {
+    facts.retain(|fact| *trust != Trust::Proven || is_checked(fact));
+    facts
 }
 
 /// Asks for one proof.

@@ -32,7 +32,7 @@ struct Targets {
 /// # Errors
 /// The first error. The other parts may be known nevertheless.
 pub(super) async fn run(context: &Context, wants: &[Want]) -> Result<(), ForkError> {
-    let reader = context.reader.as_ref().ok_or_else(|| offline(wants))?;
+    let reader = context.reader.as_ref().ok_or_else(|| context.lacking(wants))?;
     fetch_ancestors(context, reader, wants).await?;
     match &context.trust {
         Trust::Proven => fetch_proven(context, reader, wants).await?,
@@ -42,12 +42,6 @@ pub(super) async fn run(context: &Context, wants: &[Want]) -> Result<(), ForkErr
         Some(want) => Err(no_node(want, "the trie has no node of its own there")),
         None => Ok(()),
     }
-}
-
-/// The error of parts that a fork without a source lacks.
-pub(super) fn offline(wants: &[Want]) -> ForkError {
-    let first = wants.first().map(ToString::to_string).unwrap_or_default();
-    ForkError::Offline { count: wants.len(), first }
 }
 
 fn no_node(want: &Want, reason: &'static str) -> ForkError {

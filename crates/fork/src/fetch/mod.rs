@@ -7,14 +7,17 @@ mod context;
 mod flights;
 mod fork;
 mod job;
+mod kept;
 mod options;
 mod plan;
 mod preimage;
 mod proven;
 mod queue;
 mod reader;
+mod shelf;
 mod warm_up;
 mod workers;
 
 pub use fork::{Fork, ForkCounts, OpenedFork, WeakFork};
+pub use kept::KeptBlock;
 pub use options::{ForkOptions, ProofMode, Trust};

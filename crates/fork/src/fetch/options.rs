@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use crate::cache::SharedOptions;
+
 /// Whether values are read with proofs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ProofMode {
@@ -38,6 +40,8 @@ pub struct ForkOptions {
     pub max_wants: usize,
     /// The time that one call of `fetch` may take.
     pub deadline: Duration,
+    /// The cache that this fork shares with others.
+    pub shared: Option<SharedOptions>,
 }
 
 impl Default for ForkOptions {
@@ -49,6 +53,7 @@ impl Default for ForkOptions {
             max_state_bytes: 1 << 30,
             max_wants: 100_000,
             deadline: Duration::from_secs(120),
+            shared: None,
         }
     }
 }

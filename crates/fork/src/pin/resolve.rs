@@ -60,7 +60,7 @@ pub struct Pin {
     pub form: HeaderForm,
     /// The header. In the form [`HeaderForm::Unknown`] only what the source says.
     pub header: Header,
-    /// The header as the source gave it, without bodies.
+    /// The block as the source gave it, with the hashes of its transactions.
     json: String,
 }
 
@@ -71,10 +71,6 @@ impl Pin {
     /// A field is missing or has another form.
     pub fn from_json(chain_id: u64, value: &Value) -> Result<Self, FieldError> {
         let (header, hash) = read_header(value)?;
-        let mut value = value.clone();
-        if let Some(fields) = value.as_object_mut() {
-            fields.retain(|name, value| !value.is_array() && name != "size");
-        }
         let json = value.to_string();
         Ok(Self { chain_id, hash, form: form_of(&header, hash), header, json })
     }
@@ -84,9 +80,18 @@ impl Pin {
         self.form != HeaderForm::Unknown
     }
 
-    /// The header as the source gave it, without bodies.
+    /// The block as the source gave it, with the hashes of its transactions.
     pub fn json(&self) -> &str {
         &self.json
+    }
+
+    /// The header as the source gave it, without what else is in the block.
+    pub(crate) fn header_json(&self) -> String {
+        let mut value: Value = serde_json::from_str(&self.json).unwrap_or_default();
+        if let Some(fields) = value.as_object_mut() {
+            fields.retain(|name, value| !value.is_array() && name != "size");
+        }
+        value.to_string()
     }
 }
 

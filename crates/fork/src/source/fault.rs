@@ -147,7 +147,7 @@ impl Fault {
     }
 
     /// Whether the same request may succeed later or at another source.
-    pub(super) fn is_transient(&self) -> bool {
+    pub fn is_transient(&self) -> bool {
         matches!(
             self,
             Self::Unreachable(_)

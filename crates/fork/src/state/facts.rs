@@ -116,6 +116,11 @@ pub(crate) enum Fact {
         parent: B256,
         json: Arc<str>,
     },
+    /// What the node has to know of the chain, by a name.
+    Text {
+        name: Arc<str>,
+        text: Arc<str>,
+    },
 }
 
 impl Fact {
@@ -127,6 +132,15 @@ impl Fact {
             Self::Slot { .. } => 120,
             Self::Code { code, .. } => 80 + code.len(),
             Self::Ancestor { json, .. } => 80 + json.len(),
+            Self::Text { name, text } => 80 + name.len() + text.len(),
         }
+    }
+}
+
+/// Whether a fact is proved, or checked by its hash.
+pub(crate) fn is_checked(fact: &Fact) -> bool {
+    match fact {
+        Fact::Account { is_proven, .. } | Fact::Slot { is_proven, .. } => *is_proven,
+        Fact::Node { .. } | Fact::Code { .. } | Fact::Ancestor { .. } | Fact::Text { .. } => true,
     }
 }

@@ -26,19 +26,20 @@ pub(crate) struct KnownState {
 }
 
 #[derive(Debug, Default)]
-struct Tables {
-    accounts: HashMap<Address, (Option<BaseAccount>, bool)>,
-    slots: HashMap<(Address, U256), (U256, bool)>,
-    codes: HashMap<B256, Bytes>,
+pub(super) struct Tables {
+    pub(super) accounts: HashMap<Address, (Option<BaseAccount>, bool)>,
+    pub(super) slots: HashMap<(Address, U256), (U256, bool)>,
+    pub(super) codes: HashMap<B256, Bytes>,
     /// An account for each known hash of code.
     code_owners: HashMap<B256, Address>,
-    nodes: HashMap<(Trie, Nibbles), Bytes>,
+    pub(super) nodes: HashMap<(Trie, Nibbles), Bytes>,
     /// The addresses of known accounts and slots, by their hashes.
-    addresses: HashMap<B256, Address>,
+    pub(super) addresses: HashMap<B256, Address>,
     /// The keys of known slots, by their hashes.
-    slot_keys: HashMap<B256, U256>,
+    pub(super) slot_keys: HashMap<B256, U256>,
     /// The headers before the pinned one, by height, without gaps; each with the hash of its parent.
-    ancestors: BTreeMap<u64, (B256, Arc<str>)>,
+    pub(super) ancestors: BTreeMap<u64, (B256, Arc<str>)>,
+    texts: BTreeMap<Arc<str>, Arc<str>>,
     bytes: usize,
 }
 
@@ -147,6 +148,16 @@ impl KnownState {
         Some(facts.into_iter().filter(|fact| tables.insert(fact)).collect())
     }
 
+    /// What is known of a part, after the nodes that prove it; `None` if it is not known.
+    pub(crate) fn facts_about(&self, want: &Want) -> Option<Vec<Fact>> {
+        self.tables.read().facts_about(want)
+    }
+
+    /// What the node has noted under a name.
+    pub(crate) fn text(&self, name: &str) -> Option<Arc<str>> {
+        self.tables.read().texts.get(name).cloned()
+    }
+
     /// Everything, nodes first, in a fixed order.
     pub(crate) fn facts(&self) -> Vec<Fact> {
         let tables = self.tables.read();
@@ -174,6 +185,10 @@ impl KnownState {
             parent: *parent,
             json: Arc::clone(json),
         }));
+        let texts = tables.texts.iter();
+        facts.extend(
+            texts.map(|(name, text)| Fact::Text { name: name.clone(), text: text.clone() }),
+        );
         facts
     }
 
@@ -223,6 +238,9 @@ impl Tables {
             Fact::Code { hash, code } => put(&mut self.codes, *hash, code.clone()),
             Fact::Ancestor { number, parent, json } => {
                 self.ancestors.insert(*number, (*parent, Arc::clone(json))).is_none()
+            }
+            Fact::Text { name, text } => {
+                self.texts.insert(name.clone(), text.clone()).is_none_or(|before| before != *text)
             }
         };
         if is_new {

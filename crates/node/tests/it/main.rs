@@ -5,6 +5,7 @@
 mod api;
 mod environment;
 mod fork;
+mod fork_offline;
 mod fork_random;
 mod fork_rules;
 mod fork_source;

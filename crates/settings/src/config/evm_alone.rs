@@ -49,6 +49,7 @@ pub(super) fn check(settings: &Settings, mode: Mode) -> Result<(), Fault> {
         ("state-window", settings.state_window.is_some()),
         ("memory-limit", settings.memory_limit.is_some()),
         ("fork-url", !settings.fork_url.0.is_empty()),
+        ("fork-from", settings.fork_from.is_some()),
     ];
     let foreign = [
         ("real-fees", settings.real_fees),
@@ -115,7 +116,36 @@ fn check_together(settings: &Settings) -> Result<(), Fault> {
 
 /// Refuses settings that don't go together with a fork, or only with one.
 fn check_fork(settings: &Settings) -> Result<(), Fault> {
-    let is_fork = !settings.fork_url.0.is_empty();
+    let is_of_source = !settings.fork_url.0.is_empty();
+    match (&settings.fork_from, is_of_source) {
+        (Some(_), true) => {
+            return Err((
+                "fork-from",
+                "not with fork-url: the file takes the place of the source".to_owned(),
+            ));
+        }
+        (Some(_), false) => check_of_fork(settings, "fork-from")?,
+        (None, true) => check_of_fork(settings, "fork-url")?,
+        (None, false) => {}
+    }
+    let of_source = [
+        ("fork-block", settings.fork_block != "latest"),
+        ("fork-header", !settings.fork_header.0.is_empty()),
+        ("fork-proofs", settings.fork_proofs != Switch::Auto),
+        ("fork-rate", settings.fork_rate > 0),
+    ];
+    let mut given = of_source.into_iter().filter(|(_, is_given)| *is_given && !is_of_source);
+    match given.next() {
+        Some((name, _)) => Err((name, "only together with fork-url".to_owned())),
+        None if settings.fork_keep_balances && !is_of_source && settings.fork_from.is_none() => {
+            Err(("fork-keep-balances", "only together with fork-url or fork-from".to_owned()))
+        }
+        None => Ok(()),
+    }
+}
+
+/// Refuses settings that a fork has not; `by` is what makes the chain one.
+pub(super) fn check_of_fork(settings: &Settings, by: &str) -> Result<(), Fault> {
     let of_block = [
         ("genesis", settings.genesis.is_some()),
         ("import", settings.import.is_some()),
@@ -126,24 +156,12 @@ fn check_fork(settings: &Settings) -> Result<(), Fault> {
         ("state", settings.state.is_some()),
         ("dump-state", settings.dump_state.is_some()),
     ];
-    let mut given = of_block.into_iter().filter(|(_, is_given)| *is_given);
-    if let Some((name, _)) = given.next().filter(|_| is_fork) {
-        return Err((name, "not with fork-url: the state is that of the source".to_owned()));
+    if let Some((name, _)) = of_block.into_iter().find(|(_, is_given)| *is_given) {
+        return Err((name, format!("not with {by}: the state is that of the source")));
     }
-    if is_fork && settings.state_window.is_some() {
-        // The undo rows of its blocks say which values are no longer those of the source.
-        return Err(("state-window", "not with fork-url: a fork keeps all its states".to_owned()));
-    }
-    let of_fork = [
-        ("fork-block", settings.fork_block != "latest"),
-        ("fork-header", !settings.fork_header.0.is_empty()),
-        ("fork-proofs", settings.fork_proofs != Switch::Auto),
-        ("fork-keep-balances", settings.fork_keep_balances),
-        ("fork-rate", settings.fork_rate > 0),
-    ];
-    let mut given = of_fork.into_iter().filter(|(_, is_given)| *is_given);
-    match given.next().filter(|_| !is_fork) {
-        Some((name, _)) => Err((name, "only together with fork-url".to_owned())),
+    // The undo rows of its blocks say which values are no longer those of the source.
+    match settings.state_window {
+        Some(_) => Err(("state-window", format!("not with {by}: a fork keeps all its states"))),
         None => Ok(()),
     }
 }

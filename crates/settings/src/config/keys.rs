@@ -442,6 +442,11 @@ settings! {
     /// Begin on a block of this chain: the URL of its EVM JSON-RPC. Several, separated by commas, stand in for each other. The
     /// state is read from there as it is needed (docs/forking.md).
     fork_url: CommaList = "fork-url", "";
+    /// Begin on the block of this file, which `esker fork pack` has written, and ask nobody. Not with `fork-url`.
+    fork_from: Option<PathBuf> = "fork-from", "";
+    /// Folder of the cache that all forks share: the next fork of the same block begins warm. `off`: none. Default:
+    /// `esker/forks` in the user's folder of caches (`XDG_CACHE_HOME`, or `.cache` in `HOME`).
+    fork_cache: String = "fork-cache", "";
     /// The block to begin on: a number, a hash, `latest`, `safe` or `finalized`.
     fork_block: String = "fork-block", "latest";
     /// Header of each request to the source, `Name: value`. The flag may be given several times; in a file several headers are an array.

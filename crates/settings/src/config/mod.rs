@@ -71,6 +71,8 @@ pub struct Config {
     pub beginning: Beginning,
     /// The data folder; `None` for a temporary one.
     pub data_dir: Option<PathBuf>,
+    /// The folder of the cache that all forks share; `None`: there is none.
+    pub fork_cache: Option<PathBuf>,
     /// Settings of all chains of the network, by ID.
     pub chains: BTreeMap<ChainId, ChainSettings>,
     /// Each setting with its origin, in the order of the documentation.
@@ -122,7 +124,9 @@ impl Config {
         let mut layers = Layers::new(mode, flags, &env)?;
         layers.read_file()?;
         let home = env.iter().find(|(name, _)| name == "HOME").map(|(_, home)| home.as_str());
-        Self::of_layers(mode, layers, home.map(Path::new))
+        let config = Self::of_layers(mode, layers, home.map(Path::new))?;
+        let fork_cache = fork_cache(&config.settings.fork_cache, &env);
+        Ok(Self { fork_cache, ..config })
     }
 
     fn of_layers(mode: Mode, layers: Layers, home: Option<&Path>) -> Result<Self, ConfigError> {
@@ -166,6 +170,7 @@ impl Config {
             dialer,
             beginning: Beginning::default(),
             data_dir,
+            fork_cache: None,
             chains,
             values,
             warnings,
@@ -186,8 +191,12 @@ impl Config {
             ("base-fee", block.base_fee.to_string()),
         ]);
         layers.fork_rules = block.rules.clone();
-        let data_dir = self.data_dir;
-        Ok(Self { data_dir, ..Self::of_layers(self.mode, layers, None)? })
+        let (data_dir, fork_cache) = (self.data_dir, self.fork_cache);
+        let config = Self { data_dir, fork_cache, ..Self::of_layers(self.mode, layers, None)? };
+        // A kept folder may be a fork's without a setting that says so.
+        let checked = evm_alone::check_of_fork(&config.settings, "the folder of a fork");
+        checked.map_err(|(name, reason)| config.layers.value_error(name, reason))?;
+        Ok(config)
     }
 
     /// Settings of one chain of the network.
@@ -364,6 +373,23 @@ fn data_dir(
         (None, Mode::Node, None) => Err(ConfigError::Conflict(
             "there is no home folder to keep data in: set data-dir".to_owned(),
         )),
+    }
+}
+
+/// The folder of the cache that forks share: the given one, else one in the user's folder of caches, if there is one.
+fn fork_cache(given: &str, env: &[(String, String)]) -> Option<PathBuf> {
+    let variable = |wanted: &str| {
+        let value = env.iter().find(|(name, _)| name == wanted).map(|(_, value)| Path::new(value));
+        value.filter(|path| path.is_absolute())
+    };
+    match given {
+        "off" => None,
+        "" => {
+            let cache = variable("XDG_CACHE_HOME").map(Path::to_owned);
+            let cache = cache.or_else(|| Some(variable("HOME")?.join(".cache")));
+            cache.map(|cache| cache.join("esker").join("forks"))
+        }
+        path => Some(path.into()),
     }
 }
 

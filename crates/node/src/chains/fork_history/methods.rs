@@ -11,6 +11,7 @@ use serde_json::{Map, Value, json};
 
 use super::answers::Answers;
 use super::ask::ask;
+use super::offline::OfflineHistory;
 use super::room::ClientRoom;
 
 /// Methods that the source answers in place of this node, by their names without and with the namespace.
@@ -138,6 +139,10 @@ impl Fallback for ForkHistory {
         let (_, full) =
             METHODS.iter().find(|(name, full)| *name == call.method && full.starts_with(prefix))?;
         let params: Value = serde_json::from_slice(call.params).ok()?;
+        if self.fork.url().is_none() {
+            let offline = OfflineHistory { fork: &self.fork, chain: &self.chain };
+            return offline.instead(&call, full, &params);
+        }
         let is_before = match call.error {
             Some(error) if error.code == PRUNED_HISTORY => {
                 return match call.method {

@@ -3,6 +3,7 @@
 mod answers;
 mod ask;
 mod methods;
+mod offline;
 mod room;
 
 pub(super) use methods::ForkHistory;

@@ -2,6 +2,7 @@
 
 mod choice;
 mod open;
+mod origin;
 mod prepared;
 mod recorded;
 mod rules;

@@ -2,30 +2,24 @@
 
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
 
 use alloy_primitives::Address;
 use esker_chain::tables::CHAINS;
 use esker_evm::fork_point::ForkPoint;
 use esker_evm_state::types::SealedHeader;
 use esker_fork::cache::CacheOptions;
-use esker_fork::source::{Source, SourceLimits};
-use esker_fork::{Fork, ForkBase, ForkOptions, Misses, OpenedFork, Trust, Want};
+use esker_fork::{Fork, ForkBase, Misses, Trust, Want};
 use esker_settings::config::{Config, ForkBlock};
 use esker_storage::{Scope, Store};
 use tokio::runtime::Handle;
 
-use super::choice::{addresses, choice, fault, proofs};
+use super::choice::fault;
+use super::origin;
 use super::prepared::prepared;
 use super::recorded::Recorded;
 use super::rules::ForkRules;
 use crate::environment::{Environment, NodeFork};
 use crate::wiring::error::StartError;
-
-/// Longest time of a group of calls to the source, and of a fetch: clients get the source's fault before their own request
-/// has taken too long.
-const MAX_WAIT: Duration = Duration::from_secs(20);
-const MAX_FETCH: Duration = Duration::from_secs(25);
 
 /// What was read from the source, in the data folder.
 const FOLDER: &str = "fork";
@@ -41,43 +35,22 @@ pub(in crate::wiring) async fn open(
 ) -> Result<(Config, Environment), StartError> {
     let settings = &config.settings;
     let recorded = Recorded::read(store)?;
-    if settings.fork_url.0.is_empty() {
-        return match recorded {
-            None => Ok((config, environment)),
-            Some(block) => {
-                let reason = format!(
-                    "the data folder was made on top of block {} of chain {}: give the URL of a node that has it",
-                    block.number, block.chain_id
-                );
-                Err(fault("fork-url", reason))
-            }
-        };
+    let setting = if settings.fork_from.is_some() { "fork-from" } else { "fork-url" };
+    let is_given = settings.fork_from.is_some() || !settings.fork_url.0.is_empty();
+    if recorded.is_none() && !is_given {
+        return Ok((config, environment));
     }
     let is_new = recorded.is_none();
     if is_new && CHAINS.first(store.snapshot()?.as_ref(), Scope::NODE, &[], None)?.is_some() {
         let reason = "the data folder was made without a fork: start with another folder";
-        return Err(fault("fork-url", reason.to_owned()));
+        return Err(fault(setting, reason.to_owned()));
     }
-    let limits = SourceLimits {
-        calls_per_second: settings.fork_rate,
-        retries: settings.fork_retries,
-        deadline: MAX_WAIT,
-        ..SourceLimits::default()
-    };
-    let source = Source::new(addresses(settings)?, config.dialer.clone(), limits);
-    let wanted = choice(&source, &settings.fork_block).await?;
-    let choice = match recorded {
-        Some(block) => block.checked(wanted)?,
-        None => wanted,
-    };
-    let options = ForkOptions {
-        proofs: proofs(settings.fork_proofs),
-        deadline: MAX_FETCH,
-        ..ForkOptions::default()
+    let keeps_balances = match &recorded {
+        Some(block) => block.balances_kept(settings.fork_keep_balances)?,
+        None => settings.fork_keep_balances,
     };
     let cache = CacheOptions { folder: folder.join(FOLDER), max_bytes: MAX_CACHE };
-    let opened = Fork::open(source, choice, options, Some(&cache)).await?;
-    let OpenedFork { fork, damaged: _ } = opened;
+    let fork = origin::open(&config, recorded, &cache).await?;
     read_first(&fork).await?;
     let rules = match is_new {
         true => ForkRules::choose(settings, &fork).await?,
@@ -93,8 +66,15 @@ pub(in crate::wiring) async fn open(
         rules: rules.config.clone(),
     };
     if is_new {
-        let (number, hash) = (header.number, pin.hash);
-        Recorded { chain_id: pin.chain_id, number, hash }.write(&rules, store)?;
+        rules.keep(&fork).await?;
+        let recorded = Recorded {
+            chain_id: pin.chain_id,
+            number: header.number,
+            hash: pin.hash,
+            is_proven: Some(*fork.trust() == Trust::Proven),
+            keeps_balances: Some(keeps_balances),
+        };
+        recorded.write(&rules, store)?;
     }
     tracing::info!(
         source = fork.url(),
@@ -110,7 +90,7 @@ pub(in crate::wiring) async fn open(
     let config = config.on_fork(&block)?;
     let source = fork.clone();
     let state = Arc::new(ForkBase::new(fork, Handle::current()));
-    let state = prepared(&config, &header, state).await?;
+    let state = prepared(&config, &header, state, keeps_balances).await?;
     let fork = NodeFork { point: ForkPoint { chain_id, url, header, state }, source };
     let environment = Environment { fork: Some(fork), ..environment };
     Ok((config, environment))

@@ -20,10 +20,11 @@ pub(super) async fn prepared(
     config: &Config,
     header: &SealedHeader,
     state: Arc<dyn StateBase>,
+    keeps_balances: bool,
 ) -> Result<Arc<dyn StateBase>, StartError> {
     let dev = config.network.dev_accounts.as_ref();
     let mut changes = Vec::new();
-    if let Some(dev) = dev.filter(|_| !config.settings.fork_keep_balances) {
+    if let Some(dev) = dev.filter(|_| !keeps_balances) {
         let balance = BaseChange::Balance(U256::from(dev.balance) * U256::from(UNIT));
         let accounts = dev.accounts.iter().map(Account::c_address);
         changes.extend(accounts.map(|address| (address, balance.clone())));

@@ -2,6 +2,7 @@
 
 use alloy_primitives::B256;
 use esker_fork::pin::BlockChoice;
+use esker_fork::{KeptBlock, ProofMode};
 use esker_storage::{StorageError, Store, WriteSet, meta};
 
 use super::choice::fault;
@@ -16,6 +17,10 @@ const CHAIN: &str = "chain";
 const NUMBER: &str = "number";
 /// Hash of the block.
 const HASH: &str = "hash";
+/// Whether its values are proved.
+const PROOFS: &str = "proofs";
+/// Whether the accounts for development have what they have at the source.
+const BALANCES: &str = "balances kept";
 
 /// Refuses commands that need the whole state of a folder.
 pub(in crate::wiring) fn refuse(store: &Store) -> Result<(), StartError> {
@@ -29,6 +34,10 @@ pub(super) struct Recorded {
     pub(super) chain_id: u64,
     pub(super) number: u64,
     pub(super) hash: B256,
+    /// Whether its values are proved; `None`: not recorded.
+    pub(super) is_proven: Option<bool>,
+    /// Whether the accounts for development have what they have at the source; `None`: not recorded.
+    pub(super) keeps_balances: Option<bool>,
 }
 
 impl Recorded {
@@ -46,21 +55,57 @@ impl Recorded {
             chain_id: number(value(CHAIN))?,
             number: number(value(NUMBER))?,
             hash: value(HASH).parse().map_err(|_| damaged())?,
+            is_proven: value(PROOFS).parse().ok(),
+            keeps_balances: value(BALANCES).parse().ok(),
         }))
     }
 
     /// Writes the record of a new folder.
     pub(super) fn write(&self, rules: &ForkRules, store: &Store) -> Result<(), StartError> {
+        let flag = |flag: Option<bool>| flag.map(|flag| flag.to_string());
         let values = [
-            (CHAIN, self.chain_id.to_string()),
-            (NUMBER, self.number.to_string()),
-            (HASH, self.hash.to_string()),
+            (CHAIN, Some(self.chain_id.to_string())),
+            (NUMBER, Some(self.number.to_string())),
+            (HASH, Some(self.hash.to_string())),
+            (PROOFS, flag(self.is_proven)),
+            (BALANCES, flag(self.keeps_balances)),
         ];
-        let values = values.map(|(name, value)| (name.to_owned(), value)).into();
+        let values = values.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?)));
+        let values = values.collect();
         let mut out = WriteSet::new();
         meta::put_parameters(&mut out, OWNER, &values);
         rules.put(&mut out);
         Ok(store.writer.commit_blocking(out)?)
+    }
+
+    /// The block and the trust of the folder's cache.
+    pub(super) fn kept(&self) -> KeptBlock {
+        KeptBlock { chain_id: self.chain_id, hash: self.hash, is_proven: self.is_proven }
+    }
+
+    /// Whether values are read with proofs: as before.
+    pub(super) fn proof_mode(&self, wanted: ProofMode) -> Result<ProofMode, StartError> {
+        let reason = |was: &str| {
+            Err(fault("fork-proofs", format!("the data folder was made {was}: leave it out")))
+        };
+        match (self.is_proven, wanted) {
+            (Some(true), ProofMode::Never) => reason("with proofs"),
+            (Some(false), ProofMode::Required) => reason("without proofs"),
+            (Some(true), _) => Ok(ProofMode::Required),
+            (Some(false), _) => Ok(ProofMode::Never),
+            (None, wanted) => Ok(wanted),
+        }
+    }
+
+    /// Whether the accounts for development keep what they have: as before.
+    pub(super) fn balances_kept(&self, wanted: bool) -> Result<bool, StartError> {
+        match self.keeps_balances {
+            Some(false) if wanted => {
+                let reason = "the data folder was made without it: leave it out";
+                Err(fault("fork-keep-balances", reason.to_owned()))
+            }
+            kept => Ok(kept.unwrap_or(wanted)),
+        }
     }
 
     /// This block, unless another one is asked for.

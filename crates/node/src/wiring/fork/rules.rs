@@ -19,6 +19,8 @@ use crate::wiring::error::StartError;
 const OWNER: &[u8] = b"fork rules";
 /// The configuration in geth's form.
 const CONFIG: &str = "config";
+/// The same with what was read from the source.
+const TEXT: &str = "rules";
 
 /// The rules of a chain that begins on a block of another node, and where they come from.
 #[derive(Debug)]
@@ -35,6 +37,8 @@ enum Origin {
     Hardfork,
     /// The data folder.
     Folder,
+    /// The file of a fork.
+    File,
     /// `eth_config` of the source.
     Published,
     /// What is known of the chain with this ID.
@@ -55,11 +59,7 @@ impl ForkRules {
         let Some((_, json)) = values.into_iter().find(|(name, _)| name == CONFIG) else {
             return Ok(Self { config: None, origin: Origin::Newest });
         };
-        let read = Document::whole(json.as_bytes()).ok();
-        let config = read.and_then(|document| ChainConfig::parse(document).ok());
-        let damaged = || StorageError::Corrupted("the record of the fork's rules".to_owned());
-        let config = Some(Arc::new(config.ok_or_else(damaged)?));
-        Ok(Self { config, origin: Origin::Folder })
+        Ok(Self { config: Some(config_of(&json)?), origin: Origin::Folder })
     }
 
     /// Those of a new folder: the user's, else those that the source publishes, else those of a known chain at the
@@ -67,6 +67,10 @@ impl ForkRules {
     pub(super) async fn choose(settings: &Settings, fork: &Fork) -> Result<Self, StartError> {
         if !settings.hardfork.is_empty() {
             return Ok(Self { config: None, origin: Origin::Hardfork });
+        }
+        if fork.url().is_none() {
+            let config = fork.text(TEXT).map(|json| config_of(&json)).transpose()?;
+            return Ok(Self { config, origin: Origin::File });
         }
         let pin = fork.pin();
         let (chain_id, header) = (pin.chain_id, &pin.header);
@@ -87,6 +91,12 @@ impl ForkRules {
         })
     }
 
+    /// Keeps them with what was read from the source, for its file.
+    pub(super) async fn keep(&self, fork: &Fork) -> Result<(), StartError> {
+        let Some(config) = &self.config else { return Ok(()) };
+        Ok(fork.keep_text(TEXT, &config.to_json()).await?)
+    }
+
     /// Records them for the next start.
     pub(super) fn put(&self, out: &mut WriteSet) {
         let config = self.config.iter();
@@ -103,12 +113,21 @@ impl fmt::Display for ForkRules {
         match self.origin {
             Origin::Hardfork => f.write_str("by hardfork"),
             Origin::Folder => f.write_str("as recorded in the data folder"),
+            Origin::File => f.write_str("as recorded in the fork's file"),
             Origin::Published => f.write_str("by the source's eth_config"),
             Origin::ChainId(id) => write!(f, "by chain ID {id} and the block"),
             Origin::Fields => f.write_str("by the block's fields and the source's eth_config"),
             Origin::Newest => f.write_str("newest: the source does not say, the chain is unknown"),
         }
     }
+}
+
+/// Reads a record.
+fn config_of(json: &str) -> Result<Arc<ChainConfig>, StorageError> {
+    let read = Document::whole(json.as_bytes()).ok();
+    let config = read.and_then(|document| ChainConfig::parse(document).ok());
+    let damaged = || StorageError::Corrupted("the record of the fork's rules".to_owned());
+    config.map(Arc::new).ok_or_else(damaged)
 }
 
 /// What the source says of its forks; `None` if it says nothing that can be used.

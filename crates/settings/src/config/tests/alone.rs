@@ -253,12 +253,33 @@ fn a_table_declares_a_chain_with_ethereums_rules() {
 }
 
 #[test]
+fn forks_share_a_cache_of_the_user() {
+    fn folder(flags: &[(&'static str, &str)], env: &[(&str, &str)]) -> Option<std::path::PathBuf> {
+        load(&Given { flags, env, ..ALONE }).unwrap().fork_cache
+    }
+    let home = [("HOME", "/home/me")];
+    let path = |text: &str| Some(std::path::PathBuf::from(text));
+    assert_eq!(folder(&[], &home), path("/home/me/.cache/esker/forks"));
+    assert_eq!(folder(&[], &[home[0], ("XDG_CACHE_HOME", "/c")]), path("/c/esker/forks"));
+    assert_eq!(folder(&[("fork-cache", "/mine")], &home), path("/mine"));
+    assert_eq!(folder(&[("fork-cache", "off")], &home), None);
+    assert_eq!(folder(&[], &[]), None);
+}
+
+#[test]
 fn a_fork_has_the_state_of_its_source() {
     const URL: (&str, &str) = ("fork-url", "http://127.0.0.1:1");
     for (flags, text) in [
         (&[URL, ("state-window", "3")][..], "state-window: not with fork-url: a fork keeps all"),
         (&[URL, ("genesis", "g.json")], "genesis: not with fork-url"),
         (&[URL, ("dump-state", "s.json")], "dump-state: not with fork-url"),
+        (&[URL, ("fork-from", "f.pack")], "fork-from: not with fork-url"),
+        (&[("fork-from", "f.pack"), ("state-window", "3")], "state-window: not with fork-from"),
+        (
+            &[("fork-from", "f.pack"), ("fork-block", "3")],
+            "fork-block: only together with fork-url",
+        ),
+        (&[("fork-keep-balances", "true")], "fork-keep-balances: only together with fork-url or"),
         (&[("fork-block", "3")], "fork-block: only together with fork-url"),
         (&[("fork-proofs", "true")], "fork-proofs: only together with fork-url"),
     ] {

@@ -76,6 +76,13 @@ pub(super) const RULES: &[(&str, &str, Does)] = &[
     ),
     ("docs/ethereum.md", "esker evm state-test", LeftOut("needs the public state tests")),
     ("docs/ethereum.md", "esker evm", Keeps("Listening on 127.0.0.1:8545")),
+    (
+        "docs/forking.md",
+        "esker evm --fork-url http://127.0.0.1:8545 --data-dir",
+        Keeps("Listening on 127.0.0.1:8547"),
+    ),
+    ("docs/forking.md", "esker evm --fork-from", Keeps("Listening on 127.0.0.1:8548")),
+    ("docs/forking.md", "esker fork verify", Shows("proven by the state root")),
     ("docs/forking.md", "esker evm --fork-url", Keeps("Listening on 127.0.0.1:8546")),
     ("docs/forking.md", "esker evm", Keeps("Listening on 127.0.0.1:8545")),
     ("docs/fixtures.md", "esker dev --fixture", PORT_TAKEN),
