@@ -18,21 +18,17 @@ export async function render(_, signal) {
       panel('Health', awaited(() => health(signal), { signal }), { flush: true }),
       panel('Node', [awaited(() => identity(signal), { signal }), roles])),
     panel('Figures', h('div.charts', null, Object.values(charts)), { flush: true }),
-    adminPanel(signal),
+    awaited(() => adminPanel(signal), { signal }),
   ] };
 }
 
-/** Asked for on request: a node without the admin API answers 404, which browsers write to the console. */
-function adminPanel(signal) {
-  const place = h('div', null, panel('Settings and log levels', [
-    h('p.muted', null, 'Nodes with --api-admin-enabled tell them to pages of this machine.'),
-    h('div.actions', null, h('button.btn', { type: 'button', onclick: () => replace(place, awaited(load, { signal })) }, 'Show them')),
-  ]));
-  const load = async () => {
-    const config = await ext('admin', 'getConfig', {}, signal).catch((error) => { throw Object.assign(error, { next: 'Start the node with --api-admin-enabled, and open the page from this machine.' }); });
-    return h('div.columns', null, panel('Settings', settings(config), { flush: true }), panel('Log levels', awaited(levels, { signal })));
-  };
-  return place;
+/** What only the admin API tells. */
+async function adminPanel(signal) {
+  const { adminApi } = await status(signal);
+  const next = 'Start the node with --api-admin-enabled, and open the page from this machine.';
+  if (!adminApi) return panel('Settings and log levels', h('p.muted', null, next));
+  const config = await ext('admin', 'getConfig', {}, signal).catch((error) => { throw Object.assign(error, { next }); });
+  return h('div.columns', null, panel('Settings', settings(config), { flush: true }), panel('Log levels', awaited(levels, { signal })));
 }
 
 async function health(signal) {

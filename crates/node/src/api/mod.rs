@@ -66,6 +66,7 @@ pub fn install(
     health::install(&health, routes)?;
     routes.node("metrics", Endpoint::Page(base.metrics.clone()))?;
     install_indexes(&base.network, chains, routes)?;
+    let has_admin = admin.is_some();
     if let Some(admin) = admin {
         let admin = AdminApi::new(Arc::clone(&chains.aliases), routes, admin, base.store.clone());
         routes.node("admin", node_endpoint("admin", admin.service()))?;
@@ -74,7 +75,7 @@ pub fn install(
         sync::install(sync, routes)?;
     }
     let server = sync.as_ref().map(|sync| Arc::clone(&sync.server));
-    status::install((base, chains, order), server, routes)?;
+    status::install((base, chains, order), (server, has_admin), routes)?;
     if base.network.has_x_chain {
         platform::install(base, chains, routes)?;
         info::install((base, chains, &order.engine), software, node_ip, routes)?;

@@ -34,6 +34,8 @@ struct StatusReport {
     /// Height of the first stored bundle above 0, if the node joined from a snapshot.
     #[serde(skip_serializing_if = "Option::is_none")]
     first_bundle: Option<u64>,
+    /// Whether the admin API is served. Pages ask here, since a request to a path that is not there is an error in a browser.
+    admin_api: bool,
     /// Connected nodes that decide.
     peers: usize,
     /// Followers with an open stream, or connected to a validator as its peers.
@@ -97,6 +99,7 @@ struct StatusPage {
     network: (String, u32),
     node_id: String,
     first_bundle: Option<u64>,
+    admin_api: bool,
     engine: Arc<dyn Engine>,
     follower: Option<Arc<Follower>>,
     server: Option<Arc<BundleServer>>,
@@ -108,13 +111,14 @@ struct StatusPage {
 /// Adds the path.
 pub(super) fn install(
     (base, chains, order): (&BaseInputs, &ChainInputs, &OrderInputs),
-    server: Option<Arc<BundleServer>>,
+    (server, admin_api): (Option<Arc<BundleServer>>, bool),
     routes: &Routes,
 ) -> Result<(), RouteError> {
     let page = StatusPage {
         network: (base.network.name.clone(), base.network.id),
         node_id: base.identity.node_id().to_string(),
         first_bundle: Some(chains.first_bundle).filter(|first| *first > 0),
+        admin_api,
         engine: Arc::clone(&order.engine),
         follower: order.follower.as_ref().map(|deps| Arc::clone(&deps.follower)),
         server,
@@ -141,6 +145,7 @@ impl StatusPage {
             },
             bundle: engine.tip_final,
             first_bundle: self.first_bundle,
+            admin_api: self.admin_api,
             peers: engine.peers,
             followers: streams.saturating_add(among_peers),
             following: self.follower.as_ref().map(|follower| following(follower)),
