@@ -25,12 +25,16 @@ pub struct Unanswered<'a> {
 /// The JSON of a result from elsewhere.
 pub type ElsewhereReply = BoxFuture<'static, Result<String, RpcError>>;
 
+/// Makes an error one about the client's arguments.
+pub type ErrorChange = Box<dyn FnOnce(RpcError) -> RpcError + Send>;
+
 /// The answer in place of an error or `null`.
 pub enum Instead {
     /// This result.
     Reply(ElsewhereReply),
-    /// The entries of this list, followed by those of the service's own reply to other arguments.
-    Before(ElsewhereReply, String),
+    /// The entries of this list, followed by those of the service's own reply to other arguments. An error of that reply
+    /// is changed, since it is about these arguments.
+    Before(ElsewhereReply, String, ErrorChange),
     /// The service's own reply to other arguments.
     Own(String),
 }

@@ -200,10 +200,14 @@ impl Method {
         let mut out = prefix;
         match instead {
             Instead::Reply(reply) => out.extend_from_slice(reply.await?.as_bytes()),
-            Instead::Before(before, own) => {
+            Instead::Before(before, own, change) => {
                 let before = before.await?;
                 let after = params.of_text(own.as_bytes());
-                let after = self.run_to_end(after, context, Vec::new()).await?;
+                let after = self.run_to_end(after, context, Vec::new()).await;
+                let after = after.map_err(|error| match error {
+                    CallError::Handler(error) => CallError::Handler(change(error)),
+                    error => error,
+                })?;
                 let after = after.result_after(0).ok_or_else(too_large)?;
                 join_lists(before.as_bytes(), after, &mut out);
             }

@@ -428,15 +428,26 @@ pub(crate) fn run_on(script: &str, chain: TestedChain) {
 
 /// Runs a script against a fresh node, with arguments after the URL; it ends with status 0 where everything holds.
 fn run_against(script: &str, node: NodeBuilder, chain: TestedChain, arguments: &[&str]) {
+    let _node = run_and_keep(script, node, chain, arguments);
+}
+
+/// As [`run_against`]; returns the node, which goes on; `None` if the test is skipped.
+pub(crate) fn run_and_keep(
+    script: &str,
+    node: NodeBuilder,
+    chain: TestedChain,
+    arguments: &[&str],
+) -> Option<Node> {
     let folder = tests_path("clients");
     if let Some(why) = missing(&folder) {
         skip(&why);
-        return;
+        return None;
     }
     let node = node.start().unwrap();
     let mut program = Command::new(node_program());
     program.arg(script).arg(node.url()).args(arguments).current_dir(folder);
     run_to_success(script, program.env("CLIENT_TESTS_CHAIN", chain.name()));
+    Some(node)
 }
 
 /// Runs a journey through the dashboard in a browser.

@@ -9,6 +9,7 @@ mod backup;
 mod calls;
 mod clients;
 mod clients_ethereum;
+mod clients_forks;
 mod controls;
 mod corpus;
 mod crash;

@@ -6,7 +6,7 @@ use esker_evm::chain::Evm;
 use esker_evm_rpc::PRUNED_HISTORY;
 use esker_fork::Fork;
 use esker_rpc::work::Client;
-use esker_rpc::{ElsewhereReply, Fallback, Instead, Unanswered};
+use esker_rpc::{ElsewhereReply, Fallback, Instead, RpcError, Unanswered};
 use serde_json::{Map, Value, json};
 
 use super::answers::Answers;
@@ -53,6 +53,8 @@ const METHODS: &[(&str, &str)] = &[
 
 const LOGS: &str = "getLogs";
 
+/// Tag of the first block.
+const EARLIEST: &str = "earliest";
 /// Tags of the newest block.
 const NEWEST: [&str; 4] = ["latest", "pending", "safe", "finalized"];
 
@@ -99,6 +101,7 @@ impl ForkHistory {
         }
         let (mut before, mut own) = (filter.clone(), filter);
         let from = filter_start(&before).unwrap_or(&height).to_owned();
+        let begin = if from == EARLIEST { "0x0".to_owned() } else { from.clone() };
         before.insert("fromBlock".to_owned(), from.into());
         before.insert("toBlock".to_owned(), height.into());
         own.insert("fromBlock".to_owned(), format!("{:#x}", self.height() + 1).into());
@@ -106,7 +109,8 @@ impl ForkHistory {
         if self.chain.head().header.number == self.height() {
             return Some(Instead::Reply(before));
         }
-        Some(Instead::Before(before, json!([own]).to_string()))
+        let change = Box::new(move |error| of_whole_range(error, begin));
+        Some(Instead::Before(before, json!([own]).to_string(), change))
     }
 
     /// Whether an argument is a number up to that of the fork's block.
@@ -114,7 +118,7 @@ impl ForkHistory {
         let number = block.and_then(Value::as_str).and_then(|text| text.strip_prefix("0x"));
         let number = number.and_then(|hex| u64::from_str_radix(hex, 16).ok());
         number.is_some_and(|number| number <= self.height())
-            || block.and_then(Value::as_str) == Some("earliest")
+            || block.and_then(Value::as_str) == Some(EARLIEST)
     }
 
     /// The arguments with the fork's block in place of the newest one, which it is on this node.
@@ -155,6 +159,16 @@ impl Fallback for ForkHistory {
         };
         is_before.then(|| Instead::Reply(self.forward(full, params, call.client)))
     }
+}
+
+/// An error about the blocks of this node, for a client that asked for a range from before the fork: the range that its
+/// `data` suggests begins where the client's does.
+fn of_whole_range(error: RpcError, begin: String) -> RpcError {
+    let data = error.data.as_ref().and_then(|data| serde_json::from_str(data.get()).ok());
+    let Some(Value::Object(mut data)) = data else { return error };
+    let Some(from) = data.get_mut("from") else { return error };
+    *from = begin.into();
+    error.with_data(&data)
 }
 
 /// The first block of a filter; `None` if it is the newest one.
