@@ -52,7 +52,7 @@ await runOnBoth(import.meta.url, [
   ['reset', async () => {
     await helpers.reset();
     assert.equal(await node.getBlockNumber(), 0);
-    const reason = isControl ? /failed to get fork block/ : /forks no other network/;
+    const reason = isControl ? /failed to get fork block/ : /forks no other network|cannot fork/;
     await assert.rejects(helpers.reset('http://127.0.0.1:1', 1), reason);
   }],
   ['mine, mineUpTo', async () => {

@@ -126,7 +126,7 @@ function stepsIn(mode) {
     }],
     ['setRpcUrl, reset to a fork', async () => {
       if (mode === 'anvil') await refused(test.setRpcUrl('http://127.0.0.1:1'), 'forks no other network');
-      await refused(test.reset({ jsonRpcUrl: 'http://127.0.0.1:1', blockNumber: 1n }), 'forks no other network');
+      await refused(test.reset({ jsonRpcUrl: 'http://127.0.0.1:1', blockNumber: 1n }), 'fork');
     }, 'it forks other networks'],
     ['dumpState, loadState', async () => {
       if (mode !== 'anvil') return;

@@ -260,7 +260,7 @@ fn run(config: Config, tool: Option<&ToolOutput>) -> Result<(), StartError> {
         let starting = Node::start_unless_stopped(config, environment(), stopped);
         tokio::pin!(starting);
         let mut is_stopping = false;
-        let node = loop {
+        let mut node = loop {
             tokio::select! {
                 started = &mut starting => match started {
                     Err(StartError::Stopped) => return Ok(()),
@@ -272,13 +272,22 @@ fn run(config: Config, tool: Option<&ToolOutput>) -> Result<(), StartError> {
                 }
             }
         };
+        let mut replacements = node.replacements();
         let announced = announce(&node, tool);
-        let activity = shows_screen(&node).then(|| node.show_activity(std::io::stdout()));
-        let failed = node.failed();
-        tokio::pin!(failed);
+        let mut activity = shows_screen(&node).then(|| node.show_activity(std::io::stdout()));
+        let mut failed = Box::pin(node.failed());
         while announced.is_ok() && !is_stopping {
             tokio::select! {
                 () = &mut failed => break,
+                replacement = replacements.next() => {
+                    node = Box::pin(node.replaced_by(replacement)).await;
+                    failed = Box::pin(node.failed());
+                    replacements = node.replacements();
+                    if let Some(ended) = activity.take() {
+                        ended.stop().await;
+                    }
+                    activity = shows_screen(&node).then(|| node.show_activity(std::io::stdout()));
+                }
                 request = signals.next() => match request {
                     Request::Stop => break,
                     Request::Reload => reload(&node),

@@ -340,6 +340,11 @@ pub(super) struct Connections {
     /// A connection was closed.
     closed: Notify,
     stopping: AtomicBool,
+    /// The server has begun to stop.
+    stop_begun: Notify,
+    /// Another server goes on in place of this one.
+    handing_over: AtomicBool,
+    hand_over_begun: Notify,
     sockets: Arc<Semaphore>,
     max: usize,
     /// Milliseconds of [`Connections::now`] from which the next warning about the connection limit may be logged.
@@ -377,6 +382,9 @@ impl Connections {
             opened: Notify::new(),
             closed: Notify::new(),
             stopping: AtomicBool::new(false),
+            stop_begun: Notify::new(),
+            handing_over: AtomicBool::new(false),
+            hand_over_begun: Notify::new(),
             sockets: Arc::new(Semaphore::new(sockets)),
             max,
             next_warning: AtomicU64::new(0),
@@ -514,10 +522,45 @@ impl Connections {
         self.stopping.load(Ordering::SeqCst)
     }
 
+    /// Ends the server in favour of another one. When it returns, no more connections are accepted.
+    pub(super) async fn hand_over(&self) {
+        let begun = self.stop_begun.notified();
+        self.handing_over.store(true, Ordering::SeqCst);
+        self.hand_over_begun.notify_waiters();
+        if !self.is_stopping() {
+            begun.await;
+        }
+    }
+
+    /// Waits for [`Self::hand_over`].
+    pub(super) async fn handing_over(&self) {
+        let begun = self.hand_over_begun.notified();
+        if !self.handing_over.load(Ordering::SeqCst) {
+            begun.await;
+        }
+    }
+
+    /// Closes each connection with its next reply, and returns when none is left.
+    pub(super) async fn finish(&self) {
+        self.begin_stop();
+        loop {
+            let closed = self.closed.notified();
+            if self.open.lock().is_empty() {
+                return;
+            }
+            closed.await;
+        }
+    }
+
+    fn begin_stop(&self) {
+        self.stopping.store(true, Ordering::SeqCst);
+        self.stop_begun.notify_waiters();
+        self.open.lock().values().for_each(|connection| connection.at_stop.wake());
+    }
+
     /// Closes all connections: idle ones at once, the others after their reply or the grace.
     pub(super) async fn stop(&self, grace: Duration) {
-        self.stopping.store(true, Ordering::SeqCst);
-        self.open.lock().values().for_each(|connection| connection.at_stop.wake());
+        self.begin_stop();
         let mut is_first = true;
         let all_closed = async {
             loop {

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use esker_primitives::NodeId;
+use esker_primitives::sync::RwLock;
 use esker_rpc::work::{Client, FailedCalls, Work, WorkConfig};
 use futures_util::FutureExt;
 use http::header::{
@@ -45,7 +46,7 @@ const QUEUED_SHARE: (usize, usize) = (3, 8);
 /// State that all requests of a server share.
 pub struct HttpState {
     config: HttpConfig,
-    routes: Arc<Routes>,
+    routes: RwLock<Arc<Routes>>,
     pub(super) metrics: Arc<dyn HttpMetrics>,
     node_id: HeaderValue,
     pub(super) cors: Cors,
@@ -89,9 +90,17 @@ impl HttpState {
                 .expect("a node ID is written in letters and digits"),
             unrouted: metrics.endpoint("none", Vec::new()),
             config,
-            routes,
+            routes: RwLock::new_named("http.routes", routes),
             metrics,
         }
+    }
+
+    /// Ends this server in favour of another one, which has these paths. When it returns, no more connections are
+    /// accepted. Those that are open are served with these paths, and each is closed with its next reply, so that no
+    /// request meets a closed one.
+    pub async fn hand_over(&self, routes: &Arc<Routes>) {
+        *self.routes.write() = Arc::clone(routes);
+        self.connections.hand_over().await;
     }
 
     /// The calls to the server that end with an error.
@@ -104,7 +113,7 @@ impl HttpState {
     pub fn with_routes(&self, routes: Arc<Routes>) -> Self {
         Self {
             config: self.config.clone(),
-            routes,
+            routes: RwLock::new_named("http.routes", routes),
             metrics: Arc::clone(&self.metrics),
             node_id: self.node_id.clone(),
             cors: Cors::new(&self.config.allowed_origins),
@@ -123,8 +132,8 @@ impl HttpState {
     }
 
     /// The paths; some may be added while the server runs.
-    pub fn routes(&self) -> &Arc<Routes> {
-        &self.routes
+    fn routes(&self) -> Arc<Routes> {
+        Arc::clone(&self.routes.read())
     }
 
     pub(super) fn connections(&self) -> &Arc<Connections> {
@@ -207,7 +216,7 @@ impl HttpState {
         };
         let resolved = path::resolve(&parts.uri);
         let target = match &resolved {
-            ResolvedPath::Path(path) => self.routes.find(path),
+            ResolvedPath::Path(path) => self.routes().find(path),
             ResolvedPath::NotFound | ResolvedPath::Redirect(_) | ResolvedPath::Malformed => None,
         };
         if !is_call(&parts, target.as_deref())
@@ -234,7 +243,7 @@ impl HttpState {
             return Answer::error(StatusCode::METHOD_NOT_ALLOWED, text, headers);
         }
         match resolved {
-            ResolvedPath::Path(path) if target.is_none() => self.routes.log_unserved(&path),
+            ResolvedPath::Path(path) if target.is_none() => self.routes().log_unserved(&path),
             ResolvedPath::Path(_) | ResolvedPath::NotFound => {}
             ResolvedPath::Redirect(location) => {
                 if let Ok(location) = HeaderValue::try_from(location) {
@@ -287,7 +296,7 @@ impl fmt::Debug for HttpState {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("HttpState")
             .field("config", &self.config)
-            .field("routes", &self.routes)
+            .field("routes", &self.routes())
             .finish_non_exhaustive()
     }
 }

@@ -39,6 +39,7 @@ enum ServeError {
 
 /// Serves these listeners, with TLS if a certificate is given, until `stop` resolves. Then closes listeners and idle connections at once, and running
 /// requests after their reply or the configured grace. When it returns, only upgraded connections may still run.
+/// After [`HttpState::hand_over`] it only waits for the connections that are open.
 pub async fn serve(
     listeners: Vec<TcpListener>,
     tls: Option<Tls>,
@@ -51,12 +52,21 @@ pub async fn serve(
         pending::<()>().await;
     };
     let connections = state.connections();
-    tokio::select! {
-        () = accepting => {}
-        () = connections.watch() => {}
-        () = stop => {}
-    }
+    tokio::pin!(stop);
+    let is_handed_over = tokio::select! {
+        () = accepting => false,
+        () = connections.watch() => false,
+        () = &mut stop => false,
+        () = connections.handing_over() => true,
+    };
     drop(listeners);
+    if is_handed_over {
+        tokio::select! {
+            () = connections.finish() => return,
+            () = connections.watch() => {}
+            () = &mut stop => {}
+        }
+    }
     connections.stop(state.config().shutdown_grace).await;
 }
 

@@ -34,4 +34,4 @@ pub use environment::Environment;
 pub use esker_chain::Shutdown;
 pub use forked_block::ForkedBlock;
 pub use validator_changes::StoreChangeLog;
-pub use wiring::{Node, RunningNode, StartError};
+pub use wiring::{Node, Replacement, Replacements, RunningNode, StartError};

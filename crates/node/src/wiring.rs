@@ -21,7 +21,10 @@ mod keystore;
 mod listen;
 mod parameter_error;
 mod parameters;
+mod place;
+mod replacing;
 mod running;
+mod server;
 mod snapshot;
 mod stages;
 mod unserved;
@@ -36,6 +39,7 @@ pub use chains::{OpenChains, UncheckedChains, open_offline, open_unchecked};
 pub use error::StartError;
 pub use error::of_storage as storage_exit_code;
 pub use first_start::exported as exported_by_p;
+pub use replacing::{Replacement, Replacements};
 pub use running::RunningNode;
 
 use self::stages::{ChainStage, OrderStage, StoreStage};

@@ -7,6 +7,7 @@ use esker_evm_execution::rules::{HeaderTerms, Revision};
 use esker_rpc::RpcError;
 
 use super::numbers::Number;
+use super::reset::NO_FORK;
 use super::{DevelopmentNode, refused};
 use crate::evm::TransactApi;
 use crate::wire::{Addr, Hash};
@@ -94,8 +95,6 @@ pub(super) fn set_min_gas_price(_: &DevelopmentNode, _: (Number,)) -> Result<(),
 pub(super) fn set_rpc_url(_: &DevelopmentNode, _: (String,)) -> Result<(), RpcError> {
     Err(refused(NO_FORK))
 }
-
-pub(super) const NO_FORK: &str = "this node forks no other network";
 
 /// Traces can be asked for at any time.
 pub(super) async fn enable_traces(_: Arc<DevelopmentNode>, (): ()) -> Result<(), RpcError> {

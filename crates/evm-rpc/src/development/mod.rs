@@ -13,6 +13,7 @@ mod mining;
 mod numbers;
 mod other_names;
 mod reorg;
+mod reset;
 mod snapshots;
 mod state;
 mod state_file;
@@ -32,6 +33,7 @@ use esker_rpc::{MethodTable, RpcError, Service, cost};
 use schemars::JsonSchema;
 use serde::Serialize;
 
+pub use self::reset::{ResetPort, ResetRequest, ResetTarget};
 pub use self::state_file::{StateFileError, StateLoads, check_dump_file};
 use crate::error::read_error;
 use crate::evm::TransactApi;
@@ -46,6 +48,8 @@ pub struct DevelopmentNode {
     pub chain: Arc<Evm>,
     /// Snapshots of all chains of the node.
     pub snapshots: Arc<Snapshots>,
+    /// Resets to other chains.
+    pub resets: ResetPort,
     /// Loads one state at a time.
     pub state_loads: StateLoads,
     /// The time limit of a request that makes blocks.
@@ -119,7 +123,7 @@ pub fn development_methods(node: &Arc<DevelopmentNode>) -> Service {
         .params(&["root"])
         .on_list("setRpcUrl", header::set_rpc_url)
         .params(&["url"])
-        .on_list_async("reset", snapshots::reset)
+        .on_list_async_by("reset", reset::reset)
         .params(&["options"])
         .on_list_async("rollback", snapshots::rollback)
         .params(&["blocks"])

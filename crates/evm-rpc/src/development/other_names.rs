@@ -5,7 +5,7 @@ use std::sync::Arc;
 use esker_rpc::{MethodTable, Service, cost};
 
 use super::{DevelopmentNode, chain, compilation, hardhat_metadata};
-use super::{header, impersonation, mining, snapshots, state, state_file, time, tokens};
+use super::{header, impersonation, mining, reset, state, state_file, time, tokens};
 
 /// The methods with these names.
 pub(super) fn methods(node: &Arc<DevelopmentNode>) -> Service {
@@ -32,7 +32,7 @@ fn hardhat(node: &Arc<DevelopmentNode>) -> Service {
         .params(&["address"])
         .on_list("setPrevRandao", header::hardhat_set_random)
         .params(&["value"])
-        .on_list_async("reset", snapshots::hardhat_reset)
+        .on_list_async_by("reset", reset::hardhat_reset)
         .params(&["options"])
         .on_list_async("setBalance", state::hardhat_set_balance)
         .params(&["address", "wei"])

@@ -1,11 +1,8 @@
 //! Snapshots of all chains, and the way back.
 
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use esker_go_json::Document;
-use esker_go_json::args::{Argument, ArgumentError};
 use esker_rpc::RpcError;
 
 use super::numbers::Number;
@@ -33,57 +30,6 @@ pub(super) async fn revert(
             .map_err(refused),
         Err(_) => Ok(false),
     }
-}
-
-/// The options of a reset.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct ResetOptions {
-    forks: bool,
-}
-
-esker_rpc::schema!(ResetOptions, "ResetOptions", {
-    "title": "options",
-    "description": "An object without `forking`.",
-    "type": "object",
-});
-
-impl Argument for ResetOptions {
-    fn go_type() -> Cow<'static, str> {
-        Cow::Borrowed("ResetOptions")
-    }
-
-    fn decode(value: Document<'_>) -> Result<Self, ArgumentError> {
-        let mut options = serde_json::from_slice::<serde_json::Map<_, _>>(value.as_bytes())
-            .map_err(|_| ArgumentError::text("expected an object"))?;
-        let forking = options.remove("forking").unwrap_or_default();
-        // viem sends one without an address and a number.
-        let forks = match &forking {
-            serde_json::Value::Object(members) => members.values().any(|value| !value.is_null()),
-            other => !other.is_null(),
-        };
-        Ok(Self { forks })
-    }
-}
-
-/// Goes back to the beginning, and forgets all snapshots.
-pub(super) async fn reset(
-    node: Arc<DevelopmentNode>,
-    (options,): (Option<ResetOptions>,),
-) -> Result<(), RpcError> {
-    node.controls_to_write()?;
-    if options.unwrap_or_default().forks {
-        return Err(refused(super::header::NO_FORK));
-    }
-    let reset = async move { node.snapshots.reset().await };
-    tokio::spawn(reset).await.map_err(refused)?.map_err(refused)
-}
-
-/// Like [`reset`], with Hardhat's reply.
-pub(super) async fn hardhat_reset(
-    node: Arc<DevelopmentNode>,
-    options: (Option<ResetOptions>,),
-) -> Result<bool, RpcError> {
-    reset(node, options).await.map(|()| true)
 }
 
 /// Takes back the last blocks.

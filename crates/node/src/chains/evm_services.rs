@@ -316,6 +316,7 @@ impl Inputs<'_> {
             transact: Arc::clone(transact),
             chain: Arc::clone(self.chain.evm()),
             snapshots: Arc::clone(snapshots),
+            resets: self.parts.resets.clone(),
             state_loads: StateLoads::default(),
             mining_patience: limits(self.settings, self.config).call_timeout * 9 / 10,
             interval_in_ms: self.config.settings.interval_in_ms,

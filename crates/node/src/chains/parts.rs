@@ -8,7 +8,7 @@ use esker_chain::AdjustableClock;
 use esker_chain::forward::{ExchangePools, Forwarding};
 use esker_evm::control::Snapshots;
 use esker_evm::fork_point::ForkPoint;
-use esker_evm_rpc::DevelopmentNode;
+use esker_evm_rpc::{DevelopmentNode, ResetPort};
 use esker_fork::Fork;
 use esker_keystore::Keystore;
 use esker_primitives::Randomness;
@@ -68,6 +68,8 @@ pub struct ServiceParts<'a> {
     pub randomness: &'a Randomness,
     /// The source of a forked chain.
     pub fork: Option<&'a Fork>,
+    /// Where resets to other chains go.
+    pub resets: &'a ResetPort,
 }
 
 impl fmt::Debug for ServiceParts<'_> {

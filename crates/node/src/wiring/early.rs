@@ -92,7 +92,7 @@ impl EarlyServer {
 }
 
 /// The same listener for a second user. New connections wait while neither uses it.
-fn duplicate(listener: &mut TcpListener) -> Result<TcpListener, StartError> {
+pub(super) fn duplicate(listener: &TcpListener) -> Result<TcpListener, StartError> {
     use std::os::fd::AsFd as _;
     let failed = |error| StartError::Thread(error);
     let second = listener.as_fd().try_clone_to_owned().map_err(failed)?;

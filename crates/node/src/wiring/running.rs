@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use esker_chain::{
     ChainError, EngineError, FinalizeError, Machine, Maintenance, Shutdown, ShutdownTrigger,
 };
+use esker_evm_rpc::ResetRequest;
 use esker_fork::Fork;
 use esker_http::{Routes, Tls};
 use esker_primitives::NodeId;
@@ -16,11 +17,14 @@ use esker_primitives::clock::Clock;
 use esker_rpc::work::FailedCalls;
 use esker_settings::config::{Config, ConfigError};
 use esker_storage::{StorageError, Store};
+use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
 use super::StartError;
 use super::data::DataFolder;
 use super::engine::EngineThread;
+use super::place::Place;
+use super::server::Server;
 use crate::activity::{Activity, Sources};
 use crate::backup::Backups;
 use crate::block_log::BlockLogTask;
@@ -41,6 +45,14 @@ pub struct RunningNode {
     pub(super) logs: LogLevels,
     pub(super) log_files: OpenLogFiles,
     pub(super) routes: Arc<Routes>,
+    /// The server of all paths. `None`: another node has taken the place of this one.
+    pub(super) server: Option<Server>,
+    /// Servers of nodes whose place this one has taken, as long as they have connections.
+    pub(super) earlier: Vec<Server>,
+    /// What a node that takes the place of this one needs, where that is possible.
+    pub(super) place: Option<Place>,
+    /// Resets to other chains that have come already.
+    pub(super) reset_requests: Option<mpsc::Receiver<ResetRequest>>,
     pub(super) failed_calls: FailedCalls,
     pub(super) fork: Option<Fork>,
     pub(super) clock: Arc<dyn Clock>,
@@ -177,13 +189,17 @@ impl RunningNode {
     pub async fn stop(self) -> Result<(), StartError> {
         let begun = Instant::now();
         tracing::info!("stopping");
-        let Self { stop, tasks, mut engine, block_log, maintenance, backups, .. } = self;
-        let Self { chains, store, folder, config, development, .. } = self;
+        let Self { stop, tasks, mut engine, block_log, maintenance, backups, place, .. } = self;
+        let Self { chains, store, folder, config, development, server, earlier, .. } = self;
+        // The port is not held longer than its server needs it.
+        drop(place);
+        let servers: Vec<_> = server.into_iter().chain(earlier).collect();
         if let Some(path) = &config.settings.ready_file {
             // The file may not exist.
             let _gone = std::fs::remove_file(path);
         }
         stop.trigger();
+        servers.iter().for_each(Server::trigger_stop);
         // Requests that wait for blocks get their replies before their connections are closed.
         for chain in &chains {
             if let Some(waits) = &chain.vm().context().block_waits {
@@ -191,6 +207,9 @@ impl RunningNode {
             }
         }
         backups.stop().await;
+        for server in servers {
+            server.ended().await;
+        }
         for task in tasks {
             if let Err(error) = task.await {
                 tracing::error!(%error, "a task of the node failed");

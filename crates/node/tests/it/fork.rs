@@ -45,6 +45,10 @@ pub(crate) async fn refusal(flags: &[(&'static str, &str)]) -> String {
 pub(super) struct Chain(Client);
 
 impl Chain {
+    pub(super) fn to(client: Client) -> Self {
+        Self(client)
+    }
+
     pub(super) async fn of(node: &RunningNode) -> Self {
         Self(Client::connect(node.evm_addr().unwrap_or(node.http_addr())).await)
     }

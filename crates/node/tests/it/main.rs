@@ -7,6 +7,7 @@ mod environment;
 mod fork;
 mod fork_offline;
 mod fork_random;
+mod fork_reset;
 mod fork_rules;
 mod fork_source;
 mod proxy;

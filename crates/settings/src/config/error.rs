@@ -27,6 +27,8 @@ pub enum Origin {
     Flag(&'static str),
     /// The block on which the chain begins ([`super::Config::on_fork`]).
     Fork,
+    /// A reset to another chain ([`super::Config::reset_to`]).
+    Reset,
 }
 
 impl fmt::Display for Origin {
@@ -38,6 +40,7 @@ impl fmt::Display for Origin {
             Self::Env(name) => f.write_str(name),
             Self::Flag(name) => write!(f, "--{name}"),
             Self::Fork => f.write_str("fork"),
+            Self::Reset => f.write_str("reset"),
         }
     }
 }

@@ -80,6 +80,8 @@ pub(super) struct Layers {
     fork: Values,
     /// The rules of that block's chain.
     pub(super) fork_rules: Option<Arc<ChainConfig>>,
+    /// Values of a reset, which come before the user's.
+    reset: Values,
     pub(super) warnings: Vec<String>,
 }
 
@@ -97,6 +99,7 @@ impl Layers {
             file: FileLayer::default(),
             fork: Values::new(),
             fork_rules: None,
+            reset: Values::new(),
             warnings: Vec::new(),
         };
         for key in KEYS {
@@ -144,9 +147,16 @@ impl Layers {
         self.fork = values.into_iter().map(|(name, text)| (name, value(text))).collect();
     }
 
-    /// The user's value.
+    /// Sets the values of a reset to another chain, in place of those of an earlier reset and of a block.
+    pub(super) fn set_reset(&mut self, values: impl IntoIterator<Item = (&'static str, String)>) {
+        let value = |text| ConfiguredValue { text, origin: Origin::Reset };
+        self.reset = values.into_iter().map(|(name, text)| (name, value(text))).collect();
+        (self.fork, self.fork_rules) = (Values::new(), None);
+    }
+
+    /// The user's value, or that of a reset.
     fn find(&self, name: &str) -> Option<&ConfiguredValue> {
-        let layers = [&self.flags, &self.env, &self.file.values, &self.fork];
+        let layers = [&self.reset, &self.flags, &self.env, &self.file.values, &self.fork];
         layers.into_iter().find_map(|layer| layer.get(name))
     }
 

@@ -199,6 +199,31 @@ impl Config {
         Ok(config)
     }
 
+    /// The configuration of a node that takes the place of this one: on a block of another node, given by its URL and
+    /// its height, or on none. The URL defaults to the present one, whose headers go to no other; the height to the newest.
+    ///
+    /// # Errors
+    /// The settings don't go together with it.
+    pub fn reset_to(&self, fork: Option<(Option<&str>, Option<u64>)>) -> Result<Self, ConfigError> {
+        let present = self.settings.fork_url.0.join(",");
+        let values = match fork {
+            None => NO_FORK.map(|(name, text)| (name, text.to_owned())).to_vec(),
+            Some((url, number)) => {
+                let is_other = url.is_some_and(|url| url != present);
+                let headers = self.settings.fork_header.0.join("\n");
+                let number = number.map_or_else(|| "latest".to_owned(), |n| n.to_string());
+                vec![
+                    ("fork-url", url.unwrap_or(&present).to_owned()),
+                    ("fork-block", number),
+                    ("fork-header", if is_other { String::new() } else { headers }),
+                ]
+            }
+        };
+        let mut layers = self.layers.clone();
+        layers.set_reset(values);
+        Self::of_layers(self.mode, layers, None)
+    }
+
     /// Settings of one chain of the network.
     pub fn chain(&self, id: &ChainId) -> &ChainSettings {
         self.chains.get(id).expect("every chain of the network has settings")
@@ -307,6 +332,16 @@ impl Config {
         Ok(Self { settings, network, chains, ..self.clone() }.log())
     }
 }
+
+/// The settings of a chain that is no fork.
+const NO_FORK: [(&str, &str); 6] = [
+    ("fork-url", ""),
+    ("fork-block", "latest"),
+    ("fork-header", ""),
+    ("fork-proofs", "auto"),
+    ("fork-keep-balances", "false"),
+    ("fork-rate", "0"),
+];
 
 /// Folder of the log files below the data folder.
 const LOG_FOLDER: &str = "logs";

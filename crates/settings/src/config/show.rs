@@ -33,7 +33,9 @@ pub fn render(config: &Config) -> String {
 
 fn origin(origin: &Origin) -> String {
     let kind = match origin {
-        Origin::Default | Origin::Public | Origin::Fork => return origin.to_string(),
+        Origin::Default | Origin::Public | Origin::Fork | Origin::Reset => {
+            return origin.to_string();
+        }
         Origin::File { .. } => "file",
         Origin::Env(_) => "env",
         Origin::Flag(_) => "flag",

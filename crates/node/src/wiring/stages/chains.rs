@@ -67,6 +67,7 @@ impl ChainStage {
             metrics,
             randomness: &environment.randomness,
             fork: environment.fork.as_ref().map(|fork| &fork.source),
+            resets: &base.resets,
         };
         let alone = Some(&machine).filter(|_| config.decides_alone());
         let services = services::build(&chains, alone, development_clock.as_ref(), config, parts);

@@ -18,7 +18,9 @@ use crate::api::Health;
 use crate::artifacts::ArtifactWatch;
 use crate::backup::Backups;
 use crate::wiring::listen::{self, EvmPort};
+use crate::wiring::place::Place;
 use crate::wiring::running::{self, RunningNode};
+use crate::wiring::server::Server;
 
 /// The tasks of a running node.
 pub(super) struct Served {
@@ -29,6 +31,7 @@ pub(super) struct Served {
     node_id: NodeId,
     failed_calls: FailedCalls,
     ready_after: Duration,
+    server: Server,
 }
 
 impl Served {
@@ -66,7 +69,7 @@ impl Served {
             evm.addr
         });
         let evm_addr = evm_addr.or((config.mode == Mode::Evm).then_some(http_addr));
-        start(listener, Arc::new(state));
+        let server = Server::start(listener, tls.clone(), Arc::new(state));
         if let Some(tls) = tls {
             tasks.push(tokio::spawn(listen::follow_certificate(tls.clone(), stopped.clone())));
         }
@@ -90,7 +93,7 @@ impl Served {
             ms = u64::try_from(ready_after.as_millis()).unwrap_or(u64::MAX),
             "ready"
         );
-        Self { tasks, http_addr, evm_addr, evm_in_use, node_id, failed_calls, ready_after }
+        Self { tasks, http_addr, evm_addr, evm_in_use, node_id, failed_calls, ready_after, server }
     }
 }
 
@@ -112,6 +115,7 @@ impl OrderStage {
         served: Served,
         routes: Arc<Routes>,
         (stop, backups): (ShutdownTrigger, Arc<Backups>),
+        place: Option<Place>,
     ) -> RunningNode {
         let Self { engine_thread, chains, .. } = self;
         let ChainStage { block_log, maintenance, chains, machine, development, base, .. } = chains;
@@ -125,6 +129,10 @@ impl OrderStage {
             logs: base.logs,
             log_files: base.log_files,
             routes,
+            server: Some(served.server),
+            earlier: Vec::new(),
+            place,
+            reset_requests: None,
             failed_calls: served.failed_calls,
             fork: base.environment.fork.map(|fork| fork.source),
             clock: base.environment.clock,

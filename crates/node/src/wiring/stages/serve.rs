@@ -4,12 +4,14 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use esker_chain::{Aliases as _, Shutdown};
+use esker_evm_rpc::ResetRequest;
 use esker_http::{Endpoint, Readiness, Routes};
 use esker_settings::config::Mode;
 use tokio::net::TcpListener;
+use tokio::sync::mpsc;
 
 use super::http::Served;
-use super::{ChainStage, OrderStage};
+use super::{ChainStage, OrderStage, StoreStage};
 use crate::api::admin::settings::shown as shown_settings;
 use crate::api::{self, AdminDeps, ServeInputs};
 use crate::backup::{BackupSource, Backups};
@@ -17,8 +19,9 @@ use crate::chains::{development, endpoints};
 use crate::discovery::node_endpoint;
 use crate::wiring::error::StartError;
 use crate::wiring::listen::EvmPort;
+use crate::wiring::place::Place;
 use crate::wiring::running::RunningNode;
-use crate::wiring::{beginning, dashboard, keystore, listen, unserved, versions};
+use crate::wiring::{beginning, dashboard, early, keystore, listen, unserved, versions};
 
 /// Port for peers. The node does not listen on it.
 const STAKING_PORT: u16 = 9651;
@@ -31,6 +34,7 @@ impl OrderStage {
         let ready = Readiness::ready();
         self.chains.add_endpoints(&routes, &ready)?;
         let listener = self.chains.listener().await?;
+        let place = self.chains.place(&listener.0)?;
         let evm = listen::evm(&self.chains.base.config, &routes).await?;
         self.chains.add_dashboard(&routes, &evm, listener.1.port())?;
         let ipc = listen::ipc(&self.chains.base.config)?;
@@ -45,7 +49,7 @@ impl OrderStage {
         if let Some(ipc) = ipc {
             served.add_ipc(ipc, &self.chains, stopped);
         }
-        Ok(self.running(served, routes, (stop, backups)))
+        Ok(self.running(served, routes, (stop, backups), place))
     }
 
     /// The further parts of the node's own APIs.
@@ -79,7 +83,34 @@ impl OrderStage {
     }
 }
 
+impl OrderStage {
+    /// Takes the port of the node whose place this one takes.
+    pub(in crate::wiring) fn take_listener(&mut self, listener: (TcpListener, SocketAddr)) {
+        self.chains.base.early.listener = Some(listener);
+    }
+
+    /// Resets to other chains, from the first request on.
+    pub(in crate::wiring) fn reset_requests(&self) -> mpsc::Receiver<ResetRequest> {
+        self.chains.base.resets.requests()
+    }
+}
+
 impl ChainStage {
+    /// What a node in the place of this one needs. A node with a data folder, or with other ways in, stays.
+    fn place(&self, listener: &TcpListener) -> Result<Option<Place>, StartError> {
+        let StoreStage { config, given, resets, .. } = &self.base;
+        let settings = &config.settings;
+        let stays = config.data_dir.is_some()
+            || settings.ipc.is_some()
+            || settings.no_build
+            || !settings.follow.0.is_empty();
+        if config.mode != Mode::Evm || stays {
+            return Ok(None);
+        }
+        let (environment, resets) = (given.clone(), resets.clone());
+        Ok(Some(Place { listener: early::duplicate(listener)?, environment, resets }))
+    }
+
     /// The bound port. It may have served requests before the chains were open.
     async fn listener(&mut self) -> Result<(TcpListener, SocketAddr), StartError> {
         match self.base.early.listener.take() {

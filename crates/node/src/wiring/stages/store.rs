@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use esker_chain::Shutdown;
+use esker_evm_rpc::ResetPort;
 use esker_http::Tls;
 use esker_settings::config::Config;
 use esker_settings::fixture::Fixture;
@@ -35,6 +36,10 @@ pub(in crate::wiring) struct StoreStage {
     pub(super) identity: Arc<Identity>,
     pub(super) early: EarlyServer,
     pub(super) environment: Environment,
+    /// The environment of a node that takes the place of this one.
+    pub(super) given: Environment,
+    /// Resets to other chains.
+    pub(super) resets: ResetPort,
     /// The initial content of a new development network.
     pub(super) fixture: Option<Arc<Fixture>>,
     pub(super) config: Config,
@@ -50,7 +55,7 @@ impl StoreStage {
         environment: Environment,
         mut stop_start: Shutdown,
     ) -> Result<Self, StartError> {
-        let begun = Instant::now();
+        let (begun, given) = (Instant::now(), environment.clone());
         if !config.network.validators.is_empty() {
             consensus(&environment, &config.network)?;
         }
@@ -101,6 +106,8 @@ impl StoreStage {
             identity,
             early,
             environment,
+            given,
+            resets: ResetPort::default(),
             fixture,
             config,
             store,

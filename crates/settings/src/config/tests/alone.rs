@@ -301,3 +301,31 @@ fn a_fork_has_the_state_of_its_source() {
     assert_eq!(network.network.start_time_s, 4_000);
     assert_eq!(network.settings.gas_limit, Some(9_000_000));
 }
+
+#[test]
+fn a_reset_changes_the_fork_alone() {
+    const URL: (&str, &str) = ("fork-url", "http://127.0.0.1:1");
+    let flags = &[URL, ("fork-header", "A: b"), ("fork-block", "7"), ("fork-rate", "3")];
+    let config = load(&Given { flags, ..ALONE }).unwrap();
+    let shown = |config: &Config| {
+        let Settings { fork_url, fork_block, fork_header, fork_rate, .. } = &config.settings;
+        (fork_url.0.join(","), fork_block.clone(), fork_header.0.join("\n"), *fork_rate)
+    };
+    let of = |url: &str, block: &str, header: &str, rate| {
+        (url.to_owned(), block.to_owned(), header.to_owned(), rate)
+    };
+    let same = config.reset_to(Some((None, Some(5)))).unwrap();
+    assert_eq!(shown(&same), of(URL.1, "5", "A: b", 3));
+    let newest = same.reset_to(Some((Some(URL.1), None))).unwrap();
+    assert_eq!(shown(&newest), of(URL.1, "latest", "A: b", 3));
+    // A header is for the node for which it was given.
+    let other = newest.reset_to(Some((Some("http://127.0.0.9:1"), Some(5)))).unwrap();
+    assert_eq!(shown(&other), of("http://127.0.0.9:1", "5", "", 3));
+    let none = other.reset_to(None).unwrap();
+    assert_eq!(shown(&none), of("", "latest", "", 0));
+    let again = none.reset_to(Some((Some(URL.1), None))).unwrap();
+    assert_eq!(shown(&again), of(URL.1, "latest", "", 3));
+    let config = load(&Given { flags: &[("dump-state", "s.json")], ..ALONE }).unwrap();
+    let error = config.reset_to(Some((Some(URL.1), None))).unwrap_err().to_string();
+    assert!(error.contains("dump-state: not with fork-url"), "{error}");
+}
