@@ -214,6 +214,7 @@ impl Config {
                 let number = number.map_or_else(|| "latest".to_owned(), |n| n.to_string());
                 vec![
                     ("fork-url", url.unwrap_or(&present).to_owned()),
+                    ("fork-from", String::new()),
                     ("fork-block", number),
                     ("fork-header", if is_other { String::new() } else { headers }),
                 ]
@@ -334,8 +335,9 @@ impl Config {
 }
 
 /// The settings of a chain that is no fork.
-const NO_FORK: [(&str, &str); 6] = [
+const NO_FORK: [(&str, &str); 7] = [
     ("fork-url", ""),
+    ("fork-from", ""),
     ("fork-block", "latest"),
     ("fork-header", ""),
     ("fork-proofs", "auto"),

@@ -325,6 +325,10 @@ fn a_reset_changes_the_fork_alone() {
     assert_eq!(shown(&none), of("", "latest", "", 0));
     let again = none.reset_to(Some((Some(URL.1), None))).unwrap();
     assert_eq!(shown(&again), of(URL.1, "latest", "", 3));
+    let of_file = load(&Given { flags: &[("fork-from", "f.pack")], ..ALONE }).unwrap();
+    for target in [None, Some((Some(URL.1), None))] {
+        assert_eq!(of_file.reset_to(target).unwrap().settings.fork_from, None, "{target:?}");
+    }
     let config = load(&Given { flags: &[("dump-state", "s.json")], ..ALONE }).unwrap();
     let error = config.reset_to(Some((Some(URL.1), None))).unwrap_err().to_string();
     assert!(error.contains("dump-state: not with fork-url"), "{error}");
