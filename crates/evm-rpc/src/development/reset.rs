@@ -69,7 +69,7 @@ impl ResetPort {
     }
 
     async fn request(&self, target: ResetTarget) -> Result<(), RpcError> {
-        let Some(sender) = self.sender() else { return Err(refused(NO_FORK)) };
+        let Some(sender) = self.sender() else { return Err(refused(NO_OTHER_CHAIN)) };
         let (done, outcome) = oneshot::channel();
         let gone = || refused("the node is stopping, or was reset by another request");
         sender.send(ResetRequest { target, done }).await.map_err(|_| gone())?;
@@ -78,6 +78,8 @@ impl ResetPort {
 }
 
 pub(super) const NO_FORK: &str = "this node forks no other network";
+/// The reason why a reset stays on the chain: a node that keeps it, or that has others beside it.
+const NO_OTHER_CHAIN: &str = "this node forks no other network: use esker evm, without --data-dir, --ipc, --no-build and --follow";
 /// Anvil's text.
 const NO_URL: &str = "Forking not enabled and RPC URL not provided to start forking";
 
