@@ -5,8 +5,8 @@ const WELL_KNOWN = 'PrivateKey-ewoqjP7PxY4yr3iLTpLisriqt94hdyDFNgchSxGGztUrTXtNN
 /** Accounts of the usual mnemonic. */
 export const ACCOUNTS = ['0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266', '0x70997970C51812dc3A010C7d01b50e0d17dc79C8'];
 
-/** Waits until `ask()` is true or returns something, at most 20 s; the error names what was awaited. */
-export async function until(what, ask, ms = 20_000) {
+/** Waits until `ask()` is true or returns something, at most 60 s; the error names what was awaited. */
+export async function until(what, ask, ms = 60_000) {
   const end = Date.now() + ms;
   let last = '';
   for (;;) {

@@ -11,7 +11,7 @@ export async function run({ page, url }) {
   await form.getByLabel('Account').selectOption({ label: 'account 1' });
   await form.getByLabel(/^Amount/).fill('2.5');
   await form.getByRole('button', { name: 'Move' }).click();
-  await until('both steps are done', async () => /1\. Exported from X[\s\S]*2\. Imported on C/.test(await form.innerText()), 60_000);
+  await until('both steps are done', async () => /1\. Exported from X[\s\S]*2\. Imported on C/.test(await form.innerText()));
   const after = BigInt(await node.evm('evm_getBalance', '0x70997970C51812dc3A010C7d01b50e0d17dc79C8', 'latest'));
   check(after - before > 2_490_000_000_000_000_000n, 'the account has 2.5 more on C');
   check(/esker call xvm\.export/.test(await form.innerText()), 'the equal commands are beside the form');
@@ -23,7 +23,7 @@ export async function run({ page, url }) {
   await page.keyboard.press('Control+A');
   await page.keyboard.type('1');
   await page.keyboard.press('Enter');
-  await until('the way back is done', async () => /1\. Exported from C[\s\S]*2\. Imported on X/.test(await form.innerText()), 60_000);
+  await until('the way back is done', async () => /1\. Exported from C[\s\S]*2\. Imported on X/.test(await form.innerText()));
   await form.getByRole('link').last().click();
   await sees(page, /Import from C/, 'h1');
 }

@@ -8,8 +8,9 @@ import { chromium } from 'playwright-core';
 
 /** Without these, Chromium opens connections of its own. */
 const ARGS = ['--headless', '--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking',
-  '--disable-component-update', '--disable-sync'];
-const DEADLINE_MS = 180_000;
+  '--disable-component-update', '--disable-sync', '--disable-dev-shm-usage'];
+/** On a busy machine a journey takes a minute or two. */
+const DEADLINE_MS = 500_000;
 
 const [url, name] = process.argv.slice(2);
 const program = process.env.CLIENT_TESTS_CHROMIUM ?? 'chromium';
@@ -30,6 +31,7 @@ function watch(page, expected) {
 const journey = await import(`./${name}.mjs`);
 const browser = await chromium.launch({ executablePath, args: ARGS });
 const page = await browser.newPage({ viewport: { width: 1440, height: 900 } });
+page.setDefaultTimeout(60_000);
 const errors = watch(page, journey.expected ?? []);
 const deadline = setTimeout(() => {
   console.error(`${name}: waited ${DEADLINE_MS / 1000} s for the journey to end`);
