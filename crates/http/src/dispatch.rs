@@ -5,8 +5,8 @@ use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Instant;
 
+use arc_swap::ArcSwap;
 use esker_primitives::NodeId;
-use esker_primitives::sync::RwLock;
 use esker_rpc::work::{Client, FailedCalls, Work, WorkConfig};
 use futures_util::FutureExt;
 use http::header::{
@@ -46,7 +46,7 @@ const QUEUED_SHARE: (usize, usize) = (3, 8);
 /// State that all requests of a server share.
 pub struct HttpState {
     config: HttpConfig,
-    routes: RwLock<Arc<Routes>>,
+    routes: ArcSwap<Routes>,
     pub(super) metrics: Arc<dyn HttpMetrics>,
     node_id: HeaderValue,
     pub(super) cors: Cors,
@@ -90,7 +90,7 @@ impl HttpState {
                 .expect("a node ID is written in letters and digits"),
             unrouted: metrics.endpoint("none", Vec::new()),
             config,
-            routes: RwLock::new_named("http.routes", routes),
+            routes: ArcSwap::new(routes),
             metrics,
         }
     }
@@ -99,7 +99,7 @@ impl HttpState {
     /// accepted. Those that are open are served with these paths, and each is closed with its next reply, so that no
     /// request meets a closed one.
     pub async fn hand_over(&self, routes: &Arc<Routes>) {
-        *self.routes.write() = Arc::clone(routes);
+        self.routes.store(Arc::clone(routes));
         self.connections.hand_over().await;
     }
 
@@ -113,7 +113,7 @@ impl HttpState {
     pub fn with_routes(&self, routes: Arc<Routes>) -> Self {
         Self {
             config: self.config.clone(),
-            routes: RwLock::new_named("http.routes", routes),
+            routes: ArcSwap::new(routes),
             metrics: Arc::clone(&self.metrics),
             node_id: self.node_id.clone(),
             cors: Cors::new(&self.config.allowed_origins),
@@ -133,7 +133,7 @@ impl HttpState {
 
     /// The paths; some may be added while the server runs.
     fn routes(&self) -> Arc<Routes> {
-        Arc::clone(&self.routes.read())
+        self.routes.load_full()
     }
 
     pub(super) fn connections(&self) -> &Arc<Connections> {
