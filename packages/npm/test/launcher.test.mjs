@@ -71,8 +71,9 @@ for (const [way, flags] of Object.entries(WAYS)) {
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) {
     test(`${signal} reaches the binary ${way}`, async () => {
       const name = signal.slice(3);
-      // The shell handles a signal once `wait` returns; the child ends with the shell.
-      const script = `trap 'kill $!; echo got; exit 5' ${name}; sleep ${PATIENCE_MS / 1000} & echo ready; wait`;
+      // The shell handles a signal once `wait` returns; the child ends with the shell. SIGTERM would be lost while the child
+      // has the shell's handlers still.
+      const script = `trap 'kill -KILL $!; echo got; exit 5' ${name}; sleep ${PATIENCE_MS / 1000} & echo ready; wait`;
       const { child, ended } = start(install(`${signal} ${way}`, script), [], flags);
       await once(child.stdout, 'data');
       child.kill(signal);
@@ -88,7 +89,7 @@ for (const [way, flags] of Object.entries(WAYS)) {
 
 /** The binary's output until the last process that has it ends, when the shell that npx starts it with is stopped. */
 async function outputUnderNpx(name, flags) {
-  const script = `trap 'kill $!; echo got; exit 5' TERM; sleep ${PATIENCE_MS / 1000} & echo ready; wait`;
+  const script = `trap 'kill -KILL $!; echo got; exit 5' TERM; sleep ${PATIENCE_MS / 1000} & echo ready; wait`;
   const launcher = install(name, script);
   const wrapper = join(folder, `${name}.sh`);
   const command = [process.execPath, ...flags, launcher].map((word) => `'${word}'`).join(' ');

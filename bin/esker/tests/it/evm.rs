@@ -36,7 +36,7 @@ fn the_c_chain_at_a_port_of_its_own() {
     assert_eq!(node.call(path, "eth_blockNumber", json!([])), "0x1");
     let evm = node.ready["evm"].as_str().unwrap();
     assert_eq!(node.http_at(evm, "POST", path, "{}").0, 404);
-    assert_eq!(node.http("POST", "/", "{}").0, 404);
+    assert_eq!(node.http("POST", "/", "{}").0, 405);
 }
 
 #[test]
