@@ -6,9 +6,9 @@ use std::thread;
 use std::time::Duration;
 
 use esker_commands::cli::{self, Invocation};
-use esker_commands::fork::{self, ForkCommand};
+use esker_commands::fork::{self, ForkCommandError};
 use esker_commands::network::NetworkCommand;
-use esker_commands::online::OnlineCommand;
+use esker_commands::online::OnlineError;
 use esker_commands::screen::{self, Ready};
 use esker_commands::signals::{Request, Signals};
 use esker_commands::state_test::StateTestCommand;
@@ -81,13 +81,13 @@ fn main() -> ExitCode {
         return run_network_command(command);
     }
     if let Invocation::Online(command) = &invocation {
-        return run_online_command(command);
+        return show(online::run(command), OnlineError::exit_code);
     }
     if let Invocation::StateTest(command) = &invocation {
         return run_state_tests(command);
     }
     if let Invocation::Fork(command) = &invocation {
-        return run_fork_command(command);
+        return show(fork::run(command), ForkCommandError::exit_code);
     }
     if let Invocation::Backup(_, command, _) = &invocation
         && let Some(written) = backup::run_online(command)
@@ -151,9 +151,9 @@ fn main() -> ExitCode {
         Invocation::Tool(command) => exit_code_of(run(config, Some(&command.output))),
         Invocation::Status(command) => show_status(&command),
         Invocation::Network(command) => run_network_command(&command),
-        Invocation::Online(command) => run_online_command(&command),
+        Invocation::Online(command) => show(online::run(&command), OnlineError::exit_code),
         Invocation::StateTest(command) => run_state_tests(&command),
-        Invocation::Fork(command) => run_fork_command(&command),
+        Invocation::Fork(command) => show(fork::run(&command), ForkCommandError::exit_code),
     }
 }
 
@@ -176,25 +176,14 @@ fn show_status(command: &StatusCommand) -> ExitCode {
     }
 }
 
-/// Runs a command of a running node's user.
-fn run_online_command(command: &OnlineCommand) -> ExitCode {
-    match online::run(command) {
+/// Prints the output of a command.
+fn show<E: std::error::Error>(ended: Result<String, E>, code: impl Fn(&E) -> u8) -> ExitCode {
+    match ended {
         Ok(output) => {
             print(&printable(&output));
             ExitCode::from(exit_code::OK)
         }
-        Err(error) => fail(&error, error.exit_code()),
-    }
-}
-
-/// Writes or checks the file of a fork.
-fn run_fork_command(command: &ForkCommand) -> ExitCode {
-    match fork::run(command) {
-        Ok(output) => {
-            print(&printable(&output));
-            ExitCode::from(exit_code::OK)
-        }
-        Err(error) => fail(&error, error.exit_code()),
+        Err(error) => fail(&error, code(&error)),
     }
 }
 

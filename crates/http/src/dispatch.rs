@@ -131,11 +131,6 @@ impl HttpState {
         &self.config
     }
 
-    /// The paths; some may be added while the server runs.
-    fn routes(&self) -> Arc<Routes> {
-        self.routes.load_full()
-    }
-
     pub(super) fn connections(&self) -> &Arc<Connections> {
         &self.connections
     }
@@ -216,7 +211,7 @@ impl HttpState {
         };
         let resolved = path::resolve(&parts.uri);
         let target = match &resolved {
-            ResolvedPath::Path(path) => self.routes().find(path),
+            ResolvedPath::Path(path) => self.routes.load().find(path),
             ResolvedPath::NotFound | ResolvedPath::Redirect(_) | ResolvedPath::Malformed => None,
         };
         if !is_call(&parts, target.as_deref())
@@ -243,7 +238,7 @@ impl HttpState {
             return Answer::error(StatusCode::METHOD_NOT_ALLOWED, text, headers);
         }
         match resolved {
-            ResolvedPath::Path(path) if target.is_none() => self.routes().log_unserved(&path),
+            ResolvedPath::Path(path) if target.is_none() => self.routes.load().log_unserved(&path),
             ResolvedPath::Path(_) | ResolvedPath::NotFound => {}
             ResolvedPath::Redirect(location) => {
                 if let Ok(location) = HeaderValue::try_from(location) {
@@ -296,7 +291,7 @@ impl fmt::Debug for HttpState {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("HttpState")
             .field("config", &self.config)
-            .field("routes", &self.routes())
+            .field("routes", &self.routes.load())
             .finish_non_exhaustive()
     }
 }
@@ -315,8 +310,8 @@ fn is_call(parts: &Parts, target: Option<&Target>) -> bool {
 
 /// What a browser gets that opens a path as a page.
 fn browser_page<'a>(parts: &Parts, target: &'a Target) -> Option<&'a BrowserPage> {
-    let is_page = file::is_navigation(parts) && !socket::is_requested(parts);
-    target.browser_page.as_ref().filter(|_| is_page)
+    let page = target.browser_page.as_ref();
+    page.filter(|_| file::is_navigation(parts) && !socket::is_requested(parts))
 }
 
 /// The host name in the request. HTTP/1.1 requires exactly one; the texts are Go's.

@@ -60,7 +60,9 @@ impl Seen {
     fn send(&self, address: &str, from: &Value) -> Vec<Value> {
         let mut seen = Vec::new();
         while self.goes_on() {
-            let transfer = json!([{"from": from, "to": from, "value": "0x1"}]);
+            // More than the base fees that `control` sets, which rise above what the node offers by itself.
+            let fee = "0x3b9aca00";
+            let transfer = json!([{"from": from, "to": from, "value": "0x1", "maxFeePerGas": fee}]);
             let Some(sent) = ask(address, "eth_sendTransaction", &transfer) else { continue };
             let receipt = ask(address, "eth_getTransactionReceipt", &json!([sent["result"]]));
             if receipt.is_some_and(|receipt| receipt["result"].is_object()) {
@@ -105,6 +107,30 @@ impl Seen {
         }
     }
 
+    /// Asks for files of the page, by all methods and in one go, and reads nothing of some.
+    fn open_pages(&self, address: &str) {
+        let paths = ["/", "/dashboard/app.js", "/dashboard/page.css", "/dashboard/none.js"];
+        for step in 0_usize.. {
+            if !self.goes_on() {
+                return;
+            }
+            let Some(mut stream) = connect(address) else { continue };
+            for at in 0..20 {
+                let method = ["GET", "HEAD", "PUT"][(step + at) % 3];
+                let path = paths[(step + at) % paths.len()];
+                let page = format!(
+                    "{method} {path} HTTP/1.1\r\nHost: localhost\r\nAccept: text/html\r\n\
+                     Accept-Encoding: {}\r\nContent-Length: 0\r\n\r\n",
+                    ["gzip", "identity"][at % 2]
+                );
+                let _is_gone = stream.write_all(page.as_bytes());
+            }
+            if step % 2 == 0 {
+                let _is_gone = stream.read(&mut [0; 5000]);
+            }
+        }
+    }
+
     /// Asks for work, and leaves.
     fn leave(&self, address: &str) {
         while self.goes_on() {
@@ -133,6 +159,7 @@ fn stopped_under_load(flags: &[&str], signal: &str) -> Vec<Value> {
         scope.spawn(|| seen.control(&address));
         scope.spawn(|| seen.read_nothing(&address));
         scope.spawn(|| seen.leave(&address));
+        scope.spawn(|| seen.open_pages(&address));
         let end = Instant::now() + PATIENCE;
         while seen.receipts.load(Ordering::Relaxed) < RECEIPTS && Instant::now() < end {
             ask(&address, "eth_feeHistory", &json!(["0x10", "latest", [50]]));
@@ -178,6 +205,57 @@ fn what_clients_saw_of_a_fork_is_there_after_a_kill() {
     for signal in ["KILL", "TERM"] {
         assert_receipts(&flags, stopped_under_load(&flags, signal));
     }
+}
+
+/// Ends the clients, also if the test fails.
+struct Over<'a>(&'a Seen);
+
+impl Drop for Over<'_> {
+    fn drop(&mut self) {
+        self.0.is_over.store(true, Ordering::Relaxed);
+    }
+}
+
+/// Asks for balances without a pause; every request has a reply, and it is one of the chains'. Returns their number.
+fn call_through_resets(address: &str, seen: &Seen) -> usize {
+    let mut replies = 0;
+    while seen.goes_on() {
+        let reply = ask(address, "eth_getBalance", &json!([format!("{replies:#042x}"), "latest"]));
+        let reply = reply.unwrap_or_else(|| panic!("request {replies} has no reply"));
+        assert!(reply["result"].is_string(), "{reply}");
+        replies += 1;
+    }
+    replies
+}
+
+#[test]
+fn resets_between_sources_lose_no_reply() {
+    let sources = [Esker::start_alone(&[]), Esker::start_alone(&[])];
+    let urls: Vec<_> = sources.iter().map(|source| source.ready["url"].clone()).collect();
+    for source in &sources {
+        source.evm("hardhat_mine", json!(["0x8"]));
+    }
+    let node = Esker::start_alone(&["--fork-cache", "off"]);
+    let address = node.ready["evm"].as_str().unwrap().to_owned();
+    let seen = Seen::default();
+    thread::scope(|scope| {
+        let callers: Vec<_> =
+            (0..4).map(|_| scope.spawn(|| call_through_resets(&address, &seen))).collect();
+        scope.spawn(|| seen.open_pages(&address));
+        scope.spawn(|| seen.read_nothing(&address));
+        let over = Over(&seen);
+        for step in 0..12 {
+            let forking = json!({"jsonRpcUrl": urls[step % 2], "blockNumber": 1 + step % 7});
+            let options = if step % 4 == 3 { json!([]) } else { json!([{"forking": forking}]) };
+            let reply = ask(&address, "anvil_reset", &options).expect("a reply to a reset");
+            assert!(reply.get("error").is_none(), "{reply}");
+        }
+        drop(over);
+        for caller in callers {
+            assert!(caller.join().unwrap() > 0);
+        }
+    });
+    assert!(node.stop("TERM").0.success());
 }
 
 #[test]

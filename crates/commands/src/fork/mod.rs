@@ -6,15 +6,12 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use alloy_primitives::B256;
-use esker_fork::cache::{CacheFile, PackSummary, cache_files, pack_cache, verify_pack};
+use esker_fork::cache::{CacheFile, FOLDER, PackSummary, cache_files, pack_cache, verify_pack};
 use esker_fork::{FileError, ForkOptions};
 use esker_settings::exit_code;
 use thiserror::Error;
 
 pub(crate) use cli::{command, parse};
-
-/// The folder of a data folder with what a fork has read.
-const FOLDER: &str = "fork";
 
 /// The parsed arguments.
 #[derive(Clone, Debug, PartialEq, Eq)]

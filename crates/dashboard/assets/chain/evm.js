@@ -86,36 +86,18 @@ async function create({ key }) {
   return user;
 }
 
-/** Sends an asset on X and waits until it is accepted; resolves to the transaction's ID. */
-export async function sendX(account, { assetID, amount, to, memo }) {
-  const { txID } = await xvm('xvm.send', { ...(await userOf(account)), assetID, amount: String(amount), to, memo });
-  await acceptedX(txID);
+/** Issues a transaction with the keys of an account and waits until it is accepted; resolves to its ID. */
+async function issue(call, accepted, method, account, params) {
+  const { txID } = await call(method, { ...(await userOf(account)), ...params });
+  await accepted(txID);
   return txID;
 }
 
-export async function exportX(account, { amount, to }) {
-  const { txID } = await xvm('xvm.export', { ...(await userOf(account)), assetID: node.assetID, amount: String(amount), to });
-  await acceptedX(txID);
-  return txID;
-}
-
-export async function importC(account, to) {
-  const { txID } = await nat('nat.import', { ...(await userOf(account)), sourceChain: 'X', to });
-  await acceptedC(txID);
-  return txID;
-}
-
-export async function exportC(account, { amount, to }) {
-  const { txID } = await nat('nat.export', { ...(await userOf(account)), assetID: node.assetID, amount: String(amount), to });
-  await acceptedC(txID);
-  return txID;
-}
-
-export async function importX(account, to) {
-  const { txID } = await xvm('xvm.import', { ...(await userOf(account)), sourceChain: node.evm.alias, to });
-  await acceptedX(txID);
-  return txID;
-}
+export const sendX = (account, { assetID, amount, to, memo }) => issue(xvm, acceptedX, 'xvm.send', account, { assetID, amount: String(amount), to, memo });
+export const exportX = (account, { amount, to }) => issue(xvm, acceptedX, 'xvm.export', account, { assetID: node.assetID, amount: String(amount), to });
+export const importX = (account, to) => issue(xvm, acceptedX, 'xvm.import', account, { sourceChain: node.evm.alias, to });
+export const exportC = (account, { amount, to }) => issue(nat, acceptedC, 'nat.export', account, { assetID: node.assetID, amount: String(amount), to });
+export const importC = (account, to) => issue(nat, acceptedC, 'nat.import', account, { sourceChain: 'X', to });
 
 async function acceptedX(txID) {
   await waitFor(async () => ended(await xvm('xvm.getTxStatus', { txID, includeReason: true })), 30_000)

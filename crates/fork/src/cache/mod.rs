@@ -13,3 +13,6 @@ pub use shared::SharedOptions;
 pub(crate) use shared::{Shared, flush_at_intervals};
 pub(crate) use store::{Cache, OpenedCache};
 pub use store::{CacheOptions, CacheStop};
+
+/// Name of the folder, in a data folder, with what its fork has read.
+pub const FOLDER: &str = "fork";

@@ -37,17 +37,7 @@ async fn read(fork: &Fork, world: &World, numbers: std::ops::RangeInclusive<u64>
         misses.add(Want::Slot(address(n), U256::from(2)));
     }
     within("a fetch", fork.fetch(&misses)).await.unwrap();
-    let view = fork.view(&misses);
-    for n in numbers {
-        let account = view.account(&address(n)).known().unwrap();
-        assert_eq!(account.map(|a| a.parts.balance), world.account(&address(n)).map(|a| a.balance));
-        let slot = view.slot(&address(n), U256::from(2)).known().unwrap();
-        assert_eq!(slot, world.slot(&address(n), U256::from(2)));
-        if let Some(account) = account {
-            let code = view.code(account.parts.code_hash).known().unwrap();
-            assert_eq!(code, world.entries[&address(n)].code);
-        }
-    }
+    world.assert_known(fork, numbers);
 }
 
 /// The shared files.

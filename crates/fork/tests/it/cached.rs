@@ -39,18 +39,7 @@ fn wants() -> Misses {
 }
 
 fn check(fork: &Fork, world: &World) {
-    let misses = Misses::default();
-    let view = fork.view(&misses);
-    for n in 0..=12 {
-        let account = view.account(&address(n)).known().unwrap();
-        assert_eq!(account.map(|a| a.parts.balance), world.account(&address(n)).map(|a| a.balance));
-        let slot = view.slot(&address(n), U256::from(2)).known().unwrap();
-        assert_eq!(slot, world.slot(&address(n), U256::from(2)));
-        if let Some(account) = account {
-            let code = view.code(account.parts.code_hash).known().unwrap();
-            assert_eq!(code, world.entries[&address(n)].code);
-        }
-    }
+    world.assert_known(fork, 0..=12);
 }
 
 fn cache_file(folder: &Path, world: &World) -> PathBuf {

@@ -1,12 +1,14 @@
 //! A state with its tries in memory, which answers as a node does.
 
 use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
 
 use alloy_consensus::Header as EthereumHeader;
 use alloy_primitives::{Address, B256, Bytes, U256, keccak256};
 use alloy_trie::{EMPTY_ROOT_HASH, Nibbles, TrieAccount};
 use esker_evm_state::trie::{NodeSource, Proof, TrieError, TrieUpdate, prove};
 use esker_evm_state::types::{Account, EMPTY_EXT_DATA_HASH, Header};
+use esker_fork::{Fork, Misses};
 use serde_json::{Value, json};
 
 use crate::server::{Act, calls};
@@ -74,6 +76,23 @@ pub(crate) fn leaf(account: &Account, is_c_chain: bool) -> Vec<u8> {
 }
 
 impl World {
+    /// Holds what a fork knows of these accounts, with a slot and the code of each, to be this state's.
+    pub(crate) fn assert_known(&self, fork: &Fork, numbers: RangeInclusive<u64>) {
+        let misses = Misses::default();
+        let view = fork.view(&misses);
+        for n in numbers {
+            let address = address(n);
+            let account = view.account(&address).known().unwrap();
+            assert_eq!(account.map(|a| a.parts.balance), self.account(&address).map(|a| a.balance));
+            let slot = view.slot(&address, U256::from(2)).known().unwrap();
+            assert_eq!(slot, self.slot(&address, U256::from(2)));
+            if let Some(account) = account {
+                let code = view.code(account.parts.code_hash).known().unwrap();
+                assert_eq!(code, self.entries[&address].code);
+            }
+        }
+    }
+
     pub(crate) fn new(entries: Entries) -> Self {
         Self::of_kind(entries, false)
     }

@@ -7,7 +7,7 @@ use alloy_primitives::Address;
 use esker_chain::tables::CHAINS;
 use esker_evm::fork_point::ForkPoint;
 use esker_evm_state::types::SealedHeader;
-use esker_fork::cache::CacheOptions;
+use esker_fork::cache::{CacheOptions, FOLDER};
 use esker_fork::{Fork, ForkBase, Misses, Trust, Want};
 use esker_settings::config::{Config, ForkBlock};
 use esker_storage::{Scope, Store};
@@ -21,9 +21,7 @@ use super::rules::ForkRules;
 use crate::environment::{Environment, NodeFork};
 use crate::wiring::error::StartError;
 
-/// What was read from the source, in the data folder.
-const FOLDER: &str = "fork";
-/// Most bytes of it.
+/// Most bytes of what was read from the source.
 const MAX_CACHE: u64 = 4 << 30;
 
 /// Reads the block that the settings name, if they name one. Values that the user has not set are those of the block. The
