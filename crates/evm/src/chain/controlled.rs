@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use alloy_primitives::{Address, B256};
 use esker_chain::tables::POSITION;
-use esker_chain::{ChainError, ChainVm as _, ExecutedBlock};
+use esker_chain::{BuildContext, ChainError, ChainVm as _, ExecutedBlock};
 use esker_evm_execution::executor::{impersonated, sender_of};
 use esker_evm_state::types::{Header, Transaction};
 use esker_storage::{Scope, StorageResult};
@@ -52,6 +52,12 @@ impl Evm {
     /// The time of the next block, Unix s, if a request for blocks sets it.
     pub(super) fn planned_time_s(&self) -> Option<u64> {
         self.controls()?.planned_time_s()
+    }
+
+    /// The time at which a planned block is built, Unix ms. A client may have set the clock after the machine began
+    /// the build and before it made its request, so the clock is read after the plan.
+    pub(super) fn build_time_ms(&self, at: &BuildContext) -> u64 {
+        self.controls().map_or(at.now_ms, |_| self.context.clock.now_ms())
     }
 
     /// The transactions of the next block, if it holds no others.

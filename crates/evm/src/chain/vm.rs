@@ -273,10 +273,11 @@ impl Evm {
             return Ok(Built::Nothing);
         }
         let head = self.parent(parent, at)?;
-        if let Some(next_ms) = self.next_due_ms(plan, &head.header).filter(|ms| at.now_ms < *ms) {
+        let now_ms = self.build_time_ms(at);
+        if let Some(next_ms) = self.next_due_ms(plan, &head.header).filter(|ms| now_ms < *ms) {
             return Ok(Built::Later(next_ms));
         }
-        let wanted = self.planned_time_s().unwrap_or(at.now_ms / 1000);
+        let wanted = self.planned_time_s().unwrap_or(now_ms / 1000);
         let time = self.params.rules.child_time(&head.header, wanted);
         // On a development network quick blocks have times ahead of the clock; other nodes would refuse such blocks.
         if self.controls.is_none() && time > wanted.max(head.header.time) {

@@ -1,11 +1,15 @@
 //! Control records: a development network builds them, and any other network refuses them.
 
+use std::future::poll_fn;
+use std::pin::pin;
 use std::sync::Arc;
+use std::task::Poll;
 use std::time::Duration;
 
 use alloy_primitives::{Address, U256};
 use esker_chain::{
-    AdjustableClock, ChainMachine, ChainVm, Machine, MachineConfig, ProposeCtx, Verdict,
+    AdjustableClock, BuildContext, Built, ChainMachine, ChainVm, Machine, MachineConfig,
+    ProposeCtx, Verdict,
 };
 use esker_evm::chain::{Evm, EvmConfig};
 use esker_evm::control::{
@@ -138,6 +142,22 @@ async fn a_time_that_is_set_meanwhile_comes_after_the_blocks() {
     fulfil(&node, both).await.unwrap();
     let head = node.evm.head();
     assert_eq!((head.header.number, head.header.time), (41, begun_s + 5_000));
+}
+
+#[tokio::test]
+async fn a_build_that_began_before_its_request_has_the_time_that_is_set() {
+    let node = node(true);
+    let begun = BuildContext { now_ms: START_MS, ..BuildContext::default() };
+    let wanted_s = START_MS / 1000 + 5_000;
+    node.controls.set_next_time(wanted_s, 0).unwrap();
+    let mut mining = pin!(node.controls.mine(1, 0));
+    assert!(poll_fn(|cx| Poll::Ready(mining.as_mut().poll(cx).is_pending())).await);
+    let reader = node.evm.context().store.snapshot().unwrap();
+    let Built::Block(built) = node.evm.build(reader.as_ref(), &begun).unwrap() else {
+        panic!("no block is built")
+    };
+    let block = node.evm.params().rules.decode_block(&built.bytes).unwrap();
+    assert_eq!((block.header.number, block.header.time), (1, wanted_s));
 }
 
 #[tokio::test]
