@@ -29,7 +29,7 @@ pub(super) async fn add_balance(
     change(&node, ChangeRequest::AddBalance(account, wei)).await
 }
 
-/// Sets the nonce of an account, never to a lower one.
+/// Sets the nonce of an account.
 pub(super) async fn set_nonce(
     node: Arc<DevelopmentNode>,
     (Addr(account), nonce): (Addr, Number),
@@ -62,12 +62,13 @@ pub(super) async fn hardhat_set_balance(
     set_balance(node, arguments).await.map(|()| true)
 }
 
-/// Like [`set_nonce`], with Hardhat's reply.
+/// Like [`set_nonce`], with Hardhat's reply, and never to a lower nonce.
 pub(super) async fn hardhat_set_nonce(
     node: Arc<DevelopmentNode>,
-    arguments: (Addr, Number),
+    (Addr(account), nonce): (Addr, Number),
 ) -> Result<bool, RpcError> {
-    set_nonce(node, arguments).await.map(|()| true)
+    change(&node, ChangeRequest::RaiseNonce(account, nonce.to_u64("nonce")?)).await?;
+    Ok(true)
 }
 
 /// Like [`set_code`], with Hardhat's reply.

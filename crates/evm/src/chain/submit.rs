@@ -89,6 +89,7 @@ impl Evm {
             let admission = self.pool.admit(tx.clone());
             // The account is read only now, because the pool tracks it from here on.
             let read = self.read_account(&sender)?;
+            self.refuse_repeated(&tx, &read.state)?;
             match admission.decide(read, &self.next_block()?, now_ms) {
                 Err(PoolError::Rewound) if rewinds_met < MAX_REWIND_RETRIES => rewinds_met += 1,
                 decided => break decided?,
@@ -97,6 +98,19 @@ impl Evm {
         self.context.announce(TxKind::Evm, Id::new(hash.0));
         self.context.work.notify_one();
         Ok(hash)
+    }
+
+    /// Refuses a transaction that is in a block already. Where a client set a nonce to a lower one, the nonce is valid
+    /// again.
+    fn refuse_repeated(&self, tx: &PooledTx, account: &AccountState) -> Result<(), SubmitError> {
+        if self.controls().is_none() || tx.nonce() < account.nonce {
+            return Ok(());
+        }
+        let reader = self.context.store.snapshot()?;
+        match self.view(reader.as_ref()).location(&tx.hash())? {
+            Some(_) => Err(PoolError::AlreadyKnown.into()),
+            None => Ok(()),
+        }
     }
 
     /// The sender of a transaction for the next block.

@@ -44,7 +44,7 @@ pub enum StateChange {
         /// Wei after.
         after: U256,
     },
-    /// The nonce. It never decreases.
+    /// The nonce.
     Nonce {
         /// The account.
         address: Address,
@@ -78,6 +78,8 @@ pub enum ChangeRequest {
     AddBalance(Address, U256),
     /// Sets the nonce.
     Nonce(Address, u64),
+    /// Sets the nonce, never to a lower one.
+    RaiseNonce(Address, u64),
     /// Sets the code.
     Code(Address, Bytes),
     /// Sets a storage slot: key and value.
@@ -103,6 +105,15 @@ impl ChangeRequest {
                 balance(*address, &|before| before.checked_add(*wei))?
             }
             Self::Nonce(address, nonce) => StateChange::Nonce { address: *address, nonce: *nonce },
+            Self::RaiseNonce(address, nonce) => {
+                let found = state.nonce(*address)?;
+                if *nonce < found {
+                    return Err(ExtError::Invalid(format!(
+                        "New nonce ({nonce}) must not be smaller than the existing nonce ({found})"
+                    )));
+                }
+                StateChange::Nonce { address: *address, nonce: *nonce }
+            }
             Self::Code(_, code) if code.len() > MAX_CODE => {
                 let length = code.len();
                 return Err(ExtError::Invalid(format!(
@@ -346,12 +357,6 @@ impl StateChange {
                 state.clear_if_empty(*address)?;
             }
             Self::Nonce { address, nonce } => {
-                let found = state.nonce(*address)?;
-                if *nonce < found {
-                    return Err(ExtError::Invalid(format!(
-                        "the nonce of {address} is {found}: a lower one would let a transaction be in two blocks"
-                    )));
-                }
                 state.set_nonce(*address, *nonce)?;
                 state.clear_if_empty(*address)?;
             }

@@ -8,6 +8,7 @@ use crate::support::local;
 
 /// Returns what its slot 0 holds.
 const READS_SLOT: &str = "0x60005460005260206000f3";
+const OTHER_EMPTY: &str = "0x00000000000000000000000000000000000000e1";
 const CONTRACT: &str = "0x00000000000000000000000000000000000000c1";
 const VALUE: &str = "0x00000000000000000000000000000000000000000000000000000000000000ff";
 
@@ -120,7 +121,6 @@ fn hostile_changes_change_nothing() {
         ("setBalance", json!([]), missing),
         ("setBalance", json!(["0x12", 1]), "want 40 for common.Address"),
         ("setBalance", json!([{}, 1]), "cannot unmarshal"),
-        ("setNonce", json!([OTHER, 4]), "a lower one would let a transaction be in two blocks"),
         ("setNonce", json!([OTHER, max]), "has more than 64 bits"),
         ("setCode", json!([OTHER, "60"]), "without 0x prefix"),
         ("setCode", json!([OTHER, "0x6"]), "odd length"),
@@ -134,10 +134,53 @@ fn hostile_changes_change_nothing() {
             assert!(got.contains(text), "{method}: {got}");
         }
     }
+    let got = error(&node, "hardhat_setNonce", json!([OTHER, 4]));
+    assert!(got.contains("New nonce (4) must not be smaller than the existing nonce (5)"), "{got}");
     let got = error(&node, "anvil_addBalance", json!([super::FIRST, max]));
     assert!(got.contains("the most that an account can have"), "{got}");
     assert_eq!(see(&node), before);
     assert_eq!(receipt(&node, &send(&node))["status"], "0x1");
+}
+
+#[test]
+fn a_lower_nonce_repeats_no_transaction() {
+    let folder = tempfile::tempdir().unwrap();
+    let node = start(folder.path());
+    let first = super::FIRST;
+    let raw = |hash: &Value| result(&node, "eth_getRawTransactionByHash", json!([hash]));
+    let sent = |value: &str| json!([{"from": first, "to": OTHER, "value": value, "gas": "0x5208"}]);
+    let hashes = ["0x1", "0x2"].map(|value| result(&node, "eth_sendTransaction", sent(value)));
+    let places = hashes.each_ref().map(|hash| receipt(&node, hash)["blockNumber"].clone());
+    result(&node, "evm_setAutomine", json!([false]));
+    // Nonce 2: it waits for the nonces before it, once they are free.
+    let waiting = result(&node, "eth_sendTransaction", sent("0x3"));
+    result(&node, "anvil_setNonce", json!([first, 0]));
+    let transactions = |status: &str| {
+        let status = result(&node, "txpool_status", json!([]))[status].clone();
+        u64::from_str_radix(status.as_str().unwrap().trim_start_matches("0x"), 16).unwrap()
+    };
+    assert_eq!((transactions("pending"), transactions("queued")), (0, 1));
+    for hash in &hashes {
+        let got = error(&node, "eth_sendRawTransaction", json!([raw(hash)]));
+        assert_eq!(got, "already known");
+    }
+    // The first one with nonce 0 again, and the second with nonce 1, as other transactions.
+    let again = ["0x4", "0x5"].map(|value| result(&node, "eth_sendTransaction", sent(value)));
+    assert_eq!((transactions("pending"), transactions("queued")), (3, 0));
+    result(&node, "evm_mine", json!([]));
+    for hash in [&again[0], &again[1], &waiting] {
+        assert_eq!(receipt(&node, hash)["status"], "0x1");
+    }
+    assert_eq!(result(&node, "eth_getTransactionCount", json!([first, "latest"])), "0x3");
+    let kept = || hashes.each_ref().map(|hash| receipt(&node, hash)["blockNumber"].clone());
+    assert_eq!(kept(), places);
+    // An account that is empty now is gone.
+    result(&node, "anvil_setNonce", json!([OTHER_EMPTY, 1]));
+    result(&node, "anvil_setNonce", json!([OTHER_EMPTY, 0]));
+    let proof = result(&node, "eth_getProof", json!([OTHER_EMPTY, [], "latest"]));
+    assert_eq!((&proof["nonce"], &proof["balance"]), (&json!("0x0"), &json!("0x0")));
+    node.stop().unwrap();
+    verify(folder.path());
 }
 
 #[test]
