@@ -1,7 +1,7 @@
 // What every view is made of: elements, panels, tabs, tables, long texts. Text always becomes text nodes.
 
 import { fromHex } from '../format/bytes.js';
-import { bytes as size, textOfBytes, visible } from '../format/text.js';
+import { bytes as size, grouped, textOfBytes, visible } from '../format/text.js';
 
 const SVG = 'http://www.w3.org/2000/svg';
 
@@ -143,6 +143,9 @@ export function tabs(label, items) {
   return h('section.panel', { 'aria-label': label }, bar, body);
 }
 
+/** A button that shows more of something; `rest` says how much is left. */
+export const moreButton = (rest, onclick) => h('button.btn', { type: 'button', onclick }, `Show more (${rest} left)`);
+
 const STEP = 4000;
 
 /** A text of others: escaped, and cut until its reader asks for more. */
@@ -175,7 +178,7 @@ export function hexView(hex) {
   const show = (lines) => {
     replace(place, dump(bytes, lines));
     const rest = bytes.length - lines * LINE;
-    replace(more, rest > 0 ? h('button.btn', { type: 'button', onclick: () => show(lines * 4) }, `Show more (${size(rest).join(' ')} left)`) : null);
+    replace(more, rest > 0 ? moreButton(size(rest).join(' '), () => show(lines * 4)) : null);
   };
   show(LINES);
   return h('div', null, h('p.muted.small', null, size(bytes.length).join(' ')), place, more);
@@ -198,11 +201,23 @@ export function jsonView(value) {
   return h('div.json.mono', { tabindex: '0', role: 'region', 'aria-label': 'JSON' }, longText(text, 20_000));
 }
 
-/** Columns are `[title, render(item), class]`; the class `num` aligns to the right, `grow` takes what is left. */
-export function table(columns, items, { empty = 'Nothing here.', label = columns[0][0] } = {}) {
+/**
+ * Columns are `[title, render(item), class]`; the class `num` aligns to the right, `grow` takes what is left.
+ * Rows after the first `most` are made when they are asked for.
+ */
+export function table(columns, items, { empty = 'Nothing here.', label = columns[0][0], most = 200 } = {}) {
   if (!items.length) return h('p.empty', null, empty);
-  return h('div.table-wrap', { tabindex: '0', role: 'region', 'aria-label': `Table: ${label}` },
-    h('table', { 'aria-label': label }, head(columns), h('tbody', null, items.map((item) => row(columns, item)))));
+  const body = h('tbody');
+  const foot = h('p.empty');
+  const show = (from) => {
+    append(body, items.slice(from, from + most).map((item) => row(columns, item)));
+    const rest = items.length - from - most;
+    if (rest > 0) replace(foot, moreButton(grouped(rest), () => show(from + most)));
+    else foot.remove();
+  };
+  const place = h('div.table-wrap', { tabindex: '0', role: 'region', 'aria-label': `Table: ${label}` }, h('table', { 'aria-label': label }, head(columns), body), foot);
+  show(0);
+  return place;
 }
 
 export function head(columns) {
@@ -216,35 +231,34 @@ export function row(columns, item) {
 const ROW_PX = 29;
 
 /** A list of any length: only the rows in view are elements. `render(item, index)` returns the cells. */
-export function virtualList(items, render, { label, widths, rowHeight = ROW_PX, onEnd } = {}) {
+export function virtualList(items, render, { label, widths = '', rowHeight = ROW_PX, onEnd } = {}) {
   const space = h('div.list-space');
-  const list = h('div.list', { tabindex: '0', role: 'region', 'aria-label': label }, space);
-  let drawn = '';
-  const draw = () => {
+  const list = h('div.list', { tabindex: '0', role: 'region', 'aria-label': label, onscroll: () => list.redraw() }, space);
+  const rows = new Map();
+  list.redraw = () => {
     const first = Math.max(0, Math.floor(list.scrollTop / rowHeight) - 5);
     const last = Math.min(items.length, Math.ceil((list.scrollTop + (list.clientHeight || 576)) / rowHeight) + 5);
     if (onEnd && last === items.length) onEnd();
-    if (drawn === `${first}-${last}-${items.length}`) return;
-    drawn = `${first}-${last}-${items.length}`;
     space.style.height = `${items.length * rowHeight}px`;
-    replace(space, items.slice(first, last).map((item, i) => {
-      const line = h('div.list-row', null, render(item, first + i));
-      line.style.top = `${(first + i) * rowHeight}px`;
-      line.style.height = `${rowHeight}px`;
-      line.style.gridTemplateColumns = widths ?? '';
-      return line;
-    }));
+    for (const [i, line] of rows) {
+      if (i >= first && i < last) continue;
+      line.remove();
+      rows.delete(i);
+    }
+    // From the last one on, so that each has the next one to stand before.
+    for (let i = last - 1; i >= first; i -= 1) {
+      if (rows.has(i)) continue;
+      const line = h('div.list-row', null, render(items[i], i));
+      Object.assign(line.style, { top: `${i * rowHeight}px`, height: `${rowHeight}px`, gridTemplateColumns: widths });
+      space.insertBefore(line, rows.get(i + 1) ?? null);
+      rows.set(i, line);
+    }
   };
-  list.addEventListener('scroll', draw, { passive: true });
-  list.redraw = () => { drawn = ''; draw(); };
-  queueMicrotask(draw);
+  queueMicrotask(list.redraw);
   return list;
 }
 
-/**
- * `next()` resolves to the next items, or null at the end. `render(item, index)` returns the cells of a row;
- * `detail` fills in what takes a request, only for rows in view.
- */
+/** `next()` resolves to the next items, or null at the end. `render(item, index)` returns the cells of a row. */
 export function pagedList(next, render, { label, widths, empty = 'Nothing here.', noun = 'entries' } = {}) {
   const items = [];
   const foot = h('p.empty.small', { role: 'status' });
@@ -259,7 +273,7 @@ export function pagedList(next, render, { label, widths, empty = 'Nothing here.'
       const page = await next();
       if (page === null) isDone = true;
       else items.push(...page);
-      foot.textContent = `${items.length.toLocaleString('en')} ${noun}${isDone ? '' : ', more below'}`;
+      foot.textContent = `${grouped(items.length)} ${noun}${isDone ? '' : ', more below'}`;
       if (isDone && !items.length) replace(place, h('p.empty', null, empty));
       list.redraw();
     } catch (error) {
@@ -274,9 +288,19 @@ export function pagedList(next, render, { label, widths, empty = 'Nothing here.'
   return place;
 }
 
-/** A cell that is filled when its promise brings something; errors leave a dash. */
-export function later(promise, render) {
+const SETTLED_MS = 80;
+
+/**
+ * A cell that is filled when its promise brings something; errors leave a dash. A function is called if the cell is still shown
+ * after a moment, so that nothing is asked for rows that pass by.
+ */
+export function later(source, render) {
   const place = h('span.muted', null, '…');
-  promise.then((value) => { const content = render(value); if (content) place.replaceWith(content); else place.textContent = ''; }, () => { place.textContent = '–'; });
+  const fill = (promise) => promise.then((value) => {
+    const content = [render(value)].flat().filter(Boolean);
+    if (content.length) place.replaceWith(...content); else place.textContent = '';
+  }, () => { place.textContent = '–'; });
+  if (typeof source === 'function') setTimeout(() => place.isConnected && fill(source()), SETTLED_MS);
+  else fill(source);
   return place;
 }

@@ -2,14 +2,18 @@
 
 import { callNamed, evm, nat, node, urlOf, xvm } from '../chain/node.js';
 import { asset, consumed, inputsOf, kindOf, knownAccount, onChain, outputsOf, readUtxo, transaction } from '../chain/utxo.js';
-import { bech32Address } from '../format/bytes.js';
+import { bech32Address, fromCb58 } from '../format/bytes.js';
 import { decimal, grouped, visible } from '../format/text.js';
-import { awaited, facts, h, later, pagedList, panel, replace, table, tabs, viewTitle } from '../parts/base.js';
+import { awaited, facts, h, later, panel, replace, table, tabs, viewTitle, virtualList } from '../parts/base.js';
 import { outputCells } from '../parts/utxo.js';
 import { addressId, assetAmount, id, to, txId, wei } from '../parts/values.js';
 
-const UTXO_PAGE = 200;
+const UTXO_PAGE = 50;
 const HISTORY_PAGE = 200;
+/** Most assets whose names are asked for at once. */
+const NAMED = 100;
+
+const assetName = ({ name, symbol }) => `${visible(name)} (${visible(symbol)})`;
 
 export async function render({ address }, signal) {
   if (!bech32Address(address)) throw new Error(`"${address}" is no address: a character or its checksum is wrong`);
@@ -37,13 +41,14 @@ const accountBalance = (address) => evm('evm_getBalance', address, 'latest');
 
 async function balances(address, includePartial, signal) {
   const { balances: found } = await xvm('xvm.getAllBalances', { address, includePartial }, signal);
-  return Promise.all(found.map(async ({ asset: name, balance }) => ({ balance, assetID: (await xvm('xvm.getAssetDescription', { assetID: name }, signal)).assetID })));
+  // An asset with an alias is named by it.
+  return Promise.all(found.map(async ({ asset: name, balance }) => ({ balance, assetID: fromCb58(name) ? name : (await asset(name)).assetID })));
 }
 
 function balanceTable(spendable, all) {
   const free = new Map(spendable.map((item) => [item.assetID, item.balance]));
   return table([
-    ['Asset', ({ assetID }) => later(asset(assetID), (known) => h('a', { href: to.asset(assetID) }, `${visible(known.name)} (${visible(known.symbol)})`))],
+    ['Asset', ({ assetID }) => later(() => asset(assetID), (known) => h('a', { href: to.asset(assetID) }, assetName(known)))],
     ['ID', ({ assetID }) => id(assetID, { href: to.asset(assetID), kind: 'Asset' })],
     ['Spendable by it alone', ({ assetID }) => assetAmount(free.get(assetID) ?? 0, assetID), 'num'],
     ['With locked and shared', ({ assetID, balance }) => assetAmount(balance, assetID), 'num'],
@@ -64,7 +69,7 @@ function utxoList(address, alias, ask, empty) {
     startIndex = page.endIndex;
     utxos.push(...page.utxos.map((hex) => readUtxo(hex, alias)));
     const isLast = Number(page.numFetched) < UTXO_PAGE;
-    return [table(UTXO_COLUMNS, utxos, { label: 'UTXOs', empty }),
+    return [table(UTXO_COLUMNS, utxos, { label: 'UTXOs', empty, most: Infinity }),
       isLast ? null : h('p.empty', null, h('button.btn', { type: 'button', onclick: () => replace(place, awaited(load)) }, `Show more than ${grouped(utxos.length)}`))];
   };
   place.append(awaited(load));
@@ -87,30 +92,32 @@ async function waiting(address, signal) {
   return table([['Where', ({ where }) => where, 'nowrap'], ...UTXO_COLUMNS], found.flat(), { label: 'To be imported', empty: 'Nothing waits to be imported.' });
 }
 
-/** Its transactions in an asset, newest first: the end of the index is searched, then pages are read backwards. */
+/** Its transactions in an asset, newest first. The number of them is looked for; then pages are read where the list is looked at. */
 function history(address, assets, signal) {
   const place = h('div');
-  const choice = h('select', { id: 'history-asset', onchange: () => show(choice.value) }, assets.map((assetID) => {
-    const option = h('option', { value: assetID }, assetID);
-    asset(assetID).then((known) => { option.textContent = `${visible(known.name)} (${visible(known.symbol)})`; }, () => {});
-    return option;
-  }));
-  const show = (assetID) => {
-    let cursor = null;
-    const page = (at, pageSize) => xvm('xvm.getAddressTxs', { address, assetID, cursor: at, pageSize }, signal).then(({ txIDs }) => txIDs);
-    const next = async () => {
-      cursor ??= await endOf((at) => page(at, 1));
-      if (cursor === 0) return null;
-      const from = Math.max(0, cursor - HISTORY_PAGE);
-      const txIDs = await page(from, cursor - from);
-      cursor = from;
-      return txIDs.reverse();
-    };
-    replace(place, pagedList(next, (txID) => [txId('x', txID), later(transaction(txID), ({ tx, chain }) => h('span', null, kindOf(tx, chain))), later(effect(txID, address, assetID), (value) => value)],
-      { label: 'History', widths: '10rem 9rem 1fr', empty: 'No transactions in this asset.', noun: 'transactions, newest first' }));
-  };
-  show(assets[0]);
+  const choice = h('select', { id: 'history-asset', onchange: () => show() }, assets.map((assetID) => h('option', { value: assetID }, assetID)));
+  const name = async (option) => { option.textContent = assetName(await asset(option.value)); };
+  for (const option of [...choice.options].slice(0, NAMED)) name(option).catch(() => {});
+  const show = () => replace(place, awaited(() => historyOf(address, choice.value, signal), { signal, label: 'Looking for its end' }));
+  show();
   return [h('div.field', null, h('label', { for: 'history-asset' }, 'Asset'), choice), place];
+}
+
+async function historyOf(address, assetID, signal) {
+  const ask = async (cursor, pageSize) => (await xvm('xvm.getAddressTxs', { address, assetID, cursor, pageSize }, signal)).txIDs;
+  const count = await endOf((at) => ask(at, 1));
+  if (!count) return h('p.empty', null, 'No transactions in this asset.');
+  const pages = new Map();
+  const at = async (cursor) => {
+    const from = cursor - (cursor % HISTORY_PAGE);
+    if (!pages.has(from)) pages.set(from, ask(from, HISTORY_PAGE));
+    return (await pages.get(from))[cursor - from];
+  };
+  const list = virtualList({ length: count }, (_, i) => [
+    h('span.muted.num', null, grouped(count - i)),
+    later(() => at(count - 1 - i), (txID) => [txId('x', txID), later(transaction(txID), ({ tx, chain }) => h('span', null, kindOf(tx, chain))), later(effect(txID, address, assetID), (value) => value)]),
+  ], { label: 'History', widths: '4rem 10rem 9rem 1fr' });
+  return [list, h('p.empty.small', { role: 'status' }, `${grouped(count)} transactions, newest first`)];
 }
 
 /** The number of entries: doubles until there are none, then halves the range. */

@@ -70,3 +70,8 @@ fn a_lost_connection_is_shown_and_mended() {
 fn a_snapshot_is_taken_and_reverted_to() {
     travel("snapshots");
 }
+
+#[test]
+fn an_address_with_many_transactions_is_shown_in_pages() {
+    travel("many");
+}
