@@ -1,18 +1,29 @@
-// The reason, the call tree, and the instructions of a failing transaction are read.
+// The reason, the call tree with its names, and the instructions of a failing transaction are read.
 
 import { ACCOUNTS, check, client, open, sees, until } from './lib.mjs';
 
 const INNER = '0x00000000000000000000000000000000000f0001';
 const OUTER = '0x00000000000000000000000000000000000f0002';
 
+const NAMED = '0x00000000000000000000000000000000000f0004';
+const LOGS = '0x00000000000000000000000000000000000f0005';
+
+const word = (value) => BigInt(value).toString(16).padStart(64, '0');
+
+/** Code that reverts with this data. */
+const revertsWith = (data) => `0x61${(data.length / 2).toString(16).padStart(4, '0')}600c5f3961${(data.length / 2).toString(16).padStart(4, '0')}5ffd${data}`;
+
 /** Code that reverts with `Error(string)`. */
 function reverts(text) {
   const data = Buffer.from(text);
-  const words = Math.ceil(data.length / 32) * 32;
-  const error = `08c379a0${'20'.padStart(64, '0')}${data.length.toString(16).padStart(64, '0')}${data.toString('hex').padEnd(words * 2, '0')}`;
-  const size = (error.length / 2).toString(16).padStart(4, '0');
-  return `0x61${size}600c5f3961${size}5ffd${error}`;
+  return revertsWith(`08c379a0${word(0x20)}${word(data.length)}${data.toString('hex').padEnd(Math.ceil(data.length / 32) * 64, '0')}`);
 }
+
+// `ERC20InsufficientBalance(address,uint256,uint256)` and `Transfer(address,address,uint256)`, which the node knows without artifacts.
+const INSUFFICIENT = `e450d38c${word(ACCOUNTS[0])}${word(3)}${word(7)}`;
+const TRANSFER = 'ddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef';
+/** Code that writes `Transfer(0x..05, 0x..06, 9)`, with another contract's call after it. */
+const logsThenCalls = (address) => `0x60095f5260066005${`7f${TRANSFER}`}60205fa35f5f5f5f5f73${address.slice(2)}5af100`;
 
 /** Code that calls another contract and fails as that one does. */
 const calls = (address) => `0x5f5f5f5f5f73${address.slice(2)}5af13d5f5f3e3d5ffd`;
@@ -43,4 +54,29 @@ export async function run({ page, url }) {
   await sees(page, /^3: PUSH0/, '.steps h3');
   await page.getByRole('tab', { name: 'State changes' }).click();
   await sees(page, 'Nonce', '[role=tabpanel]:not([hidden])');
+  await names(page, node, url);
+}
+
+/** The tree says what the node's error says, and has the names of functions and events. */
+async function names(page, node, url) {
+  await node.evm('anvil_setCode', NAMED, revertsWith(INSUFFICIENT));
+  await node.evm('anvil_setCode', LOGS, logsThenCalls(NAMED));
+  const data = `0xa9059cbb${word(ACCOUNTS[1])}${word(7)}`;
+  const failed = await node.evm('evm_sendTransaction', { from: ACCOUNTS[0], to: NAMED, gas: '0x30d40', data });
+  await node.receipt(failed);
+  const said = await node.evm('evm_call', { from: ACCOUNTS[0], to: NAMED, data }, 'latest').then(() => '', (error) => error.message.replace('evm_call: ', ''));
+  check(/^execution reverted: ERC20InsufficientBalance\(/.test(said), `the node names the error (${said})`);
+  await open(page, url, `#/tx/c/${failed}`, 'Transaction of C');
+  await sees(page, said, '[data-reason]');
+  await sees(page, `transfer(to: ${ACCOUNTS[1]}, value: 7)`, '.calls');
+  await sees(page, said, '.calls .mark.bad');
+  await page.locator('.calls summary').first().press('Enter');
+  await sees(page, /Error: needed\s+7/, '.calls .inside');
+
+  const caught = await node.evm('evm_sendTransaction', { from: ACCOUNTS[0], to: LOGS, gas: '0x30d40' });
+  check((await node.receipt(caught)).status === '0x1', 'the caller goes on');
+  await open(page, url, `#/tx/c/${caught}`, 'Transaction of C');
+  await sees(page, /EVENT\s+Transfer\(from: 0x0{38}\d+5, to: 0x0{38}\d+6, value: 9\)[\s\S]*ERC20InsufficientBalance/, '.calls');
+  await page.getByRole('tab', { name: /^Events/ }).click();
+  await sees(page, /Transfer\(from: [\s\S]*Topic 0[\s\S]*Data/, '[role=tabpanel]:not([hidden])');
 }

@@ -340,6 +340,44 @@ fn traces_have_names_on_request() {
 }
 
 #[test]
+fn events_and_errors_of_a_trace_have_names() {
+    let foundry = fixtures("foundry").display().to_string();
+    let vault = Vault::start(&["evm", "--port", "0", "--artifacts", &foundry]);
+    let (stored, failed) = (vault.send(&store(10, "a")), vault.send(&close()));
+    let trace = |hash: &str, config: Value| {
+        let config = json!({"tracer": "callTracer", "tracerConfig": config});
+        vault.node.evm("debug_traceTransaction", json!([hash, config]))
+    };
+    let log = trace(&stored, json!({"withLog": true, "names": true}))["logs"][0].clone();
+    let by = json!({"name": "by", "value": "0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266"});
+    assert_eq!(
+        (&log["names"]["contract"], &log["names"]["event"]),
+        (&json!("Vault"), &json!("Stored"))
+    );
+    assert_eq!(log["names"]["arguments"][0], by, "{log}");
+    let plain = trace(&stored, json!({"withLog": true}))["logs"][0].clone();
+    assert!(plain["names"].is_null() && plain["data"] == log["data"], "{plain}");
+    let caller = json!({"name": "caller", "value": by["value"]});
+    let action = json!({"name": "action", "value": "\"x\""});
+    let error = json!({"name": "Unauthorized", "arguments": [caller, action]});
+    let named = trace(&failed, json!({"names": true}));
+    assert_eq!(named["names"]["error"], error, "{named}");
+    assert_eq!(
+        (&named["names"]["function"], &named["error"]),
+        (&json!("close"), &json!("execution reverted"))
+    );
+    assert_eq!(trace(&failed, json!({}))["names"], Value::Null);
+    // An error that Solidity has by itself is a text.
+    let short = vault.node.evm(
+        "debug_traceCall",
+        json!([{"to": vault.address, "data": "0x12345678"},
+        "latest", {"tracer": "callTracer", "tracerConfig": {"names": true}}]),
+    );
+    assert!(short["error"].is_string() && short["names"]["error"].is_null(), "{short}");
+    vault.end();
+}
+
+#[test]
 fn a_compilers_output_gives_names() {
     let vault = Vault::start(&["hardhat", "node", "--port", "0"]);
     vault.send(&store(10, "a"));

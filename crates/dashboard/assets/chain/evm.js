@@ -18,30 +18,36 @@ export const stateChanges = (hash) => evm('debug_traceTransaction', hash, { trac
 export const consoleLines = (hash) => evm('debug_traceTransaction', hash, { tracer: 'consoleTracer' });
 export const steps = (hash, limit) => evm('debug_traceTransaction', hash, { limit, enableMemory: true, enableReturnData: false });
 
-/**
- * The reason of a failure in the node's words, or null. The call is executed again on the state before the block;
- * the text counts only if it fails with the same data.
- */
-export async function reasonOf(tx, top) {
-  const call = { from: tx.from, to: tx.to ?? undefined, data: tx.input, value: tx.value, gas: tx.gas };
-  const block = `0x${(BigInt(tx.blockNumber) - 1n).toString(16)}`;
-  const error = await evm('evm_call', call, block).then(() => null, (failure) => failure);
-  if (error && (error.data ?? '0x') === (top?.output ?? '0x') && !error.lost) return error.message;
-  return top?.error ?? null;
+/** An item with its arguments, as the node writes it elsewhere: `Store.store(v: 42)`. */
+const called = (item, { contract, arguments: list }) => `${contract ? `${contract}.` : ''}${item}${list ? `(${list.map(({ name, value }) => (name ? `${name}: ${value}` : value)).join(', ')})` : ''}`;
+
+/** An event, if the node knows it. */
+export const eventName = (names) => (names?.event ? called(names.event, names) : null);
+
+/** Why a call failed, in the words of the node's errors; null if it did not. */
+export function reasonOf({ error, revertReason, names }) {
+  const reason = revertReason ?? (names?.error && called(names.error.name, names.error));
+  return error && reason ? `${error}: ${reason}` : error ?? null;
+}
+
+/** The calls and events of a call, in the order in which they happened. */
+export function partsOf({ calls = [], logs = [] }) {
+  const parts = [];
+  let next = 0;
+  for (let i = 0; i <= calls.length; i += 1) {
+    while (next < logs.length && Number(logs[next].position ?? 0) <= i) parts.push(logs[next++]);
+    if (i < calls.length) parts.push(calls[i]);
+  }
+  return [...parts, ...logs.slice(next)];
 }
 
 /** A call as a text: `Store.store(v: 42)`, or its selector. */
-export function callName({ type, to, input, names }) {
-  if (names?.function || names?.contract) {
-    const args = (names.arguments ?? []).map(({ name, value }) => (name ? `${name}: ${value}` : value)).join(', ');
-    const owner = names.contract ? `${names.contract}.` : '';
-    if (names.function) return `${owner}${names.function}(${args})`;
-    if (!input || input === '0x') return `${names.contract} receives`;
-    return `${owner}${input.slice(0, 10)}`;
-  }
-  if (type?.startsWith('CREATE')) return 'new contract';
-  if (!input || input === '0x') return to ? 'transfer' : 'new contract';
-  return `${input.slice(0, 10)}(…)`;
+export function callName({ type, to, input = '0x', names = {} }) {
+  const { contract } = names;
+  if (names.function) return called(names.function, names);
+  if (input === '0x') return contract ? `${contract} receives` : to ? 'transfer' : 'new contract';
+  if (contract) return `${contract}.${input.slice(0, 10)}`;
+  return type?.startsWith('CREATE') ? 'new contract' : `${input.slice(0, 10)}(…)`;
 }
 
 const WAIT_MS = 15_000;

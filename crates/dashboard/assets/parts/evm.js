@@ -1,59 +1,81 @@
 // What traces show (calls, state, instructions), and a contract: its functions by an ABI, its storage.
 
-import { abiOf, callName, decode, encode, keepAbi, parseArtifact, selector, sendEvm, signature, steps } from '../chain/evm.js';
+import { abiOf, callName, decode, encode, eventName, keepAbi, parseArtifact, partsOf, reasonOf, selector, sendEvm, signature, steps } from '../chain/evm.js';
 import { evm, node, urlOf } from '../chain/node.js';
 import { decimal, grouped, oneLine, toUnits, visible } from '../format/text.js';
-import { awaited, errorNotice, facts, h, hexView, longText, replace, table, virtualList } from './base.js';
+import { append, awaited, errorNotice, facts, h, hexView, longText, moreButton, replace, table, virtualList } from './base.js';
 import { actionForm, field } from './form.js';
 import { addressId, gas, id, txId, wei } from './values.js';
 
 const AT_ONCE = 200;
 const OPEN_DEPTH = 3;
+/** Most calls and events of a tree that are shown without a click. */
+const OPEN = 300;
 
 export function callTreeView(top) {
-  return h('div.calls', null, callView(top, 0));
+  const budget = { left: OPEN };
+  return h('div.calls', null, callView(top, 0, budget));
 }
 
-function callView(frame, depth) {
-  const calls = frame.calls ?? [];
+/** What opens on click; its content is made then. */
+function fold(line, isOpen, isFailed, content) {
   const body = h('div');
-  const details = h('details', { class: frame.error ? 'failed' : '', open: depth < OPEN_DEPTH && calls.length ? true : null, ontoggle: () => fill() }, summary(frame), body);
-  const fill = () => {
-    if (details.open && !body.childNodes.length) body.append(data(frame, depth), ...more(calls, 0, depth));
-  };
+  const fill = () => { if (details.open && !body.childNodes.length) append(body, [content()]); };
+  const details = h('details', { class: isFailed ? 'failed' : '', open: isOpen, ontoggle: fill }, h('summary', null, line), body);
   fill();
   return details;
 }
 
-/** The calls from an index on, with a button where there are very many. */
-function more(calls, from, depth) {
-  const shown = calls.slice(from, from + AT_ONCE).map((call) => callView(call, depth + 1));
-  const rest = calls.length - from - AT_ONCE;
+/** Calls that failed open with those that they made, so that the reason is seen. */
+function callView(frame, depth, budget) {
+  const parts = partsOf(frame);
+  budget.left -= 1;
+  const isOpen = parts.length > 0 && budget.left > 0 && (depth < OPEN_DEPTH || Boolean(frame.error));
+  return fold([
+    h('span.badge', null, frame.type), h('span.call-name.mono', null, longText(callName(frame), 160)),
+    frame.value && BigInt(frame.value) ? wei(frame.value) : null, h('span.muted', null, gas(frame.gasUsed)),
+    frame.error ? h('span.mark.bad', null, oneLine(reasonOf(frame), 200)) : null,
+  ], isOpen, frame.error, () => [data(frame, parts.length > 0), more(parts, 0, depth, budget)]);
+}
+
+/** The calls and events from an index on, with a button where there are very many. */
+function more(parts, from, depth, budget) {
+  const shown = parts.slice(from, from + AT_ONCE).map((part) => (part.topics ? logView(part, budget) : callView(part, depth + 1, budget)));
+  const rest = parts.length - from - AT_ONCE;
   if (rest <= 0) return shown;
-  const button = h('button.btn', { type: 'button', onclick: () => button.replaceWith(...more(calls, from + AT_ONCE, depth)) }, `Show more (${grouped(rest)} calls left)`);
+  const button = moreButton(grouped(rest), () => button.replaceWith(...more(parts, from + AT_ONCE, depth, { left: 0 })));
   return [...shown, button];
 }
 
-function summary(frame) {
-  const value = frame.value && BigInt(frame.value) ? wei(frame.value) : null;
-  return h('summary', null,
-    h('span.badge', null, frame.type),
-    h('span.call-name.mono', null, longText(callName(frame), 160)),
-    value, h('span.muted', null, gas(frame.gasUsed)),
-    frame.error ? h('span.mark.bad', null, oneLine(frame.revertReason ?? frame.error, 120)) : null);
+function logView(log, budget) {
+  budget.left -= 1;
+  return fold([h('span.badge', null, 'EVENT'), h('span.mono', null, longText(eventName(log.names) ?? log.topics[0] ?? 'without topics', 160))],
+    false, false, () => h('div.inside', null, logFacts(log)));
 }
 
-function data(frame, depth) {
+/** Topics and data of an event, and its arguments where the node knows them. */
+export const logFacts = ({ address, topics, data: bytes, names }) => facts([
+  ['Contract', addressId(address)],
+  ...argumentFacts(names),
+  ...topics.map((topic, i) => [`Topic ${i}`, id(topic, { whole: true })]),
+  ['Data', bytes !== '0x' && hexView(bytes)],
+]);
+
+const argumentFacts = (names) => (names?.arguments ?? []).map(({ name, value }, i) => [oneLine(name || `argument ${i}`, 60), longText(value)]);
+
+function data(frame, isParent) {
   const content = h('div.inside');
-  const show = () => content.replaceChildren(facts([
+  const show = () => replace(content, facts([
     ['From', addressId(frame.from)],
     ['To', frame.to && addressId(frame.to)],
     ['Gas', [gas(frame.gasUsed), h('span.muted', null, ` of ${grouped(BigInt(frame.gas))}`)]],
+    ['Reason', frame.error && longText(reasonOf(frame))],
+    ...argumentFacts(frame.names),
+    ...argumentFacts(frame.names?.error).map(([name, value]) => [`Error: ${name}`, value]),
     ['Input', frame.input && frame.input !== '0x' && hexView(frame.input)],
     ['Output', frame.output && frame.output !== '0x' && hexView(frame.output)],
   ]));
-  if (depth === 0) content.append(h('button.btn', { type: 'button', onclick: show }, 'Show data of this call'));
-  else if ((frame.calls ?? []).length) content.append(h('button.btn', { type: 'button', onclick: show }, 'Show data of this call'));
+  if (isParent) content.append(h('button.btn', { type: 'button', onclick: show }, 'Show data of this call'));
   else show();
   return content;
 }
@@ -243,8 +265,6 @@ function castCommand(address, item, fields, from) {
     : `cast call --rpc-url ${url} ${address} '${signature(item)}(${outputs})' ${args}`.trim();
 }
 
-const SLOTS = 200;
-
 /** The storage of a contract after the last block. */
 export function storageView(address, signal) {
   return awaited(async () => {
@@ -252,13 +272,9 @@ export function storageView(address, signal) {
     const { accounts } = await evm('debug_accountRange', 'latest', key, 1, true, false, true);
     const found = Object.values(accounts).find((account) => account.key === key);
     const slots = Object.entries(found?.storage ?? {});
-    const place = h('div');
-    const show = (count) => replace(place, table([
+    return table([
       ['Slot', ([slot]) => id(short(slot))],
       ['Value', ([, value]) => id(short(value), { whole: true })],
-    ], slots.slice(0, count), { label: 'Storage', empty: 'It has no storage.' }),
-    slots.length > count ? h('button.btn', { type: 'button', onclick: () => show(count * 4) }, `Show more (${grouped(slots.length - count)} slots left)`) : null);
-    show(SLOTS);
-    return place;
+    ], slots, { label: 'Storage', empty: 'It has no storage.' });
   }, { signal, label: 'Reading the state' });
 }

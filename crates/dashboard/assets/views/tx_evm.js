@@ -1,11 +1,11 @@
 // A transaction of the EVM: what it did, why it failed, and everything that the node can tell of it.
 
-import { callName, callTree, canTrace, consoleLines, reasonOf, stateChanges } from '../chain/evm.js';
+import { callName, callTree, canTrace, consoleLines, eventName, partsOf, reasonOf, stateChanges } from '../chain/evm.js';
 import { live } from '../chain/live.js';
 import { evm, evmName, hasModule } from '../chain/node.js';
 import { grouped, utc, visible } from '../format/text.js';
 import { awaited, facts, h, hexView, jsonView, longText, replace, table, tabs, textOfHex, viewTitle } from '../parts/base.js';
-import { callTreeView, stateView, stepsView } from '../parts/evm.js';
+import { callTreeView, logFacts, stateView, stepsView } from '../parts/evm.js';
 import { addressId, blockLink, gas, id, price, status, wei, when } from '../parts/values.js';
 
 export async function render({ key: hash }, signal) {
@@ -16,7 +16,7 @@ export async function render({ key: hash }, signal) {
   const tree = receipt && canTrace() ? callTree(hash) : null;
   return { title: `Transaction ${hash.slice(0, 10)}…`, content: [
     viewTitle(`Transaction of ${evmName()}`, status(receipt)),
-    receipt && Number(receipt.status) === 0 ? failure(tx, tree, signal) : null,
+    receipt && Number(receipt.status) === 0 ? failure(tree, signal) : null,
     h('section.panel', null, h('div.panel-body', null, txFacts(tx, receipt, block, tree, signal))),
     tabs('About the transaction', [
       tree && ['Calls', () => awaited(async () => callTreeView(await tree), { label: 'Executing it again', signal })],
@@ -40,10 +40,10 @@ async function unknown(hash) {
   ] };
 }
 
-function failure(tx, tree, signal) {
+function failure(tree, signal) {
   if (!tree) return h('div.notice.error', null, h('p', null, 'It failed. This node does not trace, so the reason is not known.'));
   return h('div.notice.error', { 'data-reason': '' }, awaited(async () => {
-    const reason = await reasonOf(tx, await tree);
+    const reason = reasonOf(await tree);
     return h('p', null, h('strong', null, 'Reason: '), reason ? longText(reason) : 'none given');
   }, { label: 'Asking for the reason', signal }));
 }
@@ -81,21 +81,15 @@ function events(receipt, tree, signal) {
   }, { signal });
 }
 
+/** The logs of a trace in the order of the receipt. */
 function namedLogs(top) {
-  const all = [];
-  const walk = (frame) => { all.push(...(frame.logs ?? [])); (frame.calls ?? []).forEach(walk); };
-  walk(top);
-  return all.sort((a, b) => Number(a.index ?? 0) - Number(b.index ?? 0));
+  return partsOf(top).flatMap((part) => (part.topics ? [part] : namedLogs(part)));
 }
 
 function eventView(log, names) {
-  const text = names?.event ? `${names.contract ? `${names.contract}.` : ''}${names.event}(${(names.arguments ?? []).map(({ name, value }) => `${name}: ${value}`).join(', ')})` : null;
   return h('div.event', null,
-    h('div.title', null, h('span.badge', null, `log ${Number(log.logIndex)}`), addressId(log.address), text ? h('span.mono', null, longText(text)) : null),
-    facts([
-      ...log.topics.map((topic, i) => [`Topic ${i}`, id(topic, { whole: true })]),
-      ['Data', log.data !== '0x' && hexView(log.data)],
-    ]));
+    h('div.title', null, h('span.badge', null, `log ${Number(log.logIndex)}`), h('span.mono', null, longText(eventName(names) ?? ''))),
+    logFacts({ ...log, names }));
 }
 
 function consoleView(lines) {

@@ -5,8 +5,9 @@ use std::rc::Rc;
 use alloy_primitives::{Address, B256, Bytes, U256};
 
 use super::CHUNK;
-use crate::call::revert_reason;
+use crate::call::{RevertReason, revert_reason};
 use crate::executor::{ExecutionEnd, VmError, opcode};
+use crate::trace::call_names::begin_member;
 use crate::trace::{
     CallName, CallNames, FrameEnd, FrameKind, FrameStart, Step, StepFilter, TraceContext,
     TraceError, TraceOutput, TraceResult, Tracer, TxStart, json,
@@ -14,7 +15,7 @@ use crate::trace::{
 
 /// Bytes that a frame or log counts besides its data.
 const FRAME_BYTES: usize = 400;
-/// Most frames that get names.
+/// Most frames that get names, and most logs.
 const MAX_NAMED: usize = 1000;
 
 #[derive(Debug, Default)]
@@ -37,6 +38,8 @@ pub struct CallTracer {
     gas_used: u64,
     /// `None`: nobody wants names, or none are known.
     names: Option<Rc<dyn CallNames>>,
+    /// Logs so far.
+    logs: usize,
 }
 
 #[derive(Debug)]
@@ -55,6 +58,47 @@ struct Frame {
     calls: u64,
     logs: Vec<Log>,
     name: Option<CallName>,
+    /// Of the custom error with which it reverted.
+    error_name: Option<CallName>,
+}
+
+impl Frame {
+    /// Finds the names that a frame has at its end: of what was created, or of why it failed.
+    fn find_names_of_end(
+        &mut self,
+        names: &dyn CallNames,
+        context: &mut TraceContext<'_, '_>,
+    ) -> TraceResult {
+        match self.error {
+            None if self.kind.is_create() => {
+                self.name = names.of_creation(&self.output, &self.input);
+                count_name(self.name.as_ref(), self.input.len(), context)
+            }
+            // Errors of Solidity have a text.
+            Some(VmError::Reverted) if RevertReason::parse(&self.output).is_none() => {
+                self.error_name = names.of_error(&self.output);
+                count_name(self.error_name.as_ref(), self.output.len(), context)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Writes the names of its call and of its error.
+    fn write_names(&self, out: &mut Vec<u8>) {
+        if self.name.is_none() && self.error_name.is_none() {
+            return;
+        }
+        begin_member("names", out);
+        out.push(b'{');
+        if let Some(name) = &self.name {
+            name.write_members("function", out);
+        }
+        if let Some(error) = &self.error_name {
+            begin_member("error", out);
+            error.write("name", out);
+        }
+        out.push(b'}');
+    }
 }
 
 #[derive(Debug)]
@@ -64,6 +108,7 @@ struct Log {
     data: Vec<u8>,
     /// Number of calls that the frame had made before the log.
     position: u64,
+    name: Option<CallName>,
 }
 
 pub(super) fn new(config: &str) -> Result<Box<dyn Tracer>, TraceError> {
@@ -84,7 +129,7 @@ impl CallTracer {
             ],
         )?;
         let (frames, open) = (Vec::new(), Vec::new());
-        Ok(Self { config, frames, open, gas_limit: 0, gas_used: 0, names: None })
+        Ok(Self { config, frames, open, gas_limit: 0, gas_used: 0, names: None, logs: 0 })
     }
 
     /// Shows these names, if its configuration asks for names.
@@ -100,7 +145,7 @@ impl CallTracer {
     }
 
     /// Keeps a log of the innermost open frame. If the log fails, its frame fails and shows no logs.
-    fn log(&mut self, step: &Step<'_>, out: &mut dyn TraceOutput) -> TraceResult {
+    fn log(&mut self, step: &Step<'_>, context: &mut TraceContext<'_, '_>) -> TraceResult {
         let Some(frame) = self.open.last().and_then(|at| self.frames.get_mut(*at)) else {
             return Ok(());
         };
@@ -108,15 +153,31 @@ impl CallTracer {
         let topics = usize::from(step.op - opcode::LOG0);
         // The reference leaves out a log of data far beyond the memory.
         let Some(data) = step.memory_copy(start, length) else { return Ok(()) };
-        out.hold(data.len() + FRAME_BYTES)?;
-        frame.logs.push(Log {
-            address: step.address(),
-            topics: (0..topics).filter_map(|at| step.peek(2 + at)).map(B256::from).collect(),
-            data,
-            position: frame.calls,
-        });
+        context.out.hold(data.len() + FRAME_BYTES)?;
+        let topics: Vec<_> =
+            (0..topics).filter_map(|at| step.peek(2 + at)).map(B256::from).collect();
+        self.logs += 1;
+        let name = match self.names.as_ref().filter(|_| self.logs <= MAX_NAMED) {
+            Some(names) => names.of_event(step.address(), &topics, &data, context)?,
+            None => None,
+        };
+        count_name(name.as_ref(), data.len(), context)?;
+        let (address, position) = (step.address(), frame.calls);
+        frame.logs.push(Log { address, topics, data, position, name });
         Ok(())
     }
+}
+
+/// Counts a name, and the data from which it was decoded.
+fn count_name(
+    name: Option<&CallName>,
+    data: usize,
+    context: &mut TraceContext<'_, '_>,
+) -> TraceResult {
+    let Some(name) = name else { return Ok(()) };
+    context.out.hold(name.size())?;
+    context.count_written(name.size() + data);
+    Ok(())
 }
 
 impl Tracer for CallTracer {
@@ -142,10 +203,7 @@ impl Tracer for CallTracer {
             Some(names) => names.of_call(to, input, context)?,
             None => None,
         };
-        if let Some(name) = &name {
-            context.out.hold(name.size())?;
-            context.count_written(name.size() + input.len());
-        }
+        count_name(name.as_ref(), input.len(), context)?;
         self.open.push(self.frames.len());
         self.frames.push(Frame {
             kind,
@@ -161,6 +219,7 @@ impl Tracer for CallTracer {
             calls: 0,
             logs: Vec::new(),
             name,
+            error_name: None,
         });
         Ok(())
     }
@@ -177,14 +236,8 @@ impl Tracer for CallTracer {
             context.out.hold(end.output.len())?;
             frame.output = end.output.clone();
         }
-        if let Some(names) = self.names.as_ref().filter(|_| at < MAX_NAMED)
-            && frame.kind.is_create()
-            && frame.error.is_none()
-        {
-            frame.name = names.of_creation(&frame.output, &frame.input);
-            let size = frame.name.as_ref().map_or(0, CallName::size);
-            context.out.hold(size)?;
-            context.count_written(size + frame.input.len());
+        if let Some(names) = self.names.as_ref().filter(|_| at < MAX_NAMED) {
+            frame.find_names_of_end(names.as_ref(), context)?;
         }
         let caller = self.open.last().and_then(|at| self.frames.get_mut(*at));
         if let Some(caller) = caller {
@@ -197,7 +250,7 @@ impl Tracer for CallTracer {
         if step.error.is_some() || self.config.only_top_call && step.depth > 1 {
             return Ok(());
         }
-        self.log(step, context.out)
+        self.log(step, context)
     }
 
     fn end(&mut self, end: &ExecutionEnd, _: &mut TraceContext<'_, '_>) -> TraceResult {
@@ -286,10 +339,7 @@ fn write_head(frame: &Frame, out: &mut Vec<u8>) {
             json::string(out, &reason);
         }
     }
-    if let Some(name) = &frame.name {
-        out.extend_from_slice(b",\"names\":");
-        name.write(out);
-    }
+    frame.write_names(out);
 }
 
 /// Writes the part of a frame after its calls.
@@ -332,5 +382,9 @@ fn write_log(log: &Log, out: &mut Vec<u8>) {
     json::data(out, &log.data);
     out.extend_from_slice(b",\"position\":");
     json::quantity(out, log.position);
+    if let Some(name) = &log.name {
+        begin_member("names", out);
+        name.write("event", out);
+    }
     out.push(b'}');
 }

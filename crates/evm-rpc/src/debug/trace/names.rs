@@ -1,4 +1,4 @@
-//! Names of traced calls, from artifacts.
+//! Names of traced calls, events and errors, from artifacts.
 
 use alloy_primitives::{Address, B256, Bytes, KECCAK256_EMPTY, keccak256};
 use esker_artifacts::{ContractState, Decoded, Found, Registry};
@@ -33,6 +33,22 @@ impl CallNames for ArtifactNames {
             None => CallName { contract: Some(found.label().to_string()), ..CallName::default() },
         })
     }
+
+    fn of_event(
+        &self,
+        address: Address,
+        topics: &[B256],
+        data: &[u8],
+        context: &mut TraceContext<'_, '_>,
+    ) -> Result<Option<CallName>, TraceError> {
+        let has_event = |found: &Found| found.has_event(topics);
+        let found = self.0.contract_with(&mut TracedState(context), address, has_event)?;
+        Ok(self.0.event(found.as_ref(), topics, data).map(name))
+    }
+
+    fn of_error(&self, data: &[u8]) -> Option<CallName> {
+        self.0.error(data).map(name)
+    }
 }
 
 fn name(decoded: Decoded) -> CallName {
@@ -40,7 +56,7 @@ fn name(decoded: Decoded) -> CallName {
     let arguments = arguments.map(|arguments| {
         arguments.into_iter().map(|argument| (argument.name, argument.value)).collect()
     });
-    CallName { contract: contract.map(|name| name.to_string()), function: Some(name), arguments }
+    CallName { contract: contract.map(|name| name.to_string()), item: Some(name), arguments }
 }
 
 /// The state in which a call begins.
