@@ -26,4 +26,13 @@ export async function run({ page, url }) {
   await until('the way back is done', async () => /1\. Exported from C[\s\S]*2\. Imported on X/.test(await form.innerText()));
   await form.getByRole('link').last().click();
   await sees(page, /Import from C/, 'h1');
+
+  const left = async () => (await node.rpc('/ext/keystore', 'keystore.listUsers', {})).users.filter((name) => name.startsWith('page-'));
+  check(!(await left()).length, 'no user of the page is left in the keystore');
+  await open(page, url, '#/do', 'Do');
+  await panel(page, 'Transfer on X').getByLabel('To').fill((await node.user()).address);
+  await panel(page, 'Transfer on X').getByRole('button', { name: 'Transfer' }).click();
+  await until('the page has a user', async () => (await left()).length);
+  await page.goto('about:blank');
+  await until('the user of a page that is left is deleted', async () => !(await left()).length);
 }

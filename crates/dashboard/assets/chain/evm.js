@@ -1,6 +1,6 @@
 // Traces, sending on development networks, and the contract ABI, whose selectors are the hashes of the node.
 
-import { evm, ext, hasModule, nat, node, xvm } from './node.js';
+import { evm, ext, hasModule, nat, node, urlOf, xvm } from './node.js';
 import { fromHex, toHex } from '../format/bytes.js';
 import { textOfBytes } from '../format/text.js';
 
@@ -71,32 +71,26 @@ export async function sendEvm(transaction) {
   return { hash, receipt };
 }
 
-const users = new Map();
-
-/** `{ username, password }` of a user that has the key of a known account on both chains. */
-export function userOf(account) {
-  if (!users.has(account.address)) {
-    const made = create(account);
-    users.set(account.address, made);
-    made.catch(() => users.delete(account.address));
+/**
+ * Issues a transaction with the key of a known account and waits until it is accepted; resolves to its ID. The user of the
+ * keystore that has the key is deleted before, or when the page is left.
+ */
+async function issue(call, accepted, method, { key }, params) {
+  const random = toHex(crypto.getRandomValues(new Uint8Array(12)));
+  const user = { username: `page-${random}`, password: `Dash-${random}-9!` };
+  const leave = () => navigator.sendBeacon(urlOf('/ext/keystore'), new Blob([JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'keystore.deleteUser', params: user })], { type: 'application/json' }));
+  addEventListener('pagehide', leave);
+  let sent;
+  try {
+    await ext('keystore', 'createUser', user);
+    await call(`${method.split('.')[0]}.importKey`, { ...user, privateKey: `0x${key}` });
+    sent = await call(method, { ...user, ...params });
+  } finally {
+    removeEventListener('pagehide', leave);
+    await ext('keystore', 'deleteUser', user).catch(() => {});
   }
-  return users.get(account.address);
-}
-
-async function create({ key }) {
-  const random = [...crypto.getRandomValues(new Uint8Array(12))].map((byte) => byte.toString(16).padStart(2, '0')).join('');
-  const user = { username: `page-${random.slice(0, 12)}`, password: `Dash-${random}-9!` };
-  const privateKey = `0x${key}`;
-  await ext('keystore', 'createUser', user);
-  await Promise.all([xvm('xvm.importKey', { ...user, privateKey }), node.evm && nat('nat.importKey', { ...user, privateKey })]);
-  return user;
-}
-
-/** Issues a transaction with the keys of an account and waits until it is accepted; resolves to its ID. */
-async function issue(call, accepted, method, account, params) {
-  const { txID } = await call(method, { ...(await userOf(account)), ...params });
-  await accepted(txID);
-  return txID;
+  await accepted(sent.txID);
+  return sent.txID;
 }
 
 export const sendX = (account, { assetID, amount, to, memo }) => issue(xvm, acceptedX, 'xvm.send', account, { assetID, amount: String(amount), to, memo });

@@ -170,7 +170,7 @@ async function readEvm() {
     evm('rpc_modules').catch(() => ({})), evm('evm_chainId').catch(() => null), evm('web3_clientVersion').catch(() => ''),
   ]);
   node.modules = modules;
-  node.chainId = chainId ? Number(chainId) : null;
+  node.chainId = chainId && BigInt(chainId);
   node.client = client;
   node.isDev = 'anvil' in modules;
   if (!node.version) node.version = client.split('/v').pop();

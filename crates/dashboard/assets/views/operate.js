@@ -57,7 +57,7 @@ async function identity(signal) {
     ['Program', version && `${version.version}${version.gitCommit ? `, commit ${version.gitCommit.slice(0, 10)}` : ''}`],
     ['Format of the data', version?.databaseVersion],
     ['Virtual machines', vms && Object.values(vms.vms).flat().map((name) => `${name} ${version?.vmVersions[name] ?? ''}`).join(', ')],
-    ['EVM chain ID', node.chainId && grouped(node.chainId)],
+    ['EVM chain ID', node.chainId],
     ...state.chains.map((chain) => [`Chain ${visible(chain.alias)}`, [id(chain.id), ` at ${grouped(chain.height)}, ${grouped(chain.pending)} waiting`]]),
   ]);
 }
