@@ -1,7 +1,7 @@
-// How the node is: health, versions, settings, log levels, figures, the store, validators and followers.
+// How the node is: health, versions, settings, log levels, figures, the store's growth, validators and followers.
 
 import { ext, figure, get, metrics, node, rate, status, urlOf } from '../chain/node.js';
-import { bytes, compact, duration, grouped, visible } from '../format/text.js';
+import { bytes, duration, grouped, visible } from '../format/text.js';
 import { awaited, errorNotice, facts, h, longText, panel, replace, table, viewTitle } from '../parts/base.js';
 import { field } from '../parts/form.js';
 import { ago, chart, id } from '../parts/values.js';
@@ -9,15 +9,15 @@ import { ago, chart, id } from '../parts/values.js';
 const EVERY_MS = 3000;
 
 export async function render(_, signal) {
-  const roles = h('div');
-  const charts = makeCharts();
-  watch(charts, roles, signal);
+  const [roles, charts, voters] = [h('div'), h('div.charts'), h('div')];
+  watch(charts, roles, voters, signal);
   return { title: 'Operate', content: [
     viewTitle('Operate'),
     h('div.columns', null,
       panel('Health', awaited(() => health(signal), { signal }), { flush: true }),
       panel('Node', [awaited(() => identity(signal), { signal }), roles])),
-    panel('Figures', h('div.charts', null, Object.values(charts)), { flush: true }),
+    panel('Figures', charts, { flush: true }),
+    voters,
     awaited(() => adminPanel(signal), { signal }),
   ] };
 }
@@ -62,21 +62,39 @@ async function identity(signal) {
   ]);
 }
 
-function makeCharts() {
-  return {
-    size: chart('Size of the store', { format: bytes, zero: false }),
-    commit: chart('Time of a commit', { unit: 'ms' }),
-    memory: chart('Memory', { format: bytes, zero: false }),
-    cpu: chart('Processor', { unit: '% of a core' }),
-    requests: chart('Requests', { unit: 'a second' }),
-    sockets: chart('Websockets', { unit: 'open' }),
-    log: chart('Warnings and errors', { unit: 'lines a minute' }),
-    free: chart('Free on the disk', { format: bytes, zero: false }),
+/** Name, options and reading of each chart. A reading of null leaves the chart out. */
+const CHARTS = [
+  ['Size of the store', { format: bytes, zero: false }, ({ value }) => value('esker_store_size_bytes')],
+  ['Growth of the store', { format: (size) => [bytes(size)[0], `${bytes(size)[1]} an hour`] }, growth()],
+  ['Time of a commit', { unit: 'ms' }, ({ rate: per }) => {
+    const [time, commits] = ['sum', 'count'].map((name) => per(`esker_store_commit_seconds_${name}`));
+    return commits === 0 ? 0 : (1000 * time) / commits;
+  }],
+  ['Rounds of the validators', { unit: 'final a second' }, ({ value, rate: per }) => (value('esker_validator_quorum') ? per('esker_validator_rounds_total', { result: 'final' }) : null)],
+  ['Rounds skipped', { unit: 'a minute' }, ({ value, rate: per }) => (value('esker_validator_quorum') ? 60 * per('esker_validator_rounds_total', { result: 'skipped' }) : null)],
+  ['Behind its source', { unit: 's' }, ({ value }) => (node.role === 'follower' ? value('esker_follow_lag_seconds') : null)],
+  ['Behind its source, bundles', { unit: 'bundles' }, ({ value }) => (node.role === 'follower' ? value('esker_follow_lag_bundles') : null)],
+  ['Memory', { format: bytes, zero: false }, ({ value }) => value('process_resident_memory_bytes')],
+  ['Processor', { unit: '% of a core' }, ({ rate: per }) => 100 * per('process_cpu_seconds_total')],
+  ['Requests', { unit: 'a second' }, ({ rate: per }) => per('esker_http_requests_total')],
+  ['Websockets', { unit: 'open' }, ({ value }) => value('esker_http_websockets')],
+  ['Warnings and errors', { unit: 'lines a minute' }, ({ rate: per }) => 60 * (per('esker_log_lines_total', { level: 'warn' }) + (per('esker_log_lines_total', { level: 'error' }) || 0))],
+  ['Free on the disk', { format: bytes, zero: false }, ({ value }) => value('esker_store_disk_free_bytes')],
+];
+
+/** Bytes an hour since the view was opened: the store grows in steps. */
+function growth() {
+  let first = null;
+  return ({ value, isFirst }) => {
+    const now = [value('esker_store_size_bytes'), performance.now() / 3.6e6];
+    if (isFirst) first = now;
+    return now[1] > first[1] ? Math.max(0, (now[0] - first[0]) / (now[1] - first[1])) : NaN;
   };
 }
 
-function watch(charts, roles, signal) {
-  const rates = { cpu: rate(), requests: rate(), log: rate(), commits: rate(), time: rate() };
+function watch(place, roles, voters, signal) {
+  const rates = {};
+  const drawn = new Map();
   const step = async () => {
     let now;
     try {
@@ -85,35 +103,49 @@ function watch(charts, roles, signal) {
       return;
     }
     const value = (name, labels) => figure(now, name, labels);
-    const commits = rates.commits(value('esker_store_commit_seconds_count'));
-    charts.size.push(value('esker_store_size_bytes') ?? NaN);
-    charts.free.push(value('esker_store_disk_free_bytes') ?? NaN);
-    const spent = rates.time(value('esker_store_commit_seconds_sum'));
-    charts.commit.push(commits > 0 ? (1000 * spent) / commits : 0);
-    charts.memory.push(value('process_resident_memory_bytes') ?? NaN);
-    charts.cpu.push(100 * rates.cpu(value('process_cpu_seconds_total')));
-    charts.requests.push(rates.requests(value('esker_http_requests_total')));
-    charts.sockets.push(value('esker_http_websockets') ?? NaN);
-    charts.log.push(60 * rates.log((value('esker_log_lines_total', { level: 'warn' }) ?? 0) + (value('esker_log_lines_total', { level: 'error' }) ?? 0)));
-    replace(roles, roleFacts(value));
+    const per = (name, labels) => (rates[name + labels?.[Object.keys(labels)[0]]] ??= rate())(value(name, labels));
+    const isFirst = !drawn.size;
+    for (const [name, options, read] of CHARTS) {
+      const reading = read({ value, rate: per, isFirst });
+      if (reading === null) continue;
+      if (!drawn.has(name)) {
+        drawn.set(name, chart(name, options));
+        place.append(drawn.get(name));
+      }
+      drawn.get(name).push(reading);
+    }
+    replace(roles, roleFacts(value, await status(signal).catch(() => ({}))));
+    const isUsed = voters.contains(document.activeElement) || voters.matches(':hover');
+    if (value('esker_validator_quorum') && !isUsed) replace(voters, panel('Votes of the validators', voteTable(now.esker_validator_votes_by_validator_total ?? []), { flush: true }));
   };
   const timer = setInterval(() => { if (!document.hidden) step(); }, EVERY_MS);
   signal.addEventListener('abort', () => clearInterval(timer));
   step();
 }
 
-function roleFacts(value) {
+/** The validator with most votes is the measure: one that is far below it was away. */
+function voteTable(samples) {
+  const most = Math.max(...samples.map(({ value }) => value));
+  return table([
+    ['Validator', ({ labels }) => id(labels.validator)],
+    ['Votes that this node saw', ({ value }) => grouped(value), 'num'],
+    ['Of the most', ({ value }) => `${((100 * value) / most).toFixed(1)} %`, 'num'],
+  ], samples, { label: 'Votes of the validators', empty: 'No votes yet.' });
+}
+
+function roleFacts(value, { followers, following, validatorChange: change }) {
   const start = value('process_start_time_seconds');
-  const follows = value('esker_follow_connected') || value('esker_follow_lag_seconds');
   return facts([
     ['Runs for', start && duration(Date.now() / 1000 - start)],
-    ['Followers', grouped(value('esker_followers') ?? 0)],
-    ['Behind its source', follows ? `${compact(value('esker_follow_lag_bundles') ?? 0)} bundles, ${duration(value('esker_follow_lag_seconds') ?? 0)}` : null],
+    ['Followers', followers !== undefined && grouped(followers)],
+    ['Source', following && longText(following.source ?? `none: ${following.error ?? 'not connected'}`)],
+    ['Behind its source', following && `${grouped(following.lagBundles)} bundles, ${duration(following.lagMs / 1000)}`],
     ...(value('esker_validator_quorum') ? [
       ['Round', grouped(value('esker_validator_round') ?? 0)],
       ['Quorum', `${value('esker_validator_quorum')}, connected to ${value('esker_validator_peers')} validators`],
       ['Votes', value('esker_validator_voting') ? 'yes' : h('span.warn', null, 'no: its earlier votes are lost')],
       ['Rounds', ['notarized', 'final', 'skipped'].map((result) => `${grouped(value('esker_validator_rounds_total', { result }) ?? 0)} ${result}`).join(', ')],
+      ['Next change', change && `${change.validators} validators from bundle ${grouped(change.bundle)} on, ${change.approvals === undefined ? 'agreed' : `${change.approvals} of ${change.needed} approvals`}`],
     ] : []),
   ]);
 }
@@ -123,13 +155,13 @@ function settings(config) {
   const body = h('div');
   const draw = () => replace(body, table([
     ['Setting', ([name]) => h('span.mono', null, visible(name)), 'nowrap'],
-    ['Value', ([, value]) => h('span.mono', null, longText(typeof value === 'string' ? value : JSON.stringify(value), 80))],
+    ['Value', ([, value]) => (value === '' ? h('span.muted', null, 'not set') : h('span.mono', null, longText(typeof value === 'string' ? value : JSON.stringify(value), 80))), 'grow'],
   ], Object.entries(config).filter(([name]) => name.includes(filter.input.value.toLowerCase())), { label: 'Settings' }));
   filter.input.addEventListener('input', draw);
   draw();
   body.className = 'list';
   body.tabIndex = 0;
-  return [h('div.panel-body', null, filter), body];
+  return [h('div.panel-body', null, filter, h('p.muted', null, h('code', null, 'esker config show'), ' prints where each value comes from.')), body];
 }
 
 const LEVELS = ['off', 'fatal', 'error', 'warn', 'info', 'trace', 'debug', 'verbo'];

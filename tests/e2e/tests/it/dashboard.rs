@@ -1,11 +1,20 @@
-//! The dashboard in a browser: the journeys of `tests/clients/dashboard` through the page of `esker dev`.
+//! The dashboard in a browser: the journeys of `tests/clients/dashboard` through the page of a node.
 
 use std::process::{Command, Stdio};
 
-use crate::clients::{TestedChain, run_in_browser, skip};
+use esker_e2e::NodeBuilder;
+
+use crate::clients::{run_in_browser, skip};
+use crate::support::local;
+use crate::validators::{builder, new_network};
 
 /// Goes on a journey.
 fn travel(journey: &str) {
+    travel_on(journey, local().dev());
+}
+
+/// Goes on a journey through the page of a node.
+fn travel_on(journey: &str, node: NodeBuilder) {
     let chromium = std::env::var_os("CLIENT_TESTS_CHROMIUM").unwrap_or_else(|| "chromium".into());
     let mut version = Command::new(&chromium);
     version.arg("--version").stdin(Stdio::null());
@@ -13,7 +22,7 @@ fn travel(journey: &str) {
         skip("Chromium is not installed: `cargo xtask test` says how to install it");
         return;
     }
-    run_in_browser(journey, TestedChain::Dev);
+    run_in_browser(journey, node);
 }
 
 #[test]
@@ -74,4 +83,13 @@ fn a_snapshot_is_taken_and_reverted_to() {
 #[test]
 fn an_address_with_many_transactions_is_shown_in_pages() {
     travel("many");
+}
+
+#[test]
+fn rounds_settings_and_log_levels_of_a_validator_are_shown() {
+    let folder = tempfile::tempdir().unwrap();
+    let network = folder.path().join("net");
+    new_network(&network, 1);
+    let node = builder(&network, 1).arg("--dashboard").arg("true").arg("--api-admin-enabled");
+    travel_on("operate", node);
 }
