@@ -42,10 +42,10 @@ export function partsOf({ calls = [], logs = [] }) {
 }
 
 /** A call as a text: `Store.store(v: 42)`, or its selector. */
-export function callName({ type, to, input = '0x', names = {} }) {
+export function callName({ type, to, value, input = '0x', names = {} }) {
   const { contract } = names;
   if (names.function) return called(names.function, names);
-  if (input === '0x') return contract ? `${contract} receives` : to ? 'transfer' : 'new contract';
+  if (input === '0x') return contract ? `${contract} receives` : !to ? 'new contract' : Number(value) ? 'transfer' : 'call without data';
   if (contract) return `${contract}.${input.slice(0, 10)}`;
   return type?.startsWith('CREATE') ? 'new contract' : `${input.slice(0, 10)}(…)`;
 }

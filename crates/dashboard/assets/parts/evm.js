@@ -5,7 +5,7 @@ import { evm, node, urlOf } from '../chain/node.js';
 import { decimal, grouped, oneLine, toUnits, visible } from '../format/text.js';
 import { append, awaited, errorNotice, facts, h, hexView, longText, moreButton, replace, table, virtualList } from './base.js';
 import { actionForm, field } from './form.js';
-import { addressId, gas, id, txId, wei } from './values.js';
+import { addressId, cut, gas, id, txId, wei } from './values.js';
 
 const AT_ONCE = 200;
 const OPEN_DEPTH = 3;
@@ -32,7 +32,7 @@ function callView(frame, depth, budget) {
   budget.left -= 1;
   const isOpen = parts.length > 0 && budget.left > 0 && (depth < OPEN_DEPTH || Boolean(frame.error));
   return fold([
-    h('span.badge', null, frame.type), h('span.call-name.mono', null, longText(callName(frame), 160)),
+    h('span.badge', null, frame.type), h('span.call-name.mono', null, oneLine(callName(frame), 160)), frame.to ? h('span.muted.mono', null, cut(frame.to)) : null,
     frame.value && BigInt(frame.value) ? wei(frame.value) : null, h('span.muted', null, gas(frame.gasUsed)),
     frame.error ? h('span.mark.bad', null, oneLine(reasonOf(frame), 200)) : null,
   ], isOpen, frame.error, () => [data(frame, parts.length > 0), more(parts, 0, depth, budget)]);
@@ -49,7 +49,7 @@ function more(parts, from, depth, budget) {
 
 function logView(log, budget) {
   budget.left -= 1;
-  return fold([h('span.badge', null, 'EVENT'), h('span.mono', null, longText(eventName(log.names) ?? log.topics[0] ?? 'without topics', 160))],
+  return fold([h('span.badge', null, 'EVENT'), h('span.mono', null, oneLine(eventName(log.names) ?? log.topics[0] ?? 'without topics', 160))],
     false, false, () => h('div.inside', null, logFacts(log)));
 }
 
@@ -75,7 +75,7 @@ function data(frame, isParent) {
     ['Input', frame.input && frame.input !== '0x' && hexView(frame.input)],
     ['Output', frame.output && frame.output !== '0x' && hexView(frame.output)],
   ]));
-  if (isParent) content.append(h('button.btn', { type: 'button', onclick: show }, 'Show data of this call'));
+  if (isParent) content.append(h('button.btn.plain.small', { type: 'button', onclick: show }, 'Show data of this call'));
   else show();
   return content;
 }
