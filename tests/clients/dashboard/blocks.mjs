@@ -11,7 +11,7 @@ export async function run({ page, url }) {
   const hash = await node.pay();
   const { blockNumber } = await node.receipt(hash);
   await until(`the stream shows ${hash}`, () => page.locator(`.stream a[href="#/tx/c/${hash}"]`).isVisible());
-  await sees(page, String(Number(blockNumber)), '.strip');
+  await sees(page, Number(blockNumber).toLocaleString('en'), '.strip');
 
   const user = await node.user();
   const { txID } = await node.xvm('xvm.send', { ...user, assetID: 'NAT', amount: 1000, to: user.address });
@@ -21,7 +21,7 @@ export async function run({ page, url }) {
   await sees(page, 'paused', '.panel-head');
   const second = await node.pay('0x2');
   const { blockNumber: later } = await node.receipt(second);
-  await until('the heights go on', async () => (await page.locator('.strip').innerText()).includes(String(Number(later))));
+  await until('the heights go on', async () => (await page.locator('.strip').innerText()).includes(Number(later).toLocaleString('en')));
   check(!(await page.locator(`.stream a[href="#/tx/c/${second}"]`).isVisible()), 'a paused stream stays as it is');
   await page.getByRole('button', { name: 'Resume' }).click();
   await until(`the stream shows ${second}`, () => page.locator(`.stream a[href="#/tx/c/${second}"]`).isVisible());
@@ -33,5 +33,32 @@ export async function run({ page, url }) {
   await node.evm('evm_setAutomine', true);
   await node.evm('evm_mine');
   await sees(page, 'succeeded', '.title');
+  await hiddenPages(page, node);
   check((await loads) === (await page.evaluate(() => performance.timeOrigin)), 'the page was not loaded again');
+}
+
+/** A page that nobody looks at reads no blocks; it has them when it is looked at again. */
+async function hiddenPages(page, node) {
+  const look = (hidden) => page.evaluate((value) => {
+    Object.defineProperty(document, 'hidden', { get: () => value, configurable: true });
+    document.dispatchEvent(new Event('visibilitychange'));
+  }, hidden);
+  await page.evaluate(() => { location.hash = '#/'; });
+  await sees(page, 'Overview', 'h1');
+  await until('the stream is there', async () => (await page.locator('.stream tbody tr').count()) > 3);
+  await look(true);
+  const asked = [];
+  const note = (request) => asked.push(request.postData() ?? '');
+  page.on('request', note);
+  let hash;
+  for (let i = 0; i < 5; i += 1) {
+    hash = await node.pay('0x8');
+    const { blockNumber } = await node.receipt(hash);
+    await until('the header of the block is there', async () => (await page.locator('.strip').innerText()).includes(Number(blockNumber).toLocaleString('en')));
+  }
+  check(!asked.some((body) => body.includes('evm_getBlockByNumber')), 'a hidden page reads no blocks');
+  check(!(await page.locator(`.stream a[href="#/tx/c/${hash}"]`).count()), 'it does not draw them');
+  await look(false);
+  await until('the block is there', () => page.locator(`.stream a[href="#/tx/c/${hash}"]`).isVisible());
+  page.off('request', note);
 }

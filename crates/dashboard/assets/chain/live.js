@@ -19,7 +19,11 @@ class Live extends EventTarget {
     if (node.x) this.xSocket = this.open(node.x.socket, (send) => this.subscribeX(send), 'x');
     this.poll();
     addEventListener('online', () => this.retryNow());
-    document.addEventListener('visibilitychange', () => { if (!document.hidden) this.retryNow(); });
+    document.addEventListener('visibilitychange', () => {
+      if (document.hidden) return;
+      this.retryNow();
+      this.poll();
+    });
   }
 
   subscribeX(send) {
@@ -52,6 +56,7 @@ class Live extends EventTarget {
         link.isOpen = false;
         link.tries += 1;
         this.update();
+        if (document.hidden) this.poll();
         const wait = Math.min(250 * 2 ** link.tries, LONGEST_WAIT_MS) * (0.75 + Math.random() / 2);
         link.timer = setTimeout(() => this.reconnect(link), wait);
       };
@@ -101,6 +106,8 @@ class Live extends EventTarget {
       this.failures += 1;
     }
     this.update();
+    // Nobody looks, and a websocket that closes says when the node is lost.
+    if (document.hidden && this.state === 'live') return;
     const wait = this.isDown ? Math.min(250 * 2 ** this.failures, LONGEST_WAIT_MS) : document.hidden ? 5 * POLL_MS : POLL_MS;
     this.pollTimer = setTimeout(() => this.poll(), wait);
   }
@@ -197,6 +204,7 @@ export class Stream {
     live.on('x', (block) => this.takeX(block), signal);
     live.on('xtx', (item) => this.takeType(item), signal);
     live.on('heights', (heights) => this.takeHeights(heights), signal);
+    document.addEventListener('visibilitychange', () => { this.gather(); this.later(); }, { signal });
   }
 
   async begin() {
@@ -218,14 +226,16 @@ export class Stream {
   }
 
   takeHead(head) {
-    this.heads.push(Number(head.number));
+    this.heads = [...this.heads, Number(head.number)].slice(-AT_ONCE);
     this.gather();
   }
 
+  /** Reads the blocks of the last headers, but not while nobody looks. */
   gather() {
+    if (document.hidden || !this.heads.length) return;
     this.timer ??= setTimeout(async () => {
       this.timer = null;
-      const heights = [...new Set(this.heads)].slice(-AT_ONCE);
+      const heights = [...new Set(this.heads)];
       this.heads = [];
       const blocks = await this.evmBlocks(heights).catch(() => []);
       if (this.signal.aborted) return;
@@ -285,7 +295,7 @@ export class Stream {
   later() {
     this.drawTimer ??= setTimeout(() => {
       this.drawTimer = null;
-      if (!this.signal.aborted && !this.paused) this.onChange(this.rows, this.types);
+      if (!this.signal.aborted && !this.paused && !document.hidden) this.onChange(this.rows, this.types);
     }, GATHER_MS);
   }
 }
