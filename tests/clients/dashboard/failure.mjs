@@ -22,6 +22,7 @@ function reverts(text) {
 // `ERC20InsufficientBalance(address,uint256,uint256)` and `Transfer(address,address,uint256)`, which the node knows without artifacts.
 const INSUFFICIENT = `e450d38c${word(ACCOUNTS[0])}${word(3)}${word(7)}`;
 const TRANSFER = 'ddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef';
+const TRANSFERS = `0xa9059cbb${word(ACCOUNTS[1])}${word(7)}`;
 /** Code that writes `Transfer(0x..05, 0x..06, 9)`, with another contract's call after it. */
 const logsThenCalls = (address) => `0x60095f5260066005${`7f${TRANSFER}`}60205fa35f5f5f5f5f73${address.slice(2)}5af100`;
 
@@ -57,14 +58,24 @@ export async function run({ page, url }) {
   await names(page, node, url);
 }
 
-/** The tree says what the node's error says, and has the names of functions and events. */
-async function names(page, node, url) {
+/** `failed` reverts with an error that the node knows; `caught` writes an event and calls one that does. */
+export async function namedTxs(node) {
   await node.evm('anvil_setCode', NAMED, revertsWith(INSUFFICIENT));
   await node.evm('anvil_setCode', LOGS, logsThenCalls(NAMED));
-  const data = `0xa9059cbb${word(ACCOUNTS[1])}${word(7)}`;
-  const failed = await node.evm('evm_sendTransaction', { from: ACCOUNTS[0], to: NAMED, gas: '0x30d40', data });
-  await node.receipt(failed);
-  const said = await node.evm('evm_call', { from: ACCOUNTS[0], to: NAMED, data }, 'latest').then(() => '', (error) => error.message.replace('evm_call: ', ''));
+  const send = async (to, data) => {
+    const hash = await node.evm('evm_sendTransaction', { from: ACCOUNTS[0], to, gas: '0x30d40', data });
+    return [hash, (await node.receipt(hash)).status];
+  };
+  const [[failed], [caught, status]] = [await send(NAMED, TRANSFERS), await send(LOGS)];
+  check(status === '0x1', 'the caller goes on');
+  return { failed, caught };
+}
+
+/** The tree says what the node's error says, and has the names of functions and events. */
+async function names(page, node, url) {
+  const { failed, caught } = await namedTxs(node);
+  const call = node.evm('evm_call', { from: ACCOUNTS[0], to: NAMED, data: TRANSFERS }, 'latest');
+  const said = await call.then(() => '', (error) => error.message.replace('evm_call: ', ''));
   check(/^execution reverted: ERC20InsufficientBalance\(/.test(said), `the node names the error (${said})`);
   await open(page, url, `#/tx/c/${failed}`, 'Transaction of C');
   await sees(page, said, '[data-reason]');
@@ -73,8 +84,6 @@ async function names(page, node, url) {
   await page.locator('.calls summary').first().press('Enter');
   await sees(page, /Error: needed\s+7/, '.calls .inside');
 
-  const caught = await node.evm('evm_sendTransaction', { from: ACCOUNTS[0], to: LOGS, gas: '0x30d40' });
-  check((await node.receipt(caught)).status === '0x1', 'the caller goes on');
   await open(page, url, `#/tx/c/${caught}`, 'Transaction of C');
   await sees(page, /EVENT\s+Transfer\(from: 0x0{38}\d+5, to: 0x0{38}\d+6, value: 9\)[\s\S]*ERC20InsufficientBalance/, '.calls');
   await page.getByRole('tab', { name: /^Events/ }).click();

@@ -1,6 +1,7 @@
-// A lost connection is shown, and mended without a reload.
+// A lost connection is shown, and mended without a reload; what is open meanwhile stays.
 
-import { check, client, open, until } from './lib.mjs';
+import { namedTxs } from './failure.mjs';
+import { check, client, open, sees, until } from './lib.mjs';
 
 /** Messages of the console that this journey causes. */
 export const expected = [/ERR_INTERNET_DISCONNECTED/, /WebSocket/];
@@ -21,4 +22,19 @@ export async function run({ page, url }) {
   await until('the page is live again', () => page.locator('.state-live').isVisible());
   await until('the block of meanwhile is there', () => page.locator(`.stream a[href="#/tx/c/${hash}"]`).isVisible());
   check(await page.evaluate(() => window.kept), 'the page was not loaded again');
+
+  const { caught } = await namedTxs(node);
+  await page.evaluate((tx) => { location.hash = `#/tx/c/${tx}`; }, caught);
+  await sees(page, /EVENT\s+Transfer/, '.calls');
+  await page.context().setOffline(true);
+  await until('the page says that the node is lost', () => page.locator('.state-lost').isVisible());
+  await page.locator('.calls summary', { hasText: 'EVENT' }).press('Enter');
+  await sees(page, /Topic 0/, '.calls');
+  await page.getByRole('tab', { name: 'State changes' }).click();
+  await sees(page, 'no answer from', '[role=alert]');
+  await page.context().setOffline(false);
+  await until('the page is live again', () => page.locator('.state-live').isVisible());
+  await page.getByRole('button', { name: 'Try again' }).click();
+  await sees(page, 'Nonce', '[role=tabpanel]:not([hidden])');
+  check(await page.locator('.calls summary', { hasText: 'EVENT' }).evaluate((line) => line.parentElement.open), 'the tree stays as it was');
 }

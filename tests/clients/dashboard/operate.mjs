@@ -1,8 +1,8 @@
 // The state of a validator: its chains, rounds and votes, the store's growth, settings and log levels.
 
-import { check, client, open, panel, sees, until } from './lib.mjs';
+import { check, client, open, panel, sees, until, violations } from './lib.mjs';
 
-export async function run({ page, url }) {
+export async function run({ page, url, axe }) {
   const node = client(url);
   await open(page, url, '#/operate', 'Operate');
   await sees(page, /EVM chain ID\s+43112\s/);
@@ -27,4 +27,12 @@ export async function run({ page, url }) {
   await sees(page, 'X: debug', '[role=status]');
   const { loggerLevels } = await node.rpc('/ext/admin', 'admin.getLoggerLevel', { loggerName: 'X' });
   check(loggerLevels.X.logLevel === 'DEBUG', `the level is set (${JSON.stringify(loggerLevels)})`);
+
+  const found = [];
+  for (const [colorScheme, width] of [['light', 1440], ['dark', 360]]) {
+    await page.emulateMedia({ colorScheme });
+    await page.setViewportSize({ width, height: 900 });
+    found.push(...await violations(page, axe, `operate, ${colorScheme}, ${width}`));
+  }
+  check(!found.length, `no violations:\n${found.join('\n')}`);
 }

@@ -17,7 +17,8 @@ export async function run({ page, url }) {
 
   const imported = (await node.nat('nat.import', { ...user, sourceChain: 'X', to: account })).txID;
   await node.acceptedC(imported);
-  await page.reload();
+  await blocksWithControls(page, node, url, imported);
+  await open(page, url, `#/tx/x/${exported}`, 'Export to C');
   await until('the graph shows the import', async () => (await graph.textContent()).includes('Imported by C'));
   await graph.locator(`a[href="#/tx/atomic/${imported}"]`).click();
   await sees(page, /Import from X/, 'h1');
@@ -38,4 +39,16 @@ export async function run({ page, url }) {
   await page.locator(`main a[href="#/utxo/${home}/0"]`).first().click();
   await sees(page, /Output 0 of a transaction of X/, 'h1');
   await sees(page, /Holds\s+[\d.]+ NAT[\s\S]*Now\s+unspent/);
+}
+
+/** Blocks that controls change are shown, also where they have an import, too. */
+async function blocksWithControls(page, node, url, imported) {
+  await node.evm('anvil_setBalance', '0x00000000000000000000000000000000000f0020', '0x1');
+  const changed = Number(await node.evm('evm_blockNumber'));
+  await open(page, url, `#/block/c/${changed}`, /^Block [\d,]+ of C/);
+  await sees(page, /Controls\s+changed state/);
+  const { blockHeight } = await node.nat('nat.getAtomicTx', { txID: imported, encoding: 'json' });
+  await open(page, url, `#/block/c/${blockHeight}`, /^Block [\d,]+ of C/);
+  await page.getByRole('tab', { name: 'Exports and imports (1)' }).click();
+  await until('its import is listed', () => page.locator(`a[href="#/tx/atomic/${imported}"]`).isVisible());
 }

@@ -1,6 +1,7 @@
 // New blocks as they are accepted (websockets that reconnect, else polling), past notifications, the stream of all chains.
 
 import { evm, node, socketOf, status, xvm } from './node.js';
+import { extraData } from '../format/bytes.js';
 
 const POLL_MS = 2000;
 const LONGEST_WAIT_MS = 8000;
@@ -309,7 +310,7 @@ function evmRows(block) {
   const time = Number(block.timestamp);
   const common = { chain: 'C', height, time };
   return [
-    { ...common, kind: 'block', key: block.hash, place: 0, txs: block.transactions.length, gas: Number(block.gasUsed), atomic: block.blockExtraData?.length > 2 },
+    { ...common, kind: 'block', key: block.hash, place: 0, txs: block.transactions.length, gas: Number(block.gasUsed), extra: extraData(block.blockExtraData) },
     ...block.transactions.map((tx, i) => ({ ...common, kind: 'tx', key: tx.hash, place: i + 1, tx })),
   ];
 }

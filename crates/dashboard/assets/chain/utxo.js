@@ -2,7 +2,7 @@
 
 import { replay } from './live.js';
 import { chainName, evm, nat, node, xvm } from './node.js';
-import { fromBech32, fromCb58, fromHex, sha256, toBech32, toCb58, toHex, utxoId } from '../format/bytes.js';
+import { extraData, fromBech32, fromCb58, fromHex, sha256, toBech32, toCb58, toHex, utxoId } from '../format/bytes.js';
 
 const known = new Map();
 
@@ -88,7 +88,7 @@ export function readUtxo(hex, alias = 'X') {
 
 /** IDs of the exports and imports in `blockExtraData` of a C block. */
 export function atomicIds(hex) {
-  const bytes = fromHex(hex);
+  const bytes = fromHex(extraData(hex)[0]);
   if (bytes.length < 6) return [];
   const reader = new Reader(bytes);
   const version = reader.take(2);

@@ -7,6 +7,12 @@ export function fromHex(text) {
   return bytes;
 }
 
+/** `blockExtraData` of a C block without its control record, and whether it has one. */
+export function extraData(hex = '0x') {
+  if (!hex.startsWith('0xffff')) return [hex, false];
+  return [`0x${hex.slice(14 + 2 * parseInt(hex.slice(6, 14), 16))}`, true];
+}
+
 export function toHex(bytes) {
   let text = '';
   for (const byte of bytes) text += byte.toString(16).padStart(2, '0');

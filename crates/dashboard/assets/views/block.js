@@ -2,6 +2,7 @@
 
 import { evm, evmName, node, xvm } from '../chain/node.js';
 import { atomicIds, kindOf } from '../chain/utxo.js';
+import { extraData } from '../format/bytes.js';
 import { bytes, grouped } from '../format/text.js';
 import { awaited, facts, h, hexView, jsonView, table, tabs, viewTitle } from '../parts/base.js';
 import { addressId, count, gas, id, price, status, to, txId, wei, when } from '../parts/values.js';
@@ -41,6 +42,7 @@ function evmFacts(block, height) {
     ['Gas used', [gas(block.gasUsed), h('span.muted', null, ` of ${grouped(Number(block.gasLimit))}, ${used} %`)]],
     ['Base fee', block.baseFeePerGas && price(block.baseFeePerGas)],
     ['Fees go to', addressId(block.miner)],
+    ['Controls', extraData(block.blockExtraData)[1] && 'changed state or header besides its transactions'],
     ['Size', bytes(Number(block.size)).join(' ')],
     ['State root', id(block.stateRoot)],
   ]);

@@ -105,7 +105,7 @@ const COLUMNS = [
 function what(entry) {
   if (entry.kind === 'block') {
     return h('span.muted', null, `block, ${entry.txs} ${entry.txs === 1 ? 'transaction' : 'transactions'}`,
-      entry.gas ? `, ${grouped(entry.gas)} gas` : '', entry.atomic ? ', exchange between chains' : '');
+      entry.gas ? `, ${grouped(entry.gas)} gas` : '', entry.extra?.[0].length > 2 ? ', exchange between chains' : '', entry.extra?.[1] ? ', changed by controls' : '');
   }
   if (entry.chain === 'X') return h('span', null, entry.type ?? typeOf(entry.tx));
   const { from, to: target, value, input } = entry.tx;
