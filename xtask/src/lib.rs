@@ -4,7 +4,7 @@
 //! Depends on none of our crates, so that it builds in seconds and can check a workspace that does not
 //! compile. [`tidy`] is an ordinary test of this crate as well.
 
-pub mod chromium;
+pub mod browsers;
 pub mod data_folder;
 pub mod docs;
 pub mod goldens;

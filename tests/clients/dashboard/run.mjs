@@ -1,10 +1,11 @@
-// Runs a journey through the dashboard in Chromium: `CLIENT_TESTS_CHROMIUM=chromium node run.mjs URL NAME`. It fails if an
-// expectation does not hold, or if the browser's console has an error or a warning.
+// Runs a journey through the dashboard in Chromium: `CLIENT_TESTS_CHROMIUM=chromium node run.mjs URL NAME`, or in Firefox:
+// `CLIENT_TESTS_FIREFOX=firefox-esr node run.mjs URL NAME firefox`. It fails if an expectation does not hold, or if the
+// browser's console has an error or a warning.
 
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import { chromium } from 'playwright-core';
+import { chromium, firefox } from 'playwright-core';
 
 /** Without these, Chromium opens connections of its own. */
 const ARGS = ['--headless', '--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking',
@@ -12,9 +13,15 @@ const ARGS = ['--headless', '--no-sandbox', '--disable-gpu', '--disable-quic', '
 /** On a busy machine a journey takes a minute or two. */
 const DEADLINE_MS = 500_000;
 
-const [url, name] = process.argv.slice(2);
-const program = process.env.CLIENT_TESTS_CHROMIUM ?? 'chromium';
-const executablePath = program.includes('/') ? program : execFileSync('which', [program], { encoding: 'utf8' }).trim();
+const [url, name, kind = 'chromium'] = process.argv.slice(2);
+
+function launch() {
+  const program = process.env[`CLIENT_TESTS_${kind.toUpperCase()}`] ?? kind;
+  const executablePath = program.includes('/') ? program : execFileSync('which', [program], { encoding: 'utf8' }).trim();
+  // By this channel Playwright drives an unchanged Firefox.
+  return kind === 'firefox' ? firefox.launch({ executablePath, channel: 'moz-firefox' }) : chromium.launch({ executablePath, args: ARGS });
+}
+
 const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 
 /** What the console says, but for what the journey expects. */
@@ -29,7 +36,7 @@ function watch(page, expected) {
 }
 
 const journey = await import(`./${name}.mjs`);
-const browser = await chromium.launch({ executablePath, args: ARGS });
+const browser = await launch();
 const page = await browser.newPage({ viewport: { width: 1440, height: 900 } });
 page.setDefaultTimeout(60_000);
 const errors = watch(page, journey.expected ?? []);

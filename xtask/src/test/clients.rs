@@ -6,9 +6,9 @@ use anyhow::{Context, Result};
 
 use super::programs::Environment;
 use crate::node::{Node, must};
-use crate::{chromium, python, workspace};
+use crate::{browsers, python, workspace};
 
-/// Installs Node.js, npm and Chromium if they are missing, and the client libraries of JavaScript and Python. The tests find
+/// Installs Node.js, npm and browsers if they are missing, and the client libraries of JavaScript and Python. The tests find
 /// their programs by the returned variables, and may not skip.
 pub(super) fn install() -> Result<Environment> {
     let node = Node::find_or_install()?;
@@ -17,7 +17,10 @@ pub(super) fn install() -> Result<Environment> {
     environment.add("CLIENT_TESTS_NODE", &node.node);
     environment.add("CLIENT_TESTS_PYTHON", python::find_or_install("web3py")?);
     environment.add("CLIENT_TESTS_APE", python::find_or_install("ape")?);
-    environment.add("CLIENT_TESTS_CHROMIUM", chromium::find_or_install()?);
+    environment.add("CLIENT_TESTS_CHROMIUM", browsers::chromium()?);
+    if let Some(firefox) = browsers::firefox()? {
+        environment.add("CLIENT_TESTS_FIREFOX", firefox);
+    }
     environment.add("CLIENT_TESTS", "require");
     Ok(environment)
 }

@@ -450,9 +450,9 @@ pub(crate) fn run_and_keep(
     Some(node)
 }
 
-/// Runs a journey through the dashboard of a node in a browser.
-pub(crate) fn run_in_browser(journey: &str, node: NodeBuilder) {
-    run_against("dashboard/run.mjs", node, TestedChain::Dev, &[journey]);
+/// Runs a journey through the dashboard of a node in `chromium` or `firefox`.
+pub(crate) fn run_in_browser(browser: &str, journey: &str, node: NodeBuilder) {
+    run_against("dashboard/run.mjs", node, TestedChain::Dev, &[journey, browser]);
 }
 
 /// Runs what a tool's first command writes, on a node without a flag.

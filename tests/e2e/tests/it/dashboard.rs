@@ -22,7 +22,7 @@ fn travel_on(journey: &str, node: NodeBuilder) {
         skip("Chromium is not installed: `cargo xtask test` says how to install it");
         return;
     }
-    run_in_browser(journey, node);
+    run_in_browser("chromium", journey, node);
 }
 
 #[test]
@@ -92,4 +92,20 @@ fn rounds_settings_and_log_levels_of_a_validator_are_shown() {
     new_network(&network, 1);
     let node = builder(&network, 1).arg("--dashboard").arg("true").arg("--api-admin-enabled");
     travel_on("operate", node);
+}
+
+#[test]
+fn calls_with_hostile_texts_are_shown_in_bounds() {
+    travel("hostile_calls");
+}
+
+/// The journeys that use most of the page. Without Firefox they are left out.
+#[test]
+fn the_page_works_in_firefox() {
+    if std::env::var_os("CLIENT_TESTS_FIREFOX").is_none() {
+        return;
+    }
+    for journey in ["blocks", "failure", "utxo", "move"] {
+        run_in_browser("firefox", journey, local().dev());
+    }
 }
