@@ -10,6 +10,8 @@ import { addressId, assetAmount, id, to, txId, wei } from '../parts/values.js';
 
 const UTXO_PAGE = 50;
 const HISTORY_PAGE = 200;
+/** Most inputs of a transaction whose sources are asked for in a list. */
+const MOST_INPUTS = 50;
 /** Most assets whose names are asked for at once. */
 const NAMED = 100;
 
@@ -110,13 +112,12 @@ async function historyOf(address, assetID, signal) {
   const pages = new Map();
   const at = async (cursor) => {
     const from = cursor - (cursor % HISTORY_PAGE);
-    if (!pages.has(from)) pages.set(from, ask(from, HISTORY_PAGE));
+    if (!pages.has(from)) pages.set(from, ask(from, HISTORY_PAGE).catch((error) => { pages.delete(from); throw error; }));
     return (await pages.get(from))[cursor - from];
   };
-  const list = virtualList({ length: count }, (_, i) => [
-    h('span.muted.num', null, grouped(count - i)),
-    later(() => at(count - 1 - i), (txID) => [txId('x', txID), later(transaction(txID), ({ tx, chain }) => h('span', null, kindOf(tx, chain))), later(effect(txID, address, assetID), (value) => value)]),
-  ], { label: 'History', widths: '4rem 10rem 9rem 1fr' });
+  const cells = (txID) => [txId('x', txID), later(effect(txID, address, assetID), (value) => value), later(transaction(txID), ({ tx, chain }) => h('span', null, kindOf(tx, chain)))];
+  const list = virtualList({ length: count }, (_, i) => [later(() => at(count - 1 - i), cells), h('span.muted.num', null, grouped(count - i))],
+    { label: 'History', widths: '7.75rem 10rem 9rem 1fr' });
   return [list, h('p.empty.small', { role: 'status' }, `${grouped(count)} transactions, newest first`)];
 }
 
@@ -138,7 +139,9 @@ async function effect(txID, address, assetID) {
   const { tx, chain } = await transaction(txID);
   const owns = (output) => output?.addresses?.includes(address);
   const sum = (items) => items.reduce((total, amount) => total + BigInt(amount ?? 0), 0n);
-  const spent = await Promise.all(inputsOf(tx, chain).filter((input) => input.assetID === assetID && input.txID && !input.importedFrom).map(consumed));
+  const inputs = inputsOf(tx, chain).filter((input) => input.assetID === assetID && input.txID && !input.importedFrom);
+  if (inputs.length > MOST_INPUTS) return h('span.muted.num', null, `${grouped(inputs.length)} inputs`);
+  const spent = await Promise.all(inputs.map(consumed));
   const change = sum(outputsOf(tx, chain).filter((item) => item.assetID === assetID && !item.exportedTo && owns(item.output)).map((item) => item.output.amount))
     - sum(spent.filter((item) => owns(item?.output)).map((item) => item.output.amount));
   const known = await asset(assetID);
