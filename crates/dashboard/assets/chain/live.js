@@ -140,10 +140,14 @@ class Live extends EventTarget {
 
 export const live = new Live();
 
-/** The last `count` blocks of the X-Chain, newest first. */
-export async function lastXBlocks(count, signal) {
-  const { height } = await xvm('xvm.getHeight', {}, signal);
-  const heights = Array.from({ length: Math.min(count, Number(height) + 1) }, (_, i) => Number(height) - i);
+/** The heights from a chain's last one on, newest first. Where the page knows it by a report, that takes no request. */
+async function lastHeights(alias, count) {
+  const known = (live.heights ?? node).chains.find((chain) => chain.alias === alias);
+  const height = known?.height ?? Number(await evm('evm_blockNumber'));
+  return Array.from({ length: Math.min(count, height + 1) }, (_, i) => height - i);
+}
+
+async function xBlocks(heights, signal) {
   const blocks = await Promise.all(heights.map((at) => xvm('xvm.getBlockByHeight', { height: at, encoding: 'json' }, signal).catch(() => null)));
   return blocks.filter(Boolean).map(({ block }) => block);
 }
@@ -208,17 +212,17 @@ export class Stream {
     document.addEventListener('visibilitychange', () => { this.gather(); this.later(); }, { signal });
   }
 
+  /** Each chain is shown when its blocks are there. */
   async begin() {
-    const [x, c] = await Promise.all([node.x ? lastXBlocks(8, this.signal) : [], this.lastEvm(12)]);
-    this.add([...x.flatMap(xRows), ...c.flatMap(evmRows)], false);
+    const fill = async (blocks, rows) => {
+      this.add((await blocks).flatMap(rows), false);
+      if (!this.signal.aborted) this.onChange(this.rows, this.types);
+    };
+    await Promise.all([
+      node.evm ? fill(lastHeights(node.evm.alias, 12).then((heights) => this.evmBlocks(heights)), evmRows) : null,
+      node.x ? fill(lastHeights('X', 8).then((heights) => xBlocks(heights, this.signal)), xRows) : null,
+    ]);
     this.hasBegun = true;
-    if (!this.signal.aborted) this.onChange(this.rows, this.types);
-  }
-
-  async lastEvm(count) {
-    if (!node.evm) return [];
-    const height = Number(await evm('evm_blockNumber'));
-    return this.evmBlocks(Array.from({ length: Math.min(count, height + 1) }, (_, i) => height - i));
   }
 
   async evmBlocks(heights) {
@@ -256,21 +260,20 @@ export class Stream {
     this.later();
   }
 
-  /** Notices blocks that were taken back, and new ones where no websocket told of them. */
+  /** Notices blocks that were taken back, and new ones of which no websocket told. */
   takeHeights({ chains }) {
     if (!this.hasBegun) return;
     for (const { alias, height } of chains) {
       const chain = alias === node.x?.alias ? 'X' : alias === node.evm?.alias ? 'C' : null;
       const known = this.rows.find((row) => row.chain === chain && row.kind === 'block')?.height ?? -1;
       if (chain && known > height) this.drop(chain, height + 1);
-      if (chain && known < height && live.state !== 'live') this.fetchNew(chain, known, height);
+      if (chain && known < height && !this.timer && !document.hidden) this.fetchNew(chain, known, height).catch(() => {});
     }
   }
 
   async fetchNew(chain, known, height) {
     const heights = Array.from({ length: Math.min(height - known, AT_ONCE) }, (_, i) => height - i);
-    const rows = chain === 'C' ? (await this.evmBlocks(heights)).flatMap(evmRows)
-      : (await Promise.all(heights.map((at) => xvm('xvm.getBlockByHeight', { height: at, encoding: 'json' })))).flatMap(({ block }) => xRows(block));
+    const rows = chain === 'C' ? (await this.evmBlocks(heights)).flatMap(evmRows) : (await xBlocks(heights, this.signal)).flatMap(xRows);
     this.drop(chain, Math.min(...heights));
     this.add(rows, true);
   }
