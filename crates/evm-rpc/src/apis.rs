@@ -35,6 +35,8 @@ pub enum Api {
     InternalTxPool,
     /// `net`
     Net,
+    /// `ots`
+    Ots,
     /// `testing`
     Testing,
     /// `web3`
@@ -42,7 +44,7 @@ pub enum Api {
 }
 
 /// Every name of every service; the first of each is the one to be shown.
-const NAMES: [(&str, Api); 30] = [
+const NAMES: [(&str, Api); 31] = [
     ("admin", Api::Admin),
     ("debug", Api::Debug),
     ("debug-file-tracer", Api::DebugFileTracer),
@@ -58,6 +60,7 @@ const NAMES: [(&str, Api); 30] = [
     ("internal-transaction", Api::InternalTransaction),
     ("internal-tx-pool", Api::InternalTxPool),
     ("net", Api::Net),
+    ("ots", Api::Ots),
     ("testing", Api::Testing),
     ("web3", Api::Web3),
     // Names of older releases.

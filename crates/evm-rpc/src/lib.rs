@@ -22,6 +22,7 @@ mod error;
 pub mod evm;
 mod files;
 mod loaded_blocks;
+mod otterscan;
 pub mod net;
 mod personal;
 mod reads;
@@ -40,6 +41,7 @@ pub use development::{
     check_dump_file, development_methods,
 };
 pub use error::{PRUNED_HISTORY, read_error};
+pub use otterscan::otterscan_methods;
 pub use loaded_blocks::{LoadedBlock, LoadedBlocks};
 pub use reads::ReadApi;
 pub use testing::{BlockBuilder, testing_methods};

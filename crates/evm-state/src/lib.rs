@@ -5,11 +5,13 @@
 //! - [`state`]: accounts, storage and code, at the tip and at any height that is kept.
 //! - [`blocks`]: accepted blocks and their receipts in the store.
 //! - [`logs`]: the index of logs.
+//! - [`addresses`]: the index of addresses.
 //! - [`not_fetched`]: the error of state that is not here yet, on a chain that began on top of another node's block.
 //!
 //! Nothing here executes code or depends on the fork of a block: `esker-evm-execution`, above this crate, does. The
 //! rules define the form of accounts through [`types::AccountCodec`].
 
+pub mod addresses;
 pub mod blocks;
 pub mod logs;
 pub mod not_fetched;

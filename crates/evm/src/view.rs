@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use alloy_primitives::{Address, B256, Log};
 use esker_evm_execution::rules::Rules;
+use esker_evm_state::addresses::{AddressPage, AddressQuery};
 use esker_evm_state::logs::{LogCandidates, LogQuery};
 use esker_evm_state::state::{StateBase, StateError, StateVersion, StateView};
 use esker_evm_state::types::{Receipt, SealedBlock, SealedHeader};
@@ -131,6 +132,36 @@ pub enum NonceUse {
     Pruned {
         /// Height of the oldest state that is kept.
         oldest: u64,
+    },
+}
+
+/// The block after which an account has code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CodeSince {
+    /// It has no code now.
+    NoCode,
+    /// The account of genesis had it.
+    Genesis,
+    /// The block at this height gave it code.
+    Block(u64),
+    /// It already had code after the oldest state that is kept.
+    Pruned {
+        /// Height of the oldest state that is kept.
+        oldest: u64,
+    },
+}
+
+/// The blocks in the index of addresses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AddressStart {
+    /// The chain keeps no index.
+    Off,
+    /// The chain keeps one.
+    On {
+        /// Height of the first block from which on it has all blocks. Above the head it has none yet.
+        start: u64,
+        /// Whether earlier blocks may have transactions.
+        has_older: bool,
     },
 }
 
@@ -310,6 +341,16 @@ pub trait ChainReader: Send + Sync + fmt::Debug + 'static {
 
     /// The location of an accepted transaction; `None` if it is not indexed.
     fn location(&self, tx: B256) -> Result<Option<TxLocation>, ViewError>;
+
+    /// A page of the transactions that touched an account, out of the index of addresses and of no block above the
+    /// head. It knows nothing of blocks before [`Self::address_start`].
+    fn address_page(&self, query: &AddressQuery) -> Result<AddressPage, ViewError>;
+
+    /// The blocks in the index of addresses.
+    fn address_start(&self) -> Result<AddressStart, ViewError>;
+
+    /// The block that gave an account its code.
+    fn code_since(&self, account: Address) -> Result<CodeSince, ViewError>;
 
     /// The accepted block in which an account's nonce exceeded `nonce`.
     fn nonce_use(&self, account: Address, nonce: u64) -> Result<NonceUse, ViewError>;

@@ -7,6 +7,7 @@ use esker_evm_state::state::{StateChanges, StateTries, StateView};
 use esker_evm_state::types::{Header, Receipt, Transaction, block_bloom, receipts_root};
 
 use super::block_console::{BlockConsole, TxConsole};
+use super::block_touched::BlockTouched;
 use super::failure::TxFailure;
 use super::runner::{ExecutionEnd, Runner};
 use super::{
@@ -26,6 +27,9 @@ pub struct BlockExecutionOutput {
     pub failures: Vec<TxFailure>,
     /// The transactions whose code printed, if the chain keeps it ([`ChainParams::keeps_console`]).
     pub printed: Vec<TxConsole>,
+    /// The accounts that transactions touched, with the indexes of the transactions, in ascending order, if the chain
+    /// keeps them ([`ChainParams::keeps_touched`]): senders, recipients, created contracts, and what code called.
+    pub touched: Vec<(Address, u32)>,
     /// Root of the receipts.
     pub receipts_root: B256,
     /// Bloom filter of all logs.
@@ -73,6 +77,8 @@ pub struct BlockExecutor<'a> {
     receipts: Vec<Receipt>,
     failures: Vec<TxFailure>,
     printed: BlockConsole,
+    /// `None` if nobody wants it.
+    touched: Option<BlockTouched>,
 }
 
 impl<'a> BlockExecutor<'a> {
@@ -100,6 +106,9 @@ impl<'a> BlockExecutor<'a> {
         if chain.keeps_console {
             runner.keep_console();
         }
+        if chain.keeps_touched {
+            runner.keep_called();
+        }
         Ok(Self {
             runner,
             block,
@@ -112,6 +121,7 @@ impl<'a> BlockExecutor<'a> {
             receipts: Vec::new(),
             failures: Vec::new(),
             printed: BlockConsole::default(),
+            touched: chain.keeps_touched.then(BlockTouched::default),
         })
     }
 
@@ -205,6 +215,11 @@ impl<'a> BlockExecutor<'a> {
         self.failures.extend(TxFailure::from_end(index, &ended));
         self.printed.push(index, self.runner.take_console());
         let mut receipt = ended.into_receipt(tx, message, self.gas_used);
+        if let Some(touched) = &mut self.touched {
+            let place = u32::try_from(index).expect("gas bounds the transactions of a block");
+            let own = [Some(receipt.from), message.to, receipt.contract_address];
+            touched.push(place, own.into_iter().flatten().chain(self.runner.called()));
+        }
         if let Some(tries) = &mut self.tries {
             let changes = self.runner.state().recent_changes();
             receipt.state_root = Some(tries.apply(&changes).map_err(TxError::State)?);
@@ -234,6 +249,7 @@ impl<'a> BlockExecutor<'a> {
             receipts: self.receipts,
             failures: self.failures,
             printed: self.printed.into_txs(),
+            touched: self.touched.map(BlockTouched::into_sorted).unwrap_or_default(),
         })
     }
 }

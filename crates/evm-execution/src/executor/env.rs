@@ -9,6 +9,7 @@ use revm::context_interface::context::ContextError;
 use revm::interpreter::interpreter::EthInterpreter;
 use revm::interpreter::{InstructionContext, InstructionResult};
 
+use super::called::CalledAccounts;
 use super::database::DatabaseError;
 use super::refund_counter::RefundCounter;
 use super::stop_meter::StopMeter;
@@ -64,6 +65,8 @@ pub struct ChainEnv<'a> {
     pub(super) destroyed: Option<(Address, U256)>,
     /// What the message printed; `None` if nobody wants it.
     pub(super) console: Option<ConsoleCalls>,
+    /// The accounts that the message called; `None` if nobody wants them.
+    pub(super) called: Option<CalledAccounts>,
 }
 
 impl fmt::Debug for ChainEnv<'_> {

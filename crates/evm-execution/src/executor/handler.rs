@@ -3,7 +3,7 @@
 
 use std::marker::PhantomData;
 
-use alloy_primitives::{Bytes, U256};
+use alloy_primitives::{Address, Bytes, U256};
 use revm::Inspector;
 use revm::context::Evm;
 use revm::context::journaled_state::account::JournaledAccountTr;
@@ -308,6 +308,7 @@ fn run_frames<'a, I, F: Frames<'a, I>>(
                 if let Some(call) = open.pop_if(|call| call.frame == index) {
                     result = leave_asset_call::<I, F>(evm, call, result);
                 }
+                note_destroyed(&mut evm.ctx.chain, &result);
                 if index == 0 {
                     let frame = evm.frame_stack.get();
                     evm.ctx.chain.end = frame_error(&result, Some(frame), &evm.ctx.chain);
@@ -320,6 +321,15 @@ fn run_frames<'a, I, F: Frames<'a, I>>(
         if let Some(result) = evm.frame_return_result(result)? {
             return Ok(result);
         }
+    }
+}
+
+/// Counts the account that a SELFDESTRUCT pays as called.
+fn note_destroyed(chain: &mut ChainEnv<'_>, result: &FrameResult) {
+    if result.instruction_result() == InstructionResult::SelfDestruct
+        && let (Some(called), Some((to, _))) = (&mut chain.called, chain.destroyed)
+    {
+        called.push(to);
     }
 }
 
@@ -385,12 +395,14 @@ fn enter<'a, I, F: Frames<'a, I>>(
         return Err(EVMError::Custom("stopped".into()));
     }
     let mut asset_call = None;
+    let mut created = None;
     match &mut frame.frame_input {
-        FrameInput::Create(inputs) => {
-            if let Some(result) = refuse_creation(&mut evm.ctx, inputs, frame.depth)? {
+        FrameInput::Create(inputs) => match begin_creation(&mut evm.ctx, inputs, frame.depth)? {
+            Ok(address) => created = Some(address),
+            Err(result) => {
                 return Ok(Some(FrameResult::Create(creation_end(inputs.gas_limit(), result))));
             }
-        }
+        },
         FrameInput::Call(inputs) if native_asset::is_call(&evm.ctx, inputs) => {
             let shown = F::asset_call(evm, inputs);
             match native_asset::begin(&mut evm.ctx, inputs, &mut frame.depth)? {
@@ -407,7 +419,13 @@ fn enter<'a, I, F: Frames<'a, I>>(
         }
         FrameInput::Call(_) | FrameInput::Empty => {}
     }
+    let called = created.or_else(|| called_by(&frame.frame_input));
     let result = F::init(evm, frame)?;
+    if let (Some(all), Some(called)) = (&mut evm.ctx.chain.called, called)
+        && has_begun(result.as_ref())
+    {
+        all.push(called);
+    }
     let Some((checkpoint, inputs)) = asset_call else { return Ok(result) };
     let mut call = OpenAssetCall { frame: 0, checkpoint, inputs };
     match result {
@@ -420,32 +438,55 @@ fn enter<'a, I, F: Frames<'a, I>>(
     }
 }
 
-/// Why a creation does not begin, besides the reasons that revm knows.
-fn refuse_creation(
+/// The account whose code a call runs.
+fn called_by(input: &FrameInput) -> Option<Address> {
+    match input {
+        FrameInput::Call(inputs) => Some(inputs.bytecode_address),
+        FrameInput::Create(_) | FrameInput::Empty => None,
+    }
+}
+
+/// Whether a frame was not refused, if this is the result that it had at once. Calls of accounts without code, and of
+/// precompiled contracts, have begun although no frame runs.
+fn has_begun(result: Option<&FrameResult>) -> bool {
+    match result {
+        None => true,
+        Some(FrameResult::Create(_)) => false,
+        Some(FrameResult::Call(outcome)) => !matches!(
+            outcome.result.result,
+            InstructionResult::CallTooDeep
+                | InstructionResult::OutOfFunds
+                | InstructionResult::OverflowPayment
+        ),
+    }
+}
+
+/// The address of a contract to create, or why its creation does not begin, besides the reasons that revm knows.
+fn begin_creation(
     context: &mut EvmContext<'_>,
     inputs: &CreateInputs,
     depth: usize,
-) -> Result<Option<InstructionResult>, DatabaseError> {
+) -> Result<Result<Address, InstructionResult>, DatabaseError> {
     let creator = &context.journaled_state.load_account(inputs.caller())?.info;
     let (nonce, has_funds) = (creator.nonce, creator.balance >= inputs.value());
     let created = inputs.created_address(nonce);
     if context.chain.rules.reserves_addresses && is_prohibited(&created) {
         context.chain.failure = Some(VmError::Prohibited);
-        return Ok(Some(InstructionResult::OutOfFunds));
+        return Ok(Err(InstructionResult::OutOfFunds));
     }
     // Where balances of assets are slots, an account without code may have slots.
     let begins = depth <= CALL_STACK_LIMIT as usize && has_funds && nonce < u64::MAX;
     if context.chain.rules.storage_keys != StorageKeys::Whole || !begins {
-        return Ok(None);
+        return Ok(Ok(created));
     }
     // EIP-7610: slots are enough for a collision.
     let is_new = context.journaled_state.inner.state.get(&created).is_some_and(Account::is_created);
     if is_new || !context.journaled_state.database.has_storage(created)? {
-        return Ok(None);
+        return Ok(Ok(created));
     }
     context.journaled_state.load_account_mut(inputs.caller())?.data.bump_nonce();
     context.journaled_state.load_account(created)?;
-    Ok(Some(InstructionResult::CreateCollision))
+    Ok(Err(InstructionResult::CreateCollision))
 }
 
 /// The outcome of a creation that did not begin.

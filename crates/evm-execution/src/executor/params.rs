@@ -17,6 +17,8 @@ pub struct ChainParams {
     pub machine: MachineParams,
     /// Whether blocks keep what their transactions print ([`crate::console`]).
     pub keeps_console: bool,
+    /// Whether blocks keep which accounts their transactions touched.
+    pub keeps_touched: bool,
 }
 
 /// The parameters that code depends on, besides its block; cheap to clone.
@@ -37,7 +39,7 @@ impl ChainParams {
     pub fn new(rules: Arc<dyn Rules>, network_id: u32, blockchain_id: Id) -> Self {
         let (chain_id, codes) = (rules.chain_id(), Arc::new(CodeCache::default()));
         let machine = MachineParams { chain_id, network_id, blockchain_id, codes };
-        Self { rules, machine, keeps_console: false }
+        Self { rules, machine, keeps_console: false, keeps_touched: false }
     }
 }
 

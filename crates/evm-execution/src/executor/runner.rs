@@ -4,7 +4,7 @@ use std::fmt;
 
 use alloy_eips::eip2930::AccessList;
 use alloy_eips::eip7702::{RecoveredAuthority, RecoveredAuthorization, SignedAuthorization};
-use alloy_primitives::{Bytes, Log, U256};
+use alloy_primitives::{Address, Bytes, Log, U256};
 use esker_evm_state::not_fetched::{LackingCall, NotFetched, Want};
 use esker_evm_state::state::StateError;
 use revm::context::{BlockEnv, CfgEnv, Evm, LocalContext, TxEnv};
@@ -18,7 +18,8 @@ use revm::interpreter::interpreter::EthInterpreter;
 use revm::primitives::AddressSet;
 use revm::primitives::hardfork::SpecId;
 
-use super::check::check;
+use super::called::CalledAccounts;
+use super::check::{WARP, check};
 use super::database::DatabaseError;
 use super::env::{ChainEnv, EvmContext};
 use super::handler::{ChainHandler, Machine};
@@ -112,6 +113,7 @@ impl<'a, I> Runner<'a, I> {
                 refund_shown: 0,
                 destroyed: None,
                 console: None,
+                called: None,
             },
             local: LocalContext::default(),
             error: Ok(()),
@@ -171,6 +173,22 @@ impl<'a, I> Runner<'a, I> {
     /// Takes what the last message printed.
     pub fn take_console(&mut self) -> ConsoleCalls {
         self.machine.ctx.chain.console.as_mut().map(std::mem::take).unwrap_or_default()
+    }
+
+    /// Keeps from now on which accounts each message calls.
+    pub(super) fn keep_called(&mut self) {
+        self.machine.ctx.chain.called = Some(CalledAccounts::default());
+    }
+
+    /// The accounts that the last message called, each once, without precompiled contracts.
+    pub(super) fn called(&mut self) -> impl Iterator<Item = Address> + '_ {
+        let has_warp = self.machine.ctx.chain.rules.warp;
+        let contracts = self.machine.precompiles.addresses();
+        let called = self.machine.ctx.chain.called.as_mut().map(CalledAccounts::distinct);
+        let is_own = move |address: &Address| {
+            !contracts.contains(address) && !(has_warp && *address == WARP)
+        };
+        called.unwrap_or_default().iter().copied().filter(is_own)
     }
 
     /// The addresses of the precompiled contracts, without warp.
@@ -268,6 +286,9 @@ impl<'a, I> Runner<'a, I> {
         chain.refund_shown = 0;
         if let Some(console) = &mut chain.console {
             *console = ConsoleCalls::default();
+        }
+        if let Some(called) = &mut chain.called {
+            called.clear();
         }
         Ok(())
     }

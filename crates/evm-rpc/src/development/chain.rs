@@ -1,10 +1,9 @@
 //! Facts about the chain that anvil serves.
 
-use esker_rpc::{CallContext, RpcError};
+use esker_rpc::RpcError;
 
 use super::{DevelopmentNode, refused};
-use crate::evm::get_block_by_number;
-use crate::wire::{BlockNumber, BlockReply, Uint64};
+use crate::wire::{BlockNumber, Uint64};
 
 /// The version of the protocol that anvil reports.
 const PROTOCOL_VERSION: u64 = 1;
@@ -27,12 +26,4 @@ pub(super) fn genesis_time(node: &DevelopmentNode, (): ()) -> Result<u64, RpcErr
 /// The ID of the network, as `net_version` shows it.
 pub(super) fn network_id(node: &DevelopmentNode, (): ()) -> Result<String, RpcError> {
     Ok(node.transact.reads.config.net_version.clone())
-}
-
-/// A block with the hashes of its transactions, as anvil replies.
-pub(super) fn erigon_header(
-    node: &DevelopmentNode,
-    (number,): (BlockNumber,),
-) -> Result<Option<BlockReply>, RpcError> {
-    get_block_by_number(&node.transact.reads, (number, false), &CallContext::new())
 }

@@ -1,15 +1,15 @@
-//! The names of other tools: Hardhat, Tenderly, Erigon.
+//! The names of other tools: Hardhat, Tenderly.
 
 use std::sync::Arc;
 
 use esker_rpc::{MethodTable, Service, cost};
 
-use super::{DevelopmentNode, chain, compilation, hardhat_metadata};
+use super::{DevelopmentNode, compilation, hardhat_metadata};
 use super::{header, impersonation, mining, reset, state, state_file, time, tokens};
 
 /// The methods with these names.
 pub(super) fn methods(node: &Arc<DevelopmentNode>) -> Service {
-    hardhat(node).merge(&tenderly(node)).merge(&erigon(node))
+    hardhat(node).merge(&tenderly(node))
 }
 
 /// The methods with Hardhat's names: first those of Hardhat, then those that only anvil gives such a name, with anvil's
@@ -71,14 +71,5 @@ fn tenderly(node: &Arc<DevelopmentNode>) -> Service {
         .params(&["address", "wei"])
         .on_list_async("addBalance", state::add_balance)
         .params(&["address", "wei"])
-        .bind(Arc::clone(node))
-}
-
-/// What Otterscan asks of a node besides `ots`.
-fn erigon(node: &Arc<DevelopmentNode>) -> Service {
-    MethodTable::new("erigon")
-        .on_list_blocking("getHeaderByNumber", chain::erigon_header)
-        .params(&["block"])
-        .cost(cost::LARGE_READ)
         .bind(Arc::clone(node))
 }

@@ -35,6 +35,8 @@ struct Walk<'a> {
     /// The blooms since the last complete section.
     blooms: Vec<(u64, Bloom)>,
     sections: u64,
+    /// The first block of the index of addresses.
+    address_start: Option<u64>,
 }
 
 impl Auditing<'_> {
@@ -50,6 +52,7 @@ impl Auditing<'_> {
             total_difficulty: Some(U256::ZERO),
             blooms: Vec::new(),
             sections: 0,
+            address_start: self.address_start(ctx)?,
         };
         let first = HistoryStart::read(ctx.stored)?.first_block(&evm.context().chain_id);
         self.audit_gap(first, ctx)?;
@@ -90,6 +93,7 @@ impl Auditing<'_> {
         self.compare(ctx)?;
         let Some((header, hash)) = walk.parent else { return Ok(()) };
         self.audit_tip(&header, hash, ctx)?;
+        self.audit_address_rows(header.number, ctx)?;
         self.tip = Some(header);
         Ok(())
     }
@@ -154,7 +158,8 @@ impl Auditing<'_> {
         }
         if height > 0 {
             self.audit_body(block, ctx);
-            self.audit_receipts(block, ctx)?;
+            let in_index = walk.address_start.is_some_and(|start| height >= start);
+            self.audit_receipts(block, in_index, ctx)?;
             rules.execution_rules(&BlockPoint::of(header)).map_err(rules_error)?;
             let ext = ExtBlock {
                 number: height,
@@ -188,6 +193,9 @@ impl Auditing<'_> {
         let scratch = ctx.scratch.clone();
         scratch.fill(|pending| {
             self.derive(block, hash, pending);
+            if walk.address_start.is_some_and(|start| height >= start) {
+                self.count_transactions(block, pending);
+            }
             if let Some(total) = total {
                 total_difficulty::put(pending, self.scope(), height, total);
             }
@@ -259,7 +267,12 @@ impl Auditing<'_> {
         }
     }
 
-    fn audit_receipts(&self, block: &Block, ctx: &mut AuditContext<'_>) -> Result<(), AuditError> {
+    fn audit_receipts(
+        &self,
+        block: &Block,
+        in_index: bool,
+        ctx: &mut AuditContext<'_>,
+    ) -> Result<(), AuditError> {
         let (header, height) = (&block.header, block.header.number);
         let place = format!("receipts of block {height}");
         let stored = match RECEIPTS.get(ctx.stored, self.scope(), &height) {
@@ -301,7 +314,7 @@ impl Auditing<'_> {
                 self.wrong(ctx, what, text(sender, made), text(*from, *contract_address));
             }
         }
-        Ok(())
+        if in_index { self.audit_named_addresses(block, &receipts, ctx) } else { Ok(()) }
     }
 
     fn compare(&self, ctx: &mut AuditContext<'_>) -> Result<(), AuditError> {

@@ -3,6 +3,7 @@
 //!
 //! It does not execute blocks again: their validity was decided when they were accepted. An import decides it again.
 
+mod addresses;
 mod blocks;
 mod history;
 mod state;

@@ -6,6 +6,7 @@ use bytes::Bytes;
 use esker_chain::{BuildContext, ChainError, ExecutedBlock};
 use esker_evm_execution::executor::BlockExecutionOutput;
 use esker_evm_execution::rules::BlockAttributes;
+use esker_evm_state::addresses::write_addresses;
 use esker_evm_state::blocks::tables::DESTROYED;
 use esker_evm_state::blocks::write_block;
 use esker_evm_state::state::{AccountChange, ApplyOptions, StoredSum};
@@ -86,6 +87,8 @@ impl Evm {
         let rules = self.params.rules.as_ref();
         total_difficulty::put_next(rules, reader, scope, &block.header, &mut writes)?;
         let Header { parent_hash, number, time, .. } = block.header;
+        let called = self.params.keeps_touched.then_some(processed.touched.as_slice());
+        write_addresses(reader, scope, number, called, &mut writes)?;
         if !processed.destroyed.is_zero() {
             DESTROYED.put(&mut writes, scope, &number, &StoredSum(processed.destroyed));
         }

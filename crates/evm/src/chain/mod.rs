@@ -9,6 +9,7 @@ mod build_failures;
 mod builder;
 mod cache;
 mod call_lines;
+mod code_since;
 mod config;
 mod controlled;
 mod error;

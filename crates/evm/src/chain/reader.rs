@@ -5,6 +5,7 @@ use std::sync::Arc;
 use alloy_primitives::{Address, B256};
 use esker_chain::ChainVm;
 use esker_evm_execution::rules::Rules;
+use esker_evm_state::addresses::{AddressPage, AddressQuery};
 use esker_evm_state::logs::{LogCandidates, LogQuery};
 use esker_evm_state::state::StateVersion;
 use esker_evm_state::types::{Receipt, SealedBlock, SealedHeader};
@@ -16,8 +17,8 @@ use super::{ChainReadError, ChainView};
 use crate::pool::{AccountContent, Content, Dropped, DroppedTx, PooledTx, ReplacementPrice};
 use crate::printed::PrintedCall;
 use crate::view::{
-    BadBlock, BlocksRemoved, ChainEvent, ChainEvents, ChainPosition, ChainReader, EncodedBlock,
-    NonceUse, PoolReader, StateSnapshot, TxLocation, ViewError,
+    AddressStart, BadBlock, BlocksRemoved, ChainEvent, ChainEvents, ChainPosition, ChainReader,
+    CodeSince, EncodedBlock, NonceUse, PoolReader, StateSnapshot, TxLocation, ViewError,
 };
 
 impl From<ChainReadError> for ViewError {
@@ -216,6 +217,31 @@ impl ChainReader for Evm {
                 Ok(TxLocation { height: at.height, index })
             })
             .transpose()
+    }
+
+    fn address_page(&self, query: &AddressQuery) -> Result<AddressPage, ViewError> {
+        let to = query.to.min(Self::head(self).header.number);
+        self.read(|view| view.address_page(&AddressQuery { to, ..*query }))
+    }
+
+    fn address_start(&self) -> Result<AddressStart, ViewError> {
+        if !self.params().keeps_touched {
+            return Ok(AddressStart::Off);
+        }
+        let next = Self::head(self).header.number.saturating_add(1);
+        let start = self.read(|view| view.address_start())?.unwrap_or(next);
+        // The block of genesis has no transactions.
+        let has_older = start > 1 || self.fork().is_some();
+        Ok(AddressStart::On { start, has_older })
+    }
+
+    fn code_since(&self, account: Address) -> Result<CodeSince, ViewError> {
+        let reader = self.context().store.snapshot()?;
+        let found = self.view(reader.as_ref()).code_since(&account)?;
+        Ok(match found {
+            CodeSince::Block(height) if !self.is_shown(height) => CodeSince::NoCode,
+            found => found,
+        })
     }
 
     fn nonce_use(&self, account: Address, nonce: u64) -> Result<NonceUse, ViewError> {

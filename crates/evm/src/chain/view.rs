@@ -3,6 +3,8 @@
 use alloy_primitives::B256;
 use esker_evm_execution::executor::BlockHashes;
 use esker_evm_execution::rules::{AncestorBlocks, Rules};
+use esker_evm_state::addresses::tables::ADDRESS_START;
+use esker_evm_state::addresses::{self, AddressPage, AddressQuery};
 use esker_evm_state::blocks::tables::{BLOCKS, HEIGHTS, LOCATIONS, Location, RECEIPTS, TIP, Tip};
 use esker_evm_state::state::{StateBase, StateError, StateVersion, StateView};
 use esker_evm_state::types::{Block, Header, Receipt};
@@ -77,6 +79,16 @@ impl<'a> ChainView<'a> {
     pub fn receipts(&self, height: u64) -> Result<Vec<Receipt>, ChainReadError> {
         let found = RECEIPTS.get(self.reader, self.scope, &height)?;
         Ok(found.map(|receipts| receipts.0).unwrap_or_default())
+    }
+
+    /// A page of the transactions that touched an account.
+    pub fn address_page(&self, query: &AddressQuery) -> Result<AddressPage, ChainReadError> {
+        Ok(addresses::find(self.reader, self.scope, query)?)
+    }
+
+    /// Height of the first block from which on the index of addresses has all blocks; `None`: it has none.
+    pub fn address_start(&self) -> Result<Option<u64>, ChainReadError> {
+        Ok(ADDRESS_START.get(self.reader, self.scope, &())?)
     }
 
     /// The location of a transaction.

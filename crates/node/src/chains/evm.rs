@@ -41,6 +41,7 @@ pub(super) fn build(
         rules::of_chain(parameters, has_controls, next_header, has_log_timestamps);
     let params = ChainParams {
         keeps_console: config.mode.is_development() && !config.settings.no_console,
+        keeps_touched: in_dev(settings.index_addresses, config.mode),
         ..ChainParams::new(Arc::clone(&rules), context.network_id, context.chain_id)
     };
     // Below its first block the state is another node's, and only undo rows tell which values are its own.

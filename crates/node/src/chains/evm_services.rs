@@ -18,7 +18,7 @@ use esker_evm_rpc::subscriptions::Subscriptions;
 use esker_evm_rpc::{
     Api, Apis, ChainFiles, ChainTraces, DevelopmentNode, LoadedBlocks, ProofWindow, ReadApi,
     ReadConfig, StateLoads, TraceFiles, admin_methods, development_methods, file_tracing_methods,
-    testing_methods, tracing_methods,
+    otterscan_methods, testing_methods, tracing_methods,
 };
 use esker_js_tracer::{ScriptHost, ScriptSlots};
 use esker_key_directory::{KeyDirectory, KeyDirectoryConfig, ScryptCost};
@@ -223,6 +223,9 @@ impl Inputs<'_> {
             .merge(&transacting_methods(transact, apis));
         if apis.has(Api::DebugTracer) {
             service = service.merge(&tracing_methods(transact));
+        }
+        if apis.has(Api::Ots) {
+            service = service.merge(&otterscan_methods(transact));
         }
         let folder = || parts.data_folder.map(|folder| folder.join(&settings.chain_files_dir));
         if let Some(folder) = folder().filter(|_| apis.has(Api::DebugFileTracer)) {

@@ -512,7 +512,7 @@ settings! {
     ["Chains of the EVM"]
     /// Services of the endpoint `/rpc`, by their names; empty: the default ones, and under `esker dev` also
     /// `internal-tx-pool`, `internal-account` and `internal-personal` for the accounts that the node holds,
-    /// `debug-tracer`, `debug-handler`, `debug`, `internal-debug` and `admin`.
+    /// `debug-tracer`, `debug-handler`, `debug`, `internal-debug`, `ots` and `admin`.
     eth_apis: CommaList = "eth-apis", "";
     /// Keep the state of the last 32 blocks only. `auto`: `false` under `esker dev`, otherwise `true`.
     pruning_enabled: Switch = "pruning-enabled", "auto";
@@ -526,6 +526,10 @@ settings! {
     /// Store the preimages of hashed addresses and storage keys, for the methods of `debug` that show them. Accounts
     /// and slots that were last changed before this was set stay unknown. `auto`: enabled for `esker dev`.
     preimages_enabled: Switch = "preimages-enabled", "auto";
+    /// Index the transactions that touched each address, for `ots_searchTransactionsBefore` and
+    /// `ots_searchTransactionsAfter` (docs/api/evm-otterscan.md). It begins with the first block that the node accepts
+    /// with this setting. `auto`: enabled under `esker dev` and `esker evm`.
+    index_addresses: Switch = "index-addresses", "auto";
     /// Maximum gas of a call; 0: no limit.
     rpc_gas_cap: u64 = "rpc-gas-cap", "50000000";
     /// Maximum that a transaction sent through the node may pay for gas, in whole native units; 0: no limit.

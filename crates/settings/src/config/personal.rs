@@ -12,7 +12,7 @@ use super::keystore::{address, is_loopback};
 use super::{ChainSettings, Config, ConfigError, Mode, Settings, tls};
 
 /// Services of `esker dev` unless the configuration names others.
-const DEV_APIS: [&str; 16] = [
+const DEV_APIS: [&str; 17] = [
     "eth",
     "eth-filter",
     "net",
@@ -28,6 +28,7 @@ const DEV_APIS: [&str; 16] = [
     "debug-file-tracer",
     "debug",
     "internal-debug",
+    "ots",
     "admin",
 ];
 

@@ -33,7 +33,7 @@ pub struct ProfileRow {
 }
 
 /// The services that a public node withholds.
-const WITHHELD_APIS: [Api; 8] = [
+const WITHHELD_APIS: [Api; 9] = [
     Api::Admin,
     Api::Debug,
     Api::DebugFileTracer,
@@ -42,6 +42,7 @@ const WITHHELD_APIS: [Api; 8] = [
     Api::InternalDebug,
     Api::InternalPersonal,
     Api::InternalTxPool,
+    Api::Ots,
 ];
 
 /// The settings of a public node.

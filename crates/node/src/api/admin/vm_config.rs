@@ -9,7 +9,7 @@ use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
 
 /// The services. Those that the reference has on by default come first, in its order.
-const IN_ORDER: [Api; 16] = [
+const IN_ORDER: [Api; 17] = [
     Api::Eth,
     Api::EthFilter,
     Api::Net,
@@ -26,6 +26,7 @@ const IN_ORDER: [Api; 16] = [
     Api::DebugTracer,
     Api::DebugFileTracer,
     Api::DebugHandler,
+    Api::Ots,
 ];
 
 /// The part of the configuration that does not follow from the settings alone.
