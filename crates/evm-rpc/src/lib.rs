@@ -22,8 +22,8 @@ mod error;
 pub mod evm;
 mod files;
 mod loaded_blocks;
-mod otterscan;
 pub mod net;
+mod otterscan;
 mod personal;
 mod reads;
 pub mod subscriptions;
@@ -41,7 +41,7 @@ pub use development::{
     check_dump_file, development_methods,
 };
 pub use error::{PRUNED_HISTORY, read_error};
-pub use otterscan::otterscan_methods;
 pub use loaded_blocks::{LoadedBlock, LoadedBlocks};
+pub use otterscan::otterscan_methods;
 pub use reads::ReadApi;
 pub use testing::{BlockBuilder, testing_methods};

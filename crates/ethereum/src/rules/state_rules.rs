@@ -4,8 +4,8 @@ use alloy_eips::eip4895::Withdrawal;
 use alloy_primitives::{Address, Bytes, U256};
 use esker_evm_execution::executor::StateOverlay;
 use esker_evm_execution::rules::{
-    BlockEnd, BlockPoint, BlockStepError, BlockSupply, HeaderRules, RunningBlock, StateRules,
-    SystemCalls,
+    BlockEnd, BlockPoint, BlockRewards, BlockStepError, BlockSupply, HeaderRules, RunningBlock,
+    StateRules, SystemCalls,
 };
 use esker_evm_state::not_fetched::NotFetched;
 use esker_evm_state::state::StateError;
@@ -83,6 +83,22 @@ impl StateRules for EthereumRules {
             credit(calls.state(), &payment)?;
         }
         Ok(end)
+    }
+
+    fn rewards(&self, block: &Block) -> BlockRewards {
+        let header = &block.header;
+        let point = BlockPoint::of(header);
+        if header.number == 0 || point.is_merged {
+            return BlockRewards::default();
+        }
+        let mined = (header.number, header.coinbase);
+        let paid = credits(self.fork(&point), point.is_merged, mined, &block.uncles, None);
+        // The maker of the block comes last.
+        let own = paid.split_last();
+        BlockRewards {
+            block: own.map_or(U256::ZERO, |(maker, _)| maker.amount),
+            uncles: own.map_or(&[][..], |(_, uncles)| uncles).iter().map(|paid| paid.amount).sum(),
+        }
     }
 
     fn supply(&self, block: &Block) -> BlockSupply {

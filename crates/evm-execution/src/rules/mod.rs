@@ -42,8 +42,8 @@ pub use interface::{
     SystemCallOutcome, SystemCalls,
 };
 pub use new_block::{
-    BlockAttributes, BlockCheck, BlockEnd, BlockResults, BlockSupply, ExtSummary, GenesisTerms,
-    NewBlock,
+    BlockAttributes, BlockCheck, BlockEnd, BlockResults, BlockRewards, BlockSupply, ExtSummary,
+    GenesisTerms, NewBlock,
 };
 pub use published::{ForkConfig, ForkConfigs};
 pub use results::{ResultError, check_common_results};

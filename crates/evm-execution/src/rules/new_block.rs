@@ -80,6 +80,15 @@ pub struct BlockEnd {
     pub requests: Vec<Bytes>,
 }
 
+/// What a block pays for its making, wei, besides fees.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct BlockRewards {
+    /// To its maker.
+    pub block: U256,
+    /// To the makers of its uncles.
+    pub uncles: U256,
+}
+
 /// The change of a chain's supply by a block, besides its ext data and lost wei.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct BlockSupply {

@@ -20,3 +20,4 @@ pub use runtime::{
     MAX_TIMED_PROFILE, MemoryFigures, RunningProfile, RuntimeControl, RuntimeError, runtime_methods,
 };
 pub use trace::{ChainTraces, TraceFiles, file_tracing_methods, tracing_methods};
+pub(crate) use trace::{MAX_HELD, locate, replay_accepted, trace_accepted};

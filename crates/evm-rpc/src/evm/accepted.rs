@@ -38,6 +38,6 @@ fn sender(reads: &ReadApi, block: &SealedBlock, index: usize) -> Result<Address,
 }
 
 /// A block without the receipt of a place that it has.
-pub(super) fn no_receipt(reads: &ReadApi, height: u64, index: usize) -> ViewError {
+pub(crate) fn no_receipt(reads: &ReadApi, height: u64, index: usize) -> ViewError {
     reads.chain.missing(format!("receipt {index} of block {height}"))
 }

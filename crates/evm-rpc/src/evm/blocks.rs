@@ -92,14 +92,24 @@ fn reply(
 ) -> Result<BlockReply, RpcError> {
     let transactions =
         if full { Transactions::Full(reads.receipts_of(&block)?) } else { Transactions::Hashes };
-    Ok(BlockReply {
+    Ok(block_reply(reads, block, transactions, is_pending))
+}
+
+/// A block as replies show it.
+pub(crate) fn block_reply(
+    reads: &ReadApi,
+    block: Arc<SealedBlock>,
+    transactions: Transactions,
+    is_pending: bool,
+) -> BlockReply {
+    BlockReply {
         transactions,
         atomic_transactions: reads.atomic_transactions(&block),
         uncles: uncles(reads, &block),
         block,
         is_pending,
         dialect: reads.dialect(),
-    })
+    }
 }
 
 /// Most bytes of encoded blocks of one reply; as JSON they take about four times as much.

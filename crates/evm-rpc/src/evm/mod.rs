@@ -32,13 +32,15 @@ mod table;
 mod transact;
 mod transactions;
 
-pub(crate) use blocks::{full_blocks, get_bad_blocks, get_block_by_number};
+pub(crate) use accepted::no_receipt;
+pub(crate) use blocks::{block_reply, full_blocks, get_bad_blocks, get_block_by_number};
 pub use failed_sends::FailedSends;
 pub use filters::{FilterConfig, Filters, filter_methods};
 pub use methods::{reading_methods, transacting_methods};
 pub use receipt_waits::{DEFAULT_RECEIPT_WAIT, MAX_RECEIPT_WAIT, MAX_RECEIPT_WAITS, ReceiptWaits};
 pub(crate) use send::{RawReply, send_by_password, sign_by_password};
 pub use send::{RawTxError, decode_transaction};
+pub(crate) use sender_nonce::find_sent;
 pub(crate) use state::AccountInfoReply;
 pub use transact::{TransactApi, TransactConfig, TxSubmitter};
 pub(crate) use transactions::get_raw_transaction_by_hash;

@@ -1,8 +1,11 @@
 //! `getTransactionBySenderAndNonce`: what was sent with a nonce, without knowing its hash.
 
+use std::sync::Arc;
+
 use alloy_consensus::Transaction as _;
 use alloy_primitives::Address;
 use esker_evm::view::NonceUse;
+use esker_evm_state::types::SealedBlock;
 use esker_rpc::RpcError;
 
 use super::accepted::accepted;
@@ -35,12 +38,23 @@ fn find(
         NonceUse::At(height) => height,
         NonceUse::Pruned { oldest } => return Err(pruned(sender, nonce, oldest)),
     };
+    let found = find_sent(reads, height, sender, nonce)?;
+    found.map(|(block, index)| accepted(reads, &block, index)).transpose()
+}
+
+/// The transaction of a sender with this nonce in the block at a height, as its block and its place there.
+pub(crate) fn find_sent(
+    reads: &ReadApi,
+    height: u64,
+    sender: Address,
+    nonce: u64,
+) -> Result<Option<(Arc<SealedBlock>, usize)>, RpcError> {
     let Some(block) = reads.chain.block_at(height).map_err(read_error)? else { return Ok(None) };
     let receipts = reads.chain.receipts_of(height, block.hash).map_err(read_error)?;
     let mut sent = block.block.transactions.iter().zip(receipts.iter());
     // An atomic export takes a nonce too, and is no transaction of this kind.
     let place = sent.position(|(tx, receipt)| receipt.from == sender && tx.nonce() == nonce);
-    place.map(|index| accepted(reads, &block, index)).transpose()
+    Ok(place.map(|index| (block, index)))
 }
 
 fn pruned(sender: Address, nonce: u64, oldest: u64) -> RpcError {

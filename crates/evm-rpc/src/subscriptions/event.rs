@@ -17,8 +17,8 @@ use serde::Serialize;
 
 use super::kind::{Kind, Source};
 use crate::wire::{
-    ConsolePlace, ConsoleReply, Hash, LogReply, NewHead, ReceiptForm, ReceiptRef, TransactionReply,
-    Uint64,
+    ConsolePlace, ConsoleReply, Hash, LogReply, NewHead, ReceiptForm, ReceiptParts, ReceiptRef,
+    TransactionReply, Uint64,
 };
 
 /// A block is reported in this order: the head, logs, transactions, receipts, printed texts.
@@ -286,7 +286,8 @@ impl BlockEvent {
         places.sort_unstable();
         let receipt = |(index, first_log): (usize, usize)| {
             let AcceptedBlock { block, hash, receipts, .. } = &*self.block;
-            ReceiptRef { form: self.form, block, hash: Some(*hash), receipts, index, first_log }
+            let (form, hash, parts) = (self.form, Some(*hash), ReceiptParts::Standard);
+            ReceiptRef { form, block, hash, receipts, index, first_log, parts }
         };
         let receipts: Vec<_> = places.into_iter().map(receipt).collect();
         (!receipts.is_empty()).then(|| json(&receipts))

@@ -1,5 +1,6 @@
 //! Blocks and headers (docs/protocol/c-chain-rpc.md, "Blocks and headers"): objects whose members are sorted by name.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use alloy_primitives::{Address, B256, U256};
@@ -52,7 +53,19 @@ pub enum Transactions {
     Sent(Vec<Address>),
     /// Not at all: an uncle is shown without any.
     Omitted,
+    /// Their number only; the bloom filter is null.
+    Counted,
+    /// Their number, and some of them without most of their input; the bloom filter is null.
+    Page {
+        /// The receipts of the block, which have the senders.
+        receipts: Arc<[Receipt]>,
+        /// The places of those that are shown.
+        shown: Range<usize>,
+    },
 }
+
+/// Bytes of the input of a transaction of a page: those that name the function.
+const SELECTOR: usize = 4;
 
 schema_as!(HeaderReply, "Header", HeaderSchema);
 schema_as!(BlockReply, "Block", BlockSchema);
@@ -166,6 +179,13 @@ impl BlockReply {
         Some(withdrawals.iter().map(WithdrawalMembers::from).collect())
     }
 
+    /// The number of transactions, if it is shown.
+    fn shown_count(&self) -> Option<usize> {
+        let is_shown =
+            matches!(self.transactions, Transactions::Counted | Transactions::Page { .. });
+        is_shown.then_some(self.block.block.transactions.len())
+    }
+
     fn transaction(&self, index: usize, from: Address) -> TransactionReply {
         match self.is_pending {
             true => TransactionReply::undecided(self.dialect, &self.block, index, from),
@@ -211,7 +231,9 @@ fn serialize<S: Serializer>(
     map.serialize_entry("gasLimit", &Uint64(header.gas_limit))?;
     map.serialize_entry("gasUsed", &Uint64(header.gas_used))?;
     map.serialize_entry("hash", hash)?;
-    map.serialize_entry("logsBloom", &HexRef(header.bloom.as_slice()))?;
+    let count = block.and_then(BlockReply::shown_count);
+    let bloom = count.is_none().then_some(HexRef(header.bloom.as_slice()));
+    map.serialize_entry("logsBloom", &bloom)?;
     map.serialize_entry("miner", &Addr(header.coinbase))?;
     map.serialize_entry("mixHash", &Hash(header.mix_digest))?;
     let nonce = hash.is_some().then_some(HexRef(header.nonce.as_slice()));
@@ -228,8 +250,10 @@ fn serialize<S: Serializer>(
     map.serialize_entry("timestamp", &Uint64(header.time))?;
     // Every block counts as one: there is no proof of work to add up.
     entry(&mut map, "totalDifficulty", has_ext_data.then_some(Uint64(header.number)))?;
-    let shows_transactions =
-        |reply: &&BlockReply| !matches!(reply.transactions, Transactions::Omitted);
+    entry(&mut map, "transactionCount", count)?;
+    let shows_transactions = |reply: &&BlockReply| {
+        !matches!(reply.transactions, Transactions::Omitted | Transactions::Counted)
+    };
     entry(&mut map, "transactions", block.filter(shows_transactions).map(TransactionList))?;
     map.serialize_entry("transactionsRoot", &Hash(header.transactions_root))?;
     let uncles = block.map(|reply| reply.uncles.iter().copied().map(Hash).collect::<Vec<_>>());
@@ -253,7 +277,7 @@ impl Serialize for TransactionList<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let BlockReply { block, transactions, .. } = self.0;
         let included = &block.block.transactions;
-        let mut list = serializer.serialize_seq(Some(included.len()))?;
+        let mut list = serializer.serialize_seq(None)?;
         match transactions {
             Transactions::Hashes => {
                 for tx in included {
@@ -265,7 +289,14 @@ impl Serialize for TransactionList<'_> {
                     list.serialize_element(&self.0.transaction(index, receipt.from))?;
                 }
             }
-            Transactions::Omitted => {}
+            Transactions::Omitted | Transactions::Counted => {}
+            Transactions::Page { receipts, shown } => {
+                for index in shown.clone().take_while(|index| *index < included.len()) {
+                    let Some(receipt) = receipts.get(index) else { break };
+                    let shown = self.0.transaction(index, receipt.from);
+                    list.serialize_element(&shown.with_short_input(SELECTOR))?;
+                }
+            }
             Transactions::Sent(senders) => {
                 for (index, sender) in senders.iter().enumerate().take(included.len()) {
                     list.serialize_element(&self.0.transaction(index, *sender))?;

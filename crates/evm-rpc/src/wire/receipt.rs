@@ -46,6 +46,19 @@ pub struct ReceiptReply {
     /// Logs of the block before those of this transaction.
     first_log: usize,
     is_pending: bool,
+    parts: ReceiptParts,
+}
+
+/// What a receipt shows.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ReceiptParts {
+    /// The standard's members.
+    #[default]
+    Standard,
+    /// As [`Self::Standard`], with null in place of logs and their bloom filter.
+    WithoutLogs,
+    /// As [`Self::Standard`], and the time of the block.
+    WithTime,
 }
 
 /// The receipts of a block, in its order. The hash of one that is pending is not shown.
@@ -59,7 +72,15 @@ pub fn receipts_of(
     let mut first_log = 0;
     let reply = |(index, receipt): (usize, &Receipt)| {
         let (block, receipts) = (Arc::clone(block), Arc::clone(receipts));
-        let reply = ReceiptReply { form, block, receipts, index, first_log, is_pending };
+        let reply = ReceiptReply {
+            form,
+            block,
+            receipts,
+            index,
+            first_log,
+            is_pending,
+            parts: ReceiptParts::Standard,
+        };
         first_log += receipt.logs.len();
         reply
     };
@@ -77,7 +98,21 @@ impl ReceiptReply {
         let form = ReceiptForm::new(rules, &block.block.header);
         let first_log = receipts.get(..index)?.iter().map(|receipt| receipt.logs.len()).sum();
         let is_there = index < receipts.len() && index < block.block.transactions.len();
-        is_there.then_some(Self { form, block, receipts, index, first_log, is_pending: false })
+        is_there.then_some(Self {
+            form,
+            block,
+            receipts,
+            index,
+            first_log,
+            is_pending: false,
+            parts: ReceiptParts::Standard,
+        })
+    }
+
+    /// With other members.
+    #[must_use]
+    pub fn with_parts(self, parts: ReceiptParts) -> Self {
+        Self { parts, ..self }
     }
 }
 
@@ -96,6 +131,8 @@ pub struct ReceiptRef<'a> {
     pub index: usize,
     /// Logs of the block before those of this transaction.
     pub first_log: usize,
+    /// Which members it has.
+    pub parts: ReceiptParts,
 }
 
 /// Bytes of a receipt as JSON without its logs, of a log without its data, and of a topic, about.
@@ -208,12 +245,18 @@ struct Members<'a> {
     effective_gas_price: Big,
     from: Addr,
     gas_used: Uint64,
-    logs: Vec<LogReply<'a>>,
-    logs_bloom: HexRef<'a>,
+    #[schemars(with = "Vec<LogReply<'a>>")]
+    logs: Option<Vec<LogReply<'a>>>,
+    #[schemars(with = "HexRef<'a>")]
+    logs_bloom: Option<HexRef<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     root: Option<Hash>,
     #[serde(skip_serializing_if = "Option::is_none")]
     status: Option<Uint64>,
+    /// Unix s.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(skip)]
+    timestamp: Option<u64>,
     to: Option<Addr>,
     transaction_hash: Hash,
     transaction_index: Uint64,
@@ -230,6 +273,7 @@ impl Serialize for ReceiptReply {
             receipts: &self.receipts,
             index: self.index,
             first_log: self.first_log,
+            parts: self.parts,
         }
         .serialize(serializer)
     }
@@ -251,6 +295,8 @@ impl Serialize for ReceiptRef<'_> {
             log_index: self.first_log + at,
             removed: false,
         };
+        let has_logs = self.parts != ReceiptParts::WithoutLogs;
+        let has_time = self.parts == ReceiptParts::WithTime;
         let bloom = receipt.bloom();
         let blob_gas = tx.blob_gas_used();
         Members {
@@ -263,10 +309,11 @@ impl Serialize for ReceiptRef<'_> {
             effective_gas_price: Big(effective_price(tx, header.base_fee)),
             from: Addr(receipt.from),
             gas_used: Uint64(receipt.gas_used),
-            logs: receipt.logs.iter().enumerate().map(log).collect(),
-            logs_bloom: HexRef(bloom.as_slice()),
+            logs: has_logs.then(|| receipt.logs.iter().enumerate().map(log).collect()),
+            logs_bloom: has_logs.then(|| HexRef(bloom.as_slice())),
             root: receipt.state_root.map(Hash),
             status: receipt.state_root.is_none().then(|| Uint64(u64::from(receipt.success))),
+            timestamp: has_time.then_some(header.time),
             to: tx.to().map(Addr),
             transaction_hash: Hash(*tx.tx_hash()),
             transaction_index: Uint64(self.index as u64),

@@ -20,6 +20,8 @@ use super::{Addr, AuthorizationMembers, Big, Hash, HexRef, Uint64};
 pub struct TransactionReply {
     source: Source,
     dialect: Dialect,
+    /// Bytes of the input that are shown.
+    shown_input: usize,
 }
 
 #[derive(Clone, Debug)]
@@ -37,7 +39,7 @@ impl TransactionReply {
         index: usize,
         from: Address,
     ) -> Self {
-        Self { source: Source::Accepted { block: Arc::clone(block), index, from }, dialect }
+        Self::new(Source::Accepted { block: Arc::clone(block), index, from }, dialect)
     }
 
     /// The transaction at this place of a block that is not built: it waits.
@@ -47,12 +49,22 @@ impl TransactionReply {
         index: usize,
         from: Address,
     ) -> Self {
-        Self { source: Source::Undecided { block: Arc::clone(block), index, from }, dialect }
+        Self::new(Source::Undecided { block: Arc::clone(block), index, from }, dialect)
     }
 
     /// One that waits: it has no block yet.
     pub const fn pooled(dialect: Dialect, tx: PooledTx) -> Self {
-        Self { source: Source::Pooled(tx), dialect }
+        Self::new(Source::Pooled(tx), dialect)
+    }
+
+    const fn new(source: Source, dialect: Dialect) -> Self {
+        Self { source, dialect, shown_input: usize::MAX }
+    }
+
+    /// With the first bytes of its input only.
+    #[must_use]
+    pub fn with_short_input(self, bytes: usize) -> Self {
+        Self { shown_input: bytes, ..self }
     }
 
     /// Bytes of it as JSON, about.
@@ -231,7 +243,7 @@ impl TransactionReply {
             max_priority_fee_per_gas: tx.max_priority_fee_per_gas().map(Into::into),
             max_fee_per_blob_gas: tx.max_fee_per_blob_gas().map(Into::into),
             hash: Hash(*tx.tx_hash()),
-            input: HexRef(tx.input()),
+            input: HexRef(&tx.input()[..tx.input().len().min(self.shown_input)]),
             nonce: Uint64(tx.nonce()),
             to: tx.to().map(Addr),
             transaction_index: place.map(|place| Uint64(place.index as u64)),
@@ -250,7 +262,7 @@ impl TransactionReply {
 }
 
 /// The price of a unit of gas over a base fee, in wei. Without a base fee it is the highest price that may be paid.
-pub(super) fn effective_price(tx: &Transaction, base_fee: Option<U256>) -> U256 {
+pub(crate) fn effective_price(tx: &Transaction, base_fee: Option<U256>) -> U256 {
     let cap = U256::from(tx.max_fee_per_gas());
     match (tx.max_priority_fee_per_gas(), base_fee) {
         (Some(tip), Some(base_fee)) => base_fee.saturating_add(U256::from(tip)).min(cap),

@@ -46,6 +46,8 @@ pub(crate) struct Setup {
     pub(crate) slots_in_an_epoch: u64,
     /// Whether sends wait for their block.
     pub(crate) waits: bool,
+    /// Whether the chain has an index of addresses.
+    pub(crate) index_addresses: bool,
 }
 
 impl Setup {
@@ -58,6 +60,7 @@ impl Setup {
         is_development: false,
         slots_in_an_epoch: 0,
         waits: false,
+        index_addresses: false,
     };
 }
 
@@ -96,7 +99,10 @@ impl Chain {
             ..chain_context(Id::sha256(CHAIN), Scope(2), clock.clone(), store.clone())
         };
         let rules = CChainRules::new(43112, ForkSchedule::LOCAL, FeeOverrides::default());
-        let params = ChainParams::new(Arc::new(rules), 12345, context.chain_id);
+        let params = ChainParams {
+            keeps_touched: setup.index_addresses,
+            ..ChainParams::new(Arc::new(rules), 12345, context.chain_id)
+        };
         let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/vectors/genesis/local-c.json");
         let genesis = Genesis::parse(&std::fs::read(path).unwrap()).unwrap();
         let config = EvmConfig {

@@ -211,7 +211,22 @@ fn of_evm(method: &str, stock: &Stock) -> Option<Vec<Value>> {
         | "debug_codeByHash"
         | "debug_traceBadBlock"
         | "debug_standardTraceBadBlockToFile" => vec![json!([long.hash])],
-        "erigon_getHeaderByNumber" => vec![json!([many.number])],
+        "erigon_getHeaderByNumber" | "ots_getBlockDetails" => vec![json!([many.number])],
+        "ots_getApiLevel" => vec![json!([])],
+        "ots_getBlockDetailsByHash" => vec![json!([many.hash])],
+        "ots_getBlockTransactions" => {
+            vec![json!([many.number, 0, 100]), json!([long.number, 0, 100])]
+        }
+        // The whole block of many transactions, and long ones.
+        "ots_searchTransactionsBefore" | "ots_searchTransactionsAfter" => {
+            vec![json!([account, 0, 100]), json!([other, 0, 100])]
+        }
+        "ots_hasCode" => vec![json!([stock.long_code, "latest"])],
+        "ots_getTransactionBySenderAndNonce" => vec![json!([account, 1])],
+        "ots_getContractCreator" => vec![json!([stock.long_code]), json!([stock.full])],
+        "ots_getInternalOperations" | "ots_getTransactionError" | "ots_traceTransaction" => {
+            vec![json!([long.tx]), json!([logs.tx]), json!([many.tx])]
+        }
         "debug_dbGet" => vec![json!([format!("0x63{}", &long.hash[2..])])],
         "evm_getBlockByNumber" => {
             vec![json!([long.number, true]), json!([many.number, true]), json!([logs.number, true])]

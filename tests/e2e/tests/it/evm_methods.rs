@@ -11,9 +11,9 @@ use crate::support::local;
 
 const RPC: &str = "/ext/bc/C/rpc";
 const WS: &str = "/ext/bc/C/ws";
-const NAMESPACES: [&str; 11] = [
+const NAMESPACES: [&str; 12] = [
     "evm", "net", "web3", "txpool", "personal", "debug", "admin", "anvil", "hardhat", "tenderly",
-    "erigon",
+    "ots", "erigon",
 ];
 /// The answer of the methods that only a Go runtime can carry out, whatever the arguments.
 const OF_GO: &str = "only a Go runtime has this";
@@ -175,6 +175,7 @@ fn cases() -> BTreeMap<&'static str, Case> {
     let place = || case(json!(["latest", "0x0"]), json!(["latest", 0]));
     let place_by_hash = || case(json!(["$BLOCK", "0x0"]), json!(["0x12", "0x0"]));
     let number = || case(json!(["0x1"]), json!([1]));
+    let plain_number = || case(json!([1]), json!([-1]));
     let hash = |name: &str| case(json!([name]), json!(["0x12"]));
     // No block of a fresh chain was refused: crates/evm-rpc/tests/it/debug/trace_blocks.rs has such ones.
     let without_success = || case(Value::Null, json!([OTHER]));
@@ -353,7 +354,19 @@ fn cases() -> BTreeMap<&'static str, Case> {
         ("evm_protocolVersion", none()),
         ("evm_hashrate", none()),
         ("evm_networkId", none()),
-        ("erigon_getHeaderByNumber", number()),
+        ("erigon_getHeaderByNumber", plain_number()),
+        ("ots_getApiLevel", none()),
+        ("ots_getInternalOperations", hash("$HASH")),
+        ("ots_hasCode", case(json!([OTHER, 1]), json!([OTHER, -1]))),
+        ("ots_getTransactionError", hash("$HASH")),
+        ("ots_traceTransaction", hash("$HASH")),
+        ("ots_searchTransactionsBefore", case(json!([HELD, 0, 25]), json!([HELD, 0, 101]))),
+        ("ots_searchTransactionsAfter", case(json!([HELD, 0, 25]), json!([HELD, 0, 0]))),
+        ("ots_getBlockDetails", plain_number()),
+        ("ots_getBlockDetailsByHash", case(json!(["$BLOCK"]), json!([ZERO]))),
+        ("ots_getBlockTransactions", case(json!([1, 0, 25]), json!([1, 0, 101]))),
+        ("ots_getTransactionBySenderAndNonce", case(json!([HELD, 0]), json!([HELD, -1]))),
+        ("ots_getContractCreator", case(json!([OTHER]), json!(["0x12"]))),
         ("tenderly_setBalance", case(Value::Null, json!([OTHER, -1]))),
         ("tenderly_addBalance", case(Value::Null, json!([OTHER, -1]))),
         ("hardhat_addBalance", case(Value::Null, json!([OTHER, -1]))),

@@ -46,6 +46,7 @@ mod methods;
 mod metrics;
 mod nat;
 mod origins;
+mod otterscan;
 mod packages;
 mod paging;
 mod parameters;

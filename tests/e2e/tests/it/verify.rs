@@ -12,7 +12,8 @@ use serde_json::{Value, json};
 use crate::support::{PROGRAM, local};
 
 /// Settings under which the folder keeps as many earlier states and preimages as possible.
-const CONFIG: &str = "[chains.C]\npruning-enabled = false\npreimages-enabled = true\n";
+const CONFIG: &str =
+    "[chains.C]\npruning-enabled = false\npreimages-enabled = true\nindex-addresses = true\n";
 
 /// Tables of the node, the X-Chain and the C-Chain: tag, and what a finding names.
 const NODE: &[(u8, &str)] = &[
@@ -53,6 +54,7 @@ const C: &[(u8, &str)] = &[
     (0x52, "C: receipts of block"),
     (0x53, "C: place of transaction"),
     (0x54, "C: "),
+    (0x5b, "C: index of address"),
     (0x60, "C: atomic transaction"),
 ];
 
@@ -77,6 +79,8 @@ const UNSEEN: &[(u16, u8, Damage)] = &[
     (X_SCOPE, 0x05, Damage::Changed),
     // They may have been switched on later.
     (C_SCOPE, 0x4a, Damage::Removed),
+    // Only running a transaction shows what else it called.
+    (C_SCOPE, 0x5b, Damage::Added),
 ];
 const NODE_SCOPE: u16 = 0;
 /// Chains get their scopes in the order of the network.

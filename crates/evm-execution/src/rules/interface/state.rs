@@ -9,7 +9,7 @@ use crate::executor::StateOverlay;
 use crate::rules::block_point::BlockPoint;
 use crate::rules::error::BlockStepError;
 use crate::rules::execution::ExecutionRules;
-use crate::rules::new_block::{BlockEnd, BlockSupply};
+use crate::rules::new_block::{BlockEnd, BlockRewards, BlockSupply};
 
 /// A block that is executed.
 #[derive(Clone, Debug)]
@@ -96,6 +96,12 @@ pub trait StateRules {
     ) -> Result<BlockEnd, BlockStepError> {
         let (_, _, _) = (block, receipts, calls);
         Ok(BlockEnd::default())
+    }
+
+    /// What an accepted block pays for its making.
+    fn rewards(&self, block: &Block) -> BlockRewards {
+        let _ = block;
+        BlockRewards::default()
     }
 
     /// The change of the supply by an accepted block, for an audit.

@@ -65,6 +65,17 @@ pub(super) fn trace_transaction(
     context: &CallContext,
     writer: &mut ResultWriter,
 ) -> Result<(), RpcError> {
+    let (block, index) = locate(transact, hash)?;
+    let target = Target::accepted(transact, block)?;
+    let config = config.unwrap_or_default();
+    replay(transact, &target, Selection::One(index), &config, context, writer)
+}
+
+/// The block of an accepted transaction, and its index there.
+pub(crate) fn locate(
+    transact: &TransactApi,
+    hash: B256,
+) -> Result<(Arc<SealedBlock>, usize), RpcError> {
     let not_found = || RpcError::new("transaction not found");
     let chain = &transact.reads.chain;
     let at = chain.location(hash).map_err(read_error)?.ok_or_else(not_found)?;
@@ -73,15 +84,7 @@ pub(super) fn trace_transaction(
     if found.is_none_or(|tx| *tx.tx_hash() != hash) {
         return Err(not_found());
     }
-    let target = Target::accepted(transact, block)?;
-    replay(
-        transact,
-        &target,
-        Selection::One(at.index),
-        &config.unwrap_or_default(),
-        context,
-        writer,
-    )
+    Ok((block, at.index))
 }
 
 pub(super) fn trace_block_by_number(

@@ -11,6 +11,7 @@ mod duration;
 mod files;
 mod names;
 mod output;
+mod replayed;
 mod roots;
 mod run;
 mod schema;
@@ -20,7 +21,10 @@ use std::sync::Arc;
 
 use esker_rpc::{MethodTable, Service, cost};
 
+pub(crate) use self::block::locate;
 pub use self::files::{TraceFiles, file_tracing_methods};
+pub(crate) use self::output::MAX_HELD;
+pub(crate) use self::replayed::{replay_accepted, trace_accepted};
 use self::schema::{Trace, TxTrace};
 pub use self::subscription::ChainTraces;
 use crate::evm::TransactApi;

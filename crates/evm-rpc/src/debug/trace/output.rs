@@ -8,7 +8,7 @@ use crate::error::read_error;
 
 /// Most bytes that tracers of one call keep for later: inputs, outputs and frames. Several times what the transactions
 /// of a full block have.
-pub(super) const MAX_HELD: usize = 64 << 20;
+pub(crate) const MAX_HELD: usize = 64 << 20;
 
 /// A reply that tracers write to.
 pub(super) struct ReplyOutput<'w> {

@@ -2,6 +2,7 @@
 
 mod accounts;
 mod files;
+mod otterscan;
 mod paging;
 mod parameters;
 mod pruned;

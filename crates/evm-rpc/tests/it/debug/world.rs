@@ -16,7 +16,7 @@ use esker_evm::oracle::{FeeOracle, OracleConfig};
 use esker_evm_rpc::evm::{self, ReceiptWaits, TransactApi, TransactConfig};
 use esker_evm_rpc::{
     Apis, BlockImporter, ChainFiles, ChainTraces, ImportError, TraceFiles, admin_methods,
-    file_tracing_methods, tracing_methods,
+    file_tracing_methods, otterscan_methods, tracing_methods,
 };
 use esker_evm_state::blocks::History;
 use esker_primitives::clock::ManualClock;
@@ -109,11 +109,18 @@ impl World {
             .merge(&evm::transacting_methods(&transact, &apis))
             .merge(&admin_methods(&Arc::new(files)))
             .merge(&tracing_methods(&transact))
+            .merge(&otterscan_methods(&transact))
             .merge(&file_tracing_methods(&traced));
         let server = Server::new(service, Limits::default())
             .with_notifier(ChainTraces::new(&transact, counting()));
         let keys = KeyRing::new([WELL_KNOWN_KEY.as_slice()]).unwrap();
         Self { evm, machine, clock, server, keys }
+    }
+
+    /// An archive with an index of addresses.
+    pub(super) fn indexed() -> Self {
+        let setup = Setup { index_addresses: true, ..Setup::ARCHIVE };
+        Self::with(setup, Path::new("/nowhere"), true)
     }
 
     pub(super) fn pruning() -> Self {
@@ -160,6 +167,16 @@ impl World {
 
     pub(super) fn height(&self) -> u64 {
         self.evm.head().header.number
+    }
+
+    pub(super) fn height_hex(&self) -> String {
+        format!("{:#x}", self.height())
+    }
+
+    /// Hash of the first transaction of a block.
+    pub(super) async fn hash_of_first(&self, height: u64) -> Value {
+        let block = self.call("eth_getBlockByNumber", json!([format!("{height:#x}"), false])).await;
+        block["transactions"][0].clone()
     }
 
     pub(super) async fn ask(&self, method: &str, params: &Value) -> Value {

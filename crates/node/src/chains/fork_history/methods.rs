@@ -49,9 +49,20 @@ const METHODS: &[(&str, &str)] = &[
     ("traceBlockByNumber", "debug_traceBlockByNumber"),
     ("traceCall", "debug_traceCall"),
     ("traceTransaction", "debug_traceTransaction"),
+    ("getBlockDetails", "ots_getBlockDetails"),
+    ("getBlockDetailsByHash", "ots_getBlockDetailsByHash"),
+    ("getBlockTransactions", "ots_getBlockTransactions"),
+    ("getContractCreator", "ots_getContractCreator"),
+    ("getInternalOperations", "ots_getInternalOperations"),
+    ("getTransactionBySenderAndNonce", "ots_getTransactionBySenderAndNonce"),
+    ("getTransactionError", "ots_getTransactionError"),
+    ("hasCode", "ots_hasCode"),
+    (SEARCH, "ots_searchTransactionsBefore"),
+    ("traceTransaction", "ots_traceTransaction"),
 ];
 
 const LOGS: &str = "getLogs";
+const SEARCH: &str = "searchTransactionsBefore";
 
 /// Tag of the first block.
 const EARLIEST: &str = "earliest";
@@ -113,6 +124,28 @@ impl ForkHistory {
         Some(Instead::Before(before, json!([own]).to_string(), change))
     }
 
+    /// The transactions of an address up to the fork's block: the source has later blocks of its own.
+    fn search(&self, full: &'static str, mut params: Value, client: Option<&Client>) -> Instead {
+        let after_fork = self.height().saturating_add(1);
+        let block = params.get(1).map_or(0, plain_number);
+        if let Some(before) = params.get_mut(1).filter(|_| block == 0 || block > after_fork) {
+            *before = after_fork.into();
+        }
+        let asked = self.forward(full, params, client);
+        if block != 0 {
+            return Instead::Reply(asked);
+        }
+        // For this node it is the page of the newest transactions.
+        Instead::Reply(Box::pin(async move {
+            let reply = asked.await?;
+            let Ok(Value::Object(mut page)) = serde_json::from_str(&reply) else {
+                return Ok(reply);
+            };
+            page.insert("firstPage".to_owned(), true.into());
+            Ok(Value::Object(page).to_string())
+        }))
+    }
+
     /// Whether an argument is a number up to that of the fork's block.
     fn is_before(&self, block: Option<&Value>) -> bool {
         let number = block.and_then(Value::as_str).and_then(|text| text.strip_prefix("0x"));
@@ -138,12 +171,16 @@ impl Fallback for ForkHistory {
         let prefix = match call.namespace {
             "evm" => "eth_",
             "debug" => "debug_",
+            "ots" => "ots_",
             _ => return None,
         };
         let (_, full) =
             METHODS.iter().find(|(name, full)| *name == call.method && full.starts_with(prefix))?;
         let params: Value = serde_json::from_slice(call.params).ok()?;
         if self.fork.url().is_none() {
+            if call.namespace == "ots" {
+                return None;
+            }
             let offline = OfflineHistory { fork: &self.fork, chain: &self.chain };
             return offline.instead(&call, full, &params);
         }
@@ -151,6 +188,7 @@ impl Fallback for ForkHistory {
             Some(error) if error.code == PRUNED_HISTORY => {
                 return match call.method {
                     LOGS => self.logs(&params, call.client),
+                    SEARCH => Some(self.search(full, params, call.client)),
                     _ => Some(Instead::Reply(self.forward(full, self.pinned(params), call.client))),
                 };
             }
@@ -169,6 +207,16 @@ fn of_whole_range(error: RpcError, begin: String) -> RpcError {
     let Some(from) = data.get_mut("from") else { return error };
     *from = begin.into();
     error.with_data(&data)
+}
+
+/// A number as the methods of `ots` take it: a JSON number, or a text of decimal or hex digits.
+fn plain_number(value: &Value) -> u64 {
+    let text = value.as_str().unwrap_or_default();
+    let of_text = || match text.strip_prefix("0x") {
+        Some(digits) => u64::from_str_radix(digits, 16).ok(),
+        None => text.parse().ok(),
+    };
+    value.as_u64().or_else(of_text).unwrap_or_default()
 }
 
 /// The first block of a filter; `None` if it is the newest one.
