@@ -1,4 +1,4 @@
-// An account or contract of the EVM: balance, tokens, what it sent, its code, storage and events.
+// An account or contract of the EVM: balance, tokens, its history, what it sent, its code, storage and events.
 
 import { evm, evmName, hasModule, node } from '../chain/node.js';
 import { knownAccount } from '../chain/utxo.js';
@@ -32,11 +32,36 @@ export async function render(params, signal) {
       isContract && ['Functions', () => contractTab(address, signal)],
       isContract && hasModule('debug') && ['Storage', () => storageView(address, signal)],
       isContract && ['Code', () => hexView(code)],
+      hasModule('ots') && ['History', () => history(address)],
       ['Sent', () => sent(address, Number(nonce))],
       ['Tokens', () => awaited(() => tokens(address), { signal, label: 'Looking for transfers to it' })],
       hasModule('txpool') && ['Pending', () => awaited(() => pending(address), { signal })],
     ]),
   ] };
+}
+
+/** What touched it, newest first, out of the node's index of addresses. */
+function history(address) {
+  let before = 0;
+  let isDone = false;
+  const page = async () => {
+    if (isDone) return null;
+    try {
+      const { txs, receipts, lastPage } = await evm('ots_searchTransactionsBefore', address, before, PAGE);
+      isDone = lastPage;
+      before = txs.length ? Number(txs.at(-1).blockNumber) : before;
+      return txs.length ? txs.map((tx, at) => ({ tx, receipt: receipts[at] })) : null;
+    } catch (error) {
+      // The index is off, or begins after older blocks: what is there is shown, and why there is no more.
+      isDone = true;
+      return [{ note: error.message }];
+    }
+  };
+  return pagedList(page, ({ tx, receipt, note }) => (note ? [h('span.muted', null, longText(note, 200))] : [
+    txId('c', tx.hash), blockLink('c', Number(tx.blockNumber)), later(Promise.resolve(receipt), status),
+    tx.from === address ? 'from it' : h('span', null, 'from ', addressId(tx.from)),
+    tx.to === address ? 'to it' : tx.to ? h('span', null, 'to ', addressId(tx.to)) : 'creates a contract', wei(tx.value),
+  ]), { label: 'History', widths: '9.5rem 4rem 6rem 11rem 11rem 1fr', empty: 'Nothing has touched it.', noun: 'transactions, newest first' });
 }
 
 /** What the account sent, by nonce, newest first. */

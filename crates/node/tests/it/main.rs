@@ -6,6 +6,7 @@ mod api;
 mod environment;
 mod fork;
 mod fork_offline;
+mod fork_otterscan;
 mod fork_random;
 mod fork_reset;
 mod fork_rules;

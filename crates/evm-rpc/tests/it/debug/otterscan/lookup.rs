@@ -116,7 +116,7 @@ async fn a_reverted_creation_is_not_the_one() {
     // It creates, and fails if the call has no value: CALLVALUE, PUSH1 end, JUMPI, INVALID, JUMPDEST.
     let body = creates_stop();
     let end = u8::try_from(body.len() + 5).unwrap();
-    let code = [&body[..], &[0x34, 0x60, end - 1, 0x57, 0xfe, 0x5b]].concat();
+    let code = [&body[..], &[0x34, 0x60, end, 0x57, 0xfe, 0x5b]].concat();
     world.send(0, TxKind::Create, 0, deploying(&code));
     world.block().await;
     let maker = sender.create(0);
