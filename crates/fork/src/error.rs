@@ -151,7 +151,8 @@ impl ForkError {
 /// The fields of a header don't give its hash.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[error(
-    "{url}: {method}: the header's hash is {claimed}, and its fields give {ethereum} (Ethereum) or {c_chain} (C-Chain): a field is wrong, or the chain has another form of headers"
+    "{url}: {method}: the header's hash is {claimed}, and its fields give {ethereum} (Ethereum) or {c_chain} (C-Chain): {}",
+    reason(*.is_granite)
 )]
 pub struct HeaderHashError {
     /// The source.
@@ -164,6 +165,18 @@ pub struct HeaderHashError {
     pub ethereum: B256,
     /// The hash in the C-Chain's form.
     pub c_chain: B256,
+    /// Whether it has a field that the C-Chain's headers have since Granite.
+    pub is_granite: bool,
+}
+
+fn reason(is_granite: bool) -> &'static str {
+    match is_granite {
+        true => {
+            "it is a header of the C-Chain's Granite or of a later fork, whose form this version does not know; choose a block before \
+             Granite (19 November 2025 on the main network) with --fork-block"
+        }
+        false => "a field is wrong, or the chain has another form of headers",
+    }
 }
 
 /// A field has another value than is proved, or than was asked for.

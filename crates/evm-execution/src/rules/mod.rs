@@ -26,7 +26,7 @@ mod results;
 pub use block_point::BlockPoint;
 pub use c_chain::{
     BLACKHOLE, BlockGasCost, BlockRuleError, CChainRules, ChainConfig, FeeOverrides, FeeRuleError,
-    ForkSchedule, INITIALLY_ACTIVE, MAX_ATOMIC_GAS, MAX_BLOCK_GAS_COST, Phase, PhaseRules,
+    ForkSchedule, HeaderFormError, INITIALLY_ACTIVE, MAX_ATOMIC_GAS, MAX_BLOCK_GAS_COST, Phase, PhaseRules,
     SyntacticError, TARGET_BLOCK_RATE_S, UNSCHEDULED, block_gas_cost, check_schedule, fortuna,
     window,
 };

@@ -9,6 +9,9 @@ use crate::error::{Contradiction, ForkError, HeaderHashError};
 use crate::json::{FieldError, quantity};
 use crate::source::{Call, Source};
 
+/// A field of the C-Chain's headers since Granite.
+const GRANITE_FIELD: &str = "timestampMilliseconds";
+
 /// The block to fork at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BlockChoice {
@@ -127,7 +130,9 @@ pub async fn resolve(
     check_choice(choice, &pin, &url, method)?;
     if !pin.is_verified() && !accepts_unknown_header {
         let (ethereum, c_chain) = (ethereum_hash(&pin.header), pin.header.hash());
-        let error = HeaderHashError { url, method, claimed: pin.hash, ethereum, c_chain };
+        let is_granite = block.result.get(GRANITE_FIELD).is_some();
+        let claimed = pin.hash;
+        let error = HeaderHashError { url, method, claimed, ethereum, c_chain, is_granite };
         return Err(ForkError::HeaderHash(Box::new(error)));
     }
     source.expect_chain(chain_id, &id.url);

@@ -18,21 +18,32 @@ pub(super) const COUNTER: &str = "0x600b80600b6000396000f36000546001018060005500
 const HASHES: &str = "0x600c80600b6000396000f36000354060005260206000f3";
 
 pub(super) async fn start(flags: &[(&'static str, &str)]) -> Result<RunningNode, StartError> {
+    start_as(Mode::Evm, flags).await
+}
+
+pub(super) async fn start_as(
+    mode: Mode,
+    flags: &[(&'static str, &str)],
+) -> Result<RunningNode, StartError> {
     let flags: Flags = flags
         .iter()
         .chain(&[("http-port", "0"), ("evm-port", "0")])
         .map(|(name, text)| (*name, (*text).to_owned()))
         .collect();
-    let config = Config::load(Mode::Evm, flags, []).unwrap();
+    let config = Config::load(mode, flags, []).unwrap();
     Node::start(config, Environment::system()).await
 }
 
 /// The error of a start. A start that failed before in this process may hold the folder for a moment, until its threads have
 /// ended.
 pub(crate) async fn refusal(flags: &[(&'static str, &str)]) -> String {
+    refusal_as(Mode::Evm, flags).await
+}
+
+pub(crate) async fn refusal_as(mode: Mode, flags: &[(&'static str, &str)]) -> String {
     let deadline = Instant::now() + Duration::from_secs(20);
     loop {
-        let error = start(flags).await.unwrap_err().to_string();
+        let error = start_as(mode, flags).await.unwrap_err().to_string();
         if !error.contains("is in use by another process") {
             return error;
         }
@@ -87,9 +98,24 @@ pub(super) fn url(node: &RunningNode) -> String {
     format!("http://{}", node.http_addr())
 }
 
+/// The URL of the chain's JSON-RPC, of a node in this mode.
+pub(super) fn c_chain_url(node: &RunningNode, mode: Mode) -> String {
+    match mode {
+        Mode::Evm => url(node),
+        Mode::Dev | Mode::Node => format!("{}/ext/bc/C/rpc", url(node)),
+    }
+}
+
 /// A source with a transfer and the two contracts, at block 4.
 pub(super) async fn source() -> (RunningNode, Chain, [Value; 2]) {
-    let node = start(&[]).await.unwrap();
+    source_as(Mode::Evm, &[]).await
+}
+
+pub(super) async fn source_as(
+    mode: Mode,
+    flags: &[(&'static str, &str)],
+) -> (RunningNode, Chain, [Value; 2]) {
+    let node = start_as(mode, flags).await.unwrap();
     let mut chain = Chain::of(&node).await;
     chain.send(json!({"from": FROM, "to": OTHER, "value": "0x5"})).await;
     let counter = chain.deploy(COUNTER).await;
@@ -99,7 +125,7 @@ pub(super) async fn source() -> (RunningNode, Chain, [Value; 2]) {
 }
 
 /// The answers to the same requests on both chains.
-async fn assert_equal(source: &mut Chain, fork: &mut Chain, requests: &[(&str, Value)]) {
+pub(super) async fn assert_equal(source: &mut Chain, fork: &mut Chain, requests: &[(&str, Value)]) {
     for (method, params) in requests {
         let (at_source, at_fork) =
             (source.ask(method, params.clone()).await, fork.ask(method, params.clone()).await);

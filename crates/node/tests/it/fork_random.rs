@@ -1,10 +1,11 @@
 //! Random transactions on a source and on its fork: the blocks are the same, state roots included.
 
+use esker_settings::config::Mode;
 use rand::rngs::StdRng;
 use rand::{Rng as _, SeedableRng as _};
 use serde_json::{Value, json};
 
-use crate::fork::{Chain, FROM, start, url};
+use crate::fork::{Chain, FROM, c_chain_url, start_as};
 
 /// Init code of a contract that stores its second word at the slot of its first one.
 const STORE: &str = "0x600880600b6000396000f36020356000355500";
@@ -13,7 +14,10 @@ const SLOTS: u64 = 48;
 const ACCOUNTS: u64 = 60;
 
 const BLOCKS: u64 = 20;
+const C_CHAIN_BLOCKS: u64 = 6;
 const TXS_PER_BLOCK: usize = 50;
+/// In the keys of half of all slots the bit is set that the C-Chain clears.
+const CLEARED_BIT: u64 = 1 << 56;
 /// Gas that is too little to store anything.
 const TOO_LITTLE: &str = "0x5700";
 
@@ -29,6 +33,7 @@ impl Traffic {
         let rng = &mut self.rng;
         let store = self.stores[rng.random_range(0..STORES)].clone();
         let (slot, value) = (rng.random_range(0..SLOTS), rng.random_range(0..3));
+        let slot = slot | if rng.random() { CLEARED_BIT } else { 0 };
         match rng.random_range(0..10) {
             0..6 => stored(&store, slot, value, "0x20000"),
             6 => stored(&store, slot, value + 3, TOO_LITTLE),
@@ -42,7 +47,8 @@ impl Traffic {
 }
 
 fn stored(store: &Value, slot: u64, value: u64, gas: &str) -> Value {
-    json!({"from": FROM, "to": store, "data": format!("0x{slot:064x}{value:064x}"), "gas": gas})
+    let slot = format!("{slot:016x}{:048x}", 0);
+    json!({"from": FROM, "to": store, "data": format!("0x{slot}{value:064x}"), "gas": gas})
 }
 
 /// Mines a block of random transactions on each chain, at the same time.
@@ -60,7 +66,22 @@ async fn mine(chains: &mut [&mut Chain], traffic: &mut Traffic, time_s: u64) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_thousand_random_transactions_give_the_same_roots() {
-    let node = start(&[]).await.unwrap();
+    compare((Mode::Evm, &[]), BLOCKS).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn random_transactions_give_the_same_roots_on_a_c_chain() {
+    compare((Mode::Dev, &[]), C_CHAIN_BLOCKS).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn random_transactions_give_the_same_roots_and_fees_on_a_c_chain_with_real_fees() {
+    compare((Mode::Dev, &[("real-fees", "true")]), C_CHAIN_BLOCKS).await;
+}
+
+/// Compares the blocks of a source and of its fork, both with these settings.
+async fn compare((mode, flags): (Mode, &[(&'static str, &str)]), blocks: u64) {
+    let node = start_as(mode, flags).await.unwrap();
     let mut source = Chain::of(&node).await;
     let mut stores = Vec::new();
     for _ in 0..STORES {
@@ -72,10 +93,12 @@ async fn a_thousand_random_transactions_give_the_same_roots() {
     for block in 0..4 {
         mine(&mut [&mut source], &mut traffic, start_s + block).await;
     }
-    let forked = start(&[("fork-url", &url(&node)), ("fork-keep-balances", "true")]).await.unwrap();
+    let url = c_chain_url(&node, mode);
+    let of_source = [("fork-url", url.as_str()), ("fork-keep-balances", "true")];
+    let forked = start_as(mode, &[&of_source, flags].concat()).await.unwrap();
     let mut fork = Chain::of(&forked).await;
     fork.ask("evm_setAutomine", json!([false])).await;
-    for block in 0..BLOCKS {
+    for block in 0..blocks {
         mine(&mut [&mut source, &mut fork], &mut traffic, start_s + 10 + block).await;
         assert_eq!(fork.newest().await, source.newest().await, "block {block} of the fork");
     }

@@ -69,16 +69,19 @@ async fn the_users_rules_come_first() {
 }
 
 /// A node of a known chain that has one block, no proofs, empty accounts, and not `eth_config`.
-struct OldNode {
-    url: String,
+pub(super) struct OldNode {
+    pub(super) url: String,
     server: tokio::task::JoinHandle<()>,
 }
 
 impl OldNode {
     async fn new(chain_id: u64, header: Header) -> Self {
+        Self::with_block(chain_id, block_json(&header)).await
+    }
+
+    pub(super) async fn with_block(chain_id: u64, block: Value) -> Self {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
-        let block = block_json(&header);
         let answer = move |body: String| {
             let block = block.clone();
             async move { answer(chain_id, &block, &body) }
@@ -116,7 +119,7 @@ fn answer(chain_id: u64, block: &Value, body: &str) -> String {
     }
 }
 
-fn block_json(header: &Header) -> Value {
+pub(super) fn block_json(header: &Header) -> Value {
     let mut block = json!({
         "hash": from_state_header(header).hash_slow(),
         "parentHash": header.parent_hash,
@@ -153,7 +156,7 @@ fn work_header(number: u64, time: u64, base_fee: Option<u64>) -> Header {
     Header { number, time, base_fee, difficulty, gas_limit: 30_000_000, ..Header::default() }
 }
 
-async fn mined(fork: &mut Chain) -> Value {
+pub(super) async fn mined(fork: &mut Chain) -> Value {
     fork.ask("eth_sendTransaction", json!([{"from": FROM, "to": OTHER, "value": "0x1"}])).await;
     let block = fork.newest().await;
     assert_eq!(block["transactions"].as_array().unwrap().len(), 1, "{block}");

@@ -5,6 +5,8 @@
 mod api;
 mod environment;
 mod fork;
+mod fork_c_chain;
+mod fork_c_chain_rules;
 mod fork_offline;
 mod fork_otterscan;
 mod fork_random;

@@ -5,7 +5,7 @@ use std::path::Path;
 use esker_evm_execution::rules::FeeOverrides;
 
 use super::value::Switch;
-use super::{Config, Mode, Settings};
+use super::{Config, Mode, Settings, fork};
 use crate::fixture::{FixtureError, FixtureSource};
 use crate::networks::{DevError, DevOptions, Network, Preset, dev_network};
 
@@ -59,10 +59,11 @@ pub(super) fn check(settings: &Settings, mode: Mode) -> Result<(), Fault> {
 
 /// The network of the settings: on a development network the one with its accounts and its start, else the loaded
 /// one. The fixture's accounts and start apply unless a setting was given; [`FixtureSource::apply`] applies the rest
-/// of it.
+/// of it. On a fork the start is that of its block, and the chains keep their IDs.
 pub(super) fn network(
     settings: &mut Settings,
     loaded: Network,
+    is_fork: bool,
     is_given: impl Fn(&str) -> bool,
 ) -> Result<(Network, Option<FixtureSource>), Fault> {
     if loaded.name != Preset::Dev.name() {
@@ -74,7 +75,12 @@ pub(super) fn network(
     }
     check_fees(settings, &loaded)?;
     let Some(path) = &settings.fixture else {
-        let network = dev_network(&options(settings));
+        let usual = options(settings);
+        if is_fork {
+            fork::check_start(usual.start_time_s)?;
+        }
+        let start_time_s = usual.start_time_s.filter(|_| !is_fork);
+        let network = dev_network(&DevOptions { start_time_s, ..usual });
         let network = network.map_err(|error| (setting_of(&error), error.to_string()))?;
         return Ok((network, None));
     };

@@ -11,8 +11,7 @@ use serde_json::{Map, Value};
 
 use super::dev::{self, Fault};
 use super::file::FileLayer;
-use super::value::Switch;
-use super::{ConfigError, Mode, Settings, evm};
+use super::{ConfigError, Mode, Settings, evm, fork};
 use crate::fixture::FixtureSource;
 use crate::networks::{
     EvmOptions, MAX_FILE_BYTES, Network, evm_network, evm_network_of, has_base_fee,
@@ -48,8 +47,6 @@ pub(super) fn check(settings: &Settings, mode: Mode) -> Result<(), Fault> {
         ("no-create2-deployer", settings.no_create2_deployer),
         ("state-window", settings.state_window.is_some()),
         ("memory-limit", settings.memory_limit.is_some()),
-        ("fork-url", !settings.fork_url.0.is_empty()),
-        ("fork-from", settings.fork_from.is_some()),
     ];
     let foreign = [
         ("real-fees", settings.real_fees),
@@ -72,7 +69,8 @@ pub(super) fn check(settings: &Settings, mode: Mode) -> Result<(), Fault> {
         }
         (Mode::Evm, ..) => check_together(settings),
         (Mode::Dev | Mode::Node, Some(name), _) => fault(name, "only for esker evm"),
-        (Mode::Dev | Mode::Node, None, _) => Ok(()),
+        (Mode::Dev, None, _) => fork::check(settings),
+        (Mode::Node, None, _) => fork::check_absent(settings),
     }
 }
 
@@ -91,7 +89,7 @@ fn check_together(settings: &Settings) -> Result<(), Fault> {
         ("no-create2-deployer", settings.no_create2_deployer),
         ("memory-limit", settings.memory_limit.is_some()),
     ];
-    check_fork(settings)?;
+    fork::check(settings)?;
     let given =
         of_genesis.into_iter().find(|(_, is_given)| *is_given && settings.genesis.is_some());
     if let Some((name, _)) = given {
@@ -112,58 +110,6 @@ fn check_together(settings: &Settings) -> Result<(), Fault> {
     }
     check_mining(settings)?;
     evm::check_values(settings)
-}
-
-/// Refuses settings that don't go together with a fork, or only with one.
-fn check_fork(settings: &Settings) -> Result<(), Fault> {
-    let is_of_source = !settings.fork_url.0.is_empty();
-    match (&settings.fork_from, is_of_source) {
-        (Some(_), true) => {
-            return Err((
-                "fork-from",
-                "not with fork-url: the file takes the place of the source".to_owned(),
-            ));
-        }
-        (Some(_), false) => check_of_fork(settings, "fork-from")?,
-        (None, true) => check_of_fork(settings, "fork-url")?,
-        (None, false) => {}
-    }
-    let of_source = [
-        ("fork-block", settings.fork_block != "latest"),
-        ("fork-header", !settings.fork_header.0.is_empty()),
-        ("fork-proofs", settings.fork_proofs != Switch::Auto),
-        ("fork-rate", settings.fork_rate > 0),
-    ];
-    let mut given = of_source.into_iter().filter(|(_, is_given)| *is_given && !is_of_source);
-    match given.next() {
-        Some((name, _)) => Err((name, "only together with fork-url".to_owned())),
-        None if settings.fork_keep_balances && !is_of_source && settings.fork_from.is_none() => {
-            Err(("fork-keep-balances", "only together with fork-url or fork-from".to_owned()))
-        }
-        None => Ok(()),
-    }
-}
-
-/// Refuses settings that a fork has not; `by` is what makes the chain one.
-pub(super) fn check_of_fork(settings: &Settings, by: &str) -> Result<(), Fault> {
-    let of_block = [
-        ("genesis", settings.genesis.is_some()),
-        ("import", settings.import.is_some()),
-        ("fixture", settings.fixture.is_some()),
-        ("alloc", settings.alloc.is_some()),
-        ("follow", !settings.follow.0.is_empty()),
-        ("load-state", settings.load_state.is_some()),
-        ("state", settings.state.is_some()),
-        ("dump-state", settings.dump_state.is_some()),
-    ];
-    if let Some((name, _)) = of_block.into_iter().find(|(_, is_given)| *is_given) {
-        return Err((name, format!("not with {by}: the state is that of the source")));
-    }
-    // The undo rows of its blocks say which values are no longer those of the source.
-    match settings.state_window {
-        Some(_) => Err(("state-window", format!("not with {by}: a fork keeps all its states"))),
-        None => Ok(()),
-    }
 }
 
 /// Refuses settings of how blocks are made that don't go together.

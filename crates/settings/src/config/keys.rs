@@ -439,8 +439,8 @@ settings! {
     state_window: Option<u64> = "state-window", "";
 
     ["The fork of another chain"]
-    /// Begin on a block of this chain: the URL of its EVM JSON-RPC. Several, separated by commas, stand in for each other. The
-    /// state is read from there as it is needed (docs/forking.md).
+    /// Begin on a block of this chain: the URL of its EVM JSON-RPC, under `esker dev` that of a C-Chain. Several, separated by
+    /// commas, stand in for each other. The state is read from there as it is needed (docs/forking.md).
     fork_url: CommaList = "fork-url", "";
     /// Begin on the block of this file, which `esker fork pack` has written, and ask nobody. Not with `fork-url`.
     fork_from: Option<PathBuf> = "fork-from", "";

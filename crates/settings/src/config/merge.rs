@@ -2,15 +2,14 @@
 
 use std::fmt;
 use std::path::PathBuf;
-use std::sync::Arc;
 
-use esker_ethereum::forks::ChainConfig;
 use esker_evm_execution::rules::FeeOverrides;
 use esker_primitives::{ChainId, excerpt, network, read_input};
 
 use super::error::{ConfigError, Origin};
 use super::file::{self, ChainTable, ConfiguredValue, FileLayer, Values};
 use super::flags::{Flags, Mode};
+use super::fork::ForkedRules;
 use super::keys::{
     self, CHAIN_KEYS, CONFIG, ChainSettings, ENV_PREFIX, EVM_SECTION, KEYS, Key, OTHER_VARIABLES,
     Settings, XVM_SECTION,
@@ -79,7 +78,7 @@ pub(super) struct Layers {
     /// Values of the block on which the chain begins.
     fork: Values,
     /// The rules of that block's chain.
-    pub(super) fork_rules: Option<Arc<ChainConfig>>,
+    pub(super) fork_rules: Option<ForkedRules>,
     /// Values of a reset, which come before the user's.
     reset: Values,
     pub(super) warnings: Vec<String>,

@@ -12,6 +12,7 @@ mod evm_alone;
 pub mod file;
 mod flags;
 mod follow;
+mod fork;
 pub mod keys;
 mod keystore;
 mod merge;
@@ -26,6 +27,7 @@ mod value_error;
 
 pub use error::{ConfigError, Origin};
 pub use flags::{Flags, Mode};
+pub use fork::{ForkBlock, ForkedRules};
 pub use keys::{ChainSettings, Settings};
 pub use merge::ResolvedSetting;
 pub use validator::{ENGINE_FOLDER, ValidatorError};
@@ -39,7 +41,6 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use esker_ethereum::forks::ChainConfig;
 use esker_http::HttpConfig;
 use esker_outbound::Dialer;
 use esker_primitives::{ChainId, network};
@@ -81,21 +82,6 @@ pub struct Config {
     pub warnings: Vec<String>,
     /// The layers of values, for reloading the file.
     layers: Layers,
-}
-
-/// A block of another chain on which the chain begins.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ForkBlock {
-    /// The other chain's ID.
-    pub chain_id: u64,
-    /// Time of the block, Unix s.
-    pub time_s: u64,
-    /// Gas limit of the block.
-    pub gas_limit: u64,
-    /// Base fee of the block, wei; 0 if it has none.
-    pub base_fee: u64,
-    /// The rules of the chain; `None`: those of `hardfork`.
-    pub rules: Option<Arc<ChainConfig>>,
 }
 
 /// The beginning of a development network in a folder that has none yet.
@@ -176,27 +162,6 @@ impl Config {
             warnings,
             layers,
         })
-    }
-
-    /// The configuration of a chain that begins on a block of another node.
-    ///
-    /// # Errors
-    /// The settings don't go together with this block.
-    pub fn on_fork(self, block: &ForkBlock) -> Result<Self, ConfigError> {
-        let mut layers = self.layers;
-        layers.set_fork([
-            ("chain-id", block.chain_id.to_string()),
-            ("timestamp", block.time_s.to_string()),
-            ("gas-limit", block.gas_limit.to_string()),
-            ("base-fee", block.base_fee.to_string()),
-        ]);
-        layers.fork_rules = block.rules.clone();
-        let (data_dir, fork_cache) = (self.data_dir, self.fork_cache);
-        let config = Self { data_dir, fork_cache, ..Self::of_layers(self.mode, layers, None)? };
-        // A kept folder may be a fork's without a setting that says so.
-        let checked = evm_alone::check_of_fork(&config.settings, "the folder of a fork");
-        checked.map_err(|(name, reason)| config.layers.value_error(name, reason))?;
-        Ok(config)
     }
 
     /// The configuration of a node that takes the place of this one: on a block of another node, given by its URL and
@@ -364,13 +329,18 @@ fn network(
     let loaded = match mode {
         Mode::Evm => {
             evm_alone::check_tables(&layers.file)?;
-            let rules = layers.fork_rules.as_deref();
+            let rules = layers.fork_rules.as_ref().and_then(ForkedRules::ethereum);
             return evm_alone::network(settings, rules, is_given).map_err(fault);
         }
         Mode::Dev | Mode::Node => networks::load(&settings.network)?,
     };
     check_network(mode, settings, &loaded)?;
-    dev::network(settings, loaded, is_given).map_err(fault)
+    let (mut network, fixture) =
+        dev::network(settings, loaded, layers.fork_rules.is_some(), is_given).map_err(fault)?;
+    if let Some(rules) = &layers.fork_rules {
+        rules.apply(&mut network);
+    }
+    Ok((network, fixture))
 }
 
 fn check_network(mode: Mode, settings: &Settings, loaded: &Network) -> Result<(), ConfigError> {

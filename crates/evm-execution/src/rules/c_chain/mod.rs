@@ -19,6 +19,7 @@ mod extra;
 mod fee_error;
 mod fees;
 pub mod fortuna;
+mod header_form;
 mod header_rules;
 mod phase;
 mod published;
@@ -36,6 +37,7 @@ pub use block_gas_cost::{BlockGasCost, MAX_BLOCK_GAS_COST, TARGET_BLOCK_RATE_S, 
 pub use config::{ChainConfig, check_schedule};
 pub use error::BlockRuleError;
 pub use fee_error::FeeRuleError;
+pub use header_form::HeaderFormError;
 pub use phase::{Phase, PhaseRules};
 pub use rules::{CChainRules, FeeOverrides};
 pub use schedule::{ForkSchedule, INITIALLY_ACTIVE, UNSCHEDULED};

@@ -1,6 +1,8 @@
 //! The block of another node on which the EVM chain begins.
 
+mod c_chain_rules;
 mod choice;
+mod form;
 mod open;
 mod origin;
 mod prepared;

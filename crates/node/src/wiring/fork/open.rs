@@ -14,7 +14,7 @@ use esker_storage::{Scope, Store};
 use tokio::runtime::Handle;
 
 use super::choice::fault;
-use super::origin;
+use super::{form, origin};
 use super::prepared::prepared;
 use super::recorded::Recorded;
 use super::rules::ForkRules;
@@ -49,10 +49,11 @@ pub(in crate::wiring) async fn open(
     };
     let cache = CacheOptions { folder: folder.join(FOLDER), max_bytes: MAX_CACHE };
     let fork = origin::open(&config, recorded, &cache).await?;
+    form::check(config.mode, setting, &fork)?;
     read_first(&fork).await?;
     let rules = match is_new {
         true => ForkRules::choose(settings, &fork).await?,
-        false => ForkRules::of_folder(settings, store)?,
+        false => ForkRules::of_folder(settings, fork.pin(), store)?,
     };
     let pin = fork.pin();
     let header = pin.header.clone();
@@ -61,7 +62,7 @@ pub(in crate::wiring) async fn open(
         time_s: header.time,
         gas_limit: header.gas_limit,
         base_fee: header.base_fee.unwrap_or_default().saturating_to(),
-        rules: rules.config.clone(),
+        rules: rules.rules.clone(),
     };
     if is_new {
         rules.keep(&fork).await?;

@@ -74,7 +74,7 @@ impl Recorded {
         let values = values.collect();
         let mut out = WriteSet::new();
         meta::put_parameters(&mut out, OWNER, &values);
-        rules.put(&mut out);
+        rules.put(self.chain_id, &mut out);
         Ok(store.writer.commit_blocking(out)?)
     }
 

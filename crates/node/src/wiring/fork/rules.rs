@@ -4,20 +4,22 @@ use std::fmt;
 use std::sync::Arc;
 
 use esker_ethereum::forks::{ChainConfig, PublishedForks};
+use esker_evm_execution::rules::CChainRules;
 use esker_evm_state::types::Header;
-use esker_fork::pin::HeaderForm;
+use esker_fork::pin::{HeaderForm, Pin};
 use esker_fork::source::{Call, Fault};
 use esker_fork::{Fork, ForkError};
 use esker_go_json::Document;
-use esker_settings::config::Settings;
+use esker_settings::config::{ForkedRules, Settings};
 use esker_storage::{StorageError, Store, WriteSet, meta};
-use serde_json::json;
+use serde_json::{Value, json};
 
+use super::c_chain_rules;
 use crate::wiring::error::StartError;
 
 /// Owner of the record in the store.
 const OWNER: &[u8] = b"fork rules";
-/// The configuration in geth's form.
+/// The configuration in geth's form, or the C-Chain's in the form of a genesis.
 const CONFIG: &str = "config";
 /// The same with what was read from the source.
 const TEXT: &str = "rules";
@@ -25,14 +27,15 @@ const TEXT: &str = "rules";
 /// The rules of a chain that begins on a block of another node, and where they come from.
 #[derive(Debug)]
 pub(super) struct ForkRules {
-    /// The forks; `None`: those of `hardfork`.
-    pub(super) config: Option<Arc<ChainConfig>>,
+    pub(super) rules: ForkedRules,
+    /// The fork or the phase of the block.
+    first: Option<String>,
     origin: Origin,
 }
 
 /// Where rules come from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Origin {
+pub(super) enum Origin {
     /// The user's setting.
     Hardfork,
     /// The data folder.
@@ -47,68 +50,109 @@ enum Origin {
     Fields,
     /// Nothing is known.
     Newest,
+    /// `eth_getChainConfig` of the source.
+    ChainConfig,
+    /// The development network, since nothing else is known.
+    Development,
 }
 
 impl ForkRules {
+    fn ethereum(config: Option<Arc<ChainConfig>>, origin: Origin) -> Self {
+        let first = config.as_ref().map(|config| config.first_fork().name().to_owned());
+        Self { rules: ForkedRules::Ethereum(config), first, origin }
+    }
+
+    fn c_chain((rules, origin): (CChainRules, Origin), time_s: u64) -> Self {
+        let phase = rules.phase_at(time_s).ok().map(|rules| format!("{:?}", rules.phase));
+        Self { rules: c_chain_rules::forked(&rules), first: phase, origin }
+    }
+
     /// Those of a folder that has a forked block.
-    pub(super) fn of_folder(settings: &Settings, store: &Store) -> Result<Self, StartError> {
+    pub(super) fn of_folder(
+        settings: &Settings,
+        pin: &Pin,
+        store: &Store,
+    ) -> Result<Self, StartError> {
         if !settings.hardfork.is_empty() {
-            return Ok(Self { config: None, origin: Origin::Hardfork });
+            return Ok(Self::ethereum(None, Origin::Hardfork));
         }
         let values = meta::parameters(store.snapshot()?.as_ref(), OWNER)?.unwrap_or_default();
-        let Some((_, json)) = values.into_iter().find(|(name, _)| name == CONFIG) else {
-            return Ok(Self { config: None, origin: Origin::Newest });
-        };
-        Ok(Self { config: Some(config_of(&json)?), origin: Origin::Folder })
+        let json = values.into_iter().find(|(name, _)| name == CONFIG).map(|(_, json)| json);
+        match (pin.form, json) {
+            (HeaderForm::CChain, json) => {
+                let rules = c_chain_rules::read(pin.chain_id, &json.unwrap_or_default());
+                let rules = rules.ok_or_else(damaged)?;
+                Ok(Self::c_chain((rules, Origin::Folder), pin.header.time))
+            }
+            (_, Some(json)) => Ok(Self::ethereum(Some(config_of(&json)?), Origin::Folder)),
+            (_, None) => Ok(Self::ethereum(None, Origin::Newest)),
+        }
     }
 
     /// Those of a new folder: the user's, else those that the source publishes, else those of a known chain at the
     /// block, else the newest ones.
     pub(super) async fn choose(settings: &Settings, fork: &Fork) -> Result<Self, StartError> {
         if !settings.hardfork.is_empty() {
-            return Ok(Self { config: None, origin: Origin::Hardfork });
-        }
-        if fork.url().is_none() {
-            let config = fork.text(TEXT).map(|json| config_of(&json)).transpose()?;
-            return Ok(Self { config, origin: Origin::File });
+            return Ok(Self::ethereum(None, Origin::Hardfork));
         }
         let pin = fork.pin();
-        let (chain_id, header) = (pin.chain_id, &pin.header);
-        if pin.form != HeaderForm::Ethereum {
-            return Ok(Self { config: None, origin: Origin::Newest });
+        match pin.form {
+            HeaderForm::CChain => {
+                let found = c_chain_rules::choose(fork, fork.text(TEXT).as_deref()).await?;
+                Ok(Self::c_chain(found, pin.header.time))
+            }
+            HeaderForm::Ethereum if fork.url().is_none() => {
+                let config = fork.text(TEXT).map(|json| config_of(&json)).transpose()?;
+                Ok(Self::ethereum(config, Origin::File))
+            }
+            HeaderForm::Ethereum => of_source(fork).await,
+            HeaderForm::Unknown => Ok(Self::ethereum(None, Origin::Newest)),
         }
-        let published = published(fork).await?;
-        let by_fields = published.as_ref().and_then(|forks| forks.config(chain_id, header));
-        let is_exact = published.is_some_and(|forks| forks.reaches(header));
-        let known = || known(chain_id, header).map(|known| (known, Origin::ChainId(chain_id)));
-        let found = match (by_fields, is_exact) {
-            (Some(config), true) => Some((config, Origin::Published)),
-            (by_fields, _) => known().or_else(|| Some((by_fields?, Origin::Fields))),
-        };
-        Ok(match found {
-            Some((config, origin)) => Self { config: Some(Arc::new(config)), origin },
-            None => Self { config: None, origin: Origin::Newest },
-        })
     }
 
     /// Keeps them with what was read from the source, for its file.
     pub(super) async fn keep(&self, fork: &Fork) -> Result<(), StartError> {
-        let Some(config) = &self.config else { return Ok(()) };
-        Ok(fork.keep_text(TEXT, &config.to_json()).await?)
+        let Some(json) = self.json(fork.pin().chain_id) else { return Ok(()) };
+        Ok(fork.keep_text(TEXT, &json).await?)
     }
 
     /// Records them for the next start.
-    pub(super) fn put(&self, out: &mut WriteSet) {
-        let config = self.config.iter();
-        let values: Vec<_> = config.map(|config| (CONFIG.to_owned(), config.to_json())).collect();
+    pub(super) fn put(&self, chain_id: u64, out: &mut WriteSet) {
+        let json = self.json(chain_id).into_iter();
+        let values: Vec<_> = json.map(|json| (CONFIG.to_owned(), json)).collect();
         meta::put_parameters(out, OWNER, &values);
     }
+
+    fn json(&self, chain_id: u64) -> Option<String> {
+        match &self.rules {
+            ForkedRules::Ethereum(config) => config.as_ref().map(|config| config.to_json()),
+            ForkedRules::CChain { schedule, .. } => Some(c_chain_rules::write(chain_id, schedule)),
+        }
+    }
+}
+
+/// Those of Ethereum's that the source publishes, else those of a known chain at the block, else the newest ones.
+async fn of_source(fork: &Fork) -> Result<ForkRules, StartError> {
+    let pin = fork.pin();
+    let (chain_id, header) = (pin.chain_id, &pin.header);
+    let published = published(fork).await?;
+    let by_fields = published.as_ref().and_then(|forks| forks.config(chain_id, header));
+    let is_exact = published.is_some_and(|forks| forks.reaches(header));
+    let known = || known(chain_id, header).map(|known| (known, Origin::ChainId(chain_id)));
+    let found = match (by_fields, is_exact) {
+        (Some(config), true) => Some((config, Origin::Published)),
+        (by_fields, _) => known().or_else(|| Some((by_fields?, Origin::Fields))),
+    };
+    Ok(match found {
+        Some((config, origin)) => ForkRules::ethereum(Some(Arc::new(config)), origin),
+        None => ForkRules::ethereum(None, Origin::Newest),
+    })
 }
 
 impl fmt::Display for ForkRules {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if let Some(config) = &self.config {
-            write!(f, "{} ", config.first_fork().name())?;
+        if let Some(first) = &self.first {
+            write!(f, "{first} ")?;
         }
         match self.origin {
             Origin::Hardfork => f.write_str("by hardfork"),
@@ -118,6 +162,10 @@ impl fmt::Display for ForkRules {
             Origin::ChainId(id) => write!(f, "by chain ID {id} and the block"),
             Origin::Fields => f.write_str("by the block's fields and the source's eth_config"),
             Origin::Newest => f.write_str("newest: the source does not say, the chain is unknown"),
+            Origin::ChainConfig => f.write_str("by the source's eth_getChainConfig"),
+            Origin::Development => f.write_str(
+                "of the development network: the source does not say, the chain is unknown",
+            ),
         }
     }
 }
@@ -126,14 +174,23 @@ impl fmt::Display for ForkRules {
 fn config_of(json: &str) -> Result<Arc<ChainConfig>, StorageError> {
     let read = Document::whole(json.as_bytes()).ok();
     let config = read.and_then(|document| ChainConfig::parse(document).ok());
-    let damaged = || StorageError::Corrupted("the record of the fork's rules".to_owned());
     config.map(Arc::new).ok_or_else(damaged)
+}
+
+/// A record that can't be read.
+pub(super) fn damaged() -> StorageError {
+    StorageError::Corrupted("the record of the fork's rules".to_owned())
 }
 
 /// What the source says of its forks; `None` if it says nothing that can be used.
 async fn published(fork: &Fork) -> Result<Option<PublishedForks>, StartError> {
-    match fork.ask(Call::new("eth_config", json!([]))).await {
-        Ok(answer) => Ok(PublishedForks::read(&answer.result)),
+    Ok(said(fork, "eth_config").await?.and_then(|forks| PublishedForks::read(&forks)))
+}
+
+/// What the source answers to a method without parameters; `None` if it refuses it.
+pub(super) async fn said(fork: &Fork, method: &'static str) -> Result<Option<Value>, StartError> {
+    match fork.ask(Call::new(method, json!([]))).await {
+        Ok(answer) => Ok(Some(answer.result)),
         Err(ForkError::Source(error)) if is_outage(&error.fault) => {
             Err(StartError::from(ForkError::Source(error)))
         }

@@ -286,16 +286,18 @@ fn a_fork_has_the_state_of_its_source() {
         let error = load(&Given { flags, ..ALONE }).unwrap_err();
         assert!(error.contains(text), "{flags:?}: {error}");
     }
-    let dev = load(&Given { mode: Mode::Dev, flags: &[URL], ..NOTHING }).unwrap_err();
-    assert!(dev.ends_with("fork-url: only for esker evm"), "{dev}");
+    let node = load(&Given { flags: &[URL], ..NOTHING }).unwrap_err();
+    assert!(node.ends_with("fork-url: only for esker dev and esker evm"), "{node}");
     let config = load(&Given { flags: &[URL, ("chain-id", "7")], ..ALONE }).unwrap();
     let rules = Arc::new(ChainConfig::development(5, Fork::London));
     let (time_s, gas_limit) = (4_000, 9_000_000);
-    let block =
-        ForkBlock { chain_id: 5, time_s, gas_limit, base_fee: 3, rules: Some(rules.clone()) };
+    let rules = ForkedRules::Ethereum(Some(rules));
+    let block = ForkBlock { chain_id: 5, time_s, gas_limit, base_fee: 3, rules };
     let network = config.clone().on_fork(&block).unwrap();
     assert_eq!(network.network.hardfork(), Some("London"));
-    let network = config.on_fork(&ForkBlock { rules: None, ..block }).unwrap();
+    let network = config
+        .on_fork(&ForkBlock { rules: ForkedRules::Ethereum(None), ..block })
+        .unwrap();
     assert_eq!(network.network.hardfork(), Some("Osaka"));
     assert_eq!(network.network.evm_parameters().chain_id, 7, "the user's comes first");
     assert_eq!(network.network.start_time_s, 4_000);

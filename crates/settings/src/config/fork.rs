@@ -1,0 +1,169 @@
+//! Chains that begin on a block of another node: checks of the settings, and what follows from the block.
+
+use std::sync::Arc;
+
+use esker_ethereum::forks::ChainConfig;
+use esker_evm_execution::rules::ForkSchedule;
+
+use super::dev::Fault;
+use super::value::Switch;
+use super::{Config, ConfigError, Settings};
+use crate::networks::{DEV_START_TIMES, DevError, EvmRules, Network};
+
+/// A block of another chain on which the chain begins.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ForkBlock {
+    /// The other chain's ID.
+    pub chain_id: u64,
+    /// Time of the block, Unix s.
+    pub time_s: u64,
+    /// Gas limit of the block.
+    pub gas_limit: u64,
+    /// Base fee of the block, wei; 0 if it has none.
+    pub base_fee: u64,
+    /// The rules of the chain.
+    pub rules: ForkedRules,
+}
+
+/// The rules of a chain that begins on a block of another node.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ForkedRules {
+    /// Ethereum's; `None`: those of `hardfork`.
+    Ethereum(Option<Arc<ChainConfig>>),
+    /// The C-Chain's.
+    CChain {
+        /// Start times of the phases.
+        schedule: ForkSchedule,
+        /// Whether its fees are the exact ones unless the user says something else. Else the base fee and the gas limit stay
+        /// those of the block.
+        has_real_fees: bool,
+    },
+}
+
+impl ForkedRules {
+    /// Ethereum's, if they are not those of `hardfork`.
+    pub fn ethereum(&self) -> Option<&ChainConfig> {
+        match self {
+            Self::Ethereum(config) => config.as_deref(),
+            Self::CChain { .. } => None,
+        }
+    }
+
+    /// Sets the start times of the phases of a network's C-Chain.
+    pub(super) fn apply(&self, network: &mut Network) {
+        let Self::CChain { schedule: of_source, .. } = self else { return };
+        if let EvmRules::CChain { schedule, .. } = &mut network.evm_parameters_mut().rules {
+            *schedule = *of_source;
+        }
+    }
+}
+
+impl Config {
+    /// The configuration of a chain that begins on a block of another node.
+    ///
+    /// # Errors
+    /// The settings don't go together with this block.
+    pub fn on_fork(self, block: &ForkBlock) -> Result<Self, ConfigError> {
+        let mut layers = self.layers;
+        let of_rules = matches!(block.rules, ForkedRules::CChain { has_real_fees: true, .. });
+        let has_real_fees = match layers.is_given(REAL_FEES) {
+            true => self.settings.real_fees,
+            false => of_rules,
+        };
+        let mut values =
+            vec![("chain-id", block.chain_id.to_string()), ("timestamp", block.time_s.to_string())];
+        match has_real_fees {
+            true => values.push((REAL_FEES, true.to_string())),
+            false => values.extend([
+                ("gas-limit", block.gas_limit.to_string()),
+                ("base-fee", block.base_fee.to_string()),
+            ]),
+        }
+        layers.set_fork(values);
+        layers.fork_rules = Some(block.rules.clone());
+        let (data_dir, fork_cache) = (self.data_dir, self.fork_cache);
+        let config = Self { data_dir, fork_cache, ..Self::of_layers(self.mode, layers, None)? };
+        // A kept folder may be a fork's without a setting that says so.
+        let checked = check_of_fork(&config.settings, "the folder of a fork");
+        checked.map_err(|(name, reason)| config.layers.value_error(name, reason))?;
+        Ok(config)
+    }
+}
+
+/// The setting of exact fees.
+const REAL_FEES: &str = "real-fees";
+
+/// Refuses a fork of a node that is not for development.
+pub(super) fn check_absent(settings: &Settings) -> Result<(), Fault> {
+    let given = [
+        ("fork-url", !settings.fork_url.0.is_empty()),
+        ("fork-from", settings.fork_from.is_some()),
+    ];
+    match given.into_iter().find(|(_, is_given)| *is_given) {
+        Some((name, _)) => Err((name, "only for esker dev and esker evm".to_owned())),
+        None => Ok(()),
+    }
+}
+
+/// Refuses settings that don't go together with a fork, or only with one.
+pub(super) fn check(settings: &Settings) -> Result<(), Fault> {
+    let is_of_source = !settings.fork_url.0.is_empty();
+    match (&settings.fork_from, is_of_source) {
+        (Some(_), true) => {
+            return Err((
+                "fork-from",
+                "not with fork-url: the file takes the place of the source".to_owned(),
+            ));
+        }
+        (Some(_), false) => check_of_fork(settings, "fork-from")?,
+        (None, true) => check_of_fork(settings, "fork-url")?,
+        (None, false) => {}
+    }
+    let of_source = [
+        ("fork-block", settings.fork_block != "latest"),
+        ("fork-header", !settings.fork_header.0.is_empty()),
+        ("fork-proofs", settings.fork_proofs != Switch::Auto),
+        ("fork-rate", settings.fork_rate > 0),
+    ];
+    let mut given = of_source.into_iter().filter(|(_, is_given)| *is_given && !is_of_source);
+    match given.next() {
+        Some((name, _)) => Err((name, "only together with fork-url".to_owned())),
+        None if settings.fork_keep_balances && !is_of_source && settings.fork_from.is_none() => {
+            Err(("fork-keep-balances", "only together with fork-url or fork-from".to_owned()))
+        }
+        None => Ok(()),
+    }
+}
+
+/// Refuses settings that a fork has not; `by` is what makes the chain one.
+fn check_of_fork(settings: &Settings, by: &str) -> Result<(), Fault> {
+    let of_block = [
+        ("genesis", settings.genesis.is_some()),
+        ("import", settings.import.is_some()),
+        ("fixture", settings.fixture.is_some()),
+        ("alloc", settings.alloc.is_some()),
+        ("follow", !settings.follow.0.is_empty()),
+        ("load-state", settings.load_state.is_some()),
+        ("state", settings.state.is_some()),
+        ("dump-state", settings.dump_state.is_some()),
+    ];
+    if let Some((name, _)) = of_block.into_iter().find(|(_, is_given)| *is_given) {
+        return Err((name, format!("not with {by}: the state is that of the source")));
+    }
+    // The undo rows of its blocks say which values are no longer those of the source.
+    match settings.state_window {
+        Some(_) => Err(("state-window", format!("not with {by}: a fork keeps all its states"))),
+        None => Ok(()),
+    }
+}
+
+/// Checks the start of a development network that begins on a block, Unix s.
+pub(super) fn check_start(start_time_s: Option<u64>) -> Result<(), Fault> {
+    match start_time_s.is_none_or(|start| DEV_START_TIMES.contains(&start)) {
+        true => Ok(()),
+        false => {
+            let error = DevError::StartTime { least: *DEV_START_TIMES.start() };
+            Err(("timestamp", error.to_string()))
+        }
+    }
+}
