@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use alloy_primitives::{Address, B256};
+use alloy_primitives::{Address, B256, U256};
 use thiserror::Error;
 
 use crate::json::FieldError;
@@ -49,6 +49,16 @@ pub enum ForkError {
         root: B256,
         /// The fault.
         fault: Box<ProofFault>,
+    },
+    /// The balance of another asset of a C-Chain, of a source without proofs.
+    #[error(
+        "the balance of another asset, slot {slot:#x} of {address}, is only in proofs, and this fork has none: the source must have eth_getProof, and --fork-proofs not be false"
+    )]
+    AssetWithoutProof {
+        /// The owner.
+        address: Address,
+        /// The key with the asset's ID.
+        slot: U256,
     },
     /// The proofs at the block are for another root than that of its header.
     #[error(

@@ -13,6 +13,8 @@ pub struct ForkedBlock {
     pub number: u64,
     /// The hash.
     pub hash: String,
+    /// The base fee, wei; 0 if it has none.
+    pub base_fee: u64,
     /// Whether values are proved against the state root of the block; else they are the source's word.
     pub is_proven: bool,
 }
@@ -25,6 +27,7 @@ impl ForkedBlock {
             chain_id: pin.chain_id,
             number: pin.header.number,
             hash: pin.hash.to_string(),
+            base_fee: pin.header.base_fee.unwrap_or_default().saturating_to(),
             is_proven: *fork.trust() == Trust::Proven,
         }
     }

@@ -16,6 +16,7 @@ mod evm;
 mod execution_apis;
 mod exit_codes;
 mod fork;
+mod fork_dev;
 mod fork_files;
 mod hardhat;
 mod harness;

@@ -19,8 +19,8 @@ pub(crate) fn command() -> Command {
     let pack = Command::new("pack")
         .about("Write what a fork has read into one file, with its proofs")
         .long_about(
-            "Write everything that a fork has read from its source into one file, with its proofs. `esker evm --fork-from FILE` \
-             runs on it without a network.",
+            "Write everything that a fork has read from its source into one file, with its proofs. `esker evm --fork-from FILE`, \
+             or `esker dev` for a C-Chain, runs on it without a network.",
         )
         .arg(file("The file to write, in place of an older one"))
         .arg(data_dir)

@@ -46,7 +46,7 @@ pub struct VerifyCommand {
 #[derive(Debug, Error)]
 pub enum ForkCommandError {
     /// The folder has nothing of a fork.
-    #[error("{} has nothing that a fork has read: choose the --data-dir of esker evm --fork-url", .0.display())]
+    #[error("{} has nothing that a fork has read: choose the --data-dir of esker evm or esker dev with --fork-url", .0.display())]
     NoFork(PathBuf),
     /// The folder has nothing of this block.
     #[error("{} has nothing of block {hash}: it has {}", .folder.display(), list(.found))]

@@ -68,7 +68,7 @@ pub struct Ready {
     pub start_s: u64,
     /// Gas limit of the C-Chain's blocks.
     pub gas_limit: u64,
-    /// Base fee of the C-Chain's first block, wei.
+    /// Base fee of the C-Chain's first block, or of the one on which it began, wei.
     pub base_fee: u64,
     /// The block of another node on which the EVM chain began.
     pub fork: Option<ForkedBlock>,
@@ -83,6 +83,7 @@ impl Ready {
     pub fn from_node(node: &RunningNode) -> Self {
         let config = node.config();
         let network = &config.network;
+        let fork = node.forked_block();
         let runs = |id| node.chains().iter().any(|chain| chain.vm().context().chain_id == id);
         let aliases: Vec<_> = network.chains.iter().map(|spec| spec.primary_alias()).collect();
         let mut shown = aliases.clone();
@@ -116,8 +117,10 @@ impl Ready {
             evm_in_use: node.evm_in_use().map(str::to_owned),
             start_s: network.start_time_s,
             gas_limit: network.gas_limit_at(network.start_time_s),
-            base_fee: network.initial_base_fee(),
-            fork: node.forked_block(),
+            base_fee: fork
+                .as_ref()
+                .map_or_else(|| network.initial_base_fee(), |fork| fork.base_fee),
+            fork,
             fixture: network.fixture.as_ref().map(|fixture| fixture.names()).unwrap_or_default(),
             is_verbose: config.settings.verbose,
         }
@@ -646,6 +649,7 @@ mod tests {
             chain_id: 1,
             number: 23_000_000,
             hash: format!("0x{}", "ab".repeat(32)),
+            base_fee: 7,
             is_proven,
         };
         Ready { fork: Some(fork), ..alone() }

@@ -26,9 +26,9 @@ mod results;
 pub use block_point::BlockPoint;
 pub use c_chain::{
     BLACKHOLE, BlockGasCost, BlockRuleError, CChainRules, ChainConfig, FeeOverrides, FeeRuleError,
-    ForkSchedule, HeaderFormError, INITIALLY_ACTIVE, MAX_ATOMIC_GAS, MAX_BLOCK_GAS_COST, Phase, PhaseRules,
-    SyntacticError, TARGET_BLOCK_RATE_S, UNSCHEDULED, block_gas_cost, check_schedule, fortuna,
-    window,
+    ForkSchedule, HeaderFormError, INITIALLY_ACTIVE, MAX_ATOMIC_GAS, MAX_BLOCK_GAS_COST, Phase,
+    PhaseRules, SyntacticError, TARGET_BLOCK_RATE_S, UNSCHEDULED, block_gas_cost, check_schedule,
+    fortuna, window,
 };
 pub use child_terms::ChildTerms;
 pub use dialect::Dialect;

@@ -20,14 +20,21 @@ pub(super) fn get_balance(
     Ok(Big(account.unwrap_or_default().balance))
 }
 
+/// The error of other assets on a fork whose source gives no proofs, where alone they show.
+const NO_ASSETS: &str = "balances of other assets are not known: the source of the forked state shows them in proofs only, and gives none";
+
 /// How much an account has of an asset other than the native one: it lies in a slot that no contract can name.
 pub(super) fn get_asset_balance(
     reads: &ReadApi,
     (Addr(address), at, AssetId(asset)): (Addr, BlockNumberOrHash, AssetId),
 ) -> Result<Big, RpcError> {
     let (state, _) = reads.state(at)?;
+    let view = state.view();
+    if view.has_partial_roots() {
+        return Err(RpcError::new(NO_ASSETS));
+    }
     let asset = B256::new(*asset.as_bytes());
-    Ok(Big(state.view().asset_balance(&address, asset).map_err(read_error)?))
+    Ok(Big(view.asset_balance(&address, asset).map_err(read_error)?))
 }
 
 pub(super) fn get_code(

@@ -8,7 +8,7 @@ use crate::error::ForkError;
 use crate::json::{FieldError, Fields, bytes, quantity};
 use crate::pin::Pin;
 use crate::source::{Answer, Call, Fault, SourceError};
-use crate::state::{BaseAccount, Fact};
+use crate::state::{BaseAccount, Fact, is_of_asset};
 
 type Answers = std::vec::IntoIter<Result<Answer, SourceError>>;
 
@@ -55,6 +55,9 @@ pub(super) async fn slots(
     pin: &Pin,
     wanted: &[(Address, Vec<U256>)],
 ) -> Result<Vec<Fact>, ForkError> {
+    if let Some((address, slot)) = each(wanted).find(|(_, slot)| is_of_asset(pin.form, *slot)) {
+        return Err(ForkError::AssetWithoutProof { address, slot });
+    }
     if wanted.is_empty() {
         return Ok(Vec::new());
     }

@@ -318,7 +318,7 @@ async fn probe(reader: &StateReader, pin: &Pin, mode: ProofMode) -> Result<Trust
     let answer = reader.call(pin, |block| vec![request.call(block)]).await.pop();
     match answer.ok_or(ForkError::Cancelled)? {
         Ok(answer) => {
-            let verified = request.verify(pin.header.state_root, &answer);
+            let verified = request.verify(pin, &answer);
             verified.map_err(|error| other_root(pin, error))?;
             Ok(Trust::Proven)
         }

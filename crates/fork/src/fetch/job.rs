@@ -171,9 +171,8 @@ impl Outcome {
         request: &ProofRequest,
         answer: Option<Result<Answer, SourceError>>,
     ) {
-        let root = context.pin.header.state_root;
         let verified = match answer {
-            Some(Ok(answer)) => request.verify(root, &answer),
+            Some(Ok(answer)) => request.verify(&context.pin, &answer),
             Some(Err(error)) => Err(error.into()),
             None => Err(ForkError::Cancelled),
         };

@@ -8,6 +8,11 @@ use alloy_trie::{EMPTY_ROOT_HASH, KECCAK_EMPTY, Nibbles};
 use esker_evm_state::state::AccountParts;
 use esker_evm_state::types::Account;
 
+use crate::pin::HeaderForm;
+
+/// The bit that is set in the keys of balances of other assets: the lowest one of the first byte.
+const ASSET_BIT: usize = 248;
+
 /// An account of the base state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BaseAccount {
@@ -77,6 +82,12 @@ pub(crate) fn decode_slot(leaf: &[u8]) -> alloy_rlp::Result<U256> {
     let mut rest = leaf;
     let value = U256::decode(&mut rest)?;
     if rest.is_empty() { Ok(value) } else { Err(alloy_rlp::Error::UnexpectedLength) }
+}
+
+/// Whether a slot of a C-Chain has the balance of another asset: code can't read it as a slot, and sources show it only in
+/// proofs.
+pub(crate) fn is_of_asset(form: HeaderForm, slot: U256) -> bool {
+    form == HeaderForm::CChain && slot.bit(ASSET_BIT)
 }
 
 /// The trie of a node: of the accounts, or the storage of the account with a hashed address.

@@ -6,7 +6,7 @@ mod known;
 mod view;
 
 pub use facts::BaseAccount;
-pub(crate) use facts::{Fact, Trie, decode_account, decode_slot, is_checked};
+pub(crate) use facts::{Fact, Trie, decode_account, decode_slot, is_checked, is_of_asset};
 pub(crate) use known::KnownState;
 pub use known::StateCounts;
 pub use view::{BaseAccountNodes, BaseStorageNodes, BaseView, Lookup};

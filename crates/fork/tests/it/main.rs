@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a panic in a test is its message")]
 
+mod assets;
 mod between_forks;
 mod cached;
 mod claims;

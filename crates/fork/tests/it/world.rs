@@ -133,7 +133,7 @@ impl World {
             balance: entry.balance,
             storage_root: self.storage[address].0,
             code_hash: keccak256(&entry.code),
-            is_multi_coin: false,
+            is_multi_coin: self.is_c_chain && entry.slots.keys().any(|slot| slot.bit(248)),
         })
     }
 
@@ -273,7 +273,9 @@ impl World {
                 Some((root, rows)) => prove(rows, *root, keccak256(B256::from(slot))).unwrap(),
                 None => Proof::default(),
             };
-            let value = format!("{:#x}", self.slot(&address, slot));
+            // What code reads there.
+            let read = slot & !(U256::from(u8::from(self.is_c_chain)) << 248);
+            let value = format!("{:#x}", self.slot(&address, read));
             json!({"key": B256::from(slot).to_string(), "value": value, "proof": texts(&proof)})
         });
         json!({

@@ -100,6 +100,27 @@ async fn a_fork_answers_as_its_source() {
     node.stop().await.unwrap();
 }
 
+/// Init code of a contract that logs nothing, without a topic.
+const LOGGER: &str = "0x600680600b6000396000f360006000a000";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn logs_reach_across_the_fork() {
+    let (node, mut source, _, url) = c_chain().await;
+    let logger = source.deploy(LOGGER).await;
+    let call = json!({"from": FROM, "to": logger, "gas": "0x30000"});
+    source.send(call.clone()).await;
+    let range = json!([{"fromBlock": "0x0", "toBlock": "latest"}]);
+    let before = source.ask("eth_getLogs", range.clone()).await;
+    let (forked, mut fork) = dev(&[("fork-url", &url)]).await;
+    assert_eq!(fork.ask("eth_getLogs", range.clone()).await, before);
+    let own = fork.send(call).await;
+    let both = fork.ask("eth_getLogs", range).await;
+    assert_eq!(both.as_array().unwrap().len(), 2, "{both}");
+    assert_eq!((&both[0], &both[1]), (&before[0], &own["logs"][0]));
+    forked.stop().await.unwrap();
+    node.stop().await.unwrap();
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_fork_of_block_0_begins_there() {
     let node = start_as(Mode::Dev, &[("chain-id", "777")]).await.unwrap();
@@ -174,7 +195,7 @@ async fn without_proofs_values_are_the_sources_word() {
 async fn third(node: &RunningNode, method: &str, params: Value) -> Value {
     let mut client = Client::connect(node.http_addr()).await;
     let body = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params});
-    client.send(&Client::post("/ext/bc/Third/rpc", &body.to_string())).await.json()["result"].take()
+    client.send(&Client::post("/ext/bc/T/rpc", &body.to_string())).await.json()["result"].take()
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -184,7 +205,8 @@ async fn only_the_c_chain_begins_on_the_block() {
     let genesis = r#"{"config":{"chainId":9},"gasLimit":"0xe4e1c0","difficulty":"0x0","alloc":{}}"#;
     fs::write(folder.path().join("third.json"), genesis).unwrap();
     let config = folder.path().join("esker.toml");
-    let text = "[chains.Third]\nvm = 'evm'\ngenesis = 'third.json'\nasset = 'X:AVAX'\n";
+    let text =
+        "[chains.Third]\nvm = 'evm'\ngenesis = 'third.json'\nasset = 'X:AVAX'\naliases = 'T'\n";
     fs::write(&config, text).unwrap();
     let config = config.to_str().unwrap();
     let (forked, mut fork) = dev(&[("fork-url", &url), ("config", config)]).await;
@@ -225,7 +247,7 @@ async fn a_kept_fork_goes_on_with_and_without_its_source() {
     forked.stop().await.unwrap();
     // Other commands don't run the folder.
     let as_evm = refusal_as(Mode::Evm, &[data]).await;
-    assert!(as_evm.contains("esker dev"), "{as_evm}");
+    assert!(as_evm.contains("the network that the folder was made for"), "{as_evm}");
     let as_node = refusal_as(Mode::Node, &[data, ("network", "dev")]).await;
     assert!(as_node.contains("only esker dev and esker evm"), "{as_node}");
     node.stop().await.unwrap();

@@ -1,7 +1,7 @@
 //! The rules of C-Chains that begin on a block of another node, and sources that lie about it.
 
 use alloy_primitives::{B256, U256};
-use esker_evm_execution::rules::{ForkSchedule, Phase};
+use esker_evm_execution::rules::{ChainConfig, ForkSchedule, INITIALLY_ACTIVE, Phase};
 use esker_evm_state::types::{EMPTY_EXT_DATA_HASH, EMPTY_OMMERS_HASH, Header};
 use esker_settings::config::Mode;
 use serde_json::{Value, json};
@@ -11,6 +11,8 @@ use crate::fork_rules::{OldNode, block_json, mined};
 use crate::proxy::{Lie, Proxy};
 
 const MAIN_ID: u64 = 43_114;
+/// The chain ID of the recorded network.
+const CUSTOM_ID: u64 = 43_112;
 const GWEI: u64 = 1_000_000_000;
 
 /// A header of the main network's C-Chain in a phase: nobody has used it for a while.
@@ -88,6 +90,34 @@ async fn blocks_of_the_main_network_have_the_rules_and_fees_of_their_time() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_recorded_block_of_avalanchego_begins_a_fork_with_the_forks_that_its_node_names() {
+    let block: Value = serde_json::from_str(include_str!("data/fortuna-block.json")).unwrap();
+    let mut schedule = ForkSchedule::LOCAL;
+    schedule.phases[Phase::Fortuna as usize] = INITIALLY_ACTIVE;
+    let config = serde_json::to_value(ChainConfig::new(CUSTOM_ID, &schedule)).unwrap();
+    let node = OldNode::with_config(CUSTOM_ID, block.clone(), config).await;
+    let flags = [("fork-url", node.url.as_str()), ("real-fees", "true")];
+    let forked = start_as(Mode::Dev, &flags).await.unwrap();
+    let mut fork = Chain::of(&forked).await;
+    assert_eq!(fork.newest().await["hash"], block["hash"]);
+    let time = u64::from_str_radix(&block["timestamp"].as_str().unwrap()[2..], 16).unwrap();
+    fork.ask("evm_setNextBlockTimestamp", json!([time + 30])).await;
+    fork.ask("evm_mine", json!([])).await;
+    let own = fork.newest().await;
+    assert_eq!(own["parentHash"], block["hash"]);
+    assert_eq!((&own["baseFeePerGas"], &own["gasLimit"]), (&json!("0x1"), &json!("0x989680")));
+    // The full capacity, no excess, and no vote.
+    assert_eq!(own["extraData"], format!("0x{:016x}{}", 10_000_000, "0".repeat(32 + 12)));
+    let shown = fork.ask("eth_getChainConfig", json!([])).await;
+    assert_eq!(shown["fortunaTimestamp"], INITIALLY_ACTIVE);
+    forked.stop().await.unwrap();
+    // Without that answer nothing says that the rules are those of Fortuna.
+    let node = OldNode::with_block(CUSTOM_ID, block).await;
+    let error = refusal_as(Mode::Dev, &[("fork-url", &node.url)]).await;
+    assert!(error.contains("the rules are those of Etna"), "{error}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn the_base_fee_follows_from_the_block() {
     let header = header(Phase::Etna);
     let node = OldNode::with_block(MAIN_ID, json_of(&header)).await;
@@ -158,7 +188,7 @@ async fn lies_about_the_block_are_noticed() {
         (|block| block["blockGasCost"] = json!("0x5"), "hash"),
         (|block| block["extraData"] = json!("0x00"), "hash"),
         (|block| block["stateRoot"] = json!(B256::ZERO), "hash"),
-        (|block| drop(block.as_object_mut().unwrap().remove("blobGasUsed")), "hash"),
+        (|block| drop(block.as_object_mut().unwrap().remove("parentBeaconBlockRoot")), "hash"),
         (|block| block["blockGasCost"] = json!("twelve"), "blockGasCost"),
         (|block| block["extDataHash"] = json!(7), "extDataHash"),
         (|block| *block = Value::Null, "there is no block"),

@@ -16,6 +16,8 @@ const ACCOUNTS: u64 = 60;
 const BLOCKS: u64 = 20;
 const C_CHAIN_BLOCKS: u64 = 6;
 const TXS_PER_BLOCK: usize = 50;
+/// Seconds between blocks: with exact fees those in quick succession cost more.
+const STEP_S: u64 = 3;
 /// In the keys of half of all slots the bit is set that the C-Chain clears.
 const CLEARED_BIT: u64 = 1 << 56;
 /// Gas that is too little to store anything.
@@ -79,19 +81,28 @@ async fn random_transactions_give_the_same_roots_and_fees_on_a_c_chain_with_real
     compare((Mode::Dev, &[("real-fees", "true")]), C_CHAIN_BLOCKS).await;
 }
 
+/// Deploys the contracts in a block of this time.
+async fn deployed(source: &mut Chain, time_s: u64) -> Vec<Value> {
+    let tx = json!([{"from": FROM, "data": STORE, "gas": "0x50000"}]);
+    for _ in 0..STORES {
+        source.ask("eth_sendTransaction", tx.clone()).await;
+    }
+    source.ask("evm_mine", json!([time_s])).await;
+    let receipts = source.ask("eth_getBlockReceipts", json!(["latest"])).await;
+    let receipts = receipts.as_array().unwrap().iter();
+    receipts.map(|receipt| receipt["contractAddress"].clone()).collect()
+}
+
 /// Compares the blocks of a source and of its fork, both with these settings.
 async fn compare((mode, flags): (Mode, &[(&'static str, &str)]), blocks: u64) {
     let node = start_as(mode, flags).await.unwrap();
     let mut source = Chain::of(&node).await;
-    let mut stores = Vec::new();
-    for _ in 0..STORES {
-        stores.push(source.deploy(STORE).await);
-    }
     source.ask("evm_setAutomine", json!([false])).await;
-    let mut traffic = Traffic { rng: StdRng::seed_from_u64(33), stores };
     let start_s = 4_000_000_000;
+    let stores = deployed(&mut source, start_s - STEP_S).await;
+    let mut traffic = Traffic { rng: StdRng::seed_from_u64(33), stores };
     for block in 0..4 {
-        mine(&mut [&mut source], &mut traffic, start_s + block).await;
+        mine(&mut [&mut source], &mut traffic, start_s + STEP_S * block).await;
     }
     let url = c_chain_url(&node, mode);
     let of_source = [("fork-url", url.as_str()), ("fork-keep-balances", "true")];
@@ -99,7 +110,7 @@ async fn compare((mode, flags): (Mode, &[(&'static str, &str)]), blocks: u64) {
     let mut fork = Chain::of(&forked).await;
     fork.ask("evm_setAutomine", json!([false])).await;
     for block in 0..blocks {
-        mine(&mut [&mut source, &mut fork], &mut traffic, start_s + 10 + block).await;
+        mine(&mut [&mut source, &mut fork], &mut traffic, start_s + STEP_S * (10 + block)).await;
         assert_eq!(fork.newest().await, source.newest().await, "block {block} of the fork");
     }
     let failed = source.ask("eth_getBlockReceipts", json!(["latest"])).await;

@@ -80,11 +80,16 @@ impl OldNode {
     }
 
     pub(super) async fn with_block(chain_id: u64, block: Value) -> Self {
+        Self::with_config(chain_id, block, Value::Null).await
+    }
+
+    /// The same with an answer to `eth_getChainConfig`, if it is not null.
+    pub(super) async fn with_config(chain_id: u64, block: Value, config: Value) -> Self {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
         let answer = move |body: String| {
-            let block = block.clone();
-            async move { answer(chain_id, &block, &body) }
+            let (block, config) = (block.clone(), config.clone());
+            async move { answer(chain_id, (&block, &config), &body) }
         };
         let router = Router::new().route("/", post(answer));
         let server = tokio::spawn(async move { axum::serve(listener, router).await.unwrap() });
@@ -98,7 +103,7 @@ impl Drop for OldNode {
     }
 }
 
-fn answer(chain_id: u64, block: &Value, body: &str) -> String {
+fn answer(chain_id: u64, (block, config): (&Value, &Value), body: &str) -> String {
     let one = |request: &Value| {
         let result = match request["method"].as_str().unwrap() {
             "eth_chainId" => json!(format!("{chain_id:#x}")),
@@ -106,6 +111,7 @@ fn answer(chain_id: u64, block: &Value, body: &str) -> String {
             "eth_getBalance" | "eth_getTransactionCount" => json!("0x0"),
             "eth_getCode" => json!("0x"),
             "eth_getStorageAt" => json!(B256::ZERO),
+            "eth_getChainConfig" if !config.is_null() => config.clone(),
             _ => {
                 let error = json!({"code": -32601, "message": "the method does not exist"});
                 return json!({"jsonrpc": "2.0", "id": request["id"], "error": error});

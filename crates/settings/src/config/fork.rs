@@ -150,6 +150,10 @@ fn check_of_fork(settings: &Settings, by: &str) -> Result<(), Fault> {
     if let Some((name, _)) = of_block.into_iter().find(|(_, is_given)| *is_given) {
         return Err((name, format!("not with {by}: the state is that of the source")));
     }
+    if settings.api_sync_enabled {
+        let reason = "a follower can't verify the chain's blocks, since it has nothing of the source's state";
+        return Err(("api-sync-enabled", format!("not with {by}: {reason}")));
+    }
     // The undo rows of its blocks say which values are no longer those of the source.
     match settings.state_window {
         Some(_) => Err(("state-window", format!("not with {by}: a fork keeps all its states"))),

@@ -15,11 +15,13 @@ pub enum HeaderFormError {
     #[error(transparent)]
     Phase(#[from] FeeRuleError),
     /// A field is there that its phase has not, or is not there.
-    #[error("at the block's time the rules are those of {phase:?}, and its header has {has} {field}")]
+    #[error(
+        "at the block's time the rules are those of {phase:?}, and its header has {has} {field}"
+    )]
     Field {
         /// The phase of the header's time.
         phase: Phase,
-        /// `a` or `no`.
+        /// `the field` or `no field`.
         has: &'static str,
         /// Name of the field in JSON.
         field: &'static str,
@@ -36,6 +38,33 @@ pub enum HeaderFormError {
     },
 }
 
+/// The optional fields of a header, in their order.
+const OPTIONAL: [&str; 6] = [
+    "baseFeePerGas",
+    "extDataGasUsed",
+    "blockGasCost",
+    "blobGasUsed",
+    "excessBlobGas",
+    "parentBeaconBlockRoot",
+];
+
+/// Number of them that a block before Etna has, unless it is block 0.
+const OF_CHILDREN: usize = 3;
+
+/// Number of the optional fields that are written: up to the last present one. An absent one before it can't be told from
+/// zero.
+fn written(header: &Header) -> usize {
+    let present = [
+        header.base_fee.is_some(),
+        header.ext_data_gas_used.is_some(),
+        header.block_gas_cost.is_some(),
+        header.blob_gas_used.is_some(),
+        header.excess_blob_gas.is_some(),
+        header.parent_beacon_root.is_some(),
+    ];
+    present.iter().rposition(|is_there| *is_there).map_or(0, |last| last + 1)
+}
+
 impl CChainRules {
     /// Checks that a header can be one of this chain: it has the fields of the phase of its time, and the fees of the next
     /// block can be read from its extra data. Block 0 has the extra data of its genesis file.
@@ -45,19 +74,18 @@ impl CChainRules {
     pub fn check_form(&self, header: &Header) -> Result<(), HeaderFormError> {
         let rules = self.phase_at(header.time)?;
         let (phase, is_child) = (rules.phase, header.number > 0);
-        let is_etna = rules.at_least(Phase::Etna);
-        let fields = [
-            ("baseFeePerGas", header.base_fee.is_some(), true),
-            ("blobGasUsed", header.blob_gas_used.is_some(), is_etna),
-            ("excessBlobGas", header.excess_blob_gas.is_some(), is_etna),
-            ("parentBeaconBlockRoot", header.parent_beacon_root.is_some(), is_etna),
-            ("extDataGasUsed", header.ext_data_gas_used.is_some(), is_child),
-            ("blockGasCost", header.block_gas_cost.is_some(), is_child),
-        ];
-        let mut wrong = fields.into_iter().filter(|(_, is_there, wanted)| is_there != wanted);
-        if let Some((field, is_there, _)) = wrong.next() {
-            let has = if is_there { "a" } else { "no" };
-            return Err(HeaderFormError::Field { phase, has, field });
+        let wanted = match (rules.at_least(Phase::Etna), is_child) {
+            (true, _) => OPTIONAL.len(),
+            (false, true) => OF_CHILDREN,
+            (false, false) => 1,
+        };
+        let field = |at: usize| OPTIONAL.get(at).copied().unwrap_or_default();
+        let error = |has, at| Err(HeaderFormError::Field { phase, has, field: field(at) });
+        match written(header) {
+            more if more > wanted => return error("the field", wanted),
+            fewer if fewer < wanted => return error("no field", fewer),
+            _ if header.base_fee.is_none() => return error("no field", 0),
+            _ => {}
         }
         match !is_child || has_extra(&rules, &header.extra) {
             true => Ok(()),
@@ -138,26 +166,43 @@ mod tests {
 
     #[test]
     fn headers_of_other_chains_are_refused() {
-        let refused = |schedule, header: &Header| {
-            rules(schedule).check_form(header).unwrap_err().to_string()
-        };
+        let refused =
+            |schedule, header: &Header| rules(schedule).check_form(header).unwrap_err().to_string();
         let fortuna = header(Phase::Fortuna, 30);
         assert_eq!(
             refused(ForkSchedule::LOCAL, &fortuna),
             "at the block's time the rules are those of Etna, whose fees are in another form than the header's extraData of 30 bytes"
         );
         let etna = header(Phase::Etna, 86);
-        let durango = Header { blob_gas_used: None, ..etna.clone() };
-        assert!(refused(ForkSchedule::MAIN, &durango).ends_with("its header has no blobGasUsed"));
+        let durango = Header {
+            blob_gas_used: None,
+            excess_blob_gas: None,
+            parent_beacon_root: None,
+            ..etna.clone()
+        };
+        assert!(
+            refused(ForkSchedule::MAIN, &durango).ends_with("its header has no field blobGasUsed")
+        );
+        let no_fee = Header { base_fee: None, ..etna.clone() };
+        assert!(refused(ForkSchedule::MAIN, &no_fee).ends_with("no field baseFeePerGas"));
+        // It can't be told from zero.
+        let no_gas = Header { ext_data_gas_used: None, ..etna.clone() };
+        assert_eq!(rules(ForkSchedule::MAIN).check_form(&no_gas), Ok(()));
         let early = Header { time: etna.time - 1, ..etna.clone() };
-        assert!(refused(ForkSchedule::MAIN, &early).ends_with("its header has a blobGasUsed"));
+        assert!(
+            refused(ForkSchedule::MAIN, &early).ends_with("its header has the field blobGasUsed")
+        );
         let old = Header { time: 1_638_467_999, ..etna.clone() };
         assert!(refused(ForkSchedule::MAIN, &old).contains("before Apricot 5"));
-        let no_cost = Header { block_gas_cost: None, ..etna.clone() };
-        assert!(refused(ForkSchedule::MAIN, &no_cost).ends_with("no blockGasCost"));
+        let cortina = header(Phase::Cortina, 80);
+        let no_cost = Header { block_gas_cost: None, ..cortina.clone() };
+        assert!(refused(ForkSchedule::MAIN, &no_cost).ends_with("no field blockGasCost"));
         // Block 0 has neither of the fields, and any extra data.
-        let genesis = Header { number: 0, ext_data_gas_used: None, ..no_cost };
-        let genesis = Header { extra: vec![0].into(), ..genesis };
+        let genesis = Header { number: 0, extra: vec![0].into(), ..cortina };
+        assert!(refused(ForkSchedule::MAIN, &genesis).ends_with("the field extDataGasUsed"));
+        let genesis = Header { ext_data_gas_used: None, block_gas_cost: None, ..genesis };
         assert_eq!(rules(ForkSchedule::MAIN).check_form(&genesis), Ok(()));
+        let etna_genesis = Header { number: 0, extra: vec![0].into(), ..etna };
+        assert_eq!(rules(ForkSchedule::MAIN).check_form(&etna_genesis), Ok(()));
     }
 }

@@ -79,10 +79,7 @@ fn published_rules(chain_id: u64, config: &Value) -> Option<CChainRules> {
     let read = GenesisConfig::parse(config.as_bytes()).ok()?;
     let is_named = |phase: Phase| read.phases[phase as usize].is_some();
     let schedule = read.schedule().ok()?;
-    [Phase::Apricot5, Phase::Etna]
-        .into_iter()
-        .all(is_named)
-        .then(|| rules(chain_id, schedule))
+    [Phase::Apricot5, Phase::Etna].into_iter().all(is_named).then(|| rules(chain_id, schedule))
 }
 
 /// Reads a record.
@@ -129,7 +126,8 @@ mod tests {
         let published = published_rules(7, &main).unwrap();
         assert_eq!(*published.schedule(), ForkSchedule::MAIN);
         let wrong_order = json!({"apricotPhase5BlockTimestamp": 5, "etnaTimestamp": 4});
-        for other in [json!(null), json!({}), json!([1]), json!({"etnaTimestamp": 4}), wrong_order] {
+        for other in [json!(null), json!({}), json!([1]), json!({"etnaTimestamp": 4}), wrong_order]
+        {
             assert!(published_rules(7, &other).is_none(), "{other}");
         }
     }

@@ -7,24 +7,30 @@ use esker_settings::config::Mode;
 use super::choice::fault;
 use crate::wiring::error::StartError;
 
-/// Refuses a block of a chain that another command forks. `setting` is the one that made the chain a fork.
-pub(super) fn check(mode: Mode, setting: &'static str, fork: &Fork) -> Result<(), StartError> {
+/// Refuses a block of a chain that another command forks. `setting` is the one that made the chain a fork, and `is_given`
+/// whether this start has it; else the data folder is one of a fork.
+pub(super) fn check(
+    mode: Mode,
+    (setting, is_given): (&'static str, bool),
+    fork: &Fork,
+) -> Result<(), StartError> {
     let pin = fork.pin();
     let number = pin.header.number;
     let of = fork.url().map(|url| format!(" of {url}")).unwrap_or_default();
     let refused = |reason: String| Err(fault(setting, format!("block {number}{of} {reason}")));
+    let flag = if is_given { format!(" --{setting}") } else { " with this data folder".to_owned() };
     match (mode, pin.form) {
         (Mode::Dev, HeaderForm::CChain) | (Mode::Evm, HeaderForm::Ethereum) => Ok(()),
         (Mode::Dev, HeaderForm::Ethereum | HeaderForm::Unknown) => refused(format!(
-            "has the header of an Ethereum chain, and esker dev forks a C-Chain: use esker evm --{setting}"
+            "has the header of an Ethereum chain, and esker dev forks a C-Chain: use esker evm{flag}"
         )),
         (Mode::Evm, HeaderForm::CChain) => refused(format!(
-            "has the header of a C-Chain, whose rules are not those of esker evm: use esker dev --{setting}"
+            "has the header of a C-Chain, whose rules are not those of esker evm: use esker dev{flag}"
         )),
         // Such headers are refused before.
         (Mode::Evm, HeaderForm::Unknown) => Ok(()),
         (Mode::Node, _) => {
-            refused("is the begin of a fork, which only esker dev and esker evm run".to_owned())
+            refused("is the beginning of a fork, which only esker dev and esker evm run".to_owned())
         }
     }
 }

@@ -14,10 +14,10 @@ use esker_storage::{Scope, Store};
 use tokio::runtime::Handle;
 
 use super::choice::fault;
-use super::{form, origin};
 use super::prepared::prepared;
 use super::recorded::Recorded;
 use super::rules::ForkRules;
+use super::{form, origin};
 use crate::environment::{Environment, NodeFork};
 use crate::wiring::error::StartError;
 
@@ -49,7 +49,7 @@ pub(in crate::wiring) async fn open(
     };
     let cache = CacheOptions { folder: folder.join(FOLDER), max_bytes: MAX_CACHE };
     let fork = origin::open(&config, recorded, &cache).await?;
-    form::check(config.mode, setting, &fork)?;
+    form::check(config.mode, (setting, is_given), &fork)?;
     read_first(&fork).await?;
     let rules = match is_new {
         true => ForkRules::choose(settings, &fork).await?,

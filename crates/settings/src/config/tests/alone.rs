@@ -7,7 +7,7 @@ use esker_ethereum::forks::{ChainConfig, Fork};
 use expect_test::expect;
 
 use super::*;
-use crate::config::ForkBlock;
+use crate::config::{ForkBlock, ForkedRules};
 use crate::networks::EvmRules;
 
 const ALONE: Given<'static> = Given { mode: Mode::Evm, ..NOTHING };
@@ -295,9 +295,8 @@ fn a_fork_has_the_state_of_its_source() {
     let block = ForkBlock { chain_id: 5, time_s, gas_limit, base_fee: 3, rules };
     let network = config.clone().on_fork(&block).unwrap();
     assert_eq!(network.network.hardfork(), Some("London"));
-    let network = config
-        .on_fork(&ForkBlock { rules: ForkedRules::Ethereum(None), ..block })
-        .unwrap();
+    let network =
+        config.on_fork(&ForkBlock { rules: ForkedRules::Ethereum(None), ..block }).unwrap();
     assert_eq!(network.network.hardfork(), Some("Osaka"));
     assert_eq!(network.network.evm_parameters().chain_id, 7, "the user's comes first");
     assert_eq!(network.network.start_time_s, 4_000);

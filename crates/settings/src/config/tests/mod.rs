@@ -2,6 +2,7 @@
 
 mod alone;
 mod chains;
+mod forks;
 mod http;
 mod keystore;
 mod logs;

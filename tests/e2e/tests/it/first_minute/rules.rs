@@ -85,6 +85,8 @@ pub(super) const RULES: &[(&str, &str, Does)] = &[
     ("docs/forking.md", "esker fork verify", Shows("proven by the state root")),
     ("docs/forking.md", "esker evm --fork-url", Keeps("Listening on 127.0.0.1:8546")),
     ("docs/forking.md", "esker evm", Keeps("Listening on 127.0.0.1:8545")),
+    ("docs/forking.md", "esker dev --fork-url", Keeps("Listening on 127.0.0.1:8555")),
+    ("docs/forking.md", "esker dev", Keeps("Listening on 127.0.0.1:9650")),
     ("docs/fixtures.md", "esker dev --fixture", PORT_TAKEN),
     ("docs/testing-with-esker.md", "esker dev --artifacts", PORT_TAKEN),
     ("docs/validators.md", "esker network new --validators 4 --out net --address", ELSEWHERE),
