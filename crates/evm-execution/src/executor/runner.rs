@@ -185,10 +185,9 @@ impl<'a, I> Runner<'a, I> {
         let has_warp = self.machine.ctx.chain.rules.warp;
         let contracts = self.machine.precompiles.addresses();
         let called = self.machine.ctx.chain.called.as_mut().map(CalledAccounts::distinct);
-        let is_own = move |address: &Address| {
-            !contracts.contains(address) && !(has_warp && *address == WARP)
-        };
-        called.unwrap_or_default().iter().copied().filter(is_own)
+        let is_precompiled =
+            move |address: &Address| contracts.contains(address) || has_warp && *address == WARP;
+        called.unwrap_or_default().iter().copied().filter(move |address| !is_precompiled(address))
     }
 
     /// The addresses of the precompiled contracts, without warp.

@@ -5,9 +5,9 @@ use std::path::Path;
 use esker_evm_execution::rules::FeeOverrides;
 
 use super::value::Switch;
-use super::{Config, Mode, Settings, fork};
+use super::{Config, Mode, Settings};
 use crate::fixture::{FixtureError, FixtureSource};
-use crate::networks::{DevError, DevOptions, Network, Preset, dev_network};
+use crate::networks::{DEV_START_TIMES, DevError, DevOptions, Network, Preset, dev_network};
 
 impl Config {
     /// Whether browsers that open `/` see the dashboard.
@@ -77,7 +77,7 @@ pub(super) fn network(
     let Some(path) = &settings.fixture else {
         let usual = options(settings);
         if is_fork {
-            fork::check_start(usual.start_time_s)?;
+            check_forked_start(usual.start_time_s)?;
         }
         let start_time_s = usual.start_time_s.filter(|_| !is_fork);
         let network = dev_network(&DevOptions { start_time_s, ..usual });
@@ -174,6 +174,17 @@ pub(super) fn setting_of(error: &DevError) -> &'static str {
         DevError::Balance { .. } => "balance",
         DevError::StartTime { .. } => "timestamp",
         DevError::Alloc(_) => "alloc",
+    }
+}
+
+/// Checks the start of a development network that begins on a block, Unix s.
+fn check_forked_start(start_time_s: Option<u64>) -> Result<(), Fault> {
+    match start_time_s.is_none_or(|start| DEV_START_TIMES.contains(&start)) {
+        true => Ok(()),
+        false => {
+            let error = DevError::StartTime { least: *DEV_START_TIMES.start() };
+            Err(("timestamp", error.to_string()))
+        }
     }
 }
 

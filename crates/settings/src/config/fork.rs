@@ -8,7 +8,7 @@ use esker_evm_execution::rules::ForkSchedule;
 use super::dev::Fault;
 use super::value::Switch;
 use super::{Config, ConfigError, Settings};
-use crate::networks::{DEV_START_TIMES, DevError, EvmRules, Network};
+use crate::networks::{EvmRules, Network};
 
 /// A block of another chain on which the chain begins.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -158,16 +158,5 @@ fn check_of_fork(settings: &Settings, by: &str) -> Result<(), Fault> {
     match settings.state_window {
         Some(_) => Err(("state-window", format!("not with {by}: a fork keeps all its states"))),
         None => Ok(()),
-    }
-}
-
-/// Checks the start of a development network that begins on a block, Unix s.
-pub(super) fn check_start(start_time_s: Option<u64>) -> Result<(), Fault> {
-    match start_time_s.is_none_or(|start| DEV_START_TIMES.contains(&start)) {
-        true => Ok(()),
-        false => {
-            let error = DevError::StartTime { least: *DEV_START_TIMES.start() };
-            Err(("timestamp", error.to_string()))
-        }
     }
 }

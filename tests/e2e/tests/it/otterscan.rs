@@ -256,7 +256,7 @@ fn an_index_that_begins_later_says_from_where_on_it_is_complete() {
     let node = with_index(folder.path(), "false").start().unwrap();
     pay(&node, OTHER);
     assert!(node.stop().unwrap().success());
-    let node = with_index(folder.path(), "auto").start().unwrap();
+    let node = with_index(folder.path(), "\"auto\"").start().unwrap();
     incomplete(&node, "ots_searchTransactionsBefore", 0, 6);
     let last = pay(&node, OTHER);
     assert_eq!(before(&node, OTHER, 0), (vec![last], false));

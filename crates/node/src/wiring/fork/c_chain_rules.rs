@@ -9,7 +9,7 @@ use esker_settings::networks::{EvmRules, Preset};
 use serde_json::{Value, json};
 
 use super::choice::fault;
-use super::rules::{Origin, damaged, said};
+use super::rules_origin::{Origin, damaged, said};
 use crate::wiring::error::StartError;
 
 /// The known networks, whose blocks have exact fees.

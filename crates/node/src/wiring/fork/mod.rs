@@ -8,6 +8,7 @@ mod origin;
 mod prepared;
 mod recorded;
 mod rules;
+mod rules_origin;
 
 pub(super) use open::open;
 pub(super) use recorded::refuse;

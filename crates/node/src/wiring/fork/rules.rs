@@ -6,15 +6,14 @@ use std::sync::Arc;
 use esker_ethereum::forks::{ChainConfig, PublishedForks};
 use esker_evm_execution::rules::CChainRules;
 use esker_evm_state::types::Header;
+use esker_fork::Fork;
 use esker_fork::pin::{HeaderForm, Pin};
-use esker_fork::source::{Call, Fault};
-use esker_fork::{Fork, ForkError};
 use esker_go_json::Document;
 use esker_settings::config::{ForkedRules, Settings};
 use esker_storage::{StorageError, Store, WriteSet, meta};
-use serde_json::{Value, json};
 
 use super::c_chain_rules;
+use super::rules_origin::{Origin, damaged, said};
 use crate::wiring::error::StartError;
 
 /// Owner of the record in the store.
@@ -31,29 +30,6 @@ pub(super) struct ForkRules {
     /// The fork or the phase of the block.
     first: Option<String>,
     origin: Origin,
-}
-
-/// Where rules come from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Origin {
-    /// The user's setting.
-    Hardfork,
-    /// The data folder.
-    Folder,
-    /// The file of a fork.
-    File,
-    /// `eth_config` of the source.
-    Published,
-    /// What is known of the chain with this ID.
-    ChainId(u64),
-    /// The fields of the header, and later forks by `eth_config`.
-    Fields,
-    /// Nothing is known.
-    Newest,
-    /// `eth_getChainConfig` of the source.
-    ChainConfig,
-    /// The development network, since nothing else is known.
-    Development,
 }
 
 impl ForkRules {
@@ -154,19 +130,7 @@ impl fmt::Display for ForkRules {
         if let Some(first) = &self.first {
             write!(f, "{first} ")?;
         }
-        match self.origin {
-            Origin::Hardfork => f.write_str("by hardfork"),
-            Origin::Folder => f.write_str("as recorded in the data folder"),
-            Origin::File => f.write_str("as recorded in the fork's file"),
-            Origin::Published => f.write_str("by the source's eth_config"),
-            Origin::ChainId(id) => write!(f, "by chain ID {id} and the block"),
-            Origin::Fields => f.write_str("by the block's fields and the source's eth_config"),
-            Origin::Newest => f.write_str("newest: the source does not say, the chain is unknown"),
-            Origin::ChainConfig => f.write_str("by the source's eth_getChainConfig"),
-            Origin::Development => f.write_str(
-                "of the development network: the source does not say, the chain is unknown",
-            ),
-        }
+        write!(f, "{}", self.origin)
     }
 }
 
@@ -177,30 +141,9 @@ fn config_of(json: &str) -> Result<Arc<ChainConfig>, StorageError> {
     config.map(Arc::new).ok_or_else(damaged)
 }
 
-/// A record that can't be read.
-pub(super) fn damaged() -> StorageError {
-    StorageError::Corrupted("the record of the fork's rules".to_owned())
-}
-
 /// What the source says of its forks; `None` if it says nothing that can be used.
 async fn published(fork: &Fork) -> Result<Option<PublishedForks>, StartError> {
     Ok(said(fork, "eth_config").await?.and_then(|forks| PublishedForks::read(&forks)))
-}
-
-/// What the source answers to a method without parameters; `None` if it refuses it.
-pub(super) async fn said(fork: &Fork, method: &'static str) -> Result<Option<Value>, StartError> {
-    match fork.ask(Call::new(method, json!([]))).await {
-        Ok(answer) => Ok(Some(answer.result)),
-        Err(ForkError::Source(error)) if is_outage(&error.fault) => {
-            Err(StartError::from(ForkError::Source(error)))
-        }
-        Err(_) => Ok(None),
-    }
-}
-
-/// Whether the source may answer later.
-fn is_outage(fault: &Fault) -> bool {
-    matches!(fault, Fault::Unreachable(_) | Fault::TimedOut(_) | Fault::RateLimited { .. })
 }
 
 /// The configuration of a known chain from a block on, if the block can be one of that chain.
