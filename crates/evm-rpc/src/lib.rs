@@ -37,7 +37,7 @@ pub use apis::{Api, Apis, UnknownApi};
 pub use config::{PRUNED_BLOCKS, ProofWindow, ReadConfig};
 pub use debug::{ChainTraces, TraceFiles, file_tracing_methods, tracing_methods};
 pub use development::{
-    DevelopmentNode, ResetPort, ResetRequest, ResetTarget, StateFileError, StateLoads,
+    DevelopmentNode, ForkSource, ResetPort, ResetRequest, ResetTarget, StateFileError, StateLoads,
     check_dump_file, development_methods,
 };
 pub use error::{PRUNED_HISTORY, read_error};

@@ -11,8 +11,6 @@ use esker_evm_state::types::SealedHeader;
 pub struct ForkPoint {
     /// ID of the other chain.
     pub chain_id: u64,
-    /// URL of the other node, without secrets.
-    pub url: Option<String>,
     /// Its header.
     pub header: SealedHeader,
     /// The state after it.

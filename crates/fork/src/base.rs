@@ -76,7 +76,7 @@ impl FetchState for ForkBase {
     }
 
     fn is_closed(&self) -> bool {
-        self.fork.url().is_none()
+        !self.fork.has_source()
     }
 }
 

@@ -74,6 +74,12 @@ pub enum ForkError {
         /// The hash of the first node.
         found: B256,
     },
+    /// Another source for a running fork does not have its block.
+    #[error(transparent)]
+    OtherBlock(Box<OtherBlock>),
+    /// Another source for a running fork gives no proofs, and the fork has them.
+    #[error("{0}; values of this fork are proved, so another source must give proofs, too")]
+    ProofsNeeded(SourceError),
     /// A field has another value than is proved, or than was asked for.
     #[error(transparent)]
     Contradiction(Box<Contradiction>),
@@ -211,6 +217,24 @@ impl From<Contradiction> for ForkError {
     fn from(contradiction: Contradiction) -> Self {
         Self::Contradiction(Box::new(contradiction))
     }
+}
+
+/// A source that does not have the block of a running fork.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+#[error(
+    "{url} {found}, and the chain is on block {number} ({hash}) of chain {chain_id}: give the URL of a node that has it"
+)]
+pub struct OtherBlock {
+    /// The source.
+    pub url: String,
+    /// What it has instead, after its name.
+    pub found: String,
+    /// The fork's height.
+    pub number: u64,
+    /// The fork's block.
+    pub hash: B256,
+    /// The chain of the block.
+    pub chain_id: u64,
 }
 
 /// What a fork without a source does not have.

@@ -31,9 +31,11 @@ pub mod source;
 pub mod state;
 
 pub use base::ForkBase;
-pub use error::{Contradiction, FileError, ForkError, HeaderHashError, Lacking};
+pub use error::{Contradiction, FileError, ForkError, HeaderHashError, Lacking, OtherBlock};
 pub use esker_evm_state::not_fetched::LackingCall;
-pub use fetch::{Fork, ForkCounts, ForkOptions, KeptBlock, OpenedFork, ProofMode, Trust, WeakFork};
+pub use fetch::{
+    Fork, ForkCounts, ForkOptions, KeptBlock, OpenedFork, OtherSource, ProofMode, Trust, WeakFork,
+};
 pub use json::FieldError;
 pub use misses::{Misses, Want};
 pub use proof::{ProofFault, ProvenPath, verify_proof};

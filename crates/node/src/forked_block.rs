@@ -23,7 +23,7 @@ impl ForkedBlock {
     pub(crate) fn of(fork: &Fork) -> Self {
         let pin = fork.pin();
         Self {
-            url: fork.url().map(str::to_owned),
+            url: fork.url(),
             chain_id: pin.chain_id,
             number: pin.header.number,
             hash: pin.hash.to_string(),

@@ -23,6 +23,7 @@ pub mod identity;
 pub mod journal;
 pub mod logging;
 pub mod metrics;
+mod own_addresses;
 pub mod progress;
 mod shared_memory_part;
 mod throttle;

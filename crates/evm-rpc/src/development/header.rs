@@ -7,7 +7,6 @@ use esker_evm_execution::rules::{HeaderTerms, Revision};
 use esker_rpc::RpcError;
 
 use super::numbers::Number;
-use super::reset::NO_FORK;
 use super::{DevelopmentNode, refused};
 use crate::evm::TransactApi;
 use crate::wire::{Addr, Hash};
@@ -89,11 +88,6 @@ pub(super) fn set_min_gas_price(_: &DevelopmentNode, _: (Number,)) -> Result<(),
     Err(refused(
         "there is no least gas price where blocks have a base fee: use anvil_setNextBlockBaseFeePerGas, or --base-fee",
     ))
-}
-
-/// There is no other network behind this one.
-pub(super) fn set_rpc_url(_: &DevelopmentNode, _: (String,)) -> Result<(), RpcError> {
-    Err(refused(NO_FORK))
 }
 
 /// Traces can be asked for at any time.

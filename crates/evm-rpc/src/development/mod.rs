@@ -15,6 +15,7 @@ mod other_names;
 mod reorg;
 mod reset;
 mod snapshots;
+mod source;
 mod state;
 mod state_file;
 mod time;
@@ -34,6 +35,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 pub use self::reset::{ResetPort, ResetRequest, ResetTarget};
+pub use self::source::ForkSource;
 pub use self::state_file::{StateFileError, StateLoads, check_dump_file};
 use crate::error::read_error;
 use crate::evm::TransactApi;
@@ -48,6 +50,8 @@ pub struct DevelopmentNode {
     pub chain: Arc<Evm>,
     /// Snapshots of all chains of the node.
     pub snapshots: Arc<Snapshots>,
+    /// The source of a forked chain.
+    pub fork_source: Option<Arc<dyn ForkSource>>,
     /// Resets to other chains.
     pub resets: ResetPort,
     /// Loads one state at a time.
@@ -121,7 +125,7 @@ pub fn development_methods(node: &Arc<DevelopmentNode>) -> Service {
         .params(&["value"])
         .on_list("setNextBlockParentBeaconBlockRoot", header::set_beacon_root)
         .params(&["root"])
-        .on_list("setRpcUrl", header::set_rpc_url)
+        .on_list_async_by("setRpcUrl", source::set_rpc_url)
         .params(&["url"])
         .on_list_async_by("reset", reset::reset)
         .params(&["options"])
@@ -236,9 +240,9 @@ struct ForkConfig {
 const FORK_RETRY_BACKOFF: u64 = 250;
 
 impl ForkConfig {
-    fn of(fork: &ForkPoint) -> Self {
+    fn of(fork: &ForkPoint, source: Option<&Arc<dyn ForkSource>>) -> Self {
         Self {
-            fork_url: fork.url.clone(),
+            fork_url: source.and_then(|source| source.url()),
             fork_block_number: Some(fork.header.header.number),
             fork_retry_backoff: Some(FORK_RETRY_BACKOFF),
         }
@@ -293,6 +297,8 @@ fn node_info(node: &DevelopmentNode, (): ()) -> Result<NodeInfoReply, RpcError> 
     let time = rules.child_time(&head.header, clock.now_s());
     let terms = rules.next_terms(&head.header, time).map_err(refused)?;
     let by_arrival = node.chain.pool().config().by_arrival;
+    let fork = node.chain.fork();
+    let fork_config = fork.map(|fork| ForkConfig::of(fork, node.fork_source.as_ref()));
     Ok(NodeInfoReply {
         current_block_number: Uint64(head.header.number),
         current_block_timestamp: head.header.time,
@@ -305,7 +311,7 @@ fn node_info(node: &DevelopmentNode, (): ()) -> Result<NodeInfoReply, RpcError> 
             gas_limit: Uint64(terms.gas_limit),
             gas_price: Big(fees.gas_price()),
         },
-        fork_config: node.chain.fork().map(ForkConfig::of).unwrap_or_default(),
+        fork_config: fork_config.unwrap_or_default(),
     })
 }
 

@@ -11,10 +11,9 @@ use serde_json::{Map, Value};
 use tokio::sync::{mpsc, oneshot};
 
 use super::numbers::Number;
+use super::source::SourceUrl;
 use super::{DevelopmentNode, refused};
 
-/// Longest text of a URL, bytes.
-const MAX_URL: usize = 4096;
 /// Most resets that wait for their turn.
 const MAX_WAITING: usize = 8;
 
@@ -25,7 +24,7 @@ pub enum ResetTarget {
     Unforked,
     /// A chain on a block of another node.
     Fork {
-        /// URL of the node; `None`: the source of the present chain.
+        /// URL of the node; `None`: the source with which the present chain has begun.
         url: Option<String>,
         /// Height of the block; `None`: the newest one.
         number: Option<u64>,
@@ -77,7 +76,6 @@ impl ResetPort {
     }
 }
 
-pub(super) const NO_FORK: &str = "this node forks no other network";
 /// The reason why a reset stays on the chain: a node that keeps it, or that has others beside it.
 const NO_OTHER_CHAIN: &str = "this node forks no other network: use esker evm, without --data-dir, --ipc, --no-build and --follow";
 /// Anvil's text.
@@ -113,6 +111,7 @@ impl Argument for ResetOptions {
 
     fn decode(value: Document<'_>) -> Result<Self, ArgumentError> {
         let expected = |text: &'static str| ArgumentError::text(text);
+        let no_url = || expected("forking.jsonRpcUrl: expected a URL");
         let mut options = serde_json::from_slice::<Map<_, _>>(value.as_bytes())
             .map_err(|_| expected("expected an object"))?;
         let mut forking = match options.remove("forking").unwrap_or_default() {
@@ -122,9 +121,11 @@ impl Argument for ResetOptions {
         };
         let url = match forking.remove("jsonRpcUrl").unwrap_or_default() {
             Value::Null => None,
-            Value::String(url) if is_named(&url) => Some(url),
-            _ => return Err(expected("forking.jsonRpcUrl: expected a URL")),
+            Value::String(url) => Some(url),
+            _ => return Err(no_url()),
         };
+        let url = url.map(|url| SourceUrl::new(url).ok_or_else(no_url)).transpose()?;
+        let url = url.map(|SourceUrl(url)| url);
         let number = match forking.remove("blockNumber").unwrap_or_default() {
             Value::Null => None,
             Value::Number(number) => Some(number.to_string()),
@@ -140,11 +141,6 @@ impl Argument for ResetOptions {
     }
 }
 
-/// Whether a text may be a URL, or several with commas.
-fn is_named(url: &str) -> bool {
-    url.len() <= MAX_URL && !url.trim_matches([' ', ',']).is_empty()
-}
-
 impl ResetOptions {
     /// The block of another node that they name, if they name one.
     fn fork(self, node: &DevelopmentNode) -> Result<Option<ResetTarget>, RpcError> {
@@ -153,7 +149,10 @@ impl ResetOptions {
             (None, Some(_)) if node.chain.fork().is_none() => {
                 Err(RpcError::with_code(RpcError::INVALID_PARAMS, NO_URL))
             }
-            (url, number) => Ok(Some(ResetTarget::Fork { url, number })),
+            (url, number) => {
+                let present = || node.fork_source.as_ref()?.changed_url();
+                Ok(Some(ResetTarget::Fork { url: url.or_else(present), number }))
+            }
         }
     }
 }

@@ -4,6 +4,7 @@ use serde_json::json;
 
 use super::context::Context;
 use super::reader::StateReader;
+use super::reading::Reading;
 use crate::error::{Contradiction, ForkError};
 use crate::misses::Want;
 use crate::pin::Pin;
@@ -17,7 +18,7 @@ const METHOD: &str = "eth_getBlockByNumber";
 /// Fetches what the hashes among the wanted parts take.
 pub(super) async fn fetch_ancestors(
     context: &Context,
-    reader: &StateReader,
+    (reading, reader): (&Reading, &StateReader),
     wants: &[Want],
 ) -> Result<(), ForkError> {
     let lowest = wants.iter().filter_map(|want| match want {
@@ -38,12 +39,12 @@ pub(super) async fn fetch_ancestors(
     for (number, answer) in numbers.into_iter().zip(answers) {
         let header = ancestor(context, number, &answer?)?;
         if header.hash != expected {
-            return Err(other_block(context, number, &header, expected));
+            return Err(other_block(reader, number, &header, expected));
         }
         expected = header.header.parent_hash;
         facts.push(Fact::Ancestor { number, parent: expected, json: header.header_json().into() });
     }
-    context.keep(facts).await
+    context.keep(reading, facts).await
 }
 
 /// Reads a header whose hash is that of its fields, as far as headers of this chain are known.
@@ -69,11 +70,11 @@ fn ancestor(context: &Context, number: u64, answer: &Answer) -> Result<Pin, Fork
 }
 
 fn other_block(
-    context: &Context,
+    reader: &StateReader,
     number: u64,
     found: &Pin,
     expected: alloy_primitives::B256,
 ) -> ForkError {
-    let url = context.reader.as_ref().map_or("", |reader| reader.source.url()).to_owned();
+    let url = reader.source.url().to_owned();
     ForkError::Reorganized { url, number, expected, found: found.hash.to_string() }
 }

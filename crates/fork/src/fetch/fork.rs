@@ -29,7 +29,7 @@ use crate::state::{BaseView, Fact, KnownState, StateCounts, is_checked};
 /// The state of a pinned block of another node. Clones share everything.
 #[derive(Clone, Debug)]
 pub struct Fork {
-    context: Arc<Context>,
+    pub(super) context: Arc<Context>,
     flights: Arc<Flights>,
     joined: Arc<AtomicU64>,
 }
@@ -129,8 +129,14 @@ impl Fork {
     }
 
     /// The preferred source, without credentials and keys; `None` for a fork without one.
-    pub fn url(&self) -> Option<&str> {
-        self.context.reader.as_ref().map(|reader| reader.source.url())
+    pub fn url(&self) -> Option<String> {
+        let reading = self.context.reading();
+        reading.reader.as_ref().map(|reader| reader.source.url().to_owned())
+    }
+
+    /// Whether there is a source.
+    pub fn has_source(&self) -> bool {
+        self.context.readings.borrow().reader.is_some()
     }
 
     /// The fork, without keeping it alive.
@@ -145,7 +151,7 @@ impl Fork {
 
     /// The last fault of the sources, other than an error that answers a call.
     pub fn last_fault(&self) -> Option<LastFault> {
-        self.context.reader.as_ref()?.source.last_fault()
+        self.context.counters.last_fault()
     }
 
     /// What was asked, is known and is kept.
@@ -153,7 +159,7 @@ impl Fork {
         let context = &self.context;
         let cache = context.cache.as_ref();
         ForkCounts {
-            source: context.reader.as_ref().map(|r| r.source.counts()).unwrap_or_default(),
+            source: context.counters.counts(),
             state: context.known.counts(),
             joined: self.joined.load(Ordering::Relaxed),
             cache_bytes: cache.map_or(0, |cache| cache.length()),
@@ -203,11 +209,10 @@ impl Fork {
     /// Fetches what the source says that a call reads.
     async fn warm_up(&self, call: Option<&LackingCall>) {
         let Some(call) = call.filter(|call| self.is_of_the_source(call)) else { return };
-        let Some(reader) = &self.context.reader else { return };
-        let Some(mut listed) = self.context.warm_ups.list(reader, &self.context.pin, call).await
-        else {
-            return;
-        };
+        let reading = self.context.reading();
+        let Some(reader) = &reading.reader else { return };
+        let listed = reading.warm_ups.list(reader, &self.context.pin, call).await;
+        let Some(mut listed) = listed else { return };
         // Only hints: what is wrong in them is not needed, or an error when it is.
         if let Ok(waits) = self.begin(std::mem::take(&mut listed.wants)) {
             let _outcomes = join_all(waits.into_iter().map(Wait::outcome)).await;
@@ -223,7 +228,8 @@ impl Fork {
     /// Begins the reads of parts that are not known yet.
     fn begin(&self, mut wants: BTreeSet<Want>) -> Result<Vec<Wait>, ForkError> {
         keep_lowest_hash(&mut wants);
-        if self.context.reader.is_some() {
+        let has_source = self.has_source();
+        if has_source {
             add_next_slots(&mut wants);
         }
         let (count, max) = (wants.len(), self.context.options.max_wants);
@@ -231,7 +237,7 @@ impl Fork {
             return Err(ForkError::TooMany { count, max });
         }
         let known = |want: &Want| self.context.known.is_known(want);
-        if self.context.reader.is_none() {
+        if !has_source {
             let missing: Vec<_> = wants.into_iter().filter(|want| !known(want)).collect();
             return if missing.is_empty() {
                 Ok(Vec::new())
@@ -257,7 +263,7 @@ impl Fork {
     /// # Errors
     /// The source does not answer, or there is none.
     pub async fn ask(&self, call: Call) -> Result<Answer, ForkError> {
-        Ok(self.source(&call)?.call(call).await?)
+        self.answer(call, None).await
     }
 
     /// As [`Self::ask`]; a long reply takes room.
@@ -265,12 +271,20 @@ impl Fork {
     /// # Errors
     /// The source does not answer, there is none, or there is no room.
     pub async fn ask_within(&self, call: Call, room: &dyn ReplyRoom) -> Result<Answer, ForkError> {
-        Ok(self.source(&call)?.call_within(call, room).await?)
+        self.answer(call, Some(room)).await
     }
 
-    fn source(&self, call: &Call) -> Result<&Source, ForkError> {
-        let reader = self.context.reader.as_ref();
-        reader.map(|reader| &reader.source).ok_or_else(|| self.no_history(call.method))
+    async fn answer(&self, call: Call, room: Option<&dyn ReplyRoom>) -> Result<Answer, ForkError> {
+        let asked = self.context.read_from(|reading| {
+            let call = call.clone();
+            async move {
+                let Some(reader) = &reading.reader else {
+                    return Err(self.no_history(call.method));
+                };
+                Ok(reader.source.call_within(call, room).await?)
+            }
+        });
+        asked.await
     }
 
     /// What the node has to know of the chain, which was kept under a name.
@@ -284,12 +298,12 @@ impl Fork {
     /// There is no room for it.
     pub async fn keep_text(&self, name: &str, text: &str) -> Result<(), ForkError> {
         let fact = Fact::Text { name: name.into(), text: text.into() };
-        self.context.keep(vec![fact]).await
+        self.context.keep(&self.context.reading(), vec![fact]).await
     }
 
     /// Writes what is new to the shared cache now. This blocks.
     pub fn write_shared(&self) {
-        if let Some(shared) = &self.context.shared {
+        if let Some(shared) = &self.context.reading().shared {
             shared.flush();
         }
     }
@@ -310,7 +324,11 @@ pub(super) fn usable(mut facts: Vec<Fact>, trust: &Trust) -> Vec<Fact> {
 }
 
 /// Asks for one proof.
-async fn probe(reader: &StateReader, pin: &Pin, mode: ProofMode) -> Result<Trust, ForkError> {
+pub(super) async fn probe(
+    reader: &StateReader,
+    pin: &Pin,
+    mode: ProofMode,
+) -> Result<Trust, ForkError> {
     if mode == ProofMode::Never {
         return Ok(Trust::Claimed("proofs are turned off".to_owned()));
     }
@@ -344,7 +362,7 @@ fn other_root(pin: &Pin, error: ForkError) -> ForkError {
 }
 
 /// Whether the source answers, but not with proofs.
-fn is_refusal(error: &SourceError) -> bool {
+pub(super) fn is_refusal(error: &SourceError) -> bool {
     matches!(error.fault, Fault::NoMethod(_) | Fault::NoState(_) | Fault::Refused { .. })
 }
 

@@ -13,6 +13,7 @@ use super::options::Trust;
 use super::preimage::{MAX_PATH, find_address, find_slot};
 use super::proven::ProofRequest;
 use super::reader::StateReader;
+use super::reading::Reading;
 use crate::error::{Contradiction, ForkError, account_name};
 use crate::misses::{Want, path_text};
 use crate::source::{Answer, Call, SourceError};
@@ -31,12 +32,16 @@ struct Targets {
 ///
 /// # Errors
 /// The first error. The other parts may be known nevertheless.
-pub(super) async fn run(context: &Context, wants: &[Want]) -> Result<(), ForkError> {
-    let reader = context.reader.as_ref().ok_or_else(|| context.lacking(wants))?;
-    fetch_ancestors(context, reader, wants).await?;
+pub(super) async fn run(
+    context: &Context,
+    reading: &Reading,
+    wants: &[Want],
+) -> Result<(), ForkError> {
+    let reader = reading.reader.as_ref().ok_or_else(|| context.lacking(wants))?;
+    fetch_ancestors(context, (reading, reader), wants).await?;
     match &context.trust {
-        Trust::Proven => fetch_proven(context, reader, wants).await?,
-        Trust::Claimed(_) => fetch_claimed(context, reader, wants).await?,
+        Trust::Proven => fetch_proven(context, (reading, reader), wants).await?,
+        Trust::Claimed(_) => fetch_claimed(context, (reading, reader), wants).await?,
     }
     match wants.iter().find(|want| !context.known.is_known(want)) {
         Some(want) => Err(no_node(want, "the trie has no node of its own there")),
@@ -108,7 +113,7 @@ fn add_codes(context: &Context, wants: &[Want], targets: &mut Targets) -> Result
 
 async fn fetch_proven(
     context: &Context,
-    reader: &StateReader,
+    (reading, reader): (&Reading, &StateReader),
     wants: &[Want],
 ) -> Result<(), ForkError> {
     let owned = wants.to_vec();
@@ -135,7 +140,7 @@ async fn fetch_proven(
     for (address, hash) in &targets.codes {
         outcome.add_code(*address, *hash, answers.next());
     }
-    context.keep(outcome.facts).await?;
+    context.keep(reading, outcome.facts).await?;
     match outcome.error {
         Some(error @ ForkError::Proof { .. }) if reader.is_by_number() => {
             // Another block at the number explains a proof for another root.
@@ -232,7 +237,7 @@ fn check_code(
 
 async fn fetch_claimed(
     context: &Context,
-    reader: &StateReader,
+    (reading, reader): (&Reading, &StateReader),
     wants: &[Want],
 ) -> Result<(), ForkError> {
     let mut addresses = BTreeSet::new();
@@ -269,5 +274,5 @@ async fn fetch_claimed(
     if reader.is_by_number() {
         reader.check_number(pin).await?;
     }
-    context.keep(facts).await
+    context.keep(reading, facts).await
 }

@@ -101,11 +101,12 @@ async fn read(context: &Context, group: &[Flight]) -> Vec<Result<(), ForkError>>
 }
 
 async fn run_noted(context: &Context, wants: &[Want]) -> Result<(), ForkError> {
-    let outcome = run(context, wants).await;
-    if let (Err(error), Some(reader)) = (&outcome, &context.reader)
+    let outcome = context.read_from(|reading| async move { run(context, &reading, wants).await });
+    let outcome = outcome.await;
+    if let Err(error) = &outcome
         && error.is_wrong_answer()
     {
-        reader.source.note_wrong(error.to_string());
+        context.counters.note_wrong(error.to_string());
     }
     outcome
 }

@@ -16,7 +16,7 @@ use tokio::time::{Instant, sleep_until};
 use super::address::SourceAddress;
 use super::counters::{Counters, LastFault, SourceCounts};
 use super::endpoint::{Endpoint, HttpReply};
-use super::fault::{Fault, SourceError, WRONG};
+use super::fault::{Fault, SourceError};
 use super::limits::SourceLimits;
 use super::reply::{Entries, parse, request_body};
 use super::room::{Meter, ReplyRoom};
@@ -62,7 +62,7 @@ pub struct Source {
     batch_limit: AtomicUsize,
     /// The chain that each URL must be of.
     chain: OnceLock<u64>,
-    counters: Counters,
+    counters: Arc<Counters>,
 }
 
 /// The calls of one group that have no result yet.
@@ -114,7 +114,7 @@ impl Source {
             batch_limit: AtomicUsize::new(limits.max_batch.max(1)),
             limits,
             chain: OnceLock::new(),
-            counters: Counters::default(),
+            counters: Arc::default(),
         }
     }
 
@@ -133,10 +133,25 @@ impl Source {
         self.counters.last_fault()
     }
 
-    /// Notes that a source has given a wrong answer.
-    pub(crate) fn note_wrong(&self, text: String) {
-        self.counters.add_fault(WRONG);
-        self.counters.set_last_fault(text);
+    /// Where its requests are counted.
+    pub(crate) fn counters(&self) -> &Arc<Counters> {
+        &self.counters
+    }
+
+    /// Counts on where the requests of an earlier source were counted.
+    pub(crate) fn count_on(&mut self, earlier: &Arc<Counters>) {
+        earlier.add_all(&self.counters);
+        self.counters = Arc::clone(earlier);
+    }
+
+    /// The limits of its requests.
+    pub(crate) fn limits(&self) -> &SourceLimits {
+        &self.limits
+    }
+
+    /// Sets times and retries of later requests. The number of parallel ones stays.
+    pub(crate) fn set_limits(&mut self, limits: SourceLimits) {
+        self.limits = limits;
     }
 
     /// Most calls of a batch that the sources take, as far as known.
@@ -166,17 +181,17 @@ impl Source {
         self.run(&calls, None).await.remove(0)
     }
 
-    /// As [`Self::call`]; a long reply takes room, or is an error.
+    /// As [`Self::call`]; a long reply takes `room`, if there is any given, or is an error.
     ///
     /// # Errors
     /// The call has no result; see [`Fault`].
     pub async fn call_within(
         &self,
         call: Call,
-        room: &dyn ReplyRoom,
+        room: Option<&dyn ReplyRoom>,
     ) -> Result<Answer, SourceError> {
         let calls = [call];
-        self.run(&calls, Some(room)).await.remove(0)
+        self.run(&calls, room).await.remove(0)
     }
 
     /// Calls several methods in as few requests as the limits allow. The results are in the order of the calls.

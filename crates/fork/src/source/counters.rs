@@ -6,7 +6,7 @@ use std::time::Duration;
 use esker_primitives::sync::Mutex;
 use tokio::time::Instant;
 
-use super::fault::{FAULT_KINDS, FaultCounts};
+use super::fault::{FAULT_KINDS, FaultCounts, WRONG};
 
 /// What a fork asked its sources so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -44,7 +44,7 @@ pub struct LastFault {
 
 /// The counters behind [`SourceCounts`].
 #[derive(Debug, Default)]
-pub(super) struct Counters {
+pub(crate) struct Counters {
     pub(super) requests: AtomicU64,
     pub(super) calls: AtomicU64,
     pub(super) bytes_sent: AtomicU64,
@@ -73,16 +73,23 @@ impl Counters {
         Self::add(&self.faults[kind], 1);
     }
 
+    /// Notes that a source has given a wrong answer.
+    pub(crate) fn note_wrong(&self, text: String) {
+        self.add_fault(WRONG);
+        self.set_last_fault(text);
+    }
+
     pub(super) fn set_last_fault(&self, text: String) {
         *self.last_fault.lock() = Some((text, Instant::now()));
     }
 
-    pub(super) fn last_fault(&self) -> Option<LastFault> {
+    /// The last fault, other than an error that answers a call.
+    pub(crate) fn last_fault(&self) -> Option<LastFault> {
         let (text, at) = self.last_fault.lock().clone()?;
         Some(LastFault { text, age: at.elapsed() })
     }
 
-    pub(super) fn counts(&self) -> SourceCounts {
+    pub(crate) fn counts(&self) -> SourceCounts {
         let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         SourceCounts {
             requests: read(&self.requests),
@@ -96,5 +103,27 @@ impl Counters {
             request_ms: read(&self.request_us) / 1000,
             wait_ms: read(&self.wait_us) / 1000,
         }
+    }
+
+    /// Adds what the source of other counters was asked.
+    pub(super) fn add_all(&self, other: &Self) {
+        for (own, more) in self.each().zip(other.each()) {
+            own.fetch_add(more.load(Ordering::Relaxed), Ordering::Relaxed);
+        }
+    }
+
+    fn each(&self) -> impl Iterator<Item = &AtomicU64> {
+        let counters = [
+            &self.requests,
+            &self.calls,
+            &self.bytes_sent,
+            &self.bytes_received,
+            &self.retries,
+            &self.rate_limited,
+            &self.failovers,
+            &self.request_us,
+            &self.wait_us,
+        ];
+        counters.into_iter().chain(&self.faults)
     }
 }

@@ -11,6 +11,7 @@ mod room;
 
 pub use address::{AddressError, SourceAddress};
 pub use client::{Answer, Call, Source};
+pub(crate) use counters::Counters;
 pub use counters::{LastFault, SourceCounts};
 pub use fault::{FAULT_KINDS, Fault, FaultCounts, SourceError};
 pub use limits::SourceLimits;

@@ -8,6 +8,7 @@ mod cached;
 mod claims;
 mod faults;
 mod lies;
+mod other_source;
 mod pinned;
 mod roots;
 mod seam;

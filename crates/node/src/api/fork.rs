@@ -51,7 +51,7 @@ impl ForkReport {
             ms_ago: u64::try_from(fault.age.as_millis()).unwrap_or(u64::MAX),
         });
         Self {
-            url: fork.url().map(str::to_owned),
+            url: fork.url(),
             chain_id: pin.chain_id,
             block_number: pin.header.number,
             block_hash: pin.hash.to_string(),

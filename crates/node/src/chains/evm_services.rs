@@ -16,9 +16,9 @@ use esker_evm_rpc::evm::{
 };
 use esker_evm_rpc::subscriptions::Subscriptions;
 use esker_evm_rpc::{
-    Api, Apis, ChainFiles, ChainTraces, DevelopmentNode, LoadedBlocks, ProofWindow, ReadApi,
-    ReadConfig, StateLoads, TraceFiles, admin_methods, development_methods, file_tracing_methods,
-    otterscan_methods, testing_methods, tracing_methods,
+    Api, Apis, ChainFiles, ChainTraces, DevelopmentNode, ForkSource, LoadedBlocks, ProofWindow,
+    ReadApi, ReadConfig, StateLoads, TraceFiles, admin_methods, development_methods,
+    file_tracing_methods, otterscan_methods, testing_methods, tracing_methods,
 };
 use esker_js_tracer::{ScriptHost, ScriptSlots};
 use esker_key_directory::{KeyDirectory, KeyDirectoryConfig, ScryptCost};
@@ -37,6 +37,7 @@ use super::evm_settings::{
     transact_config,
 };
 use super::fork_history::ForkHistory;
+use super::fork_source::ForkSourceControl;
 use super::import::Importer;
 use super::parts::ServiceParts;
 use crate::api::admin::chain::ChainAdminApi;
@@ -315,6 +316,13 @@ impl Inputs<'_> {
         let snapshots = self.shared.snapshots.filter(|_| self.config.mode.is_development())?;
         let mut instance_id = B256::ZERO;
         (self.parts.randomness)(instance_id.as_mut_slice());
+    /// The source of the chain, if it is a fork.
+    fn fork_source(&self) -> Option<Arc<dyn ForkSource>> {
+        let Self { chain, config, parts, .. } = self;
+        let fork = parts.fork.filter(|_| chain.evm().fork().is_some())?.clone();
+        Some(Arc::new(ForkSourceControl::new(fork, config, parts.own_addresses.clone())))
+    }
+
         Some(Arc::new(DevelopmentNode {
             transact: Arc::clone(transact),
             chain: Arc::clone(self.chain.evm()),
@@ -324,6 +332,7 @@ impl Inputs<'_> {
             mining_patience: limits(self.settings, self.config).call_timeout * 9 / 10,
             interval_in_ms: self.config.settings.interval_in_ms,
             version: env!("CARGO_PKG_VERSION"),
+            fork_source: self.fork_source(),
             instance_id,
         }))
     }

@@ -15,6 +15,7 @@ use esker_primitives::Randomness;
 
 use crate::diagnostics::Diagnostics;
 use crate::metrics::Metrics;
+use crate::own_addresses::OwnAddresses;
 
 /// The parts that the chains of a development network share.
 #[derive(Clone, Debug)]
@@ -70,6 +71,8 @@ pub struct ServiceParts<'a> {
     pub fork: Option<&'a Fork>,
     /// Where resets to other chains go.
     pub resets: &'a ResetPort,
+    /// Where the node listens.
+    pub(crate) own_addresses: &'a OwnAddresses,
 }
 
 impl fmt::Debug for ServiceParts<'_> {

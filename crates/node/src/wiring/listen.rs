@@ -71,6 +71,16 @@ pub(super) enum EvmPort {
     InUse(String),
 }
 
+impl EvmPort {
+    /// The bound address.
+    pub(super) fn address(&self) -> Option<SocketAddr> {
+        match self {
+            Self::Bound(evm) => Some(evm.addr),
+            Self::Off | Self::InUse(_) => None,
+        }
+    }
+}
+
 /// Binds that listener, if enabled. A default port that is in use is not an error.
 pub(super) async fn evm(config: &Config, routes: &Routes) -> Result<EvmPort, StartError> {
     let port = config.settings.evm_port.filter(|_| config.mode != Mode::Evm);

@@ -1,6 +1,6 @@
 //! Another node in the place of a running one, on the same port: resets to another chain.
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 
 use esker_chain::Shutdown;
 use esker_evm_rpc::{ResetRequest, ResetTarget};
@@ -13,6 +13,7 @@ use super::early::duplicate;
 use super::running::RunningNode;
 use super::stages::{ChainStage, OrderStage, StoreStage};
 use crate::environment::Environment;
+use crate::own_addresses::is_at;
 
 /// A node whose chains stand, and which answers nobody yet.
 pub struct Replacement {
@@ -134,7 +135,7 @@ async fn prepare(
         ResetTarget::Fork { url, number } => Some((url.as_deref(), *number)),
     };
     let config = config.reset_to(fork)?;
-    if config.settings.fork_url.0.iter().any(|url| is_own(url, own)) {
+    if config.settings.fork_url.0.iter().any(|url| is_at(url, own)) {
         let reason = "a node can't fork itself".to_owned();
         return Err(StartError::ForkSetting { name: "fork-url", reason });
     }
@@ -142,13 +143,4 @@ async fn prepare(
     let store = Box::pin(StoreStage::open(config, environment.clone(), stop)).await?;
     let chains = Box::pin(ChainStage::open(store)).await?;
     Box::pin(OrderStage::begin(chains)).await
-}
-
-/// Whether a URL is that of this node, as far as it shows.
-fn is_own(url: &str, own: SocketAddr) -> bool {
-    let Ok(uri) = url.parse::<http::Uri>() else { return false };
-    let host = uri.host().unwrap_or_default().trim_start_matches('[').trim_end_matches(']');
-    let is_here = |ip: IpAddr| ip.is_loopback() || ip.is_unspecified() || ip == own.ip();
-    let is_own_host = host == "localhost" || host.parse().is_ok_and(is_here);
-    is_own_host && uri.port_u16() == Some(own.port())
 }

@@ -17,14 +17,14 @@ use crate::fork::{COUNTER, Chain, FROM, OTHER, source, start, url};
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A node that takes the place of the one before with each reset, as the program runs it.
-struct Reset {
-    url: String,
+pub(crate) struct Reset {
+    pub(crate) url: String,
     stop: oneshot::Sender<()>,
     running: JoinHandle<Result<(), StartError>>,
 }
 
 impl Reset {
-    async fn new(flags: &[(&'static str, &str)]) -> Self {
+    pub(crate) async fn new(flags: &[(&'static str, &str)]) -> Self {
         let mut node = start(flags).await.unwrap();
         let (url, replacements) = (url(&node), node.replacements());
         let (stop, stopped) = oneshot::channel();
@@ -32,17 +32,17 @@ impl Reset {
     }
 
     /// A new connection.
-    async fn chain(&self) -> Chain {
+    pub(crate) async fn chain(&self) -> Chain {
         let address = self.url.strip_prefix("http://").unwrap().parse().unwrap();
         Chain::to(Client::connect(address).await)
     }
 
-    async fn ask(&self, method: &str, params: Value) -> Value {
+    pub(crate) async fn ask(&self, method: &str, params: Value) -> Value {
         let asked = async { self.chain().await.ask(method, params).await };
         timeout(PATIENCE, asked).await.unwrap_or_else(|_| panic!("no answer to {method}"))
     }
 
-    async fn error(&self, method: &str, params: Value) -> String {
+    pub(crate) async fn error(&self, method: &str, params: Value) -> String {
         let asked = async { self.chain().await.reply(method, params).await };
         let reply = timeout(PATIENCE, asked).await;
         let reply = reply.unwrap_or_else(|_| panic!("no answer to {method}"));
@@ -54,7 +54,7 @@ impl Reset {
     }
 
     /// Source and block of the fork, as anvil shows them, and the newest height.
-    async fn place(&self) -> (Value, Value, Value) {
+    pub(crate) async fn place(&self) -> (Value, Value, Value) {
         let mut info = self.ask("anvil_nodeInfo", json!([])).await;
         let fork = info["forkConfig"].take();
         (
@@ -64,7 +64,7 @@ impl Reset {
         )
     }
 
-    async fn stop(self) {
+    pub(crate) async fn stop(self) {
         self.stop.send(()).unwrap();
         timeout(PATIENCE, self.running).await.expect("the node did not stop").unwrap().unwrap();
     }

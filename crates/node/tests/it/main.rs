@@ -14,3 +14,4 @@ mod fork_reset;
 mod fork_rules;
 mod fork_source;
 mod proxy;
+mod fork_url;

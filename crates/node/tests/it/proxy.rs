@@ -19,6 +19,8 @@ struct Shared {
     lie: Mutex<Option<(String, Lie)>>,
     /// While it is true, proofs are held back.
     is_held: watch::Sender<bool>,
+    /// The heads of the requests so far.
+    heads: Mutex<Vec<String>>,
 }
 
 pub(crate) struct Proxy {
@@ -53,6 +55,11 @@ impl Proxy {
         *self.shared.lie.lock() = lie.map(|lie| (method.to_owned(), lie));
     }
 
+    /// The heads of the requests since the last call.
+    pub(crate) fn take_heads(&self) -> Vec<String> {
+        std::mem::take(&mut *self.shared.heads.lock())
+    }
+
     /// Holds proofs back, or no more.
     pub(crate) fn hold(&self, is_held: bool) {
         self.shared.is_held.send_replace(is_held);
@@ -61,7 +68,8 @@ impl Proxy {
 
 async fn serve(mut stream: TcpStream, source: SocketAddr, shared: Arc<Shared>) {
     let mut client = Client::connect(source).await;
-    while let Some(body) = read_request(&mut stream).await {
+    while let Some((head, body)) = read_request(&mut stream).await {
+        shared.heads.lock().push(head);
         let request: Value = serde_json::from_slice(&body).unwrap();
         let text = String::from_utf8(body).unwrap();
         if text.contains("eth_getProof") {
@@ -100,16 +108,18 @@ fn change(request: &Value, reply: &mut Value, method: &str, lie: Lie) {
     }
 }
 
-async fn read_request(stream: &mut TcpStream) -> Option<Vec<u8>> {
+/// The head and the body of the next request.
+async fn read_request(stream: &mut TcpStream) -> Option<(String, Vec<u8>)> {
     let mut bytes = Vec::new();
     let mut part = [0; 4096];
     loop {
         if let Some(at) = bytes.windows(4).position(|four| four == b"\r\n\r\n") {
-            let head = String::from_utf8_lossy(&bytes[..at]).to_lowercase();
-            let length = head.split("content-length: ").nth(1).unwrap();
+            let head = String::from_utf8_lossy(&bytes[..at]).into_owned();
+            let lower = head.to_lowercase();
+            let length = lower.split("content-length: ").nth(1).unwrap();
             let length: usize = length.split("\r\n").next().unwrap().parse().unwrap();
             if bytes.len() >= at + 4 + length {
-                return Some(bytes[at + 4..at + 4 + length].to_vec());
+                return Some((head, bytes[at + 4..at + 4 + length].to_vec()));
             }
         }
         let read = stream.read(&mut part).await.ok().filter(|read| *read > 0)?;

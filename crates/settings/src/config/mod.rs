@@ -170,11 +170,14 @@ impl Config {
     /// # Errors
     /// The settings don't go together with it.
     pub fn reset_to(&self, fork: Option<(Option<&str>, Option<u64>)>) -> Result<Self, ConfigError> {
-        let present = self.settings.fork_url.0.join(",");
+        let urls = &self.settings.fork_url.0;
+        let present = urls.join(",");
         let values = match fork {
             None => NO_FORK.map(|(name, text)| (name, text.to_owned())).to_vec(),
             Some((url, number)) => {
-                let is_other = url.is_some_and(|url| url != present);
+                let is_known = |url: &str| urls.iter().any(|known| known == url);
+                let named = url.into_iter().flat_map(|url| url.split(',')).map(str::trim);
+                let is_other = named.filter(|url| !url.is_empty()).any(|url| !is_known(url));
                 let headers = self.settings.fork_header.0.join("\n");
                 let number = number.map_or_else(|| "latest".to_owned(), |n| n.to_string());
                 vec![

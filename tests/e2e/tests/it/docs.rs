@@ -36,7 +36,7 @@ const WITHOUT_RESULT: [(&str, &str); 25] = [
     ("debug_traceBlock", "the bytes of a block, which are a node's own"),
     ("anvil_setMinGasPrice", "blocks without a base fee"),
     ("hardhat_setMinGasPrice", "blocks without a base fee"),
-    ("anvil_setRpcUrl", "a network to fork"),
+    ("anvil_setRpcUrl", "a chain on a block of another node"),
     ("debug_gcStats", "a Go runtime"),
     ("debug_setGCPercent", "a Go runtime"),
     ("debug_goTrace", "a Go runtime"),

@@ -26,7 +26,7 @@ pub(super) async fn choose(
 ) -> Result<(CChainRules, Origin), StartError> {
     let pin = fork.pin();
     let (chain_id, header) = (pin.chain_id, &pin.header);
-    if fork.url().is_none() {
+    if !fork.has_source() {
         let rules = kept.and_then(|json| read(chain_id, json)).ok_or_else(damaged)?;
         return Ok((rules, Origin::File));
     }

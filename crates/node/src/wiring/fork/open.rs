@@ -85,12 +85,12 @@ pub(in crate::wiring) async fn open(
         "the chain begins on a block of another node"
     );
     let header = SealedHeader { header, hash: pin.hash };
-    let (chain_id, url) = (pin.chain_id, fork.url().map(str::to_owned));
+    let chain_id = pin.chain_id;
     let config = config.on_fork(&block)?;
     let source = fork.clone();
     let state = Arc::new(ForkBase::new(fork, Handle::current()));
     let state = prepared(&config, &header, state, keeps_balances).await?;
-    let fork = NodeFork { point: ForkPoint { chain_id, url, header, state }, source };
+    let fork = NodeFork { point: ForkPoint { chain_id, header, state }, source };
     let environment = Environment { fork: Some(fork), ..environment };
     Ok((config, environment))
 }

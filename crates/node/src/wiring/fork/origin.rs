@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use esker_fork::cache::{CacheOptions, SharedOptions, verify_pack};
 use esker_fork::pin::{BlockChoice, resolve};
-use esker_fork::source::{Call, Source, SourceLimits};
+use esker_fork::source::{Call, Source};
 use esker_fork::{FileError, Fork, ForkError, ForkOptions, OpenedFork, Trust};
 use esker_settings::config::Config;
 use serde_json::{Value, json};
@@ -13,11 +13,10 @@ use tokio::time::timeout;
 
 use super::choice::{addresses, choice, fault, proofs};
 use super::recorded::Recorded;
+use crate::chains::source_limits;
 use crate::wiring::error::StartError;
 
-/// Longest time of a group of calls to the source, and of a fetch: clients get the source's fault before their own request
-/// has taken too long.
-const MAX_WAIT: Duration = Duration::from_secs(20);
+/// Longest time of a fetch: clients get the source's fault before their own request has taken too long.
 const MAX_FETCH: Duration = Duration::from_secs(25);
 /// Longest time in which the source of a kept folder is to say that it has the block.
 const MAX_CONTACT: Duration = Duration::from_secs(8);
@@ -48,12 +47,7 @@ pub(super) async fn open(
     if let Some(block) = recorded.filter(|_| settings.fork_url.0.is_empty()) {
         return without_source(block, options, cache).await;
     }
-    let limits = SourceLimits {
-        calls_per_second: settings.fork_rate,
-        retries: settings.fork_retries,
-        deadline: MAX_WAIT,
-        ..SourceLimits::default()
-    };
+    let limits = source_limits(settings);
     let source = Source::new(addresses(settings)?, config.dialer.clone(), limits);
     let Some(block) = recorded else {
         let choice = choice(&source, &settings.fork_block).await?;

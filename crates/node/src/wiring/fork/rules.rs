@@ -77,7 +77,7 @@ impl ForkRules {
                 let found = c_chain_rules::choose(fork, fork.text(TEXT).as_deref()).await?;
                 Ok(Self::c_chain(found, pin.header.time))
             }
-            HeaderForm::Ethereum if fork.url().is_none() => {
+            HeaderForm::Ethereum if !fork.has_source() => {
                 let config = fork.text(TEXT).map(|json| config_of(&json)).transpose()?;
                 Ok(Self::ethereum(config, Origin::File))
             }

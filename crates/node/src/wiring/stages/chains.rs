@@ -68,6 +68,7 @@ impl ChainStage {
             randomness: &environment.randomness,
             fork: environment.fork.as_ref().map(|fork| &fork.source),
             resets: &base.resets,
+            own_addresses: &base.own_addresses,
         };
         let alone = Some(&machine).filter(|_| config.decides_alone());
         let services = services::build(&chains, alone, development_clock.as_ref(), config, parts);

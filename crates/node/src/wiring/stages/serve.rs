@@ -36,6 +36,7 @@ impl OrderStage {
         let listener = self.chains.listener().await?;
         let place = self.chains.place(&listener.0)?;
         let evm = listen::evm(&self.chains.base.config, &routes).await?;
+        self.chains.base.own_addresses.set([listener.1].into_iter().chain(evm.address()).collect());
         self.chains.add_dashboard(&routes, &evm, listener.1.port())?;
         let ipc = listen::ipc(&self.chains.base.config)?;
         let base = &self.chains.base;

@@ -16,6 +16,7 @@ use crate::environment::Environment;
 use crate::identity::Identity;
 use crate::logging::{self, LogLevels, OpenLogFiles};
 use crate::metrics::Metrics;
+use crate::own_addresses::OwnAddresses;
 use crate::validator_changes::{StoreChangeLog, consensus};
 use crate::wiring::data::DataFolder;
 use crate::wiring::early::EarlyServer;
@@ -40,6 +41,8 @@ pub(in crate::wiring) struct StoreStage {
     pub(super) given: Environment,
     /// Resets to other chains.
     pub(super) resets: ResetPort,
+    /// Where the node listens, once it does.
+    pub(super) own_addresses: OwnAddresses,
     /// The initial content of a new development network.
     pub(super) fixture: Option<Arc<Fixture>>,
     pub(super) config: Config,
@@ -108,6 +111,7 @@ impl StoreStage {
             environment,
             given,
             resets: ResetPort::default(),
+            own_addresses: OwnAddresses::default(),
             fixture,
             config,
             store,

@@ -322,6 +322,16 @@ fn a_reset_changes_the_fork_alone() {
     // A header is for the node for which it was given.
     let other = newest.reset_to(Some((Some("http://127.0.0.9:1"), Some(5)))).unwrap();
     assert_eq!(shown(&other), of("http://127.0.0.9:1", "5", "", 3));
+    let several = [("fork-url", "http://127.0.0.1:1, http://127.0.0.2:1"), ("fork-header", "A: b")];
+    let several = load(&Given { flags: &several, ..ALONE }).unwrap();
+    for (urls, header) in [
+        ("http://127.0.0.2:1", "A: b"),
+        ("http://127.0.0.2:1,http://127.0.0.1:1", "A: b"),
+        ("http://127.0.0.2:1,http://127.0.0.9:1", ""),
+    ] {
+        let reset = several.reset_to(Some((Some(urls), None))).unwrap();
+        assert_eq!(shown(&reset), of(urls, "latest", header, 0));
+    }
     let none = other.reset_to(None).unwrap();
     assert_eq!(shown(&none), of("", "latest", "", 0));
     let again = none.reset_to(Some((Some(URL.1), None))).unwrap();
