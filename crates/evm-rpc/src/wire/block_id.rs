@@ -50,6 +50,18 @@ pub enum BlockNumberOrHash {
 }
 
 impl BlockNumber {
+    /// Its name, or its number in hex.
+    pub(super) fn to_text(self) -> String {
+        match self {
+            Self::Latest => "latest".to_owned(),
+            Self::Pending => "pending".to_owned(),
+            Self::Accepted => "accepted".to_owned(),
+            Self::Finalized => "finalized".to_owned(),
+            Self::Safe => "safe".to_owned(),
+            Self::Number(number) => format!("{number:#x}"),
+        }
+    }
+
     fn by_name(name: &[u8]) -> Option<Self> {
         Some(match name {
             b"earliest" => Self::Number(0),

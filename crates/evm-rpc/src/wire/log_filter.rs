@@ -6,6 +6,7 @@ use alloy_primitives::{Address, B256, Log};
 use esker_go_json::args::{Argument, ArgumentError, decode_struct};
 use esker_go_json::{Document, Kind};
 use esker_rpc::RpcError;
+use serde_json::{Value, json};
 use thiserror::Error;
 
 use super::hexutil::{self, HexError};
@@ -161,6 +162,27 @@ impl LogFilter {
     /// Does this log match, whatever its block?
     pub fn matches(&self, log: &Log) -> bool {
         self.logs.matches(log)
+    }
+
+    /// The argument of `getLogs` that means the same.
+    pub fn to_json(&self) -> Value {
+        let LogMatcher { addresses, topics, positions } = &self.logs;
+        let topics = (0..*positions).map(|place| match topics.get(place) {
+            Some(wanted) if !wanted.values().is_empty() => json!(wanted.values()),
+            _ => Value::Null,
+        });
+        let mut filter = json!({ "topics": topics.collect::<Vec<_>>() });
+        if !addresses.values().is_empty() {
+            filter["address"] = json!(addresses.values());
+        }
+        match self.blocks {
+            LogBlocks::Hash(hash) => filter["blockHash"] = json!(hash),
+            LogBlocks::Range { from, to } => {
+                filter["fromBlock"] = from.to_text().into();
+                filter["toBlock"] = to.to_text().into();
+            }
+        }
+        filter
     }
 }
 

@@ -101,14 +101,15 @@ pub(super) fn build(
     let apis = personal::apis(settings, config.mode).map_err(|error| fault(spec, &error))?;
     let reads = inputs.reads();
     let transact = inputs.transact(&reads)?;
-    let mut service = inputs.methods(&apis, &reads, &transact);
+    let filters = inputs.filters(&reads);
+    let mut service = inputs.methods(&apis, &reads, (&transact, &filters));
     let development = inputs.development_node(&transact);
     if let Some(node) = &development {
         service = service.merge(&development_methods(node));
     }
     if let Some(fork) = parts.fork.filter(|_| chain.evm().fork().is_some()) {
         let history: Arc<dyn Fallback> =
-            Arc::new(ForkHistory::new(fork.clone(), chain.evm().clone()));
+            Arc::new(ForkHistory::new(fork.clone(), chain.evm().clone(), filters));
         service.set_fallback(&history);
     }
     let server = inputs.server(&apis, service, &transact);
@@ -215,12 +216,16 @@ impl Inputs<'_> {
     }
 
     /// The methods of the enabled namespaces.
-    fn methods(&self, apis: &Apis, reads: &Arc<ReadApi>, transact: &Arc<TransactApi>) -> Service {
+    fn methods(
+        &self,
+        apis: &Apis,
+        reads: &Arc<ReadApi>,
+        (transact, filters): (&Arc<TransactApi>, &Arc<Filters>),
+    ) -> Service {
         let Self { settings, parts, .. } = self;
         let (evm, randomness) = (self.chain.evm(), parts.randomness);
-        let filters = self.filters(reads);
         let mut service = reading_methods(reads, apis)
-            .merge(&filter_methods(&filters, apis))
+            .merge(&filter_methods(filters, apis))
             .merge(&transacting_methods(transact, apis));
         if apis.has(Api::DebugTracer) {
             service = service.merge(&tracing_methods(transact));
@@ -311,11 +316,6 @@ impl Inputs<'_> {
         Route::object(ADMIN, admin.service())
     }
 
-    /// The object of the development methods, under `esker dev` and `esker evm`.
-    fn development_node(&self, transact: &Arc<TransactApi>) -> Option<Arc<DevelopmentNode>> {
-        let snapshots = self.shared.snapshots.filter(|_| self.config.mode.is_development())?;
-        let mut instance_id = B256::ZERO;
-        (self.parts.randomness)(instance_id.as_mut_slice());
     /// The source of the chain, if it is a fork.
     fn fork_source(&self) -> Option<Arc<dyn ForkSource>> {
         let Self { chain, config, parts, .. } = self;
@@ -323,16 +323,21 @@ impl Inputs<'_> {
         Some(Arc::new(ForkSourceControl::new(fork, config, parts.own_addresses.clone())))
     }
 
+    /// The object of the development methods, under `esker dev` and `esker evm`.
+    fn development_node(&self, transact: &Arc<TransactApi>) -> Option<Arc<DevelopmentNode>> {
+        let snapshots = self.shared.snapshots.filter(|_| self.config.mode.is_development())?;
+        let mut instance_id = B256::ZERO;
+        (self.parts.randomness)(instance_id.as_mut_slice());
         Some(Arc::new(DevelopmentNode {
             transact: Arc::clone(transact),
             chain: Arc::clone(self.chain.evm()),
             snapshots: Arc::clone(snapshots),
+            fork_source: self.fork_source(),
             resets: self.parts.resets.clone(),
             state_loads: StateLoads::default(),
             mining_patience: limits(self.settings, self.config).call_timeout * 9 / 10,
             interval_in_ms: self.config.settings.interval_in_ms,
             version: env!("CARGO_PKG_VERSION"),
-            fork_source: self.fork_source(),
             instance_id,
         }))
     }

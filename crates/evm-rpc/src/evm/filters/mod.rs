@@ -9,6 +9,7 @@
 mod changes;
 mod found;
 mod installed;
+mod on_fork;
 mod range;
 mod search;
 

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use esker_evm::chain::Evm;
 use esker_evm_rpc::PRUNED_HISTORY;
+use esker_evm_rpc::evm::Filters;
 use esker_fork::Fork;
 use esker_rpc::work::Client;
 use esker_rpc::{ElsewhereReply, Fallback, Instead, RpcError, Unanswered};
@@ -27,6 +28,7 @@ const METHODS: &[(&str, &str)] = &[
     ("getBlockTransactionCountByHash", "eth_getBlockTransactionCountByHash"),
     ("getBlockTransactionCountByNumber", "eth_getBlockTransactionCountByNumber"),
     ("getCode", "eth_getCode"),
+    (FILTER_LOGS, "eth_getFilterLogs"),
     ("getHeaderByHash", "eth_getHeaderByHash"),
     ("getHeaderByNumber", "eth_getHeaderByNumber"),
     (LOGS, "eth_getLogs"),
@@ -63,6 +65,7 @@ const METHODS: &[(&str, &str)] = &[
 
 const LOGS: &str = "getLogs";
 const SEARCH: &str = "searchTransactionsBefore";
+const FILTER_LOGS: &str = "getFilterLogs";
 
 /// Tag of the first block.
 const EARLIEST: &str = "earliest";
@@ -73,20 +76,24 @@ const NEWEST: [&str; 4] = ["latest", "pending", "safe", "finalized"];
 const UNKNOWN: [&str; 4] =
     ["header for hash not found", "header not found", "transaction not found", "block not found"];
 
+/// Text of the error about logs of a block by a hash that is unknown here.
+const UNKNOWN_BLOCK: &str = "unknown block";
+
 /// Asks the source of a fork what this node does not know.
 #[derive(Debug)]
 pub(in crate::chains) struct ForkHistory {
     fork: Fork,
     chain: Arc<Evm>,
+    pub(super) filters: Arc<Filters>,
     answers: Answers,
 }
 
 impl ForkHistory {
-    pub(in crate::chains) fn new(fork: Fork, chain: Arc<Evm>) -> Self {
-        Self { fork, chain, answers: Answers::default() }
+    pub(in crate::chains) fn new(fork: Fork, chain: Arc<Evm>, filters: Arc<Filters>) -> Self {
+        Self { fork, chain, filters, answers: Answers::default() }
     }
 
-    fn height(&self) -> u64 {
+    pub(super) fn height(&self) -> u64 {
         self.fork.pin().header.number
     }
 
@@ -103,8 +110,15 @@ impl ForkHistory {
         self.answers.answer(request, async move { ask(&fork, (method, params), &room).await })
     }
 
+    fn logs_of(&self, method: &str, params: &Value, client: Option<&Client>) -> Option<Instead> {
+        match method {
+            FILTER_LOGS => self.filter_logs(params, client),
+            _ => self.logs(params, client),
+        }
+    }
+
     /// The logs up to the fork's block; those of later blocks are added.
-    fn logs(&self, params: &Value, client: Option<&Client>) -> Option<Instead> {
+    pub(super) fn logs(&self, params: &Value, client: Option<&Client>) -> Option<Instead> {
         let filter = params.get(0)?.as_object()?.clone();
         let height = format!("{:#x}", self.height());
         if filter.contains_key("blockHash") || self.is_before(filter.get("toBlock")) {
@@ -177,7 +191,7 @@ impl Fallback for ForkHistory {
         let (_, full) =
             METHODS.iter().find(|(name, full)| *name == call.method && full.starts_with(prefix))?;
         let params: Value = serde_json::from_slice(call.params).ok()?;
-        if self.fork.url().is_none() {
+        if !self.fork.has_source() {
             if call.namespace == "ots" {
                 return None;
             }
@@ -185,18 +199,25 @@ impl Fallback for ForkHistory {
             return offline.instead(&call, full, &params);
         }
         let is_before = match call.error {
+            Some(error) if is_of_logs(call.method) => {
+                let is_before = error.code == PRUNED_HISTORY || error.message == UNKNOWN_BLOCK;
+                return is_before.then(|| self.logs_of(call.method, &params, call.client))?;
+            }
             Some(error) if error.code == PRUNED_HISTORY => {
-                return match call.method {
-                    LOGS => self.logs(&params, call.client),
-                    SEARCH => Some(self.search(full, params, call.client)),
-                    _ => Some(Instead::Reply(self.forward(full, self.pinned(params), call.client))),
-                };
+                return Some(match call.method {
+                    SEARCH => self.search(full, params, call.client),
+                    _ => Instead::Reply(self.forward(full, self.pinned(params), call.client)),
+                });
             }
             Some(error) => UNKNOWN.iter().any(|text| error.message.contains(text)),
             None => params.get(0).and_then(Value::as_str).is_some_and(|hash| hash.len() == 66),
         };
         is_before.then(|| Instead::Reply(self.forward(full, params, call.client)))
     }
+}
+
+fn is_of_logs(method: &str) -> bool {
+    matches!(method, LOGS | FILTER_LOGS)
 }
 
 /// An error about the blocks of this node, for a client that asked for a range from before the fork: the range that its

@@ -2,6 +2,7 @@
 
 mod answers;
 mod ask;
+mod filters;
 mod methods;
 mod offline;
 mod room;
