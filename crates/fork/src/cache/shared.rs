@@ -56,8 +56,10 @@ pub(crate) struct Shared {
 struct State {
     /// Whether there is something that was not written yet.
     is_dirty: bool,
-    /// Whether nothing is written any more: the file has its largest size, or can't be written.
+    /// Whether nothing is written any more: the file has its largest size.
     is_stopped: bool,
+    /// Whether the last write has failed, as on a full disk. The next one is tried nevertheless.
+    has_failed: bool,
 }
 
 impl Shared {
@@ -159,12 +161,15 @@ impl Shared {
             state.is_dirty = false;
         }
         match self.write() {
-            Ok(()) => {}
+            Ok(()) => self.state.lock().has_failed = false,
             // Another process is writing.
             Err(FileError::Locked(_)) => self.state.lock().is_dirty = true,
             Err(error) => {
-                tracing::warn!(%error, "the shared cache of forks can't be written");
-                self.state.lock().is_stopped = true;
+                let mut state = self.state.lock();
+                state.is_dirty = true;
+                if !std::mem::replace(&mut state.has_failed, true) {
+                    tracing::warn!(%error, "the shared cache of forks can't be written");
+                }
             }
         }
     }

@@ -45,14 +45,19 @@ struct State {
     file: File,
     length: u64,
     stopped: Option<CacheStop>,
+    /// Records that could not be written. The next ones need them.
+    unwritten: Vec<u8>,
 }
+
+/// Most bytes of records that wait for room on the disk.
+const MAX_UNWRITTEN: usize = 64 << 20;
 
 /// Why a cache takes no more records.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CacheStop {
-    /// The file has its largest size.
+    /// The file has its largest size, or too much waits for room on the disk.
     Full,
-    /// It could not be written, for example because the disk is full.
+    /// It can't be written, for example because the disk is full. It goes on when it can be.
     Failed(String),
 }
 
@@ -117,7 +122,7 @@ impl Cache {
         let io = |error| FileError::io(&path, error);
         let mut file = OpenOptions::new().write(true).open(&path).map_err(io)?;
         let length = file.seek(SeekFrom::End(0)).map_err(io)?;
-        let state = Mutex::new(State { file, length, stopped: None });
+        let state = Mutex::new(State { file, length, stopped: None, unwritten: Vec::new() });
         let cache = Self { path, max_bytes, state, _lock: lock };
         Ok(OpenedCache { cache, facts, damaged })
     }
@@ -126,26 +131,37 @@ impl Cache {
         &self.path
     }
 
-    /// Adds facts. A failure stops the cache, never the fork.
+    /// Adds facts. A failure never stops the fork: what can't be written is tried again with the next facts, and at the end.
     pub(crate) fn append(&self, facts: &[Fact]) {
         let mut bytes = Vec::new();
         facts.iter().for_each(|fact| Record::from(fact).write(&mut bytes));
         let mut state = self.state.lock();
-        if state.stopped.is_some() || bytes.is_empty() {
+        if state.stopped == Some(CacheStop::Full) || bytes.is_empty() {
             return;
         }
-        let length = state.length.saturating_add(bytes.len() as u64);
-        if length > self.max_bytes {
-            tracing::warn!(path = %self.path.display(), max_bytes = self.max_bytes, "the cache of the fork is full");
+        let waiting = state.unwritten.len() + bytes.len();
+        let length = state.length.saturating_add(waiting as u64);
+        if length > self.max_bytes || state.unwritten.len() > MAX_UNWRITTEN {
+            tracing::warn!(path = %self.path.display(), max_bytes = self.max_bytes, "the cache of the fork takes no more");
             state.stopped = Some(CacheStop::Full);
             return;
         }
-        match state.file.write_all(&bytes) {
-            Ok(()) => state.length = length,
+        state.unwritten.append(&mut bytes);
+        self.write(&mut state);
+    }
+
+    /// Writes what was not written yet.
+    fn write(&self, state: &mut State) {
+        let path = self.path.display();
+        match state.write() {
+            Ok(()) if state.stopped.take().is_some() => {
+                tracing::info!(%path, "the cache of the fork is written again");
+            }
+            Ok(()) => {}
             Err(error) => {
-                tracing::warn!(path = %self.path.display(), %error, "the cache of the fork can't be written");
-                // If this fails too, the cut record is noticed when the file is opened.
-                let _cut = state.file.set_len(state.length);
+                if state.stopped.is_none() {
+                    tracing::warn!(%path, %error, "the cache of the fork can't be written");
+                }
                 state.stopped = Some(CacheStop::Failed(error.to_string()));
             }
         }
@@ -159,6 +175,34 @@ impl Cache {
     /// Bytes of the file.
     pub(crate) fn length(&self) -> u64 {
         self.state.lock().length
+    }
+}
+
+impl State {
+    fn write(&mut self) -> std::io::Result<()> {
+        let written = self.file.seek(SeekFrom::Start(self.length));
+        match written.and_then(|_| self.file.write_all(&self.unwritten)) {
+            Ok(()) => {
+                self.length += self.unwritten.len() as u64;
+                self.unwritten = Vec::new();
+                Ok(())
+            }
+            Err(error) => {
+                // If this fails too, the cut record is noticed when the file is opened.
+                let _cut = self.file.set_len(self.length);
+                Err(error)
+            }
+        }
+    }
+}
+
+impl Drop for Cache {
+    fn drop(&mut self) {
+        let mut state = self.state.lock();
+        if !state.unwritten.is_empty() {
+            // Who reads the cache finds whole records also if this fails.
+            let _lost = state.write();
+        }
     }
 }
 

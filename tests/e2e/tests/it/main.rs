@@ -35,6 +35,7 @@ mod fixture_exports;
 mod fixtures;
 mod folders;
 mod followers;
+mod fork_disk;
 mod golden;
 mod history;
 mod index;
