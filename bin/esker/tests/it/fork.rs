@@ -3,6 +3,9 @@
 use std::io::{BufRead as _, BufReader};
 use std::net::TcpListener;
 use std::process::{Child, Stdio};
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
 
 use crate::harness::{Esker, command, run};
 
@@ -41,6 +44,39 @@ fn a_source_that_does_not_answer_is_named() {
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}", silent.local_addr().unwrap());
     first_line_with(&url, "has not answered for a second");
+}
+
+/// The head of the first request of a fork with these headers.
+fn first_head(program: &str, headers: &[&str]) -> Vec<String> {
+    let source = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}", source.local_addr().unwrap());
+    let (sender, head) = mpsc::channel();
+    thread::spawn(move || {
+        let (client, _) = source.accept().unwrap();
+        let lines = BufReader::new(client).lines().map_while(Result::ok);
+        // The test may be over.
+        let _gone = sender.send(lines.take_while(|line| !line.is_empty()).collect());
+    });
+    let temp = tempfile::tempdir().unwrap();
+    let mut args = vec![program, "--port", "0", "--fork-url", &url];
+    headers.iter().for_each(|header| args.extend(["--fork-header", header]));
+    let mut child = command(&args, temp.path()).stdout(Stdio::null()).stderr(Stdio::null()).spawn();
+    let head = head.recv_timeout(Duration::from_secs(60));
+    let child = child.as_mut().unwrap();
+    child.kill().unwrap();
+    child.wait().unwrap();
+    head.unwrap_or_else(|_| panic!("{program} asks its source nothing"))
+}
+
+#[test]
+fn headers_with_commas_reach_the_source() {
+    for program in ["evm", "anvil"] {
+        let head = first_head(program, &["X-Names: one, two", "X-Key: k,1;2", "X-List: ,"]);
+        for wanted in ["x-names: one, two", "x-key: k,1;2", "x-list: ,"] {
+            let has = head.iter().any(|line| line.eq_ignore_ascii_case(wanted));
+            assert!(has, "{program}: {wanted} is not in {head:?}");
+        }
+    }
 }
 
 #[test]

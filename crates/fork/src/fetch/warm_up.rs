@@ -10,6 +10,7 @@ use esker_evm_state::not_fetched::LackingCall;
 use esker_primitives::sync::Mutex;
 use serde_json::{Map, Value, json};
 use tokio::sync::watch;
+use tokio::time::Instant;
 
 use super::reader::{Ability, StateReader};
 use crate::json::{FieldError, Fields};
@@ -24,6 +25,8 @@ const MAX_PARTS: usize = 2048;
 const MAX_INPUT: usize = 128 << 10;
 /// The time that the source has for a list.
 const PATIENCE: Duration = Duration::from_secs(5);
+/// The time for which a source is not asked after it has given no list in time.
+const REST: Duration = Duration::from_secs(300);
 /// A source that has refused so many in a row is not asked again.
 const MAX_REFUSALS: u32 = 4;
 /// Most calls that are remembered.
@@ -45,6 +48,8 @@ struct Asked {
     calls: HashSet<u64>,
     /// Recipients that are being asked about. Parallel calls of one contract read much of the same.
     running: HashMap<Option<Address>, watch::Receiver<()>>,
+    /// Not asked before this time.
+    resting_until: Option<Instant>,
 }
 
 /// What a caller does.
@@ -65,6 +70,8 @@ enum Asking {
     /// The call ends with a revert there.
     Reverted,
     Refused,
+    /// No answer in time.
+    Stalled,
 }
 
 /// A list that is being fetched. Dropping it wakes who waits.
@@ -98,7 +105,7 @@ impl WarmUps {
             }
         };
         let asking = self.ask(reader, pin, call);
-        match tokio::time::timeout(PATIENCE, asking).await.unwrap_or(Asking::Refused) {
+        match tokio::time::timeout(PATIENCE, asking).await.unwrap_or(Asking::Stalled) {
             Asking::Listed(wants) => {
                 self.refusals.store(0, Ordering::Relaxed);
                 return Some(Listed { wants, _running: running });
@@ -107,6 +114,9 @@ impl WarmUps {
                 if self.refusals.fetch_add(1, Ordering::Relaxed) + 1 >= MAX_REFUSALS {
                     self.ability.set(false);
                 }
+            }
+            Asking::Stalled => {
+                self.asked.lock().resting_until = Instant::now().checked_add(REST);
             }
             Asking::Reverted => {}
         }
@@ -118,6 +128,9 @@ impl WarmUps {
             return None;
         }
         let mut asked = self.asked.lock();
+        if asked.resting_until.is_some_and(|until| Instant::now() < until) {
+            return None;
+        }
         if let Some(other) = asked.running.get(&call.to) {
             return Some(Claim::Wait(other.clone()));
         }
@@ -154,6 +167,7 @@ impl WarmUps {
                 tracing::debug!(%error, "the fork's source does not say what a call reads");
                 match error.fault {
                     Fault::NoMethod(_) => self.ability.set(false),
+                    Fault::TimedOut(_) => return Asking::Stalled,
                     Fault::Refused { text, .. } if text.contains("revert") => {
                         return Asking::Reverted;
                     }

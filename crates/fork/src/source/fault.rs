@@ -141,9 +141,12 @@ impl Fault {
         }
     }
 
-    /// Whether the source answers, and has reasons: clients cause such faults, too.
+    /// Whether clients cause it: the source answers, and has reasons, or this node has no room for the answer.
     pub(super) fn is_refusal(&self) -> bool {
-        matches!(self, Self::Refused { .. } | Self::NoMethod(_) | Self::BatchRefused(_))
+        matches!(
+            self,
+            Self::Refused { .. } | Self::NoMethod(_) | Self::BatchRefused(_) | Self::NoRoom
+        )
     }
 
     /// Whether the same request may succeed later or at another source.

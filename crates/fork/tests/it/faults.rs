@@ -1,8 +1,9 @@
 //! Sources that limit rates, stall, close, answer garbage, lose state, or become another chain's.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use esker_fork::source::{Call, Fault, SourceLimits};
+use esker_fork::source::{Call, Fault, ReplyRoom, SourceLimits};
 use esker_fork::{ForkError, ForkOptions, Misses, Want};
 use serde_json::{Value, json};
 
@@ -262,4 +263,50 @@ async fn the_rate_is_limited() {
     assert!(answers.iter().all(Result::is_ok), "{answers:?}");
     assert!(begun.elapsed() >= Duration::from_millis(450), "{:?}", begun.elapsed());
     assert!(source.counts().wait_ms >= 450);
+}
+
+/// Room for so many bytes.
+#[derive(Debug)]
+struct Room(AtomicUsize);
+
+impl ReplyRoom for Room {
+    fn take(&self, bytes: usize) -> bool {
+        let taken = self
+            .0
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(bytes));
+        taken.is_ok()
+    }
+}
+
+#[tokio::test]
+async fn a_long_reply_needs_room() {
+    let world = World::new(sample());
+    let server = Server::start(move |request, _| match request["method"] == "eth_getLogs" {
+        true => Act::Json(json!({"id": 0, "result": "x".repeat(1 << 20)})),
+        false => world.act(request),
+    });
+    let server = server.await;
+    let fork = server.fork(ForkOptions::default()).await;
+    let logs = || Call::new("eth_getLogs", json!([{}]));
+    // The first 256 KiB are not counted, and the rest is there twice.
+    for (bytes, fits) in [(2 << 20, true), (1 << 20, false), (0, false)] {
+        let (room, before) = (Room(AtomicUsize::new(bytes)), server.requests().len());
+        match within("a reply", fork.ask_within(logs(), &room)).await {
+            Ok(answer) => {
+                assert_eq!((answer.result.as_str().unwrap().len(), fits), (1 << 20, true))
+            }
+            Err(ForkError::Source(error)) => {
+                assert!(!fits && error.fault == Fault::NoRoom, "{bytes}: {error}");
+                assert!(error.to_string().contains("too many long replies in memory; try again"));
+                assert_eq!((&error.url, &*error.method), (&server.url, "eth_getLogs"));
+            }
+            Err(error) => panic!("{error}"),
+        }
+        assert_eq!(server.requests().len(), before + 1, "it is not asked again");
+    }
+    // A short reply takes none, and the source has no fault.
+    let id = within("a reply", fork.ask_within(chain_id(), &Room(AtomicUsize::new(0)))).await;
+    assert_eq!(id.unwrap().result, json!("0x539"));
+    assert_eq!(fork.last_fault(), None);
+    assert_eq!(fork.counts().source.faults.of("too_long"), 2);
 }

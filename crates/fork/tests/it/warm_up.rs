@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::time::Duration;
 
 use alloy_primitives::{Bytes, U256};
 use esker_fork::{Fork, ForkOptions, LackingCall, Misses, Want};
@@ -151,6 +152,56 @@ async fn a_source_that_refuses_is_not_asked_again() {
         fetch(&fork, &call(input)).await;
     }
     assert_eq!(lists(&server), 9);
+}
+
+/// Lets the clock jump. Nothing else runs meanwhile.
+async fn advance(seconds: u64) {
+    tokio::time::pause();
+    tokio::time::advance(Duration::from_secs(seconds)).await;
+    tokio::time::resume();
+}
+
+#[tokio::test]
+async fn a_source_that_stalls_is_asked_once_in_a_while() {
+    let world = World::new(sample());
+    let server = Server::start(move |request, _| match is_list(request) {
+        true if request["params"][0]["input"] == "0x63" => {
+            Act::Json(json!({"id": request["id"], "result": list()}))
+        }
+        true => Act::Stall,
+        false => world.act(request),
+    });
+    let server = server.await;
+    let fork = server.fork(ForkOptions::default()).await;
+    let asks = async |input: u8, count: usize| {
+        let fork = fork.clone();
+        let fetching =
+            tokio::spawn(async move { fork.fetch_for(&lacking(), Some(&call(input))).await });
+        within("the request", async {
+            while lists(&server) < count {
+                tokio::task::yield_now().await;
+            }
+        })
+        .await;
+        fetching
+    };
+    for round in 1..=2 {
+        let stalled = asks(round, usize::from(round)).await;
+        assert!(!stalled.is_finished());
+        advance(5).await;
+        within("the call", stalled).await.unwrap().unwrap();
+        // Without a list, calls wait for nothing.
+        for input in 10 * round..10 * round + 9 {
+            fetch(&fork, &call(input)).await;
+        }
+        advance(294).await;
+        fetch(&fork, &call(10 * round + 9)).await;
+        assert_eq!(lists(&server), usize::from(round));
+        advance(7).await;
+    }
+    fetch(&fork, &call(99)).await;
+    assert_eq!(lists(&server), 3);
+    assert!(is_warm(&fork));
 }
 
 #[tokio::test]
