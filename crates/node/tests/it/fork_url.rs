@@ -3,12 +3,13 @@
 use std::time::Duration;
 
 use esker_node::RunningNode;
+use esker_settings::config::Mode;
 use esker_testkit::http_client::Client;
 use futures_util::future::{join, join_all};
 use serde_json::{Value, json};
 use tokio::time::timeout;
 
-use crate::fork::{Chain, FROM, OTHER, source, start, url};
+use crate::fork::{Chain, FROM, OTHER, c_chain_url, source, source_as, start, start_as, url};
 use crate::fork_reset::Reset;
 use crate::proxy::Proxy;
 
@@ -81,6 +82,32 @@ async fn the_source_of_a_fork_is_replaced() {
     assert!(!heads.is_empty() && heads.iter().all(is_whole), "{heads:?}");
     forked.stop().await.unwrap();
     node.stop().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_source_of_a_c_chain_is_replaced() {
+    let (node, _, _) = source_as(Mode::Dev, &[]).await;
+    let by_path = c_chain_url(&node, Mode::Dev);
+    let by_port = format!("http://{}", node.evm_addr().unwrap());
+    let forked = start_as(Mode::Dev, &[("fork-url", &by_path)]).await.unwrap();
+    let mut fork = Chain::of(&forked).await;
+    set(&mut fork, &by_port).await;
+    assert_eq!(shown(&forked).await, by_port);
+    assert_eq!(fork.ask("eth_getBalance", balance_of(1)).await, "0x0");
+    fork.send(json!({"from": FROM, "to": OTHER, "value": "0x1"})).await;
+    let own_port = format!("http://{}", forked.evm_addr().unwrap());
+    for own in [own_port, c_chain_url(&forked, Mode::Dev)] {
+        let text = error(&mut fork, METHOD, json!([own])).await;
+        assert_eq!(text, "a node can't fork itself");
+    }
+    // A block of another kind of chain.
+    let ethereum = start(&[]).await.unwrap();
+    let text = error(&mut fork, METHOD, json!([url(&ethereum)])).await;
+    assert!(text.contains("is of chain 31337, and the chain is on block 4"), "{text}");
+    assert_eq!(shown(&forked).await, by_port);
+    for node in [forked, ethereum, node] {
+        node.stop().await.unwrap();
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
