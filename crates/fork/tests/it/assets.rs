@@ -11,8 +11,8 @@ use crate::world::{Entries, Entry, World, address};
 
 /// The slot of an asset, and the one that code reads under the same key.
 fn slots() -> [U256; 2] {
-    let asset = (U256::from(0x2b) << 248) | U256::from(77);
-    [asset, asset & !(U256::ONE << 248)]
+    let in_first_byte = |bits: u64| U256::from(bits).wrapping_shl(248);
+    [in_first_byte(0x2b) | U256::from(77), in_first_byte(0x2a) | U256::from(77)]
 }
 
 fn world() -> World {
@@ -36,7 +36,9 @@ async fn proofs_show_the_balance_of_another_asset() {
     let misses = Misses::default();
     misses.add(Want::Account(address(1)));
     misses.add(Want::Account(address(2)));
-    slots().map(|slot| misses.add(Want::Slot(address(1), slot)));
+    for slot in slots() {
+        misses.add(Want::Slot(address(1), slot));
+    }
     within("the slots", fork.fetch(&misses)).await.unwrap();
     let view = fork.view(&misses);
     let values = slots().map(|slot| view.slot(&address(1), slot).known().unwrap());

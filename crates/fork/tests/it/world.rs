@@ -274,7 +274,8 @@ impl World {
                 None => Proof::default(),
             };
             // What code reads there.
-            let read = slot & !(U256::from(u8::from(self.is_c_chain)) << 248);
+            let asset_bit = U256::from(u8::from(self.is_c_chain)).wrapping_shl(248);
+            let read = slot & !asset_bit;
             let value = format!("{:#x}", self.slot(&address, read));
             json!({"key": B256::from(slot).to_string(), "value": value, "proof": texts(&proof)})
         });

@@ -2,13 +2,15 @@
 
 use std::sync::Arc;
 
+use alloy_primitives::Address;
 use esker_chain::forward::{ForwardError, ForwardPermit, SendAnswer, Submission, TxKind};
 use esker_evm_execution::executor::{NoHashes, StateOverlay};
 use esker_evm_execution::rules::{MAX_ATOMIC_GAS, RuleError};
-use esker_evm_state::state::StateError;
+use esker_evm_state::not_fetched::NotFetched;
+use esker_evm_state::state::{StateError, StateView};
 use esker_primitives::ids::TxId;
 use esker_storage::{KvRead, StorageError};
-use esker_transactions::nat::AtomicTx;
+use esker_transactions::nat::{AtomicTx, UnsignedAtomicTx};
 
 use super::build::MAX_BUILT_BYTES;
 use super::forward::SubmittedTx;
@@ -154,6 +156,9 @@ impl Nat {
     pub(super) fn verify_on(&self, tx: &AtomicTx, reader: &dyn KvRead) -> Result<(), SubmitError> {
         self.check_rules(tx, reader)?;
         let view = self.evm.view(reader).latest_state();
+        if self.evm.fork().is_some() {
+            check_fetched(tx.unsigned(), &view)?;
+        }
         let mut state =
             StateOverlay::new(view, &NoHashes, Arc::clone(&self.evm.params().machine.codes));
         transfer(tx.unsigned(), &mut state, &self.context().native_asset_id).map_err(|error| {
@@ -189,5 +194,27 @@ impl Nat {
             CheckError::Rule(error) => SubmitError::Invalid(error),
             CheckError::Storage(error) => error.into(),
         })
+    }
+}
+
+/// Fails with all accounts of a transaction that are not fetched yet, so that they are fetched together.
+fn check_fetched(tx: &UnsignedAtomicTx, view: &StateView<'_>) -> Result<(), StateError> {
+    let mut lacking: Option<NotFetched> = None;
+    for address in accounts(tx) {
+        // Other errors come again.
+        let Err(error) = view.account(&address) else { continue };
+        match (&mut lacking, error.not_fetched()) {
+            (Some(all), Some(more)) => all.add(more),
+            (none, more) => *none = none.take().or_else(|| more.cloned()),
+        }
+    }
+    lacking.map_or(Ok(()), |lacking| Err(lacking.into()))
+}
+
+/// The accounts that a transaction changes.
+fn accounts(tx: &UnsignedAtomicTx) -> Vec<Address> {
+    match tx {
+        UnsignedAtomicTx::Import(tx) => tx.outputs.iter().map(|output| output.address).collect(),
+        UnsignedAtomicTx::Export(tx) => tx.inputs.iter().map(|input| input.address).collect(),
     }
 }

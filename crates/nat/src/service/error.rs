@@ -4,19 +4,21 @@ use esker_chain::address::{DestinationError, ServiceAddressCause};
 use esker_chain::forward::ForwardError;
 use esker_evm::view::ViewError;
 use esker_evm_execution::rules::RuleError;
+use esker_evm_state::not_fetched::NotFetched;
+use esker_evm_state::state::StateError;
 use esker_keystore::KeystoreError;
 use esker_primitives::codec::CodecError;
 use esker_primitives::ids::{ChainId, IdError, TxId};
 use esker_primitives::{excerpt, go};
 use esker_rpc::wire::EncodingError;
-use esker_rpc::{RpcError, WorkRefused};
+use esker_rpc::{RpcError, RunAgainAfter, WorkRefused};
 use esker_services::listing::ListingError;
 use esker_services::sending::forward_error;
 use esker_storage::StorageError;
 
 use crate::chain::SubmitError;
 use crate::verify::VerifyError;
-use crate::wallet::WalletError;
+use crate::wallet::{InputsError, WalletError};
 
 /// The reason why a method has no result. None of the texts holds a password or a key.
 #[derive(Debug, thiserror::Error)]
@@ -122,8 +124,35 @@ pub(super) enum LocalAddressError {
     OtherChain { expected: ChainId, got: ChainId },
 }
 
+impl ServiceError {
+    /// What of a forked chain's state is not fetched yet, if that is the reason.
+    fn not_fetched(&self) -> Option<&NotFetched> {
+        if let Self::Issue(SubmitError::State(error)) | Self::View(ViewError::State(error)) = self {
+            return error.not_fetched();
+        }
+        if let Self::Create(error) | Self::Import(error) = self {
+            return error.state()?.not_fetched();
+        }
+        None
+    }
+}
+
+impl CreateError {
+    /// The error of accounts that can't be read.
+    const fn state(&self) -> Option<&StateError> {
+        match self {
+            Self::Wallet(WalletError::Inputs(InputsError::State(error))) => Some(error),
+            Self::Wallet(_) | Self::Rule(_) => None,
+        }
+    }
+}
+
 impl From<ServiceError> for RpcError {
     fn from(error: ServiceError) -> Self {
+        if let Some(lacking) = error.not_fetched().cloned() {
+            let wait = RunAgainAfter::new(move || lacking.fetch());
+            return Self::new(error.to_string()).run_again_after(wait);
+        }
         if let ServiceError::Storage(_)
         | ServiceError::View(_)
         | ServiceError::RetrieveUtxos(_)

@@ -19,7 +19,7 @@ use esker_evm::oracle::{FeeOracle, OracleConfig};
 use esker_keystore::{Keystore, UserQueues};
 use esker_primitives::address;
 use esker_primitives::ids::ShortId;
-use esker_rpc::{MethodTable, NoArgs, Route, RpcError, cost};
+use esker_rpc::{Fallback, MethodTable, NoArgs, Route, RpcError, cost};
 use esker_services::sending::forward_error;
 use esker_transactions::nat::AtomicTx;
 use schemars::JsonSchema;
@@ -59,9 +59,13 @@ impl NatService {
         Arc::new(Self { nat, keystore, user_queues, oracle, version })
     }
 
-    /// The endpoints, below the chain's name: `/nat`, and the reference's name for it.
-    pub fn routes(self: &Arc<Self>) -> Vec<Route> {
+    /// The endpoints, below the chain's name: `/nat`, and the reference's name for it. With `fallback`, which a forked chain
+    /// has, calls that lack state run again once it is there.
+    pub fn routes(self: &Arc<Self>, fallback: Option<&Arc<dyn Fallback>>) -> Vec<Route> {
         let service = methods().bind(Arc::clone(self));
+        if let Some(fallback) = fallback {
+            service.set_fallback(fallback);
+        }
         vec![Route::object("/nat", service.clone()), Route::object("/avax", service)]
     }
 

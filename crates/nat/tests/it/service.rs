@@ -39,7 +39,7 @@ impl Endpoint {
 
     fn with(world: &World, keystore: Arc<Keystore>) -> Self {
         let nat = NatService::new(world.nat.clone(), Arc::clone(&keystore), "v0".to_owned());
-        let route = nat.routes().into_iter().find(|route| route.suffix == "/nat").unwrap();
+        let route = nat.routes(None).into_iter().find(|route| route.suffix == "/nat").unwrap();
         let Dialect::Object(service) = route.dialect else { panic!("an object of arguments") };
         Self { service, keystore }
     }

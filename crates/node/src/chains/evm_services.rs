@@ -107,16 +107,18 @@ pub(super) fn build(
     if let Some(node) = &development {
         service = service.merge(&development_methods(node));
     }
-    if let Some(fork) = parts.fork.filter(|_| chain.evm().fork().is_some()) {
-        let history: Arc<dyn Fallback> =
-            Arc::new(ForkHistory::new(fork.clone(), chain.evm().clone(), filters));
-        service.set_fallback(&history);
+    let fork = parts.fork.filter(|_| chain.evm().fork().is_some());
+    let history: Option<Arc<dyn Fallback>> = fork
+        .map(|fork| Arc::new(ForkHistory::new(fork.clone(), chain.evm().clone(), filters)) as _);
+    if let Some(history) = &history {
+        service.set_fallback(history);
     }
     let server = inputs.server(&apis, service, &transact);
     let mut routes = vec![Route::positional(RPC, server.clone()).with_socket(WS, Arc::new(server))];
     if let Some(nat) = chain.nat() {
         let keystore = Arc::clone(parts.keystore);
-        routes.extend(NatService::new(nat.clone(), keystore, VERSION.to_owned()).routes());
+        let nat = NatService::new(nat.clone(), keystore, VERSION.to_owned());
+        routes.extend(nat.routes(history.as_ref()));
     }
     if settings.admin_api_enabled {
         routes.push(inputs.admin(&apis));

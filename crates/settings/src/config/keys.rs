@@ -327,7 +327,8 @@ settings! {
     /// Minimum time between two blocks. 0s: a block as soon as there is work.
     block_time: Seconds = "block-time", "0s";
     /// On network `dev`: the exact fee rules, with a variable base fee and a cost of blocks in quick succession.
-    /// Other networks always have them, unless their file changes them.
+    /// Other networks always have them, unless their file changes them. A fork of the C-Chain of network 1 or 5 has them unless this
+    /// is `false`.
     real_fees: bool = "real-fees", "false";
     /// EVM chain ID. Default: the network's. Not on networks 1 and 5. A kept data folder requires the same
     /// value at each start.
