@@ -22,7 +22,8 @@ fn dev(args: &[&str]) -> Esker {
     Esker::start(&[&["dev", "--evm-port", "0"], args].concat())
 }
 
-/// A network with a transfer and a contract on its C-Chain, that contract, and the URL of the chain.
+/// A network with a transfer and a contract on its C-Chain that was called once, that contract, and the URL of the chain.
+/// Its height is 3.
 fn source() -> (Esker, Value, String) {
     let node = dev(&[]);
     let send = |tx: Value| node.receipt(&node.evm("eth_sendTransaction", json!([tx])));
@@ -30,6 +31,7 @@ fn source() -> (Esker, Value, String) {
     let deployed = send(json!({"from": FROM, "data": COUNTER, "gas": "0x50000"}));
     let url = format!("http://{}/ext/bc/C/rpc", node.ready["http"].as_str().unwrap());
     let counter = deployed["contractAddress"].clone();
+    send(json!({"from": FROM, "to": counter, "gas": "0x30000"}));
     (node, counter, url)
 }
 
@@ -60,7 +62,7 @@ fn the_status_has_the_source() {
     let (_source, _, url) = source();
     let fork = dev(&["--fork-url", &url]);
     let shown = &fork.ready["fork"];
-    assert_eq!((&shown["url"], &shown["blockNumber"]), (&json!(url), &json!(2)));
+    assert_eq!((&shown["url"], &shown["blockNumber"]), (&json!(url), &json!(3)));
     assert_eq!((&shown["chainId"], &shown["isProven"]), (&json!(43_112), &json!(true)));
     let ended = run(&["status", "--url", fork.ready["url"].as_str().unwrap()]);
     assert_eq!(ended.code(), Some(0), "{}", ended.stderr);
@@ -143,7 +145,7 @@ fn a_killed_fork_goes_on_with_what_it_has_answered() {
     let data = tempfile::tempdir().unwrap();
     let flags = ["--fork-url", &url, "--data-dir", data.path().to_str().unwrap()];
     let mut counted = json!(null);
-    let mut at = 2;
+    let mut at = 3;
     for round in 0..3 {
         let fork = dev(&flags);
         assert_eq!(height(&fork), at, "round {round}");
@@ -157,7 +159,7 @@ fn a_killed_fork_goes_on_with_what_it_has_answered() {
         at = height(&fork);
         fork.stop("KILL");
     }
-    assert!(counted.as_str().unwrap().ends_with("0f"), "{counted}");
+    assert!(counted.as_str().unwrap().ends_with("10"), "{counted}");
 }
 
 /// The first bytes of the records of a file.
@@ -195,7 +197,7 @@ fn a_pack_runs_alone_and_an_altered_one_is_refused() {
     assert!(ended.stdout.contains("chain 43112: "), "{}", ended.stdout);
     let fork = dev(&["--fork-from", &pack]);
     assert_eq!(fork.evm("eth_chainId", json!([])), "0xa868");
-    assert!(count(&fork, &counter).as_str().unwrap().ends_with("01"));
+    assert!(count(&fork, &counter).as_str().unwrap().ends_with("02"));
     let body = json!({"jsonrpc": "2.0", "id": 1, "method": "eth_getBalance", "params": [UNREAD, "latest"]});
     let address = fork.ready["evm"].as_str().unwrap();
     let (_, reply) = fork.http_at(address, "POST", "/", &body.to_string());
@@ -231,7 +233,7 @@ fn commands_that_need_the_whole_state_are_refused() {
     for command in [&["db", "verify"][..], &["export", file.to_str().unwrap()]] {
         let ended = run(&[command, &["--network", "dev", "--data-dir", folder]].concat());
         assert_ne!(ended.code(), Some(0), "{command:?}: {}", ended.stdout);
-        assert!(ended.stderr.contains("fork"), "{command:?}: {}", ended.stderr);
+        assert!(ended.stderr.contains("on top of block 3"), "{command:?}: {}", ended.stderr);
     }
     let ended = run(&["dev", "--fork-url", &url, "--follow", "http://127.0.0.1:9"]);
     assert_eq!(ended.code(), Some(2), "{}", ended.stderr);

@@ -200,7 +200,8 @@ async fn third(node: &RunningNode, method: &str, params: Value) -> Value {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn only_the_c_chain_begins_on_the_block() {
-    let (node, _, _, url) = c_chain().await;
+    let (node, _, _) = source_as(Mode::Dev, &[("chain-id", "777")]).await;
+    let url = c_chain_url(&node, Mode::Dev);
     let folder = tempfile::tempdir().unwrap();
     let genesis = r#"{"config":{"chainId":9},"gasLimit":"0xe4e1c0","difficulty":"0x0","alloc":{}}"#;
     fs::write(folder.path().join("third.json"), genesis).unwrap();
@@ -216,10 +217,10 @@ async fn only_the_c_chain_begins_on_the_block() {
     assert_eq!(third(&forked, "eth_getBalance", json!([OTHER, "latest"])).await, "0x0");
     forked.stop().await.unwrap();
     // Two chains can't have one ID.
-    fs::write(folder.path().join("third.json"), genesis.replace(":9", ":43112")).unwrap();
+    fs::write(folder.path().join("third.json"), genesis.replace(":9", ":777")).unwrap();
     let flags = [("fork-url", url.as_str()), ("config", config)];
     let error = refusal_as(Mode::Dev, &flags).await;
-    assert!(error.contains("43112"), "{error}");
+    assert!(error.contains("EVM chain ID 777 is that of chain"), "{error}");
     node.stop().await.unwrap();
 }
 
