@@ -36,7 +36,7 @@ impl Traffic {
         let store = self.stores[rng.random_range(0..STORES)].clone();
         let (slot, value) = (rng.random_range(0..SLOTS), rng.random_range(0..3));
         let slot = slot | if rng.random() { CLEARED_BIT } else { 0 };
-        match rng.random_range(0..10) {
+        let tx = match rng.random_range(0..10) {
             0..6 => stored(&store, slot, value, "0x20000"),
             6 => stored(&store, slot, value + 3, TOO_LITTLE),
             7 => json!({"from": FROM, "data": STORE, "gas": "0x50000"}),
@@ -44,8 +44,16 @@ impl Traffic {
                 let to = format!("{:#042x}", 0xacc0_0000 + rng.random_range(0..ACCOUNTS));
                 json!({"from": FROM, "to": to, "value": format!("{value:#x}"), "gas": "0x5208"})
             }
-        }
+        };
+        priced(tx)
     }
+}
+
+/// With the price of each transaction. What a node chooses depends on the time at which it is asked.
+fn priced(mut tx: Value) -> Value {
+    tx["maxFeePerGas"] = json!(format!("{:#x}", 1_000_000_000_000_u64));
+    tx["maxPriorityFeePerGas"] = json!(format!("{:#x}", 2_000_000_000_u64));
+    tx
 }
 
 fn stored(store: &Value, slot: u64, value: u64, gas: &str) -> Value {
