@@ -17,16 +17,17 @@ export async function run({ page, url }) {
   await page.close();
   await loads(browser, url);
   const pages = [];
-  const cpu = async (name) => {
-    const before = await seconds(url);
+  const cpu = async (name, count = () => 0) => {
+    const [before, begun] = [await seconds(url), count()];
     const start = performance.now();
     await wait(WINDOW_MS);
-    const share = (100_000 * (await seconds(url) - before)) / (performance.now() - start);
-    console.log(`${name}: ${share.toFixed(2)} % of a core`);
+    const used = await seconds(url) - before;
+    const paid = count() - begun;
+    console.log(`${name}: ${((100_000 * used) / (performance.now() - start)).toFixed(2)} % of a core${paid ? `, ${((1000 * used) / paid).toFixed(2)} ms for each of ${paid} payments` : ''}`);
   };
   const withLoad = async (name) => {
-    const stop = load(node);
-    await cpu(`${name}, ${RATE} payments a second`);
+    const { stop, count } = load(node);
+    await cpu(`${name}, at most ${RATE} payments a second`, count);
     await stop();
   };
   await cpu('no page, idle');
@@ -79,14 +80,16 @@ async function seconds(url) {
   return Number(/^process_cpu_seconds_total (\S+)/m.exec(text)[1]);
 }
 
-/** Pays again and again; returns what stops it. */
+/** Pays again and again; returns what stops it, and what counts the payments. */
 function load(node) {
   let isOn = true;
+  let paid = 0;
   const end = (async () => {
     for (let next = performance.now(); isOn; next += 1000 / RATE) {
       await node.evm('evm_sendTransaction', { from: ACCOUNTS[0], to: ACCOUNTS[1], value: '0x1' });
+      paid += 1;
       await wait(Math.max(0, next - performance.now()));
     }
   })();
-  return () => { isOn = false; return end; };
+  return { stop: () => { isOn = false; return end; }, count: () => paid };
 }

@@ -1,4 +1,4 @@
-// What every view is made of: elements, panels, tabs, tables, long texts. Text always becomes text nodes.
+// What every view is made of: elements, panels, tabs, tables, long texts. Text always becomes text nodes, in which nothing is invisible.
 
 import { fromHex } from '../format/bytes.js';
 import { bytes as size, grouped, textOfBytes, visible } from '../format/text.js';
@@ -35,7 +35,7 @@ function setProp(element, name, value) {
 export function append(element, children) {
   for (const child of children.flat(Infinity)) {
     if (child === undefined || child === null || child === false) continue;
-    element.append(child instanceof Node ? child : String(child));
+    element.append(child instanceof Node ? child : visible(child));
   }
   return element;
 }

@@ -2,6 +2,7 @@
 
 import { live } from '../chain/live.js';
 import { node } from '../chain/node.js';
+import { oneLine } from '../format/text.js';
 import { announce, h, replace } from '../parts/base.js';
 
 /** The form; `/` focuses it from anywhere. */
@@ -39,9 +40,9 @@ export function header(place) {
 
   const draw = () => {
     const [name, title] = STATES[live.state];
-    network.textContent = node.network ? `${node.isDev ? 'development, ' : ''}${node.network} ${node.networkID}` : node.chainId ? `chain ${node.chainId}` : '';
+    network.textContent = node.network ? oneLine(`${node.isDev ? 'development, ' : ''}${node.network} ${node.networkID}`, 40) : node.chainId ? `chain ${node.chainId}` : '';
     replace(state,
-      h('span.version.muted', { title: 'Version of the node' }, node.version ? `v${node.version.replace(/^v/, '')}` : ''),
+      h('span.version.muted', { title: 'Version of the node' }, node.version ? oneLine(`v${node.version.replace(/^v/, '')}`, 20) : ''),
       h('span', { class: `state-${live.state}`, title, role: 'status' }, h('span.state-dot'), name));
     lost.hidden = live.state !== 'lost';
     if (live.state === 'lost' && !lost.childNodes.length) {

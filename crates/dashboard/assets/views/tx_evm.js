@@ -3,7 +3,7 @@
 import { callName, callTree, canTrace, consoleLines, eventName, partsOf, reasonOf, stateChanges } from '../chain/evm.js';
 import { live } from '../chain/live.js';
 import { evm, evmName, hasModule } from '../chain/node.js';
-import { grouped, utc, visible } from '../format/text.js';
+import { grouped, oneLine, utc, visible } from '../format/text.js';
 import { awaited, facts, h, hexView, jsonView, longText, replace, table, tabs, textOfHex, viewTitle } from '../parts/base.js';
 import { callTreeView, logFacts, stateView, stepsView } from '../parts/evm.js';
 import { addressId, blockLink, gas, id, price, status, wei, when } from '../parts/values.js';
@@ -96,7 +96,7 @@ function consoleView(lines) {
   return table([
     ['Contract', (line) => addressId(line.from)],
     ['Text', (line) => h('span.mono', null, longText(line.text))],
-    ['Function', (line) => h('span.muted.mono', null, visible(line.signature ?? line.error ?? ''))],
+    ['Function', (line) => h('span.muted.mono', null, oneLine(line.signature ?? line.error ?? ''))],
   ], lines, { label: 'Console', empty: 'It printed nothing with console.log.' });
 }
 
