@@ -31,8 +31,17 @@ export async function run({ page, url }) {
   check(!(await left()).length, 'no user of the page is left in the keystore');
   await open(page, url, '#/do', 'Do');
   await panel(page, 'Transfer on X').getByLabel('To').fill((await node.user()).address);
+  // The payment is on its way when the page is left.
+  await page.evaluate(() => {
+    const { fetch } = window;
+    window.fetch = (url, options) => {
+      window.isPaying ||= Boolean(options?.body?.includes('"xvm.send"'));
+      return options?.body?.includes('"xvm.send"') ? new Promise(() => {}) : fetch(url, options);
+    };
+  });
   await panel(page, 'Transfer on X').getByRole('button', { name: 'Transfer' }).click();
-  await until('the page has a user', async () => (await left()).length);
+  await until('the page pays', () => page.evaluate(() => window.isPaying));
+  check((await left()).length === 1, 'the page has a user');
   await page.goto('about:blank');
   await until('the user of a page that is left is deleted', async () => !(await left()).length);
 }

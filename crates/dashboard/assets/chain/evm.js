@@ -73,21 +73,24 @@ export async function sendEvm(transaction) {
 
 /**
  * Issues a transaction with the key of a known account and waits until it is accepted; resolves to its ID. The user of the
- * keystore that has the key is deleted before, or when the page is left.
+ * keystore that has the key is deleted before, or when the page is left (but in the tenth of a second in which it is made).
  */
 async function issue(call, accepted, method, { key }, params) {
   const random = toHex(crypto.getRandomValues(new Uint8Array(12)));
   const user = { username: `page-${random}`, password: `Dash-${random}-9!` };
-  const leave = () => navigator.sendBeacon(urlOf('/ext/keystore'), new Blob([JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'keystore.deleteUser', params: user })], { type: 'application/json' }));
-  addEventListener('pagehide', leave);
+  // Browsers end other requests of a page that is left.
+  const remove = () => fetch(urlOf('/ext/keystore'), {
+    method: 'POST', keepalive: true, headers: { 'Content-Type': 'application/json' }, body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'keystore.deleteUser', params: user }),
+  }).catch(() => {});
+  addEventListener('pagehide', remove);
   let sent;
   try {
     await ext('keystore', 'createUser', user);
     await call(`${method.split('.')[0]}.importKey`, { ...user, privateKey: `0x${key}` });
     sent = await call(method, { ...user, ...params });
   } finally {
-    removeEventListener('pagehide', leave);
-    await ext('keystore', 'deleteUser', user).catch(() => {});
+    removeEventListener('pagehide', remove);
+    await remove();
   }
   await accepted(sent.txID);
   return sent.txID;

@@ -90,7 +90,7 @@ fn rounds_settings_and_log_levels_of_a_validator_are_shown() {
     let folder = tempfile::tempdir().unwrap();
     let network = folder.path().join("net");
     new_network(&network, 1);
-    let node = builder(&network, 1).arg("--dashboard").arg("true").arg("--api-admin-enabled");
+    let node = builder(&network, 1).arg("--dashboard").arg("--api-admin-enabled");
     travel_on("operate", node);
 }
 
