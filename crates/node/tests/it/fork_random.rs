@@ -77,17 +77,17 @@ async fn mine(chains: &mut [&mut Chain], traffic: &mut Traffic, time_s: u64) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_thousand_random_transactions_give_the_same_roots() {
-    compare((Mode::Evm, &[]), BLOCKS).await;
+    Box::pin(compare((Mode::Evm, &[]), BLOCKS)).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn random_transactions_give_the_same_roots_on_a_c_chain() {
-    compare((Mode::Dev, &[]), C_CHAIN_BLOCKS).await;
+    Box::pin(compare((Mode::Dev, &[]), C_CHAIN_BLOCKS)).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn random_transactions_give_the_same_roots_and_fees_on_a_c_chain_with_real_fees() {
-    compare((Mode::Dev, &[("real-fees", "true")]), C_CHAIN_BLOCKS).await;
+    Box::pin(compare((Mode::Dev, &[("real-fees", "true")]), C_CHAIN_BLOCKS)).await;
 }
 
 /// Deploys the contracts in a block of this time.

@@ -20,15 +20,15 @@ pub(super) fn check(
     let refused = |reason: String| Err(fault(setting, format!("block {number}{of} {reason}")));
     let flag = if is_given { format!(" --{setting}") } else { " with this data folder".to_owned() };
     match (mode, pin.form) {
-        (Mode::Dev, HeaderForm::CChain) | (Mode::Evm, HeaderForm::Ethereum) => Ok(()),
+        // Headers of an unknown form are refused before.
+        (Mode::Dev, HeaderForm::CChain)
+        | (Mode::Evm, HeaderForm::Ethereum | HeaderForm::Unknown) => Ok(()),
         (Mode::Dev, HeaderForm::Ethereum | HeaderForm::Unknown) => refused(format!(
             "has the header of an Ethereum chain, and esker dev forks a C-Chain: use esker evm{flag}"
         )),
         (Mode::Evm, HeaderForm::CChain) => refused(format!(
             "has the header of a C-Chain, whose rules are not those of esker evm: use esker dev{flag}"
         )),
-        // Such headers are refused before.
-        (Mode::Evm, HeaderForm::Unknown) => Ok(()),
         (Mode::Node, _) => {
             refused("is the beginning of a fork, which only esker dev and esker evm run".to_owned())
         }
