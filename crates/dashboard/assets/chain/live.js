@@ -152,7 +152,8 @@ async function xBlocks(heights, signal) {
   return blocks.filter(Boolean).map(({ block }) => block);
 }
 
-const IDLE_MS = 400;
+/** A busy node may pause for so long between two notifications. */
+const IDLE_MS = 1000;
 
 /**
  * Reads notifications of `xvm.subscribe` from a height on until `take(item)` returns true, nothing more comes,
