@@ -23,7 +23,7 @@ fn blocks() -> impl Strategy<Value = Blocks> {
 }
 
 /// A store with these blocks from height 1 on.
-fn store_of(blocks: &Blocks) -> Store {
+fn store_of(blocks: &[BTreeSet<(u8, u32)>]) -> Store {
     let store = Store::memory().unwrap();
     for (height, block) in (1..).zip(blocks) {
         let touched: Vec<_> = block.iter().map(|(of, at)| (account(*of), *at)).collect();
@@ -120,7 +120,7 @@ fn damaged_rows_are_no_places() {
 
 #[test]
 fn a_damaged_row_is_an_error_in_both_directions() {
-    let store = store_of(&vec![BTreeSet::from([(0, 0)]), BTreeSet::from([(0, 0)])]);
+    let store = store_of(&[BTreeSet::from([(0, 0)]), BTreeSet::from([(0, 0)])]);
     let mut out = WriteSet::new();
     ADDRESS_TXS.put_bytes(&mut out, SCOPE, &(account(0).into_array(), 2), &[0x80]);
     store.writer.commit_blocking(out).unwrap();

@@ -32,7 +32,8 @@ fn products() -> String {
 pub(super) fn demands(method: &str, stock: &Stock) -> Option<Vec<Value>> {
     let evm = || of_evm(method, stock);
     let x = || of_x(method, stock);
-    evm().or_else(x).or_else(|| of_node(method, stock))
+    let otterscan = || of_otterscan(method, stock);
+    evm().or_else(x).or_else(otterscan).or_else(|| of_node(method, stock))
 }
 
 /// The number of a block as a JSON number.
@@ -47,6 +48,29 @@ fn code(code: &str) -> Value {
 /// Bundles of calls of the code of overrides.
 fn bundles(bundles: usize, calls: usize) -> Value {
     json!(vec![json!({ "transactions": vec![json!({ "to": CONTRACT }); calls] }); bundles])
+}
+
+fn of_otterscan(method: &str, stock: &Stock) -> Option<Vec<Value>> {
+    let Stock { account, other, long, many, logs, .. } = stock;
+    Some(match method {
+        "ots_getBlockDetails" => vec![json!([many.number])],
+        "ots_getApiLevel" => vec![json!([])],
+        "ots_getBlockDetailsByHash" => vec![json!([many.hash])],
+        "ots_getBlockTransactions" => {
+            vec![json!([many.number, 0, 100]), json!([long.number, 0, 100])]
+        }
+        // The whole block of many transactions, and long ones.
+        "ots_searchTransactionsBefore" | "ots_searchTransactionsAfter" => {
+            vec![json!([account, 0, 100]), json!([other, 0, 100])]
+        }
+        "ots_hasCode" => vec![json!([stock.long_code, "latest"])],
+        "ots_getTransactionBySenderAndNonce" => vec![json!([account, 1])],
+        "ots_getContractCreator" => vec![json!([stock.long_code]), json!([stock.full])],
+        "ots_getInternalOperations" | "ots_getTransactionError" | "ots_traceTransaction" => {
+            vec![json!([long.tx]), json!([logs.tx]), json!([many.tx])]
+        }
+        _ => return None,
+    })
 }
 
 fn of_evm(method: &str, stock: &Stock) -> Option<Vec<Value>> {
@@ -211,22 +235,7 @@ fn of_evm(method: &str, stock: &Stock) -> Option<Vec<Value>> {
         | "debug_codeByHash"
         | "debug_traceBadBlock"
         | "debug_standardTraceBadBlockToFile" => vec![json!([long.hash])],
-        "erigon_getHeaderByNumber" | "ots_getBlockDetails" => vec![json!([many.number])],
-        "ots_getApiLevel" => vec![json!([])],
-        "ots_getBlockDetailsByHash" => vec![json!([many.hash])],
-        "ots_getBlockTransactions" => {
-            vec![json!([many.number, 0, 100]), json!([long.number, 0, 100])]
-        }
-        // The whole block of many transactions, and long ones.
-        "ots_searchTransactionsBefore" | "ots_searchTransactionsAfter" => {
-            vec![json!([account, 0, 100]), json!([other, 0, 100])]
-        }
-        "ots_hasCode" => vec![json!([stock.long_code, "latest"])],
-        "ots_getTransactionBySenderAndNonce" => vec![json!([account, 1])],
-        "ots_getContractCreator" => vec![json!([stock.long_code]), json!([stock.full])],
-        "ots_getInternalOperations" | "ots_getTransactionError" | "ots_traceTransaction" => {
-            vec![json!([long.tx]), json!([logs.tx]), json!([many.tx])]
-        }
+        "erigon_getHeaderByNumber" => vec![json!([many.number])],
         "debug_dbGet" => vec![json!([format!("0x63{}", &long.hash[2..])])],
         "evm_getBlockByNumber" => {
             vec![json!([long.number, true]), json!([many.number, true]), json!([logs.number, true])]

@@ -56,7 +56,8 @@ fn every_method_succeeds_and_fails() {
 /// Asks over one transport; gives the errors by method.
 fn walk(ask: &mut dyn FnMut(&str) -> String, account: &str) -> BTreeMap<String, Value> {
     let values = prepare(ask, account);
-    let cases = cases();
+    let mut cases = cases();
+    cases.extend(otterscan_cases());
     let mut errors = BTreeMap::new();
     for (path, service) in tables().unwrap() {
         for info in
@@ -169,13 +170,31 @@ fn of_go(good: Value, bad: Value) -> Case {
     Case { of_go: true, ..case(good, bad) }
 }
 
+/// The cases of `ots`.
+fn otterscan_cases() -> [(&'static str, Case); 12] {
+    let hash = |name: &str| case(json!([name]), json!(["0x12"]));
+    [
+        ("ots_getApiLevel", case(json!([]), json!([1]))),
+        ("ots_getInternalOperations", hash("$HASH")),
+        ("ots_hasCode", case(json!([OTHER, 1]), json!([OTHER, -1]))),
+        ("ots_getTransactionError", hash("$HASH")),
+        ("ots_traceTransaction", hash("$HASH")),
+        ("ots_searchTransactionsBefore", case(json!([HELD, 0, 25]), json!([HELD, 0, 101]))),
+        ("ots_searchTransactionsAfter", case(json!([HELD, 0, 25]), json!([HELD, 0, 0]))),
+        ("ots_getBlockDetails", case(json!([1]), json!([-1]))),
+        ("ots_getBlockDetailsByHash", case(json!(["$BLOCK"]), json!([ZERO]))),
+        ("ots_getBlockTransactions", case(json!([1, 0, 25]), json!([1, 0, 101]))),
+        ("ots_getTransactionBySenderAndNonce", case(json!([HELD, 0]), json!([HELD, -1]))),
+        ("ots_getContractCreator", case(json!([OTHER]), json!(["0x12"]))),
+    ]
+}
+
 /// The cases, by canonical names. Words that begin with `$` stand for what [`prepare`] makes.
 fn cases() -> BTreeMap<&'static str, Case> {
     let none = || case(json!([]), json!([1]));
     let place = || case(json!(["latest", "0x0"]), json!(["latest", 0]));
     let place_by_hash = || case(json!(["$BLOCK", "0x0"]), json!(["0x12", "0x0"]));
     let number = || case(json!(["0x1"]), json!([1]));
-    let plain_number = || case(json!([1]), json!([-1]));
     let hash = |name: &str| case(json!([name]), json!(["0x12"]));
     // No block of a fresh chain was refused: crates/evm-rpc/tests/it/debug/trace_blocks.rs has such ones.
     let without_success = || case(Value::Null, json!([OTHER]));
@@ -354,19 +373,7 @@ fn cases() -> BTreeMap<&'static str, Case> {
         ("evm_protocolVersion", none()),
         ("evm_hashrate", none()),
         ("evm_networkId", none()),
-        ("erigon_getHeaderByNumber", plain_number()),
-        ("ots_getApiLevel", none()),
-        ("ots_getInternalOperations", hash("$HASH")),
-        ("ots_hasCode", case(json!([OTHER, 1]), json!([OTHER, -1]))),
-        ("ots_getTransactionError", hash("$HASH")),
-        ("ots_traceTransaction", hash("$HASH")),
-        ("ots_searchTransactionsBefore", case(json!([HELD, 0, 25]), json!([HELD, 0, 101]))),
-        ("ots_searchTransactionsAfter", case(json!([HELD, 0, 25]), json!([HELD, 0, 0]))),
-        ("ots_getBlockDetails", plain_number()),
-        ("ots_getBlockDetailsByHash", case(json!(["$BLOCK"]), json!([ZERO]))),
-        ("ots_getBlockTransactions", case(json!([1, 0, 25]), json!([1, 0, 101]))),
-        ("ots_getTransactionBySenderAndNonce", case(json!([HELD, 0]), json!([HELD, -1]))),
-        ("ots_getContractCreator", case(json!([OTHER]), json!(["0x12"]))),
+        ("erigon_getHeaderByNumber", case(json!([1]), json!([-1]))),
         ("tenderly_setBalance", case(Value::Null, json!([OTHER, -1]))),
         ("tenderly_addBalance", case(Value::Null, json!([OTHER, -1]))),
         ("hardhat_addBalance", case(Value::Null, json!([OTHER, -1]))),
