@@ -293,7 +293,7 @@ async fn a_long_reply_needs_room() {
         let (room, before) = (Room(AtomicUsize::new(bytes)), server.requests().len());
         match within("a reply", fork.ask_within(logs(), &room)).await {
             Ok(answer) => {
-                assert_eq!((answer.result.as_str().unwrap().len(), fits), (1 << 20, true))
+                assert_eq!((answer.result.as_str().unwrap().len(), fits), (1 << 20, true));
             }
             Err(ForkError::Source(error)) => {
                 assert!(!fits && error.fault == Fault::NoRoom, "{bytes}: {error}");

@@ -127,7 +127,7 @@ async fn a_source_that_can_not_be_used_changes_nothing() {
                 let world = World::new(sample());
                 Box::new(move |request, _| {
                     world.lie(request, "eth_getProof", |proof| {
-                        proof["accountProof"] = json!(["0xc0"])
+                        proof["accountProof"] = json!(["0xc0"]);
                     })
                 })
             },

@@ -173,20 +173,18 @@ async fn a_source_that_stalls_is_asked_once_in_a_while() {
     });
     let server = server.await;
     let fork = server.fork(ForkOptions::default()).await;
-    let asks = async |input: u8, count: usize| {
+    let begin = |input: u8| {
         let fork = fork.clone();
-        let fetching =
-            tokio::spawn(async move { fork.fetch_for(&lacking(), Some(&call(input))).await });
-        within("the request", async {
-            while lists(&server) < count {
-                tokio::task::yield_now().await;
-            }
-        })
-        .await;
-        fetching
+        tokio::spawn(async move { fork.fetch_for(&lacking(), Some(&call(input))).await })
+    };
+    let are_asked = async |count: usize| {
+        while lists(&server) < count {
+            tokio::task::yield_now().await;
+        }
     };
     for round in 1..=2 {
-        let stalled = asks(round, usize::from(round)).await;
+        let stalled = begin(round);
+        within("the request", are_asked(usize::from(round))).await;
         assert!(!stalled.is_finished());
         advance(5).await;
         within("the call", stalled).await.unwrap().unwrap();

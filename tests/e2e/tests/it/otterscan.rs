@@ -27,19 +27,19 @@ impl<'n> From<&'n Node> for Chain<'n> {
     }
 }
 
-fn reply(chain: impl Into<Chain<'_>>, method: &str, params: Value) -> Value {
+fn reply<'a>(chain: impl Into<Chain<'a>>, method: &str, params: Value) -> Value {
     let Chain(node, path) = chain.into();
     let body = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params});
     let reply = node.rpc().post(path, body.to_string().as_bytes()).unwrap();
     serde_json::from_slice(&reply.body).unwrap()
 }
 
-fn call(chain: impl Into<Chain<'_>>, method: &str, params: Value) -> Value {
+fn call<'a>(chain: impl Into<Chain<'a>>, method: &str, params: Value) -> Value {
     let reply = reply(chain, method, params);
     reply.get("result").unwrap_or_else(|| panic!("{method}: {reply}")).clone()
 }
 
-fn error(chain: impl Into<Chain<'_>>, method: &str, params: Value) -> (i64, String) {
+fn error<'a>(chain: impl Into<Chain<'a>>, method: &str, params: Value) -> (i64, String) {
     let reply = reply(chain, method, params);
     let error = &reply["error"];
     let text = error["message"].as_str().unwrap_or_else(|| panic!("{method}: {reply}"));
@@ -47,7 +47,7 @@ fn error(chain: impl Into<Chain<'_>>, method: &str, params: Value) -> (i64, Stri
 }
 
 /// Sends a transaction and waits for its receipt; the hash.
-fn send(chain: impl Into<Chain<'_>>, tx: Value) -> String {
+fn send<'a>(chain: impl Into<Chain<'a>>, tx: Value) -> String {
     let node = chain.into();
     let hash = call(node, "eth_sendTransaction", json!([tx]));
     until("the transaction is in a block", || {
@@ -61,7 +61,7 @@ fn pay(node: &Node, to: &str) -> String {
 }
 
 /// The hashes of the transactions before a block, and whether it is the last page.
-fn before(chain: impl Into<Chain<'_>>, address: &str, block: u64) -> (Vec<String>, bool) {
+fn before<'a>(chain: impl Into<Chain<'a>>, address: &str, block: u64) -> (Vec<String>, bool) {
     let page = call(chain, "ots_searchTransactionsBefore", json!([address, block, 25]));
     let hash = |tx: &Value| tx["hash"].as_str().unwrap().to_owned();
     let hashes = page["txs"].as_array().unwrap().iter().map(hash).collect();
