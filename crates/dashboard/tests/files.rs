@@ -49,7 +49,7 @@ fn the_files_that_the_page_names_are_there() {
 fn modules_import_files_that_are_there() {
     for file in FILES.iter().filter(|file| file.path.ends_with(".js")) {
         let folder = file.path.rsplit_once('/').map_or("", |(folder, _)| folder);
-        for rest in content(file).split("from '").skip(1) {
+        for rest in content(file).split(" from '").skip(1) {
             let named = rest.split('\'').next().unwrap_or_default();
             let path = joined(folder, named);
             assert!(FILES.iter().any(|file| file.path == path), "{} imports {named}", file.path);

@@ -45,7 +45,7 @@ const deadline = setTimeout(() => {
   process.exit(1);
 }, DEADLINE_MS);
 try {
-  await journey.run({ page, url, axe });
+  await journey.run({ page, url, axe, kind });
   if (errors.length) throw new Error('the console has errors');
 } catch (error) {
   const shown = await page.locator('body').innerText().catch(() => '');

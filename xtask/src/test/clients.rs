@@ -18,7 +18,7 @@ pub(super) fn install() -> Result<Environment> {
     environment.add("CLIENT_TESTS_PYTHON", python::find_or_install("web3py")?);
     environment.add("CLIENT_TESTS_APE", python::find_or_install("ape")?);
     environment.add("CLIENT_TESTS_CHROMIUM", browsers::chromium()?);
-    if let Some(firefox) = browsers::firefox()? {
+    if let Some(firefox) = browsers::firefox() {
         environment.add("CLIENT_TESTS_FIREFOX", firefox);
     }
     environment.add("CLIENT_TESTS", "require");

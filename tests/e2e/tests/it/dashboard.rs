@@ -103,6 +103,7 @@ fn calls_with_hostile_texts_are_shown_in_bounds() {
 #[test]
 fn the_page_works_in_firefox() {
     if std::env::var_os("CLIENT_TESTS_FIREFOX").is_none() {
+        eprintln!("left out: Firefox is not installed");
         return;
     }
     for journey in ["blocks", "failure", "utxo", "move"] {
