@@ -69,6 +69,10 @@ impl StateReader {
         }
         let hash = json!({"blockHash": pin.hash.to_string()});
         let answers = self.source.batch(&calls(&hash)).await;
+        if self.by_hash.is_absent() {
+            // Another call has found it out meanwhile.
+            return self.source.batch(&calls(&number)).await;
+        }
         if !self.by_hash.is_unknown() {
             return answers;
         }

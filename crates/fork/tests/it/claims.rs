@@ -4,7 +4,9 @@ use alloy_primitives::U256;
 use esker_fork::{ForkError, ForkOptions, Misses, ProofMode, Trust, Want};
 use serde_json::{Value, json};
 
-use crate::server::{Server, within};
+use tokio::sync::watch;
+
+use crate::server::{Act, Server, calls, within};
 use crate::world::{Lacks, World, address, sample};
 
 fn wants() -> Misses {
@@ -101,4 +103,40 @@ async fn other_forms_are_named() {
             "{text_found}"
         );
     }
+}
+
+#[tokio::test]
+async fn a_refusal_of_hashes_that_comes_late_is_one_too() {
+    let mut world = World::new(sample());
+    world.lacks = Lacks { proof: true, storage_values: true, by_hash: true, ..Lacks::default() };
+    let (open, gate) = watch::channel(false);
+    let server = Server::start(move |request, _| {
+        let is_held = |call: &&Value| {
+            call["method"] == "eth_getStorageAt" && call["params"][2]["blockHash"].is_string()
+        };
+        match calls(request).iter().any(is_held) {
+            true => Act::Gated(gate.clone(), world.reply(request)),
+            false => world.act(request),
+        }
+    });
+    let server = server.await;
+    let fork = server.fork(ForkOptions::default()).await;
+    let slot = Misses::default();
+    slot.add(Want::Slot(address(1), U256::from(2)));
+    let late = tokio::spawn({
+        let fork = fork.clone();
+        async move { fork.fetch(&slot).await }
+    });
+    within("the held request", async {
+        while !server.methods().iter().any(|method| method == "eth_getStorageAt") {
+            tokio::task::yield_now().await;
+        }
+    })
+    .await;
+    // This one finds out that the source refuses hashes.
+    let account = Misses::default();
+    account.add(Want::Account(address(2)));
+    within("a fetch", fork.fetch(&account)).await.unwrap();
+    open.send_replace(true);
+    within("the held fetch", late).await.unwrap().unwrap();
 }
