@@ -2,10 +2,13 @@
 
 use std::rc::Rc;
 use std::sync::Arc;
+use std::time::Duration;
 
 use alloy_primitives::{Address, B256};
 use esker_evm_execution::executor::Bounds;
-use esker_evm_execution::trace::{BlockReplay, ReplayEnv, ScriptSession, TraceOutput, json};
+use esker_evm_execution::trace::{
+    BlockReplay, ReplayEnv, ScriptSession, TraceOutput, Tracer, json,
+};
 use esker_evm_state::types::{SealedBlock, SealedHeader};
 use esker_rpc::{CallContext, ResultWriter, RpcError};
 use thiserror::Error;
@@ -18,15 +21,6 @@ use crate::evm::TransactApi;
 use crate::evm::running::Hashes;
 use crate::evm::send::rlp::{self, RlpError};
 use crate::wire::{BlockNumber, Data, Hash};
-
-/// Which transactions of a block are traced.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Selection {
-    /// All, as a list.
-    All,
-    /// One, alone.
-    One(usize),
-}
 
 /// A block to run again, and its senders if they are known.
 pub(super) struct Target {
@@ -57,18 +51,15 @@ impl Target {
     pub(super) fn sender(&self, at: usize) -> Option<Address> {
         self.senders.get(at).copied()
     }
-}
 
-pub(super) fn trace_transaction(
-    transact: &TransactApi,
-    (Hash(hash), config): (Hash, Option<TraceConfig>),
-    context: &CallContext,
-    writer: &mut ResultWriter,
-) -> Result<(), RpcError> {
-    let (block, index) = locate(transact, hash)?;
-    let target = Target::accepted(transact, block)?;
-    let config = config.unwrap_or_default();
-    replay(transact, &target, Selection::One(index), &config, context, writer)
+    /// What traces one of its transactions, and the time that it has.
+    pub(super) fn tracer(
+        &self,
+        config: &TraceConfig,
+        scripts: &dyn ScriptSession,
+    ) -> Result<(Box<dyn Tracer>, Duration), Refusal> {
+        Ok((config.tracer(scripts, &self.terms)?, config.timeout()?))
+    }
 }
 
 /// The block of an accepted transaction, and its index there.
@@ -94,7 +85,7 @@ pub(super) fn trace_block_by_number(
     writer: &mut ResultWriter,
 ) -> Result<(), RpcError> {
     let target = Target::accepted(transact, block_of_number(transact, number)?)?;
-    replay(transact, &target, Selection::All, &config.unwrap_or_default(), context, writer)
+    trace_all(transact, &target, &config.unwrap_or_default(), context, writer)
 }
 
 pub(super) fn trace_block_by_hash(
@@ -106,7 +97,7 @@ pub(super) fn trace_block_by_hash(
     let found = transact.reads.block_by_hash(hash)?;
     let block = found.ok_or_else(|| RpcError::new(format!("block {hash:#x} not found")))?;
     let target = Target::accepted(transact, block)?;
-    replay(transact, &target, Selection::All, &config.unwrap_or_default(), context, writer)
+    trace_all(transact, &target, &config.unwrap_or_default(), context, writer)
 }
 
 /// A block that may be unknown, but its parent must be known.
@@ -119,7 +110,7 @@ pub(super) fn trace_block(
     let block = decode_block(transact, &bytes)
         .map_err(|error| RpcError::new(format!("could not decode block: {error}")))?;
     let target = Target::all_of(transact, Arc::new(block));
-    replay(transact, &target, Selection::All, &config.unwrap_or_default(), context, writer)
+    trace_all(transact, &target, &config.unwrap_or_default(), context, writer)
 }
 
 pub(super) fn trace_bad_block(
@@ -131,7 +122,7 @@ pub(super) fn trace_bad_block(
     let bad = transact.reads.chain.bad_blocks().into_iter().find(|bad| bad.block.hash == hash);
     let bad = bad.ok_or_else(|| RpcError::new(format!("bad block {hash:#x} not found")))?;
     let target = Target::all_of(transact, bad.block);
-    replay(transact, &target, Selection::All, &config.unwrap_or_default(), context, writer)
+    trace_all(transact, &target, &config.unwrap_or_default(), context, writer)
 }
 
 /// The reason why bytes are no block.
@@ -153,11 +144,10 @@ fn decode_block(transact: &TransactApi, bytes: &[u8]) -> Result<SealedBlock, Dec
     Ok(SealedBlock { block, hash, size: bytes.len() })
 }
 
-/// Runs a block again, each transaction once, as far as needed.
-fn replay(
+/// Traces all transactions of a block, as a list.
+fn trace_all(
     transact: &TransactApi,
     target: &Target,
-    selection: Selection,
     config: &TraceConfig,
     context: &CallContext,
     writer: &mut ResultWriter,
@@ -165,32 +155,25 @@ fn replay(
     let scripts = begin_scripts(transact, config, context)?;
     output::write(writer, context, |out| {
         replay_block(transact, target, config.reexec(), context, out, |replay, deadline| {
-            if selection == Selection::All {
-                replay.out().buffer().push(b'[');
-            }
+            replay.out().buffer().push(b'[');
             for (at, tx) in target.block.block.transactions.iter().enumerate() {
-                if context.is_cancelled() {
-                    return Err(Refusal::Rpc(RpcError::new("execution aborted")));
-                }
-                match selection {
-                    Selection::One(wanted) if at < wanted => {
-                        deadline.begin(super::config::MAX_TIMEOUT);
-                        replay.run(tx, target.sender(at))?;
-                    }
-                    Selection::One(_) => {
-                        return trace_tx(replay, deadline, target, at, (config, &*scripts));
-                    }
-                    Selection::All => {
-                        write_member(at, tx.tx_hash(), replay.out());
-                        trace_tx(replay, deadline, target, at, (config, &*scripts))?;
-                        end_member(replay.out())?;
-                    }
-                }
+                check_running(context)?;
+                write_member(at, tx.tx_hash(), replay.out());
+                trace_tx(replay, deadline, target, at, (config, &*scripts))?;
+                end_member(replay.out())?;
             }
             replay.out().buffer().push(b']');
             Ok(())
         })
     })
+}
+
+/// Refuses to go on for a client that is gone.
+pub(super) fn check_running(context: &CallContext) -> Result<(), RpcError> {
+    match context.is_cancelled() {
+        true => Err(RpcError::new("execution aborted")),
+        false => Ok(()),
+    }
 }
 
 /// Waits for a place for the scripts of a request, before any state is held.
@@ -251,8 +234,8 @@ pub(super) fn trace_tx(
     (config, scripts): (&TraceConfig, &dyn ScriptSession),
 ) -> Result<(), Refusal> {
     let Some(tx) = target.block.block.transactions.get(at) else { return Ok(()) };
-    let tracer = config.tracer(scripts, &target.terms)?;
-    deadline.begin(config.timeout()?);
+    let (tracer, timeout) = target.tracer(config, scripts)?;
+    deadline.begin(timeout);
     replay.trace(tx, target.sender(at), target.block.hash, at, tracer)?;
     Ok(())
 }

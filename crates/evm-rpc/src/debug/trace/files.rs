@@ -19,7 +19,7 @@ use esker_rpc::{CallContext, MethodTable, ResultWriter, RpcError, Service, cost}
 use schemars::JsonSchema;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use super::block::{Target, replay_block, trace_block};
+use super::block::{Target, check_running, replay_block, trace_block};
 use super::config::{
     DEFAULT_REEXEC, DEFAULT_TIMEOUT, IgnoredSettings, LogSettings, MAX_TIMEOUT, TraceConfig,
     log_slots,
@@ -180,9 +180,7 @@ fn write(
     let ran =
         replay_block(&files.transact, target, reexec, context, &mut out, |replay, deadline| {
             for (at, tx) in txs.iter().enumerate() {
-                if context.is_cancelled() {
-                    return Err(Refusal::Rpc(RpcError::new("execution aborted")));
-                }
+                check_running(context)?;
                 let hash = tx.tx_hash();
                 if wanted.is_some_and(|wanted| wanted != *hash) {
                     deadline.begin(MAX_TIMEOUT);
@@ -216,9 +214,7 @@ fn write(
             false => refusal(error),
         });
     }
-    if context.is_cancelled() {
-        return Err(RpcError::new("execution aborted"));
-    }
+    check_running(context)?;
     let mut names = Vec::with_capacity(whole.len());
     for (unfinished, path) in whole {
         unfinished.rename(&path).map_err(|error| write_error(&path, &error))?;

@@ -32,7 +32,7 @@ use crate::evm::TransactApi;
 /// The methods of the service `debug-tracer`. [`ChainTraces`] has its subscription.
 pub fn tracing_methods(transact: &Arc<TransactApi>) -> Service {
     MethodTable::new("debug")
-        .on_list_written("traceTransaction", block::trace_transaction)
+        .on_list_written("traceTransaction", replayed::trace_transaction)
         .params(&["hash", "config"])
         .returns::<Trace>()
         .cost(cost::HEAVY)
