@@ -1,11 +1,15 @@
 //! Answers from elsewhere, where a service has none of its own.
 
 use std::fmt;
+use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 
+use crate::call_error::CallError;
+use crate::context::CallContext;
 use crate::error::RpcError;
-use crate::work::Client;
+use crate::params::Params;
+use crate::work::{Client, ReplyBytes};
 
 /// A call that a service could not answer: it has an error, or `null`.
 #[derive(Clone, Copy, Debug)]
@@ -37,6 +41,8 @@ pub enum Instead {
     Before(ElsewhereReply, String, ErrorChange),
     /// The service's own reply to other arguments.
     Own(String),
+    /// The reply of another method of the service to these arguments.
+    OfMethod(Arc<dyn OtherMethod>, String),
 }
 
 impl fmt::Debug for Instead {
@@ -45,8 +51,20 @@ impl fmt::Debug for Instead {
             Self::Reply(_) => "Reply",
             Self::Before(..) => "Before",
             Self::Own(_) => "Own",
+            Self::OfMethod(..) => "OfMethod",
         })
     }
+}
+
+/// A method whose reply is the answer to a call of another one.
+pub trait OtherMethod: Send + Sync {
+    /// Appends the result to `out`, on account of the context's client. The method that was called reports a failure.
+    fn answer_within<'a>(
+        &'a self,
+        params: Params<'a>,
+        context: &'a CallContext,
+        out: Vec<u8>,
+    ) -> BoxFuture<'a, Result<ReplyBytes, CallError>>;
 }
 
 /// Knows what a service does not.

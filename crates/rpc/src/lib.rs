@@ -56,7 +56,7 @@ pub use schemars;
 pub use call_error::CallError;
 pub use context::{CallContext, Caller};
 pub use error::{RpcError, RunAgainAfter};
-pub use fallback::{ElsewhereReply, ErrorChange, Fallback, Instead, Unanswered};
+pub use fallback::{ElsewhereReply, ErrorChange, Fallback, Instead, OtherMethod, Unanswered};
 pub use method::{Method, UNTRUSTED_ORIGIN};
 pub use method_info::MethodInfo;
 pub use off_thread::{WorkRefused, off_thread, off_thread_long, off_thread_restartable};

@@ -17,7 +17,7 @@ use crate::call_error::CallError;
 use crate::context::{CallContext, CancelOnDrop};
 use crate::discover::{Arguments, Signature};
 use crate::error::RpcError;
-use crate::fallback::{Fallback, Instead, Unanswered};
+use crate::fallback::{Fallback, Instead, OtherMethod, Unanswered};
 use crate::method_info::MethodInfo;
 use crate::off_thread::CALLER;
 use crate::params::{Params, ParamsError};
@@ -135,21 +135,29 @@ impl Method {
         context: &CallContext,
         out: Vec<u8>,
     ) -> Result<ReplyBytes, CallError> {
-        let called = match self.fallback.get() {
-            None => self.run(params, context, out).await,
-            Some(fallback) => {
-                let prefix = out.clone();
-                let called = self.run_to_end(params, context, out).await;
-                match self.ask(fallback, params, context, (&called, prefix.len())) {
-                    Some(instead) => self.answer_instead(instead, params, context, prefix).await,
-                    None => called,
-                }
-            }
-        };
+        let called = self.answer(params, context, out).await;
         if let (Err(error), Some(client)) = (&called, context.client()) {
             client.work().failed_calls().report(|| self.failed_call(error));
         }
         called
+    }
+
+    /// As [`Self::call`], without a report of a failed call.
+    async fn answer(
+        &self,
+        params: Params<'_>,
+        context: &CallContext,
+        out: Vec<u8>,
+    ) -> Result<ReplyBytes, CallError> {
+        let Some(fallback) = self.fallback.get() else {
+            return self.run(params, context, out).await;
+        };
+        let prefix = out.clone();
+        let called = self.run_to_end(params, context, out).await;
+        match self.ask(fallback, params, context, (&called, prefix.len())) {
+            Some(instead) => self.answer_instead(instead, params, context, prefix).await,
+            None => called,
+        }
     }
 
     /// Runs the call again each time that it has waited for what it lacked.
@@ -215,6 +223,10 @@ impl Method {
                 let params = params.of_text(own.as_bytes());
                 let reply = self.run_to_end(params, context, Vec::new()).await?;
                 out.extend_from_slice(reply.result_after(0).ok_or_else(too_large)?);
+            }
+            Instead::OfMethod(method, arguments) => {
+                let params = params.of_text(arguments.as_bytes());
+                return method.answer_within(params, context, out).await;
             }
         }
         Ok(ReplyBytes::counted(out, context.client())?)
@@ -438,6 +450,17 @@ fn attempt(
             return Some(Attempt::NeedsMemory);
         }
         (done.is_ok() || !context.must_restart()).then_some(Attempt::Done(done))
+    }
+}
+
+impl OtherMethod for Method {
+    fn answer_within<'a>(
+        &'a self,
+        params: Params<'a>,
+        context: &'a CallContext,
+        out: Vec<u8>,
+    ) -> BoxFuture<'a, Result<ReplyBytes, CallError>> {
+        self.answer(params, context, out).boxed()
     }
 }
 

@@ -65,6 +65,12 @@ impl Service {
         methods.get(name).map_or(Lookup::NoMethod, |method| Lookup::Found(method))
     }
 
+    /// A method by any of its names, to keep.
+    #[must_use]
+    pub fn method(&self, namespace: &str, name: &str) -> Option<&Arc<Method>> {
+        self.namespaces.get(namespace)?.get(name)
+    }
+
     /// Every method in the order of registration, for documentation and tests.
     pub fn methods(&self) -> impl Iterator<Item = &MethodInfo> {
         self.listing.iter().map(|method| method.info())

@@ -108,8 +108,10 @@ pub(super) fn build(
         service = service.merge(&development_methods(node));
     }
     let fork = parts.fork.filter(|_| chain.evm().fork().is_some());
-    let history: Option<Arc<dyn Fallback>> = fork
-        .map(|fork| Arc::new(ForkHistory::new(fork.clone(), chain.evm().clone(), filters)) as _);
+    let history: Option<Arc<dyn Fallback>> = fork.map(|fork| {
+        let get_logs = service.method("evm", "getLogs").map(Arc::downgrade).unwrap_or_default();
+        Arc::new(ForkHistory::new(fork.clone(), chain.evm().clone(), filters, get_logs)) as _
+    });
     if let Some(history) = &history {
         service.set_fallback(history);
     }

@@ -1,13 +1,14 @@
 //! The methods that the source of a fork answers.
 
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use esker_evm::chain::Evm;
 use esker_evm_rpc::PRUNED_HISTORY;
 use esker_evm_rpc::evm::Filters;
 use esker_fork::Fork;
+use esker_rpc::positional::RpcId;
 use esker_rpc::work::Client;
-use esker_rpc::{ElsewhereReply, Fallback, Instead, RpcError, Unanswered};
+use esker_rpc::{ElsewhereReply, Fallback, Instead, Method, RpcError, Unanswered};
 use serde_json::{Map, Value, json};
 
 use super::answers::Answers;
@@ -84,16 +85,24 @@ const UNKNOWN_BLOCK: &str = "unknown block";
 pub(in crate::chains) struct ForkHistory {
     fork: Fork,
     chain: Arc<Evm>,
-    pub(super) filters: Arc<Filters>,
+    filters: Arc<Filters>,
+    /// `getLogs`, which has this fallback itself.
+    get_logs: Weak<Method>,
     answers: Answers,
 }
 
 impl ForkHistory {
-    pub(in crate::chains) fn new(fork: Fork, chain: Arc<Evm>, filters: Arc<Filters>) -> Self {
-        Self { fork, chain, filters, answers: Answers::default() }
+    /// The history for the methods of a service, of which `get_logs` is one.
+    pub(in crate::chains) fn new(
+        fork: Fork,
+        chain: Arc<Evm>,
+        filters: Arc<Filters>,
+        get_logs: Weak<Method>,
+    ) -> Self {
+        Self { fork, chain, filters, get_logs, answers: Answers::default() }
     }
 
-    pub(super) fn height(&self) -> u64 {
+    fn height(&self) -> u64 {
         self.fork.pin().header.number
     }
 
@@ -112,13 +121,20 @@ impl ForkHistory {
 
     fn logs_of(&self, method: &str, params: &Value, client: Option<&Client>) -> Option<Instead> {
         match method {
-            FILTER_LOGS => self.filter_logs(params, client),
+            FILTER_LOGS => self.filter_logs(params),
             _ => self.logs(params, client),
         }
     }
 
+    /// The logs of a client's filter: those of `getLogs` with its criteria.
+    fn filter_logs(&self, params: &Value) -> Option<Instead> {
+        let id = RpcId(params.get(0)?.as_str()?.to_owned());
+        let arguments = json!([self.filters.criteria(&id)?]);
+        Some(Instead::OfMethod(self.get_logs.upgrade()?, arguments.to_string()))
+    }
+
     /// The logs up to the fork's block; those of later blocks are added.
-    pub(super) fn logs(&self, params: &Value, client: Option<&Client>) -> Option<Instead> {
+    fn logs(&self, params: &Value, client: Option<&Client>) -> Option<Instead> {
         let filter = params.get(0)?.as_object()?.clone();
         let height = format!("{:#x}", self.height());
         if filter.contains_key("blockHash") || self.is_before(filter.get("toBlock")) {

@@ -2,7 +2,6 @@
 
 mod answers;
 mod ask;
-mod filters;
 mod methods;
 mod offline;
 mod room;
