@@ -11,6 +11,7 @@ use esker_evm_execution::rules::RuleError;
 use esker_evm_state::state::StateError;
 use esker_evm_state::types::Transaction;
 use esker_primitives::Id;
+use esker_storage::KvRead;
 
 use super::vm::Evm;
 use super::{ChainView, SubmitError};
@@ -88,8 +89,10 @@ impl Evm {
         loop {
             let admission = self.pool.admit(tx.clone());
             // The account is read only now, because the pool tracks it from here on.
-            let read = self.read_account(&sender)?;
-            self.refuse_repeated(&tx, &read.state)?;
+            let reader = self.context.store.snapshot()?;
+            let read = self.account_in(reader.as_ref(), &sender)?;
+            self.refuse_repeated(reader.as_ref(), &tx, &read.state)?;
+            drop(reader);
             match admission.decide(read, &self.next_block()?, now_ms) {
                 Err(PoolError::Rewound) if rewinds_met < MAX_REWIND_RETRIES => rewinds_met += 1,
                 decided => break decided?,
@@ -102,12 +105,16 @@ impl Evm {
 
     /// Refuses a transaction that is in a block already. Where a client set a nonce to a lower one, the nonce is valid
     /// again.
-    fn refuse_repeated(&self, tx: &PooledTx, account: &AccountState) -> Result<(), SubmitError> {
+    fn refuse_repeated(
+        &self,
+        reader: &dyn KvRead,
+        tx: &PooledTx,
+        account: &AccountState,
+    ) -> Result<(), SubmitError> {
         if self.controls().is_none() || tx.nonce() < account.nonce {
             return Ok(());
         }
-        let reader = self.context.store.snapshot()?;
-        match self.view(reader.as_ref()).location(&tx.hash())? {
+        match self.view(reader).location(&tx.hash())? {
             Some(_) => Err(PoolError::AlreadyKnown.into()),
             None => Ok(()),
         }
@@ -145,8 +152,15 @@ impl Evm {
 
     /// An account in the newest stored state.
     pub(super) fn read_account(&self, address: &Address) -> Result<AccountRead, SubmitError> {
-        let reader = self.context.store.snapshot()?;
-        let view = self.view(reader.as_ref());
+        self.account_in(self.context.store.snapshot()?.as_ref(), address)
+    }
+
+    fn account_in(
+        &self,
+        reader: &dyn KvRead,
+        address: &Address,
+    ) -> Result<AccountRead, SubmitError> {
+        let view = self.view(reader);
         let account = view.latest_state().account(address)?.unwrap_or_default();
         let state = AccountState { nonce: account.nonce, balance: account.balance };
         let has_code = account.code_hash != KECCAK256_EMPTY;
