@@ -4,7 +4,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use alloy_primitives::Address;
-use serde_json::{Value, json};
 
 use super::claimed;
 use super::context::Context;
@@ -15,9 +14,8 @@ use super::reading::Reading;
 use super::shelf::open_shared;
 use crate::cache::Shared;
 use crate::error::{ForkError, OtherBlock};
-use crate::json::quantity;
-use crate::pin::{BlockChoice, Pin, resolve};
-use crate::source::{Call, Fault, Source, SourceError, SourceLimits};
+use crate::pin::{BlockChoice, BlockInstead, Pin, block_instead, resolve};
+use crate::source::{Fault, Source, SourceError, SourceLimits};
 
 /// Longest time of each step of the check.
 const CHECK_TIME: Duration = Duration::from_secs(8);
@@ -91,20 +89,11 @@ async fn check_block(context: &Context, source: &Source) -> Result<(), ForkError
 /// What a source has that lacks the block.
 async fn found_instead(source: &Source, pin: &Pin) -> Result<String, ForkError> {
     let number = pin.header.number;
-    let block = json!([format!("{number:#x}"), false]);
-    let calls = [Call::new("eth_chainId", json!([])), Call::new("eth_getBlockByNumber", block)];
-    let mut answers = source.batch(&calls).await.into_iter();
-    let (Some(chain), Some(block)) = (answers.next(), answers.next()) else {
-        return Err(ForkError::Cancelled);
-    };
-    let chain = quantity(&chain?.result).and_then(|id| u64::try_from(id).ok());
-    if let Some(chain) = chain.filter(|chain| *chain != pin.chain_id) {
-        return Ok(format!("is of chain {chain}"));
-    }
-    let block = block.map(|answer| answer.result).unwrap_or_default();
-    Ok(match block.get("hash").and_then(Value::as_str) {
-        Some(hash) => format!("has block {number} with hash {}", esker_primitives::excerpt(hash)),
-        None => format!("has no block {number}"),
+    let BlockInstead { chain_id, hash } = block_instead(source, number).await;
+    Ok(match (chain_id?.filter(|chain| *chain != pin.chain_id), hash) {
+        (Some(chain), _) => format!("is of chain {chain}"),
+        (None, Some(hash)) => format!("has block {number} with hash {hash}"),
+        (None, None) => format!("has no block {number}"),
     })
 }
 

@@ -4,11 +4,10 @@ use std::path::Path;
 use std::time::Duration;
 
 use esker_fork::cache::{CacheOptions, SharedOptions, verify_pack};
-use esker_fork::pin::{BlockChoice, resolve};
-use esker_fork::source::{Call, Source};
+use esker_fork::pin::{BlockChoice, BlockInstead, block_instead, resolve};
+use esker_fork::source::Source;
 use esker_fork::{FileError, Fork, ForkError, ForkOptions, OpenedFork, Trust};
 use esker_settings::config::Config;
-use serde_json::{Value, json};
 use tokio::time::timeout;
 
 use super::choice::{addresses, choice, fault, proofs};
@@ -131,18 +130,10 @@ fn of_pack(
 
 /// Names a source that does not have the block.
 async fn other_source(source: &Source, block: &Recorded) -> StartError {
-    let number = json!([format!("{:#x}", block.number), false]);
-    let calls = [Call::new("eth_chainId", json!([])), Call::new("eth_getBlockByNumber", number)];
-    let mut answers = source
-        .batch(&calls)
-        .await
-        .into_iter()
-        .map(|answer| answer.map(|answer| answer.result).unwrap_or_default());
-    let (chain, found) = (answers.next().unwrap_or_default(), answers.next().unwrap_or_default());
-    let chain = chain.as_str().and_then(|text| text.strip_prefix("0x"));
-    match chain.and_then(|hex| u64::from_str_radix(hex, 16).ok()) {
+    let BlockInstead { chain_id, hash } = block_instead(source, block.number).await;
+    match chain_id.ok().flatten() {
         Some(chain) if chain != block.chain_id => other_chain(block, source.url(), chain),
-        _ => other_block(block, source.url(), found.get("hash").and_then(Value::as_str)),
+        _ => other_block(block, source.url(), hash.as_deref()),
     }
 }
 
@@ -152,9 +143,7 @@ fn other_chain(block: &Recorded, url: &str, found: u64) -> StartError {
 
 fn other_block(block: &Recorded, url: &str, found: Option<&str>) -> StartError {
     let found = match found {
-        Some(hash) => {
-            format!("block {} of {url} is {}", block.number, esker_primitives::excerpt(hash))
-        }
+        Some(hash) => format!("block {} of {url} is {hash}", block.number),
         None => format!("{url} has no such block"),
     };
     refused(block, found)
