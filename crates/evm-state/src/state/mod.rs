@@ -75,4 +75,13 @@ impl StateError {
             _ => None,
         }
     }
+
+    /// Everything that several reads lack, to be fetched together. Other errors count as nothing: they come again.
+    pub fn all_not_fetched<T>(reads: impl Iterator<Item = Result<T, Self>>) -> Option<NotFetched> {
+        let lacking = reads.filter_map(|read| read.err()?.not_fetched().cloned());
+        lacking.reduce(|mut all, more| {
+            all.add(&more);
+            all
+        })
+    }
 }

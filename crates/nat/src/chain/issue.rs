@@ -6,7 +6,6 @@ use alloy_primitives::Address;
 use esker_chain::forward::{ForwardError, ForwardPermit, SendAnswer, Submission, TxKind};
 use esker_evm_execution::executor::{NoHashes, StateOverlay};
 use esker_evm_execution::rules::{MAX_ATOMIC_GAS, RuleError};
-use esker_evm_state::not_fetched::NotFetched;
 use esker_evm_state::state::{StateError, StateView};
 use esker_primitives::ids::TxId;
 use esker_storage::{KvRead, StorageError};
@@ -199,16 +198,8 @@ impl Nat {
 
 /// Fails with all accounts of a transaction that are not fetched yet, so that they are fetched together.
 fn check_fetched(tx: &UnsignedAtomicTx, view: &StateView<'_>) -> Result<(), StateError> {
-    let mut lacking: Option<NotFetched> = None;
-    for address in accounts(tx) {
-        // Other errors come again.
-        let Err(error) = view.account(&address) else { continue };
-        match (&mut lacking, error.not_fetched()) {
-            (Some(all), Some(more)) => all.add(more),
-            (none, more) => *none = none.take().or_else(|| more.cloned()),
-        }
-    }
-    lacking.map_or(Ok(()), |lacking| Err(lacking.into()))
+    let reads = accounts(tx).into_iter().map(|address| view.account(&address));
+    StateError::all_not_fetched(reads).map_or(Ok(()), |lacking| Err(lacking.into()))
 }
 
 /// The accounts that a transaction changes.

@@ -3,8 +3,7 @@
 use std::sync::Arc;
 
 use alloy_primitives::{Address, U256};
-use esker_evm_state::not_fetched::NotFetched;
-use esker_evm_state::state::{BaseChange, ChangedBase, StateBase};
+use esker_evm_state::state::{BaseChange, ChangedBase, StateBase, StateError};
 use esker_evm_state::types::SealedHeader;
 use esker_settings::config::Config;
 use esker_settings::networks::accounts::Account;
@@ -52,16 +51,7 @@ async fn read_together<'a>(
     state: &dyn StateBase,
     addresses: impl Iterator<Item = &'a Address>,
 ) -> Result<(), StartError> {
-    let mut lacking: Option<NotFetched> = None;
-    for address in addresses {
-        // Other errors come again.
-        let Err(error) = state.account(address) else { continue };
-        match (&mut lacking, error.not_fetched()) {
-            (Some(all), Some(more)) => all.add(more),
-            (none, more) => *none = none.take().or_else(|| more.cloned()),
-        }
-    }
-    match lacking {
+    match StateError::all_not_fetched(addresses.map(|address| state.account(address))) {
         Some(lacking) => lacking.fetch().await.map_err(StartError::ForkState),
         None => Ok(()),
     }
