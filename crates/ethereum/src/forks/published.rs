@@ -4,11 +4,42 @@ use std::mem;
 
 use alloy_primitives::{Address, hex};
 use esker_evm_state::types::Header;
-use serde_json::Value;
+use esker_primitives::excerpt;
+use serde_json::{Map, Value};
 
 use super::blob_schedule::{BlobParams, BlobSchedule};
 use super::config::ChainConfig;
 use super::fork::Fork;
+
+/// The precompiles of the known forks.
+const PRECOMPILES: [&str; 18] = [
+    "BLAKE2F",
+    "BLS12_G1ADD",
+    "BLS12_G1MSM",
+    "BLS12_G2ADD",
+    "BLS12_G2MSM",
+    "BLS12_MAP_FP2_TO_G2",
+    "BLS12_MAP_FP_TO_G1",
+    "BLS12_PAIRING_CHECK",
+    "BN254_ADD",
+    "BN254_MUL",
+    "BN254_PAIRING",
+    "ECREC",
+    "ID",
+    "KZG_POINT_EVALUATION",
+    "MODEXP",
+    "P256VERIFY",
+    "RIPEMD160",
+    "SHA256",
+];
+/// The system contracts of the known forks.
+const SYSTEM_CONTRACTS: [&str; 5] = [
+    "BEACON_ROOTS_ADDRESS",
+    "CONSOLIDATION_REQUEST_PREDEPLOY_ADDRESS",
+    "DEPOSIT_CONTRACT_ADDRESS",
+    "HISTORY_STORAGE_ADDRESS",
+    "WITHDRAWAL_REQUEST_PREDEPLOY_ADDRESS",
+];
 
 /// The forks that a node publishes: the current, the next and the last one it knows, by their times.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -20,6 +51,8 @@ struct PublishedFork {
     activation_time: u64,
     blobs: Option<BlobParams>,
     features: Features,
+    /// A precompile or a system contract that no known fork has.
+    unknown: Option<String>,
     deposit_contract: Option<Address>,
 }
 
@@ -47,6 +80,13 @@ impl PublishedForks {
     /// Whether the current fork had begun at the block.
     pub fn reaches(&self, header: &Header) -> bool {
         self.0.first().is_some_and(|fork| fork.activation_time <= header.time)
+    }
+
+    /// A precompile or a system contract that the fork of a block has, and no known fork. `None` for a block that is older
+    /// than the current fork.
+    pub fn unknown_contract(&self, header: &Header) -> Option<&str> {
+        let begun = self.0.iter().rfind(|fork| fork.activation_time <= header.time);
+        begun.and_then(|fork| fork.unknown.as_deref())
     }
 
     /// The configuration of a development chain that goes on from a block of the chain: the fork of the block, and the
@@ -83,11 +123,17 @@ impl PublishedFork {
             has_blake2: has("BLAKE2F"),
             has_bn254: has("BN254_ADD"),
         };
+        let known = |name: &&String| {
+            PRECOMPILES.contains(&name.as_str()) || SYSTEM_CONTRACTS.contains(&name.as_str())
+        };
+        let names = precompiles.keys().chain(contracts.as_object().into_iter().flat_map(Map::keys));
+        let unknown = names.into_iter().find(|name| !known(name));
         let deposit_contract = contracts["DEPOSIT_CONTRACT_ADDRESS"].as_str();
         Some(Self {
             activation_time: entry["activationTime"].as_u64()?,
             blobs,
             features,
+            unknown: unknown.map(|name| excerpt(name).into_owned()),
             deposit_contract: deposit_contract.and_then(read_address),
         })
     }
@@ -126,8 +172,11 @@ impl PublishedFork {
         with_params.next().unwrap_or(fork)
     }
 
-    /// Adds this fork after those of the configuration. One that differs in nothing known is left out.
+    /// Adds this fork after those of the configuration. One that is unknown or differs in nothing known is left out.
     fn schedule(&self, config: &mut ChainConfig) {
+        if self.unknown.is_some() {
+            return;
+        }
         let last = config.last_fork();
         let Features { has_p256, has_bls, has_kzg, .. } = self.features;
         let by_features = match (has_p256, has_bls, has_kzg) {
@@ -279,6 +328,23 @@ mod tests {
         for other in [json!(null), json!([]), json!({"current": {"activationTime": 1}})] {
             assert_eq!(PublishedForks::read(&other), None, "{other}");
         }
+    }
+
+    #[test]
+    fn a_fork_with_an_unknown_contract_is_named_and_not_scheduled() {
+        let mut amsterdam = entry(200, &OSAKA, Some(BlobParams::PRAGUE));
+        amsterdam["systemContracts"]["BUILDER_DEPOSIT_CONTRACT_ADDRESS"] = json!("0x02");
+        let prague = entry(5, &PRAGUE, Some(BlobParams::PRAGUE));
+        let all = json!({"current": prague, "next": amsterdam});
+        let forks = PublishedForks::read(&all).unwrap();
+        let unknown = |time| forks.unknown_contract(&prague_header(time));
+        assert_eq!((unknown(4), unknown(199)), (None, None));
+        assert_eq!(unknown(200), Some("BUILDER_DEPOSIT_CONTRACT_ADDRESS"));
+        let found = config(&all, &prague_header(100)).unwrap();
+        assert_eq!(found.fork_at(10, 200, true), Fork::Prague);
+        let other = json!({"current": entry(0, &["BLAKE2F", "NEW_PRECOMPILE"], None)});
+        let forks = PublishedForks::read(&other).unwrap();
+        assert_eq!(forks.unknown_contract(&prague_header(1)), Some("NEW_PRECOMPILE"));
     }
 
     #[test]

@@ -83,7 +83,7 @@ impl OldNode {
         Self::with_config(chain_id, block, Value::Null).await
     }
 
-    /// The same with an answer to `eth_getChainConfig`, if it is not null.
+    /// The same with an answer to `eth_getChainConfig` and `eth_config`, if it is not null.
     pub(super) async fn with_config(chain_id: u64, block: Value, config: Value) -> Self {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
@@ -111,7 +111,7 @@ fn answer(chain_id: u64, (block, config): (&Value, &Value), body: &str) -> Strin
             "eth_getBalance" | "eth_getTransactionCount" => json!("0x0"),
             "eth_getCode" => json!("0x"),
             "eth_getStorageAt" => json!(B256::ZERO),
-            "eth_getChainConfig" if !config.is_null() => config.clone(),
+            "eth_getChainConfig" | "eth_config" if !config.is_null() => config.clone(),
             _ => {
                 let error = json!({"code": -32601, "message": "the method does not exist"});
                 return json!({"jsonrpc": "2.0", "id": request["id"], "error": error});
@@ -240,4 +240,26 @@ async fn a_kept_fork_keeps_its_rules() {
     ];
     let error = start(&flags).await.unwrap_err().to_string();
     assert!(error.contains("other --hardfork"), "{error}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_block_of_a_later_fork_than_the_known_ones_is_refused() {
+    let header = Header { difficulty: U256::ZERO, ..work_header(12, 1_900_000_000, Some(7)) };
+    let current = json!({
+        "activationTime": 1_800_000_000,
+        "blobSchedule": null,
+        "precompiles": {"BLAKE2F": "0x09", "BN254_ADD": "0x06"},
+        "systemContracts": {"BUILDER_DEPOSIT_CONTRACT_ADDRESS": "0x01"},
+    });
+    let config = json!({"current": current, "next": null, "last": null});
+    let node = OldNode::with_config(1337, block_json(&header), config).await;
+    let error = start(&[("fork-url", &node.url)]).await.unwrap_err().to_string();
+    assert!(
+        error.contains("BUILDER_DEPOSIT_CONTRACT_ADDRESS") && error.contains("--hardfork"),
+        "{error}"
+    );
+    let forked = start(&[("fork-url", &node.url), ("hardfork", "paris")]).await.unwrap();
+    let block = mined(&mut Chain::of(&forked).await).await;
+    assert_eq!(block["number"], "0xd");
+    forked.stop().await.unwrap();
 }

@@ -112,6 +112,9 @@ async fn of_source(fork: &Fork) -> Result<ForkRules, StartError> {
     let pin = fork.pin();
     let (chain_id, header) = (pin.chain_id, &pin.header);
     let published = published(fork).await?;
+    if let Some(contract) = published.as_ref().and_then(|forks| forks.unknown_contract(header)) {
+        return Err(unknown_fork(header, contract));
+    }
     let by_fields = published.as_ref().and_then(|forks| forks.config(chain_id, header));
     let is_exact = published.is_some_and(|forks| forks.reaches(header));
     let known = || known(chain_id, header).map(|known| (known, Origin::ChainId(chain_id)));
@@ -139,6 +142,16 @@ fn config_of(json: &str) -> Result<Arc<ChainConfig>, StorageError> {
     let read = Document::whole(json.as_bytes()).ok();
     let config = read.and_then(|document| ChainConfig::parse(document).ok());
     config.map(Arc::new).ok_or_else(damaged)
+}
+
+/// The block has rules that this version does not know.
+fn unknown_fork(header: &Header, contract: &str) -> StartError {
+    let reason = format!(
+        "block {} has the rules of a fork after Osaka, which this version does not know (the source's eth_config names \
+         {contract}): choose an earlier block, or the rules of a known fork with --hardfork",
+        header.number
+    );
+    StartError::ForkSetting { name: "fork-url", reason }
 }
 
 /// What the source says of its forks; `None` if it says nothing that can be used.
