@@ -226,7 +226,7 @@ mod tests {
     async fn parts_are_compressed_as_they_come() {
         let long = "x".repeat(3 * LARGE_BODY);
         let service = esker_rpc::MethodTable::new("toy")
-            .on_list("long", |text: &String, (): ()| Ok(text.clone()))
+            .on_list("long", esker_rpc::handler::quick(|text: &String, (): ()| Ok(text.clone())))
             .bind(Arc::new(long.clone()));
         let server =
             esker_rpc::positional::Server::new(service, esker_rpc::positional::Limits::default());

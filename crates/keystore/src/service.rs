@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use esker_primitives::ClientAddress;
 use esker_primitives::Password;
+use esker_rpc::handler::{quick, waits_with_address};
 use esker_rpc::wire::Encoding;
 use esker_rpc::{MethodTable, NoArgs, RpcError, cost};
 use schemars::JsonSchema;
@@ -57,15 +58,15 @@ struct ExportUserReply {
 pub fn methods() -> MethodTable<KeystoreService> {
     let table = MethodTable::new("keystore").trusted_callers_only(|table| {
         table
-            .on_async_from("createUser", KeystoreService::create_user)
+            .on("createUser", waits_with_address(KeystoreService::create_user))
             .cost(cost::HEAVY)
-            .on_async_from("deleteUser", KeystoreService::delete_user)
+            .on("deleteUser", waits_with_address(KeystoreService::delete_user))
             .cost(cost::HEAVY)
-            .on_async_from("exportUser", KeystoreService::export_user)
+            .on("exportUser", waits_with_address(KeystoreService::export_user))
             .cost(cost::HEAVY)
-            .on_async_from("importUser", KeystoreService::import_user)
+            .on("importUser", waits_with_address(KeystoreService::import_user))
             .cost(cost::HEAVY)
-            .on("listUsers", KeystoreService::list_users)
+            .on("listUsers", quick(KeystoreService::list_users))
     });
     table.deprecate_all(DEPRECATED_SINCE).instead("xvm.issueTx")
 }

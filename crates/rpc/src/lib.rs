@@ -65,4 +65,4 @@ pub use reply_after::{ReplyAfter, ReplyWait};
 pub use result_writer::ResultWriter;
 pub use route::{Dialect, Route};
 pub use service::{Lookup, Service};
-pub use table::{Check, MethodTable};
+pub use table::{Check, MethodTable, handler};

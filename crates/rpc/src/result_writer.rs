@@ -14,7 +14,7 @@ use crate::work::{
 const CHUNK: usize = 1024 * 1024;
 
 /// Where a handler writes a result that may be large, as JSON text
-/// ([`MethodTable::on_list_written`](crate::MethodTable::on_list_written)).
+/// ([`written`](crate::handler::written)).
 ///
 /// The handler appends to [`Self::buffer`] and calls [`Self::checkpoint`] between its steps. Up to a mebibyte stays in
 /// memory. More goes to a file where the connection can send one, which a single request over HTTP can; otherwise it

@@ -1,13 +1,18 @@
 //! The list of a namespace's methods.
 
 mod arguments;
-mod register;
-mod rows;
+mod form;
+pub mod handler;
 
 use std::{fmt, sync::Arc};
 
 use schemars::JsonSchema;
+use serde::{Serialize, de::DeserializeOwned};
 
+use self::form::{Form, write, write_list};
+use self::handler::Handler;
+use crate::args::FromParams;
+use crate::cost;
 use crate::discover::{Arguments, Schemas, Signature};
 use crate::error::RpcError;
 use crate::method::{ErasedHandler, LanePolicy, Method, Step};
@@ -18,6 +23,7 @@ use crate::service::Service;
 ///
 /// ```
 /// use std::sync::Arc;
+/// use esker_rpc::handler::quick;
 /// use esker_rpc::{MethodTable, NoArgs, RpcError};
 ///
 /// struct Chain { height: u64 }
@@ -33,15 +39,14 @@ use crate::service::Service;
 ///
 /// let service = MethodTable::new("xvm")
 ///     .alias("avm")
-///     .on("getHeight", Chain::height)
+///     .on("getHeight", quick(Chain::height))
 ///     .bind(Arc::new(Chain { height: 7 }));
 /// assert_eq!(service.methods().next().map(|method| method.name), Some("getHeight"));
 /// ```
 ///
-/// Every way to register decodes the arguments into `P` first; if they do not fit, the handler
-/// does not run. `on` is for handlers that only read memory: they run on the task that serves the
-/// connection. `on_async` is for those that wait, `on_blocking` for those that compute or read the
-/// disk for long; [`MethodTable::short`] moves a blocking one to the short lane.
+/// [`MethodTable::on`] registers a method that takes its arguments by name, [`MethodTable::on_list`] one that takes them by
+/// position. The functions of [`handler`] say how a method runs. The arguments are decoded into `P` first; if they do not
+/// fit, the method does not run. [`MethodTable::short`] moves a blocking one to the short lane.
 pub struct MethodTable<S> {
     namespace: &'static str,
     aliases: Vec<&'static str>,
@@ -70,6 +75,50 @@ impl<S: Send + Sync + 'static> MethodTable<S> {
     #[must_use]
     pub fn new(namespace: &'static str) -> Self {
         Self { namespace, aliases: Vec::new(), rows: Vec::new() }
+    }
+
+    /// A method that takes its arguments by name.
+    #[must_use]
+    pub fn on<P, R>(self, name: &'static str, handler: Handler<S, P, R>) -> Self
+    where
+        P: DeserializeOwned + JsonSchema + 'static,
+        R: Serialize + JsonSchema + 'static,
+    {
+        let form = Form { read: |params| params.named(), write };
+        self.add_row(name, Signature::named::<P, R>(), form, handler)
+    }
+
+    /// A method that takes its arguments by position: `P` is `()` or a tuple of [`esker_go_json::args::Argument`]s.
+    #[must_use]
+    pub fn on_list<P, R>(self, name: &'static str, handler: Handler<S, P, R>) -> Self
+    where
+        P: FromParams + 'static,
+        R: Serialize + JsonSchema + 'static,
+    {
+        let form = Form { read: P::from_params, write: write_list };
+        self.add_row(name, Signature::listed::<P, R>(), form, handler)
+    }
+
+    fn add_row<P: 'static, R: 'static>(
+        mut self,
+        name: &'static str,
+        signature: Signature,
+        form: Form<P, R>,
+        handler: Handler<S, P, R>,
+    ) -> Self {
+        self.rows.push(Row {
+            name,
+            signature,
+            aliases: Vec::new(),
+            deprecated_since: None,
+            instead: None,
+            trusted_callers_only: false,
+            lane_policy: LanePolicy::default(),
+            cost: cost::READ,
+            check: None,
+            bind: Box::new(move |service| (handler.bind)(service, form)),
+        });
+        self
     }
 
     /// Another name of the namespace, for all its methods.

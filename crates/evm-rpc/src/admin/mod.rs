@@ -16,6 +16,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use bytes::Bytes;
 use esker_evm::view::ChainReader;
+use esker_rpc::handler::waits;
 use esker_rpc::{MethodTable, RpcError, Service};
 use thiserror::Error;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
@@ -76,9 +77,9 @@ pub fn admin_methods(files: &Arc<ChainFiles>) -> Service {
     MethodTable::new("admin")
         .trusted_callers_only(|table| {
             table
-                .on_list_async("exportChain", export::export_chain)
+                .on_list("exportChain", waits(export::export_chain))
                 .params(&["file", "first", "last"])
-                .on_list_async("importChain", import::import_chain)
+                .on_list("importChain", waits(import::import_chain))
                 .params(&["file"])
         })
         .bind(Arc::clone(files))

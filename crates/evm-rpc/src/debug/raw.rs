@@ -6,6 +6,7 @@ use std::sync::Arc;
 use alloy_eips::eip2718::Encodable2718 as _;
 use alloy_primitives::B256;
 use esker_evm_state::types::{SealedBlock, SealedHeader};
+use esker_rpc::handler::{blocking, quick, sized};
 use esker_rpc::{MethodTable, RpcError, Service};
 
 use crate::error::read_error;
@@ -16,23 +17,22 @@ use crate::wire::{BlockNumberOrHash, Data};
 /// The methods of the service `internal-debug`.
 pub(crate) fn service(reads: &Arc<ReadApi>) -> Service {
     MethodTable::new("debug")
-        .on_list_blocking("getRawHeader", get_raw_header)
+        .on_list("getRawHeader", blocking(get_raw_header))
         .params(&["block"])
-        .on_list_blocking("getRawBlock", get_raw_block)
+        .on_list("getRawBlock", blocking(get_raw_block))
         .params(&["block"])
-        .on_list_blocking("getRawReceipts", get_raw_receipts)
+        .on_list("getRawReceipts", blocking(get_raw_receipts))
         .params(&["block"])
-        .on_list_sized(
+        .on_list(
             "getRawTransaction",
-            |reply: &Data| 2 * reply.0.len(),
-            get_raw_transaction_by_hash,
+            sized(|reply: &Data| 2 * reply.0.len(), get_raw_transaction_by_hash),
         )
         .params(&["hash"])
-        .on_list_blocking("getRawTransactions", get_raw_transactions)
+        .on_list("getRawTransactions", blocking(get_raw_transactions))
         .params(&["block"])
-        .on_list("getRawBlockAccessList", get_raw_block_access_list)
+        .on_list("getRawBlockAccessList", quick(get_raw_block_access_list))
         .params(&["block"])
-        .on_list_blocking("printBlock", print_block)
+        .on_list("printBlock", blocking(print_block))
         .params(&["number"])
         .bind(Arc::clone(reads))
 }

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use esker_primitives::sync::Mutex;
+use esker_rpc::handler::{blocking, quick, waits};
 use esker_rpc::{MethodTable, RpcError, Service, off_thread};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -143,40 +144,40 @@ pub fn runtime_methods(control: Arc<dyn RuntimeControl>) -> Service {
     };
     let table = MethodTable::new("debug").trusted_callers_only(|table| {
         table
-            .on_list("verbosity", verbosity)
+            .on_list("verbosity", quick(verbosity))
             .params(&["level"])
-            .on_list("vmodule", vmodule)
+            .on_list("vmodule", quick(vmodule))
             .params(&["rules"])
-            .on_list_blocking("memStats", mem_stats)
-            .on_list_async("cpuProfile", cpu_profile)
+            .on_list("memStats", blocking(mem_stats))
+            .on_list("cpuProfile", waits(cpu_profile))
             .params(&["file", "seconds"])
-            .on_list_blocking("startCPUProfile", start_cpu_profile)
+            .on_list("startCPUProfile", blocking(start_cpu_profile))
             .params(&["file"])
-            .on_list_blocking("stopCPUProfile", stop_cpu_profile)
-            .on_list_async("mutexProfile", mutex_profile)
+            .on_list("stopCPUProfile", blocking(stop_cpu_profile))
+            .on_list("mutexProfile", waits(mutex_profile))
             .params(&["file", "seconds"])
-            .on_list_blocking("writeMutexProfile", write_mutex_profile)
+            .on_list("writeMutexProfile", blocking(write_mutex_profile))
             .params(&["file"])
-            .on_list("setMutexProfileFraction", set_mutex_profile_fraction)
+            .on_list("setMutexProfileFraction", quick(set_mutex_profile_fraction))
             .params(&["fraction"])
-            .on_list_blocking("writeMemProfile", write_mem_profile)
+            .on_list("writeMemProfile", blocking(write_mem_profile))
             .params(&["file"])
-            .on_list_blocking("stacks", stacks)
+            .on_list("stacks", blocking(stacks))
             .params(&["filter"])
-            .on_list_blocking("freeOSMemory", free_os_memory)
-            .on_list("gcStats", |_: &Runtime, (): ()| of_go())
-            .on_list("setGCPercent", |_: &Runtime, (_,): (i64,)| of_go())
+            .on_list("freeOSMemory", blocking(free_os_memory))
+            .on_list("gcStats", quick(|_: &Runtime, (): ()| of_go()))
+            .on_list("setGCPercent", quick(|_: &Runtime, (_,): (i64,)| of_go()))
             .params(&["percent"])
-            .on_list("goTrace", |_: &Runtime, (_, _): (String, usize)| of_go())
+            .on_list("goTrace", quick(|_: &Runtime, (_, _): (String, usize)| of_go()))
             .params(&["file", "seconds"])
-            .on_list("startGoTrace", |_: &Runtime, (_,): (String,)| of_go())
+            .on_list("startGoTrace", quick(|_: &Runtime, (_,): (String,)| of_go()))
             .params(&["file"])
-            .on_list("stopGoTrace", |_: &Runtime, (): ()| of_go())
-            .on_list("blockProfile", |_: &Runtime, (_, _): (String, usize)| of_go())
+            .on_list("stopGoTrace", quick(|_: &Runtime, (): ()| of_go()))
+            .on_list("blockProfile", quick(|_: &Runtime, (_, _): (String, usize)| of_go()))
             .params(&["file", "seconds"])
-            .on_list("setBlockProfileRate", |_: &Runtime, (_,): (i64,)| of_go())
+            .on_list("setBlockProfileRate", quick(|_: &Runtime, (_,): (i64,)| of_go()))
             .params(&["rate"])
-            .on_list("writeBlockProfile", |_: &Runtime, (_,): (String,)| of_go())
+            .on_list("writeBlockProfile", quick(|_: &Runtime, (_,): (String,)| of_go()))
             .params(&["file"])
     });
     table.bind(Arc::new(runtime))
@@ -226,7 +227,7 @@ async fn cpu_profile(
     let start = move || control.start_cpu_profile(&file);
     let running = off_thread(start).await.map_err(refused)??;
     tokio::time::sleep(time).await;
-    blocking(move || running.finish()).await
+    outside_lanes(move || running.finish()).await
 }
 
 /// Like [`cpu_profile`]. Every wait is noted meanwhile.
@@ -241,7 +242,7 @@ async fn mutex_profile(
     let every_wait = RestoreFraction { control: Arc::clone(&control), fraction };
     tokio::time::sleep(time).await;
     drop(every_wait);
-    blocking(move || control.write_lock_profile(&file)).await
+    outside_lanes(move || control.write_lock_profile(&file)).await
 }
 
 struct RestoreFraction {
@@ -274,7 +275,7 @@ fn refused(error: impl fmt::Display) -> RpcError {
 }
 
 /// Outside the lanes: there is one such work at a time, and it may take seconds.
-async fn blocking(
+async fn outside_lanes(
     work: impl FnOnce() -> Result<(), RuntimeError> + Send + 'static,
 ) -> Result<(), RpcError> {
     let done = tokio::task::spawn_blocking(work).await;

@@ -8,6 +8,7 @@ use alloy_primitives::{Address, B256, hex};
 use esker_evm::view::ViewError;
 use esker_evm_state::state::StateError;
 use esker_evm_state::types::{Account, SealedHeader};
+use esker_rpc::handler::{blocking, quick, restartable, sized};
 use esker_rpc::{CallContext, MethodTable, RpcError, cost};
 
 use super::account::account_info_at;
@@ -22,35 +23,36 @@ use crate::wire::{Addr, BlockNumber, BlockNumberOrHash, Data, Hash};
 /// The methods of the service `debug`.
 pub(crate) fn methods() -> MethodTable<TransactApi> {
     MethodTable::new("debug")
-        .on_list_blocking_with("dumpBlock", dump_block)
+        .on_list("dumpBlock", restartable(dump_block))
         .params(&["block"])
         .cost(cost::HEAVY)
-        .on_list_blocking_with("accountRange", account_range)
+        .on_list("accountRange", restartable(account_range))
         .params(&["block", "start", "max", "noCode", "noStorage", "incompletes"])
         .cost(cost::HEAVY)
-        .on_list("preimage", preimage)
+        .on_list("preimage", quick(preimage))
         .params(&["hash"])
-        .on_list_sized("codeByHash", code_bytes, code_by_hash)
+        .on_list("codeByHash", sized(code_bytes, code_by_hash))
         .params(&["hash", "block"])
-        .on_list_sized("dbGet", code_bytes, db_get)
+        .on_list("dbGet", sized(code_bytes, db_get))
         .params(&["key"])
-        .on_list_blocking_with("storageRangeAt", storage_range_at)
+        .on_list("storageRangeAt", restartable(storage_range_at))
         .params(&["block", "index", "address", "start", "max"])
         .cost(cost::HEAVY)
-        .on_list_blocking_with("accountInfoAt", account_info_at)
+        .on_list("accountInfoAt", restartable(account_info_at))
         .params(&["block", "index", "address"])
         .cost(cost::HEAVY)
-        .on_list_blocking_with("getModifiedAccountsByNumber", modified_by_number)
+        .on_list("getModifiedAccountsByNumber", restartable(modified_by_number))
         .params(&["start", "end"])
         .cost(cost::HEAVY)
-        .on_list_blocking_with("getModifiedAccountsByHash", modified_by_hash)
+        .on_list("getModifiedAccountsByHash", restartable(modified_by_hash))
         .params(&["start", "end"])
         .cost(cost::HEAVY)
-        .on_list("getAccessibleState", get_accessible_state)
+        .on_list("getAccessibleState", quick(get_accessible_state))
         .params(&["from", "to"])
-        .on_list_blocking("getBadBlocks", |transact: &TransactApi, ()| {
-            get_bad_blocks(&transact.reads, ())
-        })
+        .on_list(
+            "getBadBlocks",
+            blocking(|transact: &TransactApi, ()| get_bad_blocks(&transact.reads, ())),
+        )
         .cost(cost::LARGE_READ)
 }
 

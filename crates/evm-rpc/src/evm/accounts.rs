@@ -1,5 +1,6 @@
 //! The service `internal-account`: which accounts the node holds.
 
+use esker_rpc::handler::blocking;
 use esker_rpc::{MethodTable, RpcError};
 
 use super::table::table;
@@ -9,9 +10,9 @@ use crate::wire::Addr;
 pub(super) fn methods() -> MethodTable<TransactApi> {
     // A wallet asks its user for consent first (EIP-1102); a node has no user to ask.
     table()
-        .on_list_blocking("accounts", accounts)
+        .on_list("accounts", blocking(accounts))
         .short()
-        .on_list_blocking("requestAccounts", accounts)
+        .on_list("requestAccounts", blocking(accounts))
         .short()
 }
 

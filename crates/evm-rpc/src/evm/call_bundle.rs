@@ -8,6 +8,7 @@ use esker_evm_execution::call::{
 };
 use esker_evm_execution::executor::{Bounds, Stop};
 use esker_evm_state::types::Transaction;
+use esker_rpc::handler::restartable;
 use esker_rpc::{CallContext, MethodTable, RpcError, cost};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -24,7 +25,7 @@ const DEFAULT_TIMEOUT_MS: u64 = 5_000;
 
 pub(super) fn methods() -> MethodTable<TransactApi> {
     table()
-        .on_list_blocking_with("callBundle", call_bundle_method)
+        .on_list("callBundle", restartable(call_bundle_method))
         .params(&["bundle"])
         .cost(cost::HEAVY)
 }

@@ -7,6 +7,7 @@ use esker_evm_execution::call::{
 use esker_evm_execution::executor::StateOverlay;
 use esker_evm_execution::rules::Dialect;
 use esker_go_json::args::check_memory;
+use esker_rpc::handler::restartable;
 use esker_rpc::{CallContext, MethodTable, RpcError, cost};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -21,7 +22,7 @@ use crate::wire::{BlockNumberOrHash, Data};
 
 pub(super) fn methods() -> MethodTable<TransactApi> {
     table()
-        .on_list_blocking_with("callMany", call_many_method)
+        .on_list("callMany", restartable(call_many_method))
         .params(&["bundles", "stateContext", "stateOverrides"])
         .cost(cost::HEAVY)
 }

@@ -3,6 +3,7 @@
 use alloy_eips::eip2930::AccessListItem;
 use esker_evm_execution::call::{self, CallOutcome};
 use esker_evm_execution::executor::VmError;
+use esker_rpc::handler::{quick_or_restartable, restartable};
 use esker_rpc::{CallContext, MethodTable, RpcError, cost};
 use schemars::JsonSchema;
 use serde::{Serialize, Serializer};
@@ -16,16 +17,16 @@ use crate::wire::{AccessTuple, BlockNumberOrHash, Data, Uint64};
 
 pub(super) fn methods() -> MethodTable<TransactApi> {
     table()
-        .on_list_try_first("call", try_call, call)
+        .on_list("call", quick_or_restartable(try_call, call))
         .params(&["transaction", "block", "stateOverrides", "blockOverrides"])
         .cost(cost::CALL)
-        .on_list_blocking_with("callDetailed", call_detailed)
+        .on_list("callDetailed", restartable(call_detailed))
         .params(&["transaction", "block", "stateOverrides"])
         .cost(cost::CALL)
-        .on_list_try_first("estimateGas", try_estimate_gas, estimate_gas)
+        .on_list("estimateGas", quick_or_restartable(try_estimate_gas, estimate_gas))
         .params(&["transaction", "block", "stateOverrides"])
         .cost(cost::SEARCH)
-        .on_list_blocking_with("createAccessList", create_access_list)
+        .on_list("createAccessList", restartable(create_access_list))
         .params(&["transaction", "block"])
         .cost(cost::SEARCH)
 }

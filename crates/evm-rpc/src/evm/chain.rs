@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use esker_rpc::handler::quick;
 use esker_rpc::{RpcError, Service, schema};
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -13,8 +14,8 @@ use crate::wire::{Addr, Big, Uint64};
 /// The service `eth`: who gets the fees.
 pub(super) fn eth(reads: &Arc<ReadApi>) -> Service {
     table::<ReadApi>()
-        .on_list("etherbase", fee_recipient)
-        .on_list("coinbase", fee_recipient)
+        .on_list("etherbase", quick(fee_recipient))
+        .on_list("coinbase", quick(fee_recipient))
         .bind(Arc::clone(reads))
 }
 

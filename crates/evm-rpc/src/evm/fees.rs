@@ -5,6 +5,7 @@ use esker_evm::oracle::{
     FeeHistory, HistoryError, NewestBlock, PriceOption, PriceOptions, fee_history, price_options,
 };
 use esker_evm_execution::rules::Dialect;
+use esker_rpc::handler::{blocking, quick};
 use esker_rpc::{MethodTable, RpcError, cost};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -16,15 +17,15 @@ use crate::wire::{Big, BlockNumber, HexOrDecimal, Uint64};
 
 pub(super) fn methods() -> MethodTable<TransactApi> {
     table()
-        .on_list("gasPrice", gas_price)
-        .on_list("baseFee", base_fee)
-        .on_list("maxPriorityFeePerGas", max_priority_fee_per_gas)
-        .on_list("suggestPriceOptions", suggest_price_options)
-        .on_list_blocking("feeHistory", get_fee_history)
+        .on_list("gasPrice", quick(gas_price))
+        .on_list("baseFee", quick(base_fee))
+        .on_list("maxPriorityFeePerGas", quick(max_priority_fee_per_gas))
+        .on_list("suggestPriceOptions", quick(suggest_price_options))
+        .on_list("feeHistory", blocking(get_fee_history))
         .params(&["blockCount", "newestBlock", "percentiles"])
         .cost(cost::CALL)
         // Blocks are executed when they arrive, so the node never lags behind.
-        .on_list("syncing", |_: &TransactApi, ()| Ok(false))
+        .on_list("syncing", quick(|_: &TransactApi, ()| Ok(false)))
 }
 
 /// On a development network it does for the next block, also where the last ones had a lower base fee that was set.

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use esker_rpc::handler::{blocking, quick, quick_or_restartable, restartable};
 use esker_rpc::{MethodTable, Service, cost};
 
 use super::table::table;
@@ -34,58 +35,60 @@ pub fn reading_methods(reads: &Arc<ReadApi>, apis: &Apis) -> Service {
 /// The reading methods of the service `internal-blockchain`.
 fn blockchain(reads: &Arc<ReadApi>) -> Service {
     table::<ReadApi>()
-        .on_list("chainId", chain::chain_id)
-        .on_list("blockNumber", chain::block_number)
-        .on_list("getChainConfig", chain::get_chain_config)
-        .on_list("blobBaseFee", chain::blob_base_fee)
-        .on_list("config", config::config)
-        .on_list("getBalance", state::get_balance)
+        .on_list("chainId", quick(chain::chain_id))
+        .on_list("blockNumber", quick(chain::block_number))
+        .on_list("getChainConfig", quick(chain::get_chain_config))
+        .on_list("blobBaseFee", quick(chain::blob_base_fee))
+        .on_list("config", quick(config::config))
+        .on_list("getBalance", quick(state::get_balance))
         .params(&["address", "block"])
-        .on_list("getAssetBalance", state::get_asset_balance)
+        .on_list("getAssetBalance", quick(state::get_asset_balance))
         .params(&["address", "block", "assetID"])
-        .on_list("getCode", state::get_code)
+        .on_list("getCode", quick(state::get_code))
         .params(&["address", "block"])
-        .on_list("getStorageAt", storage::get_storage_at)
+        .on_list("getStorageAt", quick(storage::get_storage_at))
         .params(&["address", "slot", "block"])
-        .on_list_blocking("getStorageValues", storage::get_storage_values)
+        .on_list("getStorageValues", blocking(storage::get_storage_values))
         .params(&["slots", "block"])
         .cost(cost::CALL)
-        .on_list("capabilities", capabilities::capabilities)
-        .on_list("getAccount", state::get_account)
+        .on_list("capabilities", quick(capabilities::capabilities))
+        .on_list("getAccount", quick(state::get_account))
         .params(&["address", "block"])
-        .on_list("getAccountInfo", state::get_account_info)
+        .on_list("getAccountInfo", quick(state::get_account_info))
         .params(&["address", "block"])
-        .on_list_blocking_with("getProof", proof::get_proof)
+        .on_list("getProof", restartable(proof::get_proof))
         .params(&["address", "slots", "block"])
         .cost(cost::CALL)
-        .on_list("getHeaderByNumber", blocks::get_header_by_number)
+        .on_list("getHeaderByNumber", quick(blocks::get_header_by_number))
         .params(&["block"])
-        .on_list("getHeaderByHash", blocks::get_header_by_hash)
+        .on_list("getHeaderByHash", quick(blocks::get_header_by_hash))
         .params(&["hash"])
-        .on_list_try_first(
+        .on_list(
             "getBlockByNumber",
-            blocks::try_block_by_number,
-            blocks::get_block_by_number,
+            quick_or_restartable(blocks::try_block_by_number, blocks::get_block_by_number),
         )
         .params(&["block", "full"])
         .cost(cost::LARGE_READ)
-        .on_list_try_first("getBlockByHash", blocks::try_block_by_hash, blocks::get_block_by_hash)
+        .on_list(
+            "getBlockByHash",
+            quick_or_restartable(blocks::try_block_by_hash, blocks::get_block_by_hash),
+        )
         .params(&["hash", "full"])
         .cost(cost::LARGE_READ)
-        .on_list_blocking("getBlockReceipts", blocks::get_block_receipts)
+        .on_list("getBlockReceipts", blocking(blocks::get_block_receipts))
         .params(&["block"])
         .cost(cost::CALL)
-        .on_list("getBlockAccessList", blocks::get_block_access_list)
+        .on_list("getBlockAccessList", quick(blocks::get_block_access_list))
         .params(&["block"])
-        .on_list("getUncleByBlockNumberAndIndex", blocks::get_uncle_by_number)
+        .on_list("getUncleByBlockNumberAndIndex", quick(blocks::get_uncle_by_number))
         .params(&["block", "index"])
-        .on_list("getUncleByBlockHashAndIndex", blocks::get_uncle_by_hash)
+        .on_list("getUncleByBlockHashAndIndex", quick(blocks::get_uncle_by_hash))
         .params(&["hash", "index"])
-        .on_list("getUncleCountByBlockNumber", blocks::get_uncle_count_by_number)
+        .on_list("getUncleCountByBlockNumber", quick(blocks::get_uncle_count_by_number))
         .params(&["block"])
-        .on_list("getUncleCountByBlockHash", blocks::get_uncle_count_by_hash)
+        .on_list("getUncleCountByBlockHash", quick(blocks::get_uncle_count_by_hash))
         .params(&["hash"])
-        .on_list_blocking("getBadBlocks", blocks::get_bad_blocks)
+        .on_list("getBadBlocks", blocking(blocks::get_bad_blocks))
         .cost(cost::LARGE_READ)
         .bind(Arc::clone(reads))
 }

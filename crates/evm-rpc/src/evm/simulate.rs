@@ -8,6 +8,7 @@ use esker_evm_execution::simulate::{
     simulate,
 };
 use esker_go_json::args::check_memory;
+use esker_rpc::handler::restartable;
 use esker_rpc::{CallContext, MethodTable, RpcError, cost};
 
 use super::defaults::request;
@@ -19,7 +20,7 @@ use crate::wire::{Addr, Big, BlockNumberOrHash, Hash, SimulatedBlockReply, Uint6
 
 pub(super) fn methods() -> MethodTable<TransactApi> {
     table()
-        .on_list_blocking_with("simulateV1", simulate_v1)
+        .on_list("simulateV1", restartable(simulate_v1))
         .params(&["simulation", "block"])
         .cost(cost::HEAVY)
 }

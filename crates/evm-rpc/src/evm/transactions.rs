@@ -5,6 +5,7 @@ use std::sync::Arc;
 use alloy_eips::eip2718::Encodable2718;
 use esker_evm::view::TxLocation;
 use esker_evm_state::types::{SealedBlock, Transaction};
+use esker_rpc::handler::{quick, sized};
 use esker_rpc::{RpcError, Service};
 
 use super::accepted::{accepted, no_receipt, undecided};
@@ -21,31 +22,30 @@ use crate::wire::{
 /// The reading methods of the service.
 pub(super) fn service(reads: &Arc<ReadApi>) -> Service {
     table::<ReadApi>()
-        .on_list("getBlockTransactionCountByNumber", count_by_number)
+        .on_list("getBlockTransactionCountByNumber", quick(count_by_number))
         .params(&["block"])
-        .on_list("getBlockTransactionCountByHash", count_by_hash)
+        .on_list("getBlockTransactionCountByHash", quick(count_by_hash))
         .params(&["hash"])
-        .on_list_sized("getTransactionByBlockNumberAndIndex", size_of, by_number_and_index)
+        .on_list("getTransactionByBlockNumberAndIndex", sized(size_of, by_number_and_index))
         .params(&["block", "index"])
-        .on_list_sized("getTransactionByBlockHashAndIndex", size_of, by_hash_and_index)
+        .on_list("getTransactionByBlockHashAndIndex", sized(size_of, by_hash_and_index))
         .params(&["hash", "index"])
-        .on_list_sized(
+        .on_list(
             "getRawTransactionByBlockNumberAndIndex",
-            size_of_data,
-            raw_by_number_and_index,
+            sized(size_of_data, raw_by_number_and_index),
         )
         .params(&["block", "index"])
-        .on_list_sized("getRawTransactionByBlockHashAndIndex", size_of_data, raw_by_hash_and_index)
+        .on_list("getRawTransactionByBlockHashAndIndex", sized(size_of_data, raw_by_hash_and_index))
         .params(&["hash", "index"])
-        .on_list("getTransactionCount", get_transaction_count)
+        .on_list("getTransactionCount", quick(get_transaction_count))
         .params(&["address", "block"])
-        .on_list_sized("getTransactionByHash", size_of, get_transaction_by_hash)
+        .on_list("getTransactionByHash", sized(size_of, get_transaction_by_hash))
         .params(&["hash"])
-        .on_list_sized("getTransactionBySenderAndNonce", size_of, by_sender_and_nonce)
+        .on_list("getTransactionBySenderAndNonce", sized(size_of, by_sender_and_nonce))
         .params(&["address", "nonce"])
-        .on_list_sized("getRawTransactionByHash", size_of_data, get_raw_transaction_by_hash)
+        .on_list("getRawTransactionByHash", sized(size_of_data, get_raw_transaction_by_hash))
         .params(&["hash"])
-        .on_list_sized("getTransactionReceipt", size_of_receipt, get_transaction_receipt)
+        .on_list("getTransactionReceipt", sized(size_of_receipt, get_transaction_receipt))
         .params(&["hash"])
         .bind(Arc::clone(reads))
 }

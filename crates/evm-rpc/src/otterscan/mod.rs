@@ -17,6 +17,7 @@ mod traces;
 
 use std::sync::Arc;
 
+use esker_rpc::handler::{blocking, quick, restartable, written};
 use esker_rpc::{CallContext, MethodTable, RpcError, Service, cost};
 
 use self::entry_tracer::TraceEntry;
@@ -34,38 +35,38 @@ pub fn otterscan_methods(transact: &Arc<TransactApi>) -> Service {
 
 fn ots(transact: &Arc<TransactApi>) -> Service {
     MethodTable::new("ots")
-        .on_list("getApiLevel", |_: &TransactApi, ()| Ok(API_LEVEL))
-        .on_list_written("getInternalOperations", traces::internal_operations)
+        .on_list("getApiLevel", quick(|_: &TransactApi, ()| Ok(API_LEVEL)))
+        .on_list("getInternalOperations", written(traces::internal_operations))
         .params(&["hash"])
         .returns::<Vec<InternalOperation>>()
         .cost(cost::HEAVY)
-        .on_list("hasCode", lookup::has_code)
+        .on_list("hasCode", quick(lookup::has_code))
         .params(&["address", "block"])
-        .on_list_blocking_with("getTransactionError", traces::transaction_error)
+        .on_list("getTransactionError", restartable(traces::transaction_error))
         .params(&["hash"])
         .cost(cost::HEAVY)
-        .on_list_written("traceTransaction", traces::trace_transaction)
+        .on_list("traceTransaction", written(traces::trace_transaction))
         .params(&["hash"])
         .returns::<Vec<TraceEntry>>()
         .cost(cost::HEAVY)
-        .on_list_blocking_with("searchTransactionsBefore", history::before)
+        .on_list("searchTransactionsBefore", restartable(history::before))
         .params(&["address", "block", "pageSize"])
         .cost(cost::SEARCH)
-        .on_list_blocking_with("searchTransactionsAfter", history::after)
+        .on_list("searchTransactionsAfter", restartable(history::after))
         .params(&["address", "block", "pageSize"])
         .cost(cost::SEARCH)
-        .on_list_blocking("getBlockDetails", blocks::details)
+        .on_list("getBlockDetails", blocking(blocks::details))
         .params(&["block"])
         .cost(cost::CALL)
-        .on_list_blocking("getBlockDetailsByHash", blocks::details_by_hash)
+        .on_list("getBlockDetailsByHash", blocking(blocks::details_by_hash))
         .params(&["hash"])
         .cost(cost::CALL)
-        .on_list_blocking("getBlockTransactions", blocks::transactions)
+        .on_list("getBlockTransactions", blocking(blocks::transactions))
         .params(&["block", "page", "pageSize"])
         .cost(cost::CALL)
-        .on_list("getTransactionBySenderAndNonce", lookup::by_sender_and_nonce)
+        .on_list("getTransactionBySenderAndNonce", quick(lookup::by_sender_and_nonce))
         .params(&["address", "nonce"])
-        .on_list_blocking_with("getContractCreator", lookup::contract_creator)
+        .on_list("getContractCreator", restartable(lookup::contract_creator))
         .params(&["address"])
         .cost(cost::HEAVY)
         .bind(Arc::clone(transact))
@@ -74,7 +75,7 @@ fn ots(transact: &Arc<TransactApi>) -> Service {
 /// What Otterscan asks first: whether the node has a namespace of Erigon.
 fn erigon(transact: &Arc<TransactApi>) -> Service {
     MethodTable::new("erigon")
-        .on_list_blocking("getHeaderByNumber", header_by_number)
+        .on_list("getHeaderByNumber", blocking(header_by_number))
         .params(&["block"])
         .cost(cost::LARGE_READ)
         .bind(Arc::clone(transact))

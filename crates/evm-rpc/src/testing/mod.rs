@@ -12,6 +12,7 @@ use alloy_eips::eip4895::Withdrawal;
 use esker_evm::chain::{BlockRequest, Evm, RequestedBlock, RequestedBlockError};
 use esker_evm_execution::rules::BlockAttributes;
 use esker_evm_state::types::Transaction;
+use esker_rpc::handler::blocking;
 use esker_rpc::{MethodTable, RpcError, Service, cost};
 
 use self::attributes::PayloadAttributes;
@@ -37,7 +38,7 @@ struct TestingApi(Arc<dyn BlockBuilder>);
 /// The methods of the service `testing`.
 pub fn testing_methods(builder: Arc<dyn BlockBuilder>) -> Service {
     MethodTable::new("testing")
-        .on_list_blocking("buildBlockV1", build_block)
+        .on_list("buildBlockV1", blocking(build_block))
         .params(&["parentHash", "attributes", "transactions", "extraData"])
         .cost(cost::HEAVY)
         .bind(Arc::new(TestingApi(builder)))

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use alloy_consensus::Transaction as _;
 use alloy_primitives::Address;
 use esker_evm::pool::{AccountContent, Content, Dropped, PooledTx};
+use esker_rpc::handler::{blocking, quick};
 use esker_rpc::{MethodTable, RpcError, Service, cost};
 use schemars::JsonSchema;
 use serde::{Serialize, Serializer};
@@ -25,16 +26,16 @@ const SHOWN_LINE: usize = 128;
 /// The methods of the service `internal-tx-pool`.
 pub fn service(reads: &Arc<ReadApi>) -> Service {
     MethodTable::new("txpool")
-        .on_list_blocking("content", content)
+        .on_list("content", blocking(content))
         .cost(cost::HEAVY)
-        .on_list_blocking("contentFrom", content_from)
+        .on_list("contentFrom", blocking(content_from))
         .params(&["address"])
         .cost(cost::HEAVY)
-        .on_list_blocking("inspect", inspect)
+        .on_list("inspect", blocking(inspect))
         .cost(cost::HEAVY)
-        .on_list("status", status)
+        .on_list("status", quick(status))
         // An extension of the reference: the fate of a transaction that is neither waiting nor mined.
-        .on_list("dropReason", drop_reason)
+        .on_list("dropReason", quick(drop_reason))
         .params(&["hash"])
         .bind(Arc::clone(reads))
 }

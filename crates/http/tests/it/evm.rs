@@ -7,6 +7,7 @@ use std::time::Duration;
 use esker_http::{Endpoint, HttpConfig, Readiness};
 use esker_primitives::ChainId;
 use esker_rpc::RpcError;
+use esker_rpc::handler::waits;
 use esker_rpc::positional::{self, Limits};
 use tokio::sync::Semaphore;
 
@@ -34,13 +35,16 @@ impl Drop for Ends {
 
 fn methods(shared: &Arc<Shared>, limits: Limits) -> positional::Server {
     let service = positional()
-        .on_list_async("hangs", |shared: Arc<Shared>, ()| async move {
-            let _ends = shared.ended.clone().map(Ends);
-            if let Some(begun) = &shared.begun {
-                begun.add_permits(1);
-            }
-            std::future::pending::<Result<(), RpcError>>().await
-        })
+        .on_list(
+            "hangs",
+            waits(|shared: Arc<Shared>, ()| async move {
+                let _ends = shared.ended.clone().map(Ends);
+                if let Some(begun) = &shared.begun {
+                    begun.add_permits(1);
+                }
+                std::future::pending::<Result<(), RpcError>>().await
+            }),
+        )
         .bind(Arc::clone(shared));
     positional::Server::new(service, limits)
 }

@@ -24,6 +24,7 @@ use std::time::Duration;
 
 use esker_http::{Endpoint, HttpConfig, HttpState, Readiness, Routes, Tls, serve};
 use esker_primitives::{ChainId, NodeId, ShortId};
+use esker_rpc::handler::{quick, waits};
 use esker_rpc::{MethodTable, NoArgs, RpcError, Service};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -65,22 +66,28 @@ fn text_reply(text: impl Into<String>) -> Result<TextReply, RpcError> {
 fn methods() -> MethodTable<Toy> {
     MethodTable::new("toy")
         .alias("play")
-        .on("ping", |_: &Toy, _: NoArgs| text_reply("pong"))
-        .on("size", |_: &Toy, args: SizeArgs| text_reply("x".repeat(args.size)))
-        .on("fail", |_: &Toy, _: NoArgs| Err::<TextReply, _>(RpcError::new("no luck")))
-        .on("panic", |_: &Toy, _: NoArgs| -> Result<TextReply, RpcError> { panic!("ouch") })
-        .on_async("wait", |toy: Arc<Toy>, _: NoArgs| async move {
-            toy.waiting.add_permits(1);
-            toy.go.acquire().await.unwrap().forget();
-            text_reply("waited")
-        })
-        .on("old", |_: &Toy, _: NoArgs| text_reply("old"))
+        .on("ping", quick(|_: &Toy, _: NoArgs| text_reply("pong")))
+        .on("size", quick(|_: &Toy, args: SizeArgs| text_reply("x".repeat(args.size))))
+        .on("fail", quick(|_: &Toy, _: NoArgs| Err::<TextReply, _>(RpcError::new("no luck"))))
+        .on("panic", quick(|_: &Toy, _: NoArgs| -> Result<TextReply, RpcError> { panic!("ouch") }))
+        .on(
+            "wait",
+            waits(|toy: Arc<Toy>, _: NoArgs| async move {
+                toy.waiting.add_permits(1);
+                toy.go.acquire().await.unwrap().forget();
+                text_reply("waited")
+            }),
+        )
+        .on("old", quick(|_: &Toy, _: NoArgs| text_reply("old")))
         .deprecated("v1.9.12")
         .trusted_callers_only(|table| {
-            table.on("secret", |toy: &Toy, _: NoArgs| {
-                toy.secrets.fetch_add(1, Ordering::SeqCst);
-                text_reply("secret")
-            })
+            table.on(
+                "secret",
+                quick(|toy: &Toy, _: NoArgs| {
+                    toy.secrets.fetch_add(1, Ordering::SeqCst);
+                    text_reply("secret")
+                }),
+            )
         })
 }
 
@@ -92,10 +99,13 @@ const CALLED: &str = "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":\"0xa868\"}\n";
 fn positional<S: Send + Sync + 'static>() -> MethodTable<S> {
     MethodTable::new("evm")
         .alias("eth")
-        .on_list("chainId", |_: &S, ()| Ok("0xa868"))
-        .on_list("fails", |_: &S, ()| Err::<(), _>(RpcError::new("no luck")))
-        .trusted_callers_only(|table| table.on_list("secret", |_: &S, ()| Ok("secret")))
-        .on_list("long", |_: &S, (size,): (u64,)| Ok("x".repeat(usize::try_from(size).unwrap())))
+        .on_list("chainId", quick(|_: &S, ()| Ok("0xa868")))
+        .on_list("fails", quick(|_: &S, ()| Err::<(), _>(RpcError::new("no luck"))))
+        .trusted_callers_only(|table| table.on_list("secret", quick(|_: &S, ()| Ok("secret"))))
+        .on_list(
+            "long",
+            quick(|_: &S, (size,): (u64,)| Ok("x".repeat(usize::try_from(size).unwrap()))),
+        )
         .params(&["size"])
 }
 

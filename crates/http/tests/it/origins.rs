@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use esker_http::{Endpoint, HttpConfig};
+use esker_rpc::handler::quick;
 use esker_rpc::positional::{self, Limits};
 use esker_rpc::{MethodTable, NoArgs, RpcError, UNTRUSTED_ORIGIN};
 
@@ -27,8 +28,9 @@ async fn server(origins: &[&str]) -> Server {
 }
 
 async fn server_with(origins: &[&str], config: HttpConfig) -> Server {
-    let guarded = MethodTable::new("guarded")
-        .trusted_callers_only(|table| table.on("ping", |(), _: NoArgs| Ok::<_, RpcError>("pong")));
+    let guarded = MethodTable::new("guarded").trusted_callers_only(|table| {
+        table.on("ping", quick(|(), _: NoArgs| Ok::<_, RpcError>("pong")))
+    });
     let rpc = positional::Server::new(positional().bind(Arc::new(())), Limits::default());
     let allowed_origins = origins.iter().map(ToString::to_string).collect();
     let config = HttpConfig { allowed_origins, ..config };

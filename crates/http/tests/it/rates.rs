@@ -6,6 +6,7 @@ use std::num::NonZeroU32;
 use std::sync::Arc;
 
 use esker_http::{ClientAddressHeader, Endpoint, HttpConfig};
+use esker_rpc::handler::quick;
 use esker_rpc::positional::{self, Limits};
 use esker_rpc::work::RateLimitConfig;
 use esker_rpc::{MethodTable, NoArgs, RpcError};
@@ -36,13 +37,13 @@ fn behind_proxies(proxies: &[&str]) -> HttpConfig {
 
 async fn start(config: HttpConfig) -> Server {
     let object = MethodTable::new("shop")
-        .on("cheap", |(): &(), _: NoArgs| Ok::<_, RpcError>("cheap"))
-        .on("dear", |(): &(), _: NoArgs| Ok::<_, RpcError>("dear"))
+        .on("cheap", quick(|(): &(), _: NoArgs| Ok::<_, RpcError>("cheap")))
+        .on("dear", quick(|(): &(), _: NoArgs| Ok::<_, RpcError>("dear")))
         .cost(DEAR)
         .bind(Arc::new(()));
     let list = MethodTable::new("shop")
-        .on_list("cheap", |(): &(), ()| Ok("cheap"))
-        .on_list("dear", |(): &(), ()| Ok("dear"))
+        .on_list("cheap", quick(|(): &(), ()| Ok("cheap")))
+        .on_list("dear", quick(|(): &(), ()| Ok("dear")))
         .cost(DEAR)
         .bind(Arc::new(()));
     let list = positional::Server::new(list, Limits::default());

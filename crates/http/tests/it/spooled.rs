@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use esker_http::{Endpoint, HttpConfig};
+use esker_rpc::handler::{quick, written};
 use esker_rpc::positional::{self, Limits};
 use esker_rpc::work::{SpoolConfig, SpoolSpace};
 use esker_rpc::{CallContext, MethodTable, ResultWriter, RpcError};
@@ -43,8 +44,8 @@ async fn server(folder: &Path, limit: usize) -> Server {
 async fn server_on(folder: &Path, limit: usize, space: Option<Arc<dyn SpoolSpace>>) -> Server {
     let service = MethodTable::new("evm")
         .alias("eth")
-        .on_list("chainId", |(): &(), ()| Ok("0xa868"))
-        .on_list_written("text", text)
+        .on_list("chainId", quick(|(): &(), ()| Ok("0xa868")))
+        .on_list("text", written(text))
         .params(&["kib", "fails"])
         .returns::<String>()
         .bind(Arc::new(()));

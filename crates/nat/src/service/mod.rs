@@ -19,6 +19,7 @@ use esker_evm::oracle::{FeeOracle, OracleConfig};
 use esker_keystore::{Keystore, UserQueues};
 use esker_primitives::address;
 use esker_primitives::ids::ShortId;
+use esker_rpc::handler::{blocking, blocking_then, quick, waits_with_address};
 use esker_rpc::{Fallback, MethodTable, NoArgs, Route, RpcError, cost};
 use esker_services::sending::forward_error;
 use esker_transactions::nat::AtomicTx;
@@ -96,36 +97,36 @@ pub fn methods() -> MethodTable<NatService> {
         .alias("avax")
         .trusted_callers_only(|table| {
             table
-                .on_async_from("export", transfers::export)
+                .on("export", waits_with_address(transfers::export))
                 .cost(cost::HEAVY)
-                .on_async_from("exportNative", transfers::export_native)
+                .on("exportNative", waits_with_address(transfers::export_native))
                 .deprecated(DEPRECATED_SINCE)
                 .instead("nat.export")
                 .also_named("exportAVAX")
                 .cost(cost::HEAVY)
-                .on_async_from("exportKey", keys::export_key)
+                .on("exportKey", waits_with_address(keys::export_key))
                 .cost(cost::HEAVY)
         })
-        .on_blocking("getAtomicTx", served(txs::get_atomic_tx))
-        .on_blocking("getAtomicTxStatus", served(txs::get_atomic_tx_status))
-        .on_blocking("getUTXOs", served(utxos::get_utxos))
+        .on("getAtomicTx", blocking(served(txs::get_atomic_tx)))
+        .on("getAtomicTxStatus", blocking(served(txs::get_atomic_tx_status)))
+        .on("getUTXOs", blocking(served(utxos::get_utxos)))
         .cost(cost::CALL)
         .trusted_callers_only(|table| {
             table
-                .on_async_from("import", transfers::import)
+                .on("import", waits_with_address(transfers::import))
                 .cost(cost::HEAVY)
-                .on_async_from("importNative", transfers::import)
+                .on("importNative", waits_with_address(transfers::import))
                 .deprecated(DEPRECATED_SINCE)
                 .instead("nat.import")
                 .also_named("importAVAX")
                 .cost(cost::HEAVY)
-                .on_async_from("importKey", keys::import_key)
+                .on("importKey", waits_with_address(keys::import_key))
                 .cost(cost::HEAVY)
         })
-        .on_blocking_then("issueTx", served(txs::issue_tx))
+        .on("issueTx", blocking_then(|nat, args, _| Ok(txs::issue_tx(nat, args)?)))
         .short()
         .cost(cost::SEND)
-        .on("version", NatService::version)
+        .on("version", quick(NatService::version))
         .checked_by(check_sending, &SENDING)
 }
 

@@ -10,6 +10,7 @@ use bytes::Bytes;
 use esker_evm::view::ViewError;
 use esker_http::{RouteError, Routes};
 use esker_primitives::Id;
+use esker_rpc::handler::{blocking, quick};
 use esker_rpc::wire::{Encoding, JsonU64};
 use esker_rpc::{MethodTable, RpcError, Service, cost};
 use esker_storage::StorageError;
@@ -119,13 +120,13 @@ pub(crate) struct IndexApi {
 /// The `index` namespace.
 pub(crate) fn methods() -> MethodTable<IndexApi> {
     MethodTable::new("index")
-        .on("getLastAccepted", IndexApi::get_last_accepted)
-        .on("getContainerByIndex", IndexApi::get_container_by_index)
-        .on("getContainerByID", IndexApi::get_container_by_id)
-        .on_blocking("getContainerRange", IndexApi::get_container_range)
+        .on("getLastAccepted", quick(IndexApi::get_last_accepted))
+        .on("getContainerByIndex", quick(IndexApi::get_container_by_index))
+        .on("getContainerByID", quick(IndexApi::get_container_by_id))
+        .on("getContainerRange", blocking(IndexApi::get_container_range))
         .cost(cost::SEARCH)
-        .on("getIndex", IndexApi::get_index)
-        .on("isAccepted", IndexApi::is_accepted)
+        .on("getIndex", quick(IndexApi::get_index))
+        .on("isAccepted", quick(IndexApi::is_accepted))
 }
 
 #[derive(Debug, Default, Deserialize, JsonSchema)]

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use esker_chain::{Aliases, Engine, Role};
 use esker_http::{Readiness, RouteError, Routes};
 use esker_primitives::{ChainId, Id, NodeId, SubnetId, excerpt};
+use esker_rpc::handler::quick;
 use esker_rpc::wire::{JsonU32, JsonU64};
 use esker_rpc::{MethodTable, NoArgs, RpcError, Service};
 use schemars::JsonSchema;
@@ -135,19 +136,19 @@ pub(super) fn install(
 /// The `info` namespace.
 pub(crate) fn methods() -> MethodTable<InfoApi> {
     MethodTable::new("info")
-        .on("getNetworkID", InfoApi::get_network_id)
-        .on("getNetworkName", InfoApi::get_network_name)
-        .on("getBlockchainID", InfoApi::get_blockchain_id)
-        .on("getNodeVersion", InfoApi::get_node_version)
-        .on("getNodeID", InfoApi::get_node_id)
-        .on("getNodeIP", InfoApi::get_node_ip)
-        .on("isBootstrapped", InfoApi::is_bootstrapped)
-        .on("peers", InfoApi::peers)
-        .on("uptime", InfoApi::uptime)
-        .on("getVMs", InfoApi::get_vms)
-        .on("getTxFee", InfoApi::get_tx_fee)
-        .on("upgrades", InfoApi::upgrades)
-        .on("acps", InfoApi::acps)
+        .on("getNetworkID", quick(InfoApi::get_network_id))
+        .on("getNetworkName", quick(InfoApi::get_network_name))
+        .on("getBlockchainID", quick(InfoApi::get_blockchain_id))
+        .on("getNodeVersion", quick(InfoApi::get_node_version))
+        .on("getNodeID", quick(InfoApi::get_node_id))
+        .on("getNodeIP", quick(InfoApi::get_node_ip))
+        .on("isBootstrapped", quick(InfoApi::is_bootstrapped))
+        .on("peers", quick(InfoApi::peers))
+        .on("uptime", quick(InfoApi::uptime))
+        .on("getVMs", quick(InfoApi::get_vms))
+        .on("getTxFee", quick(InfoApi::get_tx_fee))
+        .on("upgrades", quick(InfoApi::upgrades))
+        .on("acps", quick(InfoApi::acps))
 }
 
 #[derive(Debug, Default, Deserialize, JsonSchema)]

@@ -7,6 +7,7 @@ use std::time::Duration;
 use esker_evm::chain::Evm;
 use esker_evm::control::{ControlError, Snapshots};
 use esker_primitives::clock::Clock as _;
+use esker_rpc::handler::{quick, waits};
 use esker_rpc::wire::JsonU64;
 use esker_rpc::{Dialect, MethodTable, NoArgs, Route, RpcError};
 use schemars::JsonSchema;
@@ -80,13 +81,13 @@ struct TimeReply {
 
 fn methods() -> MethodTable<DevelopmentApi> {
     MethodTable::new("dev")
-        .on_async("snapshot", snapshot)
-        .on_async("revert", revert)
-        .on_async("reset", reset)
-        .on_async("mine", mine)
-        .on("getTime", DevelopmentApi::get_time)
-        .on_async("increaseTime", increase_time)
-        .on_async("setTime", set_time)
+        .on("snapshot", waits(snapshot))
+        .on("revert", waits(revert))
+        .on("reset", waits(reset))
+        .on("mine", waits(mine))
+        .on("getTime", quick(DevelopmentApi::get_time))
+        .on("increaseTime", waits(increase_time))
+        .on("setTime", waits(set_time))
 }
 
 fn refused(error: impl std::fmt::Display) -> RpcError {

@@ -10,6 +10,7 @@ mod schemas;
 mod signature;
 mod subscriptions;
 
+use crate::table::handler::quick;
 use std::borrow::Cow;
 use std::sync::{Arc, OnceLock};
 
@@ -65,7 +66,7 @@ impl Service {
     #[must_use]
     pub fn with_discovery(self, info: &EndpointInfo) -> Self {
         let add = |table: MethodTable<Document>| {
-            table.on("discover", |document, _: NoArgs| Ok(document.clone()))
+            table.on("discover", quick(|document: &Document, _: NoArgs| Ok(document.clone())))
         };
         self.discoverable(add, info, &[])
     }
@@ -77,7 +78,7 @@ impl Service {
         subscriptions: &[SubscriptionMethods],
     ) -> Self {
         let add = |table: MethodTable<Document>| {
-            table.on_list("discover", |document, ()| Ok(document.clone()))
+            table.on_list("discover", quick(|document: &Document, ()| Ok(document.clone())))
         };
         self.discoverable(add, info, subscriptions)
     }

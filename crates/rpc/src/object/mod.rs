@@ -6,12 +6,13 @@
 //!
 //! ```
 //! # use std::sync::Arc;
+//! use esker_rpc::handler::quick;
 //! use esker_rpc::{Caller, MethodTable, NoArgs, RpcError, object};
 //!
 //! # let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
 //! # runtime.block_on(async {
 //! let service = MethodTable::new("toy")
-//!     .on("ping", |(), _: NoArgs| Ok::<_, RpcError>("pong"))
+//!     .on("ping", quick(|(), _: NoArgs| Ok::<_, RpcError>("pong")))
 //!     .bind(Arc::new(()));
 //! let body = br#"{"jsonrpc": "2.0", "id": 1.50, "method": "toy.ping"}"#;
 //! let caller = Caller::default();

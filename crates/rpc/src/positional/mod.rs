@@ -11,13 +11,14 @@
 //!
 //! ```
 //! # use std::sync::Arc;
+//! use esker_rpc::handler::quick;
 //! use esker_rpc::{Caller, MethodTable, positional::{Limits, Server}};
 //!
 //! # let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
 //! # runtime.block_on(async {
 //! let service = MethodTable::new("evm")
 //!     .alias("eth")
-//!     .on_list("chainId", |(), ()| Ok("0xa868"))
+//!     .on_list("chainId", quick(|(), ()| Ok("0xa868")))
 //!     .bind(Arc::new(()));
 //! let server = Server::new(service, Limits::default());
 //! let body = br#"[{"jsonrpc": "2.0", "id": 1.50, "method": "eth_chainId"}]"#;

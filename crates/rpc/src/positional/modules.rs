@@ -1,5 +1,6 @@
 //! `rpc_modules`.
 
+use crate::table::handler::quick;
 use std::{collections::BTreeMap, sync::Arc};
 
 use crate::service::Service;
@@ -18,7 +19,7 @@ pub(super) fn with_modules(service: Service) -> Service {
         modules.extend(method.namespace_aliases.iter().map(|name| (*name, VERSION)));
     }
     let table = MethodTable::new("rpc")
-        .on_list("modules", |modules: &Modules, ()| Ok(modules.clone()))
+        .on_list("modules", quick(|modules: &Modules, ()| Ok(modules.clone())))
         .bind(Arc::new(modules));
     service.merge(&table)
 }

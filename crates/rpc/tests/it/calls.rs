@@ -13,6 +13,7 @@ use std::{
 };
 
 use esker_primitives::ClientAddress;
+use esker_rpc::handler::{blocking, quick, restartable, waits, waits_with_address};
 use esker_rpc::{
     CallContext, CallError, Caller, Lookup, MethodTable, NoArgs, Params, ParamsError, RpcError,
     Service,
@@ -117,10 +118,13 @@ fn member_names_have_any_case_and_the_last_counts() {
 fn notifications_run_and_are_not_answered() {
     let counter = Arc::new(AtomicUsize::new(0));
     let service = MethodTable::new("toy")
-        .on("count", |counter: &AtomicUsize, _: NoArgs| {
-            counter.fetch_add(1, Ordering::Relaxed);
-            Ok(())
-        })
+        .on(
+            "count",
+            quick(|counter: &AtomicUsize, _: NoArgs| {
+                counter.fetch_add(1, Ordering::Relaxed);
+                Ok(())
+            }),
+        )
         .bind(Arc::clone(&counter));
     for body in [
         r#"{"jsonrpc":"2.0","method":"toy.count"}"#,
@@ -174,17 +178,17 @@ fn deprecation_is_noted() {
     assert_eq!(post(&service(), request("avm.getTx", "{}").as_bytes()).deprecation, None);
 
     let table = MethodTable::new("wallet")
-        .on("issueTx", |(): &(), _: NoArgs| Ok(()))
-        .on("send", |(): &(), _: NoArgs| Ok(()))
+        .on("issueTx", quick(|(): &(), _: NoArgs| Ok(())))
+        .on("send", quick(|(): &(), _: NoArgs| Ok(())))
         .deprecated("v1.5.0")
         .instead("other.send")
-        .on_async_from("sendAsync", |_, _: NoArgs, _| async { Ok(()) })
+        .on("sendAsync", waits_with_address(|_, _: NoArgs, _| async { Ok(()) }))
         .deprecated("v1.5.0")
-        .on_blocking("sendMultiple", |(): &(), _: NoArgs| Ok(()))
+        .on("sendMultiple", blocking(|(): &(), _: NoArgs| Ok(())))
         .deprecated("v1.5.0")
         .deprecate_all("v1.9.12")
         .instead("other.issueTx")
-        .on("later", |(): &(), _: NoArgs| Ok(()));
+        .on("later", quick(|(): &(), _: NoArgs| Ok(())));
     let service = table.bind(Arc::new(()));
     let since: Vec<_> = service.methods().map(|method| method.deprecated_since).collect();
     let releases = ["v1.9.12", "v1.5.0", "v1.5.0", "v1.5.0"].map(Some);
@@ -198,9 +202,12 @@ fn deprecation_is_noted() {
 #[test]
 fn a_handler_gets_the_client_address() {
     let service = MethodTable::new("test")
-        .on_async_from("where", |_, _: NoArgs, client: ClientAddress| async move {
-            Ok(format!("{client:?}"))
-        })
+        .on(
+            "where",
+            waits_with_address(|_, _: NoArgs, client: ClientAddress| async move {
+                Ok(format!("{client:?}"))
+            }),
+        )
         .bind(Arc::new(()));
     let Lookup::Found(method) = service.find("test", "where") else { panic!("it is there") };
     let called_by = |caller: Caller| {
@@ -222,7 +229,7 @@ fn a_handler_gets_the_client_address() {
 fn tables_merge_and_list_their_methods() {
     let other = MethodTable::new("xvm")
         .alias("avm")
-        .on("buildGenesis", |(): &(), _: NoArgs| Ok("built"))
+        .on("buildGenesis", quick(|(): &(), _: NoArgs| Ok("built")))
         .bind(Arc::new(()));
     let merged = service().merge(&other);
     assert!(answer(&merged, &request("avm.buildGenesis", "{}")).contains("built"));
@@ -241,24 +248,31 @@ fn tables_merge_and_list_their_methods() {
 
 fn all_kinds() -> Service {
     MethodTable::new("toy")
-        .on("quick", |text: &String, _: NoArgs| Ok(text.clone()))
-        .on_async("waits", |text, _: NoArgs| async move {
-            tokio::task::yield_now().await;
-            Ok((*text).clone())
-        })
-        .on_blocking("long", |text: &String, _: NoArgs| Ok(text.clone()))
-        .on("quickFails", |_, _: NoArgs| Err::<(), _>(RpcError::new("no")))
-        .on_async("waitsFails", |_, _: NoArgs| async { Err::<(), _>(RpcError::new("no")) })
-        .on_blocking("longFails", |_, _: NoArgs| Err::<(), _>(RpcError::new("no")))
-        .on("quickPanics", |_, _: NoArgs| -> Result<(), RpcError> { panic!("on purpose") })
-        .on_async("waitsPanics", |text: Arc<String>, _: NoArgs| async move {
-            tokio::task::yield_now().await;
-            assert!(text.is_empty(), "on purpose");
-            Ok(())
-        })
-        .on_blocking("longPanics", |_, _: NoArgs| -> Result<(), RpcError> {
-            panic!("on {}", "purpose")
-        })
+        .on("quick", quick(|text: &String, _: NoArgs| Ok(text.clone())))
+        .on(
+            "waits",
+            waits(|text: std::sync::Arc<String>, _: NoArgs| async move {
+                tokio::task::yield_now().await;
+                Ok((*text).clone())
+            }),
+        )
+        .on("long", blocking(|text: &String, _: NoArgs| Ok(text.clone())))
+        .on("quickFails", quick(|_, _: NoArgs| Err::<(), _>(RpcError::new("no"))))
+        .on("waitsFails", waits(|_, _: NoArgs| async { Err::<(), _>(RpcError::new("no")) }))
+        .on("longFails", blocking(|_, _: NoArgs| Err::<(), _>(RpcError::new("no"))))
+        .on("quickPanics", quick(|_, _: NoArgs| -> Result<(), RpcError> { panic!("on purpose") }))
+        .on(
+            "waitsPanics",
+            waits(|text: std::sync::Arc<String>, _: NoArgs| async move {
+                tokio::task::yield_now().await;
+                assert!(text.is_empty(), "on purpose");
+                Ok(())
+            }),
+        )
+        .on(
+            "longPanics",
+            blocking(|_, _: NoArgs| -> Result<(), RpcError> { panic!("on {}", "purpose") }),
+        )
         .bind(Arc::new("done".to_owned()))
 }
 
@@ -284,10 +298,16 @@ fn errors_may_have_a_code_and_data() {
         text: &'static str,
     }
     let service = MethodTable::new("toy")
-        .on("fails", |(): &(), _: NoArgs| {
-            Err::<(), _>(RpcError::with_code(3, "no\n").with_data(&Data { text: "<>" }))
-        })
-        .on("unwritable", |(): &(), _: NoArgs| Ok(std::collections::BTreeMap::from([((), ())])))
+        .on(
+            "fails",
+            quick(|(): &(), _: NoArgs| {
+                Err::<(), _>(RpcError::with_code(3, "no\n").with_data(&Data { text: "<>" }))
+            }),
+        )
+        .on(
+            "unwritable",
+            quick(|(): &(), _: NoArgs| Ok(std::collections::BTreeMap::from([((), ())]))),
+        )
         .bind(Arc::new(()));
     assert_eq!(
         answer(&service, &request("toy.fails", "{}")),
@@ -301,8 +321,11 @@ fn errors_may_have_a_code_and_data() {
 #[test]
 fn the_core_is_called_without_a_dialect() {
     let service = MethodTable::new("toy")
-        .on("named", |(): &(), arguments: std::collections::BTreeMap<String, u8>| Ok(arguments))
-        .on_list("sum", |(): &(), (numbers,): (Vec<u64>,)| Ok(numbers.iter().sum::<u64>()))
+        .on(
+            "named",
+            quick(|(): &(), arguments: std::collections::BTreeMap<String, u8>| Ok(arguments)),
+        )
+        .on_list("sum", quick(|(): &(), (numbers,): (Vec<u64>,)| Ok(numbers.iter().sum::<u64>())))
         .params(&["numbers"])
         .bind(Arc::new(()));
     let run = |name: &str, params: Params<'_>| {
@@ -330,13 +353,16 @@ fn a_blocking_call_is_cancelled_when_its_client_leaves() {
     let started = Arc::new(Barrier::new(2));
     let (sender, receiver) = mpsc::channel();
     let service = MethodTable::new("toy")
-        .on_blocking_with("waits", move |started: &Barrier, _: NoArgs, context| {
-            started.wait();
-            while !context.is_cancelled() {
-                std::thread::yield_now();
-            }
-            sender.send("stopped").map_err(|error| RpcError::new(error.to_string()))
-        })
+        .on(
+            "waits",
+            restartable(move |started: &Barrier, _: NoArgs, context| {
+                started.wait();
+                while !context.is_cancelled() {
+                    std::thread::yield_now();
+                }
+                sender.send("stopped").map_err(|error| RpcError::new(error.to_string()))
+            }),
+        )
         .bind(Arc::clone(&started));
     let body = request("toy.waits", "{}");
     let caller = Caller::default();

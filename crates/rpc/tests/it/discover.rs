@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use esker_rpc::discover::EndpointInfo;
+use esker_rpc::handler::quick;
 use esker_rpc::positional::{Limits, Server};
 use esker_rpc::wire::{CappedLimit, JsonU64};
 use esker_rpc::{Caller, MethodTable, RpcError, Service};
@@ -31,11 +32,14 @@ struct Found {
 fn table() -> MethodTable<()> {
     MethodTable::new("toy")
         .alias("game")
-        .on("find", |(): &(), page: Page| {
-            let Page { start_index, limit, asset_id } = page;
-            let count = limit.at_most(asset_id.map_or(1, |id| id.len())) as u64;
-            Ok(Found { count: JsonU64(start_index.0 + count), next: None })
-        })
+        .on(
+            "find",
+            quick(|(): &(), page: Page| {
+                let Page { start_index, limit, asset_id } = page;
+                let count = limit.at_most(asset_id.map_or(1, |id| id.len())) as u64;
+                Ok(Found { count: JsonU64(start_index.0 + count), next: None })
+            }),
+        )
         .deprecated("v1.2.3")
         .also_named("search")
 }
@@ -106,7 +110,7 @@ fn arguments_and_results_of_one_type() {
 #[test]
 fn a_method_by_position() {
     let service = MethodTable::new("toy")
-        .on_list("throw", |(): &(), _: (String, Option<u64>)| Ok(true))
+        .on_list("throw", quick(|(): &(), _: (String, Option<u64>)| Ok(true)))
         .params(&["what", "times"])
         .bind(Arc::new(()));
     let server = Server::new(service, Limits::default()).with_discovery(&info());
@@ -134,7 +138,7 @@ fn a_method_by_position() {
 #[test]
 fn where_nothing_is_for_other_origins_neither_is_the_document() {
     let guarded = MethodTable::new("safe")
-        .trusted_callers_only(|table| table.on("open", open))
+        .trusted_callers_only(|table| table.on("open", quick(open)))
         .bind(Arc::new(()));
     assert!(guarded.with_discovery(&info()).is_for_trusted_callers());
     assert!(!table().bind(Arc::new(())).with_discovery(&info()).is_for_trusted_callers());
@@ -147,7 +151,8 @@ fn open((): &(), _: esker_rpc::NoArgs) -> Result<(), RpcError> {
 #[test]
 #[should_panic(expected = "toy_throw names 1 of 2 arguments")]
 fn arguments_by_position_have_names() {
-    let table = MethodTable::new("toy").on_list("throw", |(): &(), _: (String, u64)| Ok(true));
+    let table =
+        MethodTable::new("toy").on_list("throw", quick(|(): &(), _: (String, u64)| Ok(true)));
     drop(table.params(&["what"]).bind(Arc::new(())));
 }
 

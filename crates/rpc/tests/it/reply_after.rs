@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use esker_go_json::Document;
+use esker_rpc::handler::{blocking, blocking_then};
 use esker_rpc::positional::{Limits, Server};
 use esker_rpc::work::{Client, Work, WorkConfig};
 use esker_rpc::{
@@ -37,12 +38,15 @@ fn service() -> (Arc<Api>, Service) {
     let (answer, is_closed) = (watch::channel(None).0, AtomicBool::new(false));
     let api = Arc::new(Api { answer, is_closed });
     let table = MethodTable::new("toy")
-        .on_blocking_then("wait", |api: &Api, _: NoArgs| Ok(api.wait()))
-        .on_blocking_then("panic", |_: &Api, _: NoArgs| {
-            let wait = ReplyWait::Verdict(Box::pin(async { panic!("in the wait") }));
-            Ok(ReplyAfter { reply: 7, wait: Some(wait) })
-        })
-        .on_blocking("quick", |_: &Api, _: NoArgs| Ok(8))
+        .on("wait", blocking_then(|api: &Arc<Api>, _: NoArgs, _: &CallContext| Ok(api.wait())))
+        .on(
+            "panic",
+            blocking_then(|_: &Arc<Api>, _: NoArgs, _: &CallContext| {
+                let wait = ReplyWait::Verdict(Box::pin(async { panic!("in the wait") }));
+                Ok(ReplyAfter { reply: 7, wait: Some(wait) })
+            }),
+        )
+        .on("quick", blocking(|_: &Api, _: NoArgs| Ok(8)))
         .checked_by(
             |api| match api.is_closed.load(Ordering::SeqCst) {
                 true => Err(RpcError::with_code(-1, "closed")),
@@ -119,10 +123,11 @@ impl Gated {
 async fn calls_of_a_batch_wait_together() {
     let api = Arc::new(Gated { gate: watch::channel(false).0, calls: AtomicUsize::new(0) });
     let service = MethodTable::new("toy")
-        .on_list_blocking_then("alone", |api: &Arc<Gated>, (): (), _| Ok(api.behind_gate()))
-        .on_list_blocking_then("shared", |api: &Arc<Gated>, (): (), _| {
-            Ok(api.behind_gate().with_shared_delay())
-        })
+        .on_list("alone", blocking_then(|api: &Arc<Gated>, (): (), _| Ok(api.behind_gate())))
+        .on_list(
+            "shared",
+            blocking_then(|api: &Arc<Gated>, (): (), _| Ok(api.behind_gate().with_shared_delay())),
+        )
         .bind(Arc::clone(&api));
     let server = Server::new(service, Limits::default());
     let batch = |methods: &[&str]| {

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use esker_primitives::go;
+use esker_rpc::handler::quick;
 use esker_rpc::{
     Caller, MethodTable, NoArgs, RpcError, Service,
     object::{self, ObjectReply},
@@ -56,13 +57,13 @@ impl Toy {
 pub(crate) fn service() -> Service {
     MethodTable::new("xvm")
         .alias("avm")
-        .on("getHeight", Toy::get_height)
-        .on("getTx", Toy::get_tx)
-        .on("getAssetDescription", Toy::get_asset)
-        .on("getBalance", Toy::get_balance)
+        .on("getHeight", quick(Toy::get_height))
+        .on("getTx", quick(Toy::get_tx))
+        .on("getAssetDescription", quick(Toy::get_asset))
+        .on("getBalance", quick(Toy::get_balance))
         .deprecated("v1.9.12")
-        .on("issueTx", Toy::get_tx)
-        .on("echo", Toy::echo)
+        .on("issueTx", quick(Toy::get_tx))
+        .on("echo", quick(Toy::echo))
         .also_named("mirror")
         .bind(Arc::new(Toy))
 }

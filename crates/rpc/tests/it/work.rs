@@ -7,6 +7,7 @@ use std::task::Poll;
 use std::time::Duration;
 
 use esker_primitives::thread_memory;
+use esker_rpc::handler::{blocking, quick, restartable, sized, waits};
 use esker_rpc::positional::{self, BatchAnswer, Limits};
 use esker_rpc::work::{
     Client, MemoryError, MemoryRelief, ReplyBytes, SMALL_REPLY, Work, WorkConfig,
@@ -88,30 +89,42 @@ impl Toy {
 fn toy() -> (Arc<Toy>, Service) {
     let toy = Arc::new(Toy::default());
     let service = MethodTable::new("toy")
-        .on_blocking_with("endless", |toy: &Toy, _: NoArgs, context: &CallContext| {
-            toy.spin(|| context.is_cancelled())
-        })
-        .on_blocking("deaf", |toy: &Toy, _: NoArgs| toy.spin(|| false))
-        .on_blocking("quick", |_: &Toy, _: NoArgs| Ok("quick"))
-        .on_blocking("large", |_: &Toy, _: NoArgs| Ok("x".repeat(LARGE)))
-        .on_blocking("panics", |_: &Toy, _: NoArgs| -> Result<(), RpcError> { panic!("ouch") })
-        .on_blocking("short", |_: &Toy, _: NoArgs| Ok("short"))
+        .on(
+            "endless",
+            restartable(|toy: &Toy, _: NoArgs, context: &CallContext| {
+                toy.spin(|| context.is_cancelled())
+            }),
+        )
+        .on("deaf", blocking(|toy: &Toy, _: NoArgs| toy.spin(|| false)))
+        .on("quick", blocking(|_: &Toy, _: NoArgs| Ok("quick")))
+        .on("large", blocking(|_: &Toy, _: NoArgs| Ok("x".repeat(LARGE))))
+        .on("panics", blocking(|_: &Toy, _: NoArgs| -> Result<(), RpcError> { panic!("ouch") }))
+        .on("short", blocking(|_: &Toy, _: NoArgs| Ok("short")))
         .short()
-        .on_blocking_with("brief", |_: &Toy, _: NoArgs, context: &CallContext| {
-            Ok(if context.is_brief() { "brief" } else { "long" })
-        })
+        .on(
+            "brief",
+            restartable(|_: &Toy, _: NoArgs, context: &CallContext| {
+                Ok(if context.is_brief() { "brief" } else { "long" })
+            }),
+        )
         .short_first()
-        .on_blocking_with("notBrief", |toy: &Toy, _: NoArgs, context: &CallContext| {
-            if context.is_brief() {
-                context.leave_short_lane();
-                return Err(RpcError::new("not that brief"));
-            }
-            toy.spin(|| context.is_cancelled())
-        })
+        .on(
+            "notBrief",
+            restartable(|toy: &Toy, _: NoArgs, context: &CallContext| {
+                if context.is_brief() {
+                    context.leave_short_lane();
+                    return Err(RpcError::new("not that brief"));
+                }
+                toy.spin(|| context.is_cancelled())
+            }),
+        )
         .short_first()
-        .on_blocking_with("fails", |_: &Toy, _: NoArgs, _: &CallContext| -> Result<(), RpcError> {
-            Err(RpcError::new("failed"))
-        })
+        .on(
+            "fails",
+            restartable(|_: &Toy, _: NoArgs, _: &CallContext| -> Result<(), RpcError> {
+                Err(RpcError::new("failed"))
+            }),
+        )
         .short_first()
         .bind(Arc::clone(&toy));
     (toy, service)
@@ -314,14 +327,21 @@ fn calls_above_the_queue_limit_are_refused() {
 fn off_thread_work_counts_for_its_caller() {
     let (service, work) = (
         MethodTable::new("toy")
-            .on_async("off", |_: Arc<()>, _: NoArgs| async {
-                let name = || std::thread::current().name().map(str::to_owned);
-                Ok(esker_rpc::off_thread(name).await.unwrap())
-            })
-            .on_async("panics", |_: Arc<()>, _: NoArgs| async {
-                let done: Result<(), WorkRefused> = esker_rpc::off_thread(|| panic!("ouch")).await;
-                done.map_err(|error| RpcError::new(error.to_string()))
-            })
+            .on(
+                "off",
+                waits(|_: Arc<()>, _: NoArgs| async {
+                    let name = || std::thread::current().name().map(str::to_owned);
+                    Ok(esker_rpc::off_thread(name).await.unwrap())
+                }),
+            )
+            .on(
+                "panics",
+                waits(|_: Arc<()>, _: NoArgs| async {
+                    let done: Result<(), WorkRefused> =
+                        esker_rpc::off_thread(|| panic!("ouch")).await;
+                    done.map_err(|error| RpcError::new(error.to_string()))
+                }),
+            )
             .bind(Arc::new(())),
         work(),
     );
@@ -346,9 +366,10 @@ fn off_thread_work_has_the_memory_of_its_client() {
         taken
     }
     let service = MethodTable::new("toy")
-        .on_async("once", |_: Arc<()>, _: NoArgs| async {
-            Ok(esker_rpc::off_thread_long(take).await?)
-        })
+        .on(
+            "once",
+            waits(|_: Arc<()>, _: NoArgs| async { Ok(esker_rpc::off_thread_long(take).await?) }),
+        )
         .bind(Arc::new(()));
     let (call_memory, client_call_memory) = (12 * MIB, 8 * MIB);
     let work = with(WorkConfig { call_memory, client_call_memory, ..WorkConfig::default() });
@@ -395,12 +416,14 @@ fn a_large_reply_is_written_in_the_long_lane() {
     esker_rpc::schema!(Place, "Place", { "type": "string" });
 
     let service = MethodTable::new("toy")
-        .on_list_sized(
+        .on_list(
             "found",
-            |place: &Place| place.0,
-            |(): &(), (bytes,): (u64,)| {
-                if bytes == 0 { Err(RpcError::new("none")) } else { Ok(Place(bytes as usize)) }
-            },
+            sized(
+                |place: &Place| place.0,
+                |(): &(), (bytes,): (u64,)| {
+                    if bytes == 0 { Err(RpcError::new("none")) } else { Ok(Place(bytes as usize)) }
+                },
+            ),
         )
         .params(&["bytes"])
         .bind(Arc::new(()));
@@ -524,10 +547,13 @@ fn unread_replies_are_evicted() {
 fn a_batch_waits_for_its_reader() {
     let made = Arc::new(AtomicUsize::new(0));
     let service = MethodTable::new("toy")
-        .on_list_blocking("large", |made: &AtomicUsize, ()| {
-            made.fetch_add(1, Ordering::SeqCst);
-            Ok("x".repeat(LARGE))
-        })
+        .on_list(
+            "large",
+            blocking(|made: &AtomicUsize, ()| {
+                made.fetch_add(1, Ordering::SeqCst);
+                Ok("x".repeat(LARGE))
+            }),
+        )
         .bind(Arc::clone(&made));
     let server = positional::Server::new(service, Limits::default());
     let call = r#"{"jsonrpc":"2.0","id":1,"method":"toy_large"}"#;
@@ -555,7 +581,7 @@ fn a_batch_waits_for_its_reader() {
 #[test]
 fn a_batch_fails_when_memory_is_full() {
     let service = MethodTable::new("toy")
-        .on_list_blocking("large", |(): &(), ()| Ok("x".repeat(LARGE)))
+        .on_list("large", blocking(|(): &(), ()| Ok("x".repeat(LARGE))))
         .bind(Arc::new(()));
     let server = positional::Server::new(service, Limits::default());
     let call = |id: usize| format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"toy_large"}}"#);
@@ -577,7 +603,8 @@ fn a_batch_fails_when_memory_is_full() {
 
 #[test]
 fn a_small_batch_is_whole() {
-    let service = MethodTable::new("toy").on_list("one", |(): &(), ()| Ok(1)).bind(Arc::new(()));
+    let service =
+        MethodTable::new("toy").on_list("one", quick(|(): &(), ()| Ok(1))).bind(Arc::new(()));
     let server = positional::Server::new(service, Limits::default());
     let work = work();
     let caller = caller(&work.client(None));

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use esker_primitives::ShortId;
 use esker_primitives::bech32::{self, Bech32Error};
+use esker_rpc::handler::blocking;
 use esker_rpc::wire::{Encoding, EncodingError, JsonU8, JsonU32, JsonU64};
 use esker_rpc::{MethodTable, RpcError, Service, cost};
 use schemars::JsonSchema;
@@ -24,10 +25,10 @@ pub struct Static;
 
 /// The methods of the static endpoint, `/ext/vm/<name or ID of the VM>`.
 pub fn methods() -> MethodTable<Static> {
-    let table =
-        MethodTable::new("xvm").alias("avm").on_blocking("buildGenesis", |service, args| {
-            Ok::<_, RpcError>(build_genesis(service, args)?)
-        });
+    let table = MethodTable::new("xvm").alias("avm").on(
+        "buildGenesis",
+        blocking(|service, args| Ok::<_, RpcError>(build_genesis(service, args)?)),
+    );
     table.cost(cost::CALL)
 }
 

@@ -24,6 +24,7 @@ use std::sync::Arc;
 
 use esker_chain::address::{ServiceAddressError, parse_service_address};
 use esker_primitives::{AssetId, ShortId, address};
+use esker_rpc::handler::{blocking, quick, restartable, waits};
 use esker_rpc::{MethodTable, Route, RpcError, cost};
 use esker_services::sending::forward_error;
 
@@ -50,36 +51,37 @@ pub fn routes(vm: Arc<Xvm>) -> Vec<Route> {
 pub fn methods() -> MethodTable<Xvm> {
     let table = MethodTable::new("xvm")
         .alias("avm")
-        .on_blocking("buildGenesis", on_chain(genesis::build_genesis))
+        .on("buildGenesis", blocking(on_chain(genesis::build_genesis)))
         .cost(cost::CALL)
-        .on_blocking("getAddressTxs", served(address_txs::get_address_txs))
+        .on("getAddressTxs", blocking(served(address_txs::get_address_txs)))
         .deprecated("v1.9.12")
         .instead("index.getContainerRange")
         .cost(cost::CALL)
-        .on_blocking("getAllBalances", served(balances::get_all_balances))
+        .on("getAllBalances", blocking(served(balances::get_all_balances)))
         .deprecated("v1.9.12")
         .cost(cost::SEARCH)
-        .on("getAssetDescription", served(assets::get_asset_description))
-        .on_blocking_with("getBalance", |vm, args, context| {
-            Ok(balances::get_balance(vm, args, context)?)
-        })
+        .on("getAssetDescription", quick(served(assets::get_asset_description)))
+        .on(
+            "getBalance",
+            restartable(|vm, args, context| Ok(balances::get_balance(vm, args, context)?)),
+        )
         .deprecated("v1.9.12")
         .instead("xvm.getUTXOs")
         .short_first()
         .cost(cost::SEARCH)
-        .on_blocking("getBlock", served(blocks::get_block))
+        .on("getBlock", blocking(served(blocks::get_block)))
         .cost(cost::LARGE_READ)
-        .on_blocking("getBlockByHeight", served(blocks::get_block_by_height))
+        .on("getBlockByHeight", blocking(served(blocks::get_block_by_height)))
         .cost(cost::LARGE_READ)
-        .on("getHeight", served(blocks::get_height))
-        .on("getTx", served(txs::get_tx))
-        .on("getTxFee", served(assets::get_tx_fee))
-        .on("getTxStatus", served(txs::get_tx_status))
+        .on("getHeight", quick(served(blocks::get_height)))
+        .on("getTx", quick(served(txs::get_tx)))
+        .on("getTxFee", quick(served(assets::get_tx_fee)))
+        .on("getTxStatus", quick(served(txs::get_tx_status)))
         .deprecated("v1.10.0")
         .instead("xvm.getTx")
-        .on_blocking("getUTXOs", served(utxos::get_utxos))
+        .on("getUTXOs", blocking(served(utxos::get_utxos)))
         .cost(cost::CALL)
-        .on_async("issueTx", txs::issue_tx)
+        .on("issueTx", waits(txs::issue_tx))
         .cost(cost::SEND);
     let table = table.checked_by(check_sending, &["issueTx"]);
     table.trusted_callers_only(|table| table.costing(cost::HEAVY, keys::methods))

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use esker_rpc::handler::waits;
 use esker_rpc::{MethodTable, RpcError, cost};
 
 use super::txs::{IssueArgs, TxIdReply, by_size};
@@ -9,7 +10,7 @@ use crate::chain::Xvm;
 
 /// The `wallet` namespace; its endpoint as a whole is deprecated.
 pub fn methods() -> MethodTable<Xvm> {
-    let table = MethodTable::new("wallet").on_async("issueTx", issue_tx).cost(cost::SEND);
+    let table = MethodTable::new("wallet").on("issueTx", waits(issue_tx)).cost(cost::SEND);
     let table =
         table.trusted_callers_only(|table| table.costing(cost::HEAVY, super::keys::wallet_methods));
     let sending = ["issueTx", "send", "sendMultiple"];

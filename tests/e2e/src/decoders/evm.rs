@@ -8,6 +8,7 @@ use esker_evm_rpc::wire::{
 };
 use esker_go_json::args::Argument;
 use esker_go_json::{Document, Kind, to_go_vec};
+use esker_rpc::handler::quick;
 use esker_rpc::positional::{Answer, Limits, Server};
 use esker_rpc::{Caller, MethodTable, RpcError};
 use serde::Serialize;
@@ -18,14 +19,20 @@ use super::primitives::value_of;
 static SERVER: LazyLock<(Server, Runtime)> = LazyLock::new(|| {
     let service = MethodTable::new("evm")
         .alias("eth")
-        .on_list("chainId", |(), ()| Ok("0xa868"))
-        .on_list("getBalance", |(), (Addr(address), _): (Addr, BlockNumberOrHash)| {
-            Ok(Data(address.to_vec().into()))
-        })
+        .on_list("chainId", quick(|(), ()| Ok("0xa868")))
+        .on_list(
+            "getBalance",
+            quick(|(), (Addr(address), _): (Addr, BlockNumberOrHash)| {
+                Ok(Data(address.to_vec().into()))
+            }),
+        )
         .params(&["address", "block"])
-        .on_list("call", |(), (args, _): (TransactionArgs, Option<StateOverrides>)| {
-            Err::<(), _>(RpcError::new(format!("{args:?}")))
-        })
+        .on_list(
+            "call",
+            quick(|(), (args, _): (TransactionArgs, Option<StateOverrides>)| {
+                Err::<(), _>(RpcError::new(format!("{args:?}")))
+            }),
+        )
         .params(&["transaction", "stateOverrides"])
         .bind(Arc::new(()));
     let runtime = Builder::new_current_thread().enable_time().build();

@@ -4,6 +4,7 @@ use std::sync::{Arc, LazyLock};
 
 use esker_go_json::{Document, GoValue, Name};
 use esker_primitives::Id;
+use esker_rpc::handler::quick;
 use esker_rpc::wire::{CappedLimit, Encoding, JsonU8, JsonU32, JsonU64};
 use esker_rpc::{Caller, MethodTable, NoArgs, RpcError, Service, object};
 use schemars::JsonSchema;
@@ -78,9 +79,9 @@ impl Echo {
 static SERVICE: LazyLock<(Service, Runtime)> = LazyLock::new(|| {
     let table = MethodTable::new("xvm")
         .alias("avm")
-        .on("everything", Echo::everything)
-        .on("nothing", Echo::nothing)
-        .on("fails", Echo::fails);
+        .on("everything", quick(Echo::everything))
+        .on("nothing", quick(Echo::nothing))
+        .on("fails", quick(Echo::fails));
     let runtime = Builder::new_current_thread().build().expect("a runtime without threads");
     (table.bind(Arc::new(Echo)), runtime)
 });

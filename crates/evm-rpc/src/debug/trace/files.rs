@@ -15,6 +15,7 @@ use esker_evm_execution::trace::{JsonLogger, StructLogConfig, TraceOutput, Trace
 use esker_go_json::Document;
 use esker_go_json::args::{Argument, ArgumentError, decode_struct};
 use esker_primitives::{Randomness, excerpt};
+use esker_rpc::handler::{restartable, written};
 use esker_rpc::{CallContext, MethodTable, ResultWriter, RpcError, Service, cost};
 use schemars::JsonSchema;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
@@ -91,14 +92,14 @@ pub fn file_tracing_methods(files: &Arc<TraceFiles>) -> Service {
     MethodTable::new("debug")
         .trusted_callers_only(|table| {
             table
-                .on_list_written("traceBlockFromFile", trace_block_from_file)
+                .on_list("traceBlockFromFile", written(trace_block_from_file))
                 .params(&["file", "config"])
                 .returns::<Vec<TxTrace>>()
                 .cost(cost::HEAVY)
-                .on_list_blocking_with("standardTraceBlockToFile", block_to_file)
+                .on_list("standardTraceBlockToFile", restartable(block_to_file))
                 .params(&["hash", "config"])
                 .cost(cost::HEAVY)
-                .on_list_blocking_with("standardTraceBadBlockToFile", bad_block_to_file)
+                .on_list("standardTraceBadBlockToFile", restartable(bad_block_to_file))
                 .params(&["hash", "config"])
                 .cost(cost::HEAVY)
         })

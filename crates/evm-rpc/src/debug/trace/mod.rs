@@ -19,6 +19,7 @@ mod subscription;
 
 use std::sync::Arc;
 
+use esker_rpc::handler::{restartable, written};
 use esker_rpc::{MethodTable, Service, cost};
 
 pub(crate) use self::block::locate;
@@ -32,31 +33,31 @@ use crate::evm::TransactApi;
 /// The methods of the service `debug-tracer`. [`ChainTraces`] has its subscription.
 pub fn tracing_methods(transact: &Arc<TransactApi>) -> Service {
     MethodTable::new("debug")
-        .on_list_written("traceTransaction", replayed::trace_transaction)
+        .on_list("traceTransaction", written(replayed::trace_transaction))
         .params(&["hash", "config"])
         .returns::<Trace>()
         .cost(cost::HEAVY)
-        .on_list_written("traceCall", call::trace_call)
+        .on_list("traceCall", written(call::trace_call))
         .params(&["transaction", "block", "config"])
         .returns::<Trace>()
         .cost(cost::HEAVY)
-        .on_list_written("traceBlock", block::trace_block)
+        .on_list("traceBlock", written(block::trace_block))
         .params(&["data", "config"])
         .returns::<Vec<TxTrace>>()
         .cost(cost::HEAVY)
-        .on_list_written("traceBlockByNumber", block::trace_block_by_number)
+        .on_list("traceBlockByNumber", written(block::trace_block_by_number))
         .params(&["block", "config"])
         .returns::<Vec<TxTrace>>()
         .cost(cost::HEAVY)
-        .on_list_written("traceBlockByHash", block::trace_block_by_hash)
+        .on_list("traceBlockByHash", written(block::trace_block_by_hash))
         .params(&["hash", "config"])
         .returns::<Vec<TxTrace>>()
         .cost(cost::HEAVY)
-        .on_list_written("traceBadBlock", block::trace_bad_block)
+        .on_list("traceBadBlock", written(block::trace_bad_block))
         .params(&["hash", "config"])
         .returns::<Vec<TxTrace>>()
         .cost(cost::HEAVY)
-        .on_list_blocking_with("intermediateRoots", roots::intermediate_roots)
+        .on_list("intermediateRoots", restartable(roots::intermediate_roots))
         .params(&["hash", "config"])
         .cost(cost::HEAVY)
         .bind(Arc::clone(transact))

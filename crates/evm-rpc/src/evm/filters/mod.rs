@@ -20,6 +20,7 @@ use esker_evm::view::{ChainEvents, ChainPosition};
 use esker_primitives::ClientAddress;
 use esker_primitives::Randomness;
 use esker_primitives::clock::Clock;
+use esker_rpc::handler::{quick, quick_or_restartable, waits_with_address};
 use esker_rpc::positional::RpcId;
 use esker_rpc::{CallContext, RpcError, Service, cost};
 
@@ -137,23 +138,23 @@ pub fn filter_methods(filters: &Arc<Filters>, apis: &Apis) -> Service {
         return Service::default();
     }
     table::<Filters>()
-        .on_list_async_from("newPendingTransactionFilter", new_pending_transaction_filter)
+        .on_list("newPendingTransactionFilter", waits_with_address(new_pending_transaction_filter))
         .params(&["full"])
         .cost(cost::LARGE_READ)
-        .on_list_async_from("newBlockFilter", new_block_filter)
+        .on_list("newBlockFilter", waits_with_address(new_block_filter))
         .cost(cost::LARGE_READ)
-        .on_list_async_from("newFilter", new_filter)
+        .on_list("newFilter", waits_with_address(new_filter))
         .params(&["filter"])
         .cost(cost::LARGE_READ)
-        .on_list("uninstallFilter", uninstall_filter)
+        .on_list("uninstallFilter", quick(uninstall_filter))
         .params(&["id"])
-        .on_list_try_first("getFilterChanges", try_filter_changes, get_filter_changes)
+        .on_list("getFilterChanges", quick_or_restartable(try_filter_changes, get_filter_changes))
         .params(&["id"])
         .cost(cost::CALL)
-        .on_list_try_first("getFilterLogs", try_filter_logs, get_filter_logs)
+        .on_list("getFilterLogs", quick_or_restartable(try_filter_logs, get_filter_logs))
         .params(&["id"])
         .cost(cost::SEARCH)
-        .on_list_try_first("getLogs", try_logs, get_logs)
+        .on_list("getLogs", quick_or_restartable(try_logs, get_logs))
         .params(&["filter"])
         .cost(cost::SEARCH)
         .bind(Arc::clone(filters))

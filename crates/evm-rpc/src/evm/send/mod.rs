@@ -25,6 +25,9 @@ use esker_evm::accounts::{
     AccountError, AccountKey, sign_transaction, sign_transaction_with, text_hash,
 };
 use esker_evm_state::types::Transaction;
+use esker_rpc::handler::{
+    blocking, blocking_then, restartable, restartable_then, waits, waits_with_caller,
+};
 use esker_rpc::{CallContext, Caller, MethodTable, ReplyAfter, RpcError, UNTRUSTED_ORIGIN, cost};
 
 use self::blobs::refuse_blobs;
@@ -48,47 +51,47 @@ pub(crate) use unsigned::RawReply;
 
 pub(super) fn methods() -> MethodTable<TransactApi> {
     table()
-        .on_list_blocking_then("sendRawTransaction", send_raw_transaction)
+        .on_list("sendRawTransaction", blocking_then(send_raw_transaction))
         .params(&["data"])
         .short()
         .cost(cost::SEND)
-        .on_list_blocking_then(
+        .on_list(
             "sendRawTransactionConditional",
-            conditional::send_raw_transaction_conditional,
+            blocking_then(conditional::send_raw_transaction_conditional),
         )
         .params(&["data", "conditions"])
         .cost(cost::SEARCH)
-        .on_list_async("sendRawTransactionSync", sync::send_raw_transaction_sync)
+        .on_list("sendRawTransactionSync", waits(sync::send_raw_transaction_sync))
         .params(&["data", "timeout"])
         .cost(cost::SEND)
-        .on_list_blocking_with_then("sendTransaction", from_account::send_transaction)
+        .on_list("sendTransaction", restartable_then(from_account::send_transaction))
         .params(&["transaction"])
         .short_first()
         .cost(cost::SEARCH)
-        .on_list_async_by("sendTransactionSync", sync::send_transaction_sync)
+        .on_list("sendTransactionSync", waits_with_caller(sync::send_transaction_sync))
         .params(&["transaction", "timeout"])
         .cost(cost::SEARCH)
-        .on_list_blocking_with("fillTransaction", fill_transaction)
+        .on_list("fillTransaction", restartable(fill_transaction))
         .params(&["transaction"])
         .short_first()
         .cost(cost::SEARCH)
-        .on_list_blocking_with("signTransaction", sign_transaction_method)
+        .on_list("signTransaction", restartable(sign_transaction_method))
         .params(&["transaction"])
         .short()
         .cost(cost::SEND)
-        .on_list_blocking_with("sign", sign)
+        .on_list("sign", restartable(sign))
         .params(&["address", "data"])
         .short()
         .cost(cost::SEND)
-        .on_list_blocking_with("signTypedData_v4", sign_typed_data)
+        .on_list("signTypedData_v4", restartable(sign_typed_data))
         .params(&["address", "typedData"])
         .short()
         .cost(cost::SEND)
         // As EIP-712 itself calls it.
         .also_named("signTypedData")
-        .on_list_blocking("pendingTransactions", pending_transactions)
+        .on_list("pendingTransactions", blocking(pending_transactions))
         .cost(cost::HEAVY)
-        .on_list_blocking_with_then("resend", resend)
+        .on_list("resend", restartable_then(resend))
         .params(&["transaction", "gasPrice", "gas"])
         .short_first()
         .cost(cost::SEARCH)

@@ -7,6 +7,7 @@ use bytes::Bytes;
 use esker_http::{Endpoint, HttpConfig, Readiness};
 use esker_primitives::ChainId;
 use esker_primitives::sync::Mutex;
+use esker_rpc::handler::quick;
 use esker_rpc::object::ObjectSocket;
 use esker_rpc::socket::{Overrun, SocketAnswer, SocketDialect, SocketSession};
 use esker_rpc::{Caller, MethodTable, NoArgs, RpcError, Service};
@@ -84,8 +85,8 @@ impl SocketSession for AnnouncingSession {
 async fn world() -> (World, Arc<Announcing>) {
     let world = World::new(HttpConfig::default()).await;
     let methods = MethodTable::new("toy")
-        .on("ping", |(), _: NoArgs| Ok::<_, RpcError>("pong"))
-        .on("fail", |(), _: NoArgs| Err::<(), _>(RpcError::new("no luck")))
+        .on("ping", quick(|(), _: NoArgs| Ok::<_, RpcError>("pong")))
+        .on("fail", quick(|(), _: NoArgs| Err::<(), _>(RpcError::new("no luck"))))
         .bind(Arc::new(()));
     let dialect = Arc::new(Announcing {
         methods: ObjectSocket(methods.clone()),

@@ -13,6 +13,7 @@ use std::sync::Arc;
 
 use esker_http::{Endpoint, HttpConfig, Readiness};
 use esker_primitives::ChainId;
+use esker_rpc::handler::waits;
 use esker_rpc::positional::{self, Limits};
 use tokio::sync::Semaphore;
 
@@ -45,11 +46,14 @@ impl World {
     async fn new(config: HttpConfig) -> Self {
         let shared = Arc::new(Shared { begun: Semaphore::new(0), go: Semaphore::new(0) });
         let service = positional()
-            .on_list_async("waits", |shared: Arc<Shared>, ()| async move {
-                shared.begun.add_permits(1);
-                shared.go.acquire().await.unwrap().forget();
-                Ok("waited")
-            })
+            .on_list(
+                "waits",
+                waits(|shared: Arc<Shared>, ()| async move {
+                    shared.begun.add_permits(1);
+                    shared.go.acquire().await.unwrap().forget();
+                    Ok("waited")
+                }),
+            )
             .bind(Arc::clone(&shared));
         let bell = Arc::new(Bell::default());
         let rpc = positional::Server::new(service, Limits::default()).with_notifier(bell.clone());

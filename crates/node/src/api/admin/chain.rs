@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use esker_primitives::excerpt;
 use esker_profiling::Folder;
+use esker_rpc::handler::{blocking, quick};
 use esker_rpc::{MethodTable, NoArgs, RpcError, Service};
 use esker_settings::logging::LogLevel;
 use schemars::JsonSchema;
@@ -28,12 +29,24 @@ pub(crate) struct ChainAdminApi {
 fn methods() -> MethodTable<ChainAdminApi> {
     MethodTable::new("admin").trusted_callers_only(|table| {
         table
-            .on("setLogLevel", ChainAdminApi::set_log_level)
-            .on_blocking("startCPUProfiler", |api, _: NoArgs| done(api.profiles.start_cpu()))
-            .on_blocking("stopCPUProfiler", |api, _: NoArgs| done(api.profiles.stop_cpu()))
-            .on_blocking("memoryProfile", |api, _: NoArgs| done(api.profiles.write_heap()))
-            .on_blocking("lockProfile", |api, _: NoArgs| done(api.profiles.write_locks()))
-            .on("getVMConfig", ChainAdminApi::get_vm_config)
+            .on("setLogLevel", quick(ChainAdminApi::set_log_level))
+            .on(
+                "startCPUProfiler",
+                blocking(|api: &ChainAdminApi, _: NoArgs| done(api.profiles.start_cpu())),
+            )
+            .on(
+                "stopCPUProfiler",
+                blocking(|api: &ChainAdminApi, _: NoArgs| done(api.profiles.stop_cpu())),
+            )
+            .on(
+                "memoryProfile",
+                blocking(|api: &ChainAdminApi, _: NoArgs| done(api.profiles.write_heap())),
+            )
+            .on(
+                "lockProfile",
+                blocking(|api: &ChainAdminApi, _: NoArgs| done(api.profiles.write_locks())),
+            )
+            .on("getVMConfig", quick(ChainAdminApi::get_vm_config))
     })
 }
 

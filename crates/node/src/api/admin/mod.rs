@@ -17,6 +17,7 @@ use esker_chain::Aliases;
 use esker_http::Routes;
 use esker_primitives::{ChainId, excerpt, hexfmt};
 use esker_profiling::Folder;
+use esker_rpc::handler::{blocking, quick, waits};
 use esker_rpc::wire::JsonU64;
 use esker_rpc::{MethodTable, NoArgs, RpcError, Service};
 use esker_settings::logging::{Levels, LogLevel};
@@ -73,23 +74,38 @@ pub struct AdminApi {
 pub(crate) fn methods() -> MethodTable<AdminApi> {
     MethodTable::new("admin").trusted_callers_only(|table| {
         table
-            .on("alias", AdminApi::alias)
-            .on("aliasChain", AdminApi::alias_chain)
-            .on("getChainAliases", AdminApi::get_chain_aliases)
-            .on("getLoggerLevel", AdminApi::get_logger_level)
-            .on("setLoggerLevel", AdminApi::set_logger_level)
-            .on("getConfig", |api, _: NoArgs| Ok(api.config.clone()))
+            .on("alias", quick(AdminApi::alias))
+            .on("aliasChain", quick(AdminApi::alias_chain))
+            .on("getChainAliases", quick(AdminApi::get_chain_aliases))
+            .on("getLoggerLevel", quick(AdminApi::get_logger_level))
+            .on("setLoggerLevel", quick(AdminApi::set_logger_level))
+            .on("getConfig", quick(|api: &AdminApi, _: NoArgs| Ok(api.config.clone())))
             .returns::<BTreeMap<String, Value>>()
-            .on("loadVMs", |_, _: NoArgs| Ok(LoadVmsReply::default()))
-            .on_blocking("dbGet", AdminApi::db_get)
-            .on_async("backup", AdminApi::backup)
-            .on("getValidators", AdminApi::get_validators)
-            .on_blocking("approveValidators", AdminApi::approve_validators)
-            .on_blocking("stacktrace", |api, _: NoArgs| done(api.profiles.write_stacks()))
-            .on_blocking("startCPUProfiler", |api, _: NoArgs| done(api.profiles.start_cpu()))
-            .on_blocking("stopCPUProfiler", |api, _: NoArgs| done(api.profiles.stop_cpu()))
-            .on_blocking("memoryProfile", |api, _: NoArgs| done(api.profiles.write_heap()))
-            .on_blocking("lockProfile", |api, _: NoArgs| done(api.profiles.write_locks()))
+            .on("loadVMs", quick(|_, _: NoArgs| Ok(LoadVmsReply::default())))
+            .on("dbGet", blocking(AdminApi::db_get))
+            .on("backup", waits(AdminApi::backup))
+            .on("getValidators", quick(AdminApi::get_validators))
+            .on("approveValidators", blocking(AdminApi::approve_validators))
+            .on(
+                "stacktrace",
+                blocking(|api: &AdminApi, _: NoArgs| done(api.profiles.write_stacks())),
+            )
+            .on(
+                "startCPUProfiler",
+                blocking(|api: &AdminApi, _: NoArgs| done(api.profiles.start_cpu())),
+            )
+            .on(
+                "stopCPUProfiler",
+                blocking(|api: &AdminApi, _: NoArgs| done(api.profiles.stop_cpu())),
+            )
+            .on(
+                "memoryProfile",
+                blocking(|api: &AdminApi, _: NoArgs| done(api.profiles.write_heap())),
+            )
+            .on(
+                "lockProfile",
+                blocking(|api: &AdminApi, _: NoArgs| done(api.profiles.write_locks())),
+            )
     })
 }
 

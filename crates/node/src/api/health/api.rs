@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use esker_http::{Endpoint, Page, PageReply, RouteError, Routes};
+use esker_rpc::handler::waits;
 use esker_rpc::{MethodTable, RpcError, Service};
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
@@ -60,21 +61,30 @@ pub(in crate::api) fn install(health: &Arc<Health>, routes: &Routes) -> Result<(
 /// The `health` namespace.
 pub(crate) fn methods() -> MethodTable<Health> {
     MethodTable::new("health")
-        .on_async("health", |health: Arc<Health>, args: Tags| async move {
-            Ok::<_, RpcError>(
-                health.report_of(Report::Health, &args.tags.unwrap_or_default()).await,
-            )
-        })
-        .on_async("readiness", |health: Arc<Health>, args: Tags| async move {
-            Ok::<_, RpcError>(
-                health.report_of(Report::Readiness, &args.tags.unwrap_or_default()).await,
-            )
-        })
-        .on_async("liveness", |health: Arc<Health>, args: Tags| async move {
-            Ok::<_, RpcError>(
-                health.report_of(Report::Liveness, &args.tags.unwrap_or_default()).await,
-            )
-        })
+        .on(
+            "health",
+            waits(|health: Arc<Health>, args: Tags| async move {
+                Ok::<_, RpcError>(
+                    health.report_of(Report::Health, &args.tags.unwrap_or_default()).await,
+                )
+            }),
+        )
+        .on(
+            "readiness",
+            waits(|health: Arc<Health>, args: Tags| async move {
+                Ok::<_, RpcError>(
+                    health.report_of(Report::Readiness, &args.tags.unwrap_or_default()).await,
+                )
+            }),
+        )
+        .on(
+            "liveness",
+            waits(|health: Arc<Health>, args: Tags| async move {
+                Ok::<_, RpcError>(
+                    health.report_of(Report::Liveness, &args.tags.unwrap_or_default()).await,
+                )
+            }),
+        )
 }
 
 impl Health {

@@ -13,6 +13,7 @@ use esker_chain::Aliases;
 use esker_http::{Readiness, RouteError, Routes};
 use esker_primitives::clock::Clock;
 use esker_primitives::{AssetId, ChainId, Id, SubnetId, TxId, go};
+use esker_rpc::handler::{blocking, quick};
 use esker_rpc::wire::{JsonU32, JsonU64};
 use esker_rpc::{MethodTable, NoArgs, RpcError, Service, cost};
 use esker_storage::Store;
@@ -64,27 +65,27 @@ pub(super) fn install(
 /// The `platform` namespace.
 pub(crate) fn methods() -> MethodTable<PlatformApi> {
     MethodTable::new("platform")
-        .on("getHeight", PlatformApi::get_height)
-        .on("getTimestamp", PlatformApi::get_timestamp)
-        .on("getFeeConfig", PlatformApi::get_fee_config)
-        .on("getFeeState", PlatformApi::get_fee_state)
-        .on("getMinStake", PlatformApi::get_min_stake)
-        .on("getStakingAssetID", PlatformApi::get_staking_asset_id)
-        .on("getBlockchains", PlatformApi::get_blockchains)
-        .on("getBlockchainStatus", PlatformApi::get_blockchain_status)
-        .on("validatedBy", PlatformApi::validated_by)
-        .on("validates", PlatformApi::validates)
-        .on("getSubnets", PlatformApi::get_subnets)
-        .on("getTxStatus", PlatformApi::get_tx_status)
-        .on("getCurrentValidators", PlatformApi::get_current_validators)
-        .on_blocking("getCurrentSupply", PlatformApi::get_current_supply)
+        .on("getHeight", quick(PlatformApi::get_height))
+        .on("getTimestamp", quick(PlatformApi::get_timestamp))
+        .on("getFeeConfig", quick(PlatformApi::get_fee_config))
+        .on("getFeeState", quick(PlatformApi::get_fee_state))
+        .on("getMinStake", quick(PlatformApi::get_min_stake))
+        .on("getStakingAssetID", quick(PlatformApi::get_staking_asset_id))
+        .on("getBlockchains", quick(PlatformApi::get_blockchains))
+        .on("getBlockchainStatus", quick(PlatformApi::get_blockchain_status))
+        .on("validatedBy", quick(PlatformApi::validated_by))
+        .on("validates", quick(PlatformApi::validates))
+        .on("getSubnets", quick(PlatformApi::get_subnets))
+        .on("getTxStatus", quick(PlatformApi::get_tx_status))
+        .on("getCurrentValidators", quick(PlatformApi::get_current_validators))
+        .on("getCurrentSupply", blocking(PlatformApi::get_current_supply))
         .cost(cost::SEARCH)
-        .on("getValidatorsAt", PlatformApi::get_validators_at)
-        .on_blocking("issueTx", PlatformApi::issue_tx)
+        .on("getValidatorsAt", quick(PlatformApi::get_validators_at))
+        .on("issueTx", blocking(PlatformApi::issue_tx))
         .cost(cost::SEND)
-        .on("getBalance", PlatformApi::get_balance)
+        .on("getBalance", quick(PlatformApi::get_balance))
         .cost(cost::SEARCH)
-        .on_blocking("getUTXOs", PlatformApi::get_utxos)
+        .on("getUTXOs", blocking(PlatformApi::get_utxos))
         .cost(cost::CALL)
 }
 

@@ -7,6 +7,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use esker_rpc::handler::{quick, restartable};
 use esker_rpc::{
     Caller, MethodTable, RpcError,
     positional::{Limits, Server},
@@ -54,10 +55,13 @@ fn a_long_batch_yields_to_other_tasks() {
             std::hint::spin_loop();
         }
     };
-    let methods = MethodTable::new("evm").on_list("spins", move |(), (micros,): (u64,)| {
-        spin(Duration::from_micros(micros));
-        Ok(micros)
-    });
+    let methods = MethodTable::new("evm").on_list(
+        "spins",
+        quick(move |(), (micros,): (u64,)| {
+            spin(Duration::from_micros(micros));
+            Ok(micros)
+        }),
+    );
     let methods = methods.params(&["micros"]);
     let server = Server::new(methods.bind(Arc::new(())), Limits::default());
     let pauses = |micros: u64| {
@@ -120,13 +124,16 @@ fn a_blocking_call_is_cancelled_when_its_client_leaves() {
     let started = Arc::new(Barrier::new(2));
     let (sender, receiver) = mpsc::channel();
     let service = MethodTable::new("evm")
-        .on_list_blocking_with("call", move |started: &Barrier, (): (), context| {
-            started.wait();
-            while !context.is_cancelled() {
-                std::thread::yield_now();
-            }
-            sender.send("stopped").map_err(|error| RpcError::new(error.to_string()))
-        })
+        .on_list(
+            "call",
+            restartable(move |started: &Barrier, (): (), context| {
+                started.wait();
+                while !context.is_cancelled() {
+                    std::thread::yield_now();
+                }
+                sender.send("stopped").map_err(|error| RpcError::new(error.to_string()))
+            }),
+        )
         .bind(Arc::clone(&started));
     let server = Server::new(service, Limits::default());
     let body = batch(&[("evm_call", "[]"), ("evm_call", "[]")]);

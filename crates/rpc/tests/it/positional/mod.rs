@@ -10,6 +10,7 @@ mod subscriptions;
 
 use std::sync::Arc;
 
+use esker_rpc::handler::{blocking, quick, quick_or_restartable, waits};
 use esker_rpc::{
     Caller, MethodTable, RpcError,
     positional::{Answer, Limits, Server},
@@ -19,40 +20,52 @@ use esker_rpc::{
 pub(crate) fn server_with(limits: Limits) -> Server {
     let evm = MethodTable::new("evm")
         .alias("eth")
-        .on_list("chainId", |(), ()| Ok("0xa868"))
-        .on_list("blockNumber", |(), ()| Ok("0x0"))
-        .on_list("getBalance", |(), _: (String, String)| Ok("0x1"))
+        .on_list("chainId", quick(|(), ()| Ok("0xa868")))
+        .on_list("blockNumber", quick(|(), ()| Ok("0x0")))
+        .on_list("getBalance", quick(|(), _: (String, String)| Ok("0x1")))
         .params(&["address", "block"])
-        .on_list("echo", |(), (text, times): (String, Option<u64>)| {
-            Ok(text.repeat(usize::try_from(times.unwrap_or(1)).unwrap()))
-        })
+        .on_list(
+            "echo",
+            quick(|(), (text, times): (String, Option<u64>)| {
+                Ok(text.repeat(usize::try_from(times.unwrap_or(1)).unwrap()))
+            }),
+        )
         .params(&["text", "times"])
-        .on_list("nothing", |(), ()| Ok(None::<u8>))
-        .on_list("fails", |(), ()| Err::<(), _>(RpcError::new("no <luck>")))
-        .on_list("reverts", |(), ()| {
-            Err::<(), _>(RpcError::with_code(3, "execution reverted").with_data(&"0x08"))
-        })
-        .on_list("panics", |(), ()| -> Result<(), RpcError> { panic!("on purpose") })
-        .on_list("unwritable", |(), ()| Ok(std::collections::BTreeMap::from([((), ())])))
-        .on_list_async("waits", |_, ()| async {
-            tokio::task::yield_now().await;
-            Ok("waited")
-        })
-        .on_list_async("hangs", |_, ()| std::future::pending::<Result<(), RpcError>>())
-        .on_list_blocking("works", |(), (text,): (String,)| Ok(text))
+        .on_list("nothing", quick(|(), ()| Ok(None::<u8>)))
+        .on_list("fails", quick(|(), ()| Err::<(), _>(RpcError::new("no <luck>"))))
+        .on_list(
+            "reverts",
+            quick(|(), ()| {
+                Err::<(), _>(RpcError::with_code(3, "execution reverted").with_data(&"0x08"))
+            }),
+        )
+        .on_list("panics", quick(|(), ()| -> Result<(), RpcError> { panic!("on purpose") }))
+        .on_list("unwritable", quick(|(), ()| Ok(std::collections::BTreeMap::from([((), ())]))))
+        .on_list(
+            "waits",
+            waits(|_, ()| async {
+                tokio::task::yield_now().await;
+                Ok("waited")
+            }),
+        )
+        .on_list("hangs", waits(|_, ()| std::future::pending::<Result<(), RpcError>>()))
+        .on_list("works", blocking(|(), (text,): (String,)| Ok(text)))
         .params(&["text"])
-        .on_list_try_first(
+        .on_list(
             "tries",
-            |(), (n,): &(u64,)| match n {
-                0 => Some(Err(RpcError::new("nothing to do"))),
-                1..10 => Some(Ok("in place")),
-                _ => None,
-            },
-            |(), (_,): (u64,), _| Ok("on the pool"),
+            quick_or_restartable(
+                |(), (n,): &(u64,)| match n {
+                    0 => Some(Err(RpcError::new("nothing to do"))),
+                    1..10 => Some(Ok("in place")),
+                    _ => None,
+                },
+                |(), (_,): (u64,), _| Ok("on the pool"),
+            ),
         )
         .params(&["number"])
         .bind(Arc::new(()));
-    let net = MethodTable::new("net").on_list("version", |(), ()| Ok("43112")).bind(Arc::new(()));
+    let net =
+        MethodTable::new("net").on_list("version", quick(|(), ()| Ok("43112"))).bind(Arc::new(()));
     Server::new(evm.merge(&net), limits)
 }
 

@@ -17,6 +17,7 @@ mod text;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use esker_rpc::handler::quick;
 use esker_rpc::socket::{SocketDialect, SocketSession};
 use esker_rpc::{MethodTable, RpcError, Service, cost};
 use schemars::JsonSchema;
@@ -89,14 +90,20 @@ type Subscriber = Option<Arc<Connection>>;
 fn methods(subscriber: Subscriber) -> Service {
     let table = MethodTable::<Subscriber>::new("xvm")
         .alias("avm")
-        .on("subscribe", |subscriber: &Subscriber, args: SubscribeArgs| {
-            subscriber.as_ref().ok_or_else(no_socket)?.subscribe(&args)
-        })
+        .on(
+            "subscribe",
+            quick(|subscriber: &Subscriber, args: SubscribeArgs| {
+                subscriber.as_ref().ok_or_else(no_socket)?.subscribe(&args)
+            }),
+        )
         .cost(cost::SEARCH)
-        .on("unsubscribe", |subscriber: &Subscriber, args: UnsubscribeArgs| {
-            subscriber.as_ref().ok_or_else(no_socket)?.unsubscribe(&args.subscription)?;
-            Ok(UnsubscribeReply { success: true })
-        });
+        .on(
+            "unsubscribe",
+            quick(|subscriber: &Subscriber, args: UnsubscribeArgs| {
+                subscriber.as_ref().ok_or_else(no_socket)?.unsubscribe(&args.subscription)?;
+                Ok(UnsubscribeReply { success: true })
+            }),
+        );
     table.bind(Arc::new(subscriber))
 }
 

@@ -15,6 +15,7 @@ mod send;
 mod session;
 
 use esker_rpc::MethodTable;
+use esker_rpc::handler::waits_with_address;
 
 use super::check_sending;
 use crate::chain::Xvm;
@@ -41,35 +42,35 @@ const SENDING: [&str; 11] = [
 /// Adds the methods to the `xvm` namespace.
 pub(super) fn methods(table: MethodTable<Xvm>) -> MethodTable<Xvm> {
     table
-        .on_async_from("createAddress", addresses::create_address)
+        .on("createAddress", waits_with_address(addresses::create_address))
         .deprecated(DEPRECATED_SINCE)
-        .on_async_from("createAsset", assets::create_asset)
+        .on("createAsset", waits_with_address(assets::create_asset))
         .deprecated(DEPRECATED_SINCE)
-        .on_async_from("createFixedCapAsset", assets::create_asset)
+        .on("createFixedCapAsset", waits_with_address(assets::create_asset))
         .deprecated(DEPRECATED_SINCE)
-        .on_async_from("createNFTAsset", assets::create_nft_asset)
+        .on("createNFTAsset", waits_with_address(assets::create_nft_asset))
         .deprecated(DEPRECATED_SINCE)
-        .on_async_from("createVariableCapAsset", assets::create_asset)
+        .on("createVariableCapAsset", waits_with_address(assets::create_asset))
         .deprecated(DEPRECATED_SINCE)
-        .on_async_from("export", atomic::export)
+        .on("export", waits_with_address(atomic::export))
         .deprecated(DEPRECATED_SINCE)
-        .on_async_from("exportKey", addresses::export_key)
+        .on("exportKey", waits_with_address(addresses::export_key))
         .deprecated(DEPRECATED_SINCE)
-        .on_async_from("import", atomic::import)
+        .on("import", waits_with_address(atomic::import))
         .deprecated(DEPRECATED_SINCE)
-        .on_async_from("importKey", addresses::import_key)
+        .on("importKey", waits_with_address(addresses::import_key))
         .deprecated(DEPRECATED_SINCE)
-        .on_async_from("listAddresses", addresses::list_addresses)
+        .on("listAddresses", waits_with_address(addresses::list_addresses))
         .deprecated(DEPRECATED_SINCE)
-        .on_async_from("mint", mint::mint)
+        .on("mint", waits_with_address(mint::mint))
         .deprecated(DEPRECATED_SINCE)
-        .on_async_from("mintNFT", mint::mint_nft)
+        .on("mintNFT", waits_with_address(mint::mint_nft))
         .deprecated(DEPRECATED_SINCE)
-        .on_async_from("send", send::send)
+        .on("send", waits_with_address(send::send))
         .deprecated(DEPRECATED_SINCE)
-        .on_async_from("sendMultiple", send::send_multiple)
+        .on("sendMultiple", waits_with_address(send::send_multiple))
         .deprecated(DEPRECATED_SINCE)
-        .on_async_from("sendNFT", mint::send_nft)
+        .on("sendNFT", waits_with_address(mint::send_nft))
         .deprecated(DEPRECATED_SINCE)
         .instead("xvm.issueTx")
         .checked_by(check_sending, &SENDING)
@@ -78,6 +79,6 @@ pub(super) fn methods(table: MethodTable<Xvm>) -> MethodTable<Xvm> {
 /// Adds those of the `wallet` namespace.
 pub(super) fn wallet_methods(table: MethodTable<Xvm>) -> MethodTable<Xvm> {
     table
-        .on_async_from("send", send::wallet_send)
-        .on_async_from("sendMultiple", send::wallet_send_multiple)
+        .on("send", waits_with_address(send::wallet_send))
+        .on("sendMultiple", waits_with_address(send::wallet_send_multiple))
 }
