@@ -25,6 +25,7 @@ pub mod logging;
 pub mod metrics;
 mod own_addresses;
 pub mod progress;
+mod query;
 mod shared_memory_part;
 mod throttle;
 mod validator_changes;

@@ -1,8 +1,9 @@
 //! The chains' metrics, read for each scrape.
 
 use esker_chain::{ChainStats, PoolFigures};
-use prometheus::{IntCounterVec, IntGaugeVec, Registry};
+use prometheus::{IntCounterVec, IntGaugeVec};
 
+use super::registry::Registry;
 use super::{families as f, to_i64};
 
 /// The figures of a chain for a scrape.

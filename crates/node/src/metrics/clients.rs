@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use esker_keystore::{HashFigures, Hasher};
-use prometheus::{IntCounterVec, IntGaugeVec, Registry};
+use prometheus::{IntCounterVec, IntGaugeVec};
 
+use super::registry::Registry;
 use super::{families as f, to_i64};
 
 /// Numbers by kind. The list of kinds is constant, since each kind is a series.

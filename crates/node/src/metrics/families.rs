@@ -5,8 +5,10 @@ use std::fmt::Write as _;
 use prometheus::core::Collector;
 use prometheus::{
     Counter, Gauge, Histogram, HistogramOpts, HistogramVec, IntCounter, IntCounterVec, IntGauge,
-    IntGaugeVec, Opts, Registry,
+    IntGaugeVec, Opts,
 };
+
+use super::registry::Registry;
 
 /// Upper bounds of the duration buckets, in seconds: from a read in memory to a trace.
 const SECONDS: &[f64] = &[
@@ -182,6 +184,8 @@ pub fn render_docs() -> String {
     let mut text = String::from(
         "# Metrics\n\n`GET /ext/metrics` answers in Prometheus' text form. This page is generated from\n\
          crates/node/src/metrics/families.rs.\n\n\
+         `GET /ext/metrics?name[]=esker_chain_height&name[]=esker_store_size_bytes` answers with these families only. The others\n\
+         are not read, so it costs the node less; names that no family has are left out.\n\n\
          | name | kind | labels | meaning |\n|---|---|---|---|\n",
     );
     for Family { name, kind, labels, help } in ALL {
@@ -235,13 +239,13 @@ impl Family {
         HistogramOpts::from(self.opts(Kind::Histogram)).buckets(SECONDS.to_vec())
     }
 
-    fn register<M: Collector + Clone + 'static>(
+    fn register<M: Collector + Clone + Sync + 'static>(
         &self,
         registry: &Registry,
         metric: prometheus::Result<M>,
     ) -> M {
         let metric = metric.expect("names and labels of the list are well-formed");
-        registry.register(Box::new(metric.clone())).expect("names of the list are unique");
+        registry.register(self.name, metric.clone());
         metric
     }
 }

@@ -3,8 +3,9 @@
 use std::sync::{Arc, Weak};
 
 use esker_follow::{BundleServer, Follower};
-use prometheus::{Gauge, IntGauge, Registry};
+use prometheus::{Gauge, IntGauge};
 
+use super::registry::Registry;
 use super::{families as f, to_i64};
 
 /// The gauges.

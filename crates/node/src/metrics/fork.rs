@@ -1,8 +1,9 @@
 //! Figures of the source of a forked chain.
 
 use esker_fork::{Fork, Trust, WeakFork};
-use prometheus::{Counter, IntCounter, IntCounterVec, IntGauge, Registry};
+use prometheus::{Counter, IntCounter, IntCounterVec, IntGauge};
 
+use super::registry::Registry;
 use super::{count, families as f, to_i64};
 
 pub(super) struct ForkMetrics {

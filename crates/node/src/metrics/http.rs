@@ -11,6 +11,10 @@ use http::{Method, StatusCode};
 use prometheus::{Histogram, HistogramVec, IntCounter, IntCounterVec};
 
 use super::{CONTENT_TYPE, Metrics};
+use crate::query::values;
+
+/// The parameter of a query that names a family, as in the reference's language: `?name[]=a&name[]=b`.
+const NAME: &str = "name[]";
 
 /// Metrics of one endpoint. A series is created when it is first used.
 #[derive(Debug)]
@@ -104,8 +108,16 @@ impl EndpointMetrics for EndpointSeries {
 
 /// The metrics page, for any method.
 impl Page for Metrics {
-    fn answer<'a>(&'a self, _: &'a Method, _: Option<&'a str>) -> BoxFuture<'a, Option<PageReply>> {
-        let body = self.render().into();
+    fn answer<'a>(
+        &'a self,
+        _: &'a Method,
+        query: Option<&'a str>,
+    ) -> BoxFuture<'a, Option<PageReply>> {
+        let names = values(query.unwrap_or_default(), NAME);
+        let body = match names.is_empty() {
+            true => self.render().into(),
+            false => self.render_only(&names.into_iter().collect()).into(),
+        };
         ready(Some(PageReply { status: StatusCode::OK, content_type: CONTENT_TYPE, body })).boxed()
     }
 }

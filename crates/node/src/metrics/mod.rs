@@ -10,9 +10,11 @@ mod follow;
 mod fork;
 mod http;
 mod process;
+mod registry;
 mod store;
 mod validators;
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::{Arc, Weak};
 
@@ -23,8 +25,9 @@ use esker_primitives::sync::Mutex;
 use esker_rpc::work::Work;
 use esker_storage::{KvStore, StoreSpace, WriteRefusal};
 use esker_validators::ValidatorEngine;
+use prometheus::proto::MetricFamily;
 use prometheus::{
-    Gauge, Histogram, HistogramVec, IntCounter, IntCounterVec, IntGauge, Registry, TextEncoder,
+    Gauge, Histogram, HistogramVec, IntCounter, IntCounterVec, IntGauge, TextEncoder,
 };
 use tokio::sync::watch;
 
@@ -33,6 +36,7 @@ use self::clients::{ClientMetrics, ClientSources};
 use self::follow::{FollowMetrics, FollowSources};
 use self::fork::ForkMetrics;
 use self::process::ProcessMetrics;
+use self::registry::Registry;
 use self::validators::ValidatorMetrics;
 use crate::logging::LogLevels;
 
@@ -115,7 +119,7 @@ impl Metrics {
     /// All metrics at zero, for a program that was built from this commit.
     pub fn of_build(commit: &str) -> Self {
         use families as f;
-        let registry = Registry::new();
+        let registry = Registry::default();
         let build = f::BUILD.int_gauges(&registry);
         build.with_label_values(&[env!("CARGO_PKG_VERSION"), commit]).set(1);
         let started = f::STARTED.int_gauge(&registry);
@@ -229,11 +233,20 @@ impl Metrics {
 
     /// All metrics as text.
     pub fn render(&self) -> String {
+        self.render_with(Registry::gather)
+    }
+
+    /// The families with these names as text. Names that no family has are left out.
+    pub fn render_only(&self, names: &BTreeSet<String>) -> String {
+        self.render_with(|registry| registry.gather_only(names))
+    }
+
+    fn render_with(&self, gather: impl FnOnce(&Registry) -> Vec<MetricFamily>) -> String {
         // Two concurrent scrapes would see each other's counters begin again.
         let mut sources = self.sources.lock();
         self.collect(&mut sources);
         // Fails only for a metric without a value or with an invalid name; neither exists.
-        TextEncoder::new().encode_to_string(&self.registry.gather()).unwrap_or_default()
+        TextEncoder::new().encode_to_string(&gather(&self.registry)).unwrap_or_default()
     }
 
     pub(crate) fn checks_failing(&self, checks: usize) {

@@ -5,10 +5,11 @@
 use std::fs;
 
 use esker_profiling::memory;
-use prometheus::{Counter, IntGauge, Registry};
+use prometheus::{Counter, IntGauge};
 use rustix::process::{Resource, getrlimit};
 use rustix::time::{ClockId, Timespec, clock_gettime};
 
+use super::registry::Registry;
 use super::{families as f, to_i64};
 use crate::clock;
 

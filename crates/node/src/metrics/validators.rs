@@ -3,8 +3,9 @@
 use std::sync::Weak;
 
 use esker_validators::ValidatorEngine;
-use prometheus::{IntCounter, IntCounterVec, IntGauge, Registry};
+use prometheus::{IntCounter, IntCounterVec, IntGauge};
 
+use super::registry::Registry;
 use super::{count, families as f, to_i64};
 
 /// The gauges and counters, which stay 0 on other nodes.

@@ -13,6 +13,7 @@ use serde::Deserialize;
 
 use super::{Health, HealthReport};
 use crate::discovery::node_info;
+use crate::query::values;
 
 /// Name of the check that determines readiness.
 const BOOTSTRAPPED: &str = "bootstrapped";
@@ -118,51 +119,12 @@ impl HealthEndpoint {
         if *method != Method::GET && self.service.is_some() {
             return None;
         }
-        let report = self.health.report_of(self.report, &tags(query.unwrap_or_default())).await;
+        let report =
+            self.health.report_of(self.report, &values(query.unwrap_or_default(), "tag")).await;
         let status =
             if report.is_healthy() { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
         let mut body = esker_go_json::to_go_vec(&report).unwrap_or_default();
         body.push(b'\n');
         Some(PageReply { status, content_type: "application/json", body: body.into() })
-    }
-}
-
-/// The values of `tag` in a query. Decodes percent escapes and `+`, and drops invalid values, as Go does.
-fn tags(query: &str) -> Vec<String> {
-    let pairs = query.split('&').filter_map(|pair| pair.split_once('='));
-    pairs.filter(|(name, _)| *name == "tag").filter_map(|(_, value)| decode(value)).collect()
-}
-
-fn decode(text: &str) -> Option<String> {
-    let mut bytes = text.bytes();
-    let mut decoded = Vec::with_capacity(text.len());
-    while let Some(byte) = bytes.next() {
-        decoded.push(match byte {
-            b'+' => b' ',
-            b'%' => {
-                let digits = [bytes.next()?, bytes.next()?];
-                u8::from_str_radix(std::str::from_utf8(&digits).ok()?, 16).ok()?
-            }
-            other => other,
-        });
-    }
-    String::from_utf8(decoded).ok()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn tags_of_a_query() {
-        for (query, want) in [
-            ("", &[][..]),
-            ("tag=a", &["a"]),
-            ("tag=a&tag=b", &["a", "b"]),
-            ("x=1&tag=a%20b+c&tags=d&tag", &["a b c"]),
-            ("tag=%zz&tag=%4&tag=%ff&tag=ok", &["ok"]),
-        ] {
-            assert_eq!(tags(query), want, "{query}");
-        }
     }
 }

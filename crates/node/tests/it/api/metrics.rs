@@ -313,6 +313,51 @@ async fn metrics_over_http() {
 
 /// The series have the names of the table, in the form that clients use, whatever names clients send.
 #[tokio::test]
+async fn families_by_name() {
+    let node = Node::start().await;
+    let get = async |query: &str| {
+        let reply = node.get(&format!("/ext/metrics?{query}")).await;
+        assert_eq!(reply.status, 200, "{query}");
+        reply.text().to_owned()
+    };
+    let names = |text: &str| {
+        let types = text.lines().filter_map(|line| line.strip_prefix("# TYPE "));
+        types.map(|line| line.split(' ').next().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    let height = "esker_chain_height";
+    let text = get("name[]=esker_chain_height").await;
+    assert!(text.contains("esker_chain_height{chain=\"X\"} 7\n"), "{text}");
+    assert_eq!(names(&text), [height]);
+    // Escaped, twice, with another parameter, in any order; as in the whole page, families are sorted by name.
+    let seconds = "esker_http_request_seconds";
+    for query in [
+        "name%5B%5D=esker_http_request_seconds&name%5b%5d=esker_chain_height",
+        "name[]=esker_chain_height&name[]=esker_http_request_seconds&name[]=esker_chain_height",
+        "x=1&name[]=esker_http_request_seconds&name[]=none&name[]=&name[]=esker_chain_height",
+    ] {
+        let text = get(query).await;
+        assert_eq!(names(&text), [height, seconds], "{query}");
+        assert!(text.contains("esker_http_request_seconds_bucket{"), "{text}");
+    }
+    // No family has the name of a series, and none has a part of a name.
+    for query in ["name[]=none", "name[]=", "name[]=esker_http_request_seconds_sum", "name[]=esker"]
+    {
+        assert_eq!(get(query).await, "", "{query}");
+    }
+    for query in ["", "name=esker_chain_height", "name[]", "names[]=x", "name[]=%ff"] {
+        assert!(names(&get(query).await).len() > 50, "{query}: everything");
+    }
+    // What is asked for is as in the whole page, sample by sample.
+    let whole = get("").await;
+    for line in get("name[]=esker_build_info&name[]=esker_start_time_seconds").await.lines() {
+        assert!(whole.lines().any(|other| other == line), "{line}");
+    }
+    // A query as long as the server takes.
+    let many = "name[]=esker_chain_height&".repeat(2400);
+    assert_eq!(names(&get(&many).await), [height]);
+}
+
+#[tokio::test]
 async fn methods_are_labels_only_if_they_exist() {
     let node = Node::start().await;
     let count = |method: &str, outcome: &str| {
