@@ -40,5 +40,5 @@ pub use files::{check_secret, open_regular, open_secret, read_at_most, read_boun
 pub use ids::{AssetId, BlockId, ChainId, Id, IdError, NodeId, ShortId, SubnetId, TxId};
 pub use keys::{PrivateKey, PublicKey, Signature, SignatureError};
 pub use password::Password;
-pub use plain::plain_text;
+pub use plain::{is_invisible, plain_text};
 pub use random::Randomness;

@@ -16,8 +16,8 @@ pub fn plain_text(text: &str, most: usize) -> String {
     out
 }
 
-/// Characters that change how others are shown: marks of direction and of lines.
-fn is_invisible(c: char) -> bool {
+/// Whether a character is not seen and changes how others are shown: marks of direction and of lines.
+pub fn is_invisible(c: char) -> bool {
     matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}')
 }
 

@@ -153,6 +153,8 @@ pub struct LogConfig {
     pub folder: Option<PathBuf>,
     /// The times at which files are rotated, and the number of files that are kept.
     pub rotation: Rotation,
+    /// Whether the newest lines are kept in memory, for the admin API.
+    pub keeps_tail: bool,
 }
 
 #[cfg(test)]

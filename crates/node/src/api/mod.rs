@@ -24,7 +24,7 @@ use std::sync::Arc;
 
 use esker_http::{Endpoint, RouteError, Routes};
 
-pub use admin::{AdminApi, AdminDeps};
+pub use admin::{AdminApi, AdminDeps, ShownSettings};
 pub use early::{EarlyDeps, EarlyReport, EarlyStatus, install_early};
 pub use facts::{Blockchain, FeeConfig, MinStake, NetworkFacts, TxFees, UpgradeTimes};
 pub use health::Health;

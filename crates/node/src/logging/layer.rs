@@ -5,6 +5,7 @@ use std::io::Write as _;
 use std::sync::Arc;
 use std::time::Duration;
 
+use esker_primitives::is_invisible;
 use serde_json::Value;
 use tracing::field::{Field, Visit};
 use tracing::level_filters::LevelFilter;
@@ -14,6 +15,7 @@ use tracing_subscriber::layer::{Context, Layer};
 
 use super::files::LogFiles;
 use super::levels::{LogLevels, MAIN};
+use super::tail::{LogTail, TailLine};
 use crate::clock;
 
 /// Field with the primary alias of the event's chain.
@@ -48,16 +50,17 @@ pub(super) struct LogLayer {
     json: bool,
     colours: bool,
     files: Option<Arc<LogFiles>>,
+    tail: Option<Arc<LogTail>>,
 }
 
 impl LogLayer {
     pub(super) fn new(
         levels: LogLevels,
-        json: bool,
-        colours: bool,
+        (json, colours): (bool, bool),
         files: Option<Arc<LogFiles>>,
+        tail: Option<Arc<LogTail>>,
     ) -> Self {
-        Self { levels, json, colours, files }
+        Self { levels, json, colours, files, tail }
     }
 
     fn wants(&self, metadata: &Metadata<'_>) -> bool {
@@ -65,7 +68,7 @@ impl LogLayer {
         metadata.is_event() && known && self.levels.most_verbose().includes(&level_of(metadata))
     }
 
-    fn write(&self, metadata: &Metadata<'_>, line: &Line, at: Duration) {
+    fn write(&self, metadata: &'static Metadata<'static>, line: &Line, at: Duration) {
         let level = level_of(metadata);
         let by_module = self.levels.of_module(metadata.file()).includes(&level);
         let logger = line.chain.as_deref().unwrap_or(MAIN);
@@ -81,10 +84,22 @@ impl LogLayer {
             true => line.json(level, logger, at),
             false => line.text(level, logger, at, colours),
         };
-        let files = self.files.as_ref().filter(|_| by_module || levels.file.includes(&level));
+        let is_filed = by_module || levels.file.includes(&level);
+        let files = self.files.as_ref().filter(|_| is_filed);
         let is_shown = !line.is_file_only && (by_module || levels.display.includes(&level));
         if files.is_some() || is_shown {
             self.levels.count_line(level);
+        }
+        // Without a folder of files, the level of files is that of the lines in memory.
+        if let Some(tail) = self.tail.as_ref().filter(|_| is_filed || is_shown) {
+            tail.push(TailLine {
+                number: 0,
+                at,
+                level,
+                logger: logger.to_owned(),
+                module: metadata.target(),
+                text: line.plain(),
+            });
         }
         if let Some(files) = files {
             files.write(logger, render(false).as_bytes(), at);
@@ -153,7 +168,20 @@ impl Line {
         let time = clock::rfc3339(at);
         let name = level_name(level);
         let mut out = format!("{dim}{time}{reset} {colour}{name:<5}{reset} [{logger}] ");
-        push_single_line(&mut out, &self.message);
+        self.push_content(&mut out, dim, reset);
+        out.push('\n');
+        out
+    }
+
+    /// The message and its fields on one line, without colours.
+    fn plain(&self) -> String {
+        let mut out = String::new();
+        self.push_content(&mut out, "", "");
+        out
+    }
+
+    fn push_content(&self, out: &mut String, dim: &str, reset: &str) {
+        push_single_line(out, &self.message);
         for (name, value) in &self.fields {
             let text = match value {
                 Value::String(text) => text.clone(),
@@ -167,8 +195,6 @@ impl Line {
                 false => write!(out, " {dim}{name}={reset}{text:?}"),
             };
         }
-        out.push('\n');
-        out
     }
 
     fn json(&self, level: Level, logger: &str, at: Duration) -> String {
@@ -202,7 +228,7 @@ fn push_single_line(out: &mut String, text: &str) {
     for c in text.chars() {
         match c {
             '\n' => out.push_str("\\n"),
-            c if c.is_control() => out.extend(c.escape_default()),
+            c if c.is_control() || is_invisible(c) => out.extend(c.escape_default()),
             c => out.push(c),
         }
     }
@@ -235,7 +261,7 @@ impl Visit for Line {
 }
 
 /// The reference's name of the level.
-fn level_name(level: Level) -> &'static str {
+pub(crate) fn level_name(level: Level) -> &'static str {
     match level {
         Level::ERROR => "ERROR",
         Level::WARN => "WARN",
@@ -256,6 +282,7 @@ mod tests {
     use tracing_subscriber::layer::SubscriberExt;
 
     use super::super::LogFiles;
+    use super::super::tail::TailQuery;
     use super::*;
 
     const QUIET: Levels = Levels { file: LogLevel::Info, display: LogLevel::Off };
@@ -270,7 +297,7 @@ mod tests {
         let rotation = Rotation { max_bytes: 1 << 20, max_files: 1, interval: None, max_age: None };
         let levels = LogLevels::new(QUIET, [("X".to_owned(), QUIET)]);
         let files = LogFiles::new(dir.path().into(), rotation);
-        let layer = LogLayer::new(levels.clone(), json, false, Some(files.into()));
+        let layer = LogLayer::new(levels.clone(), (json, false), Some(files.into()), None);
         let subscriber = tracing_subscriber::registry().with(layer);
         tracing::subscriber::with_default(subscriber, || events(&levels));
         let read = |name: &str| {
@@ -339,7 +366,7 @@ mod tests {
         let rotation = Rotation { max_bytes: 1 << 20, max_files: 1, max_age: None, interval: None };
         let levels = LogLevels::new(QUIET, []);
         let files = LogFiles::new(file.path().join("logs"), rotation);
-        let layer = LogLayer::new(levels.clone(), false, false, Some(files.into()));
+        let layer = LogLayer::new(levels.clone(), (false, false), Some(files.into()), None);
         tracing::subscriber::with_default(tracing_subscriber::registry().with(layer), || {
             tracing::error!("lost");
             levels.set(MAIN, Some(LogLevel::Off), None);
@@ -397,5 +424,33 @@ mod tests {
             TIME DEBUG [X] seen
         "#]]
         .assert_eq(&x);
+    }
+
+    #[test]
+    fn the_newest_lines_are_kept_by_the_levels_of_files_also_without_files() {
+        SECOND.get_or_init(|| Dispatch::new(tracing_subscriber::registry()));
+        let levels = LogLevels::new(QUIET, [("X".to_owned(), QUIET)]);
+        let tail = Arc::new(LogTail::default());
+        let layer = LogLayer::new(levels.clone(), (true, true), None, Some(Arc::clone(&tail)));
+        tracing::subscriber::with_default(tracing_subscriber::registry().with(layer), || {
+            some_events(&levels);
+            levels.set("X", Some(LogLevel::Debug), None);
+            tracing::debug!(chain = "X", "a detail");
+            tracing::info!(text = "<b>\u{202e}\u{1b}[2J", "a\u{9b}b\u{202e}");
+        });
+        let query = TailQuery { level: LogLevel::Verbo, logger: None, after: None, limit: 10 };
+        let lines = tail.page(&query).lines;
+        let shown = |line: &Arc<TailLine>| {
+            format!("{} {} {} {}\n", line.level, line.logger, line.module, line.text)
+        };
+        expect![[r#"
+            INFO main esker_node::logging::layer::tests ready
+            INFO X esker_node::logging::layer::tests accepted height=7 id=2oYM
+            WARN main esker_node::logging::layer::tests odd\nline text="a \"b\""
+            DEBUG X esker_node::logging::layer::tests a detail
+            INFO main esker_node::logging::layer::tests a\u{9b}b\u{202e} text="<b>\u{202e}\u{1b}[2J"
+        "#]]
+        .assert_eq(&lines.iter().map(shown).collect::<String>());
+        assert!(levels.lines().iter().all(|(_, lines)| *lines == 0), "none was written");
     }
 }

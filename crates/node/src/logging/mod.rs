@@ -9,6 +9,7 @@ mod files;
 mod layer;
 mod levels;
 mod modules;
+mod tail;
 
 use std::io::{self, IsTerminal};
 use std::path::PathBuf;
@@ -19,9 +20,12 @@ use tracing_subscriber::layer::SubscriberExt;
 
 pub use levels::{LogLevels, MAIN};
 pub use modules::{BadModuleRules, level_of_number};
+pub use tail::{LogTail, MAX_LINES, TailLine, TailPage, TailQuery};
 
 use files::LogFiles;
 use layer::LogLayer;
+
+pub(crate) use layer::level_name;
 
 /// Checks that the files can be written. Otherwise a node could run for months without a log.
 ///
@@ -47,9 +51,20 @@ impl OpenLogFiles {
     }
 }
 
+/// What a node controls and shows of its log.
+#[derive(Clone, Debug)]
+pub struct Logs {
+    /// The levels of the loggers.
+    pub levels: LogLevels,
+    /// The files.
+    pub files: OpenLogFiles,
+    /// The newest lines, if they are kept in memory.
+    pub tail: Option<Arc<LogTail>>,
+}
+
 /// Starts logging for the whole process. If the process logs already (several nodes in one test), the returned values
 /// have no effect.
-pub fn install(config: &LogConfig) -> (LogLevels, OpenLogFiles) {
+pub fn install(config: &LogConfig) -> Logs {
     let levels = LogLevels::new(config.main, config.chains.iter().cloned());
     let colours = match config.format {
         LogFormat::Auto => std::io::stderr().is_terminal(),
@@ -58,13 +73,16 @@ pub fn install(config: &LogConfig) -> (LogLevels, OpenLogFiles) {
     };
     let files =
         config.folder.clone().map(|folder| Arc::new(LogFiles::new(folder, config.rotation)));
-    let open = OpenLogFiles(files.clone());
-    let layer = LogLayer::new(levels.clone(), config.format == LogFormat::Json, colours, files);
+    let tail = config.keeps_tail.then(Arc::default);
+    let logs =
+        Logs { levels: levels.clone(), files: OpenLogFiles(files.clone()), tail: tail.clone() };
+    let form = (config.format == LogFormat::Json, colours);
+    let layer = LogLayer::new(levels, form, files, tail);
     let subscriber = tracing_subscriber::registry().with(layer);
     if tracing::subscriber::set_global_default(subscriber).is_ok() {
         log_panics();
     }
-    (levels, open)
+    logs
 }
 
 /// Logs an error that ends the node, before the process exits. It goes to the file only, since the process itself

@@ -99,6 +99,8 @@ impl RunningNode {
             let address = place.listener.local_addr().map_err(StartError::Thread)?;
             order.take_listener((duplicate(&place.listener)?, address));
         }
+        // A process logs by one set of levels, that of its first node.
+        order.take_logs(self.logs.clone());
         let requests = order.reset_requests();
         let node = Box::pin(order.serve()).await?;
         Ok(Self { reset_requests: Some(requests), ..node })

@@ -31,7 +31,7 @@ use crate::block_log::BlockLogTask;
 use crate::chains::{Chain, Development};
 use crate::forked_block::ForkedBlock;
 use crate::journal;
-use crate::logging::{LogLevels, OpenLogFiles};
+use crate::logging::Logs;
 
 /// A running node. Dropping it without [`RunningNode::stop`] ends its parts without waiting for them.
 #[derive(Debug)]
@@ -42,8 +42,7 @@ pub struct RunningNode {
     pub(super) tls: Option<Tls>,
     pub(super) node_id: NodeId,
     pub(super) ready_after: Duration,
-    pub(super) logs: LogLevels,
-    pub(super) log_files: OpenLogFiles,
+    pub(super) logs: Logs,
     pub(super) routes: Arc<Routes>,
     /// The server of all paths. `None`: another node has taken the place of this one.
     pub(super) server: Option<Server>,
@@ -150,7 +149,7 @@ impl RunningNode {
 
     /// Opens the log files again at their next lines, for a program that has renamed them.
     pub fn reopen_logs(&self) {
-        self.log_files.reopen();
+        self.logs.files.reopen();
     }
 
     /// Reads the log levels from the configuration file again and sets them. The log has the result.
@@ -160,7 +159,7 @@ impl RunningNode {
         })?;
         let main = (crate::logging::MAIN.to_owned(), log.main);
         for (name, levels) in log.chains.into_iter().chain([main]) {
-            self.logs.set(&name, Some(levels.file), Some(levels.display));
+            self.logs.levels.set(&name, Some(levels.file), Some(levels.display));
         }
         tracing::info!("reloaded the log levels");
         Ok(())

@@ -31,16 +31,36 @@ pub enum Origin {
     Reset,
 }
 
+impl Origin {
+    /// The kind in one word: `default`, `public`, `file`, `env`, `flag`, `fork`, `reset`.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::Default => "default",
+            Self::Public => "public",
+            Self::File { .. } => "file",
+            Self::Env(_) => "env",
+            Self::Flag(_) => "flag",
+            Self::Fork => "fork",
+            Self::Reset => "reset",
+        }
+    }
+
+    /// The line of the file, the variable, or the flag; `None` for the kinds that have only one place.
+    pub fn place(&self) -> Option<String> {
+        match self {
+            Self::File { .. } | Self::Env(_) | Self::Flag(_) => Some(self.to_string()),
+            Self::Default | Self::Public | Self::Fork | Self::Reset => None,
+        }
+    }
+}
+
 impl fmt::Display for Origin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Default => f.write_str("default"),
-            Self::Public => f.write_str("public"),
             Self::File { path, line } => write!(f, "{}:{line}", path.display()),
             Self::Env(name) => f.write_str(name),
             Self::Flag(name) => write!(f, "--{name}"),
-            Self::Fork => f.write_str("fork"),
-            Self::Reset => f.write_str("reset"),
+            Self::Default | Self::Public | Self::Fork | Self::Reset => f.write_str(self.kind()),
         }
     }
 }

@@ -38,6 +38,8 @@ pub struct ResolvedSetting {
     pub text: String,
     /// Its origin.
     pub origin: Origin,
+    /// Text of the value that applies if nothing sets it.
+    pub default: String,
 }
 
 /// The values that apply if the user has set none.
@@ -241,14 +243,18 @@ impl Layers {
     /// All settings in the order of the documentation, then those of chains in the file, then those that the profile sets
     /// for chains.
     pub(super) fn values(&self, network: &Network) -> Vec<ResolvedSetting> {
+        let defaults = self.defaults();
         let node = KEYS.iter().map(|key| {
             let ConfiguredValue { text, origin } = self.given(key);
-            ResolvedSetting { name: key.name.to_owned(), text, origin }
+            let default = defaults.node_value(key).text;
+            ResolvedSetting { name: key.name.to_owned(), text, origin, default }
         });
         let chains = self.file.chains.iter().flat_map(|(chain, table)| {
             CHAIN_KEYS.iter().filter_map(move |key| {
                 let ConfiguredValue { text, origin } = table.values.get(key.name)?.clone();
-                Some(ResolvedSetting { name: format!("chains.{chain}.{}", key.name), text, origin })
+                let (name, default) =
+                    (format!("chains.{chain}.{}", key.name), defaults.chain_value(key).text);
+                Some(ResolvedSetting { name, text, origin, default })
             })
         });
         node.chain(chains).chain(self.profile_values(network)).collect()
@@ -269,6 +275,7 @@ impl Layers {
                 name: format!("chains.{chain}.{}", row.key),
                 text: row.value.to_owned(),
                 origin: Origin::Public,
+                default: row.value.to_owned(),
             }));
         }
         values

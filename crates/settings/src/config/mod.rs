@@ -269,6 +269,7 @@ impl Config {
                     days => Some(Duration::from_secs(u64::from(days) * 24 * 3600)),
                 },
             },
+            keeps_tail: s.api_admin_enabled,
         }
     }
 

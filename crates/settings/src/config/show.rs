@@ -32,15 +32,8 @@ pub fn render(config: &Config) -> String {
 }
 
 fn origin(origin: &Origin) -> String {
-    let kind = match origin {
-        Origin::Default | Origin::Public | Origin::Fork | Origin::Reset => {
-            return origin.to_string();
-        }
-        Origin::File { .. } => "file",
-        Origin::Env(_) => "env",
-        Origin::Flag(_) => "flag",
-    };
-    format!("{kind} {origin}")
+    let kind = origin.kind();
+    origin.place().map_or_else(|| kind.to_owned(), |place| format!("{kind} {place}"))
 }
 
 fn data_dir(config: &Config) -> String {

@@ -530,6 +530,7 @@ fn of_node(method: &str, stock: &Stock) -> Option<Vec<Value>> {
         "rpc.discover"
         | "admin.getLoggerLevel"
         | "admin.getConfig"
+        | "admin.getSettings"
         | "admin.getValidators"
         | "admin.getVMConfig"
         | "admin.loadVMs"
@@ -594,6 +595,7 @@ fn of_node(method: &str, stock: &Stock) -> Option<Vec<Value>> {
         "admin.aliasChain" => vec![json!({ "chain": "X", "alias": "y".repeat(400) })],
         "admin.getChainAliases" => vec![json!({ "chain": stock.asset })],
         "admin.setLogLevel" => vec![json!({ "level": "info" })],
+        "admin.getLogs" => vec![json!({ "level": "verbo", "limit": 1000 })],
         "admin.dbGet" => vec![json!({ "key": "0x00" })],
         "admin.setLoggerLevel" => vec![json!({ "loggerName": "X", "logLevel": "info" })],
         _ => return None,

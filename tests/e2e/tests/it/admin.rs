@@ -230,6 +230,166 @@ fn levels_change_what_is_logged() {
     assert_eq!(levels["loggerLevels"]["C"], json!({"logLevel": "FATAL", "displayLevel": "FATAL"}));
 }
 
+/// The lines of a reply of `getLogs`, as `LEVEL LOGGER TEXT`.
+fn log_lines(reply: &Value) -> Vec<String> {
+    let text = |line: &Value, name: &str| line[name].as_str().unwrap().to_owned();
+    let lines = reply["lines"].as_array().unwrap().iter();
+    let names = ["level", "logger", "text"];
+    lines.map(|line| names.map(|name| text(line, name)).join(" ")).collect()
+}
+
+#[test]
+fn the_newest_log_lines() {
+    let node = start();
+    let logs = |params: Value| done(&node, NODE, "admin.getLogs", params);
+    let all = logs(json!({"limit": 1000}));
+    let shown = log_lines(&all);
+    let opened = shown.iter().find(|line| line.starts_with("INFO C chain opened id=")).unwrap();
+    assert!(opened.ends_with(" height=0"), "{opened}");
+    assert!(shown.iter().any(|line| line.starts_with("INFO main starting ")), "{shown:?}");
+    for line in all["lines"].as_array().unwrap() {
+        assert!(line["module"].as_str().unwrap().starts_with("esker_"), "{line}");
+        assert!(line["time"].as_str().unwrap().ends_with('Z'), "{line}");
+    }
+    assert_eq!(log_lines(&logs(json!({"limit": 1}))), shown[shown.len() - 1..]);
+    assert!(log_lines(&logs(json!({"level": "off"}))).is_empty());
+    // A reader that continues gets each line once, those of one logger and level only.
+    let next = |reply: &Value| reply["next"].clone();
+    let at = logs(json!({"limit": 1000}));
+    assert_eq!(logs(json!({"after": next(&at), "loggerName": "C"}))["lines"], json!([]));
+    done(&node, NODE, "admin.setLoggerLevel", json!({"loggerName": "C", "logLevel": "debug"}));
+    for name in ["one", "two", "three"] {
+        done(&node, RPC, "debug_writeMutexProfile", json!([name]));
+    }
+    let (mut after, mut lines) = (next(&at), Vec::new());
+    loop {
+        let params = json!({"after": after, "loggerName": "C", "level": "debug", "limit": 1});
+        let page = logs(params);
+        after = next(&page);
+        match &log_lines(&page)[..] {
+            [] => break,
+            [line] => lines.push(line.clone()),
+            more => panic!("more than the limit: {more:?}"),
+        }
+    }
+    // Each call is a line by itself, too.
+    let profiles = lines.iter().filter(|line| line.contains(" file="));
+    let names =
+        profiles.map(|line| line.rsplit_once("file=").unwrap().1.split(' ').next().unwrap());
+    assert_eq!(names.collect::<Vec<_>>(), ["one", "two", "three"], "{lines:?}");
+    assert_eq!(lines.len(), 6, "{lines:?}");
+    assert!(lines.iter().all(|line| line.starts_with("DEBUG C ")), "{lines:?}");
+    for params in [json!({"level": "info"}), json!({"loggerName": "X"})] {
+        let mut params = params;
+        params["after"] = next(&at);
+        assert_eq!(logs(params.clone())["lines"], json!([]), "{params}");
+    }
+    let error = refused(&node, NODE, "admin.getLogs", json!({"limit": 1001}));
+    assert_eq!(error, "limit: expected a number from 1 to 1000");
+    let error = refused(&node, NODE, "admin.getLogs", json!({"loggerName": "Y"}));
+    assert_eq!(error, "logger with name \"Y\" not found");
+}
+
+/// Clients decide about texts in the log: paths of their requests, aliases, names of methods.
+#[test]
+fn hostile_log_lines_are_escaped_and_bounded() {
+    let node = start();
+    done(&node, NODE, "admin.setLoggerLevel", json!({"logLevel": "verbo"}));
+    let evil = "<img src=x onerror=alert(1)>\u{202e}gnp.exe\u{7}\n";
+    let long = "long\u{202e} ".repeat(6000);
+    for text in [evil, &long] {
+        for (path, method, params) in [
+            (RPC, text, json!([])),
+            (RPC, "debug_setHead", json!([text])),
+            (NODE, text, json!({})),
+            (NODE, "admin.alias", json!({"endpoint": text, "alias": text})),
+            (CHAIN, "admin.setLogLevel", json!({"level": text})),
+            ("/ext/bc/X", "xvm.getTx", json!({"txID": text})),
+        ] {
+            ask(&node, path, method, params);
+        }
+        let start: String = text.chars().take(500).collect();
+        let escaped: String = start.bytes().map(|byte| format!("%{byte:02x}")).collect();
+        assert_eq!(post(&node, &format!("/ext/bc/{escaped}"), &json!({})).status, 404);
+    }
+    let reply = post(
+        &node,
+        NODE,
+        &json!({"jsonrpc": "2.0", "id": 1, "method": "admin.getLogs", "params": {"limit": 1000}}),
+    );
+    // 1 MiB of texts, of which JSON may escape some characters, and the other members.
+    assert!(reply.body.len() < 3 * 1024 * 1024, "{}", reply.body.len());
+    let reply: Value = serde_json::from_slice(&reply.body).unwrap();
+    let lines = log_lines(&reply["result"]);
+    assert!(lines.len() > 10, "{lines:?}");
+    for line in &lines {
+        assert!(line.len() <= 4096 + 20, "{} bytes", line.len());
+        let bad = line.chars().find(|c| c.is_control() || *c == '\u{202e}');
+        assert_eq!(bad, None, "{line}");
+    }
+}
+
+/// The node in the place of another one has the levels and the lines of the process.
+#[test]
+fn the_log_goes_on_after_a_reset_to_another_chain() {
+    let source = local().evm().start().unwrap();
+    let node = local().evm().arg("--api-admin-enabled").start().unwrap();
+    let logs = |params: Value| log_lines(&done(&node, NODE, "admin.getLogs", params));
+    let before = logs(json!({"limit": 1000}));
+    let url = format!("http://{}", source.address());
+    done(&node, "/", "anvil_reset", json!([{ "forking": { "jsonRpcUrl": url } }]));
+    let has_gone_on = || {
+        let lines = logs(json!({"limit": 1000}));
+        let place = lines.iter().any(|line| line.contains("another chain has taken the place"));
+        (place && lines.len() > before.len()).then_some(lines)
+    };
+    let lines = until("the reset is in the log", has_gone_on);
+    assert_eq!(lines[..before.len()], before);
+    done(&node, NODE, "admin.setLoggerLevel", json!({"logLevel": "debug"}));
+    done(&node, "/", "eth_chainId", json!([]));
+    let requests = logs(json!({"level": "debug"}));
+    assert!(requests.iter().any(|line| line.contains("method=chainId")), "{requests:?}");
+}
+
+#[test]
+fn settings_with_their_origins() {
+    let folder = tempfile::tempdir().unwrap();
+    let config = folder.path().join("config.toml");
+    fs::write(&config, "native-aliases = ['NAT']\n[chains.X]\nlog-level = 'warn'\n").unwrap();
+    let node = local().dev().config(config.clone()).arg("--api-admin-enabled").start().unwrap();
+    let shown = done(&node, NODE, "admin.getSettings", json!({}));
+    let settings = shown["settings"].as_array().unwrap();
+    let setting = |name: &str| settings.iter().find(|one| one["name"] == json!(name)).unwrap();
+    for (name, value, default, origin, place) in [
+        ("api-admin-enabled", json!(true), json!(false), "flag", json!("--api-admin-enabled")),
+        (
+            "native-aliases",
+            json!(["NAT"]),
+            json!(["NAT", "AVAX"]),
+            "file",
+            json!(format!("{}:1", config.display())),
+        ),
+        ("http-max-in-flight", json!(1024), json!(1024), "default", json!(null)),
+        ("log-display-level", json!("warn"), json!("warn"), "dev", json!(null)),
+        (
+            "chains.X.log-level",
+            json!("warn"),
+            json!(""),
+            "file",
+            json!(format!("{}:3", config.display())),
+        ),
+    ] {
+        let want = json!({"name": name, "value": value, "default": default, "origin": origin, "place": place});
+        assert_eq!(*setting(name), want);
+    }
+    assert_eq!(setting("data-dir")["value"], json!(node.data_dir()));
+    // Each setting of the node is there once, as in getConfig.
+    let config = done(&node, NODE, "admin.getConfig", json!({}));
+    let of_node =
+        settings.iter().filter(|one| !one["name"].as_str().unwrap().starts_with("chains."));
+    assert_eq!(of_node.count() + 1, config.as_object().unwrap().len());
+}
+
 /// Four clients begin and end profiles as fast as they can, a fifth asks for timed ones and leaves, while others use the
 /// node. All calls are answered, and in the end a profile can be taken.
 #[test]

@@ -84,6 +84,8 @@ fn pages_of_other_sites_reach_no_password_and_no_admin_method() {
         }
         for (path, method) in [
             ("/ext/admin", "admin.getLoggerLevel"),
+            ("/ext/admin", "admin.getLogs"),
+            ("/ext/admin", "admin.getSettings"),
             ("/ext/keystore", "keystore.listUsers"),
             ("/ext/keystore", "nothing"),
         ] {

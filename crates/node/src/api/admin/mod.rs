@@ -1,8 +1,9 @@
-//! `/ext/admin`, if it is enabled: aliases of routes and chains, levels of the loggers, profiles, backups, the
-//! validators, the configuration, and raw reads of the store. Further files have the admin endpoint of one chain
+//! `/ext/admin`, if it is enabled: aliases of routes and chains, levels of the loggers, the newest lines of the log,
+//! profiles, backups, the validators, the configuration, and raw reads of the store. Further files have the admin endpoint of one chain
 //! (`chain`), and the operations of the node that the service `debug-handler` uses (`runtime`).
 
 pub(crate) mod chain;
+mod logs;
 mod profiles;
 pub(crate) mod runtime;
 pub(crate) mod settings;
@@ -31,9 +32,12 @@ use serde_json::Value;
 
 use self::chain::done;
 use self::profiles::Profiles;
+use self::settings::ShownSetting;
 use crate::aliases::AliasTable;
 use crate::backup::Backups;
-use crate::logging::LogLevels;
+use crate::logging::{LogLevels, LogTail};
+
+pub use self::settings::ShownSettings;
 
 /// Largest value of the store that `dbGet` shows, bytes.
 const MAX_SHOWN_VALUE: usize = 1024 * 1024;
@@ -48,8 +52,10 @@ pub struct AdminDeps {
     pub levels: LogLevels,
     /// The folder of profiles.
     pub profiles: Folder,
-    /// The configuration in the form of the reply.
-    pub config: Value,
+    /// The newest lines of the log.
+    pub tail: Arc<LogTail>,
+    /// The settings.
+    pub settings: ShownSettings,
     /// Copies of the data folder.
     pub backups: Arc<Backups>,
     /// The engine, if this node is a validator.
@@ -63,8 +69,9 @@ pub struct AdminApi {
     /// Weak, because the routes refer to this service.
     routes: Weak<Routes>,
     levels: LogLevels,
+    tail: Arc<LogTail>,
     profiles: Profiles,
-    config: Value,
+    settings: ShownSettings,
     backups: Arc<Backups>,
     validator: Option<Arc<dyn ValidatorEngine>>,
     store: Store,
@@ -79,8 +86,15 @@ pub(crate) fn methods() -> MethodTable<AdminApi> {
             .on("getChainAliases", quick(AdminApi::get_chain_aliases))
             .on("getLoggerLevel", quick(AdminApi::get_logger_level))
             .on("setLoggerLevel", quick(AdminApi::set_logger_level))
-            .on("getConfig", quick(|api: &AdminApi, _: NoArgs| Ok(api.config.clone())))
+            .on("getLogs", quick(AdminApi::get_logs))
+            .on("getConfig", quick(|api: &AdminApi, _: NoArgs| Ok(api.settings.config.clone())))
             .returns::<BTreeMap<String, Value>>()
+            .on(
+                "getSettings",
+                quick(|api: &AdminApi, _: NoArgs| {
+                    Ok(SettingsReply { settings: api.settings.settings.clone() })
+                }),
+            )
             .on("loadVMs", quick(|_, _: NoArgs| Ok(LoadVmsReply::default())))
             .on("dbGet", blocking(AdminApi::db_get))
             .on("backup", waits(AdminApi::backup))
@@ -184,6 +198,12 @@ struct BackupReply {
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
+struct SettingsReply {
+    /// In the order of docs/configuration.md, then those of chains.
+    settings: Vec<ShownSetting>,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
 struct EmptyReply {}
 
 /// Virtual machines found since the start, of which there are none: all are part of the node.
@@ -234,10 +254,10 @@ impl AdminApi {
         deps: AdminDeps,
         store: Store,
     ) -> Self {
-        let AdminDeps { levels, profiles, config, backups, validator } = deps;
+        let AdminDeps { levels, tail, profiles, settings, backups, validator } = deps;
         let profiles = Profiles::new(profiles);
         let routes = Arc::downgrade(routes);
-        Self { aliases, routes, levels, profiles, config, backups, validator, store }
+        Self { aliases, routes, levels, tail, profiles, settings, backups, validator, store }
     }
 
     pub(crate) fn service(self) -> Service {

@@ -50,7 +50,7 @@ impl ChainStage {
         let StoreStage { config, store, folder, environment, metrics, validator, logs, .. } = &base;
         let keystore = keystore::open(config, store, environment);
         metrics.watch_hasher("users", keystore.hasher());
-        let diagnostics = Diagnostics::new(config, folder.path(), logs.clone());
+        let diagnostics = Diagnostics::new(config, folder.path(), logs.levels.clone());
         let preferred = PreferredSource::default();
         let relays = TxRelays {
             forwarding: engine::forwarding(config, &environment.clock, &preferred),

@@ -127,7 +127,6 @@ impl OrderStage {
             node_id: served.node_id,
             ready_after: served.ready_after,
             logs: base.logs,
-            log_files: base.log_files,
             routes,
             server: Some(served.server),
             earlier: Vec::new(),

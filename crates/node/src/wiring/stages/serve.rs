@@ -17,6 +17,7 @@ use crate::api::{self, AdminDeps, ServeInputs};
 use crate::backup::{BackupSource, Backups};
 use crate::chains::{development, endpoints};
 use crate::discovery::node_endpoint;
+use crate::logging::Logs;
 use crate::wiring::error::StartError;
 use crate::wiring::listen::EvmPort;
 use crate::wiring::place::Place;
@@ -64,9 +65,10 @@ impl OrderStage {
         let base = &chains.base;
         let config = &base.config;
         let admin = config.settings.api_admin_enabled.then(|| AdminDeps {
-            levels: base.logs.clone(),
+            levels: base.logs.levels.clone(),
+            tail: base.logs.tail.clone().unwrap_or_default(),
             profiles: chains.diagnostics.folder(),
-            config: shown_settings(config, base.folder.path()),
+            settings: shown_settings(config, base.folder.path()),
             backups: Arc::clone(backups),
             validator: self.validator.clone(),
         });
@@ -88,6 +90,13 @@ impl OrderStage {
     /// Takes the port of the node whose place this one takes.
     pub(in crate::wiring) fn take_listener(&mut self, listener: (TcpListener, SocketAddr)) {
         self.chains.base.early.listener = Some(listener);
+    }
+
+    /// Takes the levels and the newest lines of the node whose place this one takes.
+    pub(in crate::wiring) fn take_logs(&mut self, logs: Logs) {
+        let base = &mut self.chains.base;
+        base.metrics.watch_log(logs.levels.clone());
+        base.logs = logs;
     }
 
     /// Resets to other chains, from the first request on.

@@ -14,7 +14,7 @@ use esker_validators::ValidatorConfig;
 use crate::api::{BaseInputs, NetworkFacts};
 use crate::environment::Environment;
 use crate::identity::Identity;
-use crate::logging::{self, LogLevels, OpenLogFiles};
+use crate::logging::{self, Logs};
 use crate::metrics::Metrics;
 use crate::own_addresses::OwnAddresses;
 use crate::validator_changes::{StoreChangeLog, consensus};
@@ -28,8 +28,7 @@ pub(in crate::wiring) struct StoreStage {
     pub(super) begun: Instant,
     /// Ends a start that takes long.
     pub(super) stop_start: Shutdown,
-    pub(super) logs: LogLevels,
-    pub(super) log_files: OpenLogFiles,
+    pub(super) logs: Logs,
     pub(super) tls: Option<Tls>,
     pub(super) metrics: Arc<Metrics>,
     /// Kept until the engine takes it; `None`: this node is not a validator.
@@ -62,13 +61,13 @@ impl StoreStage {
         if !config.network.validators.is_empty() {
             consensus(&environment, &config.network)?;
         }
-        let (logs, log_files) = logging::install(&config.log());
+        let logs = logging::install(&config.log());
         for warning in &config.warnings {
             tracing::warn!("{warning}");
         }
         let tls = listen::tls(&config)?;
         let metrics = Arc::new(Metrics::of_build(environment.commit));
-        metrics.watch_log(logs.clone());
+        metrics.watch_log(logs.levels.clone());
         let folder = DataFolder::from_config(&config)?;
         let mut validator = config.validator(folder.path())?;
         if let Some(validator) = &validator {
@@ -102,7 +101,6 @@ impl StoreStage {
             begun,
             stop_start,
             logs,
-            log_files,
             tls,
             metrics,
             validator,

@@ -190,9 +190,39 @@ async fn profiles_go_into_their_folder() {
     );
 }
 
+/// Lines of a real log: `tests/e2e/tests/it/admin.rs`.
+#[tokio::test]
+async fn parameters_of_get_logs() {
+    let node = Node::start().await;
+    let empty = json!({"lines": [], "next": "0", "missed": false});
+    for params in [
+        json!({}),
+        json!({"level": "warn", "loggerName": "X", "after": "0", "limit": 1000}),
+        json!({"level": "OFF", "after": 18_446_744_073_709_551_615_u64, "limit": "1"}),
+        json!({"loggerName": "", "level": null, "after": null, "limit": null}),
+    ] {
+        assert_eq!(node.result(ADMIN, "admin.getLogs", params.clone()).await, empty, "{params}");
+    }
+    let limit = "limit: expected a number from 1 to 1000";
+    for (params, want) in [
+        (json!({"limit": 0}), limit),
+        (json!({"limit": 1001}), limit),
+        (json!({"limit": "18446744073709551615"}), limit),
+        (json!({"limit": -1}), INVALID_ARGUMENT),
+        (json!({"limit": "many"}), INVALID_ARGUMENT),
+        (json!({"after": "x"}), INVALID_ARGUMENT),
+        (json!({"level": "loud"}), INVALID_ARGUMENT),
+        (json!({"loggerName": "nothing"}), "logger with name \"nothing\" not found"),
+    ] {
+        assert_eq!(node.error(ADMIN, "admin.getLogs", params.clone()).await, want, "{params}");
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn configuration_and_virtual_machines() {
     let node = Node::start().await;
     assert_eq!(node.result(ADMIN, "admin.getConfig", json!({})).await, json!({"http-port": 0}));
+    let none = json!({"settings": []});
+    assert_eq!(node.result(ADMIN, "admin.getSettings", json!({})).await, none);
     assert_eq!(node.result(ADMIN, "admin.loadVMs", json!({})).await, json!({"newVMs": {}}));
 }

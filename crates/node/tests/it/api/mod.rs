@@ -20,7 +20,7 @@ use esker_http::{HttpConfig, HttpState, Readiness, Routes, serve};
 use esker_node::aliases::AliasTable;
 use esker_node::api::{
     self, AdminDeps, BaseInputs, ChainInputs, Health, NetworkFacts, OrderInputs, RunningChain,
-    ServeInputs, Software, Versions,
+    ServeInputs, ShownSettings, Software, Versions,
 };
 use esker_node::backup::{BackupSource, Backups};
 use esker_node::chains::endpoints;
@@ -173,8 +173,9 @@ impl Node {
         let order = OrderInputs { engine: engine.clone(), follower: None, validator: None };
         let admin = AdminDeps {
             levels: LogLevels::new(info, levels),
+            tail: Arc::default(),
             profiles: Folder::new(profiles.path().join("profiles")),
-            config: json!({ "http-port": 0 }),
+            settings: ShownSettings { config: json!({ "http-port": 0 }), settings: Vec::new() },
             backups: Backups::new(Arc::clone(&store.kv), BackupSource::identity(profiles.path())),
             validator: None,
         };
