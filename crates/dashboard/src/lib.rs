@@ -1,12 +1,12 @@
 //! The dashboard: a web page about the node, in the binary. It uses public methods only (docs/dashboard.md).
 //!
-//! `assets` has the page: HTML, CSS and ES modules, without a build step and without code of others. Browsers can load the files
-//! as they are; the build leaves out comments and indentation, and compresses each file. `esker-http` serves them.
+//! `assets` has the page: HTML, CSS and ES modules, without Node and without code of others. The build leaves out comments and
+//! indentation, puts the modules together into one script (`build/bundle.rs`), and compresses each file. `esker-http` serves them.
 
 /// A file of the page.
 #[derive(Clone, Copy, Debug)]
 pub struct File {
-    /// Path below `assets`: `index.html`, `views/block.js`.
+    /// Path below [`BASE`]: `page.css`, `app.js`.
     pub path: &'static str,
     /// The `Content-Type`.
     pub content_type: &'static str,

@@ -1,5 +1,8 @@
 //! The files of the page: sizes, and what a page under its policy can't have.
 
+#[path = "../build/bundle.rs"]
+mod bundle;
+
 use std::io::Read as _;
 
 use esker_dashboard::{FILES, File, INDEX};
@@ -45,29 +48,56 @@ fn the_files_that_the_page_names_are_there() {
     }
 }
 
-#[test]
-fn modules_import_files_that_are_there() {
-    for file in FILES.iter().filter(|file| file.path.ends_with(".js")) {
-        let folder = file.path.rsplit_once('/').map_or("", |(folder, _)| folder);
-        for rest in content(file).split(" from '").skip(1) {
-            let named = rest.split('\'').next().unwrap_or_default();
-            let path = joined(folder, named);
-            assert!(FILES.iter().any(|file| file.path == path), "{} imports {named}", file.path);
-        }
-    }
+/// A bundle of modules, by path and content.
+fn bundled(modules: &[(&str, &str)]) -> Result<String, String> {
+    let modules = modules.iter().map(|(path, content)| ((*path).to_owned(), (*content).to_owned()));
+    bundle::bundle(&modules.collect(), "a.js")
 }
 
-/// The path that a module in this folder means.
-fn joined(folder: &str, named: &str) -> String {
-    let mut parts: Vec<&str> = folder.split('/').filter(|part| !part.is_empty()).collect();
-    for part in named.split('/') {
-        match part {
-            "." => {}
-            ".." => drop(parts.pop()),
-            part => parts.push(part),
-        }
+#[test]
+fn modules_become_functions_that_run_once() {
+    let script = bundled(&[
+        (
+            "a.js",
+            "import { b as one, Late } from './f/b.js';\nconst view = () => import('./f/c.js').then(one);\n",
+        ),
+        ("f/b.js", "export const b = 1;\nexport class Late {}\nexport async function f(x) {\n}\n"),
+        ("f/c.js", "import { view } from '../a.js';\n"),
+    ]);
+    let script = script.unwrap();
+    let (_, modules) = script.split_once("const __0").unwrap();
+    assert_eq!(
+        modules,
+        " = __module(() => {\nconst { b: one, Late } = __1();\nconst view = () => __load(__2).then(one);\nreturn {  };\n});\n\
+         const __1 = __module(() => {\nconst b = 1;\nclass Late {}\nasync function f(x) {\n}\nreturn { b, Late, f };\n});\n\
+         const __2 = __module(() => {\nconst { view } = __0();\nreturn {  };\n});\n__0();\n"
+    );
+}
+
+#[test]
+fn other_forms_of_modules_are_refused() {
+    for (line, fault) in [
+        (
+            "import x from './b.js';",
+            "a.js: not a form that the bundle has: import x from './b.js';",
+        ),
+        ("import './b.js';", "not a form"),
+        ("export default 1;", "not a form"),
+        ("export let x = 1;", "not a form"),
+        ("export { x };", "not a form"),
+        ("export const { x } = y;", "not a form"),
+        ("import('./b.js' + x);", "not a form"),
+        ("import { x } from './none.js';", "a.js imports ./none.js, which is not there"),
+        ("const x = import('./none.js');", "a.js imports ./none.js, which is not there"),
+        ("import { x } from './a.js';", "a.js import each other"),
+        ("const __1 = 1;", "a.js: names with two underscores are those of the bundle"),
+    ] {
+        let error = bundled(&[("a.js", line), ("b.js", "export const x = 1;")]).unwrap_err();
+        assert!(error.contains(fault), "{line}: {error}");
     }
-    parts.join("/")
+    assert_eq!(bundled(&[]).unwrap_err(), "no module a.js");
+    let circle = [("a.js", "import { b } from './b.js';"), ("b.js", "import { a } from './a.js';")];
+    assert_eq!(bundled(&circle).unwrap_err(), "a.js, b.js import each other");
 }
 
 #[test]

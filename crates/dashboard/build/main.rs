@@ -1,5 +1,9 @@
-//! Leaves comments and indentation out of the files of the page, compresses them, and writes the table of them.
+//! Leaves comments and indentation out of the files of the page, puts its modules together, compresses all, and writes the table of
+//! them.
 
+mod bundle;
+
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::hash::{DefaultHasher, Hasher as _};
 use std::io::Write as _;
@@ -9,21 +13,19 @@ use std::{env, fs, io};
 use flate2::Compression;
 use flate2::write::GzEncoder;
 
+/// The module with which the page begins, and the name of the script that has all of them.
+const ENTRY: &str = "app.js";
+
 fn main() -> io::Result<()> {
-    let assets =
-        Path::new(&env::var_os("CARGO_MANIFEST_DIR").expect("set by cargo")).join("assets");
+    let manifest = env::var_os("CARGO_MANIFEST_DIR").expect("set by cargo");
+    let assets = Path::new(&manifest).join("assets");
     let out = PathBuf::from(env::var_os("OUT_DIR").expect("set by cargo"));
     println!("cargo:rerun-if-changed={}", assets.display());
-    let mut files = Vec::new();
-    collect(&assets, &mut files)?;
-    files.sort();
+    println!("cargo:rerun-if-changed={}", Path::new(&manifest).join("build").display());
     let mut table = String::from("&[\n");
-    for (number, file) in files.iter().enumerate() {
-        let content = without_comments(&fs::read_to_string(file)?);
+    for (number, (path, content)) in served(&assets)?.iter().enumerate() {
         let compressed = out.join(format!("{number}.gz"));
         fs::write(&compressed, gzip(content.as_bytes())?)?;
-        let path = file.strip_prefix(&assets).expect("it is below that folder");
-        let path = path.to_str().expect("names of files are ASCII");
         let kind = content_type(path).unwrap_or_else(|| panic!("{path}: unknown kind of file"));
         let (etag, length) = (tag(content.as_bytes()), content.len());
         writeln!(
@@ -34,6 +36,23 @@ fn main() -> io::Result<()> {
     }
     table.push(']');
     fs::write(out.join("files.rs"), table)
+}
+
+/// The contents of the files that are served, by their paths.
+fn served(assets: &Path) -> io::Result<BTreeMap<String, String>> {
+    let mut files = Vec::new();
+    collect(assets, &mut files)?;
+    let (mut served, mut modules) = (BTreeMap::new(), bundle::Modules::new());
+    for file in files {
+        let path = file.strip_prefix(assets).expect("it is below that folder");
+        let path = path.to_str().expect("names of files are ASCII").to_owned();
+        let content = without_comments(&fs::read_to_string(&file)?);
+        let kind = if path.ends_with(".js") { &mut modules } else { &mut served };
+        kind.insert(path, content);
+    }
+    let script = bundle::bundle(&modules, ENTRY).unwrap_or_else(|fault| panic!("{fault}"));
+    served.insert(ENTRY.to_owned(), script);
+    Ok(served)
 }
 
 /// The files below a folder.
