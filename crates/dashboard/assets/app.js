@@ -1,7 +1,7 @@
 // The page: asks the node what it is, then shows the view of the hash. Each view is loaded when it is first shown.
 
 import { live } from './chain/live.js';
-import { connect } from './chain/node.js';
+import { connect, node } from './chain/node.js';
 import { errorNotice, replace } from './parts/base.js';
 import { header } from './shell/header.js';
 
@@ -75,7 +75,7 @@ async function show(load, params, path) {
   const { signal } = shown;
   head.mark(path);
   try {
-    const view = await load();
+    const [view] = await Promise.all([load(), path === '/' ? null : node.details]);
     if (signal.aborted) return;
     const { title, content } = await view.render(params, signal);
     if (signal.aborted) return;
@@ -101,6 +101,9 @@ async function start(tries = 0) {
   head.draw();
   live.start();
   route(show);
+  await node.details;
+  head.draw();
+  head.mark();
 }
 
 keys();

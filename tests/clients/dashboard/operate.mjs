@@ -15,14 +15,14 @@ export async function run({ page, url, axe }) {
   await until('votes are counted', async () => /\d+\s+100\.0 %/.test(await votes.innerText()));
   await votes.getByRole('button').first().focus();
   const row = await votes.locator('tbody tr').elementHandle();
-  await page.waitForResponse((response) => response.url().endsWith('/ext/metrics'));
-  await page.waitForResponse((response) => response.url().endsWith('/ext/metrics'));
+  await page.waitForResponse((response) => response.url().includes('/ext/metrics?'));
+  await page.waitForResponse((response) => response.url().includes('/ext/metrics?'));
   check(await row.evaluate((element) => element.isConnected), 'a table that is used stays');
 
   const settings = panel(page, 'Settings');
   await settings.getByLabel('Filter').fill('api-admin');
   await until('the filter holds', async () => (await settings.locator('tbody tr').count()) === 1);
-  await sees(page, /api-admin-enabled\s+true/, 'table');
+  await sees(page, /api-admin-enabled\s+true\s+default: false\s+flag --api-admin-enabled/, 'table');
   await page.getByLabel('X, file').selectOption('debug');
   await sees(page, 'X: debug', '[role=status]');
   const { loggerLevels } = await node.rpc('/ext/admin', 'admin.getLoggerLevel', { loggerName: 'X' });

@@ -192,6 +192,8 @@ export function replay(params, take, { signal, atMost = 20_000, deadlineMs = 800
 
 const KEPT = 200;
 const GATHER_MS = 250;
+/** Pause between two reads of blocks while they follow each other. */
+const BUSY_MS = 1000;
 /** How long a new row is marked. */
 export const FRESH_MS = 1500;
 const AT_ONCE = 20;
@@ -241,13 +243,14 @@ export class Stream {
     if (document.hidden || !this.heads.length) return;
     this.timer ??= setTimeout(async () => {
       this.timer = null;
+      this.gathered = performance.now();
       const heights = [...new Set(this.heads)];
       this.heads = [];
       const blocks = await this.evmBlocks(heights).catch(() => []);
       if (this.signal.aborted) return;
       if (heights.length) this.drop('C', Math.min(...heights));
       this.add(blocks.flatMap(evmRows), true);
-    }, GATHER_MS);
+    }, performance.now() - (this.gathered ?? -BUSY_MS) < BUSY_MS ? BUSY_MS : GATHER_MS);
   }
 
   takeX(block) {

@@ -3,6 +3,9 @@
 const TIMEOUT_MS = 30_000;
 const BATCH = 100;
 
+/** The code of a node that limits requests. */
+export const LIMITED = -32005;
+
 /** An error of the node or of the way to it, with what to do next. */
 export class RpcError extends Error {
   constructor(message, { code, data, next, method, lost = false } = {}) {
@@ -19,7 +22,7 @@ function nextStep(code, message, lost) {
   if (lost) return 'The page tries again by itself. Check that the node runs and that its URL is right.';
   if (code === -32601 || /can't find (method|service)/.test(message)) return 'This node does not serve the method: see rpc.discover, and the settings that enable its service.';
   if (/origin not allowed/.test(message)) return 'Open the page from the node itself, or name its origin in http-allowed-origins.';
-  if (code === -32005) return 'The node limits requests: wait, then try again.';
+  if (code === LIMITED) return 'The node limits requests: wait, then try again.';
   if (code === 4444) return 'Ask an archive, or a node that holds these blocks.';
   return null;
 }
@@ -109,6 +112,27 @@ export async function get(url, signal) {
 
 const PRIMARY = { mainnet: 'avax', fuji: 'fuji', local: 'local' };
 
+/** Returns a function that calls others, at most so many at a time; those that wait are given up when the signal aborts. */
+export function limited(most, signal) {
+  const waiting = [];
+  let running = 0;
+  const start = () => {
+    if (running === most || !waiting.length) return;
+    running += 1;
+    waiting.shift()();
+  };
+  return async (ask) => {
+    await new Promise((resolve) => { waiting.push(resolve); start(); });
+    try {
+      signal?.throwIfAborted();
+      return await ask();
+    } finally {
+      running -= 1;
+      start();
+    }
+  };
+}
+
 /** Facts about the node, known after `connect`. */
 export const node = {
   base: new URL(new URLSearchParams(location.search).get('node') ?? location.origin, location.href),
@@ -132,7 +156,7 @@ export const nat = (method, params, signal) => callNamed(urlOf(`/ext/bc/${node.e
 export const ext = (service, method, params, signal) => callNamed(urlOf(`/ext/${service}`), `${service}.${method}`, params, signal);
 export const status = (signal) => get(urlOf('/ext/status'), signal);
 
-/** Learns what the node is. Throws if it does not answer. */
+/** Learns which chains the node has, and begins to ask for the rest: `node.details`. Throws if it does not answer. */
 export async function connect() {
   const found = await status().catch((error) => {
     if (error.lost) throw error;
@@ -140,7 +164,8 @@ export async function connect() {
   });
   if (found) readChains(found);
   else Object.assign(node, { evm: { alias: '', path: '/', socket: '/', id: null }, x: null });
-  await Promise.all([readVersion(), readEvm(), readX()]);
+  node.details = Promise.all([readVersion(), readEvm(), readX()]);
+  if (!found) await node.details;
 }
 
 function readChains(found) {
@@ -196,9 +221,9 @@ export function chainName(id) {
   return node.chains.find((chain) => chain.id === id)?.alias ?? id;
 }
 
-/** `{ 'name': [{ labels, value }] }` of the node now. */
-export async function metrics(signal) {
-  return parse(await get(urlOf('/ext/metrics'), signal));
+/** `{ 'name': [{ labels, value }] }` of these families of the node now. The node reads no others. */
+export async function metrics(families, signal) {
+  return parse(await get(urlOf(`/ext/metrics?${families.map((name) => `name[]=${name}`).join('&')}`), signal));
 }
 
 export function parse(text) {

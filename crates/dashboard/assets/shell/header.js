@@ -38,6 +38,7 @@ export function header(place) {
   replace(place,
     h('div.brand', null, h('a.brand-name', { href: '#/' }, 'Esker'), network), nav, searchBox(), state, lost);
 
+  let marked = '/';
   const draw = () => {
     const [name, title] = STATES[live.state];
     network.textContent = node.network ? oneLine(`${node.isDev ? 'development, ' : ''}${node.network} ${node.networkID}`, 40) : node.chainId ? `chain ${node.chainId}` : '';
@@ -55,7 +56,8 @@ export function header(place) {
 
   return {
     draw,
-    mark(path) {
+    mark(path = marked) {
+      marked = path;
       const views = [['#/', 'Overview'], node.isDev && ['#/do', 'Do'], ['#/operate', 'Operate']].filter(Boolean);
       replace(nav, views.map(([href, name]) => h('a', { href, 'aria-current': `#${path}` === href ? 'page' : null }, name)));
     },

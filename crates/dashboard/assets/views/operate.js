@@ -1,9 +1,9 @@
-// How the node is: health, versions, settings, log levels, figures, the store's growth, validators and followers.
+// How the node is: health, versions, figures, the store's growth, validators and followers, and what its admin API tells.
 
+import { live } from '../chain/live.js';
 import { ext, figure, get, metrics, node, rate, status, urlOf } from '../chain/node.js';
 import { bytes, duration, grouped, visible } from '../format/text.js';
-import { awaited, errorNotice, facts, h, longText, panel, replace, table, viewTitle } from '../parts/base.js';
-import { field } from '../parts/form.js';
+import { awaited, facts, h, longText, panel, replace, table, viewTitle } from '../parts/base.js';
 import { ago, chart, id } from '../parts/values.js';
 
 const EVERY_MS = 3000;
@@ -18,17 +18,17 @@ export async function render(_, signal) {
       panel('Node', [awaited(() => identity(signal), { signal }), roles])),
     panel('Figures', charts, { flush: true }),
     voters,
-    awaited(() => adminPanel(signal), { signal }),
+    awaited(() => admin(signal), { signal }),
   ] };
 }
 
 /** What only the admin API tells. */
-async function adminPanel(signal) {
+async function admin(signal) {
   const { adminApi } = await status(signal);
   const next = 'Start the node with --api-admin-enabled, and open the page from this machine.';
-  if (!adminApi) return panel('Settings and log levels', h('p.muted', null, next));
-  const config = await ext('admin', 'getConfig', {}, signal).catch((error) => { throw Object.assign(error, { next }); });
-  return h('div.columns', null, panel('Settings', settings(config), { flush: true }), panel('Log levels', awaited(levels, { signal })));
+  if (!adminApi) return panel('Log, settings and log levels', h('p.muted', null, next));
+  const { adminPanels } = await import('./operate/admin.js');
+  return adminPanels(signal).catch((error) => { throw Object.assign(error, { next }); });
 }
 
 async function health(signal) {
@@ -61,6 +61,14 @@ async function identity(signal) {
     ...state.chains.map((chain) => [`Chain ${visible(chain.alias)}`, [id(chain.id), ` at ${grouped(chain.height)}, ${grouped(chain.pending)} waiting`]]),
   ]);
 }
+
+/** What the charts and facts are read from. */
+const FAMILIES = [
+  'esker_follow_lag_bundles', 'esker_follow_lag_seconds', 'esker_http_requests_total', 'esker_http_websockets', 'esker_log_lines_total',
+  'esker_store_commit_seconds', 'esker_store_disk_free_bytes', 'esker_store_size_bytes', 'esker_validator_peers', 'esker_validator_quorum',
+  'esker_validator_round', 'esker_validator_rounds_total', 'esker_validator_votes_by_validator_total', 'esker_validator_voting',
+  'process_cpu_seconds_total', 'process_resident_memory_bytes', 'process_start_time_seconds',
+];
 
 /** Name, options and reading of each chart. A reading of null leaves the chart out. */
 const CHARTS = [
@@ -98,7 +106,7 @@ function watch(place, roles, voters, signal) {
   const step = async () => {
     let now;
     try {
-      now = await metrics(signal);
+      now = await metrics(FAMILIES, signal);
     } catch {
       return;
     }
@@ -114,7 +122,7 @@ function watch(place, roles, voters, signal) {
       }
       drawn.get(name).push(reading);
     }
-    replace(roles, roleFacts(value, await status(signal).catch(() => ({}))));
+    replace(roles, roleFacts(value, live.heights ?? {}));
     const isUsed = voters.contains(document.activeElement) || voters.matches(':hover');
     if (value('esker_validator_quorum') && !isUsed) replace(voters, panel('Votes of the validators', voteTable(now.esker_validator_votes_by_validator_total ?? []), { flush: true }));
   };
@@ -148,37 +156,4 @@ function roleFacts(value, { followers, following, validatorChange: change }) {
       ['Next change', change && `${change.validators} validators from bundle ${grouped(change.bundle)} on, ${change.approvals === undefined ? 'agreed' : `${change.approvals} of ${change.needed} approvals`}`],
     ] : []),
   ]);
-}
-
-function settings(config) {
-  const filter = field('Filter', { name: 'setting', mono: true });
-  const body = h('div');
-  const draw = () => replace(body, table([
-    ['Setting', ([name]) => h('span.mono', null, visible(name)), 'nowrap'],
-    ['Value', ([, value]) => (value === '' ? h('span.muted', null, 'not set') : h('span.mono', null, longText(typeof value === 'string' ? value : JSON.stringify(value), 80))), 'grow'],
-  ], Object.entries(config).filter(([name]) => name.includes(filter.input.value.toLowerCase())), { label: 'Settings' }));
-  filter.input.addEventListener('input', draw);
-  draw();
-  body.className = 'list';
-  body.tabIndex = 0;
-  return [h('div.panel-body', null, filter, h('p.muted', null, h('code', null, 'esker config show'), ' prints where each value comes from.')), body];
-}
-
-const LEVELS = ['off', 'fatal', 'error', 'warn', 'info', 'trace', 'debug', 'verbo'];
-
-async function levels() {
-  const { loggerLevels } = await ext('admin', 'getLoggerLevel', {});
-  const said = h('p.muted', { role: 'status' }, 'Levels hold until the node stops.');
-  const choice = (logger, kind, now) => field(`${logger}, ${kind === 'logLevel' ? 'file' : 'terminal'}`, {
-    name: `${logger}-${kind}`, options: LEVELS.map((level) => [level, level]), value: now.toLowerCase(),
-    onchange: async (event) => {
-      try {
-        await ext('admin', 'setLoggerLevel', { loggerName: logger, [kind]: event.target.value });
-        said.textContent = `${logger}: ${event.target.value}`;
-      } catch (error) {
-        replace(said, errorNotice(error));
-      }
-    },
-  });
-  return [h('div.fields', null, Object.entries(loggerLevels).flatMap(([logger, now]) => [choice(logger, 'logLevel', now.logLevel), choice(logger, 'displayLevel', now.displayLevel)])), said];
 }

@@ -39,7 +39,7 @@ function watch(strip, charts, signal) {
   let seen = null;
   const step = async () => {
     try {
-      seen = { ...readings(await metrics(signal)), heights: live.heights };
+      seen = { ...readings(await metrics(FAMILIES, signal)), heights: live.heights };
       const { txs, gas, fee, pool, requests } = seen;
       seen.txRate = rates.txs(txs);
       charts.rate.push(seen.txRate);
@@ -59,6 +59,13 @@ function watch(strip, charts, signal) {
   live.on('x', ({ height, removed }) => { for (const chain of live.heights?.chains ?? []) if (chain.alias === 'X' && !removed) chain.height = Number(height); draw(); }, signal);
   step().then(draw);
 }
+
+/** What the figures are read from. */
+const FAMILIES = [
+  'esker_chain_atomic_mempool_transactions', 'esker_chain_base_fee_wei', 'esker_chain_gas_used_total', 'esker_chain_last_block_gas_limit',
+  'esker_chain_last_block_gas_used', 'esker_chain_last_block_timestamp_seconds', 'esker_chain_mempool_transactions',
+  'esker_chain_transactions_accepted_total', 'esker_follow_connected', 'esker_follow_lag_seconds', 'esker_followers', 'esker_http_requests_total',
+];
 
 function readings(families) {
   const times = (families.esker_chain_last_block_timestamp_seconds ?? []).map(({ value }) => value);
