@@ -258,16 +258,21 @@ export function virtualList(items, render, { label, widths = '', rowHeight = ROW
   return list;
 }
 
-/** `next()` resolves to the next items, or null at the end. `render(item, index)` returns the cells of a row. */
+const LEAST_PAUSE_MS = 1000;
+const MOST_PAUSE_MS = 30_000;
+
+/**
+ * `next()` resolves to the next items, or null at the end. `render(item, index)` returns the cells of a row. After an error the list
+ * asks again when its reader says so, or after a pause that doubles with each error.
+ */
 export function pagedList(next, render, { label, widths, empty = 'Nothing here.', noun = 'entries' } = {}) {
   const items = [];
   const foot = h('p.empty.small', { role: 'status' });
   const place = h('div');
-  let busy = false;
-  let isDone = false;
+  let [isBusy, isDone, pause, timer] = [false, false, LEAST_PAUSE_MS, null];
   const more = async () => {
-    if (busy || isDone) return;
-    busy = true;
+    if (isBusy || isDone || timer) return;
+    isBusy = true;
     foot.textContent = 'Loading…';
     try {
       const page = await next();
@@ -275,11 +280,15 @@ export function pagedList(next, render, { label, widths, empty = 'Nothing here.'
       else items.push(...page);
       foot.textContent = `${grouped(items.length)} ${noun}${isDone ? '' : ', more below'}`;
       if (isDone && !items.length) replace(place, h('p.empty', null, empty));
+      pause = LEAST_PAUSE_MS;
       list.redraw();
     } catch (error) {
-      replace(foot, errorNotice(error, () => { more(); }));
+      const again = () => { clearTimeout(timer); timer = null; if (place.isConnected) more(); };
+      timer = setTimeout(again, pause);
+      pause = Math.min(2 * pause, MOST_PAUSE_MS);
+      replace(foot, errorNotice(error, again));
     }
-    busy = false;
+    isBusy = false;
     if (!isDone && items.length < 30) more();
   };
   const list = virtualList(items, render, { label, widths, onEnd: () => { more(); } });

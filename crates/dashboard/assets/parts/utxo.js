@@ -31,23 +31,19 @@ export function owners(output) {
 
 const BOX = { width: 220, height: 44, gap: 12 };
 const LANE = 190;
-const SHOWN = 40;
+/** Most boxes on a side of the graph. */
+export const BOXES = 40;
 
 /**
  * `left` and `right` are `[{ title, detail, href, amount, tone }]`, `center` is one such box.
- * Boxes with an `href` are links; `tone` is `open` for what is unspent, `other` for another chain.
+ * Boxes with an `href` are links; `tone` is `open` for what is unspent, `other` for another chain. `hidden` more have no box.
  */
-export function utxoGraph(left, center, right) {
+export function utxoGraph(left, center, right, hidden) {
   const place = h('div.table-wrap.graph', { tabindex: '0', role: 'region', 'aria-label': 'Graph of UTXOs' });
-  append(place, [drawing(left.slice(0, SHOWN), center, right.slice(0, SHOWN)), note(left, right)]);
+  append(place, [drawing(left, center, right), hidden ? h('p.muted.small.empty', null, `${hidden} more are in the lists below.`) : null]);
   // Narrow windows begin with the transaction itself.
   requestAnimationFrame(() => { place.scrollLeft = (place.scrollWidth - place.clientWidth) / 2; });
   return place;
-}
-
-function note(left, right) {
-  const hidden = Math.max(0, left.length - SHOWN) + Math.max(0, right.length - SHOWN);
-  return hidden ? h('p.muted.small.empty', null, `${hidden} more are in the lists below.`) : null;
 }
 
 function drawing(left, center, right) {

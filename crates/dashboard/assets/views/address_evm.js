@@ -1,6 +1,6 @@
 // An account or contract of the EVM: balance, tokens, its history, what it sent, its code, storage and events.
 
-import { evm, evmName, hasModule, node } from '../chain/node.js';
+import { LIMITED, evm, evmName, hasModule, node } from '../chain/node.js';
 import { knownAccount } from '../chain/utxo.js';
 import { fromHex } from '../format/bytes.js';
 import { decimal, grouped, textOfBytes } from '../format/text.js';
@@ -52,6 +52,7 @@ function history(address) {
       before = txs.length ? Number(txs.at(-1).blockNumber) : before;
       return txs.length ? txs.map((tx, at) => ({ tx, receipt: receipts[at] })) : null;
     } catch (error) {
+      if (error.lost || error.code === LIMITED) throw error;
       // The index is off, or begins after older blocks: what is there is shown, and why there is no more.
       isDone = true;
       return [{ note: error.message }];
@@ -70,8 +71,9 @@ function sent(address, nonce) {
   const page = async () => {
     if (next === 0) return null;
     const nonces = Array.from({ length: Math.min(PAGE, next) }, (_, i) => next - 1 - i);
+    const found = await Promise.all(nonces.map(async (at) => ({ at, tx: await evm('evm_getTransactionBySenderAndNonce', address, `0x${at.toString(16)}`) })));
     next -= nonces.length;
-    return Promise.all(nonces.map(async (at) => ({ at, tx: await evm('evm_getTransactionBySenderAndNonce', address, `0x${at.toString(16)}`) })));
+    return found;
   };
   return pagedList(page, ({ at, tx }) => (tx ? [
     h('span.muted', null, `nonce ${grouped(at)}`), txId('c', tx.hash), blockLink('c', Number(tx.blockNumber ?? 0)),

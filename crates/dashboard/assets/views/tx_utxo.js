@@ -1,13 +1,30 @@
 // A transaction of X, or an export or import of C: inputs, outputs, memo, and the graph of its UTXOs.
 
 import { replay } from '../chain/live.js';
-import { chainName, nat, node, xvm } from '../chain/node.js';
+import { chainName, limited, nat, node, xvm } from '../chain/node.js';
 import { asset, consumed, inputsOf, kindOf, outputsOf, spender, transaction } from '../chain/utxo.js';
 import { fromCb58, toCb58, utxoId } from '../format/bytes.js';
 import { decimal, grouped, oneLine, visible } from '../format/text.js';
-import { awaited, facts, h, hexView, jsonView, panel, replace, table, tabs, textOfHex, viewTitle } from '../parts/base.js';
-import { outputCells, utxoGraph } from '../parts/utxo.js';
+import { awaited, facts, h, hexView, jsonView, later, panel, replace, table, tabs, textOfHex, viewTitle } from '../parts/base.js';
+import { BOXES, outputCells, utxoGraph } from '../parts/utxo.js';
 import { addressId, assetAmount, blockLink, id, nano, to, txId } from '../parts/values.js';
+
+/** Rows of a list before its reader asks for more. */
+const ROWS = 64;
+/** Most outputs that are followed at a time: each takes some requests. */
+const AT_ONCE = 8;
+
+/** Reads each of a list once, when it is first asked for; after an error again. */
+function once(read, ask) {
+  const known = new Map();
+  return (index) => {
+    if (!known.has(index)) {
+      known.set(index, ask(() => read(index)));
+      known.get(index).catch(() => known.delete(index));
+    }
+    return known.get(index);
+  };
+}
 
 export async function render({ key }, signal) {
   const found = await transaction(key).catch(async (error) => {
@@ -18,15 +35,16 @@ export async function render({ key }, signal) {
   const { tx, chain } = found;
   const inputs = inputsOf(tx, chain);
   const outputs = outputsOf(tx, chain);
-  const sources = Promise.all(inputs.map((input) => (input.txID ? consumed(input) : null)));
-  const ends = Promise.all(outputs.slice(0, 64).map((output) => spender(key, output, chain, signal).catch(() => ({ state: 'unknown' }))));
+  const ask = limited(AT_ONCE, signal);
+  const source = once((index) => (inputs[index].txID ? consumed(inputs[index]) : null), ask);
+  const end = once((index) => spender(key, outputs[index], chain, signal).catch(() => ({ state: 'unknown' })), ask);
   return { title: `${kindOf(tx, chain)} ${key.slice(0, 8)}…`, content: [
     viewTitle(`${kindOf(tx, chain)}, ${chain === 'X' ? 'transaction of X' : 'exchange of C'}`, h('span.mark.ok', null, found.blockHeight === undefined && chain === 'C' ? 'waiting' : 'accepted')),
     h('section.panel', null, h('div.panel-body', null, txFacts(found, key, inputs, outputs, signal))),
-    panel('Where its assets came from and went', graph(found, key, inputs, outputs, sources, ends, signal), { flush: true }),
+    panel('Where its assets came from and went', graph(found, key, inputs, outputs, source, end, signal), { flush: true }),
     h('div.columns', null,
-      panel(`Inputs (${inputs.length})`, awaited(async () => inputTable(inputs, await sources), { signal }), { flush: true }),
-      panel(`Outputs (${outputs.length})`, awaited(async () => outputTable(key, outputs, await ends), { signal, label: 'Looking for what spent them' }), { flush: true })),
+      panel(`Inputs (${inputs.length})`, inputTable(inputs, source), { flush: true }),
+      panel(`Outputs (${outputs.length})`, outputTable(key, outputs, end), { flush: true })),
     tabs('Forms', [
       ['JSON', () => jsonView(tx)],
       ['Bytes', () => awaited(async () => hexView(await raw(key, chain, signal)), { signal })],
@@ -91,16 +109,18 @@ async function blockOf(txID, outputs, signal) {
   return height;
 }
 
-function graph({ tx, chain }, key, inputs, outputs, sources, ends, signal) {
+function graph({ tx, chain }, key, inputs, outputs, source, end, signal) {
+  const boxes = (items, read, box) => Promise.all(items.slice(0, BOXES).map(async (item, i) => box(item, await read(i))));
   return awaited(async () => {
-    const [from, gone] = await Promise.all([sources, ends]);
-    const left = await Promise.all(inputs.map(async (input, i) => ({
-      ...(input.isEvm ? { title: 'Account of C', detail: input.address, href: to.address(input.address) }
-        : { title: input.importedFrom ? `Exported by ${chainName(input.importedFrom)}` : 'Output of', detail: input.txID, href: to.tx(input.importedFrom && chainName(input.importedFrom) !== 'X' && chain === 'X' ? 'atomic' : 'x', input.txID) }),
-      amount: await amountText(input.amount ?? from[i]?.output.amount, input.assetID, from[i]?.type), tone: input.importedFrom ? 'other' : '',
-    })));
-    const right = await Promise.all(outputs.slice(0, 64).map(async (output, i) => ({ ...rightBox(key, output, gone[i]), amount: await amountText(output.output.amount, output.assetID, output.type) })));
-    return utxoGraph(left, { title: kindOf(tx, chain), detail: key }, right);
+    const [left, right] = await Promise.all([
+      boxes(inputs, source, async (input, from) => ({
+        ...(input.isEvm ? { title: 'Account of C', detail: input.address, href: to.address(input.address) }
+          : { title: input.importedFrom ? `Exported by ${chainName(input.importedFrom)}` : 'Output of', detail: input.txID, href: to.tx(input.importedFrom && chainName(input.importedFrom) !== 'X' && chain === 'X' ? 'atomic' : 'x', input.txID) }),
+        amount: await amountText(input.amount ?? from?.output.amount, input.assetID, from?.type), tone: input.importedFrom ? 'other' : '',
+      })),
+      boxes(outputs, end, async (output, gone) => ({ ...rightBox(key, output, gone), amount: await amountText(output.output.amount, output.assetID, output.type) })),
+    ]);
+    return utxoGraph(left, { title: kindOf(tx, chain), detail: key }, right, inputs.length + outputs.length - left.length - right.length);
   }, { label: 'Following its UTXOs', signal });
 }
 
@@ -123,26 +143,27 @@ async function amountText(amount, assetID, type) {
   return amount === undefined ? `${type ?? 'right'} ${unit}` : `${oneLine(decimal(amount, Number(known?.denomination ?? 0)), 15)} ${unit}`;
 }
 
-function inputTable(inputs, sources) {
+function inputTable(inputs, source) {
   return table([
     ['#', ({ at }) => String(at), 'num'],
-    ['Amount', ({ input, source }) => (input.amount !== undefined ? assetAmount(input.amount, input.assetID) : h('span', null, source?.type ?? 'right', ' of ', id(input.assetID, { href: to.asset(input.assetID) }))), 'num'],
-    ['Owner', ({ input, source }) => (input.isEvm ? addressId(input.address) : source ? source.output.addresses.map(addressId) : h('span.muted', null, 'not known here'))],
+    ['Amount', ({ at, input }) => (input.amount !== undefined ? assetAmount(input.amount, input.assetID)
+      : h('span', null, later(source(at), (from) => h('span', null, from?.type ?? 'right')), ' of ', id(input.assetID, { href: to.asset(input.assetID) }))), 'num'],
+    ['Owner', ({ at, input }) => (input.isEvm ? addressId(input.address) : later(source(at), (from) => from?.output.addresses.map(addressId) ?? h('span.muted', null, 'not known here')))],
     ['Made by', ({ input }) => (input.txID ? id(`${input.txID}:${input.outputIndex}`, { href: to.utxo(input.txID, input.outputIndex), kind: 'UTXO' }) : h('span.muted', null, 'account'))],
-  ], inputs.map((input, at) => ({ at, input, source: sources[at] })), { label: 'Inputs', empty: 'It has no inputs.' });
+  ], inputs.map((input, at) => ({ at, input })), { label: 'Inputs', empty: 'It has no inputs.', most: ROWS });
 }
 
-function outputTable(key, outputs, ends) {
+function outputTable(key, outputs, end) {
   return table([
     ['#', ({ output }) => h('a', { href: output.isEvm ? to.address(output.output.addresses[0]) : to.utxo(key, output.index), title: `Output ${output.index}` }, String(output.index)), 'num'],
     ...outputCells(({ output }) => output),
-    ['Now', ({ output, end }) => endCell(output, end)],
-  ], outputs.map((output, i) => ({ output, end: ends[i] ?? { state: 'unknown' } })), { label: 'Outputs', empty: 'It has no outputs.' });
+    ['Now', ({ at, output }) => later(end(at), (gone) => endCell(output, gone))],
+  ], outputs.map((output, at) => ({ at, output })), { label: 'Outputs', empty: 'It has no outputs.', most: ROWS });
 }
 
 export function endCell(output, end) {
   if (end.state === 'spent') return h('span.nowrap', null, output.exportedTo ? `imported by ${end.chain} ` : 'spent by ', txId(end.chain === 'X' ? 'x' : 'atomic', end.txID));
-  return { unspent: 'unspent', waiting: `waits for ${chainName(output.exportedTo ?? '')}`, account: 'in the account', unknown: h('span.muted', null, 'not found') }[end.state];
+  return h(end.state === 'unknown' ? 'span.muted' : 'span', null, { unspent: 'unspent', waiting: `waits for ${chainName(output.exportedTo ?? '')}`, account: 'in the account', unknown: 'not found' }[end.state]);
 }
 
 /** The view of one output: what it holds, who owns it, where it is now. */

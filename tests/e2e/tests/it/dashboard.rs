@@ -95,6 +95,16 @@ fn rounds_settings_and_log_levels_of_a_validator_are_shown() {
 }
 
 #[test]
+fn the_log_is_followed_and_settings_show_their_origins() {
+    travel_on("log", local().dev().arg("--api-admin-enabled"));
+}
+
+#[test]
+fn what_the_page_asks_stays_in_bounds() {
+    travel("bounded");
+}
+
+#[test]
 fn calls_with_hostile_texts_are_shown_in_bounds() {
     travel("hostile_calls");
 }
