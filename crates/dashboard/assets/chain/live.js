@@ -18,7 +18,10 @@ class Live extends EventTarget {
   start() {
     if (node.evm) this.evmSocket = this.open(node.evm.socket, (send) => send('evm_subscribe', ['newHeads']), 'evm');
     if (node.x) this.xSocket = this.open(node.x.socket, (send) => this.subscribeX(send), 'x');
-    this.poll();
+    // The page has just asked which chains the node has, and at which heights.
+    this.heights = node.report;
+    if (this.heights) this.pollTimer = setTimeout(() => this.poll(), POLL_MS);
+    else this.poll();
     addEventListener('online', () => this.retryNow());
     document.addEventListener('visibilitychange', () => {
       if (document.hidden) return;

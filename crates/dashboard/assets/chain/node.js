@@ -137,7 +137,7 @@ export function limited(most, signal) {
 export const node = {
   base: new URL(new URLSearchParams(location.search).get('node') ?? location.origin, location.href),
   network: '', networkID: null, version: '', isDev: false, modules: {},
-  evm: null, x: null, symbol: 'NAT', prefix: 'local', assetID: null, chains: [],
+  evm: null, x: null, symbol: 'NAT', prefix: 'local', assetID: null, chains: [], report: null,
 };
 
 export function urlOf(path) {
@@ -169,6 +169,7 @@ export async function connect() {
 }
 
 function readChains(found) {
+  node.report = found;
   node.chains = found.chains;
   node.network = found.network;
   node.role = found.role;

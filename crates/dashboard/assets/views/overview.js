@@ -51,6 +51,7 @@ function watch(strip, charts, signal) {
     } catch { /* the header shows that the node does not answer */ }
   };
   const draw = () => { if (live.heights || seen) replace(strip, figures(live.heights, seen ?? {})); };
+  draw();
   const tick = setInterval(() => { if (!document.hidden) step().then(draw); }, EVERY_MS);
   const clock = setInterval(draw, 1000);
   signal.addEventListener('abort', () => { clearInterval(tick); clearInterval(clock); });
