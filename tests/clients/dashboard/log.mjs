@@ -80,7 +80,8 @@ async function appearance(page, axe) {
     await page.setViewportSize({ width, height: 900 });
     found.push(...await violations(page, axe, `operate, ${colorScheme}, ${width}`));
     if (process.env.SHOTS) {
-      await page.screenshot({ path: `${process.env.SHOTS}/log-${colorScheme}-${width}.png`, fullPage: true });
+      await panel(page, 'Log').evaluate((element) => scrollTo(0, element.offsetTop - document.querySelector('.header').offsetHeight - 16));
+      await page.screenshot({ path: `${process.env.SHOTS}/log-${colorScheme}-${width}.png` });
     }
   }
   check(!found.length, `no violations:\n${found.join('\n')}`);

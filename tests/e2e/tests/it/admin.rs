@@ -333,7 +333,7 @@ fn hostile_log_lines_are_escaped_and_bounded() {
 #[test]
 fn the_log_goes_on_after_a_reset_to_another_chain() {
     let source = local().evm().start().unwrap();
-    let node = local().evm().arg("--api-admin-enabled").start().unwrap();
+    let node = local().evm().temporary().arg("--api-admin-enabled").start().unwrap();
     let logs = |params: Value| log_lines(&done(&node, NODE, "admin.getLogs", params));
     let before = logs(json!({"limit": 1000}));
     let url = format!("http://{}", source.address());

@@ -186,7 +186,7 @@ mod tests {
             data-dir: "/data", else "": default -
             native-aliases: ["A","B"], else ["NAT","AVAX"]: file FILE:1
             http-port: 0, else 9650: flag --http-port
-            evm-port: "8545", else "8545": dev -
+            evm-port: 8545, else 8545: dev -
             api-keystore-enabled: true, else "auto": default -
             index-enabled: true, else false: env ESKER_INDEX_ENABLED
             log-level: "info", else "info": default -
