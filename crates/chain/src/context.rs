@@ -4,12 +4,14 @@ use std::fmt;
 use std::sync::Arc;
 
 use esker_primitives::clock::Clock;
-use esker_primitives::{AssetId, ChainId, Id};
+use esker_primitives::keys::Signature;
+use esker_primitives::{AssetId, ChainId, Id, address};
 use esker_storage::{Scope, Store};
 use tokio::sync::Notify;
 
 use crate::block_waits::BlockWaits;
 use crate::forward::{ExchangePools, ForwardError, ForwardPermit, Forwarding, SendAnswer, TxKind};
+use crate::impersonations::{Impersonations, NotImpersonated};
 
 /// Chain aliases: from alias to blockchain ID and back. Aliases may be added while the node runs.
 pub trait Aliases: Send + Sync + fmt::Debug {
@@ -79,12 +81,34 @@ pub struct ChainContext {
     pub exchange: Option<Arc<ExchangePools>>,
     /// Sends that wait for their block; `None` on a node that answers them at once.
     pub block_waits: Option<Arc<BlockWaits>>,
+    /// The addresses for which this node signs without a key; `None` on a network whose transactions have signatures only.
+    pub impersonations: Option<Arc<Impersonations>>,
 }
 
 impl ChainContext {
     /// The prefix of this chain's addresses: its first alias, or its ID where it has none.
     pub fn primary_alias(&self) -> String {
         self.aliases.primary_alias(&self.chain_id).unwrap_or_else(|| self.chain_id.to_string())
+    }
+
+    /// Whether an address may stand in place of a signature.
+    pub const fn allows_impersonation(&self) -> bool {
+        self.impersonations.is_some()
+    }
+
+    /// Checks that the addresses in place of signatures, if the network allows them, are impersonated now.
+    ///
+    /// # Errors
+    /// One is not.
+    pub fn check_impersonated<'a>(
+        &self,
+        signatures: impl IntoIterator<Item = &'a Signature>,
+    ) -> Result<(), NotImpersonated> {
+        let missing = self.impersonations.as_ref().and_then(|known| known.missing(signatures));
+        missing.map_or(Ok(()), |address| {
+            let address = address::format(&self.primary_alias(), &self.hrp, &address);
+            Err(NotImpersonated { address })
+        })
     }
 
     /// A transaction has joined one of this chain's pools.

@@ -28,6 +28,7 @@ mod figures;
 mod final_bundles;
 mod finality;
 pub mod forward;
+mod impersonations;
 mod machine;
 mod maintenance;
 mod report;
@@ -51,6 +52,7 @@ pub use engine::{
 pub use error::{BlockError, ChainError, FinalizeError, ProposeError, RewindError};
 pub use figures::{ChainStats, GasFigures, PoolFigures, ReasonCounters};
 pub use finality::{ProofError, ProofVerifier};
+pub use impersonations::{Impersonations, MAX_IMPERSONATED, NotImpersonated, TooManyImpersonated};
 pub use machine::{
     AcceptedEvent, BuildPause, GenesisBundle, Machine, MachineConfig, MachineEvent, OneChainOnly,
     Rewound, Undo, UndoLimits, write_initial_rows,

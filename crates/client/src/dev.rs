@@ -56,6 +56,18 @@ impl DevClient {
         self.on_x("mine", params).map(drop)
     }
 
+    /// Lets the node sign for an address of the chains of UTXOs without its key: methods that use keys then work without a
+    /// user. The address in the form of the network.
+    pub fn impersonate_address(&mut self, address: &str) -> Result<String, CallError> {
+        let reply = self.on_x("impersonateAddress", json!({ "address": address }))?;
+        Ok(text(&reply, "address")?.to_owned())
+    }
+
+    /// Ends [`Self::impersonate_address`].
+    pub fn stop_impersonating_address(&mut self, address: &str) -> Result<(), CallError> {
+        self.on_x("stopImpersonatingAddress", json!({ "address": address })).map(drop)
+    }
+
     /// The clock of all chains, Unix seconds.
     pub fn time(&mut self) -> Result<u64, CallError> {
         timestamp(&self.on_x("getTime", json!({}))?)

@@ -24,6 +24,9 @@ const HALF_ORDER: [u8; 32] = [
     0x5d, 0x57, 0x6e, 0x73, 0x57, 0xa4, 0x50, 0x1d, 0xdf, 0xe9, 0x2f, 0x46, 0x68, 0x1b, 0x20, 0xa0,
 ];
 
+/// Bytes of `r` before the address that stands in place of a signature.
+const ADDRESS_AT: usize = 12;
+
 /// The reason why a private key is refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PrivateKeyError {
@@ -202,6 +205,22 @@ impl Signature {
     /// Its bytes.
     pub const fn as_bytes(&self) -> &[u8; Self::LEN] {
         &self.0
+    }
+
+    /// What stands in place of the signature of an impersonated address, on networks that allow it: `r` is the address, `s`
+    /// and the code are 0. No key has such a signature.
+    pub fn impersonating(address: &ShortId) -> Self {
+        let mut bytes = [0; Self::LEN];
+        bytes[ADDRESS_AT..][..ShortId::LEN].copy_from_slice(address.as_bytes());
+        Self(bytes)
+    }
+
+    /// The address that stands in place of a signature.
+    pub fn impersonated(&self) -> Option<ShortId> {
+        let (head, rest) = self.0.split_at(ADDRESS_AT);
+        let (address, tail) = rest.split_first_chunk::<{ ShortId::LEN }>()?;
+        let is_zero = |bytes: &[u8]| bytes.iter().all(|byte| *byte == 0);
+        (is_zero(head) && is_zero(tail)).then(|| ShortId::new(*address))
     }
 
     /// The key that signed `hash`, if the signature has the only accepted form.

@@ -28,5 +28,6 @@ pub fn chain_context(
         forwarding: None,
         exchange: None,
         block_waits: None,
+        impersonations: None,
     }
 }

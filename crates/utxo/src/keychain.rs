@@ -1,17 +1,19 @@
 //! Keys that may spend, and which of them an output requires.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 
 use esker_primitives::ids::ShortId;
-use esker_primitives::keys::PrivateKey;
+use esker_primitives::keys::{PrivateKey, Signature};
 
 use crate::owners::OutputOwners;
 
-/// Private keys by their addresses, in the order in which they were added.
+/// Private keys by their addresses, in the order in which they were added, and addresses that are impersonated.
 #[derive(Clone, Debug, Default)]
 pub struct Keychain {
     order: Vec<ShortId>,
-    keys: BTreeMap<ShortId, PrivateKey>,
+    /// `None`: the address is impersonated.
+    keys: BTreeMap<ShortId, Option<PrivateKey>>,
 }
 
 /// The owners that sign for an output.
@@ -26,9 +28,25 @@ pub struct SigningOwners {
 impl Keychain {
     /// Adds a key whose address is known; one that is there already keeps its place.
     pub fn add(&mut self, address: ShortId, key: PrivateKey) {
-        if self.keys.insert(address, key).is_none() {
+        if self.keys.insert(address, Some(key)).is_none() {
             self.order.push(address);
         }
+    }
+
+    /// Adds an address that stands in place of its signatures; a key that is there already stays.
+    pub fn impersonate(&mut self, address: ShortId) {
+        if let Entry::Vacant(entry) = self.keys.entry(address) {
+            entry.insert(None);
+            self.order.push(address);
+        }
+    }
+
+    /// The signature of an address, or what stands in its place; `None` if the address is not here.
+    pub fn sign(&self, address: &ShortId, hash: &[u8; 32]) -> Option<Signature> {
+        Some(match self.keys.get(address)? {
+            Some(key) => key.sign_hash(hash),
+            None => Signature::impersonating(address),
+        })
     }
 
     /// The address of the key that was added first.
@@ -43,10 +61,10 @@ impl Keychain {
 
     /// The key of an address.
     pub fn get(&self, address: &ShortId) -> Option<&PrivateKey> {
-        self.keys.get(address)
+        self.keys.get(address)?.as_ref()
     }
 
-    /// Whether there is a key of this address.
+    /// Whether there is a key of this address, or it is impersonated.
     pub fn contains(&self, address: &ShortId) -> bool {
         self.keys.contains_key(address)
     }
@@ -123,6 +141,23 @@ mod tests {
                 assert!(keychain.get(address).is_some_and(|key| key.address() == *address));
             }
         }
+    }
+
+    #[test]
+    fn an_impersonated_address_stands_in_place_of_its_signature() {
+        let (of_key, impersonated) = (key(1).address(), key(2).address());
+        let mut keychain: Keychain = [key(1)].into_iter().collect();
+        keychain.impersonate(impersonated);
+        keychain.impersonate(of_key);
+        assert_eq!((keychain.len(), keychain.first()), (2, Some(of_key)));
+        assert!(keychain.contains(&impersonated) && keychain.get(&impersonated).is_none());
+        let sign = |address| keychain.sign(address, &[7; 32]);
+        assert_eq!(sign(&of_key), Some(key(1).sign_hash(&[7; 32])));
+        let named = sign(&impersonated).unwrap();
+        assert_eq!(named.impersonated(), Some(impersonated));
+        assert!(named.recover(&[7; 32]).is_err());
+        assert_eq!(sign(&of_key).unwrap().impersonated(), None);
+        assert_eq!(sign(&key(3).address()), None);
     }
 
     #[test]

@@ -11,6 +11,7 @@ use esker_primitives::keys::{PrivateKey, PublicKey, Signature, SignatureError};
 
 use crate::credential::CredentialSlot;
 use crate::fx::{FxKind, Signers, Witness};
+use crate::keychain::Keychain;
 use crate::utxo::Utxo;
 
 /// An unsigned transaction of a chain.
@@ -88,6 +89,23 @@ impl<U: Unsigned> SignedTx<U> {
         Self::new(unsigned, credentials)
     }
 
+    /// Signs a transaction by a keychain: one credential for each entry, of that extension and of those addresses in their
+    /// order. An address that the keychain lacks has no signature.
+    pub fn sign_by(unsigned: U, keys: &Keychain, signers: &[(FxKind, Vec<ShortId>)]) -> Self {
+        let hash = sha256(&unsigned.to_versioned_bytes());
+        let slot = |(fx, who): &(FxKind, Vec<ShortId>)| {
+            let signatures = who.iter().filter_map(|address| keys.sign(address, &hash));
+            CredentialSlot::new(*fx, signatures.collect()).into()
+        };
+        let credentials = signers.iter().map(slot).collect();
+        Self::new(unsigned, credentials)
+    }
+
+    /// All signatures, in the order of the slots.
+    pub fn all_signatures(&self) -> impl Iterator<Item = &Signature> {
+        self.0.credentials.iter().flat_map(signatures::<U>)
+    }
+
     fn assemble(unsigned: U, credentials: Vec<U::Slot>, bytes: Bytes, unsigned_len: usize) -> Self {
         let cells = |slot: &U::Slot| -> Box<[_]> {
             signatures::<U>(slot).iter().map(|_| OnceLock::new()).collect()
@@ -140,7 +158,7 @@ impl<U: Unsigned> SignedTx<U> {
     /// slot holds what no extension knows.
     pub fn witness(&self, slot: usize) -> Option<Witness<'_>> {
         let credential = U::shared(self.0.credentials.get(slot)?)?;
-        Some(Witness { credential, slot, signers: self })
+        Some(Witness { credential, slot, signers: self, allows_impersonation: false })
     }
 
     /// The key that made signature `index` of the credential in slot `slot`.

@@ -58,6 +58,8 @@ pub(crate) struct Rules<'a> {
     pub(crate) context: &'a ChainContext,
     pub(crate) params: &'a Params,
     pub(crate) genesis_assets: &'a FxBits,
+    /// The transactions of another network's chain whose outputs this chain has from its beginning on.
+    pub(crate) foreign_txs: &'a HashSet<TxId>,
 }
 
 impl<'a> Rules<'a> {
@@ -66,6 +68,8 @@ impl<'a> Rules<'a> {
             chain_id: &self.context.chain_id,
             peers: &self.context.peers,
             fx_count: self.params.fx_count,
+            foreign_txs: self.foreign_txs,
+            allows_impersonation: self.context.allows_impersonation(),
         }
     }
 }

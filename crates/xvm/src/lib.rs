@@ -29,9 +29,11 @@ mod assets;
 mod chain;
 mod execute;
 mod pool;
+mod takeover;
 
 pub use assets::GenesisAssets;
 pub use chain::{IssueError, Issued, MAX_FUTURE_S, TARGET_BLOCK_BYTES, Xvm, XvmConfig};
 pub use execute::{BlockPayload, exported_element};
 pub use pool::{MAX_WALLET_BYTES, MAX_WALLET_TXS, MempoolError, MempoolLimits, WalletFull};
 pub use state::{IndexProgress, TxStatus};
+pub use takeover::{Takeover, TakeoverOrigin};

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use alloy_primitives::{Address, B256};
 use esker_artifacts::Registry;
-use esker_chain::AdjustableClock;
+use esker_chain::{AdjustableClock, Impersonations};
 use esker_evm_execution::rules::{HeaderTerms, NextHeader, Rules};
 use esker_primitives::Clock as _;
 use esker_primitives::sync::Mutex;
@@ -270,6 +270,8 @@ pub struct Controls {
     pub(super) work: Arc<Notify>,
     pub(super) state: Mutex<State>,
     next_header: Arc<NextHeader>,
+    /// The impersonated addresses of the chains of UTXOs, which snapshots keep, too.
+    addresses: Arc<Impersonations>,
     interval: IntervalTask,
     is_logging: AtomicBool,
     printed: PrintedCalls,
@@ -287,7 +289,24 @@ impl Controls {
         let (next_header, interval) = (Arc::default(), IntervalTask::default());
         let (is_logging, printed) = (AtomicBool::new(true), PrintedCalls::default());
         let artifacts = Registry::default();
-        Self { clock, work, state, next_header, interval, is_logging, printed, artifacts }
+        let addresses = Arc::default();
+        Self {
+            clock,
+            work,
+            state,
+            next_header,
+            addresses,
+            interval,
+            is_logging,
+            printed,
+            artifacts,
+        }
+    }
+
+    /// The same, with the impersonated addresses of the chains of UTXOs.
+    #[must_use]
+    pub fn with_addresses(self, addresses: Arc<Impersonations>) -> Self {
+        Self { addresses, ..self }
     }
 
     /// Whether the screen shows blocks and failed calls.
@@ -437,7 +456,8 @@ impl Controls {
 
     pub(super) fn settings(&self) -> ControlSettings {
         let settings = self.state.lock().settings.clone();
-        ControlSettings { header: self.next_header.get(), ..settings }
+        let addresses = self.addresses.all();
+        ControlSettings { header: self.next_header.get(), addresses, ..settings }
     }
 
     pub(super) fn set_next_header(&self, next: HeaderTerms) {
@@ -446,6 +466,7 @@ impl Controls {
 
     pub(super) fn restore(self: &Arc<Self>, settings: ControlSettings) {
         self.next_header.change(|header| *header = settings.header);
+        self.addresses.replace(settings.addresses.clone());
         let mut state = self.state.lock();
         if state.settings.interval != settings.interval {
             self.set_interval_task(settings.interval);

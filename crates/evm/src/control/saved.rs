@@ -1,6 +1,6 @@
 //! The content of a snapshot besides the blocks, and its stored form.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;
 
 use alloy_primitives::{Address, B256, U256};
@@ -15,7 +15,10 @@ use super::settings::ControlSettings;
 use crate::chain::Evm;
 
 /// Version of the stored form.
-const FORM: u8 = 3;
+const FORM: u8 = 4;
+
+/// The form without impersonated addresses of the chains of UTXOs.
+const ACCOUNTS_FORM: u8 = 3;
 
 /// The form without a beacon root of the next block.
 const ROOTLESS_FORM: u8 = 2;
@@ -193,6 +196,8 @@ impl Encode for SavedChain {
         option(w, coinbase.as_ref(), |w, address| w.fixed(address.as_slice()));
         option(w, random.as_ref(), |w, value| w.fixed(value.as_slice()));
         option(w, beacon_root.as_ref(), |w, root| w.fixed(root.as_slice()));
+        w.len(settings.addresses.len());
+        settings.addresses.iter().for_each(|address| w.short_id(address));
     }
 }
 
@@ -219,12 +224,17 @@ impl SavedChain {
                 _ => read_option(r, Reader::fixed)?.map(B256::new),
             },
         };
+        let addresses = match form {
+            SECONDS_FORM | ROOTLESS_FORM | ACCOUNTS_FORM => BTreeSet::new(),
+            _ => r.slice(Reader::short_id)?.into_iter().collect(),
+        };
         let settings = ControlSettings {
             automine,
             interval,
             timestamp_interval_s,
             impersonated,
             impersonates_all,
+            addresses,
             header,
         };
         Ok(Self { settings, last_block })
@@ -233,7 +243,7 @@ impl SavedChain {
 
 #[cfg(test)]
 mod tests {
-    use esker_primitives::Id;
+    use esker_primitives::{Id, ShortId};
     use proptest::prelude::*;
 
     use super::*;
@@ -242,11 +252,16 @@ mod tests {
         let settings = (
             any::<(bool, Option<(u64, u64)>, Option<u64>, bool)>(),
             prop::collection::hash_set(any::<[u8; 20]>(), 0..3),
+            prop::collection::btree_set(any::<[u8; 20]>(), 0..3),
             any::<(Option<[u8; 32]>, Option<u64>, Option<[u8; 20]>, [Option<[u8; 32]>; 2])>(),
         );
         let chain = (settings, any::<(u64, [u8; 32])>()).prop_map(|(settings, last)| {
-            let ((automine, interval, timestamp_interval_s, impersonates_all), accounts, header) =
-                settings;
+            let (
+                (automine, interval, timestamp_interval_s, impersonates_all),
+                accounts,
+                addresses,
+                header,
+            ) = settings;
             let (base_fee, gas_limit, coinbase, [random, beacon_root]) = header;
             SavedChain {
                 settings: ControlSettings {
@@ -255,6 +270,7 @@ mod tests {
                     timestamp_interval_s,
                     impersonated: accounts.into_iter().map(Address::new).collect(),
                     impersonates_all,
+                    addresses: addresses.into_iter().map(ShortId::new).collect(),
                     header: HeaderTerms {
                         base_fee: base_fee.map(U256::from_be_bytes),
                         gas_limit,
@@ -282,7 +298,7 @@ mod tests {
         )
     }
 
-    /// Earlier versions stored no beacon root, and before that intervals as numbers of seconds.
+    /// Earlier versions stored no impersonated addresses, before that no beacon root, and before that intervals as numbers of seconds.
     #[test]
     fn earlier_forms_are_read() {
         let interval = Some(Interval::from_ms(5000));
@@ -297,7 +313,10 @@ mod tests {
         let mut earlier = snapshot.to_bytes();
         let bounds = [5000_u64.to_be_bytes(), 5000_u64.to_be_bytes()].concat();
         let at = earlier.windows(16).position(|bytes| bytes == bounds).unwrap();
-        // The beacon root at the end is not set.
+        // There are no addresses at the end, and the beacon root before them is not set.
+        assert_eq!(earlier.split_off(earlier.len() - 4), [0; 4]);
+        earlier[0] = ACCOUNTS_FORM;
+        assert_eq!(Snapshot::from_bytes(&earlier).as_ref(), Ok(&snapshot));
         assert_eq!(earlier.pop(), Some(0));
         earlier[0] = ROOTLESS_FORM;
         assert_eq!(Snapshot::from_bytes(&earlier).as_ref(), Ok(&snapshot));

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use alloy_primitives::Address;
+use esker_chain::NotImpersonated;
 use esker_chain::forward::{ForwardError, ForwardPermit, SendAnswer, Submission, TxKind};
 use esker_evm_execution::executor::{NoHashes, StateOverlay};
 use esker_evm_execution::rules::{MAX_ATOMIC_GAS, RuleError};
@@ -47,6 +48,9 @@ pub enum SubmitError {
     /// The node passes no transactions on, or too many already.
     #[error(transparent)]
     Forward(#[from] ForwardError),
+    /// An address stands in place of a signature, and is not impersonated.
+    #[error(transparent)]
+    NotImpersonated(#[from] NotImpersonated),
     /// State can't be read.
     #[error(transparent)]
     State(#[from] StateError),
@@ -64,7 +68,9 @@ impl SubmitError {
         Some(match self {
             Self::TooLong(_) => RefusalKind::TooLong,
             Self::TooMuchGas(_) => RefusalKind::GasLimit,
-            Self::Invalid(_) | Self::Pool(PoolError::Amount(_)) => RefusalKind::Invalid,
+            Self::Invalid(_) | Self::NotImpersonated(_) | Self::Pool(PoolError::Amount(_)) => {
+                RefusalKind::Invalid
+            }
             Self::Pool(PoolError::Conflict { .. } | PoolError::Undecided(_)) => {
                 RefusalKind::Conflict
             }
@@ -97,7 +103,9 @@ impl Nat {
     pub fn submit_and_forward(&self, tx: &AtomicTx) -> Result<SubmittedTx, SubmitError> {
         let permit = self.context().reserve_forward()?;
         let id = tx.id();
-        let submission = self.admit(tx).inspect_err(|error| self.note_refused(&id, error))?;
+        let checked = self.context().check_impersonated(tx.signed().all_signatures());
+        let admitted = checked.map_err(SubmitError::from).and_then(|()| self.admit(tx));
+        let submission = admitted.inspect_err(|error| self.note_refused(&id, error))?;
         Ok(self.submitted(tx, permit, submission))
     }
 

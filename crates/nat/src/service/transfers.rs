@@ -1,5 +1,6 @@
 //! import, export, and the older names of both.
 
+use std::borrow::Cow;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
@@ -73,12 +74,15 @@ async fn import_checked(
     let source = nat.context().aliases.lookup(&source_chain);
     let source = source.ok_or(ServiceError::SourceChain(source_chain))?;
     let Account(to) = to.ok_or(ServiceError::NoTo)?;
-    let user = nat.keystore.unlock(&username, &password, client).await;
-    let user = user.map_err(|cause| ServiceError::ImportUser { name: username, cause })?;
-    let imported = run_exclusively(nat, user, move |nat, user| {
-        let keys = keyring(user, &nat.context().chain_id).keys();
-        let keys: Keychain =
-            keys.map_err(ServiceError::ImportKeys)?.into_iter().map(|(_, key)| key).collect();
+    let signer = match impersonating(&nat, &username) {
+        Some(keys) => Signer::Impersonated(keys),
+        None => {
+            let user = nat.keystore.unlock(&username, &password, client).await;
+            Signer::User(user.map_err(|cause| ServiceError::ImportUser { name: username, cause })?)
+        }
+    };
+    let imported = run_exclusively(nat, signer.name().to_owned(), move |nat| {
+        let keys = signer.keychain(nat)?;
         let terms = TxParams::new(nat.context(), nat.base_fee(base_fee)?);
         until_taken(|| {
             let tx = build_import(nat, terms, &keys, source, to)?;
@@ -86,6 +90,41 @@ async fn import_checked(
         })
     });
     answered(imported.await?).await
+}
+
+/// Who imports: a user of the keystore, or on a development network the addresses that are impersonated.
+enum Signer {
+    User(User),
+    Impersonated(Keychain),
+}
+
+impl Signer {
+    /// Names the queue in which its calls wait for each other.
+    fn name(&self) -> &str {
+        match self {
+            Self::User(user) => user.name(),
+            Self::Impersonated(_) => "",
+        }
+    }
+
+    fn keychain(&self, nat: &NatService) -> Reply<Cow<'_, Keychain>> {
+        let user = match self {
+            Self::User(user) => user,
+            Self::Impersonated(keys) => return Ok(Cow::Borrowed(keys)),
+        };
+        let keys = keyring(user, &nat.context().chain_id).keys();
+        let keys = keys.map_err(ServiceError::ImportKeys)?.into_iter().map(|(_, key)| key);
+        Ok(Cow::Owned(keys.collect()))
+    }
+}
+
+/// The impersonated addresses, for a call without a user while there are any.
+fn impersonating(nat: &NatService, username: &str) -> Option<Keychain> {
+    let impersonations = nat.context().impersonations.as_ref();
+    let addresses = impersonations.filter(|_| username.is_empty())?.all();
+    let mut keychain = Keychain::default();
+    addresses.into_iter().for_each(|address| keychain.impersonate(address));
+    (!keychain.is_empty()).then_some(keychain)
 }
 
 /// How often a transaction is built, where others take what it spends each time.
@@ -114,13 +153,13 @@ async fn answered(SubmittedTx { id, answer }: SubmittedTx) -> Reply<TxIdReply> {
 /// Runs work for a user once no other call of that user does: each finds what those before it leave.
 async fn run_exclusively<T: Send + 'static>(
     nat: Arc<NatService>,
-    user: User,
-    work: impl FnOnce(&NatService, &User) -> Reply<T> + Send + 'static,
+    name: String,
+    work: impl FnOnce(&NatService) -> Reply<T> + Send + 'static,
 ) -> Reply<T> {
-    let turn = nat.user_queues.acquire(user.name()).await.map_err(ServiceError::Turn)?;
+    let turn = nat.user_queues.acquire(&name).await.map_err(ServiceError::Turn)?;
     off_thread(move || {
         let _turn = turn;
-        work(&nat, &user)
+        work(&nat)
     })
     .await?
 }
@@ -205,8 +244,8 @@ async fn export_checked(
         return Err(ServiceError::ChangeAddress(args.change_addr));
     }
     let user = unlock(&nat, Credentials { username, password }, client).await?;
-    let exported = run_exclusively(nat, user, move |nat, user| {
-        let keys = keys_of(nat, user, &from)?;
+    let exported = run_exclusively(nat, user.name().to_owned(), move |nat| {
+        let keys = keys_of(nat, &user, &from)?;
         let terms = TxParams::new(nat.context(), nat.base_fee(base_fee)?);
         until_taken(|| {
             let accounts = nat.nat.accounts()?;

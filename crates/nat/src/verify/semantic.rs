@@ -99,6 +99,8 @@ impl VerifyContext<'_> {
             tx.witness(slot)
                 .ok_or(FxError::WrongCredentialType)
                 .and_then(|witness| {
+                    let allows = self.context.allows_impersonation();
+                    let witness = witness.allowing_impersonation(allows);
                     secp256k1::verify_transfer(&utxo.output, &input.input, witness, self.time_s)
                 })
                 .map_err(VerifyError::Transfer)?;

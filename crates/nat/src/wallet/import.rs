@@ -6,7 +6,6 @@ use std::ops::ControlFlow;
 use alloy_primitives::Address;
 use esker_evm_execution::rules::MAX_ATOMIC_GAS;
 use esker_primitives::ids::{AssetId, ChainId, ShortId};
-use esker_primitives::keys::PrivateKey;
 use esker_transactions::nat::{
     AtomicTx, EvmOutput, GAS_PER_BYTE, GAS_PER_EVM_OUTPUT, GAS_PER_SIGNATURE, UnsignedAtomicTx,
     UnsignedImport, dynamic_fee,
@@ -100,12 +99,9 @@ impl<'a> Import<'a> {
             return Err(WalletError::NothingLeft);
         }
         outputs.sort_by_key(EvmOutput::order);
-        let signers: Vec<Vec<&PrivateKey>> = self
-            .inputs
-            .iter()
-            .map(|(_, owners)| owners.iter().filter_map(|owner| self.keys.get(owner)).collect())
-            .collect();
-        Ok(AtomicTx::sign(self.unsigned(outputs), &signers))
+        let signers: Vec<Vec<ShortId>> =
+            self.inputs.iter().map(|(_, owners)| owners.clone()).collect();
+        Ok(AtomicTx::sign_by(self.unsigned(outputs), self.keys, signers))
     }
 
     fn unsigned(&self, outputs: Vec<EvmOutput>) -> UnsignedAtomicTx {

@@ -4,6 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use esker_chain::ChainContext;
 use esker_evm::chain::Evm;
 use esker_evm::control::{ControlError, Snapshots};
 use esker_primitives::clock::Clock as _;
@@ -13,11 +14,20 @@ use esker_rpc::{Dialect, MethodTable, NoArgs, Route, RpcError};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::impersonation::{self, ImpersonationApi};
+
 /// Adds the methods to the first one of a chain's endpoints.
-pub(crate) fn add_methods(routes: &mut [Route], snapshots: &Arc<Snapshots>) {
+pub(crate) fn add_methods(
+    routes: &mut [Route],
+    snapshots: &Arc<Snapshots>,
+    context: &ChainContext,
+) {
     let methods = methods().bind(Arc::new(DevelopmentApi(Arc::clone(snapshots))));
+    let (snapshots, context) = (Arc::clone(snapshots), context.clone());
+    let of_addresses =
+        impersonation::methods().bind(Arc::new(ImpersonationApi { snapshots, context }));
     if let Some(Route { dialect: Dialect::Object(service), .. }) = routes.first_mut() {
-        *service = service.clone().merge(&methods);
+        *service = service.clone().merge(&methods).merge(&of_addresses);
     }
 }
 

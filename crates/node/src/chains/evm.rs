@@ -33,8 +33,11 @@ pub(super) fn build(
     let exchange = context.exchange.clone();
     let has_controls = config.network.has_controls;
     let clock = clock.filter(|_| config.mode.is_development() && config.decides_alone());
-    let controls =
-        clock.map(|clock| Arc::new(Controls::new(clock.clone(), Arc::clone(&context.work))));
+    let controls = clock.map(|clock| {
+        let addresses = context.impersonations.clone().unwrap_or_default();
+        let controls = Controls::new(clock.clone(), Arc::clone(&context.work));
+        Arc::new(controls.with_addresses(addresses))
+    });
     let next_header = controls.as_ref().map(|controls| Arc::clone(controls.next_header()));
     let has_log_timestamps = has_log_timestamps(settings, parameters, config.mode);
     let (rules, atomic_rules) =

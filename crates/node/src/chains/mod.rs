@@ -10,6 +10,7 @@ pub mod factory;
 pub mod followed;
 mod fork_history;
 mod fork_source;
+mod impersonation;
 mod import;
 mod parts;
 pub(crate) mod rules;

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use esker_chain::tables::{CHAINS, POSITION};
 use esker_chain::{
-    AdjustableClock, Aliases, BlockWaits, ChainContext, ChainVm, MAX_BLOCK_WAITS, Machine,
-    MachineConfig, Undo, UndoLimits,
+    AdjustableClock, Aliases, BlockWaits, ChainContext, ChainVm, Impersonations, MAX_BLOCK_WAITS,
+    Machine, MachineConfig, Undo, UndoLimits,
 };
 use esker_evm::control::Snapshots;
 use esker_evm::fork_point::ForkPoint;
@@ -162,6 +162,7 @@ fn build(
         work: &work,
         unrecorded,
         wait_places,
+        impersonations: config.network.has_controls.then(Arc::default),
     };
     let chains = builder.build()?;
     let observed_p = builder.observed_p()?;
@@ -226,6 +227,8 @@ struct Builder<'a> {
     unrecorded: &'a UnrecordedParameters,
     /// Places for sends that wait for their block; `None`: no send waits.
     wait_places: Option<Arc<Semaphore>>,
+    /// The impersonated addresses of a development network.
+    impersonations: Option<Arc<Impersonations>>,
 }
 
 impl Builder<'_> {
@@ -292,6 +295,7 @@ impl Builder<'_> {
             forwarding: self.relays.forwarding.clone(),
             exchange: self.relays.exchange.clone(),
             block_waits: self.block_waits(),
+            impersonations: self.impersonations.clone(),
         })
     }
 

@@ -187,6 +187,7 @@ impl World {
             forwarding: forwarding.clone(),
             exchange: exchange.clone(),
             block_waits: None,
+            impersonations: None,
         };
         let block = primary::x_genesis_block(LOCAL_ID, x_id);
         let x = Xvm::new(context(1, x_id), XvmConfig::default(), genesis.clone(), block).unwrap();

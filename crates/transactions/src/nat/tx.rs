@@ -7,9 +7,9 @@ use alloy_primitives::{Address, U256};
 use bytes::Bytes;
 use esker_primitives::amount::NanoNative;
 use esker_primitives::codec::{CodecError, Decode, Encode, Reader, Writer};
-use esker_primitives::ids::{AssetId, Id, TxId};
+use esker_primitives::ids::{AssetId, Id, ShortId, TxId};
 use esker_primitives::keys::{PrivateKey, SignatureError};
-use esker_utxo::{CredentialSlot, FxKind, SignedTx, Unsigned, Witness};
+use esker_utxo::{CredentialSlot, FxKind, Keychain, SignedTx, Unsigned, Witness};
 
 use super::{
     AmountError, AtomicCredential, BASE_GAS, FeeError, GAS_PER_BYTE, UnsignedAtomicTx, dynamic_fee,
@@ -46,6 +46,16 @@ impl AtomicTx {
     pub fn sign(unsigned: UnsignedAtomicTx, signers: &[Vec<&PrivateKey>]) -> Self {
         let signers = signers.iter().map(|keys| (FxKind::Secp256k1, keys.clone()));
         SignedTx::sign(unsigned, &signers.collect::<Vec<_>>()).into()
+    }
+
+    /// Signs a transaction by a keychain: one credential for each entry, of those addresses in their order.
+    pub fn sign_by(
+        unsigned: UnsignedAtomicTx,
+        keys: &Keychain,
+        signers: Vec<Vec<ShortId>>,
+    ) -> Self {
+        let signers: Vec<_> = signers.into_iter().map(|who| (FxKind::Secp256k1, who)).collect();
+        SignedTx::sign_by(unsigned, keys, &signers).into()
     }
 
     /// The part that it has in common with the transactions of other chains.

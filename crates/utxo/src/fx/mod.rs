@@ -47,6 +47,8 @@ pub struct Witness<'a> {
     pub slot: usize,
     /// Who made its signatures.
     pub signers: &'a dyn Signers,
+    /// Whether an address may stand in place of its signature.
+    pub allows_impersonation: bool,
 }
 
 impl std::fmt::Debug for Witness<'_> {
@@ -59,6 +61,22 @@ impl std::fmt::Debug for Witness<'_> {
 }
 
 impl<'a> Witness<'a> {
+    /// The same, on a chain that allows addresses in place of signatures, or not.
+    #[must_use]
+    pub const fn allowing_impersonation(self, allows_impersonation: bool) -> Self {
+        Self { allows_impersonation, ..self }
+    }
+
+    /// The address that made signature `index`, or that stands in its place.
+    fn signer(&self, index: usize) -> Result<ShortId, SignatureError> {
+        let signature = self.credential.signatures().get(index);
+        let named = signature.filter(|_| self.allows_impersonation);
+        match named.and_then(Signature::impersonated) {
+            Some(address) => Ok(address),
+            None => self.signers.signer(self.slot, index),
+        }
+    }
+
     /// The slot's credential, if it is one of that extension.
     fn expect(&self, fx: FxKind) -> Result<&'a Credential, FxError> {
         self.credential
@@ -95,7 +113,7 @@ pub fn verify_credentials(
             .ok()
             .and_then(|index| owners.addresses.get(index))
             .ok_or(FxError::NoSuchAddress)?;
-        let got = witness.signers.signer(witness.slot, position)?;
+        let got = witness.signer(position)?;
         if *expected != got {
             return Err(FxError::WrongSignature { expected: *expected, got });
         }

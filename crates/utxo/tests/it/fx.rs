@@ -47,7 +47,7 @@ fn with_witness(
     f: impl FnOnce(Witness<'_>) -> Result<(), FxError>,
 ) -> String {
     let signers = SignerRecovery { hash: &HASH, signatures: slot.signatures() };
-    text(f(Witness { credential: slot, slot: 0, signers: &signers }))
+    text(f(Witness { credential: slot, slot: 0, signers: &signers, allows_impersonation: false }))
 }
 
 #[track_caller]
@@ -273,7 +273,8 @@ fn signers_are_recovered_lazily() {
     }
     let asked = Asked(RefCell::default());
     let credential = slot(FxKind::Secp256k1, &[0, 0]);
-    let witness = Witness { credential: &credential, slot: 3, signers: &asked };
+    let witness =
+        Witness { credential: &credential, slot: 3, signers: &asked, allows_impersonation: false };
     let result = esker_utxo::fx::verify_credentials(&owners(2), &[0, 1], witness, NOW_S);
     assert!(matches!(result, Err(FxError::WrongSignature { .. })));
     assert_eq!(*asked.0.borrow(), [(3, 0), (3, 1)]);
@@ -281,4 +282,28 @@ fn signers_are_recovered_lazily() {
     let result = esker_utxo::fx::verify_credentials(&locked, &[0, 1], witness, NOW_S);
     assert_eq!(result, Err(FxError::TimeLocked));
     assert_eq!(asked.0.borrow().len(), 2);
+}
+
+#[test]
+fn an_address_stands_in_place_of_its_signature_only_where_that_is_allowed() {
+    let all = addresses();
+    let utxo = Output::SecpTransfer(TransferOutput { amount: 5, owners: owners(2) });
+    let input = TransferInput { amount: 5, sig_indices: vec![0, 2] };
+    let verify = |signatures: &[Signature], allows_impersonation| {
+        let slot = CredentialSlot::new(FxKind::Secp256k1, signatures.to_vec());
+        let signers = SignerRecovery { hash: &HASH, signatures };
+        let witness =
+            Witness { credential: &slot, slot: 0, signers: &signers, allows_impersonation };
+        text(secp256k1::verify_transfer(&utxo, &input, witness, NOW_S))
+    };
+    let named = |key: usize| Signature::impersonating(&all[key]);
+    for signatures in [[named(0), signature(2)], [named(0), named(2)]] {
+        assert_eq!(verify(&signatures, true), "ok");
+        assert_eq!(verify(&signatures, false), "invalid signature");
+    }
+    let wrong = verify(&[named(0), named(1)], true);
+    assert!(wrong.starts_with("wrong signature: expected signature from "), "{wrong}");
+    // Zeros alone are the zero address.
+    let wrong = verify(&[named(0), Signature::new([0; 65])], true);
+    assert!(wrong.starts_with("wrong signature: expected signature from "), "{wrong}");
 }

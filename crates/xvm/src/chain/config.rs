@@ -5,6 +5,7 @@ use std::sync::Arc;
 use esker_keystore::Keystore;
 
 use crate::pool::MempoolLimits;
+use crate::takeover::Takeover;
 
 /// Settings of one chain.
 #[derive(Clone, Debug)]
@@ -20,6 +21,8 @@ pub struct XvmConfig {
     pub mempool: MempoolLimits,
     /// Users whose keys the methods that sign use; without it they know no user.
     pub keystore: Arc<Keystore>,
+    /// What the chain takes over from another network's chain at its beginning, or took over.
+    pub takeover: Option<Arc<Takeover>>,
 }
 
 impl Default for XvmConfig {
@@ -31,6 +34,7 @@ impl Default for XvmConfig {
             index_transactions: true,
             mempool: MempoolLimits::default(),
             keystore: Keystore::disabled(),
+            takeover: None,
         }
     }
 }

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use esker_chain::ChainError;
 use esker_chain::forward::{ForwardError, ForwardPermit, SendAnswer, Submission, TxKind};
+use esker_chain::{ChainError, NotImpersonated};
 use esker_primitives::TxId;
 use esker_primitives::codec::CodecError;
 use esker_storage::{KvRead, StorageError};
@@ -44,6 +44,9 @@ pub enum IssueError {
     /// The node passes no transactions on, or too many already.
     #[error(transparent)]
     Forward(#[from] ForwardError),
+    /// An address stands in place of a signature, and is not impersonated.
+    #[error(transparent)]
+    NotImpersonated(#[from] NotImpersonated),
     /// The store failed.
     #[error(transparent)]
     Storage(#[from] StorageError),
@@ -55,7 +58,7 @@ impl IssueError {
         Some(match self {
             Self::Codec(_) => RefusalKind::Undecodable,
             Self::RefusedBefore(_) => RefusalKind::RefusedBefore,
-            Self::Verify(_) => RefusalKind::Invalid,
+            Self::Verify(_) | Self::NotImpersonated(_) => RefusalKind::Invalid,
             Self::Mempool(MempoolError::TooLarge { .. }) => RefusalKind::TooLarge,
             Self::Mempool(MempoolError::Full { .. }) => RefusalKind::Full,
             Self::Mempool(MempoolError::Conflict(_)) => RefusalKind::Conflict,
@@ -93,13 +96,20 @@ impl Xvm {
 
     fn forward_tx(&self, tx: &Tx) -> Result<Issued, IssueError> {
         let permit = self.context().reserve_forward()?;
-        let added = self.admit(tx).inspect_err(|error| self.note_refused(&tx.id(), error))?;
+        let checked = self.check_impersonated(tx).and_then(|()| self.admit(tx));
+        let added = checked.inspect_err(|error| self.note_refused(&tx.id(), error))?;
         let id = tx.id();
         let answer = match permit.is_forwarding() {
             true => permit.send(submission(added), || self.forwarded(tx)),
             false => self.answer_with_block(id),
         };
         Ok(Issued { id, answer })
+    }
+
+    /// Whether a block may have the addresses in place of signatures follows from the network; whether a client may send
+    /// them, from who is impersonated now.
+    fn check_impersonated(&self, tx: &Tx) -> Result<(), IssueError> {
+        Ok(self.context().check_impersonated(tx.all_signatures())?)
     }
 
     fn parse(&self, bytes: &[u8]) -> Result<Tx, IssueError> {
@@ -184,7 +194,8 @@ impl Xvm {
     pub fn issue_unverified_and_forward(&self, bytes: &[u8]) -> Result<Issued, IssueError> {
         let permit = self.context().reserve_forward()?;
         let tx = self.parse(bytes)?;
-        let added = self.enqueue(&tx).inspect_err(|error| self.note_refused(&tx.id(), error))?;
+        let checked = self.check_impersonated(&tx).and_then(|()| self.enqueue(&tx));
+        let added = checked.inspect_err(|error| self.note_refused(&tx.id(), error))?;
         Ok(self.issued_by_wallet(&tx, permit, added))
     }
 

@@ -71,6 +71,8 @@ impl Xvm {
             wallet: WalletQueue::new(),
             user_queues: UserQueues::default(),
             keystore: config.keystore,
+            foreign_txs: config.takeover.as_ref().map(|t| t.tx_ids()).unwrap_or_default(),
+            takeover: config.takeover,
             index: AddressIndex::new(config.index_transactions),
             events: EventHub::new(),
             maintenance: Arc::default(),
@@ -89,6 +91,9 @@ pub(super) fn write_genesis(vm: &Xvm, out: &mut WriteSet) -> Result<(), ChainErr
         for utxo in tx.produced_utxos() {
             add_utxo(out, scope, &vm.params.fee_asset_id, &utxo);
         }
+    }
+    if let Some(takeover) = &vm.takeover {
+        takeover.write(out, scope, &vm.params);
     }
     write_block(out, scope, &vm.genesis_block)?;
     vm.index.genesis(out, scope);

@@ -1,5 +1,6 @@
 //! The parts of a chain. Building, issuing, rewinding and reading share them.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -18,6 +19,7 @@ use crate::genesis::Genesis;
 use crate::pool::{Mempool, PoolCounters, RejectKind, WalletQueue};
 use crate::state::IndexProgress;
 use crate::state::index::AddressIndex;
+use crate::takeover::Takeover;
 use crate::verify::syntactic::Params;
 
 /// One chain of the asset VM. Any number of them may run over one store.
@@ -29,6 +31,9 @@ pub struct Xvm {
     pub(super) genesis_txs: Vec<Tx>,
     pub(super) genesis_block: Block,
     pub(super) assets: GenesisAssets,
+    pub(super) takeover: Option<Arc<Takeover>>,
+    /// The transactions of another network's chain that made what was taken over.
+    pub(super) foreign_txs: HashSet<TxId>,
     pub(super) accepted_height: AtomicU64,
     /// Height of the first stored block besides genesis, if the node joined from a snapshot.
     pub(super) first_block: AtomicU64,
@@ -62,6 +67,11 @@ impl Xvm {
     /// Names of assets.
     pub fn assets(&self) -> &GenesisAssets {
         &self.assets
+    }
+
+    /// What the chain took over from another network's chain.
+    pub fn takeover(&self) -> Option<&Arc<Takeover>> {
+        self.takeover.as_ref()
     }
 
     /// Open subscriptions of websockets by kind, for metrics. The list of kinds is constant.
@@ -99,6 +109,7 @@ impl Xvm {
             context: &self.context,
             params: &self.params,
             genesis_assets: self.assets.fx_bits(),
+            foreign_txs: &self.foreign_txs,
         }
     }
 
@@ -107,9 +118,10 @@ impl Xvm {
         &self.genesis_txs
     }
 
-    /// The outputs of the genesis.
+    /// The outputs of the genesis, with those that were taken over.
     pub(crate) fn genesis_utxos(&self) -> impl Iterator<Item = Utxo> {
-        self.genesis_txs.iter().flat_map(Tx::produced_utxos)
+        let taken = self.takeover.iter().flat_map(|takeover| takeover.utxos.iter().cloned());
+        self.genesis_txs.iter().flat_map(Tx::produced_utxos).chain(taken)
     }
 
     /// Whether a transaction waits for a block or for a decision.

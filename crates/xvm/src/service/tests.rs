@@ -46,6 +46,7 @@ pub(super) fn chain() -> Arc<Xvm> {
         forwarding: None,
         exchange: None,
         block_waits: None,
+        impersonations: None,
     };
     let block = fresh_genesis_block(chain_id);
     let vm = Xvm::new(context, XvmConfig::default(), genesis, block).unwrap();

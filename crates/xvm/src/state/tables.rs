@@ -53,6 +53,9 @@ pub const INDEXED: Table<(), u64> = Table::new(0x0b, "indexed-height");
 pub static REJECTED: DropTables =
     DropTables { records: Table::new(0x0c, "rejected"), order: Table::new(0x0d, "rejected-order") };
 
+/// What the chain took over from another network's chain at its beginning; one row.
+pub const TAKEN_OVER: Table<(), Vec<u8>> = Table::new(0x0e, "taken-over");
+
 /// The tables that bundles commit to: spending needs UTXOs, and what an asset permits. The rest is in blocks or follows
 /// from these.
 pub(crate) const STATE: [StateTable; 3] = [

@@ -101,6 +101,11 @@ pub enum VerifyError {
     /// finds its inputs gone. The reference would accept it again, and with it create its outputs again.
     #[error("transaction without inputs was accepted before; change its memo to issue it again")]
     AcceptedBefore,
+    /// It is a transaction of the chain from which outputs were taken over, and it made some of them.
+    #[error(
+        "the transaction is one of the chain that fork-x took outputs over from, and its outputs are here already; change its memo"
+    )]
+    OfSource,
     /// An input or operation names another asset than its UTXO.
     #[error("asset IDs in the input don't match the utxo")]
     AssetMismatch,

@@ -4,14 +4,14 @@
 //! A transaction that comes here has passed the syntactic rules. Time is a parameter: at issue the clock's, in a
 //! block the block's own (docs/decisions.md, "Time in a block").
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use esker_primitives::codec::{Decode, MAX_SIZE};
 use esker_primitives::{AssetId, ChainId, Id, TxId};
 use esker_shared_memory::SharedMemoryError;
 use esker_storage::StorageError;
 use esker_transactions::xvm::{ImportTx, Operation, Tx, UnsignedTx};
-use esker_utxo::fx::{nft, property, secp256k1};
+use esker_utxo::fx::{Witness, nft, property, secp256k1};
 use esker_utxo::{FxError, FxKind, TransferableInput, Utxo, UtxoId};
 use thiserror::Error;
 
@@ -56,6 +56,10 @@ pub(crate) struct VerifyContext<'a> {
     pub(crate) peers: &'a [ChainId],
     /// The number of feature extensions that it has.
     pub(crate) fx_count: u32,
+    /// The transactions of another network's chain whose outputs this chain has from its beginning on.
+    pub(crate) foreign_txs: &'a HashSet<TxId>,
+    /// Whether an address may stand in place of its signature.
+    pub(crate) allows_impersonation: bool,
 }
 
 /// Feature extensions by asset, as bits: assets never change, so what was found once holds while a state and
@@ -112,6 +116,9 @@ impl Semantic<'_, '_> {
         if tx.unsigned().consumed_utxo_ids().next().is_none() && self.was_accepted(&tx.id())? {
             return Err(VerifyError::AcceptedBefore.into());
         }
+        if self.context.foreign_txs.contains(&tx.id()) {
+            return Err(VerifyError::OfSource.into());
+        }
         self.base(tx, &mut consumed)?;
         match tx.unsigned() {
             UnsignedTx::Base(_) | UnsignedTx::CreateAsset(_) => {}
@@ -152,6 +159,12 @@ impl Semantic<'_, '_> {
         Ok(())
     }
 
+    /// The credential of a slot, by the rules of this network.
+    fn witness<'t>(&self, tx: &'t Tx, slot: usize) -> Result<Witness<'t>, FxError> {
+        let witness = tx.witness(slot).ok_or(FxError::WrongCredentialType)?;
+        Ok(witness.allowing_impersonation(self.context.allows_impersonation))
+    }
+
     fn local_utxo(&self, utxo_id: &UtxoId) -> Result<(Id, Utxo), CheckError> {
         let utxo = self.state.utxo(utxo_id)?.ok_or(VerifyError::NotFound)?;
         Ok((utxo_id.input_id(), utxo))
@@ -168,7 +181,7 @@ impl Semantic<'_, '_> {
         if utxo.asset_id != input.asset_id {
             return Err(VerifyError::AssetMismatch.into());
         }
-        let witness = tx.witness(slot).ok_or(FxError::WrongCredentialType)?;
+        let witness = self.witness(tx, slot)?;
         let fx = witness.credential.fx();
         self.fx_usage(fx, &input.asset_id)?;
         match fx {
@@ -198,7 +211,7 @@ impl Semantic<'_, '_> {
         }
         let fx = operation.op.fx();
         self.fx_usage(fx, &operation.asset_id)?;
-        let witness = tx.witness(slot).ok_or(FxError::WrongCredentialType)?;
+        let witness = self.witness(tx, slot)?;
         let utxos: Vec<_> =
             consumed.local.iter().skip(first).map(|(_, utxo)| &utxo.output).collect();
         let verify = match fx {

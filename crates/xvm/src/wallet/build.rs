@@ -1,6 +1,5 @@
 //! Builds signed transactions from chosen coins.
 
-use esker_primitives::keys::PrivateKey;
 use esker_primitives::{AssetId, ChainId, ShortId};
 use esker_transactions::xvm::{
     BaseTx, CreateAssetTx, ExportTx, ImportTx, InitialState, OperationTx, Tx, UnsignedTx,
@@ -179,10 +178,7 @@ impl FundedBase {
     ) -> Tx {
         TransferableOutput::sort(&mut self.base.outputs);
         let inputs = self.signers.into_iter().map(|who| (FxKind::Secp256k1, who));
-        let keys_of =
-            |who: Vec<ShortId>| who.iter().filter_map(|address| keys.get(address)).collect();
-        let signers: Vec<(FxKind, Vec<&PrivateKey>)> =
-            inputs.chain(others).map(|(fx, who)| (fx, keys_of(who))).collect();
-        Tx::sign(unsigned(self.base), &signers)
+        let signers: Vec<(FxKind, Vec<ShortId>)> = inputs.chain(others).collect();
+        Tx::sign_by(unsigned(self.base), keys, &signers)
     }
 }

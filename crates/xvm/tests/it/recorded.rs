@@ -62,6 +62,7 @@ impl Local {
             forwarding: None,
             exchange: None,
             block_waits: None,
+            impersonations: None,
         };
         let block = primary::x_genesis_block(LOCAL_ID, chain_id);
         let vm = Xvm::new(context, XvmConfig::default(), genesis, block).unwrap();

@@ -464,12 +464,20 @@ fn of_x(method: &str, stock: &Stock) -> Option<Vec<Value>> {
         "xvm.getBlockByHeight" => {
             ["json", "hex"].map(|encoding| json!({ "height": "2", "encoding": encoding })).into()
         }
-        "xvm.getHeight" | "xvm.getTxFee" | "nat.version" | "keystore.listUsers"
-        | "dev.snapshot" | "dev.getTime" => vec![json!({})],
+        "xvm.getHeight"
+        | "xvm.getTxFee"
+        | "nat.version"
+        | "keystore.listUsers"
+        | "dev.snapshot"
+        | "dev.getTime"
+        | "dev.getImpersonatedAddresses" => vec![json!({})],
         // Refused: the stock stays for the other methods.
         "dev.reset" => vec![json!(7)],
         "dev.revert" => vec![json!({ "id": "0" })],
         "dev.mine" => vec![json!({ "blocks": "16", "interval": "1" })],
+        "dev.impersonateAddress" | "dev.stopImpersonatingAddress" => {
+            vec![json!({ "address": owner })]
+        }
         "dev.increaseTime" => vec![json!({ "seconds": "2" })],
         "dev.setTime" => vec![json!({ "timestamp": "2" })],
         "xvm.getTx" => {

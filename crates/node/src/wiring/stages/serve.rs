@@ -141,7 +141,7 @@ impl ChainStage {
             if let Some(shared) = self.development.as_ref().filter(|_| config.mode == Mode::Dev)
                 && config.network.x_chain().is_some_and(|chain| id == chain.id)
             {
-                development::add_methods(&mut of_chain, &shared.snapshots);
+                development::add_methods(&mut of_chain, &shared.snapshots, vm.context());
             }
             let mut endpoints = endpoints(&vm.name(), of_chain, key_methods);
             if config.network.x_chain().is_none() {

@@ -56,6 +56,7 @@ impl ToyVm {
             forwarding: None,
             exchange: None,
             block_waits: None,
+            impersonations: None,
         };
         Self { context, state: Mutex::new_named("toy", ToyState::default()) }
     }

@@ -25,7 +25,7 @@ use crate::state::index::Rows;
 use crate::state::raw::RawUtxo;
 use crate::state::tables::{
     ACCEPTED_AT, ADDRESS_TXS, ADDRESS_UTXOS, ASSETS, BLOCK_HEIGHTS, BLOCKS, GENESIS, INDEXED,
-    REJECTED, TIP, TXS, visit_utxos,
+    REJECTED, TAKEN_OVER, TIP, TXS, visit_utxos,
 };
 use crate::verify::semantic::EXEMPT;
 
@@ -312,6 +312,7 @@ impl XvmAudit<'_> {
         let tables = [
             (TIP.prefix(scope), "last block"),
             (GENESIS.prefix(scope), "genesis"),
+            (TAKEN_OVER.prefix(scope), "record of what was taken over"),
             (BLOCKS.prefix(scope), "block"),
             (BLOCK_HEIGHTS.prefix(scope), "height of block"),
             (TXS.prefix(scope), "transaction or UTXO"),

@@ -18,7 +18,7 @@ use super::super::{Reply, lookup_asset, now_s};
 use super::KeysError;
 use super::arguments::{ChangeReply, parse_to, spending_arguments};
 use super::issue::issue_on_pool;
-use super::session::{keychain, run_exclusively, spend};
+use super::session::{run_exclusively, spend};
 use crate::chain::Xvm;
 use crate::state::View;
 use crate::verify::semantic::fx_bit;
@@ -90,7 +90,7 @@ async fn import_checked(vm: Arc<Xvm>, args: ImportArgs, client: ClientAddress) -
     let to = parse_to(&vm, &to)?;
     let credentials = Credentials { username, password };
     let imported = run_exclusively(vm, credentials, client, move |vm, user| {
-        let keys = keychain(vm, user, &[])?;
+        let keys = user.keychain(vm, &[])?;
         let build = |view: &View<'_>, coins: &PoolCoins<'_>| {
             build_import((vm, view), coins, &keys, source, to)
         };

@@ -15,6 +15,8 @@ pub(crate) enum KeysError {
     User { name: String, cause: KeystoreError },
     #[error("from addresses have no keys or funds")]
     NoKeys,
+    #[error("{0} is not impersonated: call dev.impersonateAddress first, or name a user")]
+    NotImpersonated(String),
     #[error("couldn't parse changeAddr: {0}")]
     ChangeAddress(ServiceAddressError),
     #[error("couldn't parse 'From' addresses: {0}")]

@@ -4,6 +4,7 @@
 //! transactions that a user signed elsewhere, may still be quicker: then the transaction is built again.
 
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use esker_keystore::{Credentials, Keyring, KeystoreError, User};
@@ -20,10 +21,57 @@ use crate::chain::Issued;
 use crate::chain::Xvm;
 use crate::wallet::{Coins, Payer};
 
+/// Who signs: a user of the keystore, or on a development network the addresses that are impersonated.
+pub(super) enum Signer {
+    User(User),
+    Impersonated(BTreeSet<ShortId>),
+}
+
+impl Signer {
+    /// The impersonated addresses, for a call without a user while there are any; else the user.
+    async fn of_call(vm: &Xvm, credentials: &Credentials, client: ClientAddress) -> Reply<Self> {
+        let impersonations = vm.context().impersonations.as_ref();
+        let named = impersonations.filter(|_| credentials.username.is_empty());
+        match named.map(|impersonations| impersonations.all()) {
+            Some(addresses) if !addresses.is_empty() => Ok(Self::Impersonated(addresses)),
+            Some(_) | None => Ok(Self::User(unlock(vm, credentials, client).await?)),
+        }
+    }
+
+    /// Names the queue in which its calls wait for each other.
+    fn name(&self) -> &str {
+        match self {
+            Self::User(user) => user.name(),
+            Self::Impersonated(_) => "",
+        }
+    }
+
+    /// The keys of those addresses, as far as it has them; all of them if none are named.
+    pub(super) fn keychain(&self, vm: &Xvm, from: &[ShortId]) -> Reply<Keychain> {
+        match self {
+            Self::User(user) => keychain(vm, user, from),
+            Self::Impersonated(addresses) => impersonating(vm, addresses, from),
+        }
+    }
+}
+
+/// A keychain without keys.
+fn impersonating(vm: &Xvm, addresses: &BTreeSet<ShortId>, from: &[ShortId]) -> Reply<Keychain> {
+    if let Some(other) = from.iter().find(|address| !addresses.contains(address)) {
+        return Err(KeysError::NotImpersonated(format_address(vm, other)).into());
+    }
+    let mut keychain = Keychain::default();
+    match from {
+        [] => addresses.iter().for_each(|address| keychain.impersonate(*address)),
+        from => from.iter().for_each(|address| keychain.impersonate(*address)),
+    }
+    Ok(keychain)
+}
+
 /// A user who spends: its keys, and where change goes.
 struct Spender<'a> {
     vm: &'a Xvm,
-    user: &'a User,
+    user: &'a Signer,
     all_keys: bool,
     /// The keys of `from`, or all of the user's.
     keys: Keychain,
@@ -31,8 +79,8 @@ struct Spender<'a> {
 }
 
 impl<'a> Spender<'a> {
-    fn new(vm: &'a Xvm, user: &'a User, from: &[ShortId], change_addr: &str) -> Reply<Self> {
-        let keys = keychain(vm, user, from)?;
+    fn new(vm: &'a Xvm, user: &'a Signer, from: &[ShortId], change_addr: &str) -> Reply<Self> {
+        let keys = user.keychain(vm, from)?;
         let first = keys.first().ok_or(KeysError::NoKeys)?;
         let change = match change_addr {
             "" => first,
@@ -51,7 +99,7 @@ impl<'a> Spender<'a> {
 /// A user who spends, with its coins at one moment.
 pub(super) struct Session<'a> {
     pub(super) vm: &'a Xvm,
-    user: &'a User,
+    user: &'a Signer,
     all_keys: bool,
     coins: &'a dyn Coins,
     /// The addresses of `from`, or all of the user's.
@@ -80,7 +128,7 @@ impl Session<'_> {
         if self.all_keys {
             return Ok(Cow::Borrowed(self.keys));
         }
-        Ok(Cow::Owned(keychain(self.vm, self.user, &[])?))
+        Ok(Cow::Owned(self.user.keychain(self.vm, &[])?))
     }
 }
 
@@ -89,9 +137,9 @@ pub(super) async fn run_exclusively<T: Send + 'static>(
     vm: Arc<Xvm>,
     credentials: Credentials,
     client: ClientAddress,
-    work: impl FnOnce(&Xvm, &User) -> Reply<T> + Send + 'static,
+    work: impl FnOnce(&Xvm, &Signer) -> Reply<T> + Send + 'static,
 ) -> Reply<T> {
-    let user = unlock(&vm, &credentials, client).await?;
+    let user = Signer::of_call(&vm, &credentials, client).await?;
     let turn = vm.user_queues.acquire(user.name()).await.map_err(KeysError::from)?;
     off_thread(move || {
         let _turn = turn;
@@ -112,7 +160,7 @@ pub(super) async fn unlock(
 }
 
 /// The user's keys of those addresses, as far as it has them; all of its keys if none are named.
-pub(super) fn keychain(vm: &Xvm, user: &User, from: &[ShortId]) -> Reply<Keychain> {
+fn keychain(vm: &Xvm, user: &User, from: &[ShortId]) -> Reply<Keychain> {
     let keyring = Keyring::new(user, &vm.context().chain_id);
     let mut keychain = Keychain::default();
     if from.is_empty() {

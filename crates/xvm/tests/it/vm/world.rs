@@ -132,6 +132,7 @@ impl World {
                 forwarding: forwarding.clone(),
                 exchange: None,
                 block_waits: None,
+                impersonations: None,
             };
             Xvm::new(context, config.clone(), genesis, fresh_genesis_block(chain_id)).unwrap()
         };
