@@ -8,6 +8,7 @@ use esker_evm::fork_point::ForkPoint;
 use esker_fork::Fork;
 use esker_primitives::{Clock, Randomness};
 use esker_validators::Consensus;
+use esker_xvm::Takeover;
 
 use crate::clock::{ShiftedClock, SystemClock};
 
@@ -25,6 +26,8 @@ pub struct Environment {
     pub consensus: Option<Arc<dyn Consensus>>,
     /// The block of another node on which the EVM chain begins. A start sets it by the settings.
     pub fork: Option<NodeFork>,
+    /// What the X-Chain of a new folder takes over from another network. A start sets it by the settings.
+    pub takeover: Option<Arc<Takeover>>,
 }
 
 /// The block of another node on which the EVM chain begins.
@@ -40,7 +43,7 @@ impl Environment {
     /// The clock and the randomness of the operating system, without a commit or a consensus library.
     pub fn system() -> Self {
         let (clock, randomness) = (Arc::new(SystemClock), system_randomness());
-        Self { clock, randomness, commit: "", consensus: None, fork: None }
+        Self { clock, randomness, commit: "", consensus: None, fork: None, takeover: None }
     }
 
     /// An environment whose clock shows `start_ms` (Unix ms) now and goes on from there.

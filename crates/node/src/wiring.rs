@@ -27,6 +27,7 @@ mod running;
 mod server;
 mod snapshot;
 mod stages;
+mod takeover;
 mod unserved;
 mod versions;
 

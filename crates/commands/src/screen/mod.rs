@@ -10,8 +10,8 @@ use std::net::SocketAddr;
 use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
 use std::path::Path;
 
-use esker_node::ForkedBlock;
 use esker_node::wiring::{RunningNode, StartError};
+use esker_node::{ForkedBlock, TakenOver};
 use esker_settings::config::Config;
 use esker_settings::networks::accounts::Account;
 use esker_settings::networks::{DEV_MNEMONIC, DevAccounts, P_ALIASES};
@@ -72,6 +72,8 @@ pub struct Ready {
     pub base_fee: u64,
     /// The block of another node on which the EVM chain began.
     pub fork: Option<ForkedBlock>,
+    /// What the X-Chain took over from another network.
+    pub taken_over: Option<TakenOver>,
     /// Symbols and IDs of the fixture's assets, members and addresses of its contracts.
     pub fixture: Vec<(String, String)>,
     /// Show everything.
@@ -121,6 +123,7 @@ impl Ready {
                 .as_ref()
                 .map_or_else(|| network.initial_base_fee(), |fork| fork.base_fee),
             fork,
+            taken_over: node.taken_over(),
             fixture: network.fixture.as_ref().map(|fixture| fixture.names()).unwrap_or_default(),
             is_verbose: config.settings.verbose,
         }
@@ -225,6 +228,9 @@ pub fn json_line(ready: &Ready) -> String {
             "blockHash": fork.hash,
             "isProven": fork.is_proven,
         });
+    }
+    if let Some(taken) = &ready.taken_over {
+        line["forkX"] = json!(taken);
     }
     if let Some(dev) = &ready.dev_accounts {
         line["mnemonic"] = json!(dev.mnemonic);
@@ -365,6 +371,7 @@ mod tests {
             gas_limit: 30_000_000,
             base_fee: 1_000_000_000,
             fork: None,
+            taken_over: None,
             fixture: Vec::new(),
             is_verbose: false,
         }

@@ -157,7 +157,10 @@ impl Screen<'_> {
             self.value("URL", &url)?;
         }
         self.value("Native asset", &ready.native_aliases.join(" or "))?;
-        self.value("Its ID", &ready.native_asset_id)
+        self.value("Its ID", &ready.native_asset_id)?;
+        let Some(taken) = &ready.taken_over else { return Ok(()) };
+        self.value("Taken over", &taken.counts_text())?;
+        self.value("From", &taken.origin_text())
     }
 
     fn accounts(&mut self, funded: &DevAccounts) -> std::fmt::Result {

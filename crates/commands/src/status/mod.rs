@@ -6,7 +6,9 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 use esker_client::{HttpClient, HttpError};
+use esker_node::TakenOver;
 use esker_settings::exit_code;
+use serde::Deserialize as _;
 use serde_json::{Value, json};
 use thiserror::Error;
 
@@ -212,6 +214,10 @@ fn text(status: &Value, health: &Value) -> String {
     }
     if let Some(fork) = status["fork"].as_object() {
         fork_lines(fork).into_iter().for_each(|(name, value)| line(name, value));
+    }
+    if let Ok(taken) = TakenOver::deserialize(&status["forkX"]) {
+        line("taken over", taken.counts_text());
+        line("from", taken.origin_text());
     }
     line("followers", plain(&status["followers"]));
     for chain in status["chains"].as_array().into_iter().flatten() {

@@ -19,6 +19,7 @@ use super::index::IndexSource;
 use crate::aliases::AliasTable;
 use crate::identity::Identity;
 use crate::metrics::Metrics;
+use crate::taken_over::TakenOver;
 
 /// From the first stage: the store and the identity of the node.
 pub struct BaseInputs {
@@ -47,6 +48,8 @@ pub struct ChainInputs {
     pub running: Vec<RunningChain>,
     /// Height of the first stored bundle above 0, if the node joined from a snapshot; else 0.
     pub first_bundle: u64,
+    /// What the X-Chain took over from another network.
+    pub taken_over: Option<TakenOver>,
 }
 
 /// From the third stage: the engine.

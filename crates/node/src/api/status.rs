@@ -14,6 +14,7 @@ use serde::Serialize;
 
 use super::fork::ForkReport;
 use super::inputs::{BaseInputs, ChainInputs, OrderInputs, RunningChain};
+use crate::taken_over::TakenOver;
 
 /// Path of the report, below `/ext/`.
 pub(super) const PATH: &str = "status";
@@ -49,6 +50,9 @@ struct StatusReport {
     /// The source of a forked chain.
     #[serde(skip_serializing_if = "Option::is_none")]
     fork: Option<ForkReport>,
+    /// What the X-Chain took over from another network.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    fork_x: Option<TakenOver>,
 }
 
 /// The members that only a follower has.
@@ -106,6 +110,7 @@ struct StatusPage {
     validator: Option<Arc<dyn ValidatorEngine>>,
     chains: Vec<RunningChain>,
     fork: Option<Fork>,
+    taken_over: Option<TakenOver>,
 }
 
 /// Adds the path.
@@ -125,6 +130,7 @@ pub(super) fn install(
         validator: order.validator.clone(),
         chains: chains.running.clone(),
         fork: base.fork.clone(),
+        taken_over: chains.taken_over.clone(),
     };
     routes.node(PATH, Endpoint::Page(Arc::new(page)))
 }
@@ -152,6 +158,7 @@ impl StatusPage {
             validator_change: self.validator.as_deref().and_then(next_change),
             chains: self.chains.iter().map(chain_report).collect(),
             fork: self.fork.as_ref().map(ForkReport::of),
+            fork_x: self.taken_over.clone(),
         }
     }
 }

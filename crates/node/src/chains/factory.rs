@@ -7,7 +7,6 @@ use esker_chain::audit::Audit;
 use esker_chain::forward::TxKind;
 use esker_chain::{ChainContext, ChainError, ChainVm, Maintenance};
 use esker_evm::control::Controls;
-use esker_keystore::Keystore;
 use esker_primitives::network::{MAIN_ID, TEST_ID};
 use esker_settings::config::Config;
 use esker_settings::networks::{ChainParameters, ChainSpec, Fees};
@@ -18,6 +17,7 @@ use esker_xvm::{Xvm, XvmConfig};
 use super::evm;
 use super::evm_chain::EvmChain;
 use super::parts::ChainInputs;
+use crate::taken_over::TakenOver;
 
 /// A chain of this node. The machine uses only [`ChainVm`]. The wiring needs the kind for further parts (threads, an
 /// index).
@@ -35,6 +35,14 @@ impl Chain {
         match self {
             Self::Xvm(xvm) => Arc::clone(xvm) as Arc<dyn ChainVm>,
             Self::Evm(chain) => Arc::clone(chain.evm()) as Arc<dyn ChainVm>,
+        }
+    }
+
+    /// What the chain took over from another network's chain.
+    pub(crate) fn taken_over(&self) -> Option<TakenOver> {
+        match self {
+            Self::Xvm(xvm) => xvm.takeover().map(|takeover| TakenOver::of(takeover)),
+            Self::Evm(_) => None,
         }
     }
 
@@ -87,7 +95,7 @@ pub fn build(
     match &spec.parameters {
         ChainParameters::Xvm(fees) => {
             let exchange = context.exchange.clone();
-            let xvm = xvm(spec, fees, context, config, inputs.keystore)?;
+            let xvm = xvm((spec, fees), context, config, inputs)?;
             if let Some(pools) = exchange {
                 pools.register(spec.id, TxKind::Asset, xvm.exchange_pool());
             }
@@ -100,11 +108,10 @@ pub fn build(
 }
 
 fn xvm(
-    spec: &ChainSpec,
-    fees: &Fees,
+    (spec, fees): (&ChainSpec, &Fees),
     context: ChainContext,
     config: &Config,
-    keystore: &Arc<Keystore>,
+    inputs: ChainInputs<'_>,
 ) -> Result<Arc<Xvm>, ChainError> {
     let fault = |error: &dyn std::fmt::Display| {
         ChainError::Genesis(format!("chain {}: {error}", spec.primary_alias()))
@@ -121,7 +128,8 @@ fn xvm(
         tx_fee: fees.tx_fee,
         create_asset_tx_fee: fees.create_asset_tx_fee,
         index_transactions: config.index_transactions(&spec.id),
-        keystore: Arc::clone(keystore),
+        keystore: Arc::clone(inputs.keystore),
+        takeover: inputs.takeover.cloned(),
         ..XvmConfig::default()
     };
     Xvm::new(context, xvm_config, genesis, block).map_err(|error| fault(&error))

@@ -12,6 +12,7 @@ use esker_evm_rpc::{DevelopmentNode, ResetPort};
 use esker_fork::Fork;
 use esker_keystore::Keystore;
 use esker_primitives::Randomness;
+use esker_xvm::Takeover;
 
 use crate::diagnostics::Diagnostics;
 use crate::metrics::Metrics;
@@ -52,6 +53,8 @@ pub struct ChainInputs<'a> {
     pub clock: Option<&'a AdjustableClock>,
     /// The block of another node on which the chain begins.
     pub fork: Option<&'a ForkPoint>,
+    /// What the chain took over from another network's chain.
+    pub takeover: Option<&'a Arc<Takeover>>,
 }
 
 /// The node's parts for the services over its chains.

@@ -15,11 +15,12 @@ use esker_primitives::{AssetId, ChainId, Clock};
 use esker_settings::config::Config;
 use esker_settings::networks::{ChainSpec, P_ALIASES, P_CHAIN_ID};
 use esker_storage::{Scope, Store, meta};
+use esker_xvm::Takeover;
 use tokio::sync::{Notify, Semaphore};
 
 use super::data::DataFolder;
 use super::parameters::{self, UnrecordedParameters};
-use super::{StartError, beginning, first_start, fork};
+use super::{StartError, beginning, first_start, fork, takeover};
 use crate::aliases::AliasTable;
 use crate::chains::{Chain, ChainInputs, TxRelays, factory};
 use crate::environment::Environment;
@@ -235,21 +236,34 @@ impl Builder<'_> {
     /// The chains of the network that this version runs.
     fn build(&self) -> Result<Vec<(ChainSpec, Chain)>, StartError> {
         let network = &self.config.network;
+        let takeover = self.takeover()?;
         let mut chains = Vec::with_capacity(network.chains.len());
         for spec in &network.chains {
             let coin = network.coin_of(spec);
-            let aliases = network.coin_aliases(spec, &self.config.settings.native_aliases.0);
+            let mut aliases = network.coin_aliases(spec, &self.config.settings.native_aliases.0);
+            if let Some(takeover) = takeover.as_ref().filter(|_| coin == network.native_asset_id) {
+                // The other network's native asset is this one's.
+                aliases.push(takeover.origin.native_asset_id.to_string());
+            }
             let context = self.context(spec.id, (coin, aliases), network.peers_of(spec))?;
             let is_known = !self.unrecorded.contains(spec);
             let parts = ChainInputs {
                 keystore: self.keystore,
                 clock: self.development_clock,
                 fork: self.fork(spec),
+                takeover: takeover.as_ref().filter(|_| Some(spec) == network.x_chain()),
             };
             let chain = factory::build(spec, context, self.config, parts, is_known)?;
             chains.push((spec.clone(), chain));
         }
         Ok(chains)
+    }
+
+    /// What the X-Chain took over, or takes over now.
+    fn takeover(&self) -> Result<Option<Arc<Takeover>>, StartError> {
+        let Some(chain) = self.config.network.x_chain() else { return Ok(None) };
+        let stored = takeover::stored(chain, self.store)?;
+        Ok(stored.or_else(|| self.environment.takeover.clone()))
     }
 
     /// The block of another node on which the chain begins: only the first EVM chain does.

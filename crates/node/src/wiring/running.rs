@@ -32,6 +32,7 @@ use crate::chains::{Chain, Development};
 use crate::forked_block::ForkedBlock;
 use crate::journal;
 use crate::logging::Logs;
+use crate::taken_over::TakenOver;
 
 /// A running node. Dropping it without [`RunningNode::stop`] ends its parts without waiting for them.
 #[derive(Debug)]
@@ -104,6 +105,11 @@ impl RunningNode {
     /// The block of another node on which the EVM chain began.
     pub fn forked_block(&self) -> Option<ForkedBlock> {
         self.fork.as_ref().map(ForkedBlock::of)
+    }
+
+    /// What the X-Chain took over from another network.
+    pub fn taken_over(&self) -> Option<TakenOver> {
+        self.chains.iter().find_map(Chain::taken_over)
     }
 
     /// The machine, which commits its chains' blocks.

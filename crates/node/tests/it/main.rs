@@ -15,4 +15,6 @@ mod fork_reset;
 mod fork_rules;
 mod fork_source;
 mod fork_url;
+mod fork_x;
+mod fork_x_faults;
 mod proxy;

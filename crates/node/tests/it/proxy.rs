@@ -16,7 +16,7 @@ pub(crate) type Lie = fn(&mut Value);
 
 #[derive(Default)]
 struct Shared {
-    lie: Mutex<Option<(String, Lie)>>,
+    lies: Mutex<Vec<(String, Lie)>>,
     /// While it is true, proofs are held back.
     is_held: watch::Sender<bool>,
     /// The heads of the requests so far.
@@ -52,7 +52,12 @@ impl Proxy {
 
     /// Changes the results of a method from now on, or no more.
     pub(crate) fn lie(&self, method: &str, lie: Option<Lie>) {
-        *self.shared.lie.lock() = lie.map(|lie| (method.to_owned(), lie));
+        *self.shared.lies.lock() = lie.map(|lie| (method.to_owned(), lie)).into_iter().collect();
+    }
+
+    /// Changes the results of one more method.
+    pub(crate) fn lie_also(&self, method: &str, lie: Lie) {
+        self.shared.lies.lock().push((method.to_owned(), lie));
     }
 
     /// The heads of the requests since the last call.
@@ -69,6 +74,7 @@ impl Proxy {
 async fn serve(mut stream: TcpStream, source: SocketAddr, shared: Arc<Shared>) {
     let mut client = Client::connect(source).await;
     while let Some((head, body)) = read_request(&mut stream).await {
+        let path = path_of(&head);
         shared.heads.lock().push(head);
         let request: Value = serde_json::from_slice(&body).unwrap();
         let text = String::from_utf8(body).unwrap();
@@ -78,9 +84,9 @@ async fn serve(mut stream: TcpStream, source: SocketAddr, shared: Arc<Shared>) {
                 return;
             }
         }
-        let mut reply = client.send(&Client::post("/", &text)).await.json();
-        let lie = shared.lie.lock().clone();
-        if let Some((method, lie)) = lie {
+        let mut reply = client.send(&Client::post(&path, &text)).await.json();
+        let lies = shared.lies.lock().clone();
+        for (method, lie) in lies {
             change(&request, &mut reply, &method, lie);
         }
         let body = reply.to_string();
@@ -89,6 +95,12 @@ async fn serve(mut stream: TcpStream, source: SocketAddr, shared: Arc<Shared>) {
             return;
         }
     }
+}
+
+/// The path at the source: those of an API are kept.
+fn path_of(head: &str) -> String {
+    let path = head.split(' ').nth(1).filter(|path| path.starts_with("/ext/"));
+    path.unwrap_or("/").to_owned()
 }
 
 /// Changes the results of the calls of a method. IDs of a batch are positions.

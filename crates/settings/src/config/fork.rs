@@ -121,12 +121,18 @@ pub(super) fn check(settings: &Settings) -> Result<(), Fault> {
     }
     let of_source = [
         ("fork-block", settings.fork_block != "latest"),
-        ("fork-header", !settings.fork_header.0.is_empty()),
         ("fork-proofs", settings.fork_proofs != Switch::Auto),
+    ];
+    let of_any = [
+        ("fork-header", !settings.fork_header.0.is_empty()),
         ("fork-rate", settings.fork_rate > 0),
     ];
-    let mut given = of_source.into_iter().filter(|(_, is_given)| *is_given && !is_of_source);
-    match given.next() {
+    let is_of_x = !settings.fork_x.is_empty();
+    let is_given = |(_, is_given): &(&str, bool)| *is_given && !is_of_source;
+    if let Some((name, _)) = of_any.into_iter().find(|given| is_given(given) && !is_of_x) {
+        return Err((name, "only together with fork-url or fork-x".to_owned()));
+    }
+    match of_source.into_iter().find(is_given) {
         Some((name, _)) => Err((name, "only together with fork-url".to_owned())),
         None if settings.fork_keep_balances && !is_of_source && settings.fork_from.is_none() => {
             Err(("fork-keep-balances", "only together with fork-url or fork-from".to_owned()))

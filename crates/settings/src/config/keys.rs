@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use toml::de::DeValue;
 
+use super::fork_x::XAddresses;
 use super::value::{
     CommaList, IpRanges, LineList, PathList, Positive, Seconds, SpaceList, Switch, Value,
 };
@@ -461,6 +462,13 @@ settings! {
     fork_rate: u32 = "fork-rate", "0";
     /// Most retries of a request to the source.
     fork_retries: u32 = "fork-retries", "8";
+
+    ["The X-Chain of another network"]
+    /// Begin with unspent outputs of this X-Chain, under their own IDs, with the assets that they are of: the URL of an AvalancheGo or an
+    /// Esker, or of its X-Chain. They are read at the first start (docs/forking.md). Only under `esker dev`.
+    fork_x: String = "fork-x", "";
+    /// The addresses whose outputs these are, separated by commas: `X-avax1...`. The flag may be given several times. At most 1000.
+    fork_x_address: XAddresses = "fork-x-address", "";
 
     ["Logging"]
     /// Level of the log files.

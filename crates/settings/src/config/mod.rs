@@ -13,6 +13,7 @@ pub mod file;
 mod flags;
 mod follow;
 mod fork;
+mod fork_x;
 pub mod keys;
 mod keystore;
 mod merge;
@@ -28,6 +29,7 @@ mod value_error;
 pub use error::{ConfigError, Origin};
 pub use flags::{Flags, Mode};
 pub use fork::{ForkBlock, ForkedRules};
+pub use fork_x::{XAddress, XAddresses};
 pub use keys::{ChainSettings, Settings};
 pub use merge::ResolvedSetting;
 pub use validator::{ENGINE_FOLDER, ValidatorError};
@@ -329,6 +331,7 @@ fn network(
     let fault = |(name, reason)| layers.value_error(name, reason);
     dev::check(settings, mode).map_err(fault)?;
     evm_alone::check(settings, mode).map_err(fault)?;
+    fork_x::check(settings, mode).map_err(fault)?;
     let is_given = |name: &str| layers.is_given(name);
     let loaded = match mode {
         Mode::Evm => {

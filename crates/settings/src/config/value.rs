@@ -242,7 +242,7 @@ pub struct LineList(pub Vec<String>);
 pub struct PathList(pub Vec<PathBuf>);
 
 /// The text form of a TOML array of strings, or of a string.
-fn list_text(value: &DeValue<'_>, separator: char) -> Result<String, ValueError> {
+pub(super) fn list_text(value: &DeValue<'_>, separator: char) -> Result<String, ValueError> {
     let array = match value {
         DeValue::String(text) => return Ok(text.to_string()),
         DeValue::Array(array) => array,

@@ -36,6 +36,9 @@ pub enum ValueError {
     /// An entry is neither an IP address nor a range of them.
     #[error("expected IP addresses or ranges such as 10.0.0.0/8, not \"{0}\"")]
     IpRange(String),
+    /// An entry is no address of an X-Chain.
+    #[error("expected addresses such as X-avax1..., not \"{0}\"")]
+    XAddress(String),
     /// The time exceeds a hundred years.
     #[error("the time is too long")]
     LongTime,

@@ -36,6 +36,7 @@ mod fixtures;
 mod folders;
 mod followers;
 mod fork_disk;
+mod fork_x;
 mod golden;
 mod history;
 mod index;

@@ -112,6 +112,7 @@ impl ChainStage {
             aliases: Arc::clone(&self.aliases),
             running: self.running_chains(ready),
             first_bundle: self.first_bundle,
+            taken_over: self.chains.iter().find_map(|(_, chain)| chain.taken_over()),
         }
     }
 

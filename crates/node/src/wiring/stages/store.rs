@@ -21,7 +21,7 @@ use crate::validator_changes::{StoreChangeLog, consensus};
 use crate::wiring::data::DataFolder;
 use crate::wiring::early::EarlyServer;
 use crate::wiring::error::StartError;
-use crate::wiring::{beginning, first_start, fixture, fork, listen, running};
+use crate::wiring::{beginning, first_start, fixture, fork, listen, running, takeover};
 
 /// An open store, locked by this process and bound to this network.
 pub(in crate::wiring) struct StoreStage {
@@ -85,6 +85,10 @@ impl StoreStage {
         let beginning =
             beginning::of_node(config, &store, &environment, &mut early, &mut stop_start);
         let config = Box::pin(beginning).await?;
+        let environment = tokio::select! {
+            opened = Box::pin(takeover::open(&config, environment, &store)) => opened?,
+            () = stop_start.wait() => return Err(StartError::Stopped),
+        };
         let environment = first_start::with_clock(environment, &config, &store)?;
         let fixture = fixture::wanted(&config, &store)?;
         logging::check_files(&config.log())

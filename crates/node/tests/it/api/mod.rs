@@ -169,6 +169,7 @@ impl Node {
                 was_dag: true,
             }],
             first_bundle: 0,
+            taken_over: None,
         };
         let order = OrderInputs { engine: engine.clone(), follower: None, validator: None };
         let admin = AdminDeps {

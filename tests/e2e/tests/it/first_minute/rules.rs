@@ -85,6 +85,7 @@ pub(super) const RULES: &[(&str, &str, Does)] = &[
     ("docs/forking.md", "esker fork verify", Shows("proven by the state root")),
     ("docs/forking.md", "esker evm --fork-url", Keeps("Listening on 127.0.0.1:8546")),
     ("docs/forking.md", "esker evm", Keeps("Listening on 127.0.0.1:8545")),
+    ("docs/forking.md", "esker dev --fork-x", Keeps("Listening on 127.0.0.1:8565")),
     ("docs/forking.md", "esker dev --fork-url", Keeps("Listening on 127.0.0.1:8555")),
     ("docs/forking.md", "esker dev", Keeps("Listening on 127.0.0.1:9650")),
     ("docs/fixtures.md", "esker dev --fixture", PORT_TAKEN),
