@@ -74,6 +74,15 @@ impl TempFolder {
         Self::create_in(&std::env::temp_dir())
     }
 
+    /// Creates it in that folder, which is created if it is missing.
+    ///
+    /// # Errors
+    /// The system refuses, or the path is not that of a folder.
+    pub fn create_in_new(parent: &Path) -> StorageResult<Self> {
+        create_private_dir(parent)?;
+        Self::create_in(parent)
+    }
+
     /// Creates it in that folder.
     pub(crate) fn create_in(parent: &Path) -> StorageResult<Self> {
         for _ in 0..TEMP_NAMES {

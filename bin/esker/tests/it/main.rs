@@ -5,6 +5,7 @@ mod alone;
 mod alone_commands;
 mod altered_blocks;
 mod anvil;
+mod anvil_flags;
 mod artifacts;
 mod attack;
 mod blobs;

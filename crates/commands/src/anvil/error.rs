@@ -18,9 +18,6 @@ pub(super) enum FlagError {
         /// The fault.
         reason: String,
     },
-    /// The node listens on one address.
-    #[error("--host: the node listens on one address: give one, or :: for all")]
-    Hosts,
     /// A path is not text.
     #[error("{}: expected a path in UTF-8", .0.display())]
     Path(PathBuf),

@@ -84,6 +84,12 @@ pub(super) struct MiningFlags {
     /// How transactions are sorted
     #[arg(long, default_value = "fees", ignore_case = true)]
     pub(super) order: Order,
+    /// Maximum number of transactions in a block that is made at once
+    #[arg(long, value_name = "MAX_TRANSACTIONS", help_heading = "Options")]
+    pub(super) max_transactions: Option<u64>,
+    /// Disable pool balance checks
+    #[arg(long, help_heading = "EVM options")]
+    pub(super) disable_pool_balance_checks: bool,
     /// The number of the genesis block
     #[arg(long, value_name = "NUM")]
     pub(super) number: Option<u64>,
@@ -113,6 +119,9 @@ pub(super) struct StateFlags {
     /// Max number of states to persist on disk, besides the last 500
     #[arg(long, value_name = "MAX_PERSISTED_STATES", conflicts_with = "prune_history")]
     pub(super) max_persisted_states: Option<u64>,
+    /// Folder in which the temporary data folder with the states is made
+    #[arg(long, value_name = "PATH")]
+    pub(super) cache_path: Option<PathBuf>,
     /// Interval in seconds at which the state is dumped to disk; see --state and --dump-state
     #[arg(short, long, value_name = "SECONDS")]
     pub(super) state_interval: Option<u64>,
@@ -140,6 +149,18 @@ pub(super) struct ForkFlags {
     /// The number of assumed available compute units per second; a call takes 17 of them
     #[arg(long, requires = "fork_url", alias = "cups", value_name = "CUPS")]
     pub(super) compute_units_per_second: Option<u64>,
+    /// Initial retry backoff on encountering errors, in milliseconds
+    #[arg(long, requires = "fork_url", value_name = "BACKOFF")]
+    pub(super) fork_retry_backoff: Option<u64>,
+    /// Timeout in ms for requests sent to the remote JSON-RPC server in forking mode [default: 20000]
+    #[arg(long, requires = "fork_url")]
+    pub(super) timeout: Option<u64>,
+    /// The chain ID of the fork, whatever that of the source
+    #[arg(long, requires = "fork_block_number", value_name = "CHAIN")]
+    pub(super) fork_chain_id: Option<u64>,
+    /// Explicitly disables the use of the cache that forks share
+    #[arg(long, requires = "fork_url")]
+    pub(super) no_storage_caching: bool,
     /// Disables rate limiting for this node's provider
     #[arg(long, requires = "fork_url", visible_alias = "no-rpc-rate-limit")]
     pub(super) no_rate_limit: bool,
@@ -189,7 +210,7 @@ pub(super) struct GasFlags {
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Server options")]
 pub(super) struct ServerFlags {
-    /// The address the server will listen on
+    /// The hosts the server will listen on
     #[arg(
         long,
         value_name = "IP_ADDR",

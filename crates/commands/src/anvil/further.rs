@@ -94,13 +94,6 @@ pub(super) const FURTHER: &[FurtherFlag] = &[
         Takes::Number("TRANSACTION_BLOCK_KEEPER"),
         "all blocks are kept",
     ),
-    nothing(
-        "max-transactions",
-        Takes::Number("MAX_TRANSACTIONS"),
-        "only the gas limit bounds the transactions of a block",
-    ),
-    nothing("cache-path", Takes::Text("CACHE_PATH"), "states are in a temporary folder"),
-    nothing("disable-pool-balance-checks", Takes::Nothing, "the pool checks balances"),
     FurtherFlag { conflicts: &["quiet", "md"], ..always("json", LOG_FORM) },
     always("md", LOG_FORM),
     FurtherFlag {
@@ -109,14 +102,6 @@ pub(super) const FURTHER: &[FurtherFlag] = &[
         ..flag("verbosity", Takes::Times, Effect::Always(LOG_FORM))
     },
     flag("fork-transaction-hash", Takes::Text("TRANSACTION"), Effect::Refused(NO_TX_FORK)),
-    nothing("fork-chain-id", Takes::Number("CHAIN"), "the source says its chain ID"),
-    nothing(
-        "fork-retry-backoff",
-        Takes::Number("BACKOFF"),
-        "the waits begin with 250 ms and double",
-    ),
-    nothing("timeout", Takes::Number("TIMEOUT"), "a request to the source may take 20 s"),
-    nothing("no-storage-caching", Takes::Nothing, "what was read is in a temporary folder"),
     of_family("celo"),
     of_family("optimism"),
     of_family("tempo"),

@@ -1,8 +1,10 @@
 //! The settings of `esker evm` that follow from anvil's flags.
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
-use esker_settings::config::Flags;
+use esker_settings::config::value::PathList;
+use esker_settings::config::{Flags, MAX_BACKOFF, MAX_TIMEOUT};
 use esker_settings::networks::{GAS_LIMITS, has_base_fee};
 
 use super::error::FlagError;
@@ -102,6 +104,15 @@ fn insert_fork(set: &mut Flags, fork: &ForkFlags) {
     insert_number(set, "fork-retries", fork.retries);
     let units = fork.compute_units_per_second.filter(|_| !fork.no_rate_limit);
     insert_number(set, "fork-rate", units.map(|units| units.div_ceil(UNITS_PER_CALL)));
+    let time = |ms: Option<u64>, most: Duration| {
+        ms.map(|ms| format!("{}ms", u128::from(ms.max(1)).min(most.as_millis())))
+    };
+    insert(set, "fork-timeout", time(fork.timeout, MAX_TIMEOUT));
+    insert(set, "fork-backoff", time(fork.fork_retry_backoff, MAX_BACKOFF));
+    insert(set, "fork-cache", fork.no_storage_caching.then(|| "off".to_owned()));
+    if let Some(id) = fork.fork_chain_id {
+        set.entry("chain-id").or_insert_with(|| id.to_string());
+    }
 }
 
 /// Flags go before members of the file.
@@ -124,6 +135,8 @@ fn insert_mining(set: &mut Flags, mining: &MiningFlags) {
     insert_switch(set, "mixed-mining", mining.mixed_mining);
     insert_switch(set, "order-by-arrival", mining.order == Order::Fifo);
     insert_switch(set, "auto-impersonate", mining.auto_impersonate);
+    insert_switch(set, "no-pool-balance-checks", mining.disable_pool_balance_checks);
+    insert_number(set, "max-block-transactions", mining.max_transactions);
     insert_number(set, "slots-in-an-epoch", Some(mining.slots_in_an_epoch));
 }
 
@@ -132,6 +145,7 @@ fn insert_state(set: &mut Flags, flags: &AnvilFlags) -> Result<(), FlagError> {
     insert_path(set, "state", state.state.as_deref())?;
     insert_path(set, "dump-state", state.dump_state.as_deref())?;
     insert_path(set, "load-state", state.load_state.as_deref())?;
+    insert_path(set, "temporary-folder", state.cache_path.as_deref())?;
     let pruned = state.prune_history.map(Option::unwrap_or_default);
     let persisted = state.max_persisted_states.map(|states| states.saturating_add(MEMORY_STATES));
     // A fork keeps all its states.
@@ -145,14 +159,17 @@ fn insert_state(set: &mut Flags, flags: &AnvilFlags) -> Result<(), FlagError> {
 /// The folders of artifacts, if there are any.
 pub(crate) fn insert_artifacts(set: &mut Flags, folders: &[PathBuf]) {
     if !folders.is_empty() {
-        let texts: Vec<_> = folders.iter().map(|folder| folder.display().to_string()).collect();
+        let texts: Vec<_> =
+            folders.iter().map(|folder| PathList::escape(&folder.display().to_string())).collect();
         set.insert("artifacts", texts.join(","));
     }
 }
 
 fn insert_server(set: &mut Flags, server: &ServerFlags) -> Result<(), FlagError> {
-    let [host] = server.host[..] else { return Err(FlagError::Hosts) };
-    set.insert("http-host", host.to_string());
+    let mut hosts = server.host.iter().map(ToString::to_string);
+    insert(set, "http-host", hosts.next());
+    let further: Vec<_> = hosts.collect();
+    insert(set, "http-further-hosts", (!further.is_empty()).then(|| further.join(",")));
     let origins = if server.no_cors { "" } else { server.allow_origin.as_str() };
     set.insert("http-allowed-origins", origins.to_owned());
     let most = server.no_request_size_limit.then_some(BODY_MEMORY);

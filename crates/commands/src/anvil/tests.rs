@@ -84,6 +84,12 @@ fn flags_are_settings() {
         (&["--no-request-size-limit"], "http-body-limit", "268435456"),
         (&["--memory-limit", "1000"], "memory-limit", "1000"),
         (&["--print-traces"], "print-traces", "true"),
+        (&["--max-transactions", "3"], "max-block-transactions", "3"),
+        (&["--disable-pool-balance-checks"], "no-pool-balance-checks", "true"),
+        (&["--cache-path", "c"], "temporary-folder", "c"),
+        (&["--host", "127.0.0.1,::1"], "http-further-hosts", "::1"),
+        (&["--host", "127.0.0.1", "--host", "127.0.0.2"], "http-further-hosts", "127.0.0.2"),
+        (&["--artifacts", "a,b", "--artifacts", "c"], "artifacts", r"a\,b,c"),
         (&["--prune-history"], "state-window", "0"),
         (&["--prune-history", "3"], "state-window", "3"),
         (&["--max-persisted-states", "3"], "state-window", "503"),
@@ -182,7 +188,9 @@ fn flags_that_contradict_each_other_are_refused_as_by_anvil() {
         (&["--accounts", "x"], "invalid value 'x' for '--accounts <NUM>'"),
         (&["--order", "foo"], "invalid value 'foo' for '--order <ORDER>'"),
         (&["--host", "localhost"], "invalid value 'localhost' for '--host <IP_ADDR>'"),
-        (&["--host", "127.0.0.1,127.0.0.2"], "--host: the node listens on one address"),
+        (&["--host", "127.0.0.1,x"], "invalid value 'x' for '--host <IP_ADDR>'"),
+        (&["--timeout", "1"], "required arguments were not provided:\n  --fork-url <URL>"),
+        (&["--max-transactions", "-1"], "unexpected argument '-1' found"),
         (&["--port", "1", "--port", "2"], "cannot be used multiple times"),
         (&["--network", "optimism"], "invalid value 'optimism' for '--network"),
         (&["--bogus"], "unexpected argument '--bogus' found"),
@@ -208,7 +216,22 @@ fn forks_are_settings() {
     let set = anvil(&["--rpc-url=http://127.0.0.1:1@7", "--cups", "330"]).unwrap().flags;
     let texts = ["fork-url", "fork-block", "fork-rate"].map(|name| set[name].as_str());
     assert_eq!(texts, [url, "7", "20"]);
+    let of = |args: &[&str]| anvil(&[&["-f", url, "--fork-block-number", "3"], args].concat());
+    for (args, name, text) in [
+        (&["--timeout", "1500"][..], "fork-timeout", "1500ms"),
+        (&["--timeout", "0"], "fork-timeout", "1ms"),
+        (&["--timeout", "18446744073709551615"], "fork-timeout", "600000ms"),
+        (&["--fork-retry-backoff", "7"], "fork-backoff", "7ms"),
+        (&["--fork-retry-backoff", "18446744073709551615"], "fork-backoff", "60000ms"),
+        (&["--no-storage-caching"], "fork-cache", "off"),
+        (&["--fork-chain-id", "77"], "chain-id", "77"),
+        (&["--fork-chain-id", "77", "--chain-id", "88"], "chain-id", "88"),
+    ] {
+        assert_eq!(of(args).unwrap().flags[name], text, "{args:?}");
+    }
     for (args, text) in [
+        (&["-f", url, "--fork-chain-id", "7"][..], "--fork-block-number <BLOCK>"),
+        (&["--no-storage-caching"], "--fork-url <URL>"),
         (&["--fork-block-number", "5"][..], "required arguments were not provided"),
         (&["--retries", "3"], "required arguments were not provided"),
         (&["-f", url, "--fork-transaction-hash", "0x1"], "begins after a whole block"),

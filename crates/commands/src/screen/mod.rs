@@ -36,6 +36,8 @@ pub struct Ready {
     pub has_dashboard: bool,
     /// The bound address.
     pub http_addr: String,
+    /// The bound addresses of further hosts.
+    pub further_addrs: Vec<String>,
     /// The bound address of the listener that serves the C-Chain's JSON-RPC at `/`, if enabled.
     pub evm_addr: Option<String>,
     /// `http://127.0.0.1:8545`.
@@ -98,6 +100,7 @@ impl Ready {
             url: url(node.http_addr()),
             has_dashboard: config.has_dashboard(),
             http_addr: node.http_addr().to_string(),
+            further_addrs: node.further_addrs().iter().map(ToString::to_string).collect(),
             evm_addr: node.evm_addr().map(|bound| bound.to_string()),
             evm_url: node.evm_addr().map(url),
             node_id: node.node_id().to_string(),
@@ -152,9 +155,12 @@ impl Ready {
         self.has_dashboard.then(|| format!("{}/", self.url))
     }
 
-    /// The bound address that development tools use.
-    fn listening(&self) -> &str {
-        self.evm_addr.as_deref().unwrap_or(&self.http_addr)
+    /// The bound addresses that development tools use, separated by commas.
+    fn listening(&self) -> String {
+        let first = self.evm_addr.as_ref().unwrap_or(&self.http_addr);
+        let all: Vec<_> =
+            [first].into_iter().chain(&self.further_addrs).map(String::as_str).collect();
+        all.join(", ")
     }
 
     /// Writes the ready file, if it is configured, atomically.
@@ -217,6 +223,9 @@ pub fn json_line(ready: &Ready) -> String {
         "chains": chains,
         "dataDir": ready.data_dir,
     });
+    if !ready.further_addrs.is_empty() {
+        line["furtherHttp"] = json!(ready.further_addrs);
+    }
     if ready.has_x_chain {
         line["nativeAssetID"] = json!(ready.native_asset_id);
     }
@@ -347,6 +356,7 @@ mod tests {
             url: "http://127.0.0.1:9650".to_owned(),
             has_dashboard: true,
             http_addr: "127.0.0.1:9650".to_owned(),
+            further_addrs: Vec::new(),
             evm_addr: Some("127.0.0.1:8545".to_owned()),
             evm_url: Some("http://127.0.0.1:8545".to_owned()),
             node_id: "NodeID-111111111111111111116DBWJs".to_owned(),

@@ -32,9 +32,20 @@ const MAX_LACKING_TXS: usize = 1024;
 /// its minimum.
 const MAX_FEE_WAIT_S: u64 = 600;
 
+/// Which transactions of the pool a block may take.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Selection<'a> {
+    /// Only those with these hashes.
+    pub(super) only: Option<&'a HashSet<B256>>,
+    /// Most of them; `None`: as many as fit.
+    pub(super) most: Option<usize>,
+}
+
 /// What a block takes of the pool.
 pub(super) struct Taken {
     transactions: Vec<Transaction>,
+    /// Those that their senders can't pay for, with the balance and the cost, wei. Only of a pool that does not check that.
+    unpaid: Vec<(B256, U256, U256)>,
     /// What others lacked of the state on which the chain began.
     lacking: Option<NotFetched>,
 }
@@ -110,13 +121,13 @@ impl From<BuildError> for ChainError {
 }
 
 /// Builds a block at `time` (Unix s) on its parent. A block of the pool leaves out transactions that lack state of the fork, and
-/// adds it to `left_out`, if there are others.
+/// adds it to `left_out`, if there are others. `unpaid` gets those that a pool without checks of balances should drop.
 pub(super) fn fill(
     ctx: &ParentContext<'_>,
     pool: &Pool,
     time: u64,
-    (plan, only): (Plan, Option<&HashSet<B256>>),
-    left_out: &mut Option<NotFetched>,
+    (plan, selection): (Plan, Selection<'_>),
+    (left_out, unpaid): (&mut Option<NotFetched>, &mut Vec<(B256, U256, U256)>),
 ) -> Result<BuildOutcome, BuildError> {
     let set = ctx.extension.next_header_terms();
     let attributes = attributes(ctx, &set);
@@ -126,13 +137,19 @@ pub(super) fn fill(
     let transactions = match plan {
         Plan::Change | Plan::Nothing => Vec::new(),
         Plan::Pool => {
-            let mut taken = take_transactions(&mut executor, pool, &terms, only)?;
+            let mut taken = take_transactions(&mut executor, pool, &terms, selection)?;
             if !taken.transactions.is_empty() {
                 *left_out = taken.lacking.take();
             }
+            unpaid.append(&mut taken.unpaid);
             taken.all()?
         }
-        Plan::Mine | Plan::Only => take_transactions(&mut executor, pool, &terms, only)?.all()?,
+        Plan::Mine | Plan::Only => {
+            let selection = Selection { most: None, ..selection };
+            let mut taken = take_transactions(&mut executor, pool, &terms, selection)?;
+            unpaid.append(&mut taken.unpaid);
+            taken.all()?
+        }
     };
     let mut rows = PendingWrites::new(ctx.reader);
     let (ext_data, outcome) = take_ext_data(ctx, &mut executor, &terms, &mut rows, time)?;
@@ -172,7 +189,8 @@ pub(super) fn preview(
     let ctx = &ParentContext { attributes: &attributes, ..*ctx };
     let terms = ctx.child_terms(time)?.with(set);
     let mut executor = child_executor(ctx, &terms, time)?;
-    let transactions = take_transactions(&mut executor, pool, &terms, None)?.all()?;
+    let transactions =
+        take_transactions(&mut executor, pool, &terms, Selection::default())?.all()?;
     // The tips need not pay for the block yet: it may be built some seconds later.
     let outcome = ExtOutcome { contribution: U256::MAX, ..ExtOutcome::default() };
     let processed = executor.finish(outcome)?;
@@ -193,13 +211,15 @@ pub(super) fn take_transactions(
     executor: &mut BlockExecutor<'_>,
     pool: &Pool,
     terms: &ChildTerms,
-    only: Option<&HashSet<B256>>,
+    Selection { only, most }: Selection<'_>,
 ) -> Result<Taken, BuildError> {
     let mut best = pool.best(terms.base_fee.saturating_to());
     let most_blobs = terms.execution.blobs.map_or(0, |limits| limits.max);
     let (mut taken, mut lacking, mut lack) = (Vec::new(), None, 0);
+    let mut unpaid = Vec::new();
     let (mut bytes, mut blobs) = (0, 0);
     while executor.gas_left() >= MIN_TX_GAS
+        && most.is_none_or(|most| taken.len() < most)
         && let Some(next) = best.peek().cloned()
     {
         let is_wanted = only.is_none_or(|only| only.contains(&next.hash()));
@@ -229,11 +249,16 @@ pub(super) fn take_transactions(
             Err(TxError::GasLimitReached | TxError::NonceTooHigh { .. }) => best.pop(),
             Err(error) => {
                 tracing::debug!(hash = %next.hash(), %error, "a pooled transaction can't run");
+                if let TxError::InsufficientFunds { have, want, .. } = error
+                    && !pool.config().checks_balance
+                {
+                    unpaid.push((next.hash(), have, want));
+                }
                 best.pop();
             }
         }
     }
-    Ok(Taken { transactions: taken, lacking })
+    Ok(Taken { transactions: taken, unpaid, lacking })
 }
 
 fn add_lacking(lacking: &mut Option<NotFetched>, error: &StateError) {

@@ -28,6 +28,8 @@ pub struct EvmConfig {
     pub allow_unprotected: bool,
     /// Whether reports of blocks show the calls of transactions.
     pub reports_calls: bool,
+    /// Most transactions of a block that is made because the pool has some; `None`: as many as fit.
+    pub max_pool_txs: Option<usize>,
 }
 
 impl Default for EvmConfig {
@@ -39,6 +41,7 @@ impl Default for EvmConfig {
             mode: BuildMode::Immediate,
             allow_unprotected: false,
             reports_calls: false,
+            max_pool_txs: None,
         }
     }
 }

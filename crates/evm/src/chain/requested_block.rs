@@ -8,7 +8,7 @@ use esker_evm_state::types::{SealedBlock, Transaction};
 use esker_storage::WriteSet;
 use thiserror::Error;
 
-use super::builder::{BuildError, take_transactions};
+use super::builder::{BuildError, Selection, take_transactions};
 use super::vm::Evm;
 use crate::pool::{Sidecar, without_sidecar};
 use crate::verify::{ParentContext, VerifyError, assemble, child_executor};
@@ -105,7 +105,9 @@ impl Evm {
         let terms = terms.with(&set);
         let mut executor = child_executor(ctx, &terms, time).map_err(BuildError::from)?;
         let transactions = match &request.transactions {
-            None => take_transactions(&mut executor, &self.pool, &terms, None)?.all()?,
+            None => {
+                take_transactions(&mut executor, &self.pool, &terms, Selection::default())?.all()?
+            }
             Some(given) => {
                 let given: Vec<_> = given.iter().cloned().map(without_sidecar).collect();
                 for tx in &given {

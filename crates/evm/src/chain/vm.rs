@@ -28,7 +28,7 @@ use tokio::sync::broadcast;
 use tokio::time::Instant;
 
 use super::build_failures::BuildFailures;
-use super::builder::{BuildError, BuildOutcome, MIN_TX_GAS, fill};
+use super::builder::{BuildError, BuildOutcome, MIN_TX_GAS, Selection, fill};
 use super::cache::BlockCache;
 use super::config::EvmConfig;
 use super::error::state_failed;
@@ -43,7 +43,7 @@ use crate::accounts::SenderLocks;
 use crate::control::{Controls, Plan};
 use crate::extension::BlockExtension;
 use crate::fork_point::ForkPoint;
-use crate::pool::Pool;
+use crate::pool::{DropReason, Pool};
 use crate::total_difficulty;
 use crate::verify::{PreparedBlock, VerifyError, verify_block};
 use crate::view::{BadBlock, BlockAccepted, ChainEvent, ChainPosition};
@@ -284,10 +284,14 @@ impl Evm {
             return Ok(Built::Later(time.saturating_mul(1000)));
         }
         let only = self.only();
-        let mut left_out = None;
+        let (mut left_out, mut unpaid) = (None, Vec::new());
+        let selection = Selection { only: only.as_deref(), most: self.config.max_pool_txs };
         let filled = self.with_parent_context(parent, &head, at, |ctx| {
-            fill(ctx, &self.pool, time, (plan, only.as_deref()), &mut left_out)
+            fill(ctx, &self.pool, time, (plan, selection), (&mut left_out, &mut unpaid))
         });
+        for (hash, balance, cost) in unpaid {
+            self.pool.withdraw(&hash, DropReason::Funds { balance, cost }, now_ms);
+        }
         if !matches!(filled, Ok(BuildOutcome::Block(_))) {
             self.extension.not_built();
         }

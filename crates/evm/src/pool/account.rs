@@ -157,11 +157,12 @@ impl AccountTxs {
 
     /// Follows the account's state: removes used and impossible transactions, and moves the rest to pending or
     /// queued. The cost depends on the number of changes, unless some transactions may no longer fit.
-    pub(super) fn settle(&mut self, gas_limit: u64) -> AccountChanges {
+    pub(super) fn settle(&mut self, gas_limit: u64, checks_balance: bool) -> AccountChanges {
         let mut changes = AccountChanges::default();
         self.remove_used(&mut changes);
-        if self.max_cost > self.state.balance || self.max_gas > gas_limit {
-            self.remove_unfit(gas_limit, &mut changes);
+        let balance = if checks_balance { self.state.balance } else { U256::MAX };
+        if self.max_cost > balance || self.max_gas > gas_limit {
+            self.remove_unfit(balance, gas_limit, &mut changes);
         }
         let nonce = self.state.nonce;
         if self.pending.first_key_value().is_some_and(|(first, _)| *first != nonce) {
@@ -192,8 +193,7 @@ impl AccountTxs {
     }
 
     /// Removes transactions that no longer fit, and computes the cost and the highest gas limit of the rest.
-    fn remove_unfit(&mut self, gas_limit: u64, changes: &mut AccountChanges) {
-        let balance = self.state.balance;
+    fn remove_unfit(&mut self, balance: U256, gas_limit: u64, changes: &mut AccountChanges) {
         let reason = |tx: &PooledTx| match (tx.cost(), tx.tx().gas_limit()) {
             (cost, _) if cost > balance => Some(DropReason::Funds { balance, cost }),
             (_, gas) if gas > gas_limit => Some(DropReason::GasLimit { gas, limit: gas_limit }),

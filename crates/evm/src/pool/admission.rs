@@ -33,7 +33,7 @@ impl PoolState {
         // The state may be newer or older than the last block that the pool knows.
         let state = if read.height >= account.height { read.state } else { account.state };
         let replaced = account.pending().get(&nonce).map(PooledTx::cost);
-        state.check(&tx, account.pending_cost(), replaced)?;
+        state.check(&tx, account.pending_cost(), replaced, config.checks_balance)?;
         let (old, next_nonce) = (account.get(nonce).cloned(), account.next_nonce());
         if next.rules.revision >= Revision::Prague {
             self.check_delegation(&tx, read.has_code)?;
@@ -114,14 +114,14 @@ impl PoolState {
                 continue;
             }
             (account.state, account.height) = (*state, head.height);
-            self.settle_account(*address, head, outcome);
+            self.settle_account(*address, (head, config), outcome);
         }
         if head.gas_limit < self.max_gas {
             self.max_gas = head.gas_limit;
             let too_much = self.accounts.iter().filter(|(_, a)| a.exceeds_gas(head.gas_limit));
             let too_much: Vec<Address> = too_much.map(|(address, _)| *address).collect();
             for address in too_much {
-                self.settle_account(address, head, outcome);
+                self.settle_account(address, (head, config), outcome);
             }
         }
         self.trim_queue(head.accounts.iter().map(|(address, _)| *address), config, outcome);
@@ -147,11 +147,16 @@ impl PoolState {
         self.trim_queue([owner], config, outcome);
     }
 
-    fn settle_account(&mut self, address: Address, head: &NewHead<'_>, outcome: &mut PoolChanges) {
+    fn settle_account(
+        &mut self,
+        address: Address,
+        (head, config): (&NewHead<'_>, &PoolConfig),
+        outcome: &mut PoolChanges,
+    ) {
         let idle = self.idle_since(head.now_ms);
         let Some(account) = self.accounts.get_mut(&address) else { return };
         let had_queued = !account.queued().is_empty();
-        let changes = account.settle(head.gas_limit);
+        let changes = account.settle(head.gas_limit, config.checks_balance);
         if !had_queued {
             account.idle = idle;
         }

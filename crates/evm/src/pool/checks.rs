@@ -133,16 +133,20 @@ pub struct AccountRead {
 
 impl AccountState {
     /// Checks a transaction. `queued` is the cost of the account's pending transactions, `replaced` the transaction
-    /// with the same nonce.
+    /// with the same nonce. Without `checks_balance` only the nonce counts.
     pub(super) fn check(
         &self,
         tx: &PooledTx,
         queued: U256,
         replaced: Option<U256>,
+        checks_balance: bool,
     ) -> Result<(), PoolError> {
         let (nonce, next, balance, cost) = (tx.nonce(), self.nonce, self.balance, tx.cost());
         if nonce < next {
             return Err(PoolError::NonceTooLow { next, nonce });
+        }
+        if !checks_balance {
+            return Ok(());
         }
         if cost > balance {
             return Err(PoolError::Funds {

@@ -90,6 +90,9 @@ pub struct PoolConfig {
     pub max_bytes: usize,
     /// Whether blocks take transactions in the order of their arrival, whatever they pay.
     pub by_arrival: bool,
+    /// Whether senders must own what their transactions may cost. Else a transaction that can't be paid is dropped when a
+    /// block would take it ([`DropReason::Funds`]).
+    pub checks_balance: bool,
     /// Blobs that are kept with the last blob transactions, also after their block.
     pub recent_blobs: usize,
 }
@@ -106,6 +109,7 @@ impl Default for PoolConfig {
             lifetime_ms: 10 * 60 * 1000,
             max_bytes: MAX_BYTES,
             by_arrival: false,
+            checks_balance: true,
             recent_blobs: 0,
         }
     }
@@ -212,7 +216,7 @@ impl Pool {
         next: &NextBlock,
     ) -> Result<(), PoolError> {
         checks::after_recovery(tx, &self.config, next)?;
-        state.check(tx, U256::ZERO, None)
+        state.check(tx, U256::ZERO, None, self.config.checks_balance)
     }
 
     /// Begins to admit a transaction. The caller must read the sender's state after this, not before.

@@ -56,10 +56,13 @@ pub(super) fn build(
             None => History::Window(PRUNED_WINDOW),
         },
         preimages: in_dev(settings.preimages_enabled, config.mode),
-        pool: pool_config(settings, config.settings.order_by_arrival, config.mode.is_development()),
+        pool: pool_config(settings, &config.settings, config.mode.is_development()),
         mode: build_mode(config.settings.block_time.0),
         allow_unprotected: allows_unprotected(settings, config.mode),
         reports_calls: config.settings.print_traces && !config.settings.silent,
+        max_pool_txs: usize::try_from(config.settings.max_block_transactions)
+            .ok()
+            .filter(|n| *n > 0),
     };
     let atomic_rules = atomic_rules.filter(|_| parameters.has_atomic_transactions());
     let atomic = atomic_rules.map(|rules| Arc::new(AtomicExtension::new(context.clone(), rules)));

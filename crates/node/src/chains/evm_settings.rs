@@ -14,7 +14,7 @@ use esker_evm_rpc::evm::TransactConfig;
 use esker_js_tracer::{ScriptConfig, ScriptSlots};
 use esker_rpc::positional::Limits;
 use esker_settings::config::value::Switch;
-use esker_settings::config::{ChainSettings, Config, Mode, personal};
+use esker_settings::config::{ChainSettings, Config, Mode, Settings, personal};
 use esker_settings::networks::{ChainSpec, EvmParameters, EvmRules};
 use thiserror::Error;
 
@@ -97,7 +97,7 @@ const RECENT_BLOBS: usize = 128;
 
 pub(super) fn pool_config(
     settings: &ChainSettings,
-    by_arrival: bool,
+    node: &Settings,
     is_development: bool,
 ) -> PoolConfig {
     PoolConfig {
@@ -107,7 +107,8 @@ pub(super) fn pool_config(
         account_queue: settings.tx_pool_account_queue.count(),
         global_queue: settings.tx_pool_global_queue.count(),
         lifetime_ms: u64::try_from(settings.tx_pool_lifetime.as_millis()).unwrap_or(u64::MAX),
-        by_arrival,
+        by_arrival: node.order_by_arrival,
+        checks_balance: !node.no_pool_balance_checks,
         recent_blobs: if is_development { RECENT_BLOBS } else { 0 },
         ..PoolConfig::default()
     }

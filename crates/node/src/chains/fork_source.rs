@@ -23,11 +23,16 @@ const MAX_CHECKED: usize = 8;
 
 /// The limits of the requests to a source.
 pub(crate) fn source_limits(settings: &Settings) -> SourceLimits {
+    let usual = SourceLimits::default();
+    let (request_timeout, first_backoff) = (settings.fork_timeout.0, settings.fork_backoff.0);
     SourceLimits {
         calls_per_second: settings.fork_rate,
         retries: settings.fork_retries,
-        deadline: MAX_WAIT,
-        ..SourceLimits::default()
+        request_timeout,
+        first_backoff,
+        max_backoff: usual.max_backoff.max(first_backoff),
+        deadline: MAX_WAIT.max(request_timeout),
+        ..usual
     }
 }
 

@@ -17,8 +17,11 @@ use crate::metrics::{MeteredStore, Metrics};
 const TEMPORARY_MAP_SIZE: u64 = 64 << 30;
 
 /// A new temporary folder. Folders of nodes that were killed are removed.
-fn temporary() -> StorageResult<TempFolder> {
-    let folder = TempFolder::create()?;
+fn temporary(config: &Config) -> StorageResult<TempFolder> {
+    let folder = match &config.settings.temporary_folder {
+        Some(parent) => TempFolder::create_in_new(parent)?,
+        None => TempFolder::create()?,
+    };
     for path in folder.remove_abandoned() {
         tracing::info!(folder = %path.display(), "removed the folder of a node that was killed");
     }
@@ -36,7 +39,7 @@ impl DataFolder {
     pub(super) fn from_config(config: &Config) -> StorageResult<Self> {
         Ok(match &config.data_dir {
             Some(path) => Self::Persistent(path.clone()),
-            None => Self::Temporary(temporary()?),
+            None => Self::Temporary(temporary(config)?),
         })
     }
 

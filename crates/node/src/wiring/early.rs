@@ -11,6 +11,7 @@ use esker_settings::config::Config;
 use esker_storage::Store;
 use tokio::net::TcpListener;
 
+use super::listen::Bound;
 use super::{StartError, listen};
 use crate::api::{self, EarlyStatus};
 use crate::metrics::Metrics;
@@ -27,7 +28,9 @@ pub(super) struct EarlyServer {
     clock: Arc<dyn Clock>,
     metrics: Arc<Metrics>,
     /// The port, once the server has used it.
-    pub(super) listener: Option<(TcpListener, std::net::SocketAddr)>,
+    pub(super) listener: Option<Bound>,
+    /// The ports of further hosts, if another node has used them.
+    pub(super) further: Option<Vec<Bound>>,
 }
 
 impl EarlyServer {
@@ -46,6 +49,7 @@ impl EarlyServer {
             clock: Arc::clone(clock),
             metrics: Arc::clone(metrics),
             listener: None,
+            further: None,
         }
     }
 

@@ -45,6 +45,28 @@ pub(super) async fn http(config: &Config) -> Result<(TcpListener, SocketAddr), S
     bound.map_err(|error| fault(config, port, setting, error))
 }
 
+/// The listeners of the further hosts. They have the port of the first one, or free ports of their own if that was left to
+/// the system.
+///
+/// # Errors
+/// The node can't listen there.
+pub(super) async fn further(config: &Config, first: SocketAddr) -> Result<Vec<Bound>, StartError> {
+    let (configured, setting) = config.listen_port();
+    let port = if configured == 0 { 0 } else { first.port() };
+    let mut all = Vec::new();
+    for host in &config.settings.http_further_hosts.0 {
+        let host = without_brackets(host);
+        let failed = |error| StartError::from_bind(display_address(host, port), setting, error);
+        let listener = listen(host, port).await.map_err(failed)?;
+        let address = listener.local_addr().map_err(failed)?;
+        all.push((listener, address));
+    }
+    Ok(all)
+}
+
+/// A listener with its bound address.
+pub(super) type Bound = (TcpListener, SocketAddr);
+
 /// The number of ports after its own that a node tries at most.
 const FURTHER_PORTS: u16 = 100;
 
@@ -119,14 +141,17 @@ fn rpc_path(config: &Config) -> String {
     format!("/ext/bc/{}{EVM_RPC}", config.network.evm_chain().id)
 }
 
-/// An empty host means all addresses of the machine, as in the reference. Brackets are only for URLs.
+/// An empty host means all addresses of the machine, as in the reference.
 fn host(config: &Config) -> &str {
-    let host = config.settings.http_host.as_str();
-    match host.strip_prefix('[').and_then(|host| host.strip_suffix(']')) {
-        Some(v6) => v6,
-        None if host.is_empty() => "::",
-        None => host,
+    match config.settings.http_host.as_str() {
+        "" => "::",
+        host => without_brackets(host),
     }
+}
+
+/// Brackets are only for URLs.
+fn without_brackets(host: &str) -> &str {
+    host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host)
 }
 
 async fn bind(config: &Config, port: u16) -> io::Result<(TcpListener, SocketAddr)> {

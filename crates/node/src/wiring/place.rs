@@ -10,6 +10,8 @@ use crate::environment::Environment;
 pub(super) struct Place {
     /// The port.
     pub(super) listener: TcpListener,
+    /// Those of further hosts.
+    pub(super) further: Vec<TcpListener>,
     pub(super) environment: Environment,
     /// Resets to other chains.
     pub(super) resets: ResetPort,

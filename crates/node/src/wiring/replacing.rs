@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use esker_chain::Shutdown;
 use esker_evm_rpc::{ResetRequest, ResetTarget};
 use esker_settings::config::Config;
+use tokio::net::TcpListener;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
@@ -58,7 +59,8 @@ impl RunningNode {
     pub fn replacements(&mut self) -> Replacements {
         let (sender, ready) = mpsc::channel(1);
         let task = self.place.as_ref().map(|place| {
-            let start = (self.config.clone(), self.http_addr, place.environment.clone());
+            let own = [self.http_addr].into_iter().chain(self.further_addrs.iter().copied());
+            let start = (self.config.clone(), own.collect(), place.environment.clone());
             let requests = self.reset_requests.take();
             let requests = requests.unwrap_or_else(|| place.resets.requests());
             tokio::spawn(prepare_all(start, requests, sender))
@@ -97,7 +99,12 @@ impl RunningNode {
     async fn serve_in_place(&self, mut order: Box<OrderStage>) -> Result<Self, StartError> {
         if let Some(place) = &self.place {
             let address = place.listener.local_addr().map_err(StartError::Thread)?;
-            order.take_listener((duplicate(&place.listener)?, address));
+            let of_further = |(listener, address): (&TcpListener, &SocketAddr)| {
+                Ok::<_, StartError>((duplicate(listener)?, *address))
+            };
+            let further = place.further.iter().zip(&self.further_addrs).map(of_further);
+            let further = further.collect::<Result<_, _>>()?;
+            order.take_listeners((duplicate(&place.listener)?, address), further);
         }
         // A process logs by one set of levels, that of its first node.
         order.take_logs(self.logs.clone());
@@ -109,12 +116,12 @@ impl RunningNode {
 
 /// Prepares one node after the other, each for one request.
 async fn prepare_all(
-    (config, own, environment): (Config, SocketAddr, Environment),
+    (config, own, environment): (Config, Vec<SocketAddr>, Environment),
     mut requests: mpsc::Receiver<ResetRequest>,
     ready: mpsc::Sender<Replacement>,
 ) {
     while let Some(request) = requests.recv().await {
-        match Box::pin(prepare((&config, own), &environment, &request.target)).await {
+        match Box::pin(prepare((&config, &own), &environment, &request.target)).await {
             Ok(order) => {
                 // If nobody takes it, the request is dropped, and its client gets an error.
                 let _gone = ready.send(Replacement { order: Box::new(order), request }).await;
@@ -128,7 +135,7 @@ async fn prepare_all(
 }
 
 async fn prepare(
-    (config, own): (&Config, SocketAddr),
+    (config, own): (&Config, &[SocketAddr]),
     environment: &Environment,
     target: &ResetTarget,
 ) -> Result<OrderStage, StartError> {
@@ -137,7 +144,8 @@ async fn prepare(
         ResetTarget::Fork { url, number } => Some((url.as_deref(), *number)),
     };
     let config = config.reset_to(fork)?;
-    if config.settings.fork_url.0.iter().any(|url| is_at(url, own)) {
+    let is_own = |url: &String| own.iter().any(|own| is_at(url, *own));
+    if config.settings.fork_url.0.iter().any(is_own) {
         let reason = "a node can't fork itself".to_owned();
         return Err(StartError::ForkSetting { name: "fork-url", reason });
     }

@@ -38,6 +38,7 @@ use crate::taken_over::TakenOver;
 #[derive(Debug)]
 pub struct RunningNode {
     pub(super) http_addr: SocketAddr,
+    pub(super) further_addrs: Vec<SocketAddr>,
     pub(super) evm_addr: Option<SocketAddr>,
     pub(super) evm_in_use: Option<String>,
     pub(super) tls: Option<Tls>,
@@ -78,6 +79,11 @@ impl RunningNode {
     }
 
     /// The bound address of the listener with the C-Chain's JSON-RPC at `/`, if there is one.
+    /// The bound addresses of its further hosts.
+    pub fn further_addrs(&self) -> &[SocketAddr] {
+        &self.further_addrs
+    }
+
     pub fn evm_addr(&self) -> Option<SocketAddr> {
         self.evm_addr
     }

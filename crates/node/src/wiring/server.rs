@@ -16,11 +16,15 @@ pub(super) struct Server {
 }
 
 impl Server {
-    /// Serves a port.
-    pub(super) fn start(listener: TcpListener, tls: Option<Tls>, http: Arc<HttpState>) -> Self {
+    /// Serves ports.
+    pub(super) fn start(
+        listeners: Vec<TcpListener>,
+        tls: Option<Tls>,
+        http: Arc<HttpState>,
+    ) -> Self {
         let (stop, mut stopped) = Shutdown::new();
         let stopping = async move { stopped.wait().await };
-        let task = tokio::spawn(serve(vec![listener], tls, Arc::clone(&http), stopping));
+        let task = tokio::spawn(serve(listeners, tls, Arc::clone(&http), stopping));
         Self { http, stop, task }
     }
 

@@ -34,6 +34,8 @@ pub(super) fn check(settings: &Settings, mode: Mode) -> Result<(), Fault> {
         ("import", settings.import.is_some()),
         ("no-build", settings.no_build),
         ("ipc", settings.ipc.is_some()),
+        ("http-further-hosts", !settings.http_further_hosts.0.is_empty()),
+        ("temporary-folder", settings.temporary_folder.is_some()),
         ("alloc", settings.alloc.is_some()),
         ("code-size-limit", settings.code_size_limit.is_some()),
         ("no-tx-gas-limit", settings.no_tx_gas_limit),
@@ -41,6 +43,8 @@ pub(super) fn check(settings: &Settings, mode: Mode) -> Result<(), Fault> {
         ("mine-interval", !settings.mine_interval.0.is_zero()),
         ("mixed-mining", settings.mixed_mining),
         ("order-by-arrival", settings.order_by_arrival),
+        ("max-block-transactions", settings.max_block_transactions > 0),
+        ("no-pool-balance-checks", settings.no_pool_balance_checks),
         ("auto-impersonate", settings.auto_impersonate),
         ("slots-in-an-epoch", settings.slots_in_an_epoch > 0),
         ("print-traces", settings.print_traces),
@@ -107,6 +111,9 @@ fn check_together(settings: &Settings) -> Result<(), Fault> {
     }
     if settings.import.is_some() && !settings.follow.0.is_empty() {
         return Err(("import", "not with follow: the blocks come from there".to_owned()));
+    }
+    if settings.temporary_folder.is_some() && settings.data_dir.is_some() {
+        return Err(("temporary-folder", "not with data-dir, which is kept".to_owned()));
     }
     check_mining(settings)?;
     evm::check_values(settings)

@@ -1,6 +1,7 @@
 //! Chains that begin on a block of another node: checks of the settings, and what follows from the block.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use esker_ethereum::forks::ChainConfig;
 use esker_evm_execution::rules::ForkSchedule;
@@ -90,6 +91,15 @@ impl Config {
     }
 }
 
+/// The default of `fork-timeout`.
+const USUAL_TIMEOUT: Duration = Duration::from_secs(20);
+/// The longest `fork-timeout`.
+pub const MAX_TIMEOUT: Duration = Duration::from_secs(600);
+/// The default of `fork-backoff`.
+const USUAL_BACKOFF: Duration = Duration::from_millis(250);
+/// The longest `fork-backoff`.
+pub const MAX_BACKOFF: Duration = Duration::from_secs(60);
+
 /// The setting of exact fees.
 const REAL_FEES: &str = "real-fees";
 
@@ -119,6 +129,7 @@ pub(super) fn check(settings: &Settings) -> Result<(), Fault> {
         (None, true) => check_of_fork(settings, "fork-url")?,
         (None, false) => {}
     }
+    check_times(settings)?;
     let of_source = [
         ("fork-block", settings.fork_block != "latest"),
         ("fork-proofs", settings.fork_proofs != Switch::Auto),
@@ -126,6 +137,8 @@ pub(super) fn check(settings: &Settings) -> Result<(), Fault> {
     let of_any = [
         ("fork-header", !settings.fork_header.0.is_empty()),
         ("fork-rate", settings.fork_rate > 0),
+        ("fork-timeout", settings.fork_timeout.0 != USUAL_TIMEOUT),
+        ("fork-backoff", settings.fork_backoff.0 != USUAL_BACKOFF),
     ];
     let is_of_x = !settings.fork_x.is_empty();
     let is_given = |(_, is_given): &(&str, bool)| *is_given && !is_of_source;
@@ -136,6 +149,20 @@ pub(super) fn check(settings: &Settings) -> Result<(), Fault> {
         Some((name, _)) => Err((name, "only together with fork-url".to_owned())),
         None if settings.fork_keep_balances && !is_of_source && settings.fork_from.is_none() => {
             Err(("fork-keep-balances", "only together with fork-url or fork-from".to_owned()))
+        }
+        None => Ok(()),
+    }
+}
+
+/// Refuses times that a request to the source can't have.
+fn check_times(settings: &Settings) -> Result<(), Fault> {
+    let times = [
+        ("fork-timeout", settings.fork_timeout.0, MAX_TIMEOUT),
+        ("fork-backoff", settings.fork_backoff.0, MAX_BACKOFF),
+    ];
+    match times.into_iter().find(|(_, time, most)| time.is_zero() || time > most) {
+        Some((name, _, most)) => {
+            Err((name, format!("expected a time above 0 and of at most {} s", most.as_secs())))
         }
         None => Ok(()),
     }

@@ -388,8 +388,8 @@ settings! {
     /// Do not show what contracts print with `console.log`, and do not keep it.
     no_console: bool = "no-console", "false", also ["disable-console-log", "no-console-log"];
     /// Folders of artifacts: Hardhat's `artifacts`, Foundry's `out`, Ignition's `ignition/deployments`. The flag may be given
-    /// several times. Contracts, functions, arguments, events and errors have their names on the screen and in the
-    /// texts of errors (docs/testing-with-esker.md). Files that change are read again.
+    /// several times; a comma within a path is written `\,`. Contracts, functions, arguments, events and errors have their names
+    /// on the screen and in the texts of errors (docs/testing-with-esker.md). Files that change are read again.
     artifacts: PathList = "artifacts", "";
 
     ["The chain of esker evm"]
@@ -404,6 +404,11 @@ settings! {
     import: Option<PathBuf> = "import", "";
     /// Make no blocks: transactions that are sent wait in the pool. The chain has no controls either.
     no_build: bool = "no-build", "false";
+    /// Further addresses at which the node listens, at the same port; at a free one each if the port is 0.
+    http_further_hosts: CommaList = "http-further-hosts", "";
+    /// Folder in which the temporary data folder is made. It is created if it is missing, and stays. Default: the system's
+    /// (`TMPDIR`). Not with `data-dir`.
+    temporary_folder: Option<PathBuf> = "temporary-folder", "";
     /// Path of a Unix socket at which the chain's JSON-RPC is served, too. Only the user who runs the node can connect.
     ipc: Option<PathBuf> = "ipc", "";
     /// File in geth's genesis format. The accounts of its `alloc` are added to block 0, in place of those for development with
@@ -424,6 +429,12 @@ settings! {
     interval_in_ms: bool = "interval-in-ms", "false";
     /// Take transactions into blocks in the order of their arrival, whatever they pay.
     order_by_arrival: bool = "order-by-arrival", "false";
+    /// Most transactions of a block that is made as soon as there is work. 0: only the gas limit bounds them, as it does those of
+    /// blocks on request and at intervals.
+    max_block_transactions: u64 = "max-block-transactions", "0";
+    /// Take transactions into the pool whatever their senders own. One that its sender can't pay for when a block takes
+    /// it is dropped.
+    no_pool_balance_checks: bool = "no-pool-balance-checks", "false";
     /// Send transactions of every account without its key, as `anvil_autoImpersonateAccount` does.
     auto_impersonate: bool = "auto-impersonate", "false";
     /// Blocks from the last one back to the one that the tag `safe` means; `finalized` is twice as far back, both at least block 0.
@@ -462,6 +473,10 @@ settings! {
     fork_rate: u32 = "fork-rate", "0";
     /// Most retries of a request to the source.
     fork_retries: u32 = "fork-retries", "8";
+    /// The time that one request to the source may take, at most 10 minutes.
+    fork_timeout: Seconds = "fork-timeout", "20s";
+    /// The wait before the first retry of a request to the source, at most 1 minute. It doubles with each retry, up to 8 s.
+    fork_backoff: Seconds = "fork-backoff", "250ms";
 
     ["The X-Chain of another network"]
     /// Begin with unspent outputs of this X-Chain, under their own IDs, with the assets that they are of: the URL of an AvalancheGo or an

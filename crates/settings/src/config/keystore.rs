@@ -26,7 +26,7 @@ impl Config {
             Switch::Auto => {
                 let reason = if is_shared(&self.network) {
                     format!("users' keys do not belong on a node of network {}", self.network.name)
-                } else if !is_loopback(&settings.http_host) {
+                } else if !is_local(settings) {
                     format!("others can reach {}", address(settings))
                 } else {
                     return None;
@@ -50,7 +50,7 @@ impl Config {
 /// Refuses a keystore that others can reach on networks with valuable keys. On other networks returns a warning.
 pub(super) fn check(settings: &Settings, network: &Network) -> Result<Option<String>, ConfigError> {
     let served_by_wish = settings.api_keystore_enabled == Switch::On;
-    if !served_by_wish || is_loopback(&settings.http_host) {
+    if !served_by_wish || is_local(settings) {
         return Ok(None);
     }
     let place = address(settings);
@@ -79,8 +79,14 @@ pub(super) fn address(settings: &Settings) -> String {
     }
 }
 
+/// Whether only this machine can reach the node.
+pub(super) fn is_local(settings: &Settings) -> bool {
+    let mut further = settings.http_further_hosts.0.iter();
+    is_loopback(&settings.http_host) && further.all(|host| is_loopback(host))
+}
+
 /// Whether only this machine can reach the address. The only such host name is `localhost`.
-pub(super) fn is_loopback(host: &str) -> bool {
+fn is_loopback(host: &str) -> bool {
     let bare = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
     match bare.parse::<IpAddr>() {
         Ok(address) => address.to_canonical().is_loopback(),

@@ -28,7 +28,7 @@ mod value_error;
 
 pub use error::{ConfigError, Origin};
 pub use flags::{Flags, Mode};
-pub use fork::{ForkBlock, ForkedRules};
+pub use fork::{ForkBlock, ForkedRules, MAX_BACKOFF, MAX_TIMEOUT};
 pub use fork_x::{XAddress, XAddresses};
 pub use keys::{ChainSettings, Settings};
 pub use merge::ResolvedSetting;

@@ -8,7 +8,7 @@ use esker_evm_rpc::{Api, Apis, UnknownApi};
 use esker_keystore::HashLimits;
 use esker_primitives::ChainId;
 
-use super::keystore::{address, is_loopback};
+use super::keystore::{address, is_local};
 use super::{ChainSettings, Config, ConfigError, Mode, Settings, tls};
 
 /// Services of `esker dev` unless the configuration names others.
@@ -75,7 +75,7 @@ impl Config {
     }
 
     fn is_reached_by_others(&self) -> bool {
-        self.settings.public || !is_loopback(&self.settings.http_host)
+        self.settings.public || !is_local(&self.settings)
     }
 }
 
@@ -89,7 +89,7 @@ pub(super) fn check(
         let is_named = !chain.eth_apis.0.is_empty() || !chain.keystore_directory.is_empty();
         is_named && apis(chain, mode).is_ok_and(|apis| apis.has(Api::InternalPersonal))
     });
-    if !is_asked_for || is_loopback(&settings.http_host) {
+    if !is_asked_for || is_local(settings) {
         return Ok(None);
     }
     let place = address(settings);

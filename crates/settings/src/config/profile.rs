@@ -6,7 +6,7 @@ use esker_evm_rpc::{Api, Apis};
 use esker_http::PRIVATE_HOSTS;
 
 use super::Settings;
-use super::keystore::is_loopback;
+use super::keystore::is_local;
 
 /// The owner of a row's setting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -154,7 +154,7 @@ pub(super) fn warnings(settings: &Settings) -> Vec<String> {
                 .to_owned(),
         );
     }
-    if is_loopback(&settings.http_host) && settings.http_trusted_proxies.0.is_empty() {
+    if is_local(settings) && settings.http_trusted_proxies.0.is_empty() {
         warnings.push(
             "public: clients behind a proxy share one limit of rates: set http-trusted-proxies and \
              http-client-address-header"

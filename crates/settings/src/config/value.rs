@@ -237,9 +237,45 @@ pub struct SpaceList(pub Vec<String>);
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LineList(pub Vec<String>);
 
-/// Paths separated by commas; in TOML also an array of strings.
+/// Paths separated by commas; in TOML also an array of strings. A comma within a path has a backslash before it, as has a
+/// backslash before a comma or at the end of a path.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PathList(pub Vec<PathBuf>);
+
+impl PathList {
+    /// A path as a part of the list.
+    pub fn escape(path: &str) -> String {
+        let mut out = String::with_capacity(path.len());
+        let mut rest = path.chars().peekable();
+        while let Some(next) = rest.next() {
+            let is_special =
+                next == ',' || next == '\\' && matches!(rest.peek(), None | Some(',' | '\\'));
+            if is_special {
+                out.push('\\');
+            }
+            out.push(next);
+        }
+        out
+    }
+
+    /// The paths of a list, without their escapes.
+    fn split(text: &str) -> Vec<PathBuf> {
+        let (mut paths, mut path) = (Vec::new(), String::new());
+        let mut rest = text.chars().peekable();
+        while let Some(next) = rest.next() {
+            match (next, rest.peek().copied()) {
+                ('\\', Some(escaped @ (',' | '\\'))) => {
+                    path.push(escaped);
+                    rest.next();
+                }
+                (',', _) => paths.push(std::mem::take(&mut path)),
+                _ => path.push(next),
+            }
+        }
+        paths.push(path);
+        paths.into_iter().filter(|path| !path.is_empty()).map(PathBuf::from).collect()
+    }
+}
 
 /// The text form of a TOML array of strings, or of a string.
 pub(super) fn list_text(value: &DeValue<'_>, separator: char) -> Result<String, ValueError> {
@@ -302,16 +338,22 @@ impl Value for PathList {
     const IS_REPEATABLE: bool = true;
 
     fn parse(text: &str) -> Result<Self, ValueError> {
-        let paths = text.split(',').filter(|path| !path.is_empty());
-        Ok(Self(paths.map(PathBuf::from).collect()))
+        Ok(Self(Self::split(text)))
     }
 
     fn text(&self) -> String {
-        self.0.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(",")
+        let paths = self.0.iter().map(|path| Self::escape(&path.display().to_string()));
+        paths.collect::<Vec<_>>().join(",")
     }
 
     fn text_of_toml(value: &DeValue<'_>) -> Result<String, ValueError> {
-        list_text(value, ',')
+        // A string is a list, an entry of an array one path.
+        let DeValue::Array(array) = value else { return list_text(value, ',') };
+        let paths = array.iter().map(|item| match item.get_ref() {
+            DeValue::String(text) => Ok(Self::escape(text)),
+            other => Err(ValueError::EntryType(other.type_str())),
+        });
+        Ok(paths.collect::<Result<Vec<_>, _>>()?.join(","))
     }
 }
 
@@ -516,6 +558,11 @@ mod tests {
         round_trip("65535", &65_535_u16);
         round_trip("a, b,,", &CommaList(vec!["a".into(), "b".into()]));
         round_trip("a: 1,2\n\n b: 3", &LineList(vec!["a: 1,2".into(), "b: 3".into()]));
+        let paths = |paths: &[&str]| PathList(paths.iter().map(PathBuf::from).collect());
+        round_trip("a, b,,c", &paths(&["a", " b", "c"]));
+        round_trip(r"a\,b,c\d,e\\,f\", &paths(&["a,b", r"c\d", r"e\", r"f\"]));
+        round_trip(r"\\\,,\x", &paths(&[r"\,", r"\x"]));
+        assert_eq!(PathList::escape(r"x\,y\"), r"x\\\,y\\");
         round_trip(" a  b ", &SpaceList(vec!["a".into(), "b".into()]));
         round_trip("auto", &Switch::Auto);
         round_trip("plain", &LogFormat::Plain);

@@ -24,6 +24,7 @@ const CONFIG: PoolConfig = PoolConfig {
     lifetime_ms: 40,
     max_bytes: 1 << 20,
     by_arrival: false,
+    checks_balance: true,
     recent_blobs: 0,
 };
 

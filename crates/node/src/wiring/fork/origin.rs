@@ -32,7 +32,7 @@ pub(super) async fn open(
     let settings = &config.settings;
     let mut options = ForkOptions {
         proofs: proofs(settings.fork_proofs),
-        deadline: MAX_FETCH,
+        deadline: MAX_FETCH.max(settings.fork_timeout.0),
         shared: config.fork_cache.clone().map(|folder| SharedOptions {
             folder,
             max_bytes: MAX_SHARED,

@@ -10,14 +10,13 @@ use esker_http::{HttpConfig, HttpState, IpcListener, Routes, serve};
 use esker_primitives::NodeId;
 use esker_rpc::work::FailedCalls;
 use esker_settings::config::Mode;
-use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 
 use super::{ChainStage, OrderStage, StoreStage};
 use crate::api::Health;
 use crate::artifacts::ArtifactWatch;
 use crate::backup::Backups;
-use crate::wiring::listen::{self, EvmPort};
+use crate::wiring::listen::{self, Bound, EvmPort};
 use crate::wiring::place::Place;
 use crate::wiring::running::{self, RunningNode};
 use crate::wiring::server::Server;
@@ -26,6 +25,7 @@ use crate::wiring::server::Server;
 pub(super) struct Served {
     tasks: Vec<JoinHandle<()>>,
     http_addr: SocketAddr,
+    further_addrs: Vec<SocketAddr>,
     evm_addr: Option<SocketAddr>,
     evm_in_use: Option<String>,
     node_id: NodeId,
@@ -38,7 +38,7 @@ impl Served {
     /// Starts the tasks, which end with `stopped`.
     pub(super) fn start(
         chains: &mut ChainStage,
-        (listener, evm): ((TcpListener, SocketAddr), EvmPort),
+        (listener, further, evm): (Bound, Vec<Bound>, EvmPort),
         routes: &Arc<Routes>,
         (health, stopped): (Arc<Health>, Shutdown),
     ) -> Self {
@@ -69,7 +69,9 @@ impl Served {
             evm.addr
         });
         let evm_addr = evm_addr.or((config.mode == Mode::Evm).then_some(http_addr));
-        let server = Server::start(listener, tls.clone(), Arc::new(state));
+        let (further, further_addrs): (Vec<_>, Vec<_>) = further.into_iter().unzip();
+        let listeners = std::iter::once(listener).chain(further).collect();
+        let server = Server::start(listeners, tls.clone(), Arc::new(state));
         if let Some(tls) = tls {
             tasks.push(tokio::spawn(listen::follow_certificate(tls.clone(), stopped.clone())));
         }
@@ -93,7 +95,17 @@ impl Served {
             ms = u64::try_from(ready_after.as_millis()).unwrap_or(u64::MAX),
             "ready"
         );
-        Self { tasks, http_addr, evm_addr, evm_in_use, node_id, failed_calls, ready_after, server }
+        Self {
+            tasks,
+            http_addr,
+            further_addrs,
+            evm_addr,
+            evm_in_use,
+            node_id,
+            failed_calls,
+            ready_after,
+            server,
+        }
     }
 }
 
@@ -121,6 +133,7 @@ impl OrderStage {
         let ChainStage { block_log, maintenance, chains, machine, development, base, .. } = chains;
         RunningNode {
             http_addr: served.http_addr,
+            further_addrs: served.further_addrs,
             evm_addr: served.evm_addr,
             evm_in_use: served.evm_in_use,
             tls: base.tls,

@@ -19,7 +19,7 @@ use crate::chains::{development, endpoints};
 use crate::discovery::node_endpoint;
 use crate::logging::Logs;
 use crate::wiring::error::StartError;
-use crate::wiring::listen::EvmPort;
+use crate::wiring::listen::{Bound, EvmPort};
 use crate::wiring::place::Place;
 use crate::wiring::running::RunningNode;
 use crate::wiring::{beginning, dashboard, early, keystore, listen, unserved, versions};
@@ -35,9 +35,12 @@ impl OrderStage {
         let ready = Readiness::ready();
         self.chains.add_endpoints(&routes, &ready)?;
         let listener = self.chains.listener().await?;
-        let place = self.chains.place(&listener.0)?;
+        let further = self.chains.further_listeners(listener.1).await?;
+        let place = self.chains.place(&listener.0, &further)?;
         let evm = listen::evm(&self.chains.base.config, &routes).await?;
-        self.chains.base.own_addresses.set([listener.1].into_iter().chain(evm.address()).collect());
+        let own = [listener.1].into_iter().chain(evm.address());
+        let own = own.chain(further.iter().map(|(_, address)| *address));
+        self.chains.base.own_addresses.set(own.collect());
         self.chains.add_dashboard(&routes, &evm, listener.1.port())?;
         let ipc = listen::ipc(&self.chains.base.config)?;
         let base = &self.chains.base;
@@ -47,7 +50,8 @@ impl OrderStage {
         let own = self.serve_inputs(listener.1, &backups, stopped.clone())?;
         let health = api::install(inputs, own, &routes)?;
         let stopping = (health, stopped.clone());
-        let mut served = Served::start(&mut self.chains, (listener, evm), &routes, stopping);
+        let mut served =
+            Served::start(&mut self.chains, (listener, further, evm), &routes, stopping);
         if let Some(ipc) = ipc {
             served.add_ipc(ipc, &self.chains, stopped);
         }
@@ -87,9 +91,10 @@ impl OrderStage {
 }
 
 impl OrderStage {
-    /// Takes the port of the node whose place this one takes.
-    pub(in crate::wiring) fn take_listener(&mut self, listener: (TcpListener, SocketAddr)) {
+    /// Takes the ports of the node whose place this one takes.
+    pub(in crate::wiring) fn take_listeners(&mut self, listener: Bound, further: Vec<Bound>) {
         self.chains.base.early.listener = Some(listener);
+        self.chains.base.early.further = Some(further);
     }
 
     /// Takes the levels and the newest lines of the node whose place this one takes.
@@ -107,7 +112,11 @@ impl OrderStage {
 
 impl ChainStage {
     /// What a node in the place of this one needs. A node with a data folder, or with other ways in, stays.
-    fn place(&self, listener: &TcpListener) -> Result<Option<Place>, StartError> {
+    fn place(
+        &self,
+        listener: &TcpListener,
+        further: &[Bound],
+    ) -> Result<Option<Place>, StartError> {
         let StoreStage { config, given, resets, .. } = &self.base;
         let settings = &config.settings;
         let stays = config.data_dir.is_some()
@@ -118,11 +127,22 @@ impl ChainStage {
             return Ok(None);
         }
         let (environment, resets) = (given.clone(), resets.clone());
-        Ok(Some(Place { listener: early::duplicate(listener)?, environment, resets }))
+        let listener = early::duplicate(listener)?;
+        let further = further.iter().map(|(listener, _)| early::duplicate(listener));
+        let further = further.collect::<Result<_, _>>()?;
+        Ok(Some(Place { listener, further, environment, resets }))
+    }
+
+    /// The ports of further hosts.
+    async fn further_listeners(&mut self, first: SocketAddr) -> Result<Vec<Bound>, StartError> {
+        match self.base.early.further.take() {
+            Some(bound) => Ok(bound),
+            None => listen::further(&self.base.config, first).await,
+        }
     }
 
     /// The bound port. It may have served requests before the chains were open.
-    async fn listener(&mut self) -> Result<(TcpListener, SocketAddr), StartError> {
+    async fn listener(&mut self) -> Result<Bound, StartError> {
         match self.base.early.listener.take() {
             Some(bound) => Ok(bound),
             None => listen::http(&self.base.config).await,
