@@ -7,6 +7,7 @@
 //! - [`simulate`]: simulated blocks of calls.
 //! - [`trace`]: tracing transactions.
 //! - [`console`]: texts that contracts print for their developers.
+//! - [`witness`]: what a block needs of the state before it.
 //! - [`genesis`]: the first block.
 
 pub mod call;
@@ -16,3 +17,4 @@ pub mod genesis;
 pub mod rules;
 pub mod simulate;
 pub mod trace;
+pub mod witness;

@@ -35,7 +35,7 @@ pub mod wire;
 pub use admin::{BlockFile, BlockFileError, BlockImporter, ChainFiles, ImportError, admin_methods};
 pub use apis::{Api, Apis, UnknownApi};
 pub use config::{PRUNED_BLOCKS, ProofWindow, ReadConfig};
-pub use debug::{ChainTraces, TraceFiles, file_tracing_methods, tracing_methods};
+pub use debug::{ChainTraces, TraceFiles, file_tracing_methods, tracing_methods, witness_methods};
 pub use development::{
     DevelopmentNode, ForkSource, ResetPort, ResetRequest, ResetTarget, StateFileError, StateLoads,
     check_dump_file, development_methods,

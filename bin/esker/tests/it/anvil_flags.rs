@@ -195,4 +195,3 @@ fn states_are_in_the_folder_of_the_flag_while_it_runs() {
     assert_ne!(ended.code(), Some(0));
     assert!(ended.stderr.contains("cannot create folder"), "{}", ended.stderr);
 }
-

@@ -15,9 +15,11 @@ pub(crate) mod state;
 mod storage;
 mod trace;
 pub(crate) mod walk;
+mod witness;
 
 pub use runtime::{
     MAX_TIMED_PROFILE, MemoryFigures, RunningProfile, RuntimeControl, RuntimeError, runtime_methods,
 };
 pub use trace::{ChainTraces, TraceFiles, file_tracing_methods, tracing_methods};
 pub(crate) use trace::{MAX_HELD, locate, replay_accepted, trace_accepted};
+pub use witness::witness_methods;

@@ -6,6 +6,7 @@ use esker_storage::{KeyCodec, KvRead, Scope, StorageError, StorageResult, Table,
 
 use super::StateError;
 use super::base::StateBase;
+use super::recorder::StateRecorder;
 use super::rows::{StoredAccount, StoredSlot};
 use super::tables::{
     ACCOUNT_UNDO, ACCOUNTS, CLEARED, CLEARED_UNDO, CODE, HashKey, NODE_UNDO, NODES, PathKey,
@@ -30,6 +31,7 @@ pub struct StateView<'a> {
     pub(super) scope: Scope,
     pub(super) at: StateVersion,
     base: Option<&'a dyn StateBase>,
+    recorder: Option<&'a dyn StateRecorder>,
 }
 
 impl std::fmt::Debug for StateView<'_> {
@@ -41,7 +43,7 @@ impl std::fmt::Debug for StateView<'_> {
 impl<'a> StateView<'a> {
     /// The state of a chain's scope.
     pub fn new(reader: &'a dyn KvRead, scope: Scope, at: StateVersion) -> Self {
-        Self { reader, scope, at, base: None }
+        Self { reader, scope, at, base: None, recorder: None }
     }
 
     /// The state over a base: a key without a row, and without an undo row of a block up to the height of this view,
@@ -50,6 +52,12 @@ impl<'a> StateView<'a> {
     /// Walks see only keys with rows.
     pub fn with_base(self, base: Option<&'a dyn StateBase>) -> Self {
         Self { base, ..self }
+    }
+
+    /// The same state; the recorder learns what is read of it.
+    #[must_use]
+    pub fn with_recorder(self, recorder: &'a dyn StateRecorder) -> Self {
+        Self { recorder: Some(recorder), ..self }
     }
 
     /// Whether roots are those of the changes alone: the base has no trie nodes.
@@ -140,6 +148,9 @@ impl<'a> StateView<'a> {
 
     /// An account.
     pub fn account(&self, address: &Address) -> Result<Option<Account>, StateError> {
+        if let Some(recorder) = self.recorder {
+            recorder.account(address);
+        }
         self.account_or(keccak256(address), |base| base.account(address))
     }
 
@@ -164,6 +175,9 @@ impl<'a> StateView<'a> {
 
     /// The value of a slot, as the rules map storage keys to slots; zero if the slot is empty.
     pub fn storage(&self, address: &Address, slot: U256) -> Result<U256, StateError> {
+        if let Some(recorder) = self.recorder {
+            recorder.slot(address, slot);
+        }
         let (account, hash) = (keccak256(address), keccak256(B256::from(slot)));
         self.storage_or(account, hash, |base| base.storage(address, slot))
     }
@@ -203,11 +217,22 @@ impl<'a> StateView<'a> {
             return Ok(Bytes::new());
         }
         let code = CODE.get(self.reader, self.scope, &key_of(hash))?;
-        match (code, self.base) {
-            (Some(code), _) => Ok(code.into()),
-            (None, Some(base)) => base.code(hash),
-            (None, None) => Err(StateError::MissingCode(hash)),
+        let code = match (code, self.base) {
+            (Some(code), _) => code.into(),
+            (None, Some(base)) => base.code(hash)?,
+            (None, None) => return Err(StateError::MissingCode(hash)),
+        };
+        if let Some(recorder) = self.recorder {
+            recorder.code(&code);
         }
+        Ok(code)
+    }
+
+    fn recorded(&self, node: Option<Vec<u8>>) -> Option<Vec<u8>> {
+        if let (Some(recorder), Some(rlp)) = (self.recorder, &node) {
+            recorder.node(rlp);
+        }
+        node
     }
 
     /// The root of the account trie, from its stored root node.
@@ -250,10 +275,12 @@ impl NodeSource for AccountNodes<'_> {
     fn node(&self, path: &Nibbles) -> Result<Option<Vec<u8>>, TrieError> {
         let key = PathKey(*path);
         let undo_key = |height| (key, height);
-        self.0.read_or(&NODES, &key, &NODE_UNDO, undo_key, |base| match base.has_nodes() {
-            true => base.account_node(path),
-            false => Ok(None),
-        })
+        let node =
+            self.0.read_or(&NODES, &key, &NODE_UNDO, undo_key, |base| match base.has_nodes() {
+                true => base.account_node(path),
+                false => Ok(None),
+            });
+        Ok(self.0.recorded(node?))
     }
 }
 
@@ -276,6 +303,7 @@ impl NodeSource for StorageNodes<'_> {
                 false => Ok(None),
             };
         let key = (account, path);
-        self.view.read_or(&STORAGE_NODES, &key, &STORAGE_NODE_UNDO, undo_key, from_base)
+        let node = self.view.read_or(&STORAGE_NODES, &key, &STORAGE_NODE_UNDO, undo_key, from_base);
+        Ok(self.view.recorded(node?))
     }
 }

@@ -18,3 +18,5 @@ mod fork_url;
 mod fork_x;
 mod fork_x_faults;
 mod proxy;
+mod witness;
+mod witness_state;

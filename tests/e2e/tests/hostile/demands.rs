@@ -384,9 +384,12 @@ fn of_evm(method: &str, stock: &Stock) -> Option<Vec<Value>> {
         "debug_traceBlockByNumber" => {
             vec![json!([many.number]), json!([long.number, { "enableMemory": true }])]
         }
-        "debug_traceBlockByHash" | "debug_intermediateRoots" => {
+        "debug_traceBlockByHash"
+        | "debug_intermediateRoots"
+        | "debug_executionWitnessByBlockHash" => {
             vec![json!([long.hash]), json!([many.hash])]
         }
+        "debug_executionWitness" => vec![json!([long.number]), json!([many.number])],
         "debug_standardTraceBlockToFile" => {
             vec![json!([many.hash]), json!([long.hash, { "enableMemory": true }])]
         }

@@ -285,6 +285,8 @@ fn cases() -> BTreeMap<&'static str, Case> {
         ("debug_traceBlockByNumber", number()),
         ("debug_traceBlockByHash", hash("$BLOCK")),
         ("debug_intermediateRoots", hash("$BLOCK")),
+        ("debug_executionWitness", number()),
+        ("debug_executionWitnessByBlockHash", hash("$BLOCK")),
         ("debug_verbosity", case(json!([3]), json!(["x"]))),
         ("debug_vmodule", case(json!(["pool/*=3"]), json!(["x"]))),
         ("debug_memStats", none()),
