@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use esker_chain::address::parse_service_address;
 use esker_chain::{ChainContext, Impersonations};
-use esker_evm::control::Snapshots;
+use esker_evm::control::{ControlError, Snapshots};
 use esker_primitives::{ShortId, address};
 use esker_rpc::handler::quick;
 use esker_rpc::{MethodTable, NoArgs, RpcError};
@@ -44,12 +44,10 @@ pub(super) fn methods() -> MethodTable<ImpersonationApi> {
 }
 
 impl ImpersonationApi {
-    /// Those of a node that makes the blocks.
+    /// Those of a node with controls.
     fn impersonations(&self) -> Result<&Impersonations, RpcError> {
         let known = self.snapshots.chain().and(self.context.impersonations.as_deref());
-        known.ok_or_else(|| {
-            RpcError::new("only the node that makes the blocks can impersonate: ask its source")
-        })
+        known.ok_or_else(|| RpcError::new(ControlError::Followed.to_string()))
     }
 
     fn impersonate(&self, args: AddressArgs) -> Result<AddressReply, RpcError> {
