@@ -7,11 +7,11 @@ use std::time::Duration;
 
 use toml::de::DeValue;
 
-use super::fork_x::XAddresses;
 use super::value::{
     CommaList, IpRanges, LineList, PathList, Positive, Seconds, SpaceList, Switch, Value,
 };
 use super::value_error::ValueError;
+use super::x_address::XAddresses;
 use crate::logging::{LogFormat, LogLevel};
 
 /// One setting of the table.

@@ -25,16 +25,17 @@ mod tls;
 mod validator;
 pub mod value;
 mod value_error;
+mod x_address;
 
 pub use error::{ConfigError, Origin};
 pub use flags::{Flags, Mode};
 pub use fork::{ForkBlock, ForkedRules, MAX_BACKOFF, MAX_TIMEOUT};
-pub use fork_x::{XAddress, XAddresses};
 pub use keys::{ChainSettings, Settings};
 pub use merge::ResolvedSetting;
 pub use validator::{ENGINE_FOLDER, ValidatorError};
 pub use value::Switch;
 pub use value_error::ValueError;
+pub use x_address::{XAddress, XAddresses};
 
 use std::collections::BTreeMap;
 use std::io;
