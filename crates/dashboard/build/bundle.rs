@@ -23,7 +23,7 @@ pub(crate) fn bundle(modules: &Modules, entry: &str) -> Result<String, String> {
         check_order(modules, path, &mut Vec::new())?;
         let code = module(modules, path, content)?;
         let name = name(modules, path)?;
-        write!(out, "const {name} = __module(() => {{\n{code}}});\n").expect("a String takes all");
+        writeln!(out, "const {name} = __module(() => {{\n{code}}});").expect("a String takes all");
     }
     writeln!(out, "{}();", name(modules, entry)?).expect("a String takes all");
     Ok(out)

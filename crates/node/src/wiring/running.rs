@@ -78,12 +78,12 @@ impl RunningNode {
         self.http_addr
     }
 
-    /// The bound address of the listener with the C-Chain's JSON-RPC at `/`, if there is one.
     /// The bound addresses of its further hosts.
     pub fn further_addrs(&self) -> &[SocketAddr] {
         &self.further_addrs
     }
 
+    /// The bound address of the listener with the C-Chain's JSON-RPC at `/`, if there is one.
     pub fn evm_addr(&self) -> Option<SocketAddr> {
         self.evm_addr
     }

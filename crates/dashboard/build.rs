@@ -1,6 +1,7 @@
 //! Leaves comments and indentation out of the files of the page, puts its modules together, compresses all, and writes the table of
 //! them.
 
+#[path = "build/bundle.rs"]
 mod bundle;
 
 use std::collections::BTreeMap;
@@ -21,7 +22,8 @@ fn main() -> io::Result<()> {
     let assets = Path::new(&manifest).join("assets");
     let out = PathBuf::from(env::var_os("OUT_DIR").expect("set by cargo"));
     println!("cargo:rerun-if-changed={}", assets.display());
-    println!("cargo:rerun-if-changed={}", Path::new(&manifest).join("build").display());
+    println!("cargo:rerun-if-changed=build");
+    println!("cargo:rerun-if-changed=build.rs");
     let mut table = String::from("&[\n");
     for (number, (path, content)) in served(&assets)?.iter().enumerate() {
         let compressed = out.join(format!("{number}.gz"));
