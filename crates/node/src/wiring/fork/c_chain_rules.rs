@@ -1,7 +1,9 @@
 //! The rules of a development network whose C-Chain begins on a block of another C-Chain.
 
 use esker_evm_execution::genesis::GenesisConfig;
-use esker_evm_execution::rules::{CChainRules, ChainConfig, FeeOverrides, ForkSchedule, Phase};
+use esker_evm_execution::rules::{
+    CChainRules, ChainConfig, FeeOverrides, ForkSchedule, INITIALLY_ACTIVE, Phase,
+};
 use esker_evm_state::types::Header;
 use esker_fork::Fork;
 use esker_settings::config::ForkedRules;
@@ -15,8 +17,9 @@ use crate::wiring::error::StartError;
 /// The known networks, whose blocks have exact fees.
 const KNOWN: [Preset; 2] = [Preset::Main, Preset::Test];
 
-/// Those of a known network by the chain ID, else those that the source publishes, else those of the development network:
-/// the first ones to which the block's header fits. `kept` are those of a file.
+/// Those of a known network by the chain ID, else those that the source publishes, else those of the development network,
+/// else those of a network that began with Fortuna, as AvalancheGo's local one: the first ones to which the block's header
+/// fits. `kept` are those of a file.
 ///
 /// # Errors
 /// The header fits to none of them; the source can't be asked.
@@ -40,8 +43,12 @@ pub(super) async fn choose(
         return Ok((published, Origin::ChainConfig));
     }
     let development = rules(chain_id, ForkSchedule::LOCAL);
+    let fortuna = rules(chain_id, with_fortuna());
     match development.check_form(header) {
         Ok(()) => Ok((development, Origin::Development)),
+        Err(_) if known.is_none() && published.is_none() && fits(&fortuna, header) => {
+            Ok((fortuna, Origin::HeaderForm))
+        }
         // The best founded rules say why.
         Err(error) => {
             let best = known.or(published).map(|rules| rules.check_form(header));
@@ -59,6 +66,13 @@ fn rules(chain_id: u64, schedule: ForkSchedule) -> CChainRules {
 
 fn fits(rules: &CChainRules, header: &Header) -> bool {
     rules.check_form(header).is_ok()
+}
+
+/// Every known phase from the beginning.
+fn with_fortuna() -> ForkSchedule {
+    let mut schedule = ForkSchedule::LOCAL;
+    schedule.phases[Phase::Fortuna as usize] = INITIALLY_ACTIVE;
+    schedule
 }
 
 /// The start times of a known network.

@@ -30,6 +30,8 @@ pub(super) enum Origin {
     ChainConfig,
     /// The development network, since nothing else is known.
     Development,
+    /// The form of the header, since nothing else is known.
+    HeaderForm,
 }
 
 impl fmt::Display for Origin {
@@ -45,6 +47,9 @@ impl fmt::Display for Origin {
             Self::ChainConfig => f.write_str("by the source's eth_getChainConfig"),
             Self::Development => f.write_str(
                 "of the development network: the source does not say, the chain is unknown",
+            ),
+            Self::HeaderForm => f.write_str(
+                "by the form of the block's header: the source does not say, the chain is unknown",
             ),
         }
     }
