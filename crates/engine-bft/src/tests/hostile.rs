@@ -219,11 +219,19 @@ async fn bytes_that_are_no_messages_disconnect_a_validator_or_are_ignored() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_validator_that_votes_twice_is_disconnected_and_nothing_forks() {
     let mut network = Network::start().await;
-    let hostile =
-        Hostile::start(network.fourth.clone(), network.genesis(), async |means: HostileContext| {
+    // One that is connected later would not get both votes.
+    let sends = Arc::new(AtomicBool::new(false));
+    let sending = Arc::clone(&sends);
+    let hostile = Hostile::start(
+        network.fourth.clone(),
+        network.genesis(),
+        async move |means: HostileContext| {
             let HostileContext { mut links, scheme, .. } = means;
             let mut number = 0_u64;
             while let Ok((_, bytes)) = links.votes.1.recv().await {
+                if !sending.load(Ordering::Relaxed) {
+                    continue;
+                }
                 let Ok(vote) = Vote::<Scheme, Digest>::decode(bytes) else { continue };
                 number += 1;
                 let other = digest_of(&Id::sha256(&number.to_be_bytes()));
@@ -246,11 +254,14 @@ async fn a_validator_that_votes_twice_is_disconnected_and_nothing_forks() {
                     Vote::Nullify(_) => {}
                 }
             }
-        });
-    until("the fourth is connected", || network.peers().contains(&3)).await;
+        },
+    );
+    until("the fourth is connected", || network.peers() == [3; 3]).await;
+    sends.store(true, Ordering::Relaxed);
     let begun = Instant::now();
     while network.peers() != [2; 3] {
-        assert!(begun.elapsed() < crate::tests::loopback::PATIENCE, "not disconnected");
+        let peers = network.peers();
+        assert!(begun.elapsed() < crate::tests::loopback::PATIENCE, "not disconnected: {peers:?}");
         network.decide("the others go on").await;
     }
     network.decide("the others go on without it").await;
