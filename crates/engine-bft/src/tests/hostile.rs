@@ -10,7 +10,7 @@ use commonware_codec::{DecodeExt as _, Encode as _};
 use commonware_consensus::simplex::scheme::ed25519::Scheme;
 use commonware_consensus::simplex::types::{Finalize, Notarize, Proposal, Vote};
 use commonware_p2p::{Receiver as _, Recipients, Sender as _};
-use commonware_runtime::{Clock as _, Runner as _, tokio as runtime};
+use commonware_runtime::{Clock as _, Runner as _, Supervisor as _, tokio as runtime};
 use esker_chain::forward::{ForwardedTx, TxKind};
 use esker_chain::{ChainMachine as _, Engine as _};
 use esker_primitives::Id;
@@ -18,7 +18,7 @@ use esker_storage::MemoryStore;
 use esker_validators::{MemoryChangeLog, ValidatorConfig, ValidatorEngine as _, ValidatorKey};
 
 use crate::block::{Digest, digest_of};
-use crate::changes::{ChangeHistory, ChangeState, harm};
+use crate::changes::{ChangeHistory, ChangeState, harm, of_epoch};
 use crate::committee::Committee;
 use crate::engine::{NetworkLinks, connect};
 use crate::exchange::{MAX_ITEMS, Message, TxKey};
@@ -226,17 +226,20 @@ async fn a_validator_that_votes_twice_is_disconnected_and_nothing_forks() {
         network.fourth.clone(),
         network.genesis(),
         async move |means: HostileContext| {
-            let HostileContext { mut links, scheme, .. } = means;
+            let HostileContext { context, links, scheme, .. } = means;
+            // The other channels stay open in `links`: a connection ends with one of them.
+            let (mut sender, mut receiver) =
+                of_epoch(context.child("votes"), links.votes, 0).await.unwrap();
             let mut number = 0_u64;
-            while let Ok((_, bytes)) = links.votes.1.recv().await {
+            while let Ok((_, bytes)) = receiver.recv().await {
                 if !sending.load(Ordering::Relaxed) {
                     continue;
                 }
-                let Ok(vote) = Vote::<Scheme, Digest>::decode(bytes) else { continue };
+                let vote = Vote::<Scheme, Digest>::decode(bytes).unwrap();
                 number += 1;
                 let other = digest_of(&Id::sha256(&number.to_be_bytes()));
                 let mut send = |vote: Vote<Scheme, Digest>| {
-                    let _sent = links.votes.0.send(Recipients::All, vote.encode(), true);
+                    let _sent = sender.send(Recipients::All, vote.encode(), true);
                 };
                 match vote {
                     Vote::Notarize(notarize) => {
