@@ -4,14 +4,14 @@ use std::sync::Arc;
 
 use esker_primitives::excerpt;
 use esker_profiling::Folder;
-use esker_rpc::handler::{blocking, quick};
+use esker_rpc::handler::quick;
 use esker_rpc::{MethodTable, NoArgs, RpcError, Service};
 use esker_settings::logging::LogLevel;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::EmptyReply;
-use super::profiles::Profiles;
+use super::profiles::{self, HasProfiles, Profiles};
 use super::vm_config::Flags;
 use crate::logging::LogLevels;
 
@@ -28,30 +28,15 @@ pub(crate) struct ChainAdminApi {
 /// The `admin` namespace of a chain.
 fn methods() -> MethodTable<ChainAdminApi> {
     MethodTable::new("admin").trusted_callers_only(|table| {
-        table
-            .on("setLogLevel", quick(ChainAdminApi::set_log_level))
-            .on(
-                "startCPUProfiler",
-                blocking(|api: &ChainAdminApi, _: NoArgs| done(api.profiles.start_cpu())),
-            )
-            .on(
-                "stopCPUProfiler",
-                blocking(|api: &ChainAdminApi, _: NoArgs| done(api.profiles.stop_cpu())),
-            )
-            .on(
-                "memoryProfile",
-                blocking(|api: &ChainAdminApi, _: NoArgs| done(api.profiles.write_heap())),
-            )
-            .on(
-                "lockProfile",
-                blocking(|api: &ChainAdminApi, _: NoArgs| done(api.profiles.write_locks())),
-            )
-            .on("getVMConfig", quick(ChainAdminApi::get_vm_config))
+        let table = table.on("setLogLevel", quick(ChainAdminApi::set_log_level));
+        profiles::add_methods(table).on("getVMConfig", quick(ChainAdminApi::get_vm_config))
     })
 }
 
-pub(super) fn done(result: Result<(), RpcError>) -> Result<EmptyReply, RpcError> {
-    result.map(|()| EmptyReply {})
+impl HasProfiles for ChainAdminApi {
+    fn profiles(&self) -> &Profiles {
+        &self.profiles
+    }
 }
 
 #[derive(Debug, Default, Deserialize, JsonSchema)]

@@ -30,8 +30,7 @@ use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
-use self::chain::done;
-use self::profiles::Profiles;
+use self::profiles::{HasProfiles, Profiles, profiling};
 use self::settings::ShownSetting;
 use crate::aliases::AliasTable;
 use crate::backup::Backups;
@@ -80,7 +79,7 @@ pub struct AdminApi {
 /// The `admin` namespace.
 pub(crate) fn methods() -> MethodTable<AdminApi> {
     MethodTable::new("admin").trusted_callers_only(|table| {
-        table
+        let table = table
             .on("alias", quick(AdminApi::alias))
             .on("aliasChain", quick(AdminApi::alias_chain))
             .on("getChainAliases", quick(AdminApi::get_chain_aliases))
@@ -100,26 +99,8 @@ pub(crate) fn methods() -> MethodTable<AdminApi> {
             .on("backup", waits(AdminApi::backup))
             .on("getValidators", quick(AdminApi::get_validators))
             .on("approveValidators", blocking(AdminApi::approve_validators))
-            .on(
-                "stacktrace",
-                blocking(|api: &AdminApi, _: NoArgs| done(api.profiles.write_stacks())),
-            )
-            .on(
-                "startCPUProfiler",
-                blocking(|api: &AdminApi, _: NoArgs| done(api.profiles.start_cpu())),
-            )
-            .on(
-                "stopCPUProfiler",
-                blocking(|api: &AdminApi, _: NoArgs| done(api.profiles.stop_cpu())),
-            )
-            .on(
-                "memoryProfile",
-                blocking(|api: &AdminApi, _: NoArgs| done(api.profiles.write_heap())),
-            )
-            .on(
-                "lockProfile",
-                blocking(|api: &AdminApi, _: NoArgs| done(api.profiles.write_locks())),
-            )
+            .on("stacktrace", profiling(Profiles::write_stacks));
+        profiles::add_methods(table)
     })
 }
 
@@ -243,6 +224,12 @@ struct ShownLevels {
 impl From<Levels> for ShownLevels {
     fn from(levels: Levels) -> Self {
         Self { log_level: levels.file.name(), display_level: levels.display.name() }
+    }
+}
+
+impl HasProfiles for AdminApi {
+    fn profiles(&self) -> &Profiles {
+        &self.profiles
     }
 }
 

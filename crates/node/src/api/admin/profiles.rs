@@ -3,7 +3,10 @@
 use esker_primitives::sync::Mutex;
 use esker_profiling::cpu::CpuProfile;
 use esker_profiling::{Folder, ProfileError, heap, locks, threads};
-use esker_rpc::RpcError;
+use esker_rpc::handler::{Handler, blocking};
+use esker_rpc::{MethodTable, NoArgs, RpcError};
+
+use super::EmptyReply;
 
 /// Names of the files, the reference's.
 const CPU_FILE: &str = "cpu.profile";
@@ -17,6 +20,27 @@ const STACKS_FILE: &str = "stacktrace.txt";
 pub(super) struct Profiles {
     folder: Folder,
     cpu: Mutex<Option<CpuProfile>>,
+}
+
+/// A service with profiles.
+pub(super) trait HasProfiles: Send + Sync + 'static {
+    fn profiles(&self) -> &Profiles;
+}
+
+/// Adds the methods of profiles.
+pub(super) fn add_methods<S: HasProfiles>(table: MethodTable<S>) -> MethodTable<S> {
+    table
+        .on("startCPUProfiler", profiling(Profiles::start_cpu))
+        .on("stopCPUProfiler", profiling(Profiles::stop_cpu))
+        .on("memoryProfile", profiling(Profiles::write_heap))
+        .on("lockProfile", profiling(Profiles::write_locks))
+}
+
+/// A method that works on the service's profiles.
+pub(super) fn profiling<S: HasProfiles>(
+    run: fn(&Profiles) -> Result<(), RpcError>,
+) -> Handler<S, NoArgs, EmptyReply> {
+    blocking(move |api: &S, _: NoArgs| run(api.profiles()).map(|()| EmptyReply {}))
 }
 
 impl Profiles {

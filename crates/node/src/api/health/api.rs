@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use esker_http::{Endpoint, Page, PageReply, RouteError, Routes};
-use esker_rpc::handler::waits;
-use esker_rpc::{MethodTable, RpcError, Service};
+use esker_rpc::handler::{Handler, waits};
+use esker_rpc::{MethodTable, Service};
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use http::{Method, StatusCode};
@@ -62,30 +62,16 @@ pub(in crate::api) fn install(health: &Arc<Health>, routes: &Routes) -> Result<(
 /// The `health` namespace.
 pub(crate) fn methods() -> MethodTable<Health> {
     MethodTable::new("health")
-        .on(
-            "health",
-            waits(|health: Arc<Health>, args: Tags| async move {
-                Ok::<_, RpcError>(
-                    health.report_of(Report::Health, &args.tags.unwrap_or_default()).await,
-                )
-            }),
-        )
-        .on(
-            "readiness",
-            waits(|health: Arc<Health>, args: Tags| async move {
-                Ok::<_, RpcError>(
-                    health.report_of(Report::Readiness, &args.tags.unwrap_or_default()).await,
-                )
-            }),
-        )
-        .on(
-            "liveness",
-            waits(|health: Arc<Health>, args: Tags| async move {
-                Ok::<_, RpcError>(
-                    health.report_of(Report::Liveness, &args.tags.unwrap_or_default()).await,
-                )
-            }),
-        )
+        .on("health", report(Report::Health))
+        .on("readiness", report(Report::Readiness))
+        .on("liveness", report(Report::Liveness))
+}
+
+/// The method that answers `report`.
+fn report(report: Report) -> Handler<Health, Tags, HealthReport> {
+    waits(move |health: Arc<Health>, args: Tags| async move {
+        Ok(health.report_of(report, &args.tags.unwrap_or_default()).await)
+    })
 }
 
 impl Health {
