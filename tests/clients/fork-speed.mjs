@@ -49,8 +49,10 @@ const until = async (what, ask) => {
 const start = async (kind, fork) => {
   const port = await freePort();
   const forked = fork ? ['--fork-url', `http://127.0.0.1:${fork}`] : [];
+  // Each fork begins cold, those of anvil by --no-storage-caching.
+  const alone = fork ? ['--fork-cache', 'off'] : [];
   const [program, args] = {
-    esker: [ESKER, ['evm', '--silent', '--port', String(port), ...forked]],
+    esker: [ESKER, ['evm', '--silent', '--port', String(port), ...forked, ...alone]],
     anvil: [ANVIL, ['--silent', '--port', String(port), ...forked, ...(fork ? ['--no-storage-caching'] : [])]],
   }[kind];
   const child = spawn(program, args, { stdio: 'ignore' });
