@@ -45,8 +45,8 @@ quick:
 
 # Packages of a release for npm, Python and Debian, into `dist` (docs/releasing.md has the steps before: binary, list of components).
 packages *args:
-    cargo build --release --locked --package esker --features validators
-    cargo xtask packages --binary {{justfile_directory()}}/target/release/esker --components {{justfile_directory()}}/bin/esker/esker.cdx.json --out {{justfile_directory()}}/dist {{args}}
+    cargo build --profile dist --locked --package esker --features validators
+    cargo xtask packages --binary {{justfile_directory()}}/target/dist/esker --components {{justfile_directory()}}/bin/esker/esker.cdx.json --out {{justfile_directory()}}/dist {{args}}
 
 # Spelling (needs typos-cli).
 spelling:
@@ -70,8 +70,8 @@ chain-seeds seeds="1000":
 
 # How fast 1, 4 and 7 validators are, on an idle machine: the table and the plots of docs/performance.md. Needs `ss` of iproute2.
 measure-validators:
-    cargo build --release --features validators
-    MEASURED_NODE={{justfile_directory()}}/target/release/esker MEASURED_OUT={{justfile_directory()}}/target/validators.json cargo test -p esker-e2e --test it -- --ignored --nocapture slow_how_fast_validators_are
+    cargo build --profile dist --features validators
+    MEASURED_NODE={{justfile_directory()}}/target/dist/esker MEASURED_OUT={{justfile_directory()}}/target/validators.json cargo test -p esker-e2e --test it -- --ignored --nocapture slow_how_fast_validators_are
     cargo xtask plots target/validators.json
 
 # Shows which recorded exchanges differ from those in a folder; `just goldens FOLDER --update` copies them.

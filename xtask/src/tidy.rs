@@ -13,6 +13,7 @@ mod own_imports;
 mod package;
 mod pages;
 mod places;
+mod profiles;
 mod selects;
 mod services;
 mod sizes;
@@ -28,7 +29,7 @@ use anyhow::{Result, bail};
 pub type Rule = (&'static str, fn() -> Result<Vec<String>>);
 
 /// Every rule.
-pub const RULES: [Rule; 20] = [
+pub const RULES: [Rule; 21] = [
     ("crates depend on each other only along the arrows", arrows::breaches),
     ("files of a crate do not use each other in a circle", circles::breaches),
     ("a crate's own code does not import through its lib.rs", own_imports::breaches),
@@ -45,6 +46,7 @@ pub const RULES: [Rule; 20] = [
     ("tables of one scope have different tags", tables::breaches),
     ("a mark of unfinished work names its issue", todos::breaches),
     ("the container image is built with the repository's compiler", toolchain::breaches),
+    ("packages are fully optimized", profiles::breaches),
     ("the Debian package has its files", package::breaches),
     ("units and images give the node settings that exist", services::breaches),
     ("the engine polls in a fixed order", selects::breaches),

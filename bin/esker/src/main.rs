@@ -5,6 +5,8 @@ use std::process::ExitCode;
 use std::thread;
 use std::time::Duration;
 
+// The allocator.
+use esker_allocator as _;
 use esker_commands::cli::{self, Invocation};
 use esker_commands::fork::{self, ForkCommandError};
 use esker_commands::network::NetworkCommand;
@@ -20,16 +22,9 @@ use esker_commands::{
 };
 use esker_node::logging::log_fatal;
 use esker_node::{Environment, Node, RunningNode, Shutdown, StartError};
-use esker_profiling::heap::SamplingAllocator;
 use esker_profiling::{locks, memory};
 use esker_settings::config::{Config, show};
 use esker_settings::exit_code;
-use mimalloc::MiMalloc;
-
-/// Returns memory to the system after a storm of large replies, unlike the allocator of the C library. It also
-/// samples allocations for heap profiles.
-#[global_allocator]
-static ALLOCATOR: SamplingAllocator<MiMalloc> = SamplingAllocator::new(MiMalloc);
 
 /// From `build.rs`, which runs for this package alone: the text of `--version`, and the commit if it is known.
 const VERSION: &str = match option_env!("ESKER_BUILD_VERSION") {

@@ -52,6 +52,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("esker-key-directory", &["esker-evm", "esker-keystore"]),
     ("esker-evm-rpc", &["esker-evm", "esker-services"]),
     ("esker-profiling", &["esker-primitives"]),
+    ("esker-allocator", &["esker-profiling"]),
     ("esker-js-tracer", &["esker-evm-execution"]),
     ("esker-state-test", &["esker-ethereum"]),
     (
@@ -86,8 +87,8 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("esker-testing", &["esker-client"]),
     ("esker-testkit", &["esker-nat", "esker-xvm", "esker-profiling"]),
     ("esker-commands", &["esker-node", "esker-client", "esker-state-test"]),
-    ("esker", &["esker-commands", "esker-engine-bft", "esker-profiling"]),
-    ("esker-e2e", &["esker-testing", "esker-commands", "esker-engine-bft", "esker-profiling"]),
+    ("esker", &["esker-commands", "esker-engine-bft", "esker-allocator"]),
+    ("esker-e2e", &["esker-testing", "esker-commands", "esker-engine-bft", "esker-allocator"]),
     ("xtask", &[]),
 ];
 
