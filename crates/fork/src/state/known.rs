@@ -23,7 +23,6 @@ pub(crate) struct KnownState {
     max_bytes: usize,
     /// Height of the pinned block, and the hash of its parent.
     begin: (u64, B256),
-    state_root: B256,
 }
 
 #[derive(Debug, Default)]
@@ -52,7 +51,6 @@ impl KnownState {
             misses: AtomicU64::new(0),
             max_bytes,
             begin: (pin.header.number, pin.header.parent_hash),
-            state_root: pin.header.state_root,
         }
     }
 
@@ -81,10 +79,7 @@ impl KnownState {
     }
 
     pub(crate) fn account(&self, address: &Address) -> Option<Option<BaseAccount>> {
-        let found = self.peek_account(address).or_else(|| {
-            self.add_implied(&Want::Account(*address));
-            self.peek_account(address)
-        });
+        let found = self.tables.read().accounts.get(address).map(|(account, _)| *account);
         self.counted(found)
     }
 
@@ -94,11 +89,7 @@ impl KnownState {
     }
 
     pub(crate) fn slot(&self, address: &Address, slot: U256) -> Option<U256> {
-        let peek = || self.tables.read().slot(address, slot);
-        let found = peek().or_else(|| {
-            self.add_implied(&Want::Slot(*address, slot));
-            peek()
-        });
+        let found = self.tables.read().slot(address, slot);
         self.counted(found)
     }
 
@@ -155,17 +146,6 @@ impl KnownState {
             return None;
         }
         Some(facts.into_iter().filter(|fact| tables.insert(fact)).collect())
-    }
-
-    /// Whether a part is known, or the known nodes prove it, so that it is known now.
-    pub(crate) fn is_known_or_implied(&self, want: &Want) -> bool {
-        self.is_known(want) || self.add_implied(want)
-    }
-
-    /// Adds a part if the known nodes prove it and there is room. It is in no file, since it follows from the nodes there.
-    fn add_implied(&self, want: &Want) -> bool {
-        let implied = self.tables.read().implied(self.state_root, want);
-        implied.and_then(|fact| self.insert(vec![fact])).is_some()
     }
 
     /// What is known of a part, after the nodes that prove it; `None` if it is not known.

@@ -2,7 +2,6 @@
 
 mod extract;
 mod facts;
-mod implied;
 mod known;
 mod view;
 
