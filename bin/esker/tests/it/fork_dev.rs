@@ -10,8 +10,8 @@ use crate::harness::{Esker, run};
 
 const FROM: &str = "0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266";
 const OTHER: &str = "0x00000000000000000000000000000000000000aa";
-/// An account that no run reads.
-const UNREAD: &str = "0x00000000000000000000000000000000000000bb";
+/// An account of the source that no run reads, the eleventh for development there.
+const UNREAD: &str = "0xbcd4042de499d14e55001ccbb24a551f3b954096";
 /// Init code of a contract that counts its calls in slot 0.
 const COUNTER: &str = "0x600b80600b6000396000f360005460010180600055005b";
 const NAT: &str = "/ext/bc/C/nat";
@@ -25,7 +25,7 @@ fn dev(args: &[&str]) -> Esker {
 /// A network with a transfer and a contract on its C-Chain that was called once, that contract, and the URL of the chain.
 /// Its height is 3.
 fn source() -> (Esker, Value, String) {
-    let node = dev(&[]);
+    let node = dev(&["--accounts", "11"]);
     let send = |tx: Value| node.receipt(&node.evm("eth_sendTransaction", json!([tx])));
     send(json!({"from": FROM, "to": OTHER, "value": "0x5"}));
     let deployed = send(json!({"from": FROM, "data": COUNTER, "gas": "0x50000"}));
@@ -91,8 +91,14 @@ fn accepted(node: &Esker, (path, method): (&str, &str), issued: &Value) {
     });
 }
 
-/// Moves an amount from X to an account of the C-Chain that has nothing, and a part of it back.
-fn move_there_and_back(node: &Esker, to: &str) {
+/// In wei.
+fn balance(node: &Esker, of: &str) -> u128 {
+    let wei = node.evm("eth_getBalance", json!([of, "latest"]));
+    u128::from_str_radix(&wei.as_str().unwrap()[2..], 16).unwrap()
+}
+
+/// Moves an amount from X to an account of the C-Chain that has had so much until then, and a part of it back.
+fn move_there_and_back(node: &Esker, to: &str, before: u128) {
     let account = &node.ready["accounts"][0];
     node.call("/ext/keystore", "keystore.createUser", with_user(json!({})));
     let key = with_user(json!({"privateKey": account["xPrivateKey"]}));
@@ -100,17 +106,13 @@ fn move_there_and_back(node: &Esker, to: &str) {
     node.call(NAT, "nat.importKey", key);
     let on_x = account["xAddress"].as_str().unwrap();
     let on_c = on_x.replacen("X-", "C-", 1);
-    let balance = || {
-        let wei = node.evm("eth_getBalance", json!([to, "latest"]));
-        u128::from_str_radix(&wei.as_str().unwrap()[2..], 16).unwrap()
-    };
     let export = json!({"to": on_c, "amount": 5_000_000_000_u64, "assetID": "AVAX"});
     let exported = node.call(X, "xvm.export", with_user(export));
     accepted(node, (X, "xvm.getTxStatus"), &exported);
     let import = with_user(json!({"sourceChain": "X", "to": to}));
     let imported = node.call(NAT, "nat.import", import);
     accepted(node, (NAT, "nat.getAtomicTxStatus"), &imported);
-    let gained = balance();
+    let gained = balance(node, to) - before;
     assert!((4_900_000_000_000_000_000..5_000_000_000_000_000_000).contains(&gained), "{gained}");
     let back = json!({"to": on_x, "amount": 1_000_000_000_u64, "assetID": "AVAX"});
     let exported = node.call(NAT, "nat.export", with_user(back));
@@ -127,7 +129,7 @@ fn assets_move_between_x_and_the_forked_chain() {
     let flags = ["--fork-url", &url, "--data-dir", data.path().to_str().unwrap()];
     let fork = dev(&flags);
     // Nobody has read the account that the import pays to.
-    move_there_and_back(&fork, UNREAD);
+    move_there_and_back(&fork, UNREAD, balance(&source, UNREAD));
     count(&fork, &counter);
     let (at, balance) = (height(&fork), fork.evm("eth_getBalance", json!([FROM, "latest"])));
     let x_height = fork.height();

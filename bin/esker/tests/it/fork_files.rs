@@ -11,10 +11,11 @@ use tempfile::TempDir;
 use crate::harness::{Ended, Esker, run};
 
 const FROM: &str = "0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266";
-/// Accounts that have something, one that has nothing, and one that no run reads.
+/// Accounts that have something, one that has nothing, and one with a balance that no run reads, the 21st for development of the
+/// source.
 const TO: &str = "0x00000000000000000000000000000000000000aa";
 const EMPTY: &str = "0x00000000000000000000000000000000000000ee";
-const UNREAD: &str = "0x00000000000000000000000000000000000000bb";
+const UNREAD: &str = "0x09db0a93b389bef724429898f539aeb7ac2dd55f";
 /// Init code of a contract that counts its calls in slot 0.
 const COUNTER: &str = "0x600b80600b6000396000f360005460010180600055005b";
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -28,7 +29,7 @@ struct Source {
 
 impl Source {
     fn start() -> Self {
-        let node = Esker::start_alone(&[]);
+        let node = Esker::start_alone(&["--accounts", "21"]);
         let url = format!("http://{}", node.ready["evm"].as_str().unwrap());
         let send = |tx: Value| node.receipt(&node.evm("eth_sendTransaction", json!([tx])));
         send(json!({"from": FROM, "to": TO, "value": "0x5"}));

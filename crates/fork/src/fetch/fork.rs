@@ -236,17 +236,17 @@ impl Fork {
         if count > max {
             return Err(ForkError::TooMany { count, max });
         }
-        let known = |want: &Want| self.context.known.is_known(want);
-        if !has_source {
-            let missing: Vec<_> = wants.into_iter().filter(|want| !known(want)).collect();
-            return if missing.is_empty() {
-                Ok(Vec::new())
-            } else {
-                Err(self.context.lacking(&missing))
-            };
+        let known = &self.context.known;
+        wants.retain(|want| !known.is_known_or_implied(want));
+        if !has_source && !wants.is_empty() {
+            return Err(self.context.lacking(&Vec::from_iter(wants)));
         }
         let max_accounts = self.context.max_accounts();
-        let claimed = self.flights.claim(wants, known, |fresh| groups(fresh, max_accounts));
+        let claimed = self.flights.claim(
+            wants,
+            |want| known.is_known(want),
+            |fresh| groups(fresh, max_accounts),
+        );
         let joined = claimed.joined.len() - claimed.begun.len();
         self.joined.fetch_add(joined as u64, Ordering::Relaxed);
         workers::add(&self.context, claimed.begun);

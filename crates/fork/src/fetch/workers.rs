@@ -79,7 +79,13 @@ fn finish(group: Vec<Flight>, outcomes: Vec<Result<(), ForkError>>) {
 
 /// Reads all parts of several groups. A part that can't be read fails only its own group.
 async fn read(context: &Context, group: &[Flight]) -> Vec<Result<(), ForkError>> {
-    let all: Vec<Want> = group.iter().flat_map(|flight| &flight.wants).cloned().collect();
+    let wants = group.iter().flat_map(|flight| &flight.wants);
+    // What was read meanwhile may prove some of them.
+    let unknown = wants.filter(|want| !context.known.is_known_or_implied(want));
+    let all: Vec<Want> = unknown.cloned().collect();
+    if all.is_empty() {
+        return group.iter().map(|_| Ok(())).collect();
+    }
     let Err(error) = run_noted(context, &all).await else {
         return group.iter().map(|_| Ok(())).collect();
     };

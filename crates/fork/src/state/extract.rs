@@ -1,6 +1,6 @@
 //! What is known of one part, with what proves it.
 
-use alloy_primitives::{Address, B256, U256, keccak256};
+use alloy_primitives::{Address, B256, Bytes, U256, keccak256};
 use alloy_trie::Nibbles;
 
 use super::facts::{Fact, Trie};
@@ -34,7 +34,7 @@ impl Tables {
 
     fn account_facts(&self, address: &Address) -> Option<Vec<Fact>> {
         let (account, is_proven) = *self.accounts.get(address)?;
-        let mut facts = self.nodes_along(Trie::Accounts, keccak256(address));
+        let mut facts: Vec<Fact> = self.node_facts(Trie::Accounts, keccak256(address)).collect();
         facts.push(Fact::Account { address: *address, account, is_proven });
         let hash = account.map(|account| account.parts.code_hash);
         if let Some((hash, code)) = hash.and_then(|hash| self.codes.get_key_value(&hash)) {
@@ -48,7 +48,7 @@ impl Tables {
         // A slot is proved by its account.
         let mut facts = self.account_facts(address).unwrap_or_default();
         let key = keccak256(B256::from(slot));
-        facts.extend(self.nodes_along(Trie::Storage(keccak256(address)), key));
+        facts.extend(self.node_facts(Trie::Storage(keccak256(address)), key));
         facts.push(Fact::Slot { address: *address, slot, value, is_proven });
         Some(facts)
     }
@@ -68,15 +68,22 @@ impl Tables {
         )
     }
 
-    /// The known nodes on the way to a key.
-    fn nodes_along(&self, trie: Trie, key: B256) -> Vec<Fact> {
+    /// The known nodes on the way to a key, with their paths.
+    pub(super) fn nodes_along(
+        &self,
+        trie: Trie,
+        key: B256,
+    ) -> impl Iterator<Item = (Nibbles, &Bytes)> {
         let key = Nibbles::unpack(key);
-        let node = |length| {
+        (0..=key.len()).filter_map(move |length| {
             let path = key.slice(..length);
-            let rlp = self.nodes.get(&(trie, path))?.clone();
-            Some(Fact::Node { trie, path, rlp })
-        };
-        (0..=key.len()).filter_map(node).collect()
+            Some((path, self.nodes.get(&(trie, path))?))
+        })
+    }
+
+    fn node_facts(&self, trie: Trie, key: B256) -> impl Iterator<Item = Fact> {
+        let nodes = self.nodes_along(trie, key);
+        nodes.map(move |(path, rlp)| Fact::Node { trie, path, rlp: rlp.clone() })
     }
 }
 

@@ -23,6 +23,7 @@ pub(crate) struct KnownState {
     max_bytes: usize,
     /// Height of the pinned block, and the hash of its parent.
     begin: (u64, B256),
+    state_root: B256,
 }
 
 #[derive(Debug, Default)]
@@ -51,6 +52,7 @@ impl KnownState {
             misses: AtomicU64::new(0),
             max_bytes,
             begin: (pin.header.number, pin.header.parent_hash),
+            state_root: pin.header.state_root,
         }
     }
 
@@ -79,7 +81,10 @@ impl KnownState {
     }
 
     pub(crate) fn account(&self, address: &Address) -> Option<Option<BaseAccount>> {
-        let found = self.tables.read().accounts.get(address).map(|(account, _)| *account);
+        let found = self.peek_account(address).or_else(|| {
+            self.add_implied(&Want::Account(*address));
+            self.peek_account(address)
+        });
         self.counted(found)
     }
 
@@ -89,7 +94,11 @@ impl KnownState {
     }
 
     pub(crate) fn slot(&self, address: &Address, slot: U256) -> Option<U256> {
-        let found = self.tables.read().slot(address, slot);
+        let peek = || self.tables.read().slot(address, slot);
+        let found = peek().or_else(|| {
+            self.add_implied(&Want::Slot(*address, slot));
+            peek()
+        });
         self.counted(found)
     }
 
@@ -146,6 +155,17 @@ impl KnownState {
             return None;
         }
         Some(facts.into_iter().filter(|fact| tables.insert(fact)).collect())
+    }
+
+    /// Whether a part is known, or the known nodes prove it, so that it is known now.
+    pub(crate) fn is_known_or_implied(&self, want: &Want) -> bool {
+        self.is_known(want) || self.add_implied(want)
+    }
+
+    /// Adds a part if the known nodes prove it and there is room. It is in no file, since it follows from the nodes there.
+    fn add_implied(&self, want: &Want) -> bool {
+        let implied = self.tables.read().implied(self.state_root, want);
+        implied.and_then(|fact| self.insert(vec![fact])).is_some()
     }
 
     /// What is known of a part, after the nodes that prove it; `None` if it is not known.

@@ -2,6 +2,7 @@
 
 mod extract;
 mod facts;
+mod implied;
 mod known;
 mod view;
 

@@ -7,6 +7,7 @@ mod between_forks;
 mod cached;
 mod claims;
 mod faults;
+mod implied;
 mod lies;
 mod other_source;
 mod pinned;

@@ -138,10 +138,10 @@ async fn what_is_not_fetched_is_an_error_and_a_miss() {
     let view = StateView::new(&*reader, SCOPE, StateVersion::Latest).with_base(Some(&base));
     assert_eq!(view.code(keccak256(&own)).unwrap(), own);
     let account = view.account(&address(7)).unwrap_err();
-    let slot = view.storage(&address(6), U256::from(9)).unwrap_err();
+    let slot = view.storage(&address(6), U256::from(5)).unwrap_err();
     let mut lacking = account.not_fetched().unwrap().clone();
     lacking.add(slot.not_fetched().unwrap());
-    let wanted = [Want::Account(address(7)), Want::Slot(address(6), U256::from(9))];
+    let wanted = [Want::Account(address(7)), Want::Slot(address(6), U256::from(5))];
     assert!(lacking.wants().iter().eq(&wanted), "{lacking:?}");
     assert!(
         lacking.to_string().ends_with("and 1 more parts of the forked state are not fetched yet")
@@ -151,7 +151,7 @@ async fn what_is_not_fetched_is_an_error_and_a_miss() {
 
     within("a fetch", lacking.fetch()).await.unwrap();
     assert_eq!(view.account(&address(7)).unwrap(), world.account(&address(7)));
-    assert_eq!(view.storage(&address(6), U256::from(9)).unwrap(), U256::ZERO);
+    assert_eq!(view.storage(&address(6), U256::from(5)).unwrap(), U256::from(6));
 }
 
 /// Accounts as Ethereum has them.

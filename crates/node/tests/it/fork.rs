@@ -1,17 +1,25 @@
 //! Chains that begin on a block of another node.
 
+use std::fs;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
 use esker_node::{Environment, Node, RunningNode, StartError};
 use esker_settings::config::{Config, Flags, Mode};
 use esker_testkit::http_client::Client;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 /// The first account for development.
 pub(super) const FROM: &str = "0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266";
 /// An account that nobody has used.
 pub(super) const OTHER: &str = "0x00000000000000000000000000000000000000aa";
+/// The flags of a source that has the account `UNREAD` besides those for development that its forks read.
+pub(super) const ELEVEN_ACCOUNTS: [(&str, &str); 1] = [("accounts", "11")];
+/// The eleventh account for development. A fork has to ask its source for it, as it has a balance: that other accounts do not
+/// exist may be proved by what the fork has read.
+pub(super) const UNREAD: &str = "0xbcd4042de499d14e55001ccbb24a551f3b954096";
+/// How many accounts of `unread` there are.
+const UNREAD_ACCOUNTS: usize = 2_000;
 /// Init code of a contract that counts its calls in slot 0.
 pub(super) const COUNTER: &str = "0x600b80600b6000396000f360005460010180600055005b";
 /// Init code of a contract that returns the hash of the block whose number it is given.
@@ -109,6 +117,21 @@ pub(super) fn c_chain_url(node: &RunningNode, mode: Mode) -> String {
 /// A source with a transfer and the two contracts, at block 4.
 pub(super) async fn source() -> (RunningNode, Chain, [Value; 2]) {
     source_as(Mode::Evm, &[]).await
+}
+
+/// An account of `source_with_unread` with a balance of 1 wei. A fork has to ask for each of them.
+pub(super) fn unread(n: usize) -> String {
+    assert!(n < UNREAD_ACCOUNTS, "there is no such account: {n}");
+    format!("{:#042x}", 0xb000 + n)
+}
+
+/// A source as `source` with the accounts of `unread`.
+pub(super) async fn source_with_unread() -> (RunningNode, Chain, [Value; 2]) {
+    let alloc: Map<String, Value> =
+        (0..UNREAD_ACCOUNTS).map(|n| (unread(n), json!({"balance": "0x1"}))).collect();
+    let file = tempfile::NamedTempFile::new().unwrap();
+    fs::write(file.path(), json!({"alloc": alloc}).to_string()).unwrap();
+    source_as(Mode::Evm, &[("alloc", file.path().to_str().unwrap())]).await
 }
 
 pub(super) async fn source_as(

@@ -7,13 +7,12 @@ use std::time::{Duration, Instant};
 use alloy_primitives::U256;
 use esker_fork::cache::{cache_files, pack_cache, verify_pack};
 use esker_node::RunningNode;
+use esker_settings::config::Mode;
 use futures_util::future::BoxFuture;
 use serde_json::{Value, json};
 
-use crate::fork::{Chain, FROM, OTHER, refusal, source, start, url};
+use crate::fork::{Chain, ELEVEN_ACCOUNTS, FROM, OTHER, UNREAD, refusal, source_as, start, url};
 
-/// An account that was never read.
-const UNREAD: &str = "0x00000000000000000000000000000000000000bb";
 /// Nothing listens there.
 const NOBODY: &str = "http://127.0.0.1:1";
 const MAX_PACK: u64 = 1 << 30;
@@ -78,7 +77,7 @@ impl Kept {
     }
 
     async fn make_here(flags: &[Setting<'_>]) -> Self {
-        let (source, mut at_source, contracts) = source().await;
+        let (source, mut at_source, contracts) = source_as(Mode::Evm, &ELEVEN_ACCOUNTS).await;
         let number = flags.iter().find(|(name, _)| *name == "fork-block");
         let number = number.map_or("latest", |(_, number)| number);
         let block = at_source.ask("eth_getBlockByNumber", json!([number, false])).await;

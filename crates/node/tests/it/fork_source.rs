@@ -8,7 +8,7 @@ use esker_primitives::sync::Mutex;
 use esker_testkit::http_client::Client;
 use serde_json::{Value, json};
 
-use crate::fork::{Chain, FROM, OTHER, source, start, url};
+use crate::fork::{Chain, FROM, OTHER, source, source_with_unread, start, unread, url};
 use crate::proxy::{Lie, Proxy};
 
 /// A page of the node.
@@ -111,18 +111,18 @@ impl std::io::Write for Shown {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_screen_shows_that_much_is_read() {
-    let (node, _, _) = source().await;
+    let (node, _, _) = source_with_unread().await;
     let forked = start(&[("fork-url", &url(&node))]).await.unwrap();
     let mut fork = Chain::of(&forked).await;
     let shown = Shown::default();
     let activity = forked.show_activity(shown.clone());
     let line = format!("\nreading from {}: ", url(&node));
     let deadline = Instant::now() + Duration::from_secs(60);
-    let mut account = 1_u64 << 40;
+    let mut accounts = 0;
     while !shown.0.lock().contains(&line) {
         assert!(Instant::now() < deadline, "no line after a minute: {}", shown.0.lock());
-        account += 1;
-        fork.ask("eth_getBalance", json!([format!("{account:#042x}"), "latest"])).await;
+        fork.ask("eth_getBalance", json!([unread(accounts), "latest"])).await;
+        accounts += 1;
     }
     activity.stop().await;
     forked.stop().await.unwrap();
@@ -233,8 +233,13 @@ async fn a_transaction_that_lacks_state_does_not_hold_up_others() {
     let node = start(&[("hardfork", "shanghai")]).await.unwrap();
     let mut source = Chain::of(&node).await;
     let contract = source.deploy(BY_NUMBER).await;
-    // It has storage now, so its other slots are not known to be empty.
-    source.send(json!({"from": FROM, "to": contract, "gas": "0x30000"})).await;
+    // The slots of the next blocks have values, so no proof of other slots shows what they have. Each takes a block.
+    for slot in 40..80_u64 {
+        let (slot, value) = (format!("{slot:#x}"), format!("{:#066x}", 1));
+        source.ask("anvil_setStorageAt", json!([contract, slot, value])).await;
+    }
+    let number = source.ask("eth_blockNumber", json!([])).await;
+    assert_eq!(number, json!("0x29"));
     let proxy = Proxy::start(node.http_addr()).await;
     let forked = start(&[("fork-url", &proxy.url), ("hardfork", "shanghai")]).await.unwrap();
     let mut fork = Chain::of(&forked).await;
@@ -267,18 +272,15 @@ async fn a_transaction_that_lacks_state_does_not_hold_up_others() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn parallel_reads_become_few_requests() {
-    let (node, _, _) = source().await;
+    let (node, _, _) = source_with_unread().await;
     let proxy = Proxy::start(node.http_addr()).await;
     let forked = start(&[("fork-url", &proxy.url)]).await.unwrap();
     let before = requests(&forked).await;
     proxy.hold(true);
     let mut reads = tokio::task::JoinSet::new();
-    for account in 0..200_u64 {
+    for n in 0..200 {
         let mut fork = Chain::of(&forked).await;
-        reads.spawn(async move {
-            let account = format!("{:#042x}", account + (1 << 40));
-            fork.ask("eth_getBalance", json!([account, "latest"])).await
-        });
+        reads.spawn(async move { fork.ask("eth_getBalance", json!([unread(n), "latest"])).await });
     }
     // All of them lack their account.
     let deadline = Instant::now() + Duration::from_secs(60);
@@ -287,7 +289,7 @@ async fn parallel_reads_become_few_requests() {
     }
     proxy.hold(false);
     while let Some(balance) = reads.join_next().await {
-        assert_eq!(balance.unwrap(), "0x0");
+        assert_eq!(balance.unwrap(), "0x1");
     }
     let asked = requests(&forked).await - before;
     assert!(asked <= 120.0, "{asked} requests");

@@ -9,7 +9,10 @@ use futures_util::future::{join, join_all};
 use serde_json::{Value, json};
 use tokio::time::timeout;
 
-use crate::fork::{Chain, FROM, OTHER, c_chain_url, source, source_as, start, start_as, url};
+use crate::fork::{
+    Chain, ELEVEN_ACCOUNTS, FROM, OTHER, UNREAD, c_chain_url, source, source_as,
+    source_with_unread, start, start_as, unread, url,
+};
 use crate::fork_reset::Reset;
 use crate::proxy::Proxy;
 
@@ -18,11 +21,6 @@ const METHOD: &str = "anvil_setRpcUrl";
 const NOBODY: &str = "http://127.0.0.1:1";
 /// The longest wait of a test.
 const PATIENCE: Duration = Duration::from_secs(60);
-
-/// An account that nobody has read.
-fn unread(n: usize) -> String {
-    format!("0x{:040x}", 0xb000 + n)
-}
 
 fn balance_of(n: usize) -> Value {
     json!([unread(n), "latest"])
@@ -51,30 +49,30 @@ async fn shown(node: &RunningNode) -> Value {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_source_of_a_fork_is_replaced() {
-    let (node, mut at_source, _) = source().await;
+    let (node, mut at_source, _) = source_with_unread().await;
     let first = Proxy::start(node.http_addr()).await;
     let second = Proxy::start(node.http_addr()).await;
     let forked = start(&[("fork-url", &first.url), ("fork-retries", "0")]).await.unwrap();
     let mut fork = Chain::of(&forked).await;
-    assert_eq!(fork.ask("eth_getBalance", balance_of(1)).await, "0x0");
+    assert_eq!(fork.ask("eth_getBalance", balance_of(1)).await, "0x1");
     assert_eq!(shown(&forked).await, first.url);
     set(&mut fork, &second.url).await;
     assert_eq!(shown(&forked).await, second.url);
     drop(first);
     second.take_heads();
     // State, a block of before the fork, and a transaction.
-    assert_eq!(fork.ask("eth_getBalance", balance_of(2)).await, "0x0");
+    assert_eq!(fork.ask("eth_getBalance", balance_of(2)).await, "0x1");
     let block = json!(["0x2", true]);
     let hash = at_source.ask("eth_getBlockByNumber", block.clone()).await["hash"].take();
     assert_eq!(fork.ask("eth_getBlockByNumber", block).await["hash"], hash);
     fork.send(json!({"from": FROM, "to": unread(3), "value": "0x7"})).await;
-    assert_eq!(fork.ask("eth_getBalance", balance_of(3)).await, "0x7");
+    assert_eq!(fork.ask("eth_getBalance", balance_of(3)).await, "0x8");
     assert!(second.take_heads().len() >= 3);
     // A user name and a password are sent, and not shown.
     let secret = second.url.replace("http://", "http://user:hunter22@") + "/?key=hunter33";
     set(&mut fork, &secret).await;
     assert_eq!(shown(&forked).await, format!("{}?***", second.url));
-    assert_eq!(fork.ask("eth_getBalance", balance_of(4)).await, "0x0");
+    assert_eq!(fork.ask("eth_getBalance", balance_of(4)).await, "0x1");
     let heads = second.take_heads();
     let is_whole = |head: &String| {
         head.starts_with("POST /?key=hunter33 ") && head.contains("Basic dXNlcjpodW50ZXIyMg==")
@@ -86,14 +84,14 @@ async fn the_source_of_a_fork_is_replaced() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_source_of_a_c_chain_is_replaced() {
-    let (node, _, _) = source_as(Mode::Dev, &[]).await;
+    let (node, _, _) = source_as(Mode::Dev, &ELEVEN_ACCOUNTS).await;
     let by_path = c_chain_url(&node, Mode::Dev);
     let by_port = format!("http://{}", node.evm_addr().unwrap());
     let forked = start_as(Mode::Dev, &[("fork-url", &by_path)]).await.unwrap();
     let mut fork = Chain::of(&forked).await;
     set(&mut fork, &by_port).await;
     assert_eq!(shown(&forked).await, by_port);
-    assert_eq!(fork.ask("eth_getBalance", balance_of(1)).await, "0x0");
+    assert_ne!(fork.ask("eth_getBalance", json!([UNREAD, "latest"])).await, "0x0");
     fork.send(json!({"from": FROM, "to": OTHER, "value": "0x1"})).await;
     let own_port = format!("http://{}", forked.evm_addr().unwrap());
     for own in [own_port, c_chain_url(&forked, Mode::Dev)] {
@@ -112,7 +110,7 @@ async fn the_source_of_a_c_chain_is_replaced() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_url_that_can_not_be_used_changes_nothing() {
-    let (node, _, _) = source().await;
+    let (node, _, _) = source_with_unread().await;
     let other_chain = start(&[("chain-id", "5")]).await.unwrap();
     let other_block = start(&[("timestamp", "4000")]).await.unwrap();
     Chain::of(&other_block).await.ask("anvil_mine", json!(["0x4"])).await;
@@ -157,7 +155,7 @@ async fn a_url_that_can_not_be_used_changes_nothing() {
         assert!(got.contains(text) && !got.contains("hunter22"), "{text}: {got}");
         assert!(got.len() < 1000, "{text}: {got}");
         assert_eq!(shown(&forked).await, url_of);
-        assert_eq!(fork.ask("eth_getBalance", balance_of(n)).await, "0x0");
+        assert_eq!(fork.ask("eth_getBalance", balance_of(n)).await, "0x1");
     }
     let mut unforked = Chain::of(&short).await;
     assert_eq!(
@@ -171,7 +169,7 @@ async fn a_url_that_can_not_be_used_changes_nothing() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn reads_that_hang_are_answered_by_the_other_source() {
-    let (node, _, _) = source().await;
+    let (node, _, _) = source_with_unread().await;
     let first = Proxy::start(node.http_addr()).await;
     let forked = start(&[("fork-url", &first.url)]).await.unwrap();
     let (mut waiting, mut fork) = (Chain::of(&forked).await, Chain::of(&forked).await);
@@ -185,14 +183,14 @@ async fn reads_that_hang_are_answered_by_the_other_source() {
         set(&mut fork, &url(&node)).await;
     };
     let both = timeout(Duration::from_secs(15), join(hanging, replaced)).await;
-    assert_eq!(both.expect("the read does not hang on").0, "0x0");
+    assert_eq!(both.expect("the read does not hang on").0, "0x1");
     forked.stop().await.unwrap();
     node.stop().await.unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn headers_go_to_their_own_node_alone() {
-    let (node, _, _) = source().await;
+    let (node, _, _) = source_with_unread().await;
     let first = Proxy::start(node.http_addr()).await;
     let second = Proxy::start(node.http_addr()).await;
     let header = ("fork-header", "X-Names: one, two\nX-Key: hunter22");
@@ -245,7 +243,7 @@ async fn start_when_free(flags: &[(&'static str, &str)]) -> RunningNode {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_kept_folder_gets_its_source_back_until_the_next_start() {
-    let (node, _, _) = source().await;
+    let (node, _, _) = source_with_unread().await;
     let (url_of, folder) = (url(&node), tempfile::tempdir().unwrap());
     let data = ("data-dir", folder.path().to_str().unwrap());
     start(&[data, ("fork-url", &url_of)]).await.unwrap().stop().await.unwrap();
@@ -271,7 +269,7 @@ async fn a_kept_folder_gets_its_source_back_until_the_next_start() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_pack_gets_a_source_of_its_block() {
     use esker_fork::cache::{cache_files, pack_cache};
-    let (node, _, _) = source().await;
+    let (node, _, _) = source_with_unread().await;
     let other = start(&[("timestamp", "4000")]).await.unwrap();
     let (url_of, folder) = (url(&node), tempfile::tempdir().unwrap());
     let data = ("data-dir", folder.path().to_str().unwrap());
@@ -285,7 +283,7 @@ async fn a_pack_gets_a_source_of_its_block() {
     assert!(error(&mut fork, METHOD, json!([url(&other)])).await.contains("has no block 4"));
     assert_eq!(shown(&forked).await, Value::Null);
     set(&mut fork, &url_of).await;
-    assert_eq!(fork.ask("eth_getBalance", balance_of(1)).await, "0x0");
+    assert_eq!(fork.ask("eth_getBalance", balance_of(1)).await, "0x1");
     for node in [forked, other, node] {
         node.stop().await.unwrap();
     }
@@ -293,7 +291,7 @@ async fn a_pack_gets_a_source_of_its_block() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn changes_reads_and_blocks_at_the_same_time() {
-    let (node, _, _) = source().await;
+    let (node, _, _) = source_with_unread().await;
     let first = Proxy::start(node.http_addr()).await;
     let second = Proxy::start(node.http_addr()).await;
     let forked = start(&[("fork-url", &first.url)]).await.unwrap();
@@ -318,7 +316,7 @@ async fn changes_reads_and_blocks_at_the_same_time() {
             let mut chain = Chain::of(forked).await;
             for n in 0..40 {
                 let balance = chain.ask("eth_getBalance", balance_of(client * 100 + n)).await;
-                assert_eq!(balance, "0x0");
+                assert_eq!(balance, "0x1");
             }
         }
     });
