@@ -13,7 +13,7 @@ use serde_json::{Map, Value, json};
 use tempfile::TempDir;
 
 /// Time that a start or a block may take on a busy machine.
-const PATIENCE: Duration = Duration::from_secs(60);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A process of the binary that answers. Killed when dropped.
 pub(crate) struct Esker {

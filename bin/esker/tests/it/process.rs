@@ -1,11 +1,11 @@
 use std::fs;
-use std::io::Write as _;
+use std::io::{Read as _, Write as _};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::harness::{Esker, command, logged, names, run_command};
+use crate::harness::{Esker, PATIENCE, command, logged, names, run_command};
 
 #[test]
 fn signals_that_stop_end_with_0_and_remove_the_temporary_folder() {
@@ -35,8 +35,13 @@ fn timed_a_second_signal_ends_a_node_that_is_stopping() {
     let mut unfinished =
         std::net::TcpStream::connect(node.ready["http"].as_str().unwrap()).unwrap();
     let head = "POST /ext/info HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n\
-                Content-Length: 9\r\n\r\n{";
+                Content-Length: 9\r\nExpect: 100-continue\r\n\r\n";
     unfinished.write_all(head.as_bytes()).unwrap();
+    // The node reads the request from here on; before, it would close the connection as one without.
+    unfinished.set_read_timeout(Some(PATIENCE)).unwrap();
+    let mut interim = [0; 12];
+    unfinished.read_exact(&mut interim).unwrap();
+    assert_eq!(&interim, b"HTTP/1.1 100");
     let begun = Instant::now();
     let status = node.stop_with_many("INT");
     assert_eq!(status.code(), Some(1), "after {:?}", begun.elapsed());
