@@ -26,7 +26,15 @@ pub fn find_or_install(client: &str) -> Result<PathBuf> {
         "the client tests need Python 3.10 or newer with venv: install it, or put `python3` on the PATH",
     )?;
     let mut pip = Command::new(&python);
-    pip.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "-r"]);
+    pip.args([
+        "-m",
+        "pip",
+        "install",
+        "--quiet",
+        "--no-compile",
+        "--disable-pip-version-check",
+        "-r",
+    ]);
     must(pip.arg(&requirements)).with_context(|| format!("installing {client}"))?;
     std::fs::write(&stamp, wanted).with_context(|| stamp.display().to_string())?;
     Ok(python)

@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 
-use super::clients;
-use super::programs::{self, Environment, Program};
+use super::install_and_build;
+use super::programs::{Environment, Program};
 use crate::workspace;
 
 /// Outputs of failed runs, below the repository.
@@ -37,10 +37,10 @@ struct Outcome {
 /// processors, with as many busy threads beside them.
 pub fn run(args: &[String]) -> Result<()> {
     let (times, filters) = arguments(args)?;
-    let environment = clients::install()?;
+    let (environment, programs) = install_and_build()?;
     let mut cases = Vec::new();
-    for program in programs::build(&environment)? {
-        cases.extend(cases_of(&program, &environment, filters)?);
+    for program in &programs {
+        cases.extend(cases_of(program, &environment, filters)?);
     }
     if cases.is_empty() {
         bail!("no test has a name with one of these: {}", filters.join(", "));

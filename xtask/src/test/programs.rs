@@ -63,10 +63,9 @@ pub(super) fn cargo() -> Command {
 }
 
 /// Builds all test programs, in the order in which cargo finishes them.
-pub(super) fn build(environment: &Environment) -> Result<Vec<Program>> {
+pub(super) fn build() -> Result<Vec<Program>> {
     let mut command = cargo();
     command.args(["test", "--workspace", "--no-run", "--message-format=json-render-diagnostics"]);
-    environment.set(&mut command);
     let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn()?;
     let output = child.stdout.take().context("its output is a pipe")?;
     let mut programs = Vec::new();

@@ -2,6 +2,7 @@
 
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -22,22 +23,28 @@ const MORE_AT_ONCE: usize = 1;
 /// Priority of the crates' programs beside the end-to-end tests, for `nice`.
 const LOW_PRIORITY: &str = "5";
 
-/// Builds and runs every test program, and the tests in documentation.
-pub(super) fn run_all(environment: &Environment) -> Result<Summary> {
+/// Runs every test program, and the tests in documentation.
+pub(super) fn run_all(programs: Vec<Program>, environment: &Environment) -> Result<Summary> {
     let mut groups = Groups::default();
-    for program in programs::build(environment)? {
+    for program in programs {
         groups.add(program);
     }
+    // The programs that are built last have the most tests.
+    groups.beside.reverse();
     let (runner, events) = Runner::new();
+    let next = AtomicUsize::new(0);
     thread::scope(|scope| -> Result<()> {
-        let of_programs = runner.clone();
-        let beside = scope.spawn(|| run_beside(&groups.beside, environment, of_programs));
+        let beside = scope.spawn(|| -> Result<()> {
+            run_beside(&groups.beside, &next, environment, &runner)?;
+            run_documentation(environment, &runner)
+        });
         for program in &groups.end_to_end {
             let mut command = program.command(environment);
             command.args(["--skip", TIMED]);
             command.args(threads(std::env::var_os("RUST_TEST_THREADS").is_some()));
             runner.run(&program.name, &mut command, Output::Live)?;
         }
+        run_beside(&groups.beside, &next, environment, &runner)?;
         beside.join().expect("runs to its end")
     })?;
     for program in &groups.alone {
@@ -61,13 +68,33 @@ fn run_timed(groups: &Groups, environment: &Environment, runner: &Runner) -> Res
     Ok(())
 }
 
-/// The programs of the crates, one after the other, and the tests in documentation.
-fn run_beside(list: &[Program], environment: &Environment, runner: Runner) -> Result<()> {
-    for program in list {
-        let mut command = with_priority(LOW_PRIORITY, &program.command(environment));
-        command.args(["--skip", TIMED]);
-        runner.run(&program.name, &mut command, Output::AtTheEnd)?;
-    }
+/// The programs of the crates. Two threads share the list when the end-to-end tests are done.
+fn run_beside(
+    list: &[Program],
+    next: &AtomicUsize,
+    environment: &Environment,
+    runner: &Runner,
+) -> Result<()> {
+    while run_next(list, next, environment, runner)? {}
+    Ok(())
+}
+
+/// Runs the next program that nobody has begun; false if there is none.
+fn run_next(
+    list: &[Program],
+    next: &AtomicUsize,
+    environment: &Environment,
+    runner: &Runner,
+) -> Result<bool> {
+    let Some(program) = list.get(next.fetch_add(1, Ordering::Relaxed)) else { return Ok(false) };
+    let mut command = with_priority(LOW_PRIORITY, &program.command(environment));
+    command.args(["--skip", TIMED]);
+    runner.run(&program.name, &mut command, Output::AtTheEnd)?;
+    Ok(true)
+}
+
+/// The tests in documentation.
+fn run_documentation(environment: &Environment, runner: &Runner) -> Result<()> {
     let mut documentation = programs::cargo();
     documentation.args(["test", "--workspace", "--no-fail-fast", "--quiet", "--doc"]);
     environment.set(&mut documentation);
@@ -250,6 +277,32 @@ mod tests {
         let number = threads(false).unwrap();
         let number: usize = number.strip_prefix("--test-threads=").unwrap().parse().unwrap();
         assert!(number > MORE_AT_ONCE);
+    }
+
+    #[test]
+    fn two_threads_run_each_program_once() {
+        let folder = std::env::temp_dir();
+        let list: Vec<Program> = (0..20)
+            .map(|n| Program { name: n.to_string(), file: "true".into(), folder: folder.clone() })
+            .collect();
+        let (runner, events) = Runner::new();
+        let next = AtomicUsize::new(0);
+        let environment = Environment::default();
+        thread::scope(|scope| {
+            for _ in 0..2 {
+                scope.spawn(|| run_beside(&list, &next, &environment, &runner).unwrap());
+            }
+        });
+        drop(runner);
+        let mut ended: Vec<String> = events
+            .iter()
+            .filter_map(|event| match event {
+                Event::Ended { program, .. } => Some(program),
+                Event::Line { .. } => None,
+            })
+            .collect();
+        ended.sort_by_key(|name| name.parse::<usize>().unwrap());
+        assert_eq!(ended, list.iter().map(|program| program.name.clone()).collect::<Vec<_>>());
     }
 
     #[test]
