@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use arc_swap::ArcSwap;
 use esker_primitives::NodeId;
-use esker_rpc::work::{Client, FailedCalls, Work, WorkConfig};
+use esker_rpc::work::{Client, EndedCalls, FailedCalls, Work, WorkConfig};
 use futures_util::FutureExt;
 use http::header::{
     ACCEPT_ENCODING, CONNECTION, CONTENT_ENCODING, CONTENT_TYPE, EXPECT, HOST, HeaderName,
@@ -106,6 +106,11 @@ impl HttpState {
     /// The calls to the server that end with an error.
     pub fn failed_calls(&self) -> &FailedCalls {
         self.work.failed_calls()
+    }
+
+    /// The calls to the server that have ended, well or not.
+    pub fn ended_calls(&self) -> &EndedCalls {
+        self.work.ended_calls()
     }
 
     /// The state of another listener of the server, with separate paths. Its connections and bodies count against the

@@ -8,6 +8,7 @@ use std::sync::{
 use bytes::Bytes;
 use esker_primitives::ClientAddress;
 
+use crate::call_notes::CallNotes;
 use crate::reply_after::SharedDelays;
 use crate::work::{Client, RateExceeded, RunMemory, RunState};
 
@@ -62,6 +63,7 @@ pub struct CallContext {
     brief: Option<Arc<AtomicBool>>,
     /// In a batch: the delays of calls that are waited for together.
     shared_delays: Option<Arc<SharedDelays>>,
+    notes: CallNotes,
 }
 
 impl CallContext {
@@ -80,6 +82,17 @@ impl CallContext {
     /// The same call as part of a batch, whose calls may wait together.
     pub(crate) fn in_batch(self) -> Self {
         Self { shared_delays: Some(Arc::default()), ..self }
+    }
+
+    /// The same call, which takes these notes.
+    pub(crate) fn with_notes(&self, notes: CallNotes) -> Self {
+        Self { notes, ..self.clone() }
+    }
+
+    /// Takes what the handler says of the call besides the reply.
+    #[must_use]
+    pub fn notes(&self) -> &CallNotes {
+        &self.notes
     }
 
     /// The delays that the calls of a batch wait for together; `None`: the call is alone.

@@ -29,6 +29,7 @@
 
 pub mod args;
 mod call_error;
+mod call_notes;
 mod context;
 pub mod cost;
 pub mod discover;
@@ -54,6 +55,7 @@ pub mod work;
 pub use schemars;
 
 pub use call_error::CallError;
+pub use call_notes::{CallNote, CallNotes};
 pub use context::{CallContext, Caller};
 pub use error::{RpcError, RunAgainAfter};
 pub use fallback::{ElsewhereReply, ErrorChange, Fallback, Instead, OtherMethod, Unanswered};

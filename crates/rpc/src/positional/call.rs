@@ -1,20 +1,25 @@
 //! Running one message.
 
+use esker_primitives::excerpt;
 use tokio::time::{Instant, timeout_at};
 
 use super::{
     MethodName, Server, Subscriber,
-    errors::{not_a_list, not_found, not_on_sockets, to_rpc_error},
+    errors::{not_a_list, not_found, not_on_sockets, timed_out, to_rpc_error},
     message::{Message, MessageKind},
     reply, subscriptions,
 };
+use crate::call_notes::CallNotes;
 use crate::context::{CallContext, Caller};
 use crate::cost;
 use crate::error::RpcError;
 use crate::method::Method;
 use crate::method_info::DISCOVER;
 use crate::service::Lookup;
-use crate::work::{Client, RateExceeded, ReplyBytes};
+use crate::work::{Client, EndedCall, EndedCalls, RateExceeded, ReplyBytes};
+
+/// Most characters of an error that followers of ended calls get.
+const MAX_SHOWN_ERROR: usize = 500;
 
 /// The state that the calls of one message or batch share.
 pub(super) struct Calls<'a> {
@@ -53,6 +58,18 @@ pub(super) enum Outcome {
     RateExceeded(RateExceeded),
     /// The message is a response, to which there is nothing to say.
     Nothing,
+}
+
+impl Outcome {
+    /// The first characters of the error with which the call ended, if it did.
+    fn error_text(&self) -> Option<String> {
+        let text = match self {
+            Self::Error(error) => error.to_string(),
+            Self::TimedOut => timed_out().to_string(),
+            Self::Result { .. } | Self::RateExceeded(_) | Self::Nothing => return None,
+        };
+        Some(text.chars().take(MAX_SHOWN_ERROR).collect())
+    }
 }
 
 impl<'a> Calls<'a> {
@@ -96,18 +113,48 @@ impl<'a> Calls<'a> {
             MessageKind::Response => return (Outcome::Nothing, None),
             MessageKind::Call | MessageKind::Notification => {}
         }
-        let invoke = self.invoke(message, method);
+        let name = method
+            .map(|method| (method.info().namespace, method.info().name))
+            .or_else(|| self.server.subscription_method(&message.method));
+        let outcome = match self.followed_calls() {
+            None => self.invoke_in_time(message, method, &self.context).await,
+            Some(followed) => {
+                let context = self.context.with_notes(CallNotes::wanted());
+                let outcome = self.invoke_in_time(message, method, &context).await;
+                followed.report(EndedCall {
+                    called: excerpt(&message.method).into_owned(),
+                    method: name,
+                    error: outcome.error_text(),
+                    note: context.notes().take(),
+                });
+                outcome
+            }
+        };
+        (outcome, name)
+    }
+
+    /// The ended calls of the server, if somebody follows them.
+    fn followed_calls(&self) -> Option<&EndedCalls> {
+        let calls = self.client()?.work().ended_calls();
+        calls.is_followed().then_some(calls)
+    }
+
+    async fn invoke_in_time(
+        &self,
+        message: &Message<'_>,
+        method: Option<&Method>,
+        context: &CallContext,
+    ) -> Outcome {
+        let invoke = self.invoke(message, method, context);
         let result = match self.deadline {
             None => Ok(invoke.await),
             Some(deadline) => timeout_at(deadline, invoke).await,
         };
-        let outcome = match result {
+        match result {
             Ok(Ok((reply, result_bytes))) => Outcome::Result { reply, result_bytes },
             Ok(Err(error)) => Outcome::Error(error),
             Err(_) => Outcome::TimedOut,
-        };
-        let name = method.map(|method| (method.info().namespace, method.info().name));
-        (outcome, name.or_else(|| self.server.subscription_method(&message.method)))
+        }
     }
 
     /// Takes units of the client's address.
@@ -129,6 +176,7 @@ impl<'a> Calls<'a> {
         &self,
         message: &Message<'_>,
         method: Option<&Method>,
+        context: &CallContext,
     ) -> Result<(ReplyBytes, usize), RpcError> {
         let mut out = reply::start_result(message.answer_id());
         let before = out.len();
@@ -145,7 +193,7 @@ impl<'a> Calls<'a> {
                 return Err(not_on_sockets(&message.method));
             }
             let params = message.params().map_err(not_a_list)?;
-            method.call(params, &self.context, out).await.map_err(to_rpc_error)?
+            method.call(params, context, out).await.map_err(to_rpc_error)?
         };
         // For the limit of a batch, which takes no files.
         let result_bytes = out.len().saturating_sub(before);

@@ -7,6 +7,7 @@ use esker_primitives::ClientAddress;
 
 use super::arguments::Arguments;
 use super::form::{Form, ran_twice};
+use crate::call_notes::CallNotes;
 use crate::context::{CallContext, Caller};
 use crate::error::RpcError;
 use crate::method::{Blocking, ErasedHandler, Step};
@@ -119,6 +120,18 @@ where
     })
 }
 
+/// Like [`waits`], for a function that notes what it did.
+pub fn waits_with_notes<S, P, R, F, Fut>(run: F) -> Handler<S, P, R>
+where
+    S: Send + Sync + 'static,
+    P: 'static,
+    R: 'static,
+    F: Fn(Arc<S>, P, CallNotes) -> Fut + Send + Sync + 'static,
+    Fut: Future<Output = Result<R, RpcError>> + Send + 'static,
+{
+    waits_in(move |service, arguments, context| run(service, arguments, context.notes().clone()))
+}
+
 fn waits_in<S, P, R, F, Fut>(run: F) -> Handler<S, P, R>
 where
     S: Send + Sync + 'static,
@@ -182,7 +195,7 @@ where
     R: 'static,
     F: Fn(&S, P, &CallContext) -> Result<R, RpcError> + Send + Sync + 'static,
 {
-    restartable_after(|_, _| None, at_once(run))
+    restartable_after(|_, _, _| None, at_once(run))
 }
 
 /// Like [`restartable`], for replies that wait for something after the function has returned. The wait may hold the
@@ -194,7 +207,7 @@ where
     R: 'static,
     F: Fn(&Arc<S>, P, &CallContext) -> Result<ReplyAfter<R>, RpcError> + Send + Sync + 'static,
 {
-    restartable_after(|_, _| None, run)
+    restartable_after(|_, _, _| None, run)
 }
 
 /// Like [`restartable`], for a function that is mostly quick: `try_first` runs in place, and `run` on a thread only if that
@@ -207,6 +220,18 @@ where
     T: Fn(&S, &P) -> Option<Result<R, RpcError>> + Send + Sync + 'static,
     F: Fn(&S, P, &CallContext) -> Result<R, RpcError> + Send + Sync + 'static,
 {
+    restartable_after(move |service, arguments, _| try_first(service, arguments), at_once(run))
+}
+
+/// Like [`quick_or_restartable`], where the first try notes what it ran ([`CallContext::notes`]), too.
+pub fn quick_noted_or_restartable<S, P, R, T, F>(try_first: T, run: F) -> Handler<S, P, R>
+where
+    S: Send + Sync + 'static,
+    P: Send + 'static,
+    R: 'static,
+    T: Fn(&S, &P, &CallContext) -> Option<Result<R, RpcError>> + Send + Sync + 'static,
+    F: Fn(&S, P, &CallContext) -> Result<R, RpcError> + Send + Sync + 'static,
+{
     restartable_after(try_first, at_once(run))
 }
 
@@ -215,7 +240,7 @@ where
     S: Send + Sync + 'static,
     P: Send + 'static,
     R: 'static,
-    T: Fn(&S, &P) -> Option<Result<R, RpcError>> + Send + Sync + 'static,
+    T: Fn(&S, &P, &CallContext) -> Option<Result<R, RpcError>> + Send + Sync + 'static,
     F: Fn(&Arc<S>, P, &CallContext) -> Result<ReplyAfter<R>, RpcError> + Send + Sync + 'static,
 {
     Handler::new(move |service, Form { read, write }| {
@@ -223,7 +248,7 @@ where
         Box::new(move |params, context, out| {
             let mut arguments = Arguments::new(params, context, read)?;
             if let Some(decoded) = arguments.decoded()
-                && let Some(answer) = try_first(&service, decoded)
+                && let Some(answer) = try_first(&service, decoded, context)
             {
                 return Ok(Step::Done(answer.and_then(|reply| write(&reply, out))));
             }

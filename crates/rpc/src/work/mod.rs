@@ -27,6 +27,7 @@
 mod call_memory;
 mod client;
 mod counts;
+mod ended_calls;
 mod error;
 mod failed_calls;
 mod levels;
@@ -49,6 +50,7 @@ pub(crate) use self::call_memory::{CallReservation, SMALL_ARGUMENTS, SMALL_TEXT,
 pub use self::call_memory::{DEFAULT_CALL_MEMORY, DEFAULT_CLIENT_CALL_MEMORY};
 use self::client::Addresses;
 pub use self::client::Client;
+pub use self::ended_calls::{EndedCall, EndedCalls};
 pub use self::error::{Busy, CallMemoryError, MemoryError};
 pub use self::failed_calls::{FailedCall, FailedCalls};
 use self::memory::ReplyMemory;
@@ -139,6 +141,7 @@ struct Parts {
     addresses: Addresses,
     rate_limit: Option<RateLimit>,
     failed_calls: FailedCalls,
+    ended_calls: EndedCalls,
 }
 
 /// How much work there is.
@@ -174,6 +177,7 @@ impl Work {
             addresses: Addresses::default(),
             rate_limit: config.rate_limit.map(RateLimit::new),
             failed_calls: FailedCalls::new(),
+            ended_calls: EndedCalls::default(),
         }))
     }
 
@@ -187,6 +191,12 @@ impl Work {
     #[must_use]
     pub fn failed_calls(&self) -> &FailedCalls {
         &self.0.failed_calls
+    }
+
+    /// The calls that have ended, well or not.
+    #[must_use]
+    pub fn ended_calls(&self) -> &EndedCalls {
+        &self.0.ended_calls
     }
 
     /// Sets what frees memory when too many bytes of replies are held. Only the first call counts.

@@ -4,6 +4,7 @@
 
 mod calls;
 mod discover;
+mod ended_calls;
 mod positional;
 mod properties;
 mod recorded;
