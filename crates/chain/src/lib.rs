@@ -58,7 +58,7 @@ pub use machine::{
     Rewound, Undo, UndoLimits, write_initial_rows,
 };
 pub use maintenance::{Maintenance, Wakeup};
-pub use report::{BlockReport, PrintedTexts, TxNames, TxReport};
+pub use report::{BlockReport, PrintedTexts, RunFailure, RunReport, RunTarget, TxNames, TxReport};
 pub use transfer_log::{Transfer, TransferKind};
 pub use verdict::Verdict;
 pub use vm::{

@@ -7,7 +7,7 @@ use alloy_primitives::B256;
 use esker_evm::control::{ControlError, Interval, MAX_BLOCKS};
 use esker_go_json::args::{Argument, ArgumentError, decode_struct};
 use esker_go_json::{Document, Kind};
-use esker_rpc::{RpcError, off_thread};
+use esker_rpc::{CallNotes, RpcError, off_thread};
 
 use super::numbers::Number;
 use super::{DevelopmentNode, refused};
@@ -123,10 +123,11 @@ impl Argument for IntervalNumbers {
 pub(super) async fn evm_mine(
     node: Arc<DevelopmentNode>,
     (options,): (Option<MineOptions>,),
+    notes: CallNotes,
 ) -> Result<&'static str, RpcError> {
     let options = options.unwrap_or_default();
     let blocks = options.number_of_blocks(MAX_BLOCKS)?;
-    make_blocks(&node, options.timestamp, blocks).await?;
+    make_blocks(&node, options.timestamp, blocks, &notes).await?;
     Ok("0x0")
 }
 
@@ -134,10 +135,11 @@ pub(super) async fn evm_mine(
 pub(super) async fn mine_detailed(
     node: Arc<DevelopmentNode>,
     (options,): (Option<MineOptions>,),
+    notes: CallNotes,
 ) -> Result<Vec<BlockReply>, RpcError> {
     let options = options.unwrap_or_default();
     let blocks = options.number_of_blocks(MAX_DETAILED_BLOCKS)?;
-    let first = make_blocks(&node, options.timestamp, blocks).await?;
+    let first = make_blocks(&node, options.timestamp, blocks, &notes).await?;
     let shown = move || full_blocks(&node.transact.reads, first..first.saturating_add(blocks));
     off_thread(shown).await.map_err(refused)?
 }
@@ -147,6 +149,7 @@ async fn make_blocks(
     node: &DevelopmentNode,
     timestamp: Option<Number>,
     blocks: u64,
+    notes: &CallNotes,
 ) -> Result<u64, RpcError> {
     let controls = node.controls_to_write()?;
     let mut turn = controls.turn().await.map_err(refused)?;
@@ -155,7 +158,9 @@ async fn make_blocks(
         controls.set_next_time(time_s, last_s).map_err(refused)?;
     }
     let first = node.transact.reads.chain.head().header.number.saturating_add(1);
-    turn.mine(blocks, 0, Some(node.mining_patience)).await.map_err(refused)?;
+    let mined = turn.mine(blocks, 0, Some(node.mining_patience)).await;
+    node.note_blocks(notes);
+    mined.map_err(refused)?;
     Ok(first)
 }
 
@@ -163,11 +168,14 @@ async fn make_blocks(
 pub(super) async fn mine(
     node: Arc<DevelopmentNode>,
     (blocks, interval): (Option<Number>, Option<Number>),
+    notes: CallNotes,
 ) -> Result<(), RpcError> {
     let blocks = blocks.map_or(Ok(1), |blocks| blocks.to_u64("number of blocks"))?;
     let interval = interval.map_or(Ok(0), |interval| interval.to_u64("interval"))?;
     let mut turn = node.controls_to_write()?.turn().await.map_err(refused)?;
-    turn.mine(blocks, interval, Some(node.mining_patience)).await.map_err(refused)
+    let mined = turn.mine(blocks, interval, Some(node.mining_patience)).await;
+    node.note_blocks(&notes);
+    mined.map_err(refused)
 }
 
 pub(super) fn get_automine(node: &DevelopmentNode, (): ()) -> Result<bool, RpcError> {

@@ -29,11 +29,12 @@ use alloy_primitives::B256;
 use esker_evm::chain::Evm;
 use esker_evm::control::{ControlError, Controls, Snapshots};
 use esker_evm::fork_point::ForkPoint;
+use esker_evm::runs::MadeBlocks;
 use esker_evm_execution::rules::Revision;
 use esker_rpc::handler::{
-    blocking, quick, restartable, restartable_then, waits, waits_with_caller,
+    blocking, quick, restartable, restartable_then, waits, waits_with_caller, waits_with_notes,
 };
-use esker_rpc::{MethodTable, RpcError, Service, cost};
+use esker_rpc::{CallNotes, MethodTable, RpcError, Service, cost};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -81,6 +82,13 @@ impl DevelopmentNode {
         Ok(controls)
     }
 
+    /// Notes that the call has made blocks up to the last one.
+    fn note_blocks(&self, notes: &CallNotes) {
+        if notes.are_wanted() {
+            notes.set(MadeBlocks(self.transact.reads.chain.head().header.number));
+        }
+    }
+
     /// Time of the last block of any chain of the node, Unix s.
     fn last_time_s(&self) -> Result<u64, RpcError> {
         self.chain.last_time_s().map_err(read_error)
@@ -92,7 +100,7 @@ pub fn development_methods(node: &Arc<DevelopmentNode>) -> Service {
     let anvil = both(MethodTable::new("anvil"))
         .on_list("nodeInfo", quick(node_info))
         .on_list("metadata", quick(anvil_metadata))
-        .on_list("mine", waits(mining::mine))
+        .on_list("mine", waits_with_notes(mining::mine))
         .params(&["blocks", "interval"])
         .on_list("getAutomine", quick(mining::get_automine))
         .on_list("getIntervalMining", quick(mining::get_interval_mining))
@@ -141,15 +149,15 @@ pub fn development_methods(node: &Arc<DevelopmentNode>) -> Service {
         .also_named("setERC20Balance")
         .on_list("setERC20Allowance", waits(tokens::set_allowance))
         .params(&["owner", "spender", "token", "units"])
-        .on_list("setBalance", waits(state::set_balance))
+        .on_list("setBalance", waits_with_notes(state::set_balance))
         .params(&["address", "wei"])
-        .on_list("addBalance", waits(state::add_balance))
+        .on_list("addBalance", waits_with_notes(state::add_balance))
         .params(&["address", "wei"])
-        .on_list("setNonce", waits(state::set_nonce))
+        .on_list("setNonce", waits_with_notes(state::set_nonce))
         .params(&["address", "nonce"])
-        .on_list("setCode", waits(state::set_code))
+        .on_list("setCode", waits_with_notes(state::set_code))
         .params(&["address", "code"])
-        .on_list("setStorageAt", waits(state::set_storage_at))
+        .on_list("setStorageAt", waits_with_notes(state::set_storage_at))
         .params(&["address", "slot", "value"])
         .on_list("impersonateAccount", quick(impersonation::impersonate))
         .params(&["address"])
@@ -167,9 +175,9 @@ pub fn development_methods(node: &Arc<DevelopmentNode>) -> Service {
         .params(&["transaction"])
         .bind(Arc::clone(node));
     let evm = both(MethodTable::new("evm"))
-        .on_list("mine", waits(mining::evm_mine))
+        .on_list("mine", waits_with_notes(mining::evm_mine))
         .params(&["options"])
-        .on_list("setAccountNonce", waits(state::set_nonce))
+        .on_list("setAccountNonce", waits_with_notes(state::set_nonce))
         .params(&["address", "nonce"])
         .bind(Arc::clone(node));
     // `setHead` is go-ethereum's, `clearTxpool` reth's and anvil's.
@@ -198,7 +206,7 @@ fn both(table: MethodTable<DevelopmentNode>) -> MethodTable<DevelopmentNode> {
         .params(&["timestamp"])
         .on_list("setBlockTimestampInterval", waits(time::set_interval))
         .params(&["seconds"])
-        .on_list("mine_detailed", waits(mining::mine_detailed))
+        .on_list("mine_detailed", waits_with_notes(mining::mine_detailed))
         .params(&["options"])
         .cost(cost::HEAVY)
         .on_list("removeBlockTimestampInterval", waits(time::remove_interval))

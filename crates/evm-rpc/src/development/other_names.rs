@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use esker_rpc::handler::{blocking, quick, restartable, waits, waits_with_caller};
+use esker_rpc::handler::{
+    blocking, quick, restartable, waits, waits_with_caller, waits_with_notes,
+};
 use esker_rpc::{MethodTable, Service, cost};
 
 use super::{DevelopmentNode, compilation, hardhat_metadata};
@@ -19,7 +21,7 @@ fn hardhat(node: &Arc<DevelopmentNode>) -> Service {
     MethodTable::new("hardhat")
         .on_list("getAutomine", quick(mining::get_automine))
         .on_list("metadata", quick(hardhat_metadata))
-        .on_list("mine", waits(mining::mine))
+        .on_list("mine", waits_with_notes(mining::mine))
         .params(&["blocks", "interval"])
         .on_list("dropTransaction", quick(mining::hardhat_drop))
         .params(&["hash"])
@@ -35,13 +37,13 @@ fn hardhat(node: &Arc<DevelopmentNode>) -> Service {
         .params(&["value"])
         .on_list("reset", waits_with_caller(reset::hardhat_reset))
         .params(&["options"])
-        .on_list("setBalance", waits(state::hardhat_set_balance))
+        .on_list("setBalance", waits_with_notes(state::hardhat_set_balance))
         .params(&["address", "wei"])
-        .on_list("setNonce", waits(state::hardhat_set_nonce))
+        .on_list("setNonce", waits_with_notes(state::hardhat_set_nonce))
         .params(&["address", "nonce"])
-        .on_list("setCode", waits(state::hardhat_set_code))
+        .on_list("setCode", waits_with_notes(state::hardhat_set_code))
         .params(&["address", "code"])
-        .on_list("setStorageAt", waits(state::set_storage_at))
+        .on_list("setStorageAt", waits_with_notes(state::set_storage_at))
         .params(&["address", "slot", "value"])
         .on_list("impersonateAccount", quick(impersonation::hardhat_impersonate))
         .params(&["address"])
@@ -49,7 +51,7 @@ fn hardhat(node: &Arc<DevelopmentNode>) -> Service {
         .params(&["address"])
         .on_list("autoImpersonateAccount", quick(impersonation::auto))
         .params(&["enabled"])
-        .on_list("addBalance", waits(state::add_balance))
+        .on_list("addBalance", waits_with_notes(state::add_balance))
         .params(&["address", "wei"])
         .on_list("dealERC20", waits(tokens::deal))
         .params(&["address", "token", "units"])
@@ -68,9 +70,9 @@ fn hardhat(node: &Arc<DevelopmentNode>) -> Service {
 /// Anvil's names for users of Tenderly.
 fn tenderly(node: &Arc<DevelopmentNode>) -> Service {
     MethodTable::new("tenderly")
-        .on_list("setBalance", waits(state::set_balance))
+        .on_list("setBalance", waits_with_notes(state::set_balance))
         .params(&["address", "wei"])
-        .on_list("addBalance", waits(state::add_balance))
+        .on_list("addBalance", waits_with_notes(state::add_balance))
         .params(&["address", "wei"])
         .bind(Arc::clone(node))
 }

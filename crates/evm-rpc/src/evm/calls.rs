@@ -3,7 +3,7 @@
 use alloy_eips::eip2930::AccessListItem;
 use esker_evm_execution::call::{self, CallOutcome};
 use esker_evm_execution::executor::VmError;
-use esker_rpc::handler::{quick_or_restartable, restartable};
+use esker_rpc::handler::{quick_noted_or_restartable, quick_or_restartable, restartable};
 use esker_rpc::{CallContext, MethodTable, RpcError, cost};
 use schemars::JsonSchema;
 use serde::{Serialize, Serializer};
@@ -17,7 +17,7 @@ use crate::wire::{AccessTuple, BlockNumberOrHash, Data, Uint64};
 
 pub(super) fn methods() -> MethodTable<TransactApi> {
     table()
-        .on_list("call", quick_or_restartable(try_call, call))
+        .on_list("call", quick_noted_or_restartable(try_call, call))
         .params(&["transaction", "block", "stateOverrides", "blockOverrides"])
         .cost(cost::CALL)
         .on_list("callDetailed", restartable(call_detailed))
@@ -42,10 +42,15 @@ type CallArgs = (
 );
 
 /// The result of the call, if it runs quickly.
-fn try_call(transact: &TransactApi, call: &CallArgs) -> Option<Result<Data, RpcError>> {
+fn try_call(
+    transact: &TransactApi,
+    call: &CallArgs,
+    context: &CallContext,
+) -> Option<Result<Data, RpcError>> {
     let (args, at, None, None) = call else { return None };
     let request = request(args, transact.reads.dialect()).ok()?;
-    let outcome = transact.try_call(CALL, &request, at.unwrap_or(LATEST)).transpose()?;
+    let at = at.unwrap_or(LATEST);
+    let outcome = transact.try_call(CALL, &request, at, context.notes()).transpose()?;
     Some(outcome.and_then(|outcome| returned(transact, outcome)))
 }
 

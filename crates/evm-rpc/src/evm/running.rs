@@ -13,8 +13,9 @@ use esker_evm_execution::executor::{BlockContext, BlockHashes, Bounds, Stop};
 use esker_evm_execution::rules::BlockPoint;
 use esker_evm_state::state::StateError;
 use esker_evm_state::types::SealedHeader;
-use esker_rpc::{CallContext, RpcError};
+use esker_rpc::{CallContext, CallNotes, RpcError};
 
+use super::printing::{ObservedCall, any_outcome, failed_outcome};
 use super::transact::TransactApi;
 use crate::error::read_error;
 use crate::wire::call as args;
@@ -85,7 +86,14 @@ impl TransactApi {
         let (state, block) = (state_overrides(state), block_overrides(block));
         let place = self.place(at)?;
         self.at(&place, request, context, |env, limits| {
-            self.printing(method, limits, |limits| call::call(env, request, &state, &block, limits))
+            let observed = ObservedCall {
+                method: Some(method),
+                request,
+                notes: context.notes(),
+                outcome: any_outcome,
+            };
+            let call = |limits: &CallLimits<'_>| call::call(env, request, &state, &block, limits);
+            self.observing(env, observed, limits, call)
         })
     }
 
@@ -95,12 +103,15 @@ impl TransactApi {
         method: &'static str,
         request: &CallRequest,
         at: BlockNumberOrHash,
+        notes: &CallNotes,
     ) -> Result<Option<CallOutcome>, RpcError> {
         let place = self.place(at)?;
         let bounds = Bounds { try_gas: Some(TRY_GAS), ..Bounds::default() };
         self.run(&place, request, bounds, |env, limits| {
             let no_overrides = (StateOverrides::default(), BlockOverrides::default());
-            match self.printing(method, limits, |limits| {
+            let method = Some(method);
+            let observed = ObservedCall { method, request, notes, outcome: any_outcome };
+            match self.observing(env, observed, limits, |limits| {
                 call::call(env, request, &no_overrides.0, &no_overrides.1, limits)
             }) {
                 Err(CallError::TryEnded) => Ok(None),
@@ -120,12 +131,11 @@ impl TransactApi {
     ) -> Result<u64, RpcError> {
         let place = self.place_of_estimate(at)?;
         self.at(&place, request, context, |env, limits| {
-            let estimate =
-                |limits: &CallLimits<'_>| self.estimate_at(&place, env, request, state, limits);
-            match method {
-                Some(method) => self.printing(method, limits, estimate),
-                None => estimate(limits),
-            }
+            let (notes, outcome) = (context.notes(), failed_outcome);
+            let observed = ObservedCall { method, request, notes, outcome };
+            self.observing(env, observed, limits, |limits| {
+                self.estimate_at(&place, env, request, state, limits)
+            })
         })
     }
 
@@ -155,7 +165,8 @@ impl TransactApi {
         if !context.is_brief() {
             return self.estimate(None, request, None, &state, context);
         }
-        self.try_estimate(&self.place_of_estimate(None)?, request)?.ok_or_else(|| {
+        let place = self.place_of_estimate(None)?;
+        self.try_estimate(&place, request, context.notes())?.ok_or_else(|| {
             context.leave_short_lane();
             self.refusal(CallError::TryEnded)
         })
@@ -166,10 +177,14 @@ impl TransactApi {
         &self,
         place: &CallBlock,
         request: &CallRequest,
+        notes: &CallNotes,
     ) -> Result<Option<u64>, RpcError> {
         let bounds = Bounds { try_gas: Some(TRY_GAS), ..Bounds::default() };
         self.run(place, request, bounds, |env, limits| {
-            match self.estimate_at(place, env, request, &StateOverrides::default(), limits) {
+            let observed = ObservedCall { method: None, request, notes, outcome: failed_outcome };
+            match self.observing(env, observed, limits, |limits| {
+                self.estimate_at(place, env, request, &StateOverrides::default(), limits)
+            }) {
                 Err(CallError::TryEnded) => Ok(None),
                 result => result.map(Some),
             }
@@ -189,7 +204,7 @@ impl TransactApi {
         if account.code_hash != KECCAK256_EMPTY {
             return Ok(None);
         }
-        self.try_estimate(&place, request)
+        self.try_estimate(&place, request, &CallNotes::default())
     }
 
     /// Runs `work` on the state after a block, within the limits of calls.

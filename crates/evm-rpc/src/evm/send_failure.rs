@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use alloy_primitives::{B256, hex};
 use esker_artifacts::Decoded;
+use esker_evm::runs::SentTx;
 use esker_evm_execution::call::{RevertReason, panic_reason};
 use esker_evm_execution::executor::{ExecutionEnd, VmError};
 use esker_rpc::{CallContext, Caller, ReplyAfter, ReplyWait, RpcError, off_thread_restartable};
@@ -25,6 +26,7 @@ impl TransactApi {
         sent: ReplyAfter<Hash>,
         context: &CallContext,
     ) -> ReplyAfter<Hash> {
+        context.notes().set(SentTx(sent.reply.0));
         if !self.config.failed_sends.is_error_to(context.caller()) {
             return sent;
         }

@@ -3,14 +3,16 @@
 use std::sync::Arc;
 
 use alloy_consensus::Transaction as _;
-use alloy_primitives::{Address, B256, Bytes, KECCAK256_EMPTY, Log};
-use esker_artifacts::{ContractState, Decoded, Found, Registry};
-use esker_chain::{PrintedTexts, TxNames, TxReport};
+use alloy_primitives::{Address, B256, Log};
+use esker_artifacts::{ContractState as _, Decoded, Found, Registry};
+use esker_chain::{PrintedTexts, RunTarget, TxNames, TxReport};
 use esker_evm_state::state::{StateError, StateView};
 use esker_evm_state::types::{Receipt, SealedHeader, Transaction};
 
 use super::AcceptedBlock;
 use super::vm::Evm;
+use crate::contracts::Contracts;
+use crate::runs::target_of;
 use crate::view::ChainReader as _;
 
 /// Most transactions of a block that get names.
@@ -32,7 +34,10 @@ impl Evm {
         let txs = block.transactions.iter().zip(receipts).zip(reports).take(MAX_TXS);
         for ((tx, receipt), report) in txs {
             match names.of_tx(tx, receipt) {
-                Ok(of_tx) => report.names = of_tx,
+                Ok((of_tx, target)) => {
+                    report.names = of_tx;
+                    report.run.get_or_insert_default().target = target;
+                }
                 Err(error) => tracing::debug!(%error, "cannot name what a transaction did"),
             }
         }
@@ -41,7 +46,7 @@ impl Evm {
     /// Names in this state: by artifacts on a development network, elsewhere by common standards.
     pub(super) fn names<'a>(&self, state: StateView<'a>) -> Names<'a> {
         let registry = self.controls.as_ref().map(|controls| controls.artifacts().clone());
-        Names { registry: registry.unwrap_or_default(), state: Contracts(state) }
+        Names { registry: registry.unwrap_or_default(), state: Contracts::new(state) }
     }
 }
 
@@ -52,7 +57,11 @@ pub(super) struct Names<'a> {
 }
 
 impl Names<'_> {
-    fn of_tx(&mut self, tx: &Transaction, receipt: &Receipt) -> Result<TxNames, StateError> {
+    fn of_tx(
+        &mut self,
+        tx: &Transaction,
+        receipt: &Receipt,
+    ) -> Result<(TxNames, RunTarget), StateError> {
         let mut names = TxNames::default();
         if let Some(address) = receipt.contract_address {
             let found = self.registry.contract_at(&mut self.state, address)?;
@@ -70,7 +79,9 @@ impl Names<'_> {
             events.left_out = receipt.logs.len().saturating_sub(MAX_EVENTS) as u64;
         }
         names.events = events;
-        Ok(names)
+        let created = receipt.contract_address.unwrap_or_default();
+        let target = target_of(&self.registry, &mut self.state, tx.to(), tx.input(), created)?;
+        Ok((names, target))
     }
 
     fn call(&mut self, to: Address, data: &[u8]) -> Result<Option<String>, StateError> {
@@ -123,25 +134,5 @@ impl Names<'_> {
     /// A custom error, if it is known.
     pub(super) fn error(&self, data: &[u8]) -> Option<Decoded> {
         self.registry.error(data)
-    }
-}
-
-/// A state in which names are found.
-struct Contracts<'a>(StateView<'a>);
-
-impl ContractState for Contracts<'_> {
-    type Error = StateError;
-
-    fn code_hash(&mut self, address: Address) -> Result<Option<B256>, StateError> {
-        let account = self.0.account(&address)?;
-        Ok(account.map(|account| account.code_hash).filter(|hash| *hash != KECCAK256_EMPTY))
-    }
-
-    fn code(&mut self, _: Address, hash: B256) -> Result<Bytes, StateError> {
-        self.0.code(hash)
-    }
-
-    fn slot(&mut self, address: Address, slot: B256) -> Result<B256, StateError> {
-        self.0.storage(&address, slot.into()).map(B256::from)
     }
 }

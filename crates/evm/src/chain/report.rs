@@ -1,14 +1,16 @@
 //! Reports of accepted blocks, for the screen.
 
+use alloy_consensus::Transaction as _;
 use alloy_primitives::hex;
 use esker_artifacts::Registry;
-use esker_chain::{BlockReport, PrintedTexts, TxReport};
+use esker_chain::{BlockReport, PrintedTexts, RunTarget, TxReport};
 use esker_evm_execution::call::revert_reason;
 use esker_evm_execution::executor::{TxConsole, TxFailure, VmError};
 
 use super::AcceptedBlock;
 use super::vm::Evm;
 use crate::control::Controls;
+use crate::runs::{base, failure_of};
 
 /// Bytes of unknown data that a reason shows.
 const MAX_SHOWN: usize = 64;
@@ -19,12 +21,19 @@ impl Evm {
         let AcceptedBlock { block, hash, receipts, failures, printed, .. } = accepted;
         let mut txs: Vec<TxReport> = Vec::with_capacity(receipts.len());
         for (tx, receipt) in block.transactions.iter().zip(receipts) {
+            let mut run = base(receipt.from, tx.to(), tx.value());
+            if let Some(address) = receipt.contract_address {
+                let address = format!("{address:#x}");
+                run.target = RunTarget::Creation { name: None, address };
+            }
             txs.push(TxReport {
                 id: tx.tx_hash().to_string(),
                 kind: None,
                 contract: receipt.contract_address.map(|address| address.to_string()),
                 gas_used: Some(receipt.gas_used),
                 failure: (!receipt.success).then(|| "failed".to_owned()),
+                run: Some(run),
+                gas_limit: Some(tx.gas_limit()),
                 ..TxReport::default()
             });
         }
@@ -33,9 +42,14 @@ impl Evm {
             self.add_call_lines(accepted, &mut txs);
         }
         let artifacts = self.controls.as_deref().map(Controls::artifacts);
+        let no_names = Registry::default();
         for failure in failures {
             if let Some(tx) = txs.get_mut(failure.index) {
                 tx.failure = Some(reason(failure, artifacts));
+                let TxFailure { error, data, data_len, .. } = failure;
+                let names = artifacts.unwrap_or(&no_names);
+                let of_run = failure_of(names, error, data, *data_len);
+                tx.run.get_or_insert_default().failure = Some(of_run);
             }
         }
         for TxConsole { index, console } in printed {

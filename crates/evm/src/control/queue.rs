@@ -366,6 +366,11 @@ impl Controls {
         &self.clock
     }
 
+    /// Whether a request for blocks or changes is in progress.
+    pub fn has_requests(&self) -> bool {
+        !self.state.lock().requests.is_empty()
+    }
+
     /// Whether a waiting transaction causes a block.
     pub fn automine(&self) -> bool {
         self.state.lock().settings.automine

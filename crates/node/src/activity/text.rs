@@ -41,7 +41,7 @@ pub(super) fn block(
 }
 
 fn push_tx(out: &mut String, chain: &str, tx: &TxReport) {
-    let TxReport { id, kind, contract, gas_used, failure, printed, names, calls } = tx;
+    let TxReport { id, kind, contract, gas_used, failure, printed, names, calls, .. } = tx;
     push_calls(out, calls);
     // Writing to a String can't fail.
     let mut line = |name: &str, value: &dyn std::fmt::Display| {

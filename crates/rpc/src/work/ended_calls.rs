@@ -8,7 +8,7 @@ use tokio::sync::broadcast;
 use crate::call_notes::CallNote;
 
 /// Ended calls that a follower may be behind; of more it learns the number.
-const BACKLOG: usize = 256;
+const BACKLOG: usize = 1024;
 
 /// A call of the positional dialect that has ended.
 #[derive(Clone)]
