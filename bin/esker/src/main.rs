@@ -21,7 +21,7 @@ use esker_commands::{
     backup, network, online, replay, rewind, script_worker, state_test, status, users, verify,
 };
 use esker_node::logging::log_fatal;
-use esker_node::{Environment, Node, RunningNode, Shutdown, StartError};
+use esker_node::{Activity, Environment, Node, RunningNode, Shutdown, StartError, Terminal};
 use esker_profiling::{locks, memory};
 use esker_settings::config::{Config, show};
 use esker_settings::exit_code;
@@ -258,7 +258,7 @@ fn run(config: Config, tool: Option<&ToolOutput>) -> Result<(), StartError> {
         };
         let mut replacements = node.replacements();
         let announced = announce(&node, tool);
-        let mut activity = shows_screen(&node).then(|| node.show_activity(std::io::stdout()));
+        let mut activity = show_activity(&node, tool);
         let mut failed = Box::pin(node.failed());
         while announced.is_ok() && !is_stopping {
             tokio::select! {
@@ -270,7 +270,7 @@ fn run(config: Config, tool: Option<&ToolOutput>) -> Result<(), StartError> {
                     if let Some(ended) = activity.take() {
                         ended.stop().await;
                     }
-                    activity = shows_screen(&node).then(|| node.show_activity(std::io::stdout()));
+                    activity = show_activity(&node, tool);
                 }
                 request = signals.next() => match request {
                     Request::Stop => break,
@@ -323,13 +323,28 @@ fn announce(node: &RunningNode, tool: Option<&ToolOutput>) -> Result<(), StartEr
     } else if shows_screen(node) {
         print(&match tool {
             Some(tool) => tool.banner(&ready),
-            None => {
-                let plain = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
-                screen::render(&ready, std::io::stdout().is_terminal() && !plain)
-            }
+            None => screen::render(&ready, has_colours()),
         });
     }
     Ok(())
+}
+
+/// Shows what happens on the node's chains, if a person reads standard output.
+fn show_activity(node: &RunningNode, tool: Option<&ToolOutput>) -> Option<Activity> {
+    let out = std::io::stdout();
+    shows_screen(node).then(|| match tool.is_some_and(ToolOutput::shows_calls) {
+        true => {
+            let (can_replace, has_colours) = (out.is_terminal(), has_colours());
+            node.show_call_log(out, Terminal { can_replace, has_colours })
+        }
+        false => node.show_activity(out),
+    })
+}
+
+/// Whether standard output is a terminal with colours.
+fn has_colours() -> bool {
+    let plain = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+    std::io::stdout().is_terminal() && !plain
 }
 
 /// Whether a person reads standard output.

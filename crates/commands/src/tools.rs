@@ -39,6 +39,11 @@ impl ToolOutput {
         }
     }
 
+    /// Whether each call is shown below the banner, and not only those that print or fail.
+    pub fn shows_calls(&self) -> bool {
+        matches!(self, Self::Hardhat)
+    }
+
     /// Writes the file that the user asked for, if any.
     ///
     /// # Errors

@@ -392,10 +392,11 @@ fn a_compilers_output_gives_names() {
     wait_for_message(&vault, "execution reverted: Unauthorized(caller: ");
     let sent = vault.send(&store(11, "b"));
     let shown = vault.end();
-    assert!(
-        below(&shown, &sent).starts_with("    Call: Vault.store(amount: 11, note: \"b\")\n"),
-        "{shown}"
-    );
+    let lines =
+        format!("  Contract call:       Vault#store\n  Transaction:         {sent}\n  From:");
+    assert!(shown.contains(&lines), "{shown}");
+    let error = "  Error: VM Exception while processing transaction: reverted with custom error 'Unauthorized(";
+    assert!(shown.contains(error), "{shown}");
 }
 
 /// Waits until the message of a call that fails begins so.

@@ -4,6 +4,7 @@
 //! A task follows the machine's events and the server's calls, and a thread of its own writes, so neither chains
 //! nor clients wait for a terminal. Under load, some blocks a second have their text and the others a summary.
 
+mod call_log;
 mod fork;
 mod output;
 mod printed;
@@ -29,6 +30,7 @@ use tokio::sync::broadcast::Receiver;
 use tokio::sync::broadcast::error::{RecvError, TryRecvError};
 use tokio::task::JoinHandle;
 
+pub(crate) use self::call_log::CallLogSources;
 use self::fork::ForkReads;
 use self::output::{Closed, Output};
 use self::summary::BlockSummary;
@@ -56,6 +58,15 @@ pub(crate) struct Sources {
     pub(crate) fork: Option<Fork>,
 }
 
+/// What the reader of the lines can do.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Terminal {
+    /// It is a terminal, on which a line can replace the last one.
+    pub can_replace: bool,
+    /// It shows colours.
+    pub has_colours: bool,
+}
+
 /// The running task.
 #[derive(Debug)]
 pub struct Activity {
@@ -81,6 +92,15 @@ impl Activity {
             controls,
         };
         Self { stop, task: tokio::spawn(screen.run(followed, stopped)) }
+    }
+
+    /// Writes the log of ended calls from now on, until `out` is closed.
+    pub(crate) fn spawn_call_log(
+        sources: CallLogSources,
+        out: impl Write + Send + 'static,
+        terminal: Terminal,
+    ) -> Self {
+        call_log::spawn(sources, out, terminal)
     }
 
     /// Writes the lines that are due, and ends. It does not wait for a terminal that does not read.

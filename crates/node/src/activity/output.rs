@@ -77,6 +77,11 @@ impl Output {
         Ok(())
     }
 
+    /// Whether the last text was dropped.
+    pub(super) fn has_dropped(&self) -> bool {
+        self.dropped > 0
+    }
+
     /// Whether a text waits or is being written.
     #[cfg(test)]
     pub(super) fn has_waiting(&self) -> bool {

@@ -14,7 +14,7 @@ use esker_fork::Fork;
 use esker_http::{Routes, Tls};
 use esker_primitives::NodeId;
 use esker_primitives::clock::Clock;
-use esker_rpc::work::FailedCalls;
+use esker_rpc::work::{EndedCalls, FailedCalls};
 use esker_settings::config::{Config, ConfigError};
 use esker_storage::{StorageError, Store};
 use tokio::sync::mpsc;
@@ -25,7 +25,7 @@ use super::data::DataFolder;
 use super::engine::EngineThread;
 use super::place::Place;
 use super::server::Server;
-use crate::activity::{Activity, Sources};
+use crate::activity::{Activity, CallLogSources, Sources, Terminal};
 use crate::backup::Backups;
 use crate::block_log::BlockLogTask;
 use crate::chains::{Chain, Development};
@@ -55,6 +55,7 @@ pub struct RunningNode {
     /// Resets to other chains that have come already.
     pub(super) reset_requests: Option<mpsc::Receiver<ResetRequest>>,
     pub(super) failed_calls: FailedCalls,
+    pub(super) ended_calls: EndedCalls,
     pub(super) fork: Option<Fork>,
     pub(super) clock: Arc<dyn Clock>,
     pub(super) chains: Vec<Chain>,
@@ -157,6 +158,20 @@ impl RunningNode {
             fork: self.fork.clone(),
         };
         Activity::spawn(sources, out)
+    }
+
+    /// Writes each call that ends from now on for a person to read, with the blocks and what code prints, in the form of
+    /// Hardhat's node. Otherwise it is as [`Self::show_activity`].
+    pub fn show_call_log(&self, out: impl Write + Send + 'static, terminal: Terminal) -> Activity {
+        let sources = CallLogSources {
+            events: self.machine.subscribe(),
+            ended_calls: self.ended_calls.subscribe(),
+            chains: self.chains.iter().map(Chain::vm).collect(),
+            clock: Arc::clone(&self.clock),
+            controls: self.chains.iter().filter_map(Chain::controls).cloned().collect(),
+            fork: self.fork.clone(),
+        };
+        Activity::spawn_call_log(sources, out, terminal)
     }
 
     /// Opens the log files again at their next lines, for a program that has renamed them.

@@ -8,7 +8,7 @@ use esker_chain::forward::ResubmitTask;
 use esker_chain::{Shutdown, ShutdownTrigger};
 use esker_http::{HttpConfig, HttpState, IpcListener, Routes, serve};
 use esker_primitives::NodeId;
-use esker_rpc::work::FailedCalls;
+use esker_rpc::work::{EndedCalls, FailedCalls};
 use esker_settings::config::Mode;
 use tokio::task::JoinHandle;
 
@@ -30,6 +30,7 @@ pub(super) struct Served {
     evm_in_use: Option<String>,
     node_id: NodeId,
     failed_calls: FailedCalls,
+    ended_calls: EndedCalls,
     ready_after: Duration,
     server: Server,
 }
@@ -47,6 +48,7 @@ impl Served {
         let http = HttpConfig { spool: config.reply_spool(folder.path()), ..config.http() };
         let state = HttpState::new(http, Arc::clone(routes), &node_id, metrics.clone());
         let failed_calls = state.failed_calls().clone();
+        let ended_calls = state.ended_calls().clone();
         let mut tasks = Vec::new();
         let controls = chains.chains.iter().filter_map(|(_, chain)| chain.controls());
         let registries = controls.map(|controls| controls.artifacts().clone()).collect();
@@ -103,6 +105,7 @@ impl Served {
             evm_in_use,
             node_id,
             failed_calls,
+            ended_calls,
             ready_after,
             server,
         }
@@ -146,6 +149,7 @@ impl OrderStage {
             place,
             reset_requests: None,
             failed_calls: served.failed_calls,
+            ended_calls: served.ended_calls,
             fork: base.environment.fork.map(|fork| fork.source),
             clock: base.environment.clock,
             chains: chains.into_iter().map(|(_, chain)| chain).collect(),
