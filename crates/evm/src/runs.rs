@@ -203,7 +203,8 @@ mod tests {
         assert_eq!(text(VmError::InvalidOpcode(0xfe), &[]), (false, invalid.to_owned()));
         let gas = "Transaction ran out of gas";
         assert_eq!(text(VmError::OutOfGas, &[]), (false, gas.to_owned()));
-        assert_eq!(text(VmError::Reverted, &[1; 100_000]).1.chars().count(), 2157);
+        let (_, long) = text(VmError::Reverted, &[1; 100_000]);
+        assert!(long.ends_with("01...)") && long.len() < MAX_REASON, "{long}");
     }
 
     #[test]

@@ -85,21 +85,28 @@ impl MadeBlock {
 /// The blocks that wait.
 #[derive(Debug, Default)]
 pub(super) struct WaitingBlocks {
-    /// With the times at which the last block of each came, Unix ms.
+    /// With the times since which they wait, Unix ms.
     waiting: VecDeque<(MadeBlock, u64)>,
     shown: VecDeque<FullBlock>,
     last_height: u64,
 }
 
 impl WaitingBlocks {
-    /// Adds a block. Returns one for which there is no room.
-    pub(super) fn push(&mut self, block: MadeBlock, now_ms: u64) -> Option<MadeBlock> {
+    /// Adds a block. Returns one for which there is no room. `wait_anew`: empty blocks before it wait as long as it does.
+    pub(super) fn push(
+        &mut self,
+        block: MadeBlock,
+        now_ms: u64,
+        wait_anew: bool,
+    ) -> Option<MadeBlock> {
         self.last_height = block.last();
         let block = match self.waiting.back_mut() {
             None => block,
-            Some((last, came_ms)) => match last.extend(block) {
+            Some((last, since_ms)) => match last.extend(block) {
                 Ok(()) => {
-                    *came_ms = now_ms;
+                    if wait_anew {
+                        *since_ms = now_ms;
+                    }
                     return None;
                 }
                 Err(block) => block,
@@ -112,15 +119,6 @@ impl WaitingBlocks {
     /// Whether a block of this height has come.
     pub(super) fn has_reached(&self, height: u64) -> bool {
         self.last_height >= height
-    }
-
-    /// Whether a block has this transaction.
-    pub(super) fn has_tx(&self, hash: &str) -> bool {
-        let waiting = self.waiting.iter().filter_map(|(block, _)| match block {
-            MadeBlock::Full(block) => Some(block),
-            MadeBlock::Empty { .. } => None,
-        });
-        waiting.chain(&self.shown).any(|block| block.position(hash).is_some())
     }
 
     /// The block with a transaction, and whether another call has shown it.
@@ -144,23 +142,38 @@ impl WaitingBlocks {
     /// The blocks through a height.
     pub(super) fn take_through(&mut self, height: u64) -> Vec<MadeBlock> {
         let mut taken = Vec::new();
-        for (block, came_ms) in std::mem::take(&mut self.waiting) {
+        for (block, since_ms) in std::mem::take(&mut self.waiting) {
             let (before, after) = block.split(height);
             taken.extend(before);
-            self.waiting.extend(after.map(|block| (block, came_ms)));
+            self.waiting.extend(after.map(|block| (block, since_ms)));
         }
         taken
     }
 
-    /// The time at which the oldest entry came, Unix ms.
+    /// Takes the oldest entry if it is of empty blocks before this height.
+    pub(super) fn pop_empty_before(&mut self, height: u64) -> Option<MadeBlock> {
+        let is_empty = matches!(self.waiting.front(), Some((MadeBlock::Empty { last, .. }, _)) if *last < height);
+        is_empty.then(|| self.pop()).flatten()
+    }
+
+    /// The height of the block that has a transaction.
+    pub(super) fn height_of(&self, hash: &str) -> Option<u64> {
+        let full = self.waiting.iter().filter_map(|(block, _)| match block {
+            MadeBlock::Full(block) => Some(block),
+            MadeBlock::Empty { .. } => None,
+        });
+        full.chain(&self.shown).find(|block| block.position(hash).is_some()).map(|one| one.number)
+    }
+
+    /// The time since which the oldest entry waits, Unix ms.
     pub(super) fn oldest_ms(&self) -> Option<u64> {
-        self.waiting.front().map(|(_, came_ms)| *came_ms)
+        self.waiting.front().map(|(_, since_ms)| *since_ms)
     }
 
     /// Lets the oldest entry wait from now on.
     pub(super) fn wait_on(&mut self, now_ms: u64) {
-        if let Some((_, came_ms)) = self.waiting.front_mut() {
-            *came_ms = now_ms;
+        if let Some((_, since_ms)) = self.waiting.front_mut() {
+            *since_ms = now_ms;
         }
     }
 

@@ -147,11 +147,14 @@ impl CallLog {
     }
 
     fn block_wait_ms(&self) -> u64 {
-        let mut controls = self.controls.iter();
-        match controls.any(|controls| controls.interval().is_some()) {
+        match self.has_regular_blocks() {
             true => REGULAR_BLOCK_WAIT_MS,
             false => BLOCK_WAIT_MS,
         }
+    }
+
+    fn has_regular_blocks(&self) -> bool {
+        self.controls.iter().any(|controls| controls.interval().is_some())
     }
 
     fn show_due(&mut self) -> Result<(), Closed> {
@@ -166,8 +169,9 @@ impl CallLog {
             self.show_call(&call)?;
         }
         let wait_ms = self.block_wait_ms();
+        let has_requests = self.controls.iter().any(|controls| controls.has_requests());
         // A request may make many blocks before its call ends.
-        if self.controls.iter().any(|controls| controls.has_requests()) {
+        if has_requests && !self.has_regular_blocks() {
             self.blocks.wait_on(now_ms);
             return Ok(());
         }
@@ -200,7 +204,8 @@ impl CallLog {
     fn block(&mut self, id: &ChainId, block: &ExecutedBlock) -> Result<(), Closed> {
         let Some(vm) = self.chains.get(id) else { return Ok(()) };
         let block = MadeBlock::new(vm.as_ref(), block);
-        match self.blocks.push(block, self.clock.now_ms()) {
+        let is_regular = self.has_regular_blocks();
+        match self.blocks.push(block, self.clock.now_ms(), !is_regular) {
             Some(oldest) => self.show_block(&oldest),
             None => Ok(()),
         }
@@ -235,13 +240,19 @@ impl CallLog {
         let Some(note) = &call.note else { return false };
         if let Some(SentTx(hash)) = note.downcast_ref() {
             let is_automatic = self.controls.iter().any(|controls| controls.automine());
-            return is_automatic && !self.blocks.has_tx(&hash.to_string());
+            return is_automatic && self.blocks.height_of(&hash.to_string()).is_none();
         }
         let made = note.downcast_ref::<MadeBlocks>();
         made.is_some_and(|MadeBlocks(height)| !self.blocks.has_reached(*height))
     }
 
     fn show_call(&mut self, call: &EndedCall) -> Result<(), Closed> {
+        if let Some(SentTx(hash)) = call.note.as_ref().and_then(|note| note.downcast_ref()) {
+            let height = self.blocks.height_of(&hash.to_string()).unwrap_or_default();
+            while let Some(earlier) = self.blocks.pop_empty_before(height) {
+                self.show_block(&earlier)?;
+            }
+        }
         let effect = self.effect_of(call);
         if self.is_silent() {
             let texts = printed_by(&effect);

@@ -401,7 +401,7 @@ fn a_large_block_is_cut() {
 fn waiting_blocks_are_bounded_and_found() {
     let mut blocks = WaitingBlocks::default();
     for number in 1..=10_000 {
-        assert!(blocks.push(empty(number, number, number), number).is_none());
+        assert!(blocks.push(empty(number, number, number), number, true).is_none());
     }
     assert!(blocks.has_reached(10_000) && !blocks.has_reached(10_001));
     let taken = blocks.take_through(4_000);
@@ -413,7 +413,7 @@ fn waiting_blocks_are_bounded_and_found() {
         block(number, "0xb", 1, vec![tx(&format!("0x{number}"), run, (1, 2))])
     };
     let dropped: Vec<_> =
-        (1..=100).filter_map(|n| blocks.push(MadeBlock::Full(of(n)), n)).collect();
+        (1..=100).filter_map(|n| blocks.push(MadeBlock::Full(of(n)), n, true)).collect();
     assert_eq!(dropped.len(), 68);
     assert!(
         blocks
@@ -422,7 +422,17 @@ fn waiting_blocks_are_bounded_and_found() {
     );
     assert!(blocks.take_with("0x100").is_some_and(|(_, is_shown)| is_shown));
     // Those that were shown by themselves, as long as they are kept.
-    assert!(blocks.has_tx("0x68") && !blocks.has_tx("0x1"));
+    assert_eq!((blocks.height_of("0x68"), blocks.height_of("0x1")), (Some(68), None));
+    assert!(blocks.pop_empty_before(1_000).is_none());
     blocks.rewind();
     assert!(!blocks.has_reached(1));
+    // Blocks at regular times are shown although further ones come.
+    let mut blocks = WaitingBlocks::default();
+    for (wait_anew, since) in [(false, 1), (true, 5)] {
+        for ms in 1..=5 {
+            blocks.push(empty(ms, ms, 1), ms, wait_anew);
+        }
+        assert_eq!(blocks.oldest_ms(), Some(since));
+        assert!(blocks.pop_empty_before(5).is_none() && blocks.pop_empty_before(6).is_some());
+    }
 }
