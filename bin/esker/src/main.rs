@@ -21,7 +21,9 @@ use esker_commands::{
     backup, network, online, replay, rewind, script_worker, state_test, status, users, verify,
 };
 use esker_node::logging::log_fatal;
-use esker_node::{Activity, Environment, Node, RunningNode, Shutdown, StartError, Terminal};
+use esker_node::{
+    Activity, CallLogSources, Environment, Node, RunningNode, Shutdown, StartError, Terminal,
+};
 use esker_profiling::{locks, memory};
 use esker_settings::config::{Config, show};
 use esker_settings::exit_code;
@@ -257,8 +259,10 @@ fn run(config: Config, tool: Option<&ToolOutput>) -> Result<(), StartError> {
             }
         };
         let mut replacements = node.replacements();
+        // A client calls as soon as it has read the banner.
+        let calls = follow_calls(&node, tool);
         let announced = announce(&node, tool);
-        let mut activity = show_activity(&node, tool);
+        let mut activity = show_activity(&node, calls);
         let mut failed = Box::pin(node.failed());
         while announced.is_ok() && !is_stopping {
             tokio::select! {
@@ -270,7 +274,7 @@ fn run(config: Config, tool: Option<&ToolOutput>) -> Result<(), StartError> {
                     if let Some(ended) = activity.take() {
                         ended.stop().await;
                     }
-                    activity = show_activity(&node, tool);
+                    activity = show_activity(&node, follow_calls(&node, tool));
                 }
                 request = signals.next() => match request {
                     Request::Stop => break,
@@ -329,16 +333,18 @@ fn announce(node: &RunningNode, tool: Option<&ToolOutput>) -> Result<(), StartEr
     Ok(())
 }
 
+/// The calls to the node from now on, if a person reads all of them on standard output.
+fn follow_calls(node: &RunningNode, tool: Option<&ToolOutput>) -> Option<CallLogSources> {
+    let is_shown = shows_screen(node) && tool.is_some_and(ToolOutput::shows_calls);
+    is_shown.then(|| node.follow_calls())
+}
+
 /// Shows what happens on the node's chains, if a person reads standard output.
-fn show_activity(node: &RunningNode, tool: Option<&ToolOutput>) -> Option<Activity> {
+fn show_activity(node: &RunningNode, calls: Option<CallLogSources>) -> Option<Activity> {
     let out = std::io::stdout();
-    shows_screen(node).then(|| match tool.is_some_and(ToolOutput::shows_calls) {
-        true => {
-            let (can_replace, has_colours) = (out.is_terminal(), has_colours());
-            node.show_call_log(out, Terminal { can_replace, has_colours })
-        }
-        false => node.show_activity(out),
-    })
+    let Some(calls) = calls else { return shows_screen(node).then(|| node.show_activity(out)) };
+    let terminal = Terminal { can_replace: out.is_terminal(), has_colours: has_colours() };
+    Some(calls.show(out, terminal))
 }
 
 /// Whether standard output is a terminal with colours.

@@ -32,7 +32,7 @@ mod throttle;
 mod validator_changes;
 pub mod wiring;
 
-pub use activity::{Activity, Terminal};
+pub use activity::{Activity, CallLogSources, Terminal};
 pub use environment::Environment;
 pub use esker_chain::Shutdown;
 pub use forked_block::ForkedBlock;

@@ -30,7 +30,7 @@ use tokio::sync::broadcast::Receiver;
 use tokio::sync::broadcast::error::{RecvError, TryRecvError};
 use tokio::task::JoinHandle;
 
-pub(crate) use self::call_log::CallLogSources;
+pub use self::call_log::CallLogSources;
 use self::fork::ForkReads;
 use self::output::{Closed, Output};
 use self::summary::BlockSummary;
@@ -92,15 +92,6 @@ impl Activity {
             controls,
         };
         Self { stop, task: tokio::spawn(screen.run(followed, stopped)) }
-    }
-
-    /// Writes the log of ended calls from now on, until `out` is closed.
-    pub(crate) fn spawn_call_log(
-        sources: CallLogSources,
-        out: impl Write + Send + 'static,
-        terminal: Terminal,
-    ) -> Self {
-        call_log::spawn(sources, out, terminal)
     }
 
     /// Writes the lines that are due, and ends. It does not wait for a terminal that does not read.

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use esker_chain::audit::Audit;
 use esker_chain::forward::TxKind;
 use esker_chain::{ChainContext, ChainError, ChainVm, Maintenance};
+use esker_evm::chain::Evm;
 use esker_evm::control::Controls;
 use esker_primitives::network::{MAIN_ID, TEST_ID};
 use esker_settings::config::Config;
@@ -38,6 +39,14 @@ impl Chain {
         }
     }
 
+    /// The chain, if it is one of the EVM.
+    pub(crate) fn evm(&self) -> Option<&Arc<Evm>> {
+        match self {
+            Self::Xvm(_) => None,
+            Self::Evm(chain) => Some(chain.evm()),
+        }
+    }
+
     /// What the chain took over from another network's chain.
     pub(crate) fn taken_over(&self) -> Option<TakenOver> {
         match self {
@@ -48,10 +57,7 @@ impl Chain {
 
     /// The controls, of an EVM chain of a development node.
     pub(crate) fn controls(&self) -> Option<&Arc<Controls>> {
-        match self {
-            Self::Xvm(_) => None,
-            Self::Evm(chain) => chain.evm().controls(),
-        }
+        self.evm().and_then(|evm| evm.controls())
     }
 
     /// The chain as the auditor's trait object.

@@ -25,7 +25,7 @@ use super::data::DataFolder;
 use super::engine::EngineThread;
 use super::place::Place;
 use super::server::Server;
-use crate::activity::{Activity, CallLogSources, Sources, Terminal};
+use crate::activity::{Activity, CallLogSources, Sources};
 use crate::backup::Backups;
 use crate::block_log::BlockLogTask;
 use crate::chains::{Chain, Development};
@@ -160,18 +160,16 @@ impl RunningNode {
         Activity::spawn(sources, out)
     }
 
-    /// Writes each call that ends from now on for a person to read, with the blocks and what code prints, in the form of
-    /// Hardhat's node. Otherwise it is as [`Self::show_activity`].
-    pub fn show_call_log(&self, out: impl Write + Send + 'static, terminal: Terminal) -> Activity {
-        let sources = CallLogSources {
+    /// The calls that end from now on, with the blocks and what code prints, for a person to read in the form of Hardhat's
+    /// node. Otherwise what [`CallLogSources::show`] writes is as of [`Self::show_activity`].
+    pub fn follow_calls(&self) -> CallLogSources {
+        CallLogSources {
             events: self.machine.subscribe(),
             ended_calls: self.ended_calls.subscribe(),
-            chains: self.chains.iter().map(Chain::vm).collect(),
+            chains: self.chains.iter().filter_map(Chain::evm).cloned().collect(),
             clock: Arc::clone(&self.clock),
-            controls: self.chains.iter().filter_map(Chain::controls).cloned().collect(),
             fork: self.fork.clone(),
-        };
-        Activity::spawn_call_log(sources, out, terminal)
+        }
     }
 
     /// Opens the log files again at their next lines, for a program that has renamed them.

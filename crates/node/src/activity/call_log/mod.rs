@@ -14,8 +14,10 @@ use std::sync::Arc;
 use esker_chain::{
     AcceptedEvent, ChainVm, ExecutedBlock, MachineEvent, PrintedTexts, RunReport, Shutdown,
 };
+use esker_evm::chain::Evm;
 use esker_evm::control::Controls;
 use esker_evm::runs::{MadeBlocks, SentTx};
+use esker_evm::view::ChainReader as _;
 use esker_fork::Fork;
 use esker_primitives::ChainId;
 use esker_primitives::clock::Clock;
@@ -30,7 +32,7 @@ use super::output::{Closed, Output};
 use super::{Activity, STOP_TIMEOUT, Terminal};
 
 /// Longest time that a call waits for its block, ms.
-const CALL_WAIT_MS: u64 = 500;
+const CALL_WAIT_MS: u64 = 1000;
 /// Longest time that a block waits for its call, ms.
 const BLOCK_WAIT_MS: u64 = 500;
 /// The same while blocks are made at regular times, which are shown in order with the calls.
@@ -44,13 +46,11 @@ const HIDDEN: [&str; 1] = ["setLoggingEnabled"];
 
 /// The sources of the lines.
 #[derive(Debug)]
-pub(crate) struct CallLogSources {
+pub struct CallLogSources {
     pub(crate) events: Receiver<MachineEvent>,
     pub(crate) ended_calls: Receiver<EndedCall>,
-    pub(crate) chains: Vec<Arc<dyn ChainVm>>,
+    pub(crate) chains: Vec<Arc<Evm>>,
     pub(crate) clock: Arc<dyn Clock>,
-    /// Controls of the chains. While logging is off, only what code prints is shown.
-    pub(crate) controls: Vec<Arc<Controls>>,
     /// The source of a forked chain.
     pub(crate) fork: Option<Fork>,
 }
@@ -64,7 +64,7 @@ struct Followed {
 
 #[derive(Debug)]
 struct CallLog {
-    chains: BTreeMap<ChainId, Arc<dyn ChainVm>>,
+    chains: BTreeMap<ChainId, Arc<Evm>>,
     lines: CallLines,
     blocks: WaitingBlocks,
     /// The next call, whose block has not come yet, and the time until which it waits, Unix ms.
@@ -74,29 +74,29 @@ struct CallLog {
     text: String,
     fork: Option<ForkReads>,
     clock: Arc<dyn Clock>,
+    /// Controls of the chains. While logging is off, only what code prints is shown.
     controls: Vec<Arc<Controls>>,
 }
 
-/// Writes the log from now on, until `out` is closed.
-pub(super) fn spawn(
-    sources: CallLogSources,
-    out: impl Write + Send + 'static,
-    terminal: Terminal,
-) -> Activity {
-    let (stop, stopped) = Shutdown::new();
-    let CallLogSources { events, ended_calls, chains, clock, controls, fork } = sources;
-    let log = CallLog {
-        chains: chains.into_iter().map(|vm| (vm.context().chain_id, vm)).collect(),
-        lines: CallLines::new(terminal),
-        blocks: WaitingBlocks::default(),
-        held: None,
-        output: Output::spawn(out),
-        text: String::new(),
-        fork: fork.map(|fork| ForkReads::new(&fork, clock.now_ms())),
-        clock,
-        controls,
-    };
-    Activity { stop, task: tokio::spawn(log.run(Followed { events, ended_calls }, stopped)) }
+impl CallLogSources {
+    /// Writes the log of what happens from the time on at which the sources were made, until `out` is closed.
+    pub fn show(self, out: impl Write + Send + 'static, terminal: Terminal) -> Activity {
+        let (stop, stopped) = Shutdown::new();
+        let Self { events, ended_calls, chains, clock, fork } = self;
+        let controls = chains.iter().filter_map(|evm| evm.controls()).cloned().collect();
+        let log = CallLog {
+            chains: chains.into_iter().map(|evm| (evm.context().chain_id, evm)).collect(),
+            lines: CallLines::new(terminal),
+            blocks: WaitingBlocks::default(),
+            held: None,
+            output: Output::spawn(out),
+            text: String::new(),
+            fork: fork.map(|fork| ForkReads::new(&fork, clock.now_ms())),
+            clock,
+            controls,
+        };
+        Activity { stop, task: tokio::spawn(log.run(Followed { events, ended_calls }, stopped)) }
+    }
 }
 
 impl CallLog {
@@ -202,8 +202,8 @@ impl CallLog {
     }
 
     fn block(&mut self, id: &ChainId, block: &ExecutedBlock) -> Result<(), Closed> {
-        let Some(vm) = self.chains.get(id) else { return Ok(()) };
-        let block = MadeBlock::new(vm.as_ref(), block);
+        let Some(evm) = self.chains.get(id) else { return Ok(()) };
+        let block = MadeBlock::new(evm.as_ref(), block);
         let is_regular = self.has_regular_blocks();
         match self.blocks.push(block, self.clock.now_ms(), !is_regular) {
             Some(oldest) => self.show_block(&oldest),
@@ -239,8 +239,9 @@ impl CallLog {
     fn must_wait(&self, call: &EndedCall) -> bool {
         let Some(note) = &call.note else { return false };
         if let Some(SentTx(hash)) = note.downcast_ref() {
-            let is_automatic = self.controls.iter().any(|controls| controls.automine());
-            return is_automatic && self.blocks.height_of(&hash.to_string()).is_none();
+            let mut chains = self.chains.values();
+            return self.blocks.height_of(&hash.to_string()).is_none()
+                && chains.any(|evm| evm.location(*hash).is_ok_and(|found| found.is_some()));
         }
         let made = note.downcast_ref::<MadeBlocks>();
         made.is_some_and(|MadeBlocks(height)| !self.blocks.has_reached(*height))
