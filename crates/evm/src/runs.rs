@@ -29,6 +29,10 @@ pub struct SentTx(pub B256);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MadeBlocks(pub u64);
 
+/// The note of a call that switched the screen's lines on or off.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LogSwitch(pub bool);
+
 /// An unsigned call.
 #[derive(Clone, Copy, Debug)]
 pub struct RunMessage<'a> {

@@ -116,7 +116,7 @@ pub fn development_methods(node: &Arc<DevelopmentNode>) -> Service {
         .on_list("getBlobsByTransactionHash", blocking(blobs::by_transaction))
         .params(&["hash"])
         .cost(cost::LARGE_READ)
-        .on_list("setLoggingEnabled", waits(time::set_logging))
+        .on_list("setLoggingEnabled", waits_with_notes(time::set_logging))
         .params(&["enabled"])
         .on_list("dumpState", restartable(state_file::dump))
         .params(&["history"])

@@ -25,7 +25,7 @@ fn hardhat(node: &Arc<DevelopmentNode>) -> Service {
         .params(&["blocks", "interval"])
         .on_list("dropTransaction", quick(mining::hardhat_drop))
         .params(&["hash"])
-        .on_list("setLoggingEnabled", waits(time::set_logging))
+        .on_list("setLoggingEnabled", waits_with_notes(time::set_logging))
         .params(&["enabled"])
         .on_list("setNextBlockBaseFeePerGas", quick(header::hardhat_set_base_fee))
         .params(&["wei"])

@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
+use esker_evm::runs::LogSwitch;
 use esker_primitives::clock::Clock as _;
-use esker_rpc::RpcError;
+use esker_rpc::{CallNotes, RpcError};
 
 use super::numbers::Number;
 use super::{DevelopmentNode, refused};
@@ -66,7 +67,9 @@ pub(super) async fn remove_interval(node: Arc<DevelopmentNode>, (): ()) -> Resul
 pub(super) async fn set_logging(
     node: Arc<DevelopmentNode>,
     (is_on,): (bool,),
+    notes: CallNotes,
 ) -> Result<(), RpcError> {
     node.controls()?.set_logging(is_on);
+    notes.set(LogSwitch(is_on));
     Ok(())
 }

@@ -16,7 +16,7 @@ use esker_chain::{
 };
 use esker_evm::chain::Evm;
 use esker_evm::control::Controls;
-use esker_evm::runs::{MadeBlocks, SentTx};
+use esker_evm::runs::{LogSwitch, MadeBlocks, SentTx};
 use esker_evm::view::ChainReader as _;
 use esker_fork::Fork;
 use esker_primitives::ChainId;
@@ -41,8 +41,6 @@ const REGULAR_BLOCK_WAIT_MS: u64 = 20;
 const MAX_TOGETHER: usize = 64;
 /// Bytes from which on nothing more is written together.
 const MAX_TEXT: usize = 32 << 10;
-/// The methods that are not shown: the switch of the log itself.
-const HIDDEN: [&str; 1] = ["setLoggingEnabled"];
 
 /// The sources of the lines.
 #[derive(Debug)]
@@ -74,8 +72,9 @@ struct CallLog {
     text: String,
     fork: Option<ForkReads>,
     clock: Arc<dyn Clock>,
-    /// Controls of the chains. While logging is off, only what code prints is shown.
     controls: Vec<Arc<Controls>>,
+    /// Whether logging is off at this place of the log: only what code prints is shown.
+    is_silent: bool,
 }
 
 impl CallLogSources {
@@ -83,7 +82,8 @@ impl CallLogSources {
     pub fn show(self, out: impl Write + Send + 'static, terminal: Terminal) -> Activity {
         let (stop, stopped) = Shutdown::new();
         let Self { events, ended_calls, chains, clock, fork } = self;
-        let controls = chains.iter().filter_map(|evm| evm.controls()).cloned().collect();
+        let controls: Vec<_> = chains.iter().filter_map(|evm| evm.controls()).cloned().collect();
+        let is_silent = is_silent(&controls);
         let log = CallLog {
             chains: chains.into_iter().map(|evm| (evm.context().chain_id, evm)).collect(),
             lines: CallLines::new(terminal),
@@ -94,6 +94,7 @@ impl CallLogSources {
             fork: fork.map(|fork| ForkReads::new(&fork, clock.now_ms())),
             clock,
             controls,
+            is_silent,
         };
         Activity { stop, task: tokio::spawn(log.run(Followed { events, ended_calls }, stopped)) }
     }
@@ -160,7 +161,7 @@ impl CallLog {
     fn show_due(&mut self) -> Result<(), Closed> {
         let now_ms = self.clock.now_ms();
         if let Some(reads) = self.fork.as_mut().and_then(|fork| fork.take(now_ms))
-            && !self.is_silent()
+            && !self.is_silent
         {
             let remark = self.lines.remark(reads.trim());
             self.write(&remark)?;
@@ -254,13 +255,14 @@ impl CallLog {
                 self.show_block(&earlier)?;
             }
         }
+        if let Some(LogSwitch(is_on)) = call.note.as_ref().and_then(|note| note.downcast_ref()) {
+            self.is_silent = !is_on;
+            return Ok(());
+        }
         let effect = self.effect_of(call);
-        if self.is_silent() {
+        if self.is_silent {
             let texts = printed_by(&effect);
             return self.show_printed(&texts);
-        }
-        if call.method.is_some_and(|(_, name)| HIDDEN.contains(&name)) {
-            return Ok(());
         }
         let can_replace = !self.output.has_dropped();
         let text = self.lines.call(call, &effect, can_replace);
@@ -298,7 +300,7 @@ impl CallLog {
     }
 
     fn show_block(&mut self, block: &MadeBlock) -> Result<(), Closed> {
-        if self.is_silent() {
+        if self.is_silent {
             let texts = printed_in(block);
             return self.show_printed(&texts);
         }
@@ -318,6 +320,8 @@ impl CallLog {
     }
 
     fn missed(&mut self, number: u64, of: &str) -> Result<(), Closed> {
+        // A switch may be among them.
+        self.is_silent = is_silent(&self.controls);
         let remark = self.lines.remark(&format!("Not shown: {number} {of}"));
         self.write(&remark)
     }
@@ -336,10 +340,6 @@ impl CallLog {
             true => Ok(()),
             false => self.output.write(std::mem::take(&mut self.text)),
         }
-    }
-
-    fn is_silent(&self) -> bool {
-        self.controls.iter().any(|controls| !controls.is_logging())
     }
 
     /// Shows what has come until now.
@@ -365,6 +365,11 @@ impl CallLog {
         self.show_blocks()?;
         self.flush()
     }
+}
+
+/// Whether logging is off now.
+fn is_silent(controls: &[Arc<Controls>]) -> bool {
+    controls.iter().any(|controls| !controls.is_logging())
 }
 
 /// The texts that the code of a call printed.
