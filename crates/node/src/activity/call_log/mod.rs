@@ -32,9 +32,9 @@ use super::output::{Closed, Output};
 use super::{Activity, STOP_TIMEOUT, Terminal};
 
 /// Longest time that a call waits for its block, ms.
-const CALL_WAIT_MS: u64 = 1000;
+const CALL_WAIT_MS: u64 = 10_000;
 /// Longest time that a block waits for its call, ms.
-const BLOCK_WAIT_MS: u64 = 500;
+const BLOCK_WAIT_MS: u64 = 2000;
 /// The same while blocks are made at regular times, which are shown in order with the calls.
 const REGULAR_BLOCK_WAIT_MS: u64 = 20;
 /// Most calls that are written together.
