@@ -6,8 +6,8 @@ use bytes::Bytes;
 use flate2::read::GzDecoder;
 use http::header::{
     ACCEPT, ACCEPT_ENCODING, ALLOW, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_SECURITY_POLICY,
-    CONTENT_TYPE, ETAG, HeaderName, IF_NONE_MATCH, LOCATION, REFERRER_POLICY, VARY,
-    X_CONTENT_TYPE_OPTIONS, X_FRAME_OPTIONS,
+    CONTENT_TYPE, ETAG, IF_NONE_MATCH, LOCATION, REFERRER_POLICY, VARY, X_CONTENT_TYPE_OPTIONS,
+    X_FRAME_OPTIONS,
 };
 use http::request::Parts;
 use http::{HeaderMap, HeaderValue, Method, StatusCode};
@@ -22,7 +22,6 @@ const POLICY: HeaderValue = HeaderValue::from_static(
     "default-src 'self'; connect-src 'self' http: https: ws: wss:; object-src 'none'; base-uri 'none'; \
      form-action 'none'; frame-ancestors 'none'",
 );
-const OPENER_POLICY: HeaderName = HeaderName::from_static("cross-origin-opener-policy");
 
 /// A file in memory. It is stored compressed, as most browsers take it.
 #[derive(Clone, Debug)]
@@ -50,7 +49,6 @@ impl StaticFile {
         headers.insert(X_FRAME_OPTIONS, HeaderValue::from_static("DENY"));
         headers.insert(X_CONTENT_TYPE_OPTIONS, NOSNIFF);
         headers.insert(REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
-        headers.insert(OPENER_POLICY, HeaderValue::from_static("same-origin"));
         if parts.headers.get_all(IF_NONE_MATCH).iter().any(|tags| self.is_named(tags)) {
             return Answer::new(StatusCode::NOT_MODIFIED, ReplyBody::empty());
         }
