@@ -1,7 +1,7 @@
 //! Reports of runs: of the message of a transaction or of an unsigned call.
 
 use alloy_primitives::{Address, B256, U256, hex};
-use esker_artifacts::{ContractState, Found, Registry};
+use esker_artifacts::{ContractState, Decoded, Found, Registry};
 use esker_chain::{PrintedTexts, RunFailure, RunReport, RunTarget};
 use esker_evm_execution::call::{RevertReason, panic_reason};
 use esker_evm_execution::console::ConsoleCalls;
@@ -143,16 +143,28 @@ fn revert_text(names: &Registry, data: &[u8], data_len: usize) -> String {
         Some(RevertReason::Text(reason)) => {
             return format!("reverted with reason string '{reason}'");
         }
-        Some(RevertReason::Panic(code)) => {
-            let meaning = panic_reason(code).unwrap_or("unknown");
-            return in_transaction(&format!("reverted with panic code {code:#x} ({meaning})"));
-        }
         None if data.is_empty() => return "Transaction reverted without a reason".to_owned(),
-        None => {}
+        Some(RevertReason::Panic(_)) => {}
+        None => {
+            if let Some(error) = names.error(data) {
+                return custom_error_text(error);
+            }
+        }
     }
-    if let Some(error) = names.error(data) {
-        let error = error.without_names();
-        return in_transaction(&format!("reverted with custom error '{error}'"));
+    revert_data_text(data, data_len)
+}
+
+/// The text of a revert with an error that is known by its name.
+pub fn custom_error_text(error: Decoded) -> String {
+    let error = error.without_names();
+    in_transaction(&format!("reverted with custom error '{error}'"))
+}
+
+/// The text of a revert with a panic code, or with data of no known meaning. Of the data there may be the first bytes only.
+pub fn revert_data_text(data: &[u8], data_len: usize) -> String {
+    if let Some(RevertReason::Panic(code)) = RevertReason::parse(data) {
+        let meaning = panic_reason(code).unwrap_or("unknown");
+        return in_transaction(&format!("reverted with panic code {code:#x} ({meaning})"));
     }
     let shown = hex::encode(&data[..data.len().min(MAX_SHOWN_DATA)]);
     let rest = if data_len > MAX_SHOWN_DATA { "..." } else { "" };
@@ -161,7 +173,8 @@ fn revert_text(names: &Registry, data: &[u8], data_len: usize) -> String {
     ))
 }
 
-fn in_transaction(what: &str) -> String {
+/// The beginning of most texts of failed transactions, which tools for development search for.
+pub fn in_transaction(what: &str) -> String {
     format!("VM Exception while processing transaction: {what}")
 }
 

@@ -3,10 +3,10 @@
 
 use std::sync::Arc;
 
-use alloy_primitives::{B256, hex};
+use alloy_primitives::B256;
 use esker_artifacts::Decoded;
-use esker_evm::runs::SentTx;
-use esker_evm_execution::call::{RevertReason, panic_reason};
+use esker_evm::runs::{SentTx, custom_error_text, in_transaction, revert_data_text};
+use esker_evm_execution::call::RevertReason;
 use esker_evm_execution::executor::{ExecutionEnd, VmError};
 use esker_rpc::{CallContext, Caller, ReplyAfter, ReplyWait, RpcError, off_thread_restartable};
 
@@ -14,9 +14,6 @@ use super::outcome::failed_end;
 use super::running::REVERTED;
 use super::transact::TransactApi;
 use crate::wire::{Data, Hash};
-
-/// Most bytes of a revert's data that the text repeats.
-const MAX_SHOWN_DATA: usize = 1024;
 
 impl TransactApi {
     /// The answer to a send: its hash, or the error of a transaction that is in a block once `sent` has waited for it, and
@@ -68,10 +65,7 @@ fn failure(
     let (code, text, data) = match ended.error.as_ref()? {
         VmError::Reverted => {
             let text = match custom_error(&ended.output) {
-                Some(error) => {
-                    let error = error.without_names();
-                    in_transaction(&format!("reverted with custom error '{error}'"))
-                }
+                Some(error) => custom_error_text(error),
                 None => revert_text(&ended.output),
             };
             (REVERTED, text, ended.output.clone())
@@ -87,28 +81,14 @@ fn revert_text(data: &[u8]) -> String {
         Some(RevertReason::Text(reason)) => {
             in_transaction(&format!("reverted with reason string '{reason}'"))
         }
-        Some(RevertReason::Panic(code)) => {
-            let meaning = panic_reason(code).unwrap_or("unknown");
-            in_transaction(&format!("reverted with panic code {code:#x} ({meaning})"))
-        }
         None if data.is_empty() => "Transaction reverted without a reason string".to_owned(),
-        None => {
-            let shown = hex::encode(&data[..data.len().min(MAX_SHOWN_DATA)]);
-            let rest = if data.len() > MAX_SHOWN_DATA { "..." } else { "" };
-            in_transaction(&format!(
-                "reverted with an unrecognized custom error (return data: 0x{shown}{rest})"
-            ))
-        }
+        Some(RevertReason::Panic(_)) | None => revert_data_text(data, data.len()),
     }
-}
-
-fn in_transaction(what: &str) -> String {
-    format!("VM Exception while processing transaction: {what}")
 }
 
 #[cfg(test)]
 mod tests {
-    use alloy_primitives::Bytes;
+    use alloy_primitives::{Bytes, hex};
     use esker_artifacts::Registry;
     use serde_json::{Value, json};
 
