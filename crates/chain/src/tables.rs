@@ -78,7 +78,8 @@ pub const REPLACED: Table<u64, Vec<u8>> = Table::new(0x1b, "replaced-bundle");
 pub struct HistoryStart {
     /// Height of the first stored bundle record: the bundle of the snapshot. The record of height 0 is always stored.
     pub bundle: u64,
-    /// For each chain whose history does not begin at genesis: the chain ID, and the height of the first stored block.
+    /// For each chain whose history does not begin at height 0: the chain ID, and the height of the first stored block. Without a
+    /// snapshot (`bundle` is 0) that is the block on which the chain began.
     pub blocks: Vec<(ChainId, u64)>,
 }
 
@@ -86,6 +87,12 @@ impl HistoryStart {
     /// The history start of a store: zero heights if the node did not join from a snapshot.
     pub fn read(reader: &dyn KvRead) -> StorageResult<Self> {
         Ok(HISTORY_START.get(reader, Scope::NODE, &())?.unwrap_or_default())
+    }
+
+    /// Number of a chain's genesis block. It is 0, unless the chain began at another one here.
+    #[must_use]
+    pub fn genesis(&self, chain: &ChainId) -> u64 {
+        if self.bundle == 0 { self.first_block(chain) } else { 0 }
     }
 
     /// Height of the first stored block of a chain; the genesis block is always stored in addition.

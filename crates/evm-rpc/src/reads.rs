@@ -14,7 +14,7 @@ use tokio::runtime::{Handle, RuntimeFlavor};
 use crate::config::ReadConfig;
 use crate::error::read_error;
 use crate::loaded_blocks::LoadedBlocks;
-use crate::wire::{BlockNumber, BlockNumberOrHash, BlockOrAbsent};
+use crate::wire::{BlockNumber, BlockNumberOrHash, BlockOrAbsent, BlockPlace};
 
 /// The chain and the pool, as reading methods see them.
 #[derive(Debug)]
@@ -37,20 +37,22 @@ impl ReadApi {
         self.chain.rules().dialect()
     }
 
-    /// A number or name after the names that have a number of their own here: `safe` and `finalized` where they are behind
-    /// the last block.
-    pub fn resolve(&self, number: BlockNumber) -> BlockNumber {
+    /// The block of a number or name. `safe` and `finalized` may be behind the last block.
+    pub fn place(&self, number: BlockNumber) -> BlockPlace {
         let epochs = match number {
             BlockNumber::Safe => 1,
             BlockNumber::Finalized => 2,
-            BlockNumber::Latest
-            | BlockNumber::Pending
-            | BlockNumber::Accepted
-            | BlockNumber::Number(_) => return number,
+            BlockNumber::Latest | BlockNumber::Accepted => 0,
+            BlockNumber::Pending => return BlockPlace::Pending,
+            BlockNumber::Earliest => return BlockPlace::Height(self.chain.genesis_number()),
+            BlockNumber::Number(height) => return BlockPlace::Height(height),
         };
         match self.config.slots_in_an_epoch.saturating_mul(epochs) {
-            0 => number,
-            behind => BlockNumber::Number(self.chain.head().header.number.saturating_sub(behind)),
+            0 => BlockPlace::Head,
+            behind => {
+                let height = self.chain.head().header.number.saturating_sub(behind);
+                BlockPlace::Height(height.max(self.chain.genesis_number()))
+            }
         }
     }
 
@@ -60,20 +62,16 @@ impl ReadApi {
         &self,
         number: BlockNumber,
     ) -> Result<Option<Arc<SealedHeader>>, RpcError> {
-        match self.resolve(number) {
-            BlockNumber::Number(height) => self.chain.header_at(height).map_err(read_error),
-            BlockNumber::Pending if self.chain.has_pending() => {
+        match self.place(number) {
+            BlockPlace::Height(height) => self.chain.header_at(height).map_err(read_error),
+            BlockPlace::Pending if self.chain.has_pending() => {
                 let header = |block: Arc<SealedBlock>| SealedHeader {
                     header: block.block.header.clone(),
                     hash: block.hash,
                 };
                 Ok(self.pending()?.map(|block| Arc::new(header(block))))
             }
-            BlockNumber::Latest
-            | BlockNumber::Pending
-            | BlockNumber::Accepted
-            | BlockNumber::Finalized
-            | BlockNumber::Safe => Ok(Some(self.chain.head())),
+            BlockPlace::Head | BlockPlace::Pending => Ok(Some(self.chain.head())),
         }
     }
 
@@ -94,19 +92,15 @@ impl ReadApi {
         &self,
         number: BlockNumber,
     ) -> Result<Option<Arc<SealedBlock>>, RpcError> {
-        match self.resolve(number) {
-            BlockNumber::Number(height) => {
+        match self.place(number) {
+            BlockPlace::Height(height) => {
                 match self.loaded.by_number(self.chain.as_ref(), height) {
                     Some(loaded) => Ok(Some(loaded.block)),
                     None => self.chain.block_at(height).map_err(read_error),
                 }
             }
-            BlockNumber::Pending if self.chain.has_pending() => self.pending(),
-            BlockNumber::Latest
-            | BlockNumber::Pending
-            | BlockNumber::Accepted
-            | BlockNumber::Finalized
-            | BlockNumber::Safe => self.latest_block(),
+            BlockPlace::Pending if self.chain.has_pending() => self.pending(),
+            BlockPlace::Head | BlockPlace::Pending => self.latest_block(),
         }
     }
 
@@ -170,7 +164,6 @@ impl ReadApi {
             {
                 BlockNumber::Latest.into()
             }
-            BlockNumberOrHash::Number(number) => self.resolve(number).into(),
             at => at,
         }
     }

@@ -36,6 +36,13 @@ pub(crate) fn put(out: &mut dyn KvWrite, scope: Scope, height: u64, total: U256)
     TOTAL_DIFFICULTIES.put(out, scope, &height, &StoredSum(U512::from(total)));
 }
 
+/// Writes the row of a chain's first block, if it has one.
+pub(crate) fn put_first(rules: &dyn Rules, scope: Scope, header: &Header, out: &mut dyn KvWrite) {
+    if is_stored(rules, header) {
+        put(out, scope, header.number, header.difficulty);
+    }
+}
+
 /// Writes the row of a block whose parent is stored in `below`, if it has one.
 pub(crate) fn put_next(
     rules: &dyn Rules,

@@ -276,6 +276,11 @@ pub trait ChainReader: Send + Sync + fmt::Debug + 'static {
         0
     }
 
+    /// Number of the genesis block; not 0 only on chains for development. There are no blocks below it.
+    fn genesis_number(&self) -> u64 {
+        0
+    }
+
     /// Fails if a range of heights has a block before the stored history.
     fn ensure_in_history(&self, from: u64, to: u64) -> Result<(), ViewError> {
         let (height, first) = (from.max(1), self.first_block());

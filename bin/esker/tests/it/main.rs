@@ -16,6 +16,7 @@ mod dev;
 mod evm;
 mod execution_apis;
 mod exit_codes;
+mod first_number;
 mod fork;
 mod fork_dev;
 mod fork_files;

@@ -154,7 +154,9 @@ fn audit_bundle(
         if !fits {
             return wrong(&format!("block of chain {}", chain.name()), &next, &at);
         }
-        walk.heights.insert(id, at);
+        // The genesis of the machine has number 0, whatever number that of the chain has.
+        let genesis = if height == 0 { walk.history.genesis(&id) } else { 0 };
+        walk.heights.insert(id, at.max(genesis));
         match chain.block_at(stored, at) {
             Ok(Some(bytes)) => blocks.push((id, bytes)),
             Ok(None) => {

@@ -9,6 +9,7 @@ use esker_storage::KvRead;
 
 use super::{ChainState, SHARED_PART, StatePart, StateSummary, StateTables};
 use crate::error::ChainError;
+use crate::tables::HistoryStart;
 use crate::vm::ChainVm;
 
 /// Rows between two calls of the progress.
@@ -56,10 +57,11 @@ pub fn compute_summary(
         parts.get(id).map_or_else(|| StatePart::default().checksum(), StatePart::checksum)
     };
     let mut summary = StateSummary { shared: checksum_of(&SHARED_PART), chains: BTreeMap::new() };
+    let history = HistoryStart::read(reader)?;
     for chain in chains {
         let id = chain.context().chain_id;
         let (height, block_id) = chain.last_block(reader)?;
-        if height > 0 {
+        if height > history.genesis(&id) {
             // The shared part is not that of the chain with the zero ID, which has none.
             let checksum = match id == SHARED_PART {
                 true => StatePart::default().checksum(),

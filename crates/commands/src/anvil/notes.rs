@@ -23,10 +23,10 @@ pub(super) fn of(given: &ArgMatches, flags: &AnvilFlags) -> Vec<String> {
     without_effect.chain(of_number(flags)).chain(of_states(flags)).collect()
 }
 
-/// The line that depends on a value.
+/// The line about a number that a fork can't have.
 fn of_number(flags: &AnvilFlags) -> Option<String> {
-    let number = flags.mining.number.filter(|number| *number != 0)?;
-    Some(format!("--number: the first block has number 0, not {number}"))
+    let is_given = flags.mining.number.is_some() && flags.fork.is_given();
+    is_given.then(|| "--number: the blocks of a fork follow those of its source".to_owned())
 }
 
 /// The line about states that a fork keeps all the same.

@@ -40,6 +40,9 @@ pub(super) fn of(flags: &AnvilFlags) -> Result<Flags, FlagError> {
     let hardfork = flags.hardfork.clone().filter(|name| !name.eq_ignore_ascii_case("latest"));
     insert(&mut set, "hardfork", hardfork);
     insert_number(&mut set, "timestamp", flags.timestamp);
+    // The blocks of a fork follow those of its source.
+    let number = flags.mining.number.filter(|_| !flags.fork.is_given());
+    insert_number(&mut set, "number", number);
     insert_number(&mut set, "chain-id", flags.chain_id);
     insert_gas(&mut set, &flags.gas);
     if let Some(file) = &flags.init {

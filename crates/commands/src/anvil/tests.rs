@@ -74,6 +74,7 @@ fn flags_are_settings() {
         (&["--chain-id", "5"], "chain-id", "5"),
         (&["--chain", "5"], "chain-id", "5"),
         (&["--timestamp", "7"], "timestamp", "7"),
+        (&["--number", "7"], "number", "7"),
         (&["-b", "2"], "mine-interval", "2000ms"),
         (&["--blockTime", "0.5"], "mine-interval", "500ms"),
         (&["--no-mine"], "no-mining", "true"),
@@ -261,14 +262,21 @@ fn flags_without_effect_have_a_line() {
     assert_eq!(notes(&none), [""; 0]);
     assert_eq!(
         notes(&["--md", "--threads", "3", "-vvv", "--number", "5", "-b", "1.5"]),
-        [
-            "--threads: the node chooses the number of its threads",
-            "--number: the first block has number 0, not 5",
-        ]
+        ["--threads: the node chooses the number of its threads",]
     );
     assert_eq!(
-        notes(&["--fork-url", "http://127.0.0.1:1", "--max-persisted-states", "3"]),
-        ["--max-persisted-states: a fork keeps all its states"]
+        notes(&[
+            "--fork-url",
+            "http://127.0.0.1:1",
+            "--number",
+            "5",
+            "--max-persisted-states",
+            "3"
+        ]),
+        [
+            "--number: the blocks of a fork follow those of its source",
+            "--max-persisted-states: a fork keeps all its states"
+        ]
     );
     // Each of them once.
     for flag in further::FURTHER {

@@ -43,7 +43,7 @@ pub(crate) fn anvil_banner(ready: &Ready, more: &AnvilBanner) -> String {
         ("Base Fee", ready.base_fee.to_string()),
         ("Gas Limit", gas_limit),
         ("Genesis Timestamp", ready.start_s.to_string()),
-        ("Genesis Number", "0".to_owned()),
+        ("Genesis Number", ready.genesis_number.to_string()),
     ] {
         let _ok = section(&mut banner, name, &[value]);
     }

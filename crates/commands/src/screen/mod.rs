@@ -66,8 +66,10 @@ pub struct Ready {
     pub data_dir: Option<String>,
     /// The address where the C-Chain's JSON-RPC would be by default, if another program has it.
     pub evm_in_use: Option<String>,
-    /// Time of the C-Chain's block 0, Unix seconds.
+    /// Time of the EVM chain's genesis block, Unix seconds.
     pub start_s: u64,
+    /// Number of that block; not 0 only under `esker evm` and its like.
+    pub genesis_number: u64,
     /// Gas limit of the C-Chain's blocks.
     pub gas_limit: u64,
     /// Base fee of the C-Chain's first block, or of the one on which it began, wei.
@@ -121,6 +123,7 @@ impl Ready {
             data_dir: config.data_dir.as_ref().map(|path| path.display().to_string()),
             evm_in_use: node.evm_in_use().map(str::to_owned),
             start_s: network.start_time_s,
+            genesis_number: network.evm_parameters().genesis_number,
             gas_limit: network.gas_limit_at(network.start_time_s),
             base_fee: fork
                 .as_ref()

@@ -55,6 +55,7 @@ fn ready() -> Ready {
         data_dir: None,
         evm_in_use: None,
         start_s: 1_764_000_000,
+        genesis_number: 0,
         gas_limit: 30_000_000,
         base_fee: 1_000_000_000,
         fork: None,

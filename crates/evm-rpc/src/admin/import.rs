@@ -108,7 +108,7 @@ impl Source {
         let rules = self.chain.rules();
         let block = rules.decode_block(&bytes).map_err(|error| failed(&error))?;
         let height = block.header.number;
-        if height == 0 {
+        if height == self.chain.genesis_number() {
             return Ok(NextEntry::Genesis);
         }
         self.blocks += 1;

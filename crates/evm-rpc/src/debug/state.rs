@@ -18,7 +18,7 @@ use super::walk::{ReplyRoom, STEPS, Walk};
 use crate::error::read_error;
 use crate::evm::{TransactApi, get_bad_blocks};
 use crate::reads::ReadApi;
-use crate::wire::{Addr, BlockNumber, BlockNumberOrHash, Data, Hash};
+use crate::wire::{Addr, BlockNumber, BlockNumberOrHash, BlockPlace, Data, Hash};
 
 /// The methods of the service `debug`.
 pub(crate) fn methods() -> MethodTable<TransactApi> {
@@ -300,13 +300,9 @@ fn get_accessible_state(
 ) -> Result<u64, RpcError> {
     let chain = &transact.reads.chain;
     let head = chain.head().header.number;
-    let height = |number| match transact.reads.resolve(number) {
-        BlockNumber::Number(number) => number,
-        BlockNumber::Latest
-        | BlockNumber::Pending
-        | BlockNumber::Accepted
-        | BlockNumber::Finalized
-        | BlockNumber::Safe => head,
+    let height = |number| match transact.reads.place(number) {
+        BlockPlace::Height(height) => height,
+        BlockPlace::Head | BlockPlace::Pending => head,
     };
     let (from, to) = (height(from), height(to));
     if from == to {

@@ -65,7 +65,7 @@ fn execution_witness_by_hash(
 ) -> Result<WitnessReply, RpcError> {
     let block = transact.reads.block_by_hash(hash)?;
     let block = block.ok_or_else(|| RpcError::new(format!("block {hash:#x} not found")))?;
-    if block.block.header.number == 0 {
+    if block.block.header.number == transact.reads.chain.genesis_number() {
         return Err(RpcError::new("genesis has no state before it"));
     }
     witness_of(transact, &block, context)
@@ -106,12 +106,13 @@ fn headers(
     oldest: Option<u64>,
 ) -> Result<Vec<Data>, RpcError> {
     let rules = transact.reads.chain.rules();
+    let genesis = transact.reads.chain.genesis_number();
     let mut headers = Vec::new();
     let mut next = Arc::clone(parent);
     for _ in 0..MAX_HEADERS {
         headers.push(Data(rules.encode_header(&next.header).into()));
         let number = next.header.number;
-        if number == 0 || oldest.is_none_or(|oldest| oldest >= number) {
+        if number == genesis || oldest.is_none_or(|oldest| oldest >= number) {
             break;
         }
         let hash: B256 = next.header.parent_hash;

@@ -19,7 +19,7 @@ pub(super) fn hashrate(_: &DevelopmentNode, (): ()) -> Result<Uint64, RpcError> 
 
 /// Time of the first block, Unix s.
 pub(super) fn genesis_time(node: &DevelopmentNode, (): ()) -> Result<u64, RpcError> {
-    let first = node.transact.reads.header_by_number(BlockNumber::Number(0))?;
+    let first = node.transact.reads.header_by_number(BlockNumber::Earliest)?;
     first.map(|first| first.header.time).ok_or_else(|| refused("header not found"))
 }
 

@@ -46,7 +46,7 @@ pub(super) fn config(reads: &ReadApi, (): ()) -> Result<ConfigReply, RpcError> {
     let head = reads.chain.head();
     // Of a forked chain the block on which it began is the first one here.
     let first = match reads.chain.ensure_in_history(0, 0) {
-        Ok(()) => 0,
+        Ok(()) => reads.chain.genesis_number(),
         Err(_) => reads.chain.first_block().saturating_sub(1),
     };
     let first = reads.chain.header_at(first).map_err(read_error)?.unwrap_or_else(|| head.clone());

@@ -13,7 +13,7 @@ use serde::Serialize;
 use super::table::table;
 use super::transact::TransactApi;
 use crate::error::read_error;
-use crate::wire::{Big, BlockNumber, HexOrDecimal, Uint64};
+use crate::wire::{Big, BlockNumber, BlockPlace, HexOrDecimal, Uint64};
 
 pub(super) fn methods() -> MethodTable<TransactApi> {
     table()
@@ -121,13 +121,10 @@ fn get_fee_history(
     transact: &TransactApi,
     (HexOrDecimal(count), newest, percentiles): (HexOrDecimal, BlockNumber, Vec<f64>),
 ) -> Result<HistoryReply, RpcError> {
-    let newest = match transact.reads.resolve(newest) {
-        BlockNumber::Number(height) => NewestBlock::Height(height),
-        BlockNumber::Pending => NewestBlock::Pending,
-        BlockNumber::Latest
-        | BlockNumber::Accepted
-        | BlockNumber::Finalized
-        | BlockNumber::Safe => NewestBlock::Latest,
+    let newest = match transact.reads.place(newest) {
+        BlockPlace::Height(height) => NewestBlock::Height(height),
+        BlockPlace::Pending => NewestBlock::Pending,
+        BlockPlace::Head => NewestBlock::Latest,
     };
     let (chain, rules) = (&*transact.reads.chain, transact.reads.chain.rules());
     let (limits, now_s) = (&transact.config.history, transact.clock.now_s());

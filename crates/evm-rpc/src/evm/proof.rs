@@ -13,7 +13,7 @@ use crate::config::ProofWindow;
 use crate::error::read_error;
 use crate::reads::ReadApi;
 use crate::wire::{
-    Addr, Big, BlockNumber, BlockNumberOrHash, BlockOrAbsent, Hash, ProofReply, StorageKey,
+    Addr, Big, BlockNumberOrHash, BlockOrAbsent, BlockPlace, Hash, ProofReply, StorageKey,
     StorageProofReply, Uint64, proof_nodes,
 };
 
@@ -101,15 +101,10 @@ enum WindowError {
 fn check_window(reads: &ReadApi, at: BlockNumberOrHash) -> Result<(), WindowError> {
     let ProofWindow::Blocks(window) = reads.config.proof_window else { return Ok(()) };
     let number = match reads.block_id(at) {
-        BlockNumberOrHash::Number(BlockNumber::Number(number)) => number,
-        // All names mean the last block, or nearly so.
-        BlockNumberOrHash::Number(
-            BlockNumber::Latest
-            | BlockNumber::Pending
-            | BlockNumber::Accepted
-            | BlockNumber::Finalized
-            | BlockNumber::Safe,
-        ) => return Ok(()),
+        BlockNumberOrHash::Number(number) => match reads.place(number) {
+            BlockPlace::Height(number) => number,
+            BlockPlace::Head | BlockPlace::Pending => return Ok(()),
+        },
         BlockNumberOrHash::Hash { hash, .. } => reads
             .chain
             .height_of(hash)

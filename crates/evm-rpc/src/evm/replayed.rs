@@ -26,7 +26,7 @@ pub(crate) fn block_of(
     }
     let header = reads.header_of_state(at)?;
     let height = header.header.number;
-    if height == 0 {
+    if height == reads.chain.genesis_number() {
         return Err(RpcError::new("no transaction in genesis"));
     }
     let block = reads.chain.block_at(height).map_err(read_error)?;

@@ -27,7 +27,9 @@ pub enum BlockNumber {
     Finalized,
     /// `safe`
     Safe,
-    /// A number, at most that of Go's `int64`; `earliest` is 0.
+    /// `earliest`: the genesis
+    Earliest,
+    /// A number, at most that of Go's `int64`.
     Number(u64),
 }
 
@@ -58,13 +60,23 @@ impl BlockNumber {
             Self::Accepted => "accepted".to_owned(),
             Self::Finalized => "finalized".to_owned(),
             Self::Safe => "safe".to_owned(),
+            Self::Earliest => "earliest".to_owned(),
             Self::Number(number) => format!("{number:#x}"),
+        }
+    }
+
+    /// Its number, if it names none that moves. `earliest` counts as 0 here.
+    pub(crate) const fn fixed(self) -> Option<u64> {
+        match self {
+            Self::Earliest => Some(0),
+            Self::Number(number) => Some(number),
+            Self::Latest | Self::Pending | Self::Accepted | Self::Finalized | Self::Safe => None,
         }
     }
 
     fn by_name(name: &[u8]) -> Option<Self> {
         Some(match name {
-            b"earliest" => Self::Number(0),
+            b"earliest" => Self::Earliest,
             b"latest" => Self::Latest,
             b"pending" => Self::Pending,
             b"accepted" => Self::Accepted,
@@ -85,6 +97,17 @@ impl BlockNumber {
         }
         Ok(Self::Number(number))
     }
+}
+
+/// Where the block of a number or name is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BlockPlace {
+    /// At this height, which may be above the last block.
+    Height(u64),
+    /// It is the last accepted block.
+    Head,
+    /// It is the block that would be built next.
+    Pending,
 }
 
 /// A block as the last parameter of a method, which may be absent where the chain's dialect says so.

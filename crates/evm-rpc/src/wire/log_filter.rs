@@ -134,12 +134,15 @@ impl LogFilter {
     /// Can logs that are still to come be watched by it? From the reference: a range runs forwards, and ends
     /// with `latest`, `pending` or a number.
     pub fn check_watch(&self) -> Result<(), RpcError> {
-        use BlockNumber::{Accepted, Finalized, Latest, Number, Pending, Safe};
+        use BlockNumber::{Accepted, Earliest, Finalized, Latest, Number, Pending, Safe};
         let LogBlocks::Range { from, to } = self.blocks else { return Ok(()) };
         let runs_forwards = match (from, to) {
             (Number(from), Number(to)) => from <= to,
-            (Latest | Number(_), Latest) | (Latest | Pending | Number(_), Pending) => true,
-            (Latest | Pending, Number(_))
+            (Number(from), Earliest) => from == 0,
+            (Latest | Earliest | Number(_), Latest)
+            | (Latest | Pending | Earliest | Number(_), Pending)
+            | (Earliest, Earliest | Number(_)) => true,
+            (Latest | Pending, Earliest | Number(_))
             | (Pending, Latest)
             | (Accepted | Finalized | Safe, _)
             | (_, Accepted | Finalized | Safe) => false,
@@ -154,8 +157,8 @@ impl LogFilter {
     /// the reference a block hash does not.
     pub fn watches(&self, height: u64) -> bool {
         let LogBlocks::Range { from, to } = self.blocks else { return true };
-        let starts = !matches!(from, BlockNumber::Number(from) if height < from);
-        let ended = matches!(to, BlockNumber::Number(to) if height > to);
+        let starts = from.fixed().is_none_or(|from| height >= from);
+        let ended = to.fixed().is_some_and(|to| height > to);
         starts && !ended
     }
 

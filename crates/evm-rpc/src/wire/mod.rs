@@ -28,7 +28,7 @@ mod withdrawal;
 pub use authorization::AuthorizationMembers;
 pub(crate) use block::HashOrTransaction;
 pub use block::{BlockReply, HeaderReply, Transactions};
-pub use block_id::{BlockNumber, BlockNumberOrHash, BlockOrAbsent};
+pub use block_id::{BlockNumber, BlockNumberOrHash, BlockOrAbsent, BlockPlace};
 pub(crate) use console::{ConsolePlace, ConsoleReply};
 pub use data::{Addr, AssetId, Data, Hash, HexRef};
 pub use hex_or_decimal::HexOrDecimal;

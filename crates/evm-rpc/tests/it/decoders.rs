@@ -111,7 +111,7 @@ fn assets() {
 #[test]
 fn block_numbers() {
     for (name, number) in [
-        ("earliest", BlockNumber::Number(0)),
+        ("earliest", BlockNumber::Earliest),
         ("latest", BlockNumber::Latest),
         ("pending", BlockNumber::Pending),
         ("accepted", BlockNumber::Accepted),

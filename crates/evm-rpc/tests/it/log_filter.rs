@@ -39,7 +39,7 @@ fn blocks() {
         ),
         (
             "{\"FROMBLOCK\":\"earliest\",\"toBlock\":\"pending\"}",
-            range(BlockNumber::Number(0), BlockNumber::Pending),
+            range(BlockNumber::Earliest, BlockNumber::Pending),
         ),
         (&format!("{{\"blockHash\":\"{hash}\"}}"), LogBlocks::Hash(hash)),
         ("{\"blockHash\":null}", range(BlockNumber::Latest, BlockNumber::Latest)),

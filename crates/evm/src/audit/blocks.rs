@@ -57,8 +57,9 @@ impl Auditing<'_> {
         let first = HistoryStart::read(ctx.stored)?.first_block(&evm.context().chain_id);
         self.audit_gap(first, ctx)?;
         for height in std::iter::once(0).chain(first.max(1)..=last.max(first)) {
-            if height > 1 && height == first {
-                // The block before this one is not stored.
+            let is_genesis = height == evm.genesis_number();
+            if height > 0 && height == first && (height > 1 || is_genesis) {
+                // There is no block before this one, or it is not stored.
                 walk.parent = None;
                 walk.total_difficulty = None;
             }
@@ -143,8 +144,8 @@ impl Auditing<'_> {
         let place = format!("block {height}");
         let follows = match &walk.parent {
             Some((_, parent)) => header.parent_hash == *parent && header.number == height,
-            None if height > 0 => header.number == height,
-            None => header.number == 0 && hash == self.genesis_hash(ctx)?,
+            None if height == self.evm.genesis_number() => hash == self.genesis_hash(ctx)?,
+            None => header.number == height,
         };
         if !follows {
             let expected = match &walk.parent {
@@ -156,7 +157,7 @@ impl Auditing<'_> {
             self.wrong(ctx, place, expected, found);
             return Ok(false);
         }
-        if height > 0 {
+        if height > self.evm.genesis_number() {
             self.audit_body(block, ctx);
             let in_index = walk.address_start.is_some_and(|start| height >= start);
             self.audit_receipts(block, in_index, ctx)?;

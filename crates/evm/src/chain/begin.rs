@@ -1,4 +1,4 @@
-//! Begins a chain on a block of another node.
+//! The first rows of a chain: those of its genesis, or of the block of another node on which it begins.
 
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -7,6 +7,7 @@ use alloy_primitives::{B256, Bytes};
 use esker_chain::tables::{HISTORY_START, HistoryStart};
 use esker_chain::{BuildContext, ChainError, ChainVm as _};
 use esker_evm_execution::executor::{BlockExecutor, TxError, impersonated};
+use esker_evm_execution::genesis::Genesis;
 use esker_evm_execution::rules::BlockStepError;
 use esker_evm_state::blocks::write_block;
 use esker_evm_state::not_fetched::NotFetched;
@@ -26,35 +27,66 @@ use crate::verify::child_executor;
 const RETRY: Duration = Duration::from_secs(5);
 
 impl Evm {
+    /// Writes the first rows of a chain that begins with its genesis. The machine wants a block 0: if the genesis has another number,
+    /// that block is written too, and the history begins at the genesis.
+    pub(super) fn begin(&self, out: &mut WriteSet) -> Result<(), ChainError> {
+        let genesis = self.genesis.definition()?;
+        if genesis.number > 0 {
+            let of_machine = Genesis { number: 0, ..Genesis::clone(&genesis) };
+            let block = self.genesis_block(&of_machine, &mut WriteSet::default())?;
+            self.write_first(&block, out)?;
+            self.begin_history(genesis.number, out);
+        }
+        let block = self.genesis_block(&genesis, out)?;
+        self.write_first(&block, out)
+    }
+
+    /// The block of a genesis. Its accounts are added to `accounts`.
+    fn genesis_block(
+        &self,
+        genesis: &Genesis,
+        accounts: &mut WriteSet,
+    ) -> Result<Block, ChainError> {
+        let (rules, scope) = (self.params.rules.as_ref(), self.context.scope);
+        let options = ApplyOptions { preimages: self.config.preimages };
+        let built = genesis.build(rules, scope, options, accounts);
+        built.map_err(|error| ChainError::Genesis(error.to_string()))
+    }
+
+    /// The history, and the states, begin at a block.
+    fn begin_history(&self, number: u64, out: &mut WriteSet) {
+        STATE_START.put(out, self.context.scope, &(), &number);
+        let history = HistoryStart { bundle: 0, blocks: vec![(self.context().chain_id, number)] };
+        HISTORY_START.put(out, Scope::NODE, &(), &history);
+    }
+
     /// Writes the first rows of a chain that begins on a block of another node: its own genesis block, which the machine
     /// wants, and that block, without its transactions. The history begins there.
     pub(super) fn begin_on(&self, fork: &ForkPoint, out: &mut WriteSet) -> Result<(), ChainError> {
-        let rules = self.params.rules.as_ref();
-        let mut accounts = WriteSet::default();
-        let scope = self.context.scope;
         let genesis = self.genesis.definition()?;
-        let genesis = genesis.build(rules, scope, ApplyOptions::default(), &mut accounts);
-        let genesis = genesis.map_err(|error| ChainError::Genesis(error.to_string()))?;
-        let hash = rules.block_hash(&genesis.header);
-        self.write_first(&genesis, hash, out)?;
+        let genesis = self.genesis_block(&genesis, &mut WriteSet::default())?;
+        self.write_first(&genesis, out)?;
         let header = &fork.header.header;
-        self.write_first(&without_body(header), fork.header.hash, out)?;
-        STATE_START.put(out, scope, &(), &header.number);
-        let history =
-            HistoryStart { bundle: 0, blocks: vec![(self.context().chain_id, header.number)] };
-        HISTORY_START.put(out, Scope::NODE, &(), &history);
+        self.write_block(&without_body(header), fork.header.hash, out)?;
+        self.begin_history(header.number, out);
         Ok(())
     }
 
-    fn write_first(&self, block: &Block, hash: B256, out: &mut WriteSet) -> Result<(), ChainError> {
+    /// Writes a block without a parent.
+    fn write_first(&self, block: &Block, out: &mut WriteSet) -> Result<(), ChainError> {
         let rules = self.params.rules.as_ref();
-        let bytes = rules.encode_block(block);
+        self.write_block(block, rules.block_hash(&block.header), out)?;
+        total_difficulty::put_first(rules, self.context.scope, &block.header, out);
+        Ok(())
+    }
+
+    fn write_block(&self, block: &Block, hash: B256, out: &mut WriteSet) -> Result<(), ChainError> {
+        let bytes = self.params.rules.encode_block(block);
         let empty = Store::memory()?;
         let below = empty.snapshot()?;
         let (scope, history) = (self.context.scope, self.config.history);
         let rows = (hash, bytes.as_slice());
         write_block(below.as_ref(), scope, history, block, rows, Vec::new(), out)?;
-        total_difficulty::put_next(rules, below.as_ref(), scope, &block.header, out)?;
         Ok(())
     }
 

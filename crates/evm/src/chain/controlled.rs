@@ -70,7 +70,7 @@ impl Evm {
     pub(super) fn next_due_ms(&self, plan: Plan, parent: &Header) -> Option<u64> {
         let BuildMode::Interval(ms) = self.config().mode else { return None };
         let is_stopped = || self.controls().is_some_and(|c| c.clock().stopped_ms().is_some());
-        if plan != Plan::Pool || parent.number == 0 || is_stopped() {
+        if plan != Plan::Pool || parent.number == self.genesis_number() || is_stopped() {
             return None;
         }
         Some(parent.time.saturating_mul(1000).saturating_add(ms))

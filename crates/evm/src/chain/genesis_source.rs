@@ -24,6 +24,7 @@ pub struct GenesisSource {
     json: Option<(Bytes, ParseGenesis)>,
     trusts_store: bool,
     fork: Option<ForkPoint>,
+    number: u64,
     definition: Mutex<Option<Arc<Genesis>>>,
 }
 
@@ -33,6 +34,7 @@ impl From<Genesis> for GenesisSource {
             json: None,
             trusts_store: false,
             fork: None,
+            number: definition.number,
             definition: Mutex::new_named("evm.genesis", Some(Arc::new(definition))),
         }
     }
@@ -43,13 +45,24 @@ impl GenesisSource {
     /// these rules; without, it is rebuilt and compared.
     pub fn json(json: Bytes, parse: ParseGenesis, trusts_store: bool) -> Self {
         let definition = Mutex::new_named("evm.genesis", None);
-        Self { json: Some((json, parse)), trusts_store, fork: None, definition }
+        Self { json: Some((json, parse)), trusts_store, fork: None, number: 0, definition }
     }
 
     /// The chain begins on a block of another node. Of its genesis only the block counts, not the accounts.
     #[must_use]
     pub fn with_fork(self, fork: Option<ForkPoint>) -> Self {
         Self { fork, ..self }
+    }
+
+    /// The number of the chain's first block is this one, and not that of its genesis in JSON, which is 0.
+    #[must_use]
+    pub fn with_number(self, number: u64) -> Self {
+        Self { number, ..self }
+    }
+
+    /// The number of the chain's first block.
+    pub(super) const fn number(&self) -> u64 {
+        self.number
     }
 
     /// The block on which the chain begins, unless it is its genesis.
@@ -65,6 +78,7 @@ impl GenesisSource {
         }
         let (json, parse) = self.json.as_ref().expect("a source has a definition or a JSON form");
         let read = parse(json).map_err(|error| ChainError::Genesis(error.to_string()))?;
+        let read = Genesis { number: self.number, ..read };
         Ok(Arc::clone(definition.insert(Arc::new(read))))
     }
 
@@ -90,7 +104,7 @@ impl GenesisSource {
             ChainReadError::Storage(error) => ChainError::Storage(error),
             error => ChainError::Corrupted(error.to_string()),
         };
-        let header = view.header(0).map_err(damaged)?;
+        let header = view.header(self.number).map_err(damaged)?;
         Ok(header.map(|header| SealedHeader { hash: rules.block_hash(&header), header }))
     }
 }

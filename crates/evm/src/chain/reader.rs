@@ -46,7 +46,7 @@ impl Evm {
     /// its block were visible before that, a client could see the block and still read the previous state as the
     /// latest.
     fn is_shown(&self, height: u64) -> bool {
-        height <= Self::head(self).header.number
+        (self.genesis_number()..=Self::head(self).header.number).contains(&height)
     }
 }
 
@@ -87,6 +87,10 @@ impl ChainReader for Evm {
 
     fn ensure_in_history(&self, from: u64, to: u64) -> Result<(), ViewError> {
         let first = ChainReader::first_block(self);
+        if self.genesis_number() > 0 {
+            // There are no blocks before the genesis.
+            return Ok(());
+        }
         // The genesis block of a chain that began elsewhere is not the one of that chain.
         let height = if self.fork().is_some() { from } else { from.max(1) };
         match height < first && height <= to {
@@ -95,7 +99,14 @@ impl ChainReader for Evm {
         }
     }
 
+    fn genesis_number(&self) -> u64 {
+        Self::genesis_number(self)
+    }
+
     fn header_at(&self, height: u64) -> Result<Option<Arc<SealedHeader>>, ViewError> {
+        if height < self.genesis_number() {
+            return Ok(None);
+        }
         let head = Self::head(self);
         if height >= head.header.number {
             return Ok((height == head.header.number).then_some(head));
@@ -231,7 +242,7 @@ impl ChainReader for Evm {
         let next = Self::head(self).header.number.saturating_add(1);
         let start = self.read(|view| view.address_start())?.unwrap_or(next);
         // The block of genesis has no transactions.
-        let has_older = start > 1 || self.fork().is_some();
+        let has_older = start > self.genesis_number().saturating_add(1) || self.fork().is_some();
         Ok(AddressStart::On { start, has_older })
     }
 

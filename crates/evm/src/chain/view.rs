@@ -22,6 +22,7 @@ pub struct ChainView<'a> {
     scope: Scope,
     rules: &'a dyn Rules,
     base: Option<&'a dyn StateBase>,
+    first: u64,
 }
 
 impl std::fmt::Debug for ChainView<'_> {
@@ -33,12 +34,17 @@ impl std::fmt::Debug for ChainView<'_> {
 impl<'a> ChainView<'a> {
     /// The chain of a scope.
     pub fn new(reader: &'a dyn KvRead, scope: Scope, rules: &'a dyn Rules) -> Self {
-        Self { reader, scope, rules, base: None }
+        Self { reader, scope, rules, base: None, first: 0 }
     }
 
     /// The chain over the state on which it began, if that is not its genesis.
     pub(super) fn with_base(self, base: Option<&'a dyn StateBase>) -> Self {
         Self { base, ..self }
+    }
+
+    /// The chain whose genesis block has this number. Below it there are no blocks but that of the machine.
+    pub(super) fn with_first(self, first: u64) -> Self {
+        Self { first, ..self }
     }
 
     /// The newest block.
@@ -127,7 +133,8 @@ impl BlockHashes for Ancestors<'_> {
         if number == self.parent_number {
             return Ok(Some(self.parent_hash));
         }
-        if number > self.parent_number || self.parent_number - number >= MAX_LOOK_BACK {
+        let is_ancestor = (self.view.first..=self.parent_number).contains(&number);
+        if !is_ancestor || self.parent_number - number >= MAX_LOOK_BACK {
             return Ok(None);
         }
         // Below the base's block the store has only its own genesis block.

@@ -16,7 +16,7 @@ use esker_chain::{
 };
 use esker_evm_execution::executor::ChainParams;
 use esker_evm_execution::genesis::Genesis;
-use esker_evm_state::blocks::{History, write_block};
+use esker_evm_state::blocks::History;
 use esker_evm_state::logs::LogIndex;
 use esker_evm_state::state::tables::STATE_START;
 use esker_evm_state::state::{ApplyOptions, StateBase};
@@ -44,7 +44,6 @@ use crate::control::{Controls, Plan};
 use crate::extension::BlockExtension;
 use crate::fork_point::ForkPoint;
 use crate::pool::{DropReason, Pool};
-use crate::total_difficulty;
 use crate::verify::{PreparedBlock, VerifyError, verify_block};
 use crate::view::{BadBlock, BlockAccepted, ChainEvent, ChainPosition};
 
@@ -219,11 +218,17 @@ impl Evm {
     pub fn view<'a>(&'a self, reader: &'a dyn KvRead) -> ChainView<'a> {
         ChainView::new(reader, self.context.scope, self.params.rules.as_ref())
             .with_base(self.state_base())
+            .with_first(self.genesis.number())
     }
 
     /// The block of another node on which the chain began.
     pub fn fork(&self) -> Option<&ForkPoint> {
         self.genesis.fork()
+    }
+
+    /// The number of the genesis block. Below it there are no blocks. It is 0 for a chain that began on a block of another node.
+    pub(crate) const fn genesis_number(&self) -> u64 {
+        self.genesis.number()
     }
 
     /// The state on which the chain began, if that is not its genesis.
@@ -334,34 +339,21 @@ impl ChainVm for Evm {
     }
 
     fn genesis(&self, out: &mut WriteSet) -> Result<(), ChainError> {
-        if let Some(fork) = self.fork() {
-            return self.begin_on(fork, out);
+        match self.fork() {
+            Some(fork) => self.begin_on(fork, out),
+            None => self.begin(out),
         }
-        let rules = self.params.rules.as_ref();
-        let options = ApplyOptions { preimages: self.config.preimages };
-        let block = self
-            .genesis
-            .definition()?
-            .build(rules, self.context.scope, options, out)
-            .map_err(|error| ChainError::Genesis(error.to_string()))?;
-        let bytes = rules.encode_block(&block);
-        let rows = (rules.block_hash(&block.header), bytes.as_slice());
-        let empty = esker_storage::Store::memory()?;
-        let below = empty.snapshot()?;
-        let (scope, history) = (self.context.scope, self.config.history);
-        write_block(below.as_ref(), scope, history, &block, rows, Vec::new(), out)?;
-        total_difficulty::put_next(rules, below.as_ref(), scope, &block.header, out)?;
-        Ok(())
     }
 
     fn check(&self, reader: &dyn KvRead) -> Result<(), ChainError> {
         self.genesis.forget();
         let view = self.view(reader);
         let head = self.head();
-        let (stored, own) = (view.hash_of(0)?, head.hash);
+        let first = self.genesis.number();
+        let (stored, own) = (view.hash_of(first)?, head.hash);
         let is_own = match self.fork() {
             Some(fork) => view.hash_of(fork.header.header.number)? == Some(fork.header.hash),
-            None => head.header.number > 0 || stored == Some(own),
+            None => head.header.number > first || stored == Some(own),
         };
         if !is_own {
             return Err(ChainError::Mismatch(format!(
@@ -575,8 +567,8 @@ impl ChainVm for Evm {
     }
 
     fn snapshot(&self) -> Option<&dyn ChainSnapshot> {
-        // Of the state of a fork only what was read is here.
-        self.fork().is_none().then_some(self)
+        // Of the state of a fork only what was read is here. A chain restored from a snapshot has its genesis at 0.
+        (self.fork().is_none() && self.genesis_number() == 0).then_some(self)
     }
 
     fn health(&self) -> Result<String, ChainError> {

@@ -52,7 +52,8 @@ impl Snapshots {
         let mut turn = controls.turn().await?;
         let mut pause = machine.pause_building();
         let (head, depth) = (evm.head().header.number, blocks.len() as u64);
-        let common = head.checked_sub(depth).ok_or_else(|| {
+        let common = head.checked_sub(depth).filter(|common| *common >= evm.first_block());
+        let common = common.ok_or_else(|| {
             ControlError::Refused(format!(
                 "Reorg depth must not exceed current chain height: current height {head}, depth {depth}"
             ))

@@ -249,10 +249,13 @@ impl Snapshots {
     /// # Errors
     /// There are fewer blocks, or they can't be taken back. Nothing has changed.
     pub async fn rollback(&self, evm: &Evm, blocks: u64) -> Result<(), ControlError> {
+        let first = evm.first_block();
         let below = |head: u64| {
-            head.checked_sub(blocks).ok_or_else(|| {
+            let to = head.checked_sub(blocks).filter(|to| *to >= first);
+            to.ok_or_else(|| {
+                let own = head.saturating_sub(first);
                 ControlError::Refused(format!(
-                    "cannot take back {blocks} blocks: the chain has {head}"
+                    "cannot take back {blocks} blocks: the chain has {own}"
                 ))
             })
         };
@@ -264,7 +267,11 @@ impl Snapshots {
     /// # Errors
     /// There is no such block, or the later blocks can't be taken back. Nothing has changed.
     pub async fn set_head(&self, evm: &Evm, number: u64) -> Result<(), ControlError> {
+        let first = evm.first_block();
         let to = |head| match number <= head {
+            true if number < first => Err(ControlError::Refused(format!(
+                "not allowed to rewind to block {number}: the chain begins with block {first}"
+            ))),
             true => Ok(number),
             // The text of go-ethereum, with the number of the last block.
             false => Err(ControlError::Refused(format!(

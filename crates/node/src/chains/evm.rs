@@ -75,7 +75,7 @@ pub(super) fn build(
     }
     let parse = rules::parse_genesis(parameters);
     let genesis = GenesisSource::json(spec.genesis.clone(), parse, is_known);
-    let genesis = genesis.with_fork(fork.cloned());
+    let genesis = genesis.with_number(parameters.genesis_number).with_fork(fork.cloned());
     let evm = Evm::new(context, params, evm_config, genesis, extension, controls)?;
     check(spec, config)?;
     if !is_known && fork.is_none() {

@@ -182,7 +182,7 @@ impl Import<'_> {
         let place = (block.number, block.position);
         match known {
             Some(known) if known == block.hash => Ok(()),
-            Some(known) if block.number == 0 => Err(self.refused(
+            Some(known) if block.number == self.chain.genesis_number() => Err(self.refused(
                 place,
                 format!("the file follows genesis {}, this chain begins with {known}", block.hash),
             )),
@@ -192,7 +192,7 @@ impl Import<'_> {
 
     /// The first block follows this chain's genesis.
     fn check_genesis(&self, block: &FileBlock) -> Result<(), StartError> {
-        match self.hash_at(0)? {
+        match self.hash_at(self.chain.genesis_number())? {
             Some(genesis) if genesis != block.parent => Err(self.refused(
                 (block.number, block.position),
                 format!(

@@ -87,12 +87,8 @@ pub(super) fn compare(
             unrecorded.push((owner, wanted));
             continue;
         };
-        let differs = wanted.iter().find_map(|(name, wanted)| {
-            let found = found.iter().find(|(found, _)| found == name).map(|(_, found)| found);
-            (name != NAME && found != Some(wanted)).then_some((name, found, wanted))
-        });
-        if let Some((name, value, wanted)) = differs {
-            let value = value.map_or("none", String::as_str);
+        let is_chain = owner != NETWORK.as_bytes();
+        if let Some((name, value, wanted)) = difference(&found, &wanted, is_chain) {
             return Err(refusal(network, &owner, name, &found, (value, wanted)).into());
         }
     }
@@ -100,6 +96,24 @@ pub(super) fn compare(
         return Err(ParameterError::Missing { chain }.into());
     }
     Ok(UnrecordedParameters(unrecorded))
+}
+
+/// The first parameter that differs, its recorded value, and the wanted one. A further chain of the network may not be wanted any
+/// more; of the parameters of a chain none may be missing.
+fn difference<'a>(
+    found: &'a Parameters,
+    wanted: &'a Parameters,
+    is_chain: bool,
+) -> Option<(&'a str, &'a str, &'a str)> {
+    let of = |parameters: &'a Parameters, name: &str| {
+        let one = parameters.iter().find(|(own, _)| own == name);
+        one.map_or("none", |(_, value)| value.as_str())
+    };
+    let missing = found.iter().filter(|_| is_chain);
+    let names = wanted.iter().chain(missing).map(|(name, _)| name.as_str());
+    names
+        .map(|name| (name, of(found, name), of(wanted, name)))
+        .find(|(name, found, wanted)| *name != NAME && found != wanted)
 }
 
 /// A chain that the store holds and the network does not have: its blocks could neither be made nor read. Rows
@@ -159,6 +173,10 @@ fn refusal(
     let is_c = chain.id == network.evm_chain().id;
     let hint = match name {
         "chain-id" if is_c => " (--chain-id)",
+        "number" if is_c => " (--number)",
+        "memory-limit" if is_c && network.dev_accounts.is_some() => " (--memory-limit)",
+        "code-size-limit" if is_c && network.dev_accounts.is_some() => " (--code-size-limit)",
+        "no-tx-gas-limit" if is_c && network.dev_accounts.is_some() => " (--no-tx-gas-limit)",
         "gas-limit" if is_c && network.dev_accounts.is_some() => " (--gas-limit, --real-fees)",
         "gas-limit" if is_c => " (--gas-limit)",
         "min-base-fee" if is_c && network.dev_accounts.is_some() => " (--base-fee, --real-fees)",

@@ -14,7 +14,8 @@ use super::file::FileLayer;
 use super::{ConfigError, Mode, Settings, evm, fork};
 use crate::fixture::FixtureSource;
 use crate::networks::{
-    EvmOptions, MAX_FILE_BYTES, Network, evm_network, evm_network_of, has_base_fee,
+    EvmOptions, MAX_FILE_BYTES, MAX_GENESIS_NUMBER, Network, evm_network, evm_network_of,
+    has_base_fee,
 };
 
 /// EVM chain ID of a chain for development, as other tools have it.
@@ -51,6 +52,7 @@ pub(super) fn check(settings: &Settings, mode: Mode) -> Result<(), Fault> {
         ("no-create2-deployer", settings.no_create2_deployer),
         ("state-window", settings.state_window.is_some()),
         ("memory-limit", settings.memory_limit.is_some()),
+        ("number", settings.number > 0),
     ];
     let foreign = [
         ("real-fees", settings.real_fees),
@@ -92,7 +94,9 @@ fn check_together(settings: &Settings) -> Result<(), Fault> {
         ("no-tx-gas-limit", settings.no_tx_gas_limit),
         ("no-create2-deployer", settings.no_create2_deployer),
         ("memory-limit", settings.memory_limit.is_some()),
+        ("number", settings.number > 0),
     ];
+    check_number(settings)?;
     fork::check(settings)?;
     let given =
         of_genesis.into_iter().find(|(_, is_given)| *is_given && settings.genesis.is_some());
@@ -117,6 +121,21 @@ fn check_together(settings: &Settings) -> Result<(), Fault> {
     }
     check_mining(settings)?;
     evm::check_values(settings)
+}
+
+/// Refuses a number of the first block that is too high, and settings that such a chain can't have.
+fn check_number(settings: &Settings) -> Result<(), Fault> {
+    if settings.number > MAX_GENESIS_NUMBER {
+        return Err(("number", format!("expected at most {MAX_GENESIS_NUMBER}")));
+    }
+    let of_followers = [
+        ("api-sync-enabled", settings.api_sync_enabled),
+        ("follow", !settings.follow.0.is_empty()),
+    ];
+    match of_followers.into_iter().find(|(_, is_given)| *is_given && settings.number > 0) {
+        Some((name, _)) => Err((name, "not with number: followers begin with block 0".to_owned())),
+        None => Ok(()),
+    }
 }
 
 /// Refuses settings of how blocks are made that don't go together.
@@ -192,6 +211,7 @@ pub(super) fn network(
         fork,
         rules,
         gas_limit: settings.gas_limit.unwrap_or(GAS_LIMIT),
+        number: settings.number,
         base_fee: settings.base_fee.unwrap_or(BASE_FEE),
     };
     let network = evm_network(&options);

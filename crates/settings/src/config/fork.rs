@@ -179,6 +179,7 @@ fn check_of_fork(settings: &Settings, by: &str) -> Result<(), Fault> {
         ("load-state", settings.load_state.is_some()),
         ("state", settings.state.is_some()),
         ("dump-state", settings.dump_state.is_some()),
+        ("number", settings.number > 0),
     ];
     if let Some((name, _)) = of_block.into_iter().find(|(_, is_given)| *is_given) {
         return Err((name, format!("not with {by}: the state is that of the source")));

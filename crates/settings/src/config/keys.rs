@@ -365,6 +365,9 @@ settings! {
     /// start of a kept data folder at the time of the last block. A kept data folder requires the same value at each
     /// start. Default: the time of the first start, which a kept data folder keeps, and the clock of the machine.
     timestamp: Option<u64> = "timestamp", "";
+    /// Number of the first block under `esker evm`. There are no blocks below it. A kept data folder requires the same value at each
+    /// start.
+    number: u64 = "number", "0";
     /// File with the initial content of the network besides its accounts: assets, NFTs, UTXOs, exports, contracts
     /// (docs/fixtures.md). It is applied at the first start of a data folder.
     fixture: Option<PathBuf> = "fixture", "";

@@ -188,6 +188,8 @@ impl Config {
                     ("fork-from", String::new()),
                     ("fork-block", number),
                     ("fork-header", if is_other { String::new() } else { headers }),
+                    // Its blocks follow those of the source.
+                    ("number", "0".to_owned()),
                 ]
             }
         };

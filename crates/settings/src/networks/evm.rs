@@ -22,6 +22,8 @@ use super::validators::Validators;
 pub const EVM_NETWORK: &str = "evm";
 /// Name of the chain.
 const CHAIN_NAME: &str = "EVM";
+/// The highest number of a genesis block: clients in JavaScript read no higher ones, and blocks follow.
+pub const MAX_GENESIS_NUMBER: u64 = (1 << 52) - 1;
 /// Its alias.
 const ALIAS: &str = "evm";
 
@@ -44,6 +46,8 @@ pub struct EvmOptions<'a> {
     pub rules: Option<&'a ChainConfig>,
     /// Gas limit of its blocks.
     pub gas_limit: u64,
+    /// Number of its genesis block, at most [`MAX_GENESIS_NUMBER`].
+    pub number: u64,
     /// Base fee of its first block, wei; forks before London have none.
     pub base_fee: u64,
 }
@@ -92,7 +96,8 @@ pub fn evm_network(options: &EvmOptions<'_>) -> Result<Network, DevError> {
         genesis = with_accounts(&genesis, alloc);
         Genesis::parse(genesis.as_bytes())?;
     }
-    let parameters = EvmParameters::ethereum(config);
+    let genesis_number = options.number;
+    let parameters = EvmParameters { genesis_number, ..EvmParameters::ethereum(config) };
     let network = alone(genesis.into(), parameters);
     Ok(Network { start_time_s, has_controls: true, dev_accounts: Some(accounts), ..network })
 }

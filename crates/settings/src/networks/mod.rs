@@ -27,7 +27,8 @@ pub use dev_accounts::{
     DEV_COUNTS, DEV_MNEMONIC, DEV_PATH, DEV_START_TIMES, DevAccounts, DevError, DevOptions,
 };
 pub use evm::{
-    EVM_NETWORK, EvmNetworkError, EvmOptions, evm_network, evm_network_of, has_base_fee,
+    EVM_NETWORK, EvmNetworkError, EvmOptions, MAX_GENESIS_NUMBER, evm_network, evm_network_of,
+    has_base_fee,
 };
 pub use funding::dev_funding_txs;
 pub(crate) use funding::{Source, dev_funding};

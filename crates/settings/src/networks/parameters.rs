@@ -56,6 +56,8 @@ pub struct EvmParameters {
     pub rules: EvmRules,
     /// What its coin is to other chains.
     pub coin: Coin,
+    /// Number of its genesis block; not 0 only on chains for development.
+    pub genesis_number: u64,
 }
 
 /// The rules of an EVM chain's blocks.
@@ -76,7 +78,8 @@ impl EvmParameters {
     /// Those of a chain with Ethereum's rules, whose coin is its own.
     pub fn ethereum(config: ChainConfig) -> Self {
         let chain_id = config.chain_id;
-        Self { chain_id, rules: EvmRules::Ethereum(Arc::new(config)), coin: Coin::Own }
+        let rules = EvmRules::Ethereum(Arc::new(config));
+        Self { chain_id, rules, coin: Coin::Own, genesis_number: 0 }
     }
 
     /// Those of a genesis in geth's format.
@@ -95,7 +98,7 @@ impl EvmParameters {
         let config = GenesisConfig::parse(json)?;
         let (chain_id, schedule) = (config.chain_id, config.schedule()?);
         let rules = EvmRules::CChain { schedule, fees: FeeOverrides::default() };
-        Ok(Self { chain_id, rules, coin: Coin::Native })
+        Ok(Self { chain_id, rules, coin: Coin::Native, genesis_number: 0 })
     }
 
     /// The sum of all balances in a genesis of these rules, wei; zero if the JSON is not a genesis.
@@ -160,6 +163,8 @@ impl EvmParameters {
     fn values(&self) -> Vec<Parameter> {
         let mut values = vec![("chain-id".into(), self.chain_id.to_string())];
         values.extend(self.rules.values());
+        let number = Some(self.genesis_number).filter(|number| *number > 0);
+        values.extend(number.map(|number| ("number".into(), number.to_string())));
         values.extend(self.coin.values().into_iter().map(|(name, value)| (name.into(), value)));
         values
     }
@@ -254,10 +259,11 @@ mod tests {
                 fees: FeeOverrides { gas_limit: Some(8), ..FeeOverrides::default() },
             },
             coin: Coin::Native,
+            genesis_number: 9,
         };
         let values = ChainParameters::Evm(Box::new(evm)).values();
         let names: std::collections::BTreeSet<_> = values.iter().map(|(name, _)| name).collect();
-        assert_eq!((values.len(), names.len()), (18, 18));
+        assert_eq!((values.len(), names.len()), (19, 19));
         assert_eq!(values[0], ("chain-id".into(), "7".to_owned()));
         assert_eq!(values[1], ("gas-limit".into(), "8".to_owned()));
         assert_eq!(values[2], ("target-gas".into(), "default".to_owned()));

@@ -139,7 +139,7 @@ impl Preset {
             Self::Local | Self::Dev => (43112, ForkSchedule::LOCAL),
         };
         let rules = EvmRules::CChain { schedule, fees: self.fee_overrides() };
-        EvmParameters { chain_id, rules, coin: Coin::Native }
+        EvmParameters { chain_id, rules, coin: Coin::Native, genesis_number: 0 }
     }
 
     /// On the development network blocks are larger, the base fee is constant, and blocks in quick succession cost nothing

@@ -71,10 +71,10 @@ pub(super) fn parent_of(
     block: &SealedBlock,
 ) -> Result<Arc<SealedHeader>, RpcError> {
     let header = &block.block.header;
-    let Some(height) = header.number.checked_sub(1) else {
+    if header.number == transact.reads.chain.genesis_number() {
         return Err(RpcError::new("genesis is not traceable"));
-    };
-    let number = BlockNumber::Number(height);
+    }
+    let number = BlockNumber::Number(header.number - 1);
     let found = transact.reads.header_by_number(number)?;
     let found = found.ok_or_else(|| above_head(transact, number))?;
     if found.hash == header.parent_hash {

@@ -130,7 +130,7 @@ fn blocks(
     most: usize,
 ) -> Result<Lists, RpcError> {
     let reads = &node.transact.reads;
-    let first = (last + 1).saturating_sub(MAX_BLOCKS);
+    let first = (last + 1).saturating_sub(MAX_BLOCKS).max(reads.chain.genesis_number());
     let mut parent = None;
     let mut parts = std::collections::VecDeque::new();
     let mut bytes = 0_usize;

@@ -13,7 +13,7 @@ use super::Filters;
 use super::found::FoundLogs;
 use super::installed::{ChangesClaim, Kind, Progress, SharedReceiver};
 use crate::error::read_error;
-use crate::wire::{BlockNumber, Hash, LogBlocks, LogFilter, TransactionReply};
+use crate::wire::{Hash, LogBlocks, LogFilter, TransactionReply};
 
 /// Most blocks in one reply; the rest follows in the next.
 const MAX_HASHES: u64 = 10_000;
@@ -205,9 +205,5 @@ impl Filters {
 /// The part of new heights that a filter watches.
 fn watched(filter: &LogFilter, from: u64, to: u64) -> (u64, u64) {
     let LogBlocks::Range { from: first, to: last } = filter.blocks else { return (from, to) };
-    let number = |end, otherwise| match end {
-        BlockNumber::Number(height) => height,
-        _ => otherwise,
-    };
-    (from.max(number(first, from)), to.min(number(last, to)))
+    (from.max(first.fixed().unwrap_or(from)), to.min(last.fixed().unwrap_or(to)))
 }

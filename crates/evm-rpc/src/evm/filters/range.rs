@@ -6,7 +6,7 @@ use esker_rpc::RpcError;
 
 use crate::error::read_error;
 use crate::reads::ReadApi;
-use crate::wire::{BlockNumber, LogBlocks};
+use crate::wire::{BlockNumber, BlockPlace, LogBlocks};
 
 fn refused(text: impl Into<String>) -> RpcError {
     RpcError::new(text)
@@ -36,7 +36,7 @@ pub(super) fn heights(
     max_blocks: u64,
 ) -> Result<Option<RangeInclusive<u64>>, RpcError> {
     let (from, to) = match blocks {
-        LogBlocks::Range { from, to } => (reads.resolve(*from), reads.resolve(*to)),
+        LogBlocks::Range { from, to } => (reads.place(*from), reads.place(*to)),
         LogBlocks::Hash(hash) => {
             let height = reads.chain.height_of(*hash).map_err(read_error)?;
             let height = height.ok_or_else(|| refused("unknown block"))?;
@@ -46,7 +46,7 @@ pub(super) fn heights(
     let head = reads.chain.head().header.number;
     if !reads.config.allow_unfinalized_queries {
         for (which, end) in [("from", from), ("to", to)] {
-            if let BlockNumber::Number(height) = end
+            if let BlockPlace::Height(height) = end
                 && height > head
             {
                 return Err(refused(format!(
@@ -55,11 +55,11 @@ pub(super) fn heights(
             }
         }
     }
-    if from == BlockNumber::Pending {
+    if from == BlockPlace::Pending {
         // There is no pending block, so it has no logs.
-        return if to == BlockNumber::Pending { Ok(None) } else { Err(backwards()) };
+        return if to == BlockPlace::Pending { Ok(None) } else { Err(backwards()) };
     }
-    let height_of = |end| if let BlockNumber::Number(height) = end { height } else { head };
+    let height_of = |end| if let BlockPlace::Height(height) = end { height } else { head };
     let (begin, end) = (height_of(from), height_of(to));
     if begin > end {
         return Err(refused(format!("begin block {begin} is greater than end block {end}")));
