@@ -538,10 +538,13 @@ fn errors_say_what_to_do() {
 
 #[test]
 fn flags_without_effect_are_listed() {
-    let (_node, banner) = start(&["--threads", "2", "--number", "5"]);
+    let (_node, banner) = start(&["--threads", "2", "--transaction-block-keeper", "5"]);
     let first = "--threads: the node chooses the number of its threads";
     assert_eq!(below(&banner, "Flags Without Effect"), first);
-    assert!(banner.iter().any(|line| line.starts_with("--number: ")), "{banner:?}");
+    assert!(
+        banner.iter().any(|line| line.starts_with("--transaction-block-keeper: ")),
+        "{banner:?}"
+    );
     let last = banner.last().unwrap();
     assert!(last.starts_with("Listening on 127.0.0.1:"), "{last}");
 }
