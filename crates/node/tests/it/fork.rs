@@ -2,12 +2,13 @@
 
 use std::fs;
 use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use esker_node::{Environment, Node, RunningNode, StartError};
 use esker_settings::config::{Config, Flags, Mode};
 use esker_testkit::http_client::Client;
 use serde_json::{Map, Value, json};
+use tokio::time::timeout;
 
 /// The first account for development.
 pub(super) const FROM: &str = "0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266";
@@ -18,6 +19,8 @@ pub(super) const ELEVEN_ACCOUNTS: [(&str, &str); 1] = [("accounts", "11")];
 /// The eleventh account for development. A fork has to ask its source for it, as it has a balance: that other accounts do not
 /// exist may be proved by what the fork has read.
 pub(super) const UNREAD: &str = "0xbcd4042de499d14e55001ccbb24a551f3b954096";
+/// Longest time in which a node that has ended lets go of its folder.
+const FREE: Duration = Duration::from_secs(20);
 /// How many accounts of `unread` there are.
 const UNREAD_ACCOUNTS: usize = 2_000;
 /// Init code of a contract that counts its calls in slot 0.
@@ -49,15 +52,25 @@ pub(crate) async fn refusal(flags: &[(&'static str, &str)]) -> String {
 }
 
 pub(crate) async fn refusal_as(mode: Mode, flags: &[(&'static str, &str)]) -> String {
-    let deadline = Instant::now() + Duration::from_secs(20);
-    loop {
-        let error = start_as(mode, flags).await.unwrap_err().to_string();
-        if !error.contains("is in use by another process") {
-            return error;
+    start_when_free(mode, flags).await.unwrap_err().to_string()
+}
+
+/// Starts a node. A node of this process that has just ended may hold the folder for some ms.
+pub(crate) async fn start_when_free(
+    mode: Mode,
+    flags: &[(&'static str, &str)],
+) -> Result<RunningNode, StartError> {
+    let free = async {
+        loop {
+            match start_as(mode, flags).await {
+                Err(error) if error.is_folder_in_use() => {
+                    tokio::time::sleep(Duration::from_millis(10)).await;
+                }
+                ended => return ended,
+            }
         }
-        assert!(Instant::now() < deadline, "the folder of a failed start stays locked: {error}");
-        tokio::time::sleep(Duration::from_millis(10)).await;
-    }
+    };
+    timeout(FREE, free).await.expect("the folder is free")
 }
 
 /// A client of the chain of a node.

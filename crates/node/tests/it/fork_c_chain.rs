@@ -2,7 +2,6 @@
 
 use std::fs;
 use std::path::Path;
-use std::time::{Duration, Instant};
 
 use esker_fork::cache::{cache_files, pack_cache};
 use esker_node::RunningNode;
@@ -12,7 +11,7 @@ use serde_json::{Value, json};
 
 use crate::fork::{
     COUNTER, Chain, ELEVEN_ACCOUNTS, FROM, OTHER, UNREAD, assert_equal, c_chain_url, refusal_as,
-    source_as, start_as,
+    source_as, start_as, start_when_free,
 };
 
 type Setting<'a> = (&'static str, &'a str);
@@ -29,17 +28,7 @@ async fn c_chain() -> (RunningNode, Chain, [Value; 2], String) {
 
 /// A start that failed before in this process may hold the folder for a moment.
 async fn dev(flags: &[Setting<'_>]) -> (RunningNode, Chain) {
-    let deadline = Instant::now() + Duration::from_secs(20);
-    let node = loop {
-        match start_as(Mode::Dev, flags).await {
-            Ok(node) => break node,
-            Err(error) if error.to_string().contains("is in use by another process") => {
-                assert!(Instant::now() < deadline, "the folder stays locked: {error}");
-                tokio::time::sleep(Duration::from_millis(10)).await;
-            }
-            Err(error) => panic!("{error}"),
-        }
-    };
+    let node = start_when_free(Mode::Dev, flags).await.unwrap();
     let chain = Chain::of(&node).await;
     (node, chain)
 }

@@ -2,7 +2,6 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
 
 use alloy_primitives::U256;
 use esker_fork::cache::{cache_files, pack_cache, verify_pack};
@@ -11,7 +10,9 @@ use esker_settings::config::Mode;
 use futures_util::future::BoxFuture;
 use serde_json::{Value, json};
 
-use crate::fork::{Chain, ELEVEN_ACCOUNTS, FROM, OTHER, UNREAD, refusal, source_as, start, url};
+use crate::fork::{
+    Chain, ELEVEN_ACCOUNTS, FROM, OTHER, UNREAD, refusal, source_as, start, start_when_free, url,
+};
 
 /// Nothing listens there.
 const NOBODY: &str = "http://127.0.0.1:1";
@@ -25,17 +26,7 @@ fn text(path: &Path) -> &str {
 
 /// A start that failed before in this process may hold the folder for a moment.
 async fn chain(flags: &[Setting<'_>]) -> (RunningNode, Chain) {
-    let deadline = Instant::now() + Duration::from_secs(20);
-    let node = loop {
-        match start(flags).await {
-            Ok(node) => break node,
-            Err(error) if error.to_string().contains("is in use by another process") => {
-                assert!(Instant::now() < deadline, "the folder stays locked: {error}");
-                tokio::time::sleep(Duration::from_millis(10)).await;
-            }
-            Err(error) => panic!("{error}"),
-        }
-    };
+    let node = start_when_free(Mode::Evm, flags).await.unwrap();
     let chain = Chain::of(&node).await;
     (node, chain)
 }

@@ -11,7 +11,7 @@ use tokio::time::timeout;
 
 use crate::fork::{
     Chain, ELEVEN_ACCOUNTS, FROM, OTHER, UNREAD, c_chain_url, source, source_as,
-    source_with_unread, start, start_as, unread, url,
+    source_with_unread, start, start_as, start_when_free, unread, url,
 };
 use crate::fork_reset::Reset;
 use crate::proxy::Proxy;
@@ -225,22 +225,6 @@ async fn headers_go_to_their_own_node_alone() {
     node.stop().await.unwrap();
 }
 
-/// Starts on a folder once the node before has let go of it: within this process a read that has not ended may hold it for some
-/// milliseconds longer than the node.
-async fn start_when_free(flags: &[(&'static str, &str)]) -> RunningNode {
-    let free = async {
-        loop {
-            match start(flags).await {
-                Err(error) if error.is_folder_in_use() => {
-                    tokio::time::sleep(Duration::from_millis(10)).await;
-                }
-                started => return started.unwrap(),
-            }
-        }
-    };
-    timeout(PATIENCE, free).await.expect("the folder is free")
-}
-
 #[tokio::test(flavor = "multi_thread")]
 async fn a_kept_folder_gets_its_source_back_until_the_next_start() {
     let (node, _, _) = source_with_unread().await;
@@ -248,7 +232,8 @@ async fn a_kept_folder_gets_its_source_back_until_the_next_start() {
     let data = ("data-dir", folder.path().to_str().unwrap());
     start(&[data, ("fork-url", &url_of)]).await.unwrap().stop().await.unwrap();
     for _ in 0..2 {
-        let forked = start_when_free(&[data, ("fork-url", NOBODY), ("fork-retries", "0")]).await;
+        let flags = [data, ("fork-url", NOBODY), ("fork-retries", "0")];
+        let forked = start_when_free(Mode::Evm, &flags).await.unwrap();
         let mut fork = Chain::of(&forked).await;
         assert_eq!(shown(&forked).await, Value::Null);
         let lacking = error(&mut fork, "eth_getBalance", balance_of(1)).await;
