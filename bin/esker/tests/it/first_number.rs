@@ -149,6 +149,21 @@ fn a_kept_folder_has_its_number() {
 }
 
 #[test]
+fn logs_are_not_looked_for_below_the_first_block() {
+    let (node, _) = start(&["--number", "4503599627370495"]);
+    // LOG0 in the code that creates a contract.
+    let tx = json!({"from": FROM, "data": "0x60006000a0"});
+    let receipt = node.receipt(&node.evm("eth_sendTransaction", json!([tx])));
+    assert_eq!(receipt["blockNumber"], "0x10000000000000");
+    let logs = |filter: Value| node.evm("eth_getLogs", json!([filter]));
+    for from in ["0x0", "earliest", "0xfffffffffffff"] {
+        let found = logs(json!({"fromBlock": from}));
+        assert_eq!(found[0]["transactionHash"], receipt["transactionHash"], "{from}");
+    }
+    assert_eq!(logs(json!({"fromBlock": "0x0", "toBlock": "0xffffffffffffe"})), json!([]));
+}
+
+#[test]
 fn what_does_not_go_together_is_refused() {
     let most = (1u64 << 52).to_string();
     for (args, reason) in [

@@ -64,6 +64,11 @@ pub(super) fn heights(
     if begin > end {
         return Err(refused(format!("begin block {begin} is greater than end block {end}")));
     }
+    // There are no blocks below the genesis, whose number may be high.
+    let begin = begin.max(reads.chain.genesis_number());
+    if begin > end {
+        return Ok(None);
+    }
     if max_blocks > 0 && end - begin >= max_blocks {
         return Err(refused(format!(
             "requested too many blocks from {begin} to {end}, maximum is set to {max_blocks}"
