@@ -8,17 +8,20 @@
 //! - [`fork_point`]: the block of another node on which a chain began.
 //! - [`control`]: controls of a development network.
 //! - [`printed`]: what the code of calls prints, for those who follow it.
+//! - [`call_lines`]: the calls of a run as lines, with names.
 //! - [`runs`]: reports of what calls and transactions ran.
 //! - [`view`]: the ports through which services read the chain and the pool.
 //! - [`verify`]: verifying blocks, and assembling the node's own.
 
 pub mod accounts;
 mod audit;
+pub mod call_lines;
 pub mod chain;
 mod contracts;
 pub mod control;
 pub mod extension;
 pub mod fork_point;
+mod names;
 pub mod oracle;
 pub mod pool;
 pub mod printed;

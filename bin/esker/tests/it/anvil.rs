@@ -48,8 +48,12 @@ fn send(node: &Esker, tx: Value) -> Value {
 
 /// The error of a transaction that is refused.
 fn refusal(node: &Esker, tx: &Value) -> String {
-    let request =
-        json!({"jsonrpc": "2.0", "id": 1, "method": "eth_sendTransaction", "params": [tx]});
+    refusal_of(node, "eth_sendTransaction", &json!([tx]))
+}
+
+/// The error of a call that is refused.
+fn refusal_of(node: &Esker, method: &str, params: &Value) -> String {
+    let request = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params});
     let (_, body) = node.http("POST", "/", &request.to_string());
     let reply: Value = serde_json::from_str(&body).unwrap();
     reply["error"]["message"].as_str().unwrap_or_else(|| panic!("{reply}")).to_owned()
@@ -370,8 +374,8 @@ Traces:
     Transaction: ";
 
 #[test]
-fn traces_of_transactions_are_printed_in_foundrys_form() {
-    let (node, _) = start(&["--print-traces"]);
+fn traces_of_transactions_and_calls_are_printed_in_foundrys_form() {
+    let (node, _) = start(&["--print-traces", "--disable-console-log"]);
     let create = |code: &str| {
         let hash = send(&node, json!({"from": FROM, "data": code, "gas": "0x1e8480"}));
         node.receipt(&hash)["contractAddress"].clone()
@@ -388,9 +392,17 @@ fn traces_of_transactions_are_printed_in_foundrys_form() {
         &node,
         json!({"from": FROM, "to": TO, "value": "0x7", "data": "0x1234567890"}),
     ));
+    let called = |method: &str, to: &Value| {
+        node.evm(method, json!([{"from": FROM, "to": to, "data": "0x01"}, "latest"]))
+    };
+    assert_eq!(called("eth_call", &json!(TO)), "0x");
+    called("eth_estimateGas", &json!(TO));
+    refusal_of(&node, "eth_call", &json!([{"to": failing[0]}, "latest"]));
     let (status, shown, _) = node.stop("TERM");
     assert!(status.success());
     for text in [
+        "evm_call\nTraces:\n  [0] 0x70997970C51812dc3A010C7d01b50e0d17dc79C8::fallback(01)\n    └─ ← [Stop]\n",
+        "evm_estimateGas\nTraces:\n  [0] 0x70997970C51812dc3A010C7d01b50e0d17dc79C8::fallback(01)\n",
         "  [74090] → new <unknown>@0x5FbDB2315678afecb367f032d93F642f64180aa3\n    └─ ← [Return] ",
         TREE,
         "    └─ ← [Revert] panic: arithmetic underflow or overflow (0x11)\n",

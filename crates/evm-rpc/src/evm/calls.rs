@@ -147,7 +147,10 @@ fn create_access_list(
     context: &CallContext,
 ) -> Result<AccessListReply, RpcError> {
     let place = transact.place_of_estimate(at)?;
-    transact.set_defaults(&mut args, GasDefault::Cap, context)?;
+    // Without a sender there is nobody who pays. The reference lets the zero address pay.
+    if !transact.reads.config.is_development || !args.is_free_call() {
+        transact.set_defaults(&mut args, GasDefault::Cap, context)?;
+    }
     let request = request(&args, transact.reads.dialect())?;
     let found = transact.at(&place, &request, context, |site, limits| {
         transact.printing("evm_createAccessList", limits, |limits| {

@@ -4,12 +4,20 @@ use std::cell::RefCell;
 
 use alloy_primitives::U256;
 use esker_artifacts::Registry;
+use esker_evm::call_lines::call_lines;
+use esker_evm::printed::PrintedCall;
 use esker_evm::runs::{RunMessage, report_call};
-use esker_evm_execution::call::{CallEnv, CallError, CallLimits, CallOutcome, CallRequest};
+use esker_evm_execution::call::{
+    BlockOverrides, CallEnv, CallError, CallLimits, CallOutcome, CallRequest, StateOverrides,
+};
 use esker_evm_execution::console::ConsoleCalls;
+use esker_evm_execution::trace::{BufferOutput, TreeTracer, trace_call};
 use esker_rpc::CallNotes;
 
 use super::transact::TransactApi;
+
+/// Most bytes of the lines of one call.
+const MAX_CALLS: usize = 256 << 10;
 
 /// A call whose run is reported.
 #[derive(Clone, Copy)]
@@ -19,6 +27,8 @@ pub(super) struct ObservedCall<'a, R> {
     pub(super) request: &'a CallRequest,
     /// Take the report.
     pub(super) notes: &'a CallNotes,
+    /// What the call changes of state and block.
+    pub(super) overrides: (&'a StateOverrides, &'a BlockOverrides),
     /// The outcome that is noted; `None`: nothing is.
     pub(super) outcome: fn(&Result<R, CallError>) -> Option<&CallOutcome>,
 }
@@ -39,6 +49,22 @@ pub(super) fn failed_outcome<R>(result: &Result<R, CallError>) -> Option<&CallOu
     }
 }
 
+/// The first lines, within a bound.
+fn shortened(mut lines: Vec<String>) -> Vec<String> {
+    let mut bytes = 0_usize;
+    let kept = lines.iter().take_while(|line| {
+        bytes = bytes.saturating_add(line.len());
+        bytes <= MAX_CALLS
+    });
+    let kept = kept.count();
+    let left_out = lines.len() - kept;
+    lines.truncate(kept);
+    if left_out > 0 {
+        lines.push(format!("  ({left_out} further lines are not shown)"));
+    }
+    lines
+}
+
 impl TransactApi {
     /// Runs `work` with limits that keep what its code prints, and reports it if somebody follows. A try without a
     /// result is not reported: its code runs again.
@@ -48,7 +74,9 @@ impl TransactApi {
         limits: &CallLimits<'_>,
         work: impl FnOnce(&CallLimits<'_>) -> Result<R, CallError>,
     ) -> Result<R, CallError> {
-        self.keeping(Some(method), limits, false, work).0
+        let (result, console) = self.keeping(limits, false, work);
+        self.report(method, &result, console, Vec::new);
+        result
     }
 
     /// Like [`Self::printing`]; the call's notes also get the report of what it ran.
@@ -59,35 +87,74 @@ impl TransactApi {
         limits: &CallLimits<'_>,
         work: impl FnOnce(&CallLimits<'_>) -> Result<R, CallError>,
     ) -> Result<R, CallError> {
-        let ObservedCall { method, request, notes, outcome } = call;
-        let (result, console) = self.keeping(method, limits, notes.are_wanted(), work);
+        let ObservedCall { method, request, notes, overrides, outcome } = call;
+        let (result, console) = self.keeping(limits, notes.are_wanted(), work);
         if notes.are_wanted()
             && let Some(outcome) = outcome(&result)
         {
             self.note(env, request, outcome, &console, notes);
+        }
+        if let Some(method) = method {
+            let calls = || self.calls_of(env, request, overrides, limits);
+            self.report(method, &result, console, calls);
         }
         result
     }
 
     fn keeping<R>(
         &self,
-        method: Option<&'static str>,
         limits: &CallLimits<'_>,
         is_kept: bool,
         work: impl FnOnce(&CallLimits<'_>) -> Result<R, CallError>,
     ) -> (Result<R, CallError>, ConsoleCalls) {
-        let Some(printed) = self.printed.as_ref().filter(|one| is_kept || one.is_followed()) else {
+        let printed = self.printed.as_ref().filter(|_| self.chain.keeps_console);
+        if !printed.is_some_and(|one| is_kept || one.is_followed()) {
             return (work(limits), ConsoleCalls::default());
-        };
+        }
         let console = RefCell::default();
         let result = work(&CallLimits { console: Some(&console), ..*limits });
-        let console = console.into_inner();
-        if let Some(method) = method.filter(|_| printed.is_followed())
+        (result, console.into_inner())
+    }
+
+    /// Reports a run to those who follow, unless it was a try without a result.
+    fn report<R>(
+        &self,
+        method: &'static str,
+        result: &Result<R, CallError>,
+        console: ConsoleCalls,
+        calls: impl FnOnce() -> Vec<String>,
+    ) {
+        let printed = self.printed.as_ref().filter(|printed| printed.is_followed());
+        if let Some(printed) = printed
             && !matches!(result, Err(CallError::TryEnded))
         {
-            printed.report(method, console.clone());
+            printed.report(PrintedCall { method, console, calls: calls() });
         }
-        (result, console)
+    }
+
+    /// The calls and events of a run, which is repeated for them; none if they are not shown.
+    fn calls_of(
+        &self,
+        env: &CallEnv<'_>,
+        request: &CallRequest,
+        (state, block): (&StateOverrides, &BlockOverrides),
+        limits: &CallLimits<'_>,
+    ) -> Vec<String> {
+        if !self.traces_calls {
+            return Vec::new();
+        }
+        let (tracer, tree) = TreeTracer::new();
+        let mut out = BufferOutput::new(0);
+        let traced = trace_call(env, request, state, block, limits, Box::new(tracer), &mut out);
+        if let Err(error) = traced {
+            tracing::debug!(%error, "cannot trace a call");
+            return Vec::new();
+        }
+        let no_names = Registry::default();
+        let names = self.artifacts.as_ref().unwrap_or(&no_names);
+        let lines = call_lines(names, env.view, &tree.borrow());
+        let lines = lines.inspect_err(|error| tracing::debug!(%error, "cannot show a call"));
+        shortened(lines.unwrap_or_default())
     }
 
     fn note(
@@ -111,5 +178,19 @@ impl TransactApi {
             Ok(report) => notes.set(report),
             Err(error) => tracing::debug!(%error, "cannot report what a call ran"),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_are_kept_up_to_the_bound() {
+        let short = vec!["  a".to_owned(), "  b".to_owned()];
+        assert_eq!(shortened(short.clone()), short);
+        let line = "x".repeat(MAX_CALLS / 2);
+        let cut = shortened(vec![line.clone(), line.clone(), "y".to_owned(), line.clone()]);
+        assert_eq!(cut, [line.as_str(), &line, "  (2 further lines are not shown)"]);
     }
 }

@@ -90,6 +90,7 @@ impl TransactApi {
                 method: Some(method),
                 request,
                 notes: context.notes(),
+                overrides: (&state, &block),
                 outcome: any_outcome,
             };
             let call = |limits: &CallLimits<'_>| call::call(env, request, &state, &block, limits);
@@ -108,11 +109,11 @@ impl TransactApi {
         let place = self.place(at)?;
         let bounds = Bounds { try_gas: Some(TRY_GAS), ..Bounds::default() };
         self.run(&place, request, bounds, |env, limits| {
-            let no_overrides = (StateOverrides::default(), BlockOverrides::default());
-            let method = Some(method);
-            let observed = ObservedCall { method, request, notes, outcome: any_outcome };
+            let overrides = (&StateOverrides::default(), &BlockOverrides::default());
+            let (method, outcome) = (Some(method), any_outcome);
+            let observed = ObservedCall { method, request, notes, overrides, outcome };
             match self.observing(env, observed, limits, |limits| {
-                call::call(env, request, &no_overrides.0, &no_overrides.1, limits)
+                call::call(env, request, overrides.0, overrides.1, limits)
             }) {
                 Err(CallError::TryEnded) => Ok(None),
                 result => result.map(Some),
@@ -132,7 +133,8 @@ impl TransactApi {
         let place = self.place_of_estimate(at)?;
         self.at(&place, request, context, |env, limits| {
             let (notes, outcome) = (context.notes(), failed_outcome);
-            let observed = ObservedCall { method, request, notes, outcome };
+            let overrides = (state, &BlockOverrides::default());
+            let observed = ObservedCall { method, request, notes, overrides, outcome };
             self.observing(env, observed, limits, |limits| {
                 self.estimate_at(&place, env, request, state, limits)
             })
@@ -181,7 +183,9 @@ impl TransactApi {
     ) -> Result<Option<u64>, RpcError> {
         let bounds = Bounds { try_gas: Some(TRY_GAS), ..Bounds::default() };
         self.run(place, request, bounds, |env, limits| {
-            let observed = ObservedCall { method: None, request, notes, outcome: failed_outcome };
+            let (method, outcome) = (None, failed_outcome);
+            let overrides = (&StateOverrides::default(), &BlockOverrides::default());
+            let observed = ObservedCall { method, request, notes, overrides, outcome };
             match self.observing(env, observed, limits, |limits| {
                 self.estimate_at(place, env, request, &StateOverrides::default(), limits)
             }) {

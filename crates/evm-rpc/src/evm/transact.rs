@@ -137,6 +137,8 @@ pub struct TransactApi {
     pub scripts: Arc<dyn Scripts>,
     /// Receives what the code of calls prints, on development networks that show it.
     pub printed: Option<PrintedCalls>,
+    /// Whether it also receives what calls and estimates call.
+    pub traces_calls: bool,
     /// Knows the names of custom errors, on development networks.
     pub artifacts: Option<Registry>,
 }

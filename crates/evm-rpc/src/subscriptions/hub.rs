@@ -278,6 +278,8 @@ impl Subscriptions {
         feed: &mut Option<Receiver<PrintedCall>>,
     ) {
         match call {
+            // A call that printed nothing is there for its calls.
+            Ok(call) if call.console.is_empty() => {}
             Ok(call) => self.publish(|| Event::printed(call)),
             Err(RecvError::Lagged(_)) => self.disconnect_lagged(Source::Printed),
             Err(RecvError::Closed) => *feed = None,

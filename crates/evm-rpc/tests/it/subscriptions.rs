@@ -614,7 +614,11 @@ async fn what_transactions_and_calls_print_is_notified() {
         "leftOut": "0x1",
     });
     assert_eq!(of_block, want);
-    sent.printed.report("evm_call", printed(8));
+    // A call that is there for its calls alone has printed nothing.
+    let calls = vec!["  [5] f()".to_owned()];
+    let silent = PrintedCall { method: "evm_call", console: ConsoleCalls::default(), calls };
+    sent.printed.report(silent);
+    sent.printed.report(PrintedCall { method: "evm_call", console: printed(8), calls: Vec::new() });
     let (_, _, of_call) = client.receive(1).await.remove(0);
     assert_eq!(of_call, json!({"method": "evm_call", "lines": ["8"], "leftOut": "0x1"}));
     // Others are not notified of it.

@@ -22,10 +22,26 @@ pub(super) async fn next(calls: &mut [Receiver<PrintedCall>]) -> Result<PrintedC
 
 /// A call and what it printed.
 pub(super) fn call(call: &PrintedCall) -> String {
-    let PrintedCall { method, console } = call;
+    let PrintedCall { method, console, calls } = call;
     let mut out = format!("\n{method}\n");
-    push(&mut out, console.texts(), console.left_out());
+    push_calls(&mut out, calls);
+    if !console.is_empty() {
+        push(&mut out, console.texts(), console.left_out());
+    }
     out
+}
+
+/// What code called, before what follows from it.
+pub(super) fn push_calls(out: &mut String, calls: &[String]) {
+    if calls.is_empty() {
+        return;
+    }
+    out.push_str("Traces:\n");
+    for line in calls {
+        out.push_str(line);
+        out.push('\n');
+    }
+    out.push('\n');
 }
 
 /// Calls without a text of their own.

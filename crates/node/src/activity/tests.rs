@@ -83,14 +83,18 @@ fn calls_that_print() {
     for input in [log_of(7), vec![1, 2]] {
         console.push(input.len(), || input.into());
     }
-    let call = PrintedCall { method: "evm_call", console };
+    let call = PrintedCall { method: "evm_call", console, calls: Vec::new() };
     let text =
         "\nevm_call\n    console.log:\n      7\n      0x0102 (2 bytes, shorter than a selector)\n";
     assert_eq!(printed::call(&call), text);
     let mut console = ConsoleCalls::default();
     console.push(1 << 20, Default::default);
-    let call = PrintedCall { method: "evm_call", console };
+    let call = PrintedCall { method: "evm_call", console, calls: Vec::new() };
     let text = "\nevm_call\n    console.log:\n      (1 further texts are not shown)\n";
+    assert_eq!(printed::call(&call), text);
+    let calls = vec!["  [5] Token::f(1)".to_owned(), "    └─ ← [Stop]".to_owned()];
+    let call = PrintedCall { method: "evm_call", console: ConsoleCalls::default(), calls };
+    let text = "\nevm_call\nTraces:\n  [5] Token::f(1)\n    └─ ← [Stop]\n\n";
     assert_eq!(printed::call(&call), text);
     assert_eq!(printed::further_calls(3), "\nfurther calls that print: 3\n");
 }

@@ -42,7 +42,7 @@ pub(super) fn block(
 
 fn push_tx(out: &mut String, chain: &str, tx: &TxReport) {
     let TxReport { id, kind, contract, gas_used, failure, printed, names, calls, .. } = tx;
-    push_calls(out, calls);
+    printed::push_calls(out, calls);
     // Writing to a String can't fail.
     let mut line = |name: &str, value: &dyn std::fmt::Display| {
         let _ok = writeln!(out, "    {name}: {value}");
@@ -73,19 +73,6 @@ fn push_tx(out: &mut String, chain: &str, tx: &TxReport) {
         line("Error", &plain_text(failure, MAX_REASON));
     }
     printed::push_of_tx(out, printed);
-    out.push('\n');
-}
-
-/// The calls of a transaction, before it.
-fn push_calls(out: &mut String, calls: &[String]) {
-    if calls.is_empty() {
-        return;
-    }
-    out.push_str("Traces:\n");
-    for line in calls {
-        out.push_str(line);
-        out.push('\n');
-    }
     out.push('\n');
 }
 

@@ -191,10 +191,8 @@ impl Inputs<'_> {
             senders: Arc::clone(evm.senders()),
             receipt_waits: ReceiptWaits::default(),
             scripts: Arc::new(ScriptHost::new(scripts)),
-            printed: evm
-                .controls()
-                .filter(|_| evm.params().keeps_console)
-                .map(|controls| controls.printed_calls().clone()),
+            printed: evm.controls().map(|controls| controls.printed_calls().clone()),
+            traces_calls: evm.config().reports_calls,
             artifacts: evm.controls().map(|controls| controls.artifacts().clone()),
         }))
     }

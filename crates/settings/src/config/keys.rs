@@ -443,7 +443,8 @@ settings! {
     /// Blocks from the last one back to the one that the tag `safe` means; `finalized` is twice as far back, both at least block 0.
     /// 0: both are the last block. `esker anvil` sets 32.
     slots_in_an_epoch: u64 = "slots-in-an-epoch", "0";
-    /// Print the calls and events of each transaction before it, as Foundry does. Each runs again for that.
+    /// Print the calls and events of each transaction before it, and of each `evm_call` and `evm_estimateGas`, as Foundry does. Each
+    /// runs again for that.
     print_traces: bool = "print-traces", "false";
     /// Leave out the CREATE2 deployer, which block 0 has at 0x4e59b44847b379578588920cA78FbF26c0B4956C otherwise. A kept data
     /// folder requires the same value at each start.

@@ -103,6 +103,13 @@ impl Argument for AuthorizationsArg {
 }
 
 impl TransactionArgs {
+    /// Whether it calls an account, and names neither a sender nor a price.
+    pub(crate) const fn is_free_call(&self) -> bool {
+        let prices = [&self.gas_price, &self.max_fee_per_gas, &self.max_priority_fee_per_gas];
+        let has_price = prices[0].is_some() || prices[1].is_some() || prices[2].is_some();
+        self.to.is_some() && self.from.is_none() && !has_price
+    }
+
     /// Call data: `input` wins over `data`.
     pub fn payload(&self) -> Bytes {
         let data = self.input.as_ref().or(self.data.as_ref());

@@ -60,6 +60,24 @@ async fn every_revert_has_a_code_and_data() {
 }
 
 #[tokio::test]
+async fn an_access_list_without_a_sender_costs_nobody() {
+    let (world, exact) = (World::development(), exact());
+    let ask = json!([{"to": HELD}]);
+    let reply = world.call("eth_createAccessList", &ask.to_string()).await;
+    assert_eq!(reply["result"], json!({"accessList": [], "gasUsed": "0x5208"}));
+    // A price has to be paid, and a code has to be there.
+    for (args, text) in [
+        (json!([{"to": HELD, "gasPrice": "0x746a528800"}]), "insufficient funds"),
+        (json!([{}]), "contract creation without any data provided"),
+    ] {
+        let error = error(&world, "eth_createAccessList", &args).await;
+        assert!(error["message"].as_str().unwrap().contains(text), "{error}");
+    }
+    let error = error(&exact, "eth_createAccessList", &ask).await;
+    assert!(error["message"].as_str().unwrap().contains("insufficient funds"), "{error}");
+}
+
+#[tokio::test]
 async fn a_null_block_is_the_last_one() {
     let (world, exact) = (World::development(), exact());
     let slot = format!("{:#x}", B256::ZERO);

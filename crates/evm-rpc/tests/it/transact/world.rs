@@ -98,6 +98,7 @@ impl World {
             senders: Arc::default(),
             scripts: Arc::new(esker_evm_execution::trace::NoScripts),
             printed: None,
+            traces_calls: false,
             artifacts: None,
             receipt_waits: ReceiptWaits::default(),
         });
