@@ -180,10 +180,7 @@ impl ReadApi {
         match at {
             Some(at) => Ok(at),
             None if self.dialect().is_standard() => Ok(BlockNumber::Latest.into()),
-            None => {
-                let text = ParamsError::Missing(index).to_string();
-                Err(RpcError::with_code(RpcError::INVALID_PARAMS, text))
-            }
+            None => Err(missing(index)),
         }
     }
 
@@ -238,4 +235,9 @@ impl ReadApi {
             }
         }
     }
+}
+
+/// The error of a parameter that is required and not there. `index` is its place, from 0.
+pub(crate) fn missing(index: usize) -> RpcError {
+    RpcError::with_code(RpcError::INVALID_PARAMS, ParamsError::Missing(index).to_string())
 }

@@ -20,6 +20,12 @@ pub(super) fn eth(reads: &Arc<ReadApi>) -> Service {
 }
 
 fn fee_recipient(reads: &ReadApi, (): ()) -> Result<Addr, RpcError> {
+    if reads.config.is_development {
+        // A control may have set another one.
+        let (head, rules) = (reads.chain.head(), reads.chain.rules());
+        let terms = rules.next_terms(&head.header, head.header.time.saturating_add(1));
+        return Ok(Addr(terms.map_or(rules.fee_recipient(), |terms| terms.coinbase)));
+    }
     Ok(Addr(reads.chain.rules().fee_recipient()))
 }
 

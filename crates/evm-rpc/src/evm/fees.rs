@@ -1,10 +1,14 @@
 //! The service `internal-eth`: what gas costs.
 
+use std::borrow::Cow;
+
 use alloy_primitives::U256;
 use esker_evm::oracle::{
     FeeHistory, HistoryError, NewestBlock, PriceOption, PriceOptions, fee_history, price_options,
 };
 use esker_evm_execution::rules::Dialect;
+use esker_go_json::Document;
+use esker_go_json::args::{Argument, ArgumentError};
 use esker_rpc::handler::{blocking, quick};
 use esker_rpc::{MethodTable, RpcError, cost};
 use schemars::JsonSchema;
@@ -13,6 +17,7 @@ use serde::Serialize;
 use super::table::table;
 use super::transact::TransactApi;
 use crate::error::read_error;
+use crate::reads::missing;
 use crate::wire::{Big, BlockNumber, BlockPlace, HexOrDecimal, Uint64};
 
 pub(super) fn methods() -> MethodTable<TransactApi> {
@@ -117,10 +122,38 @@ impl HistoryReply {
     }
 }
 
+/// Percentiles of tips, which may be absent where the chain's dialect says so.
+struct Percentiles(Option<Vec<f64>>);
+
+esker_rpc::schema_as!(Percentiles, "Percentiles", Vec<f64>);
+
+impl Argument for Percentiles {
+    fn go_type() -> Cow<'static, str> {
+        Vec::<f64>::go_type()
+    }
+
+    fn decode(value: Document<'_>) -> Result<Self, ArgumentError> {
+        Vec::decode(value).map(Some).map(Self)
+    }
+
+    fn absent() -> Option<Self> {
+        Some(Self(None))
+    }
+
+    fn is_required() -> bool {
+        true
+    }
+}
+
 fn get_fee_history(
     transact: &TransactApi,
-    (HexOrDecimal(count), newest, percentiles): (HexOrDecimal, BlockNumber, Vec<f64>),
+    (HexOrDecimal(count), newest, percentiles): (HexOrDecimal, BlockNumber, Percentiles),
 ) -> Result<HistoryReply, RpcError> {
+    let percentiles = match percentiles.0 {
+        Some(percentiles) => percentiles,
+        None if transact.reads.dialect().is_standard() => Vec::new(),
+        None => return Err(missing(2)),
+    };
     let newest = match transact.reads.place(newest) {
         BlockPlace::Height(height) => NewestBlock::Height(height),
         BlockPlace::Pending => NewestBlock::Pending,
@@ -129,9 +162,16 @@ fn get_fee_history(
     let (chain, rules) = (&*transact.reads.chain, transact.reads.chain.rules());
     let (limits, now_s) = (&transact.config.history, transact.clock.now_s());
     let history = fee_history(chain, rules, limits, (count, newest), &percentiles, now_s);
-    let dialect = rules.dialect();
-    history.map(|history| HistoryReply::new(history, dialect)).map_err(|error| match error {
+    let mut history = history.map_err(|error| match error {
         HistoryError::Source(error) => read_error(error),
         refused => RpcError::new(refused.to_string()),
-    })
+    })?;
+    if count > 0
+        && newest == NewestBlock::Pending
+        && chain.has_pending()
+        && let Some(pending) = transact.reads.header_by_number(BlockNumber::Pending)?
+    {
+        history.add_pending(rules, &pending.header, percentiles.len(), now_s);
+    }
+    Ok(HistoryReply::new(history, rules.dialect()))
 }

@@ -81,6 +81,39 @@ pub struct FeeHistory {
     pub blob_gas_used_ratios: Vec<f64>,
 }
 
+impl FeeHistory {
+    /// Adds a block with these tips.
+    fn add(&mut self, rules: &dyn Rules, header: &Header, rewards: Option<Vec<U256>>) {
+        self.base_fees.push(header.base_fee.unwrap_or_default());
+        let (used, limit) = (header.gas_used as f64, header.gas_limit as f64);
+        self.gas_used_ratios.push(if limit > 0.0 { used / limit } else { 0.0 });
+        self.blob_base_fees.push(blob_base_fee(rules, header));
+        self.blob_gas_used_ratios.push(blob_gas_used_ratio(rules, header));
+        self.rewards.extend(rewards);
+    }
+
+    /// Adds the block that a development node would build now, which follows the others. Its tips count as 0, as with other
+    /// tools. `percentiles` is the number of those that were requested, `now_s` as in [`fee_history`].
+    pub fn add_pending(
+        &mut self,
+        rules: &dyn Rules,
+        header: &Header,
+        percentiles: usize,
+        now_s: u64,
+    ) {
+        if self.base_fees.is_empty() {
+            self.oldest = header.number;
+        }
+        // They were the estimates for this block.
+        self.base_fees.pop();
+        self.blob_base_fees.pop();
+        self.add(rules, header, (percentiles > 0).then(|| vec![U256::ZERO; percentiles]));
+        let time_s = now_s.max(header.time);
+        self.base_fees.push(next_base_fee(rules, header, time_s).unwrap_or_default());
+        self.blob_base_fees.push(next_blob_base_fee(rules, header, time_s));
+    }
+}
+
 /// Why there is no fee history. `E` is the error of reading the chain.
 #[derive(Debug, Error, PartialEq)]
 pub enum HistoryError<E> {
@@ -153,16 +186,15 @@ pub fn fee_history<S: HeaderSource + ?Sized>(
         // A block below the head can only be missing if the store lost it.
         let Some(header) = header else { break };
         let header = &header.header;
-        let base_fee = header.base_fee.unwrap_or_default();
-        history.base_fees.push(base_fee);
-        let (used, limit) = (header.gas_used as f64, header.gas_limit as f64);
-        history.gas_used_ratios.push(if limit > 0.0 { used / limit } else { 0.0 });
-        history.blob_base_fees.push(blob_base_fee(rules, header));
-        history.blob_gas_used_ratios.push(blob_gas_used_ratio(rules, header));
-        if !percentiles.is_empty() {
-            let mut fees = source.paid_fees(height).map_err(HistoryError::Source)?;
-            history.rewards.push(rewards(&mut fees, base_fee, header.gas_used, percentiles));
-        }
+        let tips = match percentiles {
+            [] => None,
+            _ => {
+                let mut fees = source.paid_fees(height).map_err(HistoryError::Source)?;
+                let base_fee = header.base_fee.unwrap_or_default();
+                Some(rewards(&mut fees, base_fee, header.gas_used, percentiles))
+            }
+        };
+        history.add(rules, header, tips);
     }
     let next = match source.header(oldest + count).map_err(HistoryError::Source)? {
         Some(next) => (next.header.base_fee, blob_base_fee(rules, &next.header)),

@@ -13,15 +13,15 @@ use crate::evm::TransactApi;
 use crate::evm::defaults::request;
 use crate::evm::running::{Hashes, block_overrides, state_overrides};
 use crate::wire::call::TransactionArgs;
-use crate::wire::{BlockNumber, BlockNumberOrHash};
+use crate::wire::{BlockNumber, BlockNumberOrHash, BlockOrAbsent};
 
 pub(super) fn trace_call(
     transact: &TransactApi,
-    (args, at, config): (TransactionArgs, BlockNumberOrHash, Option<TraceCallConfig>),
+    (args, at, config): (TransactionArgs, BlockOrAbsent, Option<TraceCallConfig>),
     context: &CallContext,
     writer: &mut ResultWriter,
 ) -> Result<(), RpcError> {
-    let at = transact.reads.block_id(at);
+    let at = transact.reads.block_id(transact.reads.block_or_latest(at, 1)?);
     let header = match at {
         BlockNumberOrHash::Number(BlockNumber::Pending) if !transact.reads.is_pending(at) => {
             return Err(RpcError::new("tracing on top of pending is not supported"));
