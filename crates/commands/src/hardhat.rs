@@ -11,8 +11,14 @@ use crate::anvil;
 pub(crate) const NAME: &str = "hardhat";
 
 /// What Hardhat's network has, and `esker evm` by default has not.
-const DEFAULTS: [(&str, &str); 3] =
-    [("accounts", "20"), ("gas-limit", "60000000"), ("interval-in-ms", "true")];
+const DEFAULTS: [(&str, &str); 6] = [
+    ("accounts", "20"),
+    ("gas-limit", "60000000"),
+    ("interval-in-ms", "true"),
+    ("hardhat-answers", "true"),
+    ("refuse-failed-sends", "true"),
+    ("suggested-tip", anvil::SUGGESTED_TIP),
+];
 
 /// The ID of a forked chain, too.
 const CHAIN_ID: &str = "31337";

@@ -32,6 +32,10 @@ pub struct ReadConfig {
     /// Whether the network is one for development, whose tools expect an error code of every revert, and read a null
     /// block as the last one (docs/decisions.md, "Tools made for anvil").
     pub is_development: bool,
+    /// Whether answers are those of Hardhat's node where anvil's differ (docs/from-anvil.md, "In the place of Hardhat's node").
+    pub hardhat_answers: bool,
+    /// Whether no price of a call is too low, as with anvil and Hardhat.
+    pub calls_take_any_price: bool,
     /// How far back proofs are made.
     pub proof_window: ProofWindow,
     /// The answer of `web3_clientVersion`.

@@ -124,7 +124,9 @@ impl Esker {
 
     /// Hash of a transaction, and hash and number of its block.
     fn send(&self, tx: Value) -> (String, String, u64) {
-        let hash = self.evm("eth_sendTransaction", json!([tx]));
+        let reply = self.ask("eth_sendTransaction", json!([tx]));
+        // One that fails is in a block, too.
+        let hash = reply.get("result").unwrap_or(&reply["error"]["data"]["txHash"]).clone();
         let receipt = self.receipt(&hash);
         let text = |value: &Value| value.as_str().unwrap().to_owned();
         (text(&hash), text(&receipt["blockHash"]), number(&receipt["blockNumber"]))
@@ -167,7 +169,8 @@ fn its_log_shows_each_call_as_hardhat_does() {
     let tx_to =
         |to: &str, data: &str| json!({"from": FROM, "to": to, "gas": "0x186a0", "data": data});
     let (failed, failed_in, failed_at) = node.send(tx_to(&reverts, &closed));
-    node.ask("eth_sendTransaction", json!([{"from": FROM, "to": reverts, "data": closed}]));
+    let unlimited = json!({"from": FROM, "to": reverts, "data": closed});
+    let (second, second_in, second_at) = node.send(unlimited);
     node.ask("evm_mine", json!([]));
     node.ask("hardhat_mine", json!(["0x5"]));
     let batch = ["eth_blockNumber", "eth_chainId", "eth_chainId", "eth_nothing"];
@@ -190,7 +193,7 @@ fn its_log_shows_each_call_as_hardhat_does() {
   From:        {FROM}
   To:          {TO}
   Value:       0.05 ETH
-  Gas used:    21000 of 21000
+  Gas used:    21000 of 16777216
   Block #1:    {block}
 
 "
@@ -229,12 +232,13 @@ fn its_log_shows_each_call_as_hardhat_does() {
     );
     has(&shown, &failure);
     has(&shown, &format!(" of 100000\n  Block #{failed_at}:            {failed_in}\n{error}"));
-    // One that is refused has no block.
+    // It is sent without an estimate.
+    has(&shown, &format!("\neth_sendTransaction\n{unknown}  Transaction:         {second}\n"));
     has(
         &shown,
-        &format!("\neth_sendTransaction\n{unknown}{}{value}{error}evm_mine\n", parties(&reverts)),
+        &format!(" of 16777216\n  Block #{second_at}:            {second_in}\n{error}evm_mine\n"),
     );
-    let first = failed_at + 1;
+    let first = second_at + 1;
     has(&shown, &format!("evm_mine\n  Mined empty block #{first} with base fee "));
     let range =
         format!("hardhat_mine\n  Mined empty block range #{} to #{}\n\n", first + 1, first + 5);

@@ -195,6 +195,9 @@ pub(super) struct GasFlags {
     /// The gas price of chains before London
     #[arg(long)]
     pub(super) gas_price: Option<u64>,
+    /// Suggest a priority fee of 1 wei at least, in place of 1 gwei
+    #[arg(long, visible_alias = "no-priority-fee")]
+    pub(super) disable_min_priority_fee: bool,
     /// The memory limit per EVM execution in bytes
     #[arg(long, help_heading = "EVM options")]
     pub(super) memory_limit: Option<u64>,

@@ -64,10 +64,6 @@ pub(super) const FURTHER: &[FurtherFlag] = &[
         ..always("steps-tracing", "every transaction can be traced")
     },
     FurtherFlag {
-        aliases: &["no-priority-fee"],
-        ..always("disable-min-priority-fee", "the least suggested priority fee is 1 wei")
-    },
-    FurtherFlag {
         short: Some('n'),
         ..flag("network", Takes::OneOf(&["ethereum"]), Effect::Always("the rules are Ethereum's"))
     },

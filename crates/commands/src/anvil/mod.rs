@@ -22,7 +22,7 @@ use esker_settings::config::Flags;
 use self::flags::AnvilFlags;
 pub(crate) use self::flags::NAME;
 pub use self::output::AnvilOutput;
-pub(crate) use self::settings::insert_artifacts;
+pub(crate) use self::settings::{SUGGESTED_TIP, insert_artifacts};
 
 /// A parsed command line of anvil.
 #[derive(Debug)]

@@ -14,6 +14,8 @@ use super::mnemonic;
 
 /// Anvil's gas price of chains before London, wei.
 const GAS_PRICE: u64 = 1_875_000_000;
+/// The least tip that anvil and Hardhat suggest, wei.
+pub(crate) const SUGGESTED_TIP: &str = "1000000000";
 /// Most states that anvil keeps in memory besides those on disk.
 const MEMORY_STATES: u64 = 500;
 
@@ -83,6 +85,8 @@ fn insert_gas(set: &mut Flags, gas: &GasFlags) {
     // Other forks have a base fee, and anvil does not use the price then either.
     let has_price = set.get("hardfork").is_some_and(|name| !has_base_fee(name));
     insert_number(set, "gas-price", has_price.then(|| gas.gas_price.unwrap_or(GAS_PRICE)));
+    let tip = (!has_price && !gas.disable_min_priority_fee).then(|| SUGGESTED_TIP.to_owned());
+    insert(set, "suggested-tip", tip);
     let unlimited = gas.disable_code_size_limit.then_some(u64::MAX);
     insert_number(set, "code-size-limit", gas.code_size_limit.or(unlimited));
     insert_switch(set, "no-tx-gas-limit", !gas.enable_tx_gas_limit);
@@ -135,6 +139,7 @@ fn insert_mining(set: &mut Flags, mining: &MiningFlags) {
     let interval = mining.block_time.map(|time| format!("{}ms", time.as_millis().max(1)));
     insert(set, "mine-interval", interval);
     insert_switch(set, "no-mining", mining.no_mining);
+    insert_switch(set, "refuse-low-fees", true);
     insert_switch(set, "mixed-mining", mining.mixed_mining);
     insert_switch(set, "order-by-arrival", mining.order == Order::Fifo);
     insert_switch(set, "auto-impersonate", mining.auto_impersonate);

@@ -21,7 +21,8 @@ fn anvil(args: &[&str]) -> Result<ToolCommand, String> {
 fn changed(args: &[&str]) -> Vec<(&'static str, String)> {
     let usual = anvil(&[]).unwrap().flags;
     let given = anvil(args).unwrap().flags;
-    assert!(usual.keys().all(|name| given.contains_key(name) || *name == "no-tx-gas-limit"));
+    let may_end = ["no-tx-gas-limit", "suggested-tip"];
+    assert!(usual.keys().all(|name| given.contains_key(name) || may_end.contains(name)));
     given.into_iter().filter(|(name, text)| usual.get(name) != Some(text)).collect()
 }
 
@@ -57,9 +58,24 @@ fn the_defaults_are_those_of_anvil() {
             ("http-allowed-origins", "*"),
             ("http-host", "127.0.0.1"),
             ("no-tx-gas-limit", "true"),
+            ("refuse-low-fees", "true"),
             ("slots-in-an-epoch", "32"),
+            ("suggested-tip", "1000000000"),
         ]
     );
+}
+
+#[test]
+fn a_least_tip_is_suggested_where_blocks_have_a_base_fee() {
+    for (args, tip) in [
+        (&[][..], Some("1000000000")),
+        (&["--disable-min-priority-fee"], None),
+        (&["--no-priority-fee"], None),
+        (&["--hardfork", "berlin"], None),
+    ] {
+        let flags = anvil(args).unwrap().flags;
+        assert_eq!(flags.get("suggested-tip").map(String::as_str), tip, "{args:?}");
+    }
 }
 
 #[test]

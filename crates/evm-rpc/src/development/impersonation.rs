@@ -35,9 +35,12 @@ pub(super) fn stop(node: &DevelopmentNode, (Addr(account),): (Addr,)) -> Result<
     Ok(())
 }
 
-/// Like [`stop`], with Hardhat's reply.
-pub(super) fn hardhat_stop(node: &DevelopmentNode, account: (Addr,)) -> Result<bool, RpcError> {
-    stop(node, account).map(|()| true)
+/// Like [`stop`], with Hardhat's reply: whether the account was impersonated.
+pub(super) fn hardhat_stop(
+    node: &DevelopmentNode,
+    (Addr(account),): (Addr,),
+) -> Result<bool, RpcError> {
+    Ok(node.controls()?.stop_impersonating(&account))
 }
 
 /// Whether all accounts are impersonated.

@@ -10,7 +10,7 @@ use esker_go_json::{Document, Kind};
 use esker_rpc::{CallNotes, RpcError, off_thread};
 
 use super::numbers::Number;
-use super::{DevelopmentNode, refused};
+use super::{DevelopmentNode, Done, refused};
 use crate::evm::full_blocks;
 use crate::wire::{Addr, BlockReply, Hash};
 
@@ -119,7 +119,7 @@ impl Argument for IntervalNumbers {
     }
 }
 
-/// Makes blocks, the first of them at a time of its own. `0x0`, as anvil replies.
+/// Makes blocks, the first of them at a time of its own. `0x0`, as anvil replies, or Hardhat's `0`.
 pub(super) async fn evm_mine(
     node: Arc<DevelopmentNode>,
     (options,): (Option<MineOptions>,),
@@ -128,7 +128,7 @@ pub(super) async fn evm_mine(
     let options = options.unwrap_or_default();
     let blocks = options.number_of_blocks(MAX_BLOCKS)?;
     make_blocks(&node, options.timestamp, blocks, &notes).await?;
-    Ok("0x0")
+    Ok(if node.has_hardhat_answers() { "0" } else { "0x0" })
 }
 
 /// Like [`evm_mine`], but replies with the blocks and their transactions.
@@ -178,22 +178,32 @@ pub(super) async fn mine(
     mined.map_err(refused)
 }
 
+/// Like [`mine`], with Hardhat's reply.
+pub(super) async fn hardhat_mine(
+    node: Arc<DevelopmentNode>,
+    arguments: (Option<Number>, Option<Number>),
+    notes: CallNotes,
+) -> Result<bool, RpcError> {
+    mine(node, arguments, notes).await.map(|()| true)
+}
+
 pub(super) fn get_automine(node: &DevelopmentNode, (): ()) -> Result<bool, RpcError> {
     Ok(node.controls()?.automine())
 }
 
-pub(super) fn set_automine(node: &DevelopmentNode, (automine,): (bool,)) -> Result<(), RpcError> {
+pub(super) fn set_automine(node: &DevelopmentNode, (automine,): (bool,)) -> Result<Done, RpcError> {
     node.controls()?.set_automine(automine);
-    Ok(())
+    Ok(node.done())
 }
 
 /// Makes a block at this interval, also an empty one, and none in between; 0 ends it.
 pub(super) async fn set_interval_mining(
     node: Arc<DevelopmentNode>,
     (interval,): (IntervalNumbers,),
-) -> Result<(), RpcError> {
+) -> Result<Done, RpcError> {
     let interval = interval.to_interval(if node.interval_in_ms { 1 } else { 1000 })?;
-    node.controls()?.set_interval(interval, false).map_err(refused)
+    node.controls()?.set_interval(interval, false).map_err(refused)?;
+    Ok(node.done())
 }
 
 /// The interval in whole seconds; null if there is none.
@@ -226,7 +236,8 @@ fn refuse_mined(node: &DevelopmentNode, hash: B256) -> Result<(), RpcError> {
     let reads = &node.transact.reads;
     match reads.chain.location(hash).map_err(crate::error::read_error)? {
         Some(_) => {
-            Err(refused(format!("Transaction {hash} cannot be dropped because it's already mined")))
+            let text = format!("Transaction {hash} cannot be dropped because it's already mined");
+            Err(RpcError::with_code(RpcError::INVALID_PARAMS, text))
         }
         None => Ok(()),
     }

@@ -75,6 +75,16 @@ impl DevelopmentNode {
         self.chain.controls().ok_or(ControlError::Followed).map_err(refused)
     }
 
+    /// Whether answers are those of Hardhat's node.
+    fn has_hardhat_answers(&self) -> bool {
+        self.transact.reads.config.hardhat_answers
+    }
+
+    /// The reply of a control that is done.
+    fn done(&self) -> Done {
+        Done(self.has_hardhat_answers().then_some(true))
+    }
+
     /// The controls, for what needs a later write.
     fn controls_to_write(&self) -> Result<&Arc<Controls>, RpcError> {
         let controls = self.controls()?;
@@ -94,6 +104,11 @@ impl DevelopmentNode {
         self.chain.last_time_s().map_err(read_error)
     }
 }
+
+/// The reply of a control that is done: null as anvil's, or true as Hardhat's.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(transparent)]
+struct Done(Option<bool>);
 
 /// The methods of the three namespaces, two of `debug`, and the names of further tools.
 pub fn development_methods(node: &Arc<DevelopmentNode>) -> Service {

@@ -1,13 +1,38 @@
 //! Changes of the state, each in a block of its own.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use esker_evm::control::ChangeRequest;
+use esker_go_json::Document;
+use esker_go_json::args::{Argument, ArgumentError};
 use esker_rpc::{CallNotes, RpcError};
 
 use super::numbers::Number;
 use super::{DevelopmentNode, refused};
 use crate::wire::{Addr, Data};
+
+/// A number for a slot.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct StorageValue {
+    value: Number,
+    /// Length of a text of `0x` and hex digits.
+    bytes: Option<usize>,
+}
+
+esker_rpc::schema_as!(StorageValue, "Number", Number);
+
+impl Argument for StorageValue {
+    fn go_type() -> Cow<'static, str> {
+        Number::go_type()
+    }
+
+    fn decode(value: Document<'_>) -> Result<Self, ArgumentError> {
+        let digits =
+            value.as_bytes().strip_prefix(b"\"0x").map(|text| text.len().saturating_sub(1));
+        Ok(Self { value: Number::decode(value)?, bytes: digits.map(|digits| digits.div_ceil(2)) })
+    }
+}
 
 async fn change(
     node: &DevelopmentNode,
@@ -74,12 +99,30 @@ pub(super) async fn hardhat_set_balance(
     set_balance(node, arguments, notes).await.map(|()| true)
 }
 
-/// Like [`set_nonce`], with Hardhat's reply, and never to a lower nonce.
+/// Like [`set_storage_at`]. Hardhat takes whole words only.
+pub(super) async fn hardhat_set_storage_at(
+    node: Arc<DevelopmentNode>,
+    (account, key, StorageValue { value, bytes }): (Addr, Number, StorageValue),
+    notes: CallNotes,
+) -> Result<bool, RpcError> {
+    if let Some(bytes) = bytes.filter(|bytes| *bytes != 32 && node.has_hardhat_answers()) {
+        return Err(refused(format!(
+            "Storage value must be exactly 32 bytes long. Received one that is {bytes} bytes long."
+        )));
+    }
+    set_storage_at(node, (account, key, value), notes).await
+}
+
+/// Like [`set_nonce`], with Hardhat's reply, and never to a lower nonce. Hardhat refuses it while transactions wait.
 pub(super) async fn hardhat_set_nonce(
     node: Arc<DevelopmentNode>,
     (Addr(account), nonce): (Addr, Number),
     notes: CallNotes,
 ) -> Result<bool, RpcError> {
+    if node.has_hardhat_answers() && node.chain.pool().counts() != (0, 0) {
+        let text = "Cannot set account nonce when the transaction pool is not empty";
+        return Err(RpcError::with_code(RpcError::INTERNAL, text));
+    }
     change(&node, ChangeRequest::RaiseNonce(account, nonce.to_u64("nonce")?), &notes).await?;
     Ok(true)
 }

@@ -5,19 +5,33 @@ use std::sync::Arc;
 use esker_evm::runs::LogSwitch;
 use esker_primitives::clock::Clock as _;
 use esker_rpc::{CallNotes, RpcError};
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use super::numbers::Number;
 use super::{DevelopmentNode, refused};
+
+/// How far the clock is ahead of the node's, s: a number as anvil's, or a text as Hardhat's.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(untagged)]
+pub(super) enum ClockOffset {
+    Number(i64),
+    Text(String),
+}
 
 /// Moves the clock forward. The reply is how far it is ahead of the node's, s.
 pub(super) async fn increase_time(
     node: Arc<DevelopmentNode>,
     (seconds,): (Number,),
-) -> Result<i64, RpcError> {
+) -> Result<ClockOffset, RpcError> {
     let seconds = seconds.to_u64("number of seconds")?;
     let controls = node.controls()?;
     let _turn = controls.turn().await.map_err(refused)?;
-    controls.increase_time(seconds, node.last_time_s()?).map_err(refused)
+    let offset_s = controls.increase_time(seconds, node.last_time_s()?).map_err(refused)?;
+    Ok(match node.has_hardhat_answers() {
+        true => ClockOffset::Text(offset_s.to_string()),
+        false => ClockOffset::Number(offset_s),
+    })
 }
 
 /// Sets the clock, Unix s. The reply is how far it moved forward, s.
@@ -33,15 +47,22 @@ pub(super) async fn set_time(
     Ok(time_s.saturating_sub(before_s))
 }
 
-/// The time of the next block, Unix s.
+/// The time of the next block, Unix s. Null as anvil's reply, or the time as a text as Hardhat's, whose blocks have all their
+/// own second.
 pub(super) async fn set_next_time(
     node: Arc<DevelopmentNode>,
     (time,): (Number,),
-) -> Result<(), RpcError> {
+) -> Result<Option<String>, RpcError> {
     let time_s = time.to_u64("timestamp")?;
     let controls = node.controls()?;
     let _turn = controls.turn().await.map_err(refused)?;
-    controls.set_next_time(time_s, node.last_time_s()?).map_err(refused)
+    if node.has_hardhat_answers() && time_s == node.chain.head().header.time {
+        return Err(refused(format!(
+            "Timestamp {time_s} is equal to the previous block's timestamp"
+        )));
+    }
+    controls.set_next_time(time_s, node.last_time_s()?).map_err(refused)?;
+    Ok(node.has_hardhat_answers().then(|| time_s.to_string()))
 }
 
 /// From now on each block is so many seconds later than its parent.
@@ -72,4 +93,13 @@ pub(super) async fn set_logging(
     node.controls()?.set_logging(is_on);
     notes.set(LogSwitch(is_on));
     Ok(())
+}
+
+/// Like [`set_logging`], with Hardhat's reply.
+pub(super) async fn hardhat_set_logging(
+    node: Arc<DevelopmentNode>,
+    is_on: (bool,),
+    notes: CallNotes,
+) -> Result<bool, RpcError> {
+    set_logging(node, is_on, notes).await.map(|()| true)
 }

@@ -24,6 +24,8 @@ pub(super) enum GasDefault {
     Estimate,
     /// The gas limit of calls.
     Cap,
+    /// The most that a transaction of the next block has.
+    Block,
 }
 
 fn refused(text: impl Into<String>) -> RpcError {
@@ -95,6 +97,7 @@ impl TransactApi {
                 GasDefault::Estimate => self.estimate_for(args, context)?,
                 GasDefault::Cap if self.config.gas_cap == 0 => UNLIMITED_GAS,
                 GasDefault::Cap => self.config.gas_cap,
+                GasDefault::Block => self.most_gas()?,
             };
             args.gas = Some(Uint64(gas));
         }
@@ -200,7 +203,7 @@ impl TransactApi {
         }
         let Big(tip) = match tip {
             Some(tip) => tip,
-            None => Big(self.suggested()?.tip),
+            None => Big(self.suggested_tip(cap)?),
         };
         let doubled = || self.base_fee_to_double().saturating_mul(U256::from(2));
         let Big(cap) = cap.unwrap_or_else(|| Big(doubled().saturating_add(tip)));
@@ -212,6 +215,31 @@ impl TransactApi {
         args.max_fee_per_gas = Some(Big(cap));
         args.max_priority_fee_per_gas = Some(Big(tip));
         Ok(())
+    }
+
+    /// The tip of a transaction without one. On a development network the cap that is given leaves room for it.
+    fn suggested_tip(&self, cap: Option<Big>) -> Result<U256, RpcError> {
+        let tip = self.suggested()?.tip;
+        let cap = cap.filter(|_| self.reads.config.is_development);
+        Ok(cap.map_or(tip, |Big(cap)| tip.min(cap)))
+    }
+
+    /// How the gas of a transaction that is sent without any is filled in. Hardhat sends one that fails, too.
+    pub(super) fn gas_default(&self) -> GasDefault {
+        match self.reads.config.hardhat_answers {
+            true => GasDefault::Block,
+            false => GasDefault::Estimate,
+        }
+    }
+
+    /// The most gas of a transaction in the next block.
+    fn most_gas(&self) -> Result<u64, RpcError> {
+        let chain = &self.reads.chain;
+        let head = chain.head();
+        let time = chain.rules().child_time(&head.header, self.clock.now_s());
+        let terms =
+            chain.rules().next_terms(&head.header, time).map_err(|e| refused(e.to_string()))?;
+        Ok(terms.execution.max_tx_gas().unwrap_or(u64::MAX).min(terms.gas_limit))
     }
 
     /// Fills in the price in a block without a base fee.

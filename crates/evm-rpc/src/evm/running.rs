@@ -83,8 +83,9 @@ impl TransactApi {
         (state, block): Overrides,
         context: &CallContext,
     ) -> Result<CallOutcome, RpcError> {
-        let (state, block) = (state_overrides(state), block_overrides(block));
+        let (mut state, block) = (state_overrides(state), block_overrides(block));
         let place = self.place(at)?;
+        self.fund_sender(request, &place, &mut state)?;
         self.at(&place, request, context, |env, limits| {
             let observed = ObservedCall {
                 method: Some(method),
@@ -107,13 +108,15 @@ impl TransactApi {
         notes: &CallNotes,
     ) -> Result<Option<CallOutcome>, RpcError> {
         let place = self.place(at)?;
+        let (mut state, block) = (StateOverrides::default(), BlockOverrides::default());
+        self.fund_sender(request, &place, &mut state)?;
         let bounds = Bounds { try_gas: Some(TRY_GAS), ..Bounds::default() };
         self.run(&place, request, bounds, |env, limits| {
-            let overrides = (&StateOverrides::default(), &BlockOverrides::default());
-            let (method, outcome) = (Some(method), any_outcome);
+            let (method, overrides) = (Some(method), (&state, &block));
+            let outcome = any_outcome;
             let observed = ObservedCall { method, request, notes, overrides, outcome };
             match self.observing(env, observed, limits, |limits| {
-                call::call(env, request, overrides.0, overrides.1, limits)
+                call::call(env, request, &state, &block, limits)
             }) {
                 Err(CallError::TryEnded) => Ok(None),
                 result => result.map(Some),
@@ -131,14 +134,45 @@ impl TransactApi {
         context: &CallContext,
     ) -> Result<u64, RpcError> {
         let place = self.place_of_estimate(at)?;
+        let mut state = state.clone();
+        self.fund_sender(request, &place, &mut state)?;
         self.at(&place, request, context, |env, limits| {
             let (notes, outcome) = (context.notes(), failed_outcome);
-            let overrides = (state, &BlockOverrides::default());
+            let overrides = (&state, &BlockOverrides::default());
             let observed = ObservedCall { method, request, notes, overrides, outcome };
             self.observing(env, observed, limits, |limits| {
-                self.estimate_at(&place, env, request, state, limits)
+                self.estimate_at(&place, env, request, &state, limits)
             })
         })
+    }
+
+    /// Lets the sender of a call pay for it, as Hardhat's node does, which asks for no balance.
+    fn fund_sender(
+        &self,
+        request: &CallRequest,
+        place: &CallBlock,
+        overrides: &mut StateOverrides,
+    ) -> Result<(), RpcError> {
+        if !self.reads.config.hardhat_answers {
+            return Ok(());
+        }
+        let from = request.from.unwrap_or_default();
+        let price = request.gas_price.or(request.max_fee_per_gas).unwrap_or_default();
+        let gas = U256::from(request.gas.unwrap_or(self.config.gas_cap));
+        let needed = gas.saturating_mul(price).saturating_add(request.value.unwrap_or_default());
+        if needed.is_zero() {
+            return Ok(());
+        }
+        // An estimate asks for more than the value.
+        let needed = needed.saturating_add(U256::from(1));
+        let (state, _) = self.state_of(place)?;
+        let account = state.view().account(&from).map_err(read_error)?.unwrap_or_default();
+        let overridden = overrides.0.entry(from).or_default();
+        let balance = overridden.balance.unwrap_or(account.balance);
+        if balance < needed {
+            overridden.balance = Some(needed);
+        }
+        Ok(())
     }
 
     fn estimate_at(
@@ -181,13 +215,15 @@ impl TransactApi {
         request: &CallRequest,
         notes: &CallNotes,
     ) -> Result<Option<u64>, RpcError> {
+        let mut state = StateOverrides::default();
+        self.fund_sender(request, place, &mut state)?;
         let bounds = Bounds { try_gas: Some(TRY_GAS), ..Bounds::default() };
         self.run(place, request, bounds, |env, limits| {
             let (method, outcome) = (None, failed_outcome);
-            let overrides = (&StateOverrides::default(), &BlockOverrides::default());
+            let overrides = (&state, &BlockOverrides::default());
             let observed = ObservedCall { method, request, notes, overrides, outcome };
             match self.observing(env, observed, limits, |limits| {
-                self.estimate_at(place, env, request, &StateOverrides::default(), limits)
+                self.estimate_at(place, env, request, &state, limits)
             }) {
                 Err(CallError::TryEnded) => Ok(None),
                 result => result.map(Some),
@@ -275,6 +311,11 @@ impl TransactApi {
 
     /// The error of a call whose code failed.
     pub(super) fn failed(&self, outcome: &CallOutcome) -> RpcError {
+        if self.reads.config.hardhat_answers
+            && let Some(error) = self.hardhat_failure(outcome.error.as_ref(), &outcome.output, None)
+        {
+            return error;
+        }
         match self.revert_data(outcome) {
             Some(data) => {
                 RpcError::with_code(REVERTED, self.message(outcome)).with_data(&Data(data.clone()))
@@ -307,6 +348,7 @@ impl TransactApi {
             let next = next_base_fee(&*self.chain.rules, &header.header, self.clock.now_s());
             block.base_fee = next.map_or(block.base_fee, |next| next.min(block.base_fee));
         }
+        self.accept_price(request, &mut block);
         block
     }
 
@@ -318,7 +360,15 @@ impl TransactApi {
             let last = parent.header.base_fee.unwrap_or(block.base_fee);
             block.base_fee = last.min(block.base_fee);
         }
+        self.accept_price(request, &mut block);
         block
+    }
+
+    /// No price of a call is too low, if the settings say so.
+    fn accept_price(&self, request: &CallRequest, block: &mut BlockContext) {
+        if self.reads.config.calls_take_any_price && is_below(request, block.base_fee) {
+            block.base_fee = request.gas_price.or(request.max_fee_per_gas).unwrap_or_default();
+        }
     }
 }
 

@@ -3,12 +3,14 @@
 
 use std::sync::Arc;
 
-use alloy_primitives::B256;
+use alloy_primitives::{B256, Bytes};
 use esker_artifacts::Decoded;
 use esker_evm::runs::{SentTx, custom_error_text, in_transaction, revert_data_text};
 use esker_evm_execution::call::RevertReason;
 use esker_evm_execution::executor::{ExecutionEnd, VmError};
 use esker_rpc::{CallContext, Caller, ReplyAfter, ReplyWait, RpcError, off_thread_restartable};
+
+use serde::Serialize;
 
 use super::outcome::failed_end;
 use super::running::REVERTED;
@@ -47,12 +49,54 @@ impl TransactApi {
     /// The error of a transaction that is in a block and failed; `None` also if its end can't be found out.
     fn failure_of(&self, hash: B256, context: &CallContext) -> Option<RpcError> {
         match failed_end(self, hash, context) {
-            Ok(ended) => failure(&ended?, |data| self.custom_error(data)),
+            Ok(ended) => {
+                let ended = ended?;
+                match self.reads.config.hardhat_answers {
+                    true => self.hardhat_failure(ended.error.as_ref(), &ended.output, Some(hash)),
+                    false => failure(&ended, |data| self.custom_error(data)),
+                }
+            }
             Err(error) => {
                 tracing::debug!(%hash, %error, "cannot find out how a transaction ended");
                 None
             }
         }
+    }
+}
+
+/// What Hardhat's node says of a failure besides its code and text.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct HardhatFailure<'a> {
+    message: &'a str,
+    /// Of a transaction that is in a block.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tx_hash: Option<Hash>,
+    data: Data,
+}
+
+impl TransactApi {
+    /// The error of code that ended so, as Hardhat's node has it; `None`: it did not fail.
+    pub(super) fn hardhat_failure(
+        &self,
+        error: Option<&VmError>,
+        output: &Bytes,
+        hash: Option<B256>,
+    ) -> Option<RpcError> {
+        let (code, text) = match error? {
+            VmError::Reverted => {
+                let text = match self.custom_error(output) {
+                    Some(error) => custom_error_text(error),
+                    None => revert_text(output),
+                };
+                (RpcError::INTERNAL, format!("Error: {text}"))
+            }
+            VmError::OutOfGas => (RpcError::SERVER, "Transaction ran out of gas".to_owned()),
+            error => (RpcError::INTERNAL, format!("Error: {}", in_transaction(&error.to_string()))),
+        };
+        let data = Data(if *error? == VmError::Reverted { output.clone() } else { Bytes::new() });
+        let failure = HardhatFailure { message: &text, tx_hash: hash.map(Hash), data };
+        Some(RpcError::with_code(code, text.as_str()).with_data(&failure))
     }
 }
 

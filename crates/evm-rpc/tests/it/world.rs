@@ -42,6 +42,7 @@ pub(crate) struct Setup {
     pub(crate) allow_unprotected: bool,
     pub(crate) preimages: bool,
     pub(crate) is_development: bool,
+    pub(crate) hardhat_answers: bool,
     /// Blocks from the last one to the `safe` one.
     pub(crate) slots_in_an_epoch: u64,
     /// Whether sends wait for their block.
@@ -58,6 +59,7 @@ impl Setup {
         allow_unprotected: false,
         preimages: false,
         is_development: false,
+        hardhat_answers: false,
         slots_in_an_epoch: 0,
         waits: false,
         index_addresses: false,
@@ -129,6 +131,8 @@ impl Chain {
             config: ReadConfig {
                 allow_unfinalized_queries: setup.allow_unfinalized_queries,
                 is_development: setup.is_development,
+                hardhat_answers: setup.hardhat_answers,
+                calls_take_any_price: setup.hardhat_answers,
                 proof_window: setup.window,
                 client_version: "esker/test".into(),
                 net_version: "43112".into(),

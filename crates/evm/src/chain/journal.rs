@@ -7,7 +7,7 @@ use esker_chain::ChainVm as _;
 use esker_evm_state::types::Transaction;
 
 use super::{Evm, SubmitError};
-use crate::pool::{DropReason, PoolError};
+use crate::pool::{DropReason, PoolError, RefusedTxs};
 
 /// The first byte of an entry: an EVM transaction follows, or one of the extension.
 const EVM: u8 = 0;
@@ -40,7 +40,7 @@ impl Evm {
 
     fn restore_evm(&self, tx: Transaction) -> bool {
         let hash = *tx.tx_hash();
-        match self.submit_uncounted(tx) {
+        match self.submit_uncounted(tx, RefusedTxs::None) {
             Ok(_) | Err(SubmitError::Pool(PoolError::AlreadyKnown)) => true,
             Err(error) => {
                 // The node may have been killed between reading and removing the journal.

@@ -16,7 +16,8 @@ use esker_storage::KvRead;
 use super::vm::Evm;
 use super::{ChainView, SubmitError};
 use crate::pool::{
-    AccountRead, AccountState, NextBlock, PoolError, PooledTx, before_recovery, refuse_value,
+    AccountRead, AccountState, NextBlock, PoolError, PooledTx, RefusedTxs, before_recovery,
+    refuse_value,
 };
 
 /// Most times that a transaction is checked again because of rewinds.
@@ -47,7 +48,7 @@ impl Evm {
     /// As [`Self::submit`], without forwarding the transaction.
     pub(super) fn submit_here(&self, tx: Transaction) -> Result<B256, SubmitError> {
         let hash = *tx.tx_hash();
-        let submitted = self.submit_uncounted(tx);
+        let submitted = self.submit_uncounted(tx, self.config.pool.refused);
         if let Err(error) = &submitted {
             self.log_refused(&hash, error);
         }
@@ -61,8 +62,12 @@ impl Evm {
         tracing::debug!(chain = self.context.primary_alias(), %hash, %error, "transaction refused");
     }
 
-    /// Like [`Self::submit_here`], but does not count a refusal in the metrics.
-    pub(super) fn submit_uncounted(&self, tx: Transaction) -> Result<B256, SubmitError> {
+    /// Like [`Self::submit_here`], but does not count a refusal in the metrics, and refuses only these for the next block.
+    pub(super) fn submit_uncounted(
+        &self,
+        tx: Transaction,
+        refused: RefusedTxs,
+    ) -> Result<B256, SubmitError> {
         let hash = *tx.tx_hash();
         if self.pool.contains(&hash) {
             return Err(PoolError::AlreadyKnown.into());
@@ -87,7 +92,7 @@ impl Evm {
         let _authorities = tx.authorities();
         let mut rewinds_met = 0;
         loop {
-            let admission = self.pool.admit(tx.clone());
+            let admission = self.pool.admit(tx.clone()).refusing(self.refused_now(refused));
             // The account is read only now, because the pool tracks it from here on.
             let reader = self.context.store.snapshot()?;
             let read = self.account_in(reader.as_ref(), &sender)?;
@@ -117,6 +122,15 @@ impl Evm {
         match self.view(reader).location(&tx.hash())? {
             Some(_) => Err(PoolError::AlreadyKnown.into()),
             None => Ok(()),
+        }
+    }
+
+    /// Those of these transactions that are refused now.
+    fn refused_now(&self, refused: RefusedTxs) -> RefusedTxs {
+        let makes_blocks_at_once = self.controls().is_some_and(|controls| controls.automine());
+        match refused {
+            RefusedTxs::NotInNextBlock if !makes_blocks_at_once => RefusedTxs::None,
+            refused => refused,
         }
     }
 

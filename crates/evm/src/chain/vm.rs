@@ -43,7 +43,7 @@ use crate::accounts::SenderLocks;
 use crate::control::{Controls, Plan};
 use crate::extension::BlockExtension;
 use crate::fork_point::ForkPoint;
-use crate::pool::{DropReason, Pool};
+use crate::pool::{DropReason, Pool, RefusedTxs};
 use crate::verify::{PreparedBlock, VerifyError, verify_block};
 use crate::view::{BadBlock, BlockAccepted, ChainEvent, ChainPosition};
 
@@ -543,7 +543,7 @@ impl ChainVm for Evm {
         let Some(sealed) = AcceptedBlock::from_executed(block) else { return };
         for tx in &sealed.block.transactions {
             // Own transactions never left the pool; valid ones of other nodes join it.
-            let _refused = self.submit_uncounted(tx.clone());
+            let _refused = self.submit_uncounted(tx.clone(), RefusedTxs::None);
         }
         self.extension.abandoned(&sealed.block.ext_data);
         self.context.work.notify_one();

@@ -435,9 +435,9 @@ impl Controls {
         Ok(())
     }
 
-    /// Ends [`Self::impersonate`].
-    pub fn stop_impersonating(&self, account: &Address) {
-        self.state.lock().settings.impersonated.remove(account);
+    /// Ends [`Self::impersonate`]; false if the account is not impersonated.
+    pub fn stop_impersonating(&self, account: &Address) -> bool {
+        self.state.lock().settings.impersonated.remove(account)
     }
 
     /// Whether the node sends transactions of all accounts.

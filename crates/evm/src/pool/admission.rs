@@ -4,12 +4,12 @@ use alloy_consensus::Transaction as _;
 use alloy_primitives::{Address, B256};
 use esker_evm_execution::rules::Revision;
 
-use super::account::AccountChanges;
+use super::account::{AccountChanges, AccountTxs};
 use super::books::{PoolChanges, PoolState};
-use super::checks::{AccountRead, NextBlock};
+use super::checks::{AccountRead, AccountState, NextBlock};
 use super::drops::DropReason;
 use super::limits::IncomingTx;
-use super::{NewHead, PoolConfig, PoolError, PooledTx};
+use super::{NewHead, PoolConfig, PoolError, PooledTx, RefusedTxs};
 
 impl PoolState {
     /// Adds a transaction whose account is being admitted.
@@ -53,6 +53,29 @@ impl PoolState {
         self.trim_queue([sender], config, outcome);
         self.expire(now_ms, config, outcome);
         Ok(())
+    }
+
+    /// Refuses what the next block can't have. A nonce that was used is left to [`Self::add`].
+    pub(super) fn check_in_next(
+        &self,
+        tx: &PooledTx,
+        state: &AccountState,
+        next: &NextBlock,
+        refused: RefusedTxs,
+    ) -> Result<(), PoolError> {
+        let (nonce, fee_cap, base_fee) = (tx.nonce(), tx.fee_cap(), next.base_fee);
+        if refused == RefusedTxs::None || nonce < state.nonce {
+            return Ok(());
+        }
+        if fee_cap < base_fee {
+            return Err(PoolError::BelowBaseFee { fee_cap, base_fee });
+        }
+        let waiting = self.accounts.get(&tx.sender()).map_or(0, AccountTxs::next_nonce);
+        let next = waiting.max(state.nonce);
+        match refused == RefusedTxs::NotInNextBlock && nonce > next {
+            true => Err(PoolError::NonceTooHigh { next, nonce }),
+            false => Ok(()),
+        }
     }
 
     /// Refuses a replacement if it is longer than the replaced transaction and there is no room.

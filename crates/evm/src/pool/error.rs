@@ -85,6 +85,27 @@ pub enum PoolError {
         /// Nonce of the transaction.
         nonce: u64,
     },
+    /// The next block can't have it, since nonces before it are missing ([`super::RefusedTxs`]).
+    #[error(
+        "Nonce too high. Expected nonce to be {next} but got {nonce}. Note that transactions can't be queued when automining."
+    )]
+    NonceTooHigh {
+        /// Next nonce of the account, its waiting transactions counted.
+        next: u64,
+        /// Nonce of the transaction.
+        nonce: u64,
+    },
+    /// The next block can't have it, since it offers less than the base fee ([`super::RefusedTxs`]).
+    #[error(
+        "max fee per gas less than block base fee: {fee_cap} is too low for the next block, which has a baseFeePerGas of \
+         {base_fee}"
+    )]
+    BelowBaseFee {
+        /// Wei.
+        fee_cap: u128,
+        /// Wei.
+        base_fee: u128,
+    },
     /// No block can hold it, since no nonce follows it (EIP-2681).
     #[error("nonce has max value: address {sender}, nonce: {}", u64::MAX)]
     NonceMax {
@@ -178,7 +199,7 @@ pub enum PoolError {
 
 impl PoolError {
     /// Labels of the errors in metrics.
-    pub(super) const LABELS: [&str; 22] = [
+    pub(super) const LABELS: [&str; 23] = [
         "already_known",
         "type_not_supported",
         "oversized",
@@ -201,6 +222,7 @@ impl PoolError {
         "gas_cap",
         "no_authorizations",
         "delegated",
+        "nonce_too_high",
     ];
 
     /// Index of the error's label in [`Self::LABELS`].
@@ -215,7 +237,10 @@ impl PoolError {
             Self::WarpPredicate => 6,
             Self::InvalidSender => 7,
             Self::IntrinsicGas { .. } => 8,
-            Self::TipUnderpriced { .. } | Self::FeeCapUnderpriced { .. } | Self::Underpriced => 9,
+            Self::TipUnderpriced { .. }
+            | Self::FeeCapUnderpriced { .. }
+            | Self::BelowBaseFee { .. }
+            | Self::Underpriced => 9,
             Self::NonceTooLow { .. } => 10,
             Self::Funds { .. } | Self::QueuedFunds { .. } | Self::BumpedFunds { .. } => 11,
             Self::Full => 12,
@@ -228,6 +253,7 @@ impl PoolError {
             Self::GasCap { .. } => 19,
             Self::NoAuthorizations => 20,
             Self::InflightLimit | Self::GappedDelegated | Self::AuthorityReserved => 21,
+            Self::NonceTooHigh { .. } => 22,
         }
     }
 }

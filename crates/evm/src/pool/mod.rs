@@ -95,6 +95,21 @@ pub struct PoolConfig {
     pub checks_balance: bool,
     /// Blobs that are kept with the last blob transactions, also after their block.
     pub recent_blobs: usize,
+    /// Transactions that are refused since the next block can't have them.
+    pub refused: RefusedTxs,
+}
+
+/// Transactions that a development node refuses, as another tool does, in place of letting them wait.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum RefusedTxs {
+    /// None.
+    #[default]
+    None,
+    /// Those that offer less than the next base fee.
+    LowFees,
+    /// Those that offer less than the next base fee, and those that wait for nonces before them; while blocks are made as soon
+    /// as there is work.
+    NotInNextBlock,
 }
 
 impl Default for PoolConfig {
@@ -111,6 +126,7 @@ impl Default for PoolConfig {
             by_arrival: false,
             checks_balance: true,
             recent_blobs: 0,
+            refused: RefusedTxs::None,
         }
     }
 }
@@ -175,6 +191,7 @@ pub struct Admission<'a> {
     tx: PooledTx,
     /// The number of rewinds when the admission began.
     rewinds: u64,
+    refused: RefusedTxs,
     is_decided: bool,
 }
 
@@ -222,7 +239,7 @@ impl Pool {
     /// Begins to admit a transaction. The caller must read the sender's state after this, not before.
     pub fn admit(&self, tx: PooledTx) -> Admission<'_> {
         let rewinds = self.inner.lock().begin_admission(tx.sender());
-        Admission { pool: self, tx, rewinds, is_decided: false }
+        Admission { pool: self, tx, rewinds, refused: RefusedTxs::None, is_decided: false }
     }
 
     /// Changes the pool and notifies subscribers. The pool stays locked meanwhile, so that events come in the order of
@@ -459,6 +476,13 @@ impl Admission<'_> {
         &self.tx
     }
 
+    /// Refuses these transactions, too.
+    #[must_use]
+    pub fn refusing(mut self, refused: RefusedTxs) -> Self {
+        self.refused = refused;
+        self
+    }
+
     /// Adds or refuses the transaction. `sender` must be read after [`Pool::admit`]; `now_ms` is Unix ms.
     pub fn decide(
         mut self,
@@ -468,10 +492,12 @@ impl Admission<'_> {
     ) -> Result<(), PoolError> {
         checks::after_recovery(&self.tx, &self.pool.config, next)?;
         self.is_decided = true;
-        let Self { pool, tx, rewinds, .. } = &self;
+        let Self { pool, tx, rewinds, refused, .. } = &self;
         pool.change(now_ms, |inner, outcome| {
             let decided = match inner.rewinds == *rewinds {
-                true => inner.add(tx.clone(), sender, next, now_ms, &pool.config, outcome),
+                true => inner.check_in_next(tx, &sender.state, next, *refused).and_then(|()| {
+                    inner.add(tx.clone(), sender, next, now_ms, &pool.config, outcome)
+                }),
                 // The state may be from before the rewind.
                 false => Err(PoolError::Rewound),
             };

@@ -149,6 +149,9 @@ impl Inputs<'_> {
             config: ReadConfig {
                 allow_unfinalized_queries: settings.allow_unfinalized_queries,
                 is_development: config.network.has_controls,
+                hardhat_answers: config.settings.hardhat_answers,
+                calls_take_any_price: config.settings.hardhat_answers
+                    || config.settings.refuse_low_fees,
                 proof_window: ProofWindow::new(
                     is_archive(settings, self.parameters, config.mode),
                     settings.historical_proof_query_window,

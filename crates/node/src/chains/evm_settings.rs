@@ -9,7 +9,7 @@ use alloy_primitives::{B256, U256};
 use esker_chain::ChainError;
 use esker_evm::chain::BuildMode;
 use esker_evm::oracle::{OracleConfig, PriceOptionsConfig};
-use esker_evm::pool::PoolConfig;
+use esker_evm::pool::{PoolConfig, RefusedTxs};
 use esker_evm_rpc::evm::TransactConfig;
 use esker_js_tracer::{ScriptConfig, ScriptSlots};
 use esker_rpc::positional::Limits;
@@ -110,7 +110,16 @@ pub(super) fn pool_config(
         by_arrival: node.order_by_arrival,
         checks_balance: !node.no_pool_balance_checks,
         recent_blobs: if is_development { RECENT_BLOBS } else { 0 },
+        refused: refused_txs(node),
         ..PoolConfig::default()
+    }
+}
+
+fn refused_txs(node: &Settings) -> RefusedTxs {
+    match node.hardhat_answers {
+        true => RefusedTxs::NotInNextBlock,
+        false if node.refuse_low_fees => RefusedTxs::LowFees,
+        false => RefusedTxs::None,
     }
 }
 

@@ -232,9 +232,10 @@ impl Config {
         self.settings.dump_state.as_deref().or(self.settings.state.as_deref())
     }
 
-    /// Tip in wei that makes the suggested gas price of the C-Chain the configured one.
+    /// The least tip in wei that is suggested: the configured one, or the one that makes the suggested gas price of the C-Chain
+    /// the configured one.
     pub fn min_suggested_tip(&self) -> Option<u64> {
-        let price = self.settings.gas_price?;
+        let Some(price) = self.settings.gas_price else { return self.settings.suggested_tip };
         if self.mode == Mode::Evm {
             // Its blocks have no base fee.
             return Some(price);
@@ -360,6 +361,8 @@ mod tests {
         };
         assert_eq!(fees(&[]), (Some(1_000_000_000), None));
         assert_eq!(fees(&[("base-fee", "0")]), (Some(0), None));
+        let evm = load(Mode::Evm, &[("suggested-tip", "7")]).unwrap();
+        assert_eq!(evm.min_suggested_tip(), Some(7));
         assert_eq!(fees(&[("gas-price", "1000000005")]), (Some(1_000_000_000), Some(5)));
         assert_eq!(fees(&[("gas-price", "0"), ("base-fee", "0")]), (Some(0), Some(0)));
         assert_eq!(

@@ -53,6 +53,9 @@ pub(super) fn check(settings: &Settings, mode: Mode) -> Result<(), Fault> {
         ("state-window", settings.state_window.is_some()),
         ("memory-limit", settings.memory_limit.is_some()),
         ("number", settings.number > 0),
+        ("hardhat-answers", settings.hardhat_answers),
+        ("refuse-low-fees", settings.refuse_low_fees),
+        ("suggested-tip", settings.suggested_tip.is_some()),
     ];
     let foreign = [
         ("real-fees", settings.real_fees),

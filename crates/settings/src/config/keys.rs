@@ -430,6 +430,16 @@ settings! {
     mixed_mining: bool = "mixed-mining", "false";
     /// Numbers of `evm_setIntervalMining` are milliseconds, as Hardhat's, and not seconds. `esker hardhat` sets it.
     interval_in_ms: bool = "interval-in-ms", "false";
+    /// Answer as Hardhat's node does where anvil answers otherwise: replies of controls, errors of code that fails, gas of sends
+    /// without `gas`; and refuse a transaction that the next block can't have, while blocks are made as soon as there is
+    /// work. `esker hardhat` sets it.
+    hardhat_answers: bool = "hardhat-answers", "false";
+    /// Refuse a transaction that offers less than the base fee of the next block in place of letting it wait, and take a call
+    /// that does, as anvil. `esker anvil` sets it.
+    refuse_low_fees: bool = "refuse-low-fees", "false";
+    /// Least tip in wei a gas that is suggested (`evm_maxPriorityFeePerGas`), and that a transaction has whose sender names
+    /// none. Not with `gas-price`. `esker anvil` and `esker hardhat` set 1000000000. Default: 1.
+    suggested_tip: Option<u64> = "suggested-tip", "";
     /// Take transactions into blocks in the order of their arrival, whatever they pay.
     order_by_arrival: bool = "order-by-arrival", "false";
     /// Most transactions of a block that is made as soon as there is work. 0: only the gas limit bounds them, as it does those of

@@ -48,10 +48,11 @@ impl TransactApi {
         if sidecar.is_none() {
             refuse_blobs(&args)?;
         }
-        let is_estimated = args.gas.is_none();
+        let gas_default = self.gas_default();
+        let is_estimated = args.gas.is_none() && gas_default == GasDefault::Estimate;
         let nonce = args.nonce;
         self.set_replacement_defaults(&mut args)?;
-        self.set_defaults(&mut args, GasDefault::Estimate, context)?;
+        self.set_defaults(&mut args, gas_default, context)?;
         args.nonce = nonce;
         Ok(Prepared { from, args, sidecar, is_estimated })
     }

@@ -17,6 +17,7 @@ mod unsigned;
 #[cfg(test)]
 mod raw_tests;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use alloy_consensus::{SignableTransaction, TypedTransaction};
@@ -24,6 +25,7 @@ use alloy_primitives::{Address, B256, U256};
 use esker_evm::accounts::{
     AccountError, AccountKey, sign_transaction, sign_transaction_with, text_hash,
 };
+use esker_evm::pool::Content;
 use esker_evm_state::types::Transaction;
 use esker_rpc::handler::{
     blocking, blocking_then, restartable, restartable_then, waits, waits_with_caller,
@@ -182,7 +184,19 @@ fn sign_typed_data(
 }
 
 fn pending_transactions(transact: &TransactApi, (): ()) -> Result<Vec<TransactionReply>, RpcError> {
-    let pending = transact.reads.pool.pending_of(&transact.accounts.accounts());
+    let pool = &transact.reads.pool;
+    let pending = match transact.reads.config.hardhat_answers {
+        // All that wait, also those whose nonce is not the next one.
+        true => {
+            let Content { pending, queued } = pool.content();
+            pending
+                .into_values()
+                .chain(queued.into_values())
+                .flat_map(BTreeMap::into_values)
+                .collect()
+        }
+        false => pool.pending_of(&transact.accounts.accounts()),
+    };
     check_shown_size(pending.iter())?;
     let dialect = transact.reads.dialect();
     Ok(pending.into_iter().map(|tx| TransactionReply::pooled(dialect, tx)).collect())
@@ -260,7 +274,7 @@ impl TransactApi {
         refuse_blobs(&args)?;
         let has_nonce = args.nonce.is_some();
         self.set_replacement_defaults(&mut args)?;
-        self.set_defaults(&mut args, GasDefault::Estimate, context)?;
+        self.set_defaults(&mut args, self.gas_default(), context)?;
         self.senders.with_lock(from, || {
             if !has_nonce {
                 args.nonce = Some(Uint64(self.next_nonce(from)?));

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use alloy_primitives::{Address, B256, U256};
 use esker_evm::pool::{
     AccountRead, AccountState, Admission, DropReason, DroppedTx, NewHead, Pool, PoolConfig,
-    PooledTx,
+    PooledTx, RefusedTxs,
 };
 use proptest::prelude::*;
 use tokio::sync::broadcast::Receiver;
@@ -26,6 +26,7 @@ const CONFIG: PoolConfig = PoolConfig {
     by_arrival: false,
     checks_balance: true,
     recent_blobs: 0,
+    refused: RefusedTxs::None,
 };
 
 /// One step of some clients and a chain.

@@ -7,7 +7,8 @@ mod full;
 use alloy_consensus::{SignableTransaction, TxEip1559, TxLegacy};
 use alloy_primitives::{Address, Signature, TxKind, U256};
 use esker_evm::pool::{
-    AccountRead, AccountState, NewHead, NextBlock, Pool, PoolConfig, PooledTx, before_recovery,
+    AccountRead, AccountState, NewHead, NextBlock, Pool, PoolConfig, PooledTx, RefusedTxs,
+    before_recovery,
 };
 use esker_evm_execution::rules::Phase;
 use esker_evm_state::types::Transaction;
@@ -251,6 +252,40 @@ fn a_block_in_the_making_is_not_disturbed_by_what_comes_and_goes() {
     let mut firsts: Vec<_> = (1..=100).map(|from| (from, 0)).collect();
     firsts.push((1, 1));
     assert_eq!(taken, firsts);
+}
+
+#[test]
+fn what_the_next_block_cannot_have_is_refused_on_request() {
+    let pool = Pool::new(PoolConfig::default());
+    let add = |tx: &PooledTx, state, refused| {
+        let read = AccountRead { state, height: 0, has_code: false };
+        let outcome = pool.admit(tx.clone()).refusing(refused).decide(read, &next(), 0);
+        outcome.map_or_else(|error| error.to_string(), |()| "ok".into())
+    };
+    let low = PooledTx::new(priced(0, GWEI, 0), account(1), 0, 0);
+    let next_fee = NextBlock { base_fee: GWEI + 1, ..next() };
+    for refused in [RefusedTxs::LowFees, RefusedTxs::NotInNextBlock] {
+        let read = AccountRead { state: rich(0), height: 0, has_code: false };
+        let refusal = pool.admit(low.clone()).refusing(refused).decide(read, &next_fee, 0);
+        let text = "max fee per gas less than block base fee: 1000000000 is too low for the next block, which has a \
+                    baseFeePerGas of 1000000001";
+        assert_eq!(refusal.unwrap_err().to_string(), text);
+    }
+    let gapped = pooled(1, 2, 10, 1);
+    let refusal = "Nonce too high. Expected nonce to be 0 but got 2. Note that transactions can't be queued when automining.";
+    assert_eq!(add(&gapped, rich(0), RefusedTxs::NotInNextBlock), refusal);
+    assert_eq!(add(&gapped, rich(0), RefusedTxs::LowFees), "ok");
+    for nonce in 0..2 {
+        assert_eq!(add(&pooled(1, nonce, 10, nonce), rich(0), RefusedTxs::NotInNextBlock), "ok");
+    }
+    assert_eq!(add(&pooled(1, 3, 10, 3), rich(0), RefusedTxs::NotInNextBlock), "ok");
+    let used = add(&pooled(2, 0, 10, 4), rich(1), RefusedTxs::NotInNextBlock);
+    assert_eq!(used, "nonce too low: next nonce 1, tx nonce 0");
+    // A block comes between the look at the account and the decision.
+    let admission = pool.admit(pooled(3, 1, 10, 5)).refusing(RefusedTxs::NotInNextBlock);
+    let read = AccountRead { state: rich(0), height: 0, has_code: false };
+    settle(&pool, 1, &[(account(3), rich(1))], 0);
+    assert_eq!(admission.decide(read, &next(), 0), Ok(()));
 }
 
 #[test]
