@@ -125,6 +125,9 @@ pub(super) struct StateFlags {
     /// Interval in seconds at which the state is dumped to disk; see --state and --dump-state
     #[arg(short, long, value_name = "SECONDS")]
     pub(super) state_interval: Option<u64>,
+    /// Dump the states of earlier blocks, too; see --state and --dump-state
+    #[arg(long, conflicts_with = "init")]
+    pub(super) preserve_historical_states: bool,
 }
 
 /// The fork of another chain.

@@ -77,14 +77,6 @@ pub(super) const FURTHER: &[FurtherFlag] = &[
         aliases: &["jobs"],
         ..nothing("threads", Takes::Number("THREADS"), "the node chooses the number of its threads")
     },
-    FurtherFlag {
-        conflicts: &["init"],
-        ..nothing(
-            "preserve-historical-states",
-            Takes::Nothing,
-            "a state file has the last state only",
-        )
-    },
     nothing(
         "transaction-block-keeper",
         Takes::Number("TRANSACTION_BLOCK_KEEPER"),

@@ -161,6 +161,8 @@ fn insert_state(set: &mut Flags, flags: &AnvilFlags) -> Result<(), FlagError> {
     insert_number(set, "state-window", window);
     let is_written = state.state.is_some() || state.dump_state.is_some();
     insert_number(set, "state-interval", state.state_interval.filter(|_| is_written));
+    let with_states = state.preserve_historical_states && is_written;
+    insert_switch(set, "preserve-historical-states", with_states);
     Ok(())
 }
 

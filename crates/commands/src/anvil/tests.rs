@@ -151,6 +151,11 @@ fn flags_are_settings() {
     assert_eq!(changed(&["--mnemonic-random"])[0].1.split(' ').count(), 12);
     let state = changed(&["--state", "s", "-s", "3"]);
     assert_eq!(state, [("state", "s".to_owned()), ("state-interval", "3".to_owned())]);
+    let preserved = changed(&["--dump-state", "s", "--preserve-historical-states"]);
+    let is_on = ("preserve-historical-states", "true".to_owned());
+    assert_eq!(preserved, [("dump-state", "s".to_owned()), is_on]);
+    // Nothing is written.
+    assert!(changed(&["--preserve-historical-states"]).is_empty());
 }
 
 #[test]

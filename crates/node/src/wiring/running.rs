@@ -275,7 +275,8 @@ async fn dump_state(config: &Config, development: Option<Development>) -> Result
     let Some((path, node)) = config.state_to_dump().map(ToOwned::to_owned).zip(node) else {
         return Ok(());
     };
-    match tokio::task::spawn_blocking(move || node.dump_file(&path)).await {
+    let with_states = config.settings.preserve_historical_states;
+    match tokio::task::spawn_blocking(move || node.dump_file(&path, with_states)).await {
         Ok(dumped) => dumped.map_err(|error| StartError::State { doing: "dump", error }),
         Err(panicked) => std::panic::resume_unwind(panicked.into_panic()),
     }

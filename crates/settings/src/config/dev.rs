@@ -114,7 +114,7 @@ fn check_state(settings: &Settings, mode: Mode) -> Result<(), Fault> {
         ("dump-state", settings.dump_state.is_some()),
     ];
     let mut names = given.into_iter().filter(|(_, is_given)| *is_given).map(|(name, _)| name);
-    let Some(first) = names.next() else { return check_state_interval(settings) };
+    let Some(first) = names.next() else { return check_of_written_state(settings) };
     if !mode.is_development() {
         return Err((first, "only for esker dev".to_owned()));
     }
@@ -124,15 +124,19 @@ fn check_state(settings: &Settings, mode: Mode) -> Result<(), Fault> {
     if first != "dump-state" && settings.data_dir.is_some() {
         return Err((first, "not with data-dir, where the state is kept anyway".to_owned()));
     }
-    check_state_interval(settings)
+    check_of_written_state(settings)
 }
 
-/// The interval is that of a file.
-fn check_state_interval(settings: &Settings) -> Result<(), Fault> {
+/// Settings of a file that is written.
+fn check_of_written_state(settings: &Settings) -> Result<(), Fault> {
     let is_written = settings.dump_state.is_some() || settings.state.is_some();
-    match settings.state_interval.0.is_zero() || is_written {
-        true => Ok(()),
-        false => Err(("state-interval", "only together with dump-state or state".to_owned())),
+    let given = [
+        ("state-interval", !settings.state_interval.0.is_zero()),
+        ("preserve-historical-states", settings.preserve_historical_states),
+    ];
+    match given.into_iter().find(|(_, is_given)| *is_given && !is_written) {
+        Some((name, _)) => Err((name, "only together with dump-state or state".to_owned())),
+        None => Ok(()),
     }
 }
 
@@ -323,6 +327,10 @@ mod tests {
             (
                 &[("load-state", "a"), ("state-interval", "5")],
                 "state-interval: only together with dump-state or state",
+            ),
+            (
+                &[("preserve-historical-states", "true")],
+                "preserve-historical-states: only together with dump-state or state",
             ),
         ] {
             let fault = fault(flags);

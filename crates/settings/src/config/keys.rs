@@ -381,6 +381,9 @@ settings! {
     state: Option<PathBuf> = "state", "";
     /// Write the file of `dump-state` or `state` at these intervals, too. 0s: only when the node stops.
     state_interval: Seconds = "state-interval", "0s";
+    /// Write the states of the up to 500 blocks before the last one to the file of `dump-state` or `state`, too. A node that
+    /// loads the file then has them at these blocks.
+    preserve_historical_states: bool = "preserve-historical-states", "false";
     /// List the account of the well-known key after those of the mnemonic (`evm_accounts`). The node signs for it in any case.
     list_well_known_account: bool = "list-well-known-account", "false";
     /// Print neither the screen nor the events below it. Errors and log lines still go to standard error. Not with

@@ -1,11 +1,13 @@
 //! A state as a file, in anvil's form: JSON, compressed with gzip where it is an argument or a reply (docs/from-anvil.md, "State
 //! files").
 
+mod code;
 mod form;
 mod load;
 mod loaded;
 mod read;
 mod write;
+mod write_states;
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write as _};
@@ -59,14 +61,14 @@ impl Drop for QueuePlace<'_> {
     }
 }
 
-/// The last state.
+/// The last state; with `history` also the states of the blocks before.
 pub(super) fn dump(
     node: &DevelopmentNode,
-    (_history,): (Option<bool>,),
+    (history,): (Option<bool>,),
     context: &CallContext,
 ) -> Result<Data, RpcError> {
     let mut out = GzEncoder::new(Vec::new(), Compression::fast());
-    write::write(node, context, MAX_BYTES, &mut out)?;
+    write::write(node, context, (history.unwrap_or_default(), MAX_BYTES), &mut out)?;
     Ok(Data(out.finish().map_err(refused)?.into()))
 }
 
@@ -139,17 +141,18 @@ impl DevelopmentNode {
         load::apply(self, read, u64::MAX).await.map_err(|error| state(error.message))
     }
 
-    /// Writes the last state to a file, or to `state.json` in a folder. The file is replaced when all is written. Blocks the
-    /// calling thread.
+    /// Writes the last state to a file, or to `state.json` in a folder; also the states of the blocks before, if `with_states`.
+    /// The file is replaced when all is written. Blocks the calling thread.
     ///
     /// # Errors
     /// The file can't be written.
-    pub fn dump_file(&self, path: &Path) -> Result<(), StateFileError> {
+    pub fn dump_file(&self, path: &Path, with_states: bool) -> Result<(), StateFileError> {
         let path = file_of(path);
         let io = |error| StateFileError::Io { path: path.clone(), error };
         let new = new_file_of(&path);
         let mut out = BufWriter::new(File::create(&new).map_err(io)?);
-        let written = write::write(self, &CallContext::new(), MAX_FILE_BYTES, &mut out);
+        let written =
+            write::write(self, &CallContext::new(), (with_states, MAX_FILE_BYTES), &mut out);
         let written = written
             .map_err(|error| StateFileError::State { path: path.clone(), reason: error.message })
             .and_then(|()| out.flush().map_err(io))

@@ -1,9 +1,11 @@
 //! Writes a state in anvil's form.
 
+use std::collections::VecDeque;
 use std::io::{self, Write};
+use std::sync::Arc;
 
 use alloy_consensus::{Header as EthHeader, Transaction as _};
-use alloy_primitives::{B256, U256, hex};
+use alloy_primitives::{Address, B256, U256, hex};
 use esker_evm_execution::rules::Dialect;
 use esker_evm_state::types::{Account, Receipt, SealedBlock, SealedHeader};
 use esker_rpc::{CallContext, RpcError};
@@ -11,6 +13,7 @@ use serde_json::{Value, json};
 
 use super::super::{DevelopmentNode, refused};
 use super::loaded::header_without_extras;
+use super::write_states::{MAX_STATES, write_states};
 use crate::debug::walk::Walk;
 use crate::error::read_error;
 use crate::evm::running::LATEST;
@@ -20,49 +23,67 @@ use crate::wire::{BlockNumber, TransactionReply};
 const MAX_BLOCKS: u64 = 10_000;
 
 /// Writes JSON up to a limit.
-struct LimitedWriter<'a, W> {
-    out: &'a mut W,
+pub(super) struct LimitedWriter<W> {
+    out: W,
     most: usize,
     left: usize,
+    is_full: bool,
 }
 
-impl<W: Write> LimitedWriter<'_, W> {
-    fn raw(&mut self, text: &str) -> Result<(), RpcError> {
-        let left = self.left.checked_sub(text.len());
-        let too_long = || refused(format!("the state has more than {} bytes", self.most));
-        self.left = left.ok_or_else(too_long)?;
+impl<W: Write> LimitedWriter<W> {
+    pub(super) fn new(out: W, most: usize) -> Self {
+        Self { out, most, left: most, is_full: false }
+    }
+
+    pub(super) fn raw(&mut self, text: &str) -> Result<(), RpcError> {
+        let Some(left) = self.left.checked_sub(text.len()) else {
+            self.is_full = true;
+            return Err(refused(format!("the state has more than {} bytes", self.most)));
+        };
+        self.left = left;
         self.out.write_all(text.as_bytes()).map_err(|error: io::Error| refused(error))
+    }
+
+    /// Bytes that may follow.
+    pub(super) fn left(&self) -> usize {
+        self.left
+    }
+
+    /// Whether something did not fit.
+    pub(super) fn is_full(&self) -> bool {
+        self.is_full
+    }
+
+    pub(super) fn into_inner(self) -> W {
+        self.out
     }
 }
 
-/// Writes the last state with all accounts whose addresses are known, and the last blocks with their receipts. At most
-/// `most` bytes: what does not fit of the older blocks is left out.
+/// Writes the last state with all accounts whose addresses are known, and the last blocks with their receipts; also the states
+/// of the blocks before, if `with_states`. At most `most` bytes: what does not fit of the older blocks, and then of the older
+/// states, is left out.
 pub(super) fn write(
     node: &DevelopmentNode,
     context: &CallContext,
-    most: usize,
+    (with_states, most): (bool, usize),
     out: &mut impl Write,
 ) -> Result<(), RpcError> {
     let reads = &node.transact.reads;
     let header = reads.header_of_state(LATEST)?;
-    let mut out = LimitedWriter { out, most, left: most };
+    let mut out = LimitedWriter::new(out, most);
     out.raw(&format!("{{\"block\":{},\"accounts\":{{", block_env(&header)))?;
     let last = header.header.number;
     let walk = Walk { reads, header, context };
-    let (mut from, mut is_first) = (Some(B256::ZERO), true);
-    while let Some(at) = from {
-        let (found, next) = walk.accounts(at)?;
-        for (hash, account, address) in found {
-            let Some(address) = address else { continue };
-            let comma = if std::mem::take(&mut is_first) { "" } else { "," };
-            out.raw(&format!("{comma}\"{address:#x}\":"))?;
-            write_account(node, &walk, (hash, &account), &mut out)?;
-        }
-        from = next;
-    }
+    let mut is_first = true;
+    each_account(&walk, |hash, account, address| {
+        let comma = if std::mem::take(&mut is_first) { "" } else { "," };
+        out.raw(&format!("{comma}\"{address:#x}\":"))?;
+        write_account(node, &walk, (hash, account), &mut out)
+    })?;
     out.raw(&format!("}},\"best_block_number\":{last},"))?;
-    let (blocks, txs) = blocks(node, context, last, out.left.saturating_sub(200))?;
-    for (name, list) in [("blocks", blocks), ("transactions", txs)] {
+    let oldest = if with_states { last.saturating_sub(MAX_STATES) } else { last };
+    let written = blocks(node, context, (last, oldest), out.left.saturating_sub(200))?;
+    for (name, list) in [("blocks", written.blocks), ("transactions", written.txs)] {
         out.raw(&format!("\"{name}\":["))?;
         for (index, one) in list.iter().enumerate() {
             out.raw(if index == 0 { "" } else { "," })?;
@@ -70,7 +91,30 @@ pub(super) fn write(
         }
         out.raw("],")?;
     }
-    out.raw("\"historical_states\":null}")
+    out.raw("\"historical_states\":")?;
+    match with_states {
+        true => write_states(node, context, &written.named, &mut out)?,
+        false => out.raw("null")?,
+    }
+    out.raw("}")
+}
+
+/// Calls `work` with each account of a state whose address is known: hash of the address, account, address.
+pub(super) fn each_account(
+    walk: &Walk<'_>,
+    mut work: impl FnMut(B256, &Account, Address) -> Result<(), RpcError>,
+) -> Result<(), RpcError> {
+    let mut from = Some(B256::ZERO);
+    while let Some(at) = from {
+        let (found, next) = walk.accounts(at)?;
+        for (hash, account, address) in found {
+            if let Some(address) = address {
+                work(hash, &account, address)?;
+            }
+        }
+        from = next;
+    }
+    Ok(())
 }
 
 fn block_env(SealedHeader { header, .. }: &SealedHeader) -> Value {
@@ -95,76 +139,121 @@ fn write_account<W: Write>(
     node: &DevelopmentNode,
     walk: &Walk<'_>,
     (hash, account): (B256, &Account),
-    out: &mut LimitedWriter<'_, W>,
+    out: &mut LimitedWriter<W>,
 ) -> Result<(), RpcError> {
     let code = walk.part(|view| view.code(account.code_hash))?;
     let (nonce, balance) = (account.nonce, account.balance);
     let code = hex::encode_prefixed(code);
     out.raw(&format!(
-        "{{\"nonce\":{nonce},\"balance\":\"{balance:#x}\",\"code\":\"{code}\",\"storage\":{{"
+        "{{\"nonce\":{nonce},\"balance\":\"{balance:#x}\",\"code\":\"{code}\",\"storage\":"
     ))?;
+    write_slots(node, walk, hash, out)?;
+    out.raw("}")
+}
+
+/// Writes the slots of an account as an object.
+pub(super) fn write_slots<W: Write>(
+    node: &DevelopmentNode,
+    walk: &Walk<'_>,
+    account: B256,
+    out: &mut LimitedWriter<W>,
+) -> Result<(), RpcError> {
     let rules = &node.chain.params().rules;
     // Balances of other assets are slots too, which no contract can name.
     let is_named = |slot: U256| rules.storage_keys().slot(slot) == slot;
     let (mut from, mut is_first) = (Some(B256::ZERO), true);
+    out.raw("{")?;
     while let Some(at) = from {
-        let (found, next) = walk.slots(hash, at)?;
+        let (found, next) = walk.slots(account, at)?;
         for (slot, value) in found.into_iter().filter(|(slot, _)| is_named((*slot).into())) {
             let comma = if std::mem::take(&mut is_first) { "" } else { "," };
             out.raw(&format!("{comma}\"{slot:#x}\":\"{:#x}\"", B256::from(value)))?;
         }
         from = next;
     }
-    out.raw("}}")
+    out.raw("}")
 }
 
-/// Blocks and transactions as JSON, the newest blocks first, of at most so many bytes.
-type Lists = (Vec<String>, Vec<String>);
+/// Blocks and transactions as JSON, the newest blocks first.
+#[derive(Default)]
+struct WrittenBlocks {
+    blocks: Vec<String>,
+    txs: Vec<String>,
+    /// The same blocks, the oldest first.
+    named: Vec<WrittenBlock>,
+}
+
+/// A block of a file.
+pub(super) struct WrittenBlock {
+    pub(super) number: u64,
+    /// Its hash in the file.
+    pub(super) hash: B256,
+    /// The chain's own block of this number, if its state is wanted.
+    pub(super) own: Option<Arc<SealedHeader>>,
+}
+
+/// A block and its transactions as JSON.
+struct BlockPart {
+    json: String,
+    txs: Vec<String>,
+    named: WrittenBlock,
+}
+
+impl BlockPart {
+    fn bytes(&self) -> usize {
+        self.json.len() + 1 + self.txs.iter().map(|tx| tx.len() + 1).sum::<usize>()
+    }
+}
 
 /// The last blocks as Ethereum has them: their headers lack what it does not have, so their hashes are others, by which
-/// each names its parent.
+/// each names its parent. They have at most so many bytes; from `oldest` on their states are wanted.
 fn blocks(
     node: &DevelopmentNode,
     context: &CallContext,
-    last: u64,
+    (last, oldest): (u64, u64),
     most: usize,
-) -> Result<Lists, RpcError> {
+) -> Result<WrittenBlocks, RpcError> {
     let reads = &node.transact.reads;
     let first = (last + 1).saturating_sub(MAX_BLOCKS).max(reads.chain.genesis_number());
     let mut parent = None;
-    let mut parts = std::collections::VecDeque::new();
+    let mut parts = VecDeque::new();
     let mut bytes = 0_usize;
     for number in first..=last {
         if context.is_cancelled() {
             return Err(refused("the client has gone"));
         }
-        let block = reads.block_by_number(BlockNumber::Number(number))?;
+        let at = BlockNumber::Number(number);
+        let own = if number < oldest { None } else { Some(reads.header_of_state(at.into())?) };
+        let block = reads.block_by_number(at)?;
         let missing = || read_error(reads.chain.missing(format!("block {number}")));
         let block = block.ok_or_else(missing)?;
         let receipts = reads.receipts_of(&block)?;
-        let own = &block.block.header;
-        let header = header_without_extras(own, parent.unwrap_or(own.parent_hash));
+        let header = &block.block.header;
+        let header = header_without_extras(header, parent.unwrap_or(header.parent_hash));
         let hash = header.hash_slow();
         parent = Some(hash);
-        let part = block_parts(&block, &receipts, (&header, hash))?;
-        bytes += part.0.len() + 1 + part.1.iter().map(|tx| tx.len() + 1).sum::<usize>();
+        let (json, txs) = block_parts(&block, &receipts, (&header, hash))?;
+        let part = BlockPart { json, txs, named: WrittenBlock { number, hash, own } };
+        bytes += part.bytes();
         parts.push_back(part);
         while bytes > most
-            && let Some((block, txs)) = parts.pop_front()
+            && let Some(part) = parts.pop_front()
         {
-            bytes -= block.len() + 1 + txs.iter().map(|tx| tx.len() + 1).sum::<usize>();
+            bytes -= part.bytes();
         }
     }
-    let mut lists = Lists::default();
-    for (block, txs) in parts.into_iter().rev() {
-        lists.0.push(block);
-        lists.1.extend(txs);
+    let mut written = WrittenBlocks::default();
+    for BlockPart { json, txs, named } in parts.into_iter().rev() {
+        written.blocks.push(json);
+        written.txs.extend(txs);
+        written.named.push(named);
     }
-    Ok(lists)
+    written.named.reverse();
+    Ok(written)
 }
 
 fn block_parts(
-    block: &std::sync::Arc<SealedBlock>,
+    block: &Arc<SealedBlock>,
     receipts: &[Receipt],
     (header, hash): (&EthHeader, B256),
 ) -> Result<(String, Vec<String>), RpcError> {
