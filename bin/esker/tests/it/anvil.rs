@@ -491,6 +491,39 @@ fn the_state_is_kept_in_a_file() {
 }
 
 #[test]
+fn old_states_are_kept_in_a_file() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("state.json");
+    let flags = ["--state", file.to_str().unwrap(), "--preserve-historical-states"];
+    let run = |more: &[&str]| {
+        let (node, banner) = start(&[&flags, more].concat());
+        assert!(!banner.iter().any(|line| line == "Flags Without Effect"), "{banner:?}");
+        node
+    };
+    let states = |number: usize| {
+        let json: Value = serde_json::from_slice(&fs::read(&file).unwrap()).unwrap();
+        let states = json["historical_states"].as_array().unwrap().len();
+        assert!((1..=number).contains(&states), "{states}");
+        states
+    };
+    let node = run(&[]);
+    for wei in ["0x7", "0x8", "0x9"] {
+        node.evm("anvil_setBalance", json!([TO, wei]));
+    }
+    assert!(node.stop("TERM").0.success());
+    assert_eq!(states(3), 3);
+    let node = run(&["--prune-history", "4"]);
+    for (block, wei) in [("0x1", "0x7"), ("0x2", "0x8"), ("0x3", "0x9")] {
+        assert_eq!(node.evm("eth_getBalance", json!([TO, block])), wei);
+    }
+    // States that the node no longer keeps are not written either.
+    node.evm("anvil_mine", json!([20]));
+    assert!(node.stop("TERM").0.success());
+    states(22);
+    assert_eq!(fail(&["--preserve-historical-states", "--init", flags[1]]).code(), Some(2));
+}
+
+#[test]
 fn the_file_of_config_out_has_the_accounts() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("config.json");

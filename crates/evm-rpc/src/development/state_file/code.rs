@@ -1,6 +1,9 @@
 //! Code as anvil has it in the states of earlier blocks: with what the interpreter derives from it.
 
-use alloy_primitives::{Address, hex};
+use alloy_primitives::{Address, Bytes, hex};
+use serde::Deserialize;
+
+use super::form::Text;
 
 /// The first bytes of a delegation (EIP-7702).
 const DELEGATION: [u8; 3] = [0xef, 0x01, 0x00];
@@ -9,6 +12,45 @@ const STOP: u8 = 0x00;
 const JUMPDEST: u8 = 0x5b;
 const PUSH1: u8 = 0x60;
 const PUSH32: u8 = 0x7f;
+
+/// Code in one of its forms. What follows from the bytes is not read.
+#[derive(Debug, Deserialize)]
+pub(super) enum RawCode {
+    /// The bytes alone.
+    LegacyRaw(Text<Bytes>),
+    /// The bytes with zeros after them.
+    LegacyAnalyzed(RawAnalyzed),
+    /// The account to which another one delegates.
+    Eip7702(RawDelegation),
+}
+
+/// Code with zeros after it.
+#[derive(Debug, Deserialize)]
+pub(super) struct RawAnalyzed {
+    bytecode: Text<Bytes>,
+    original_len: usize,
+}
+
+/// A delegation.
+#[derive(Debug, Deserialize)]
+pub(super) struct RawDelegation {
+    delegated_address: Text<Address>,
+}
+
+impl RawCode {
+    /// The code; `None` if it is shorter than it says.
+    pub(super) fn into_bytes(self) -> Option<Bytes> {
+        match self {
+            Self::LegacyRaw(Text(code)) => Some(code),
+            Self::LegacyAnalyzed(RawAnalyzed { bytecode: Text(code), original_len }) => {
+                (original_len <= code.len()).then(|| code.slice(..original_len))
+            }
+            Self::Eip7702(RawDelegation { delegated_address: Text(address) }) => {
+                Some([&DELEGATION[..], address.as_slice()].concat().into())
+            }
+        }
+    }
+}
 
 /// The JSON of a code: its bytes, with zeros up to the end of the last instruction and a STOP after it, and a bit for each
 /// place to which it may jump, the lowest bit first.
@@ -83,6 +125,19 @@ mod tests {
             let bytes = hex::decode(code).unwrap();
             let json: Value = serde_json::from_str(&code_json(&bytes)).unwrap();
             assert_eq!(json, expected, "{code}");
+            let read: RawCode = serde_json::from_value(json).unwrap();
+            assert_eq!(read.into_bytes().unwrap(), bytes, "{code}");
+        }
+    }
+
+    #[test]
+    fn code_of_another_form_is_read_or_refused() {
+        let read = |json: &str| serde_json::from_str::<RawCode>(json).map(RawCode::into_bytes);
+        assert_eq!(read(r#"{"LegacyRaw":"0x6001"}"#).unwrap().unwrap()[..], [0x60, 1]);
+        let long = r#"{"LegacyAnalyzed":{"bytecode":"0x00","original_len":2,"jump_table":"0x"}}"#;
+        assert_eq!(read(long).unwrap(), None);
+        for bad in [r#"{"Eof":"0x"}"#, r#""0x""#, "{}", "[]", r#"{"LegacyRaw":"0"}"#] {
+            assert!(read(bad).is_err(), "{bad}");
         }
     }
 }

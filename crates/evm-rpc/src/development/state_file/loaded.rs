@@ -47,7 +47,7 @@ impl LoadedBlock {
     }
 }
 
-fn eth_header(raw: &RawHeader) -> Option<EthHeader> {
+pub(super) fn eth_header(raw: &RawHeader) -> Option<EthHeader> {
     let hash = |text: &Option<Text<B256>>| text.as_ref().map(|text| text.0);
     let number = |quantity: Option<Quantity>| match quantity {
         Some(quantity) => quantity.to_u64().map(Some),

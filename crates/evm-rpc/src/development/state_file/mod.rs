@@ -5,7 +5,9 @@ mod code;
 mod form;
 mod load;
 mod loaded;
+mod plan;
 mod read;
+mod states;
 mod write;
 mod write_states;
 

@@ -2,10 +2,11 @@
 //! meanwhile, and the reading ends when the client disconnects.
 
 use std::cell::Cell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::io::{self, BufReader, Read};
 use std::marker::PhantomData;
+use std::sync::Arc;
 
 use alloy_primitives::{Address, B256, Bytes, U256};
 use esker_rpc::CallContext;
@@ -17,6 +18,8 @@ use serde::de::{
 use thiserror::Error;
 
 use super::form::{BlockEnv, Quantity, RawBlock, RawMined, Text};
+use super::loaded::eth_header;
+use super::states::{Accounts, States, StatesSeed};
 use crate::loaded_blocks::LoadedBlock;
 
 /// The first bytes of gzip.
@@ -32,17 +35,20 @@ pub(super) struct ReadState {
     pub(super) number: Option<u64>,
     /// Time of the last block, Unix s.
     pub(super) time_s: Option<u64>,
-    pub(super) accounts: Vec<(Address, ReadAccount)>,
+    pub(super) accounts: Accounts,
+    /// The states after earlier blocks, as far as the file has them.
+    pub(super) states: States,
     /// In no order.
     pub(super) blocks: Vec<LoadedBlock>,
 }
 
 /// An account of the state.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct ReadAccount {
     pub(super) nonce: u64,
     pub(super) balance: U256,
     pub(super) code: Bytes,
+    /// In the order of the slots.
     pub(super) storage: Vec<(U256, U256)>,
 }
 
@@ -75,7 +81,7 @@ impl ReadState {
         let fault = Cell::new(None);
         let bounded = BoundedReader { json, left: most, most, fault: &fault, context };
         let mut json = serde_json::Deserializer::from_reader(BufReader::new(bounded));
-        let room = EntryBudget(Cell::new(MAX_ENTRIES));
+        let room = EntryBudget::default();
         let read = json.deserialize_map(StateVisitor(&room)).and_then(|state| {
             json.end()?;
             Ok(state)
@@ -113,7 +119,13 @@ impl Read for BoundedReader<'_> {
 }
 
 /// The number of further entries that a state may have.
-struct EntryBudget(Cell<usize>);
+pub(super) struct EntryBudget(Cell<usize>);
+
+impl Default for EntryBudget {
+    fn default() -> Self {
+        Self(Cell::new(MAX_ENTRIES))
+    }
+}
 
 impl EntryBudget {
     fn take<E: serde::de::Error>(&self) -> Result<(), E> {
@@ -156,20 +168,32 @@ impl<'de> Visitor<'de> for StateVisitor<'_> {
                         mined.entry(one.block_hash.0).or_default().push(one);
                     }
                 }
-                // States of other blocks: this chain has none before the loaded blocks.
+                // After the blocks, as anvil writes it: the hashes of other blocks say nothing.
+                "historical_states" => {
+                    state.states = map.next_value_seed(StatesSeed(&heights_of(&blocks)))?;
+                }
                 _ => drop(map.next_value::<IgnoredAny>()?),
             }
         }
         state.number = best.or(state.number);
         let found = found.ok_or_else(|| A::Error::missing_field("accounts"))?;
+        let found = found.into_iter();
         state.accounts =
-            found.into_iter().map(|(Text(address), account)| (address, account)).collect();
+            found.map(|(Text(address), account)| (address, Arc::new(account))).collect();
         for raw in blocks {
             let block = LoadedBlock::of_raw(raw, |hash| mined.remove(hash).unwrap_or_default());
             state.blocks.push(block.map_err(A::Error::custom)?);
         }
         Ok(state)
     }
+}
+
+/// The heights of the blocks that are found by their heights, by their hashes. Of several at one height the last one is.
+fn heights_of(blocks: &[RawBlock]) -> HashMap<B256, u64> {
+    let headers = blocks.iter().filter_map(|block| eth_header(&block.header));
+    let hashes: BTreeMap<_, _> =
+        headers.map(|header| (header.number, header.hash_slow())).collect();
+    hashes.into_iter().map(|(number, hash)| (hash, number)).collect()
 }
 
 /// A list whose items are counted; `null` is an empty one.
@@ -211,7 +235,7 @@ impl<'de, T: Deserialize<'de>> Visitor<'de> for List<'_, T> {
 }
 
 /// An object whose members are counted, in its order. The seed reads a member's value.
-struct Members<'a, K, S> {
+pub(super) struct Members<'a, K, S> {
     room: &'a EntryBudget,
     expected: &'static str,
     seed: S,
@@ -219,7 +243,7 @@ struct Members<'a, K, S> {
 }
 
 impl<'a, K, S> Members<'a, K, S> {
-    fn new(room: &'a EntryBudget, expected: &'static str, seed: S) -> Self {
+    pub(super) fn new(room: &'a EntryBudget, expected: &'static str, seed: S) -> Self {
         Self { room, expected, seed, key: PhantomData }
     }
 }
@@ -257,8 +281,13 @@ fn accounts(room: &EntryBudget) -> Members<'_, Text<Address>, AccountSeed<'_>> {
 }
 
 /// The member `storage` of an account.
-fn slots(room: &EntryBudget) -> Members<'_, Quantity, PhantomData<Quantity>> {
+pub(super) fn slots(room: &EntryBudget) -> Members<'_, Quantity, PhantomData<Quantity>> {
     Members::new(room, "values by their slots", PhantomData)
+}
+
+/// The values by their slots, of which the last one counts.
+pub(super) fn sorted(slots: Vec<(Quantity, Quantity)>) -> BTreeMap<U256, U256> {
+    slots.into_iter().map(|(slot, value)| (slot.0, value.0)).collect()
 }
 
 #[derive(Clone, Copy)]
@@ -295,7 +324,7 @@ impl<'de> Visitor<'de> for AccountSeed<'_> {
             nonce: nonce.ok_or_else(|| missing("nonce"))?,
             balance: balance.ok_or_else(|| missing("balance"))?,
             code: code.ok_or_else(|| missing("code"))?,
-            storage: storage.into_iter().map(|(slot, value)| (slot.0, value.0)).collect(),
+            storage: sorted(storage).into_iter().collect(),
         })
     }
 }
@@ -323,11 +352,12 @@ mod tests {
     fn states_are_read_with_and_without_compression() {
         let json = br#"{"block":null,"accounts":{"0x00000000000000000000000000000000000000a1":
             {"nonce":1,"balance":"0x2","code":"0x","storage":{"0x1":"0x2","3":"4"}}},
-            "best_block_number":"0x7","blocks":[],"transactions":[],"historical_states":[[1]]}"#;
+            "best_block_number":"0x7","blocks":[],"transactions":[],"historical_states":[["0x00000000000000000000000000000000000000000000000000000000000000b1",[1]]]}"#;
         for bytes in [json.to_vec(), gzip(json)] {
             let state = read(&bytes, 1000).unwrap();
             assert_eq!((state.number, state.accounts.len()), (Some(7), 1));
-            assert_eq!(state.accounts[0].1.storage.len(), 2);
+            let account = state.accounts.values().next().unwrap();
+            assert_eq!(account.storage.len(), 2);
         }
         for bad in [&b""[..], b"{}", b"[]", &GZIP, &[0x1f, 0x8b, 8, 0, 0], b"{\"accounts\":{}} 1"] {
             let error = read(bad, 1000).unwrap_err();

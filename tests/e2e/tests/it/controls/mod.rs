@@ -8,6 +8,7 @@ mod followers;
 mod header;
 mod impersonation;
 mod mining;
+mod old_states;
 mod pending;
 mod removed;
 mod reorg;
