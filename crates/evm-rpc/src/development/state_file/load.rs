@@ -169,7 +169,7 @@ fn changes_of(
     since: u64,
     target: &Target,
 ) -> Result<Vec<ChangeRequest>, RpcError> {
-    let Target { address, account, before } = target;
+    let Target { address, account, before, .. } = target;
     let address = *address;
     let (state, _) = node.transact.reads.state(LATEST)?;
     let view = state.view();

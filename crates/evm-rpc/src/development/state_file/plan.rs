@@ -23,6 +23,8 @@ pub(super) struct Target {
     pub(super) account: Arc<ReadAccount>,
     /// What it has in the state that is made before this one, if the file has that.
     pub(super) before: Option<Arc<ReadAccount>>,
+    /// Whether all slots may have changed, and not only those that had another value before.
+    is_whole: bool,
 }
 
 /// A state that is made.
@@ -46,7 +48,9 @@ pub(super) fn steps(states: States, last: &Accounts, heights: Range<u64>) -> Vec
         before = accounts;
     }
     let gone = gone(before, last);
-    steps.push(Step { height: heights.end, targets: all(before, last).chain(gone).collect() });
+    // The made blocks have written some slots themselves.
+    let whole = all(before, last).map(|target| Target { is_whole: true, ..target });
+    steps.push(Step { height: heights.end, targets: whole.chain(gone).collect() });
     steps
 }
 
@@ -80,6 +84,7 @@ fn all<'a>(before: &'a Accounts, accounts: &'a Accounts) -> impl Iterator<Item =
         address: *address,
         account: Arc::clone(account),
         before: before.get(address).cloned(),
+        is_whole: false,
     })
 }
 
@@ -90,6 +95,7 @@ fn gone<'a>(before: &'a Accounts, accounts: &'a Accounts) -> impl Iterator<Item 
         address: *address,
         account: Arc::default(),
         before: Some(Arc::clone(before)),
+        is_whole: false,
     })
 }
 
@@ -110,20 +116,22 @@ impl Target {
     pub(super) fn slots(&self) -> impl Iterator<Item = (U256, U256)> {
         let had = self.before.iter().flat_map(|before| &before.storage);
         let gone = had.filter(|(slot, _)| self.account.value(slot).is_none());
-        self.account.storage.iter().copied().chain(gone.map(|(slot, _)| (*slot, U256::ZERO)))
+        let now = self.account.storage.iter().copied();
+        now.filter(|now| self.is_whole || !self.had(now))
+            .chain(gone.map(|(slot, _)| (*slot, U256::ZERO)))
+    }
+
+    /// Whether a slot had this value before.
+    fn had(&self, (slot, value): &(U256, U256)) -> bool {
+        self.before.as_ref().is_some_and(|before| before.value(slot).unwrap_or_default() == *value)
     }
 
     /// Bytes that the changes take at most, if the state before is there.
     fn most_bytes(&self) -> usize {
         let Self { account, before, .. } = self;
-        let differs = |(slot, value): &(U256, U256)| {
-            let before = before.as_ref().and_then(|before| before.value(slot));
-            before.unwrap_or_default() != *value
-        };
-        let slots = self.slots().filter(differs).count();
         let is_new_code = before.as_ref().is_none_or(|before| before.code != account.code);
         let code = if is_new_code { account.code.len() } else { 0 };
-        code + CHANGE_BYTES * (3 + slots)
+        code + CHANGE_BYTES * (3 + self.slots().count())
     }
 }
 

@@ -147,15 +147,24 @@ fn write_account<W: Write>(
     out.raw(&format!(
         "{{\"nonce\":{nonce},\"balance\":\"{balance:#x}\",\"code\":\"{code}\",\"storage\":"
     ))?;
-    write_slots(node, walk, hash, out)?;
+    write_slots(node, walk, (hash, SlotForm::Whole), out)?;
     out.raw("}")
+}
+
+/// How the keys and values of slots are written.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum SlotForm {
+    /// As numbers.
+    Short,
+    /// With all 32 bytes.
+    Whole,
 }
 
 /// Writes the slots of an account as an object.
 pub(super) fn write_slots<W: Write>(
     node: &DevelopmentNode,
     walk: &Walk<'_>,
-    account: B256,
+    (account, form): (B256, SlotForm),
     out: &mut LimitedWriter<W>,
 ) -> Result<(), RpcError> {
     let rules = &node.chain.params().rules;
@@ -167,7 +176,13 @@ pub(super) fn write_slots<W: Write>(
         let (found, next) = walk.slots(account, at)?;
         for (slot, value) in found.into_iter().filter(|(slot, _)| is_named((*slot).into())) {
             let comma = if std::mem::take(&mut is_first) { "" } else { "," };
-            out.raw(&format!("{comma}\"{slot:#x}\":\"{:#x}\"", B256::from(value)))?;
+            let text = match form {
+                SlotForm::Short => {
+                    format!("{comma}\"{:#x}\":\"{value:#x}\"", U256::from_be_bytes(slot.0))
+                }
+                SlotForm::Whole => format!("{comma}\"{slot:#x}\":\"{:#x}\"", B256::from(value)),
+            };
+            out.raw(&text)?;
         }
         from = next;
     }

@@ -7,7 +7,7 @@ use esker_rpc::{CallContext, RpcError};
 
 use super::super::DevelopmentNode;
 use super::code::code_json;
-use super::write::{LimitedWriter, WrittenBlock, each_account, write_slots};
+use super::write::{LimitedWriter, SlotForm, WrittenBlock, each_account, write_slots};
 use crate::debug::walk::Walk;
 use crate::error::read_error;
 
@@ -85,7 +85,7 @@ fn read_state(
         write_info(&walk, account, &mut accounts)?;
         storage.raw(&format!("{comma}\"{address:#x}\":"))?;
         comma = ",";
-        write_slots(node, &walk, hash, &mut storage)
+        write_slots(node, &walk, (hash, SlotForm::Short), &mut storage)
     });
     match written {
         Ok(()) => {}
