@@ -1,6 +1,7 @@
 use std::fs;
 use std::io::{Read as _, Write as _};
 use std::path::Path;
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
@@ -216,6 +217,41 @@ fn reloads_and_those_that_fail_are_logged() {
     for message in ["stopping", "stopped"] {
         assert_eq!(logged(&data, message).len(), 1, "{message}");
     }
+}
+
+/// A pipe stands for a file that takes long: the node reads it until its other end is closed.
+#[test]
+fn a_signal_ends_a_start_that_loads_a_state() {
+    let dir = tempfile::tempdir().unwrap();
+    let pipe = dir.path().join("state.json");
+    assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let args = ["evm", "--port", "0", "--load-state", pipe.to_str().unwrap()];
+    let mut child = command(&args, dir.path()).stdout(Stdio::null()).spawn().unwrap();
+    let (opened, writer) = std::sync::mpsc::channel();
+    std::thread::spawn(move || {
+        // Returns as soon as the node reads.
+        let _gone = opened.send(fs::OpenOptions::new().write(true).open(&pipe).unwrap());
+    });
+    let Ok(writer) = writer.recv_timeout(PATIENCE) else {
+        child.kill().unwrap();
+        panic!("the node does not read the state within {PATIENCE:?}");
+    };
+    let pid = child.id().to_string();
+    assert!(Command::new("kill").args(["-s", "TERM", &pid]).status().unwrap().success());
+    let deadline = Instant::now() + PATIENCE;
+    let status = loop {
+        match child.try_wait().unwrap() {
+            Some(status) => break status,
+            None if Instant::now() > deadline => {
+                child.kill().unwrap();
+                panic!("the node does not end while it loads a state");
+            }
+            None => std::thread::yield_now(),
+        }
+    };
+    assert!(status.success(), "{status}");
+    assert_eq!(names(dir.path()), ["state.json"], "the temporary folder is gone");
+    drop(writer);
 }
 
 #[test]

@@ -74,12 +74,17 @@ impl OrderStage {
         Ok(())
     }
 
-    /// Funds the accounts, applies the fixture and loads the state, unless the engine fails meanwhile. Returns
+    /// Funds the accounts, applies the fixture and loads the state, unless the engine fails or the start is to end meanwhile. Returns
     /// whether it did anything. Blocks of transactions that waited over a restart do not count.
     async fn prepare(&mut self, applying: Option<fixture::Applying>) -> Result<bool, StartError> {
         let Self { chains, engine_thread, .. } = self;
+        let mut stop = chains.base.stop_start.clone();
         tokio::select! {
             prepared = chains.prepare(applying) => prepared,
+            () = stop.wait() => {
+                engine_thread.stop().await?;
+                Err(StartError::Stopped)
+            }
             () = engine_thread.ended() => {
                 engine_thread.stop().await?;
                 Err(StartError::Funding("the engine stopped".to_owned()))
