@@ -150,8 +150,8 @@ fn its_log_shows_each_call_as_hardhat_does() {
     for method in ["eth_chainId", "eth_blockNumber", "eth_blockNumber", "eth_blockNumber"] {
         node.evm(method, json!([]));
     }
-    let transfer = json!({"from": FROM, "to": TO, "value": "0xb1a2bc2ec50000"});
-    let (tx, block, height) = node.send(transfer);
+    let (tx, block, height) =
+        node.send(json!({"from": FROM, "to": TO, "value": "0xb1a2bc2ec50000"}));
     assert_eq!(height, 1);
     let both = node.deploy(&format!("{PRINT}{PRINT}"));
     let reverts = node.deploy(REVERT);
@@ -169,12 +169,11 @@ fn its_log_shows_each_call_as_hardhat_does() {
     let tx_to =
         |to: &str, data: &str| json!({"from": FROM, "to": to, "gas": "0x186a0", "data": data});
     let (failed, failed_in, failed_at) = node.send(tx_to(&reverts, &closed));
-    let unlimited = json!({"from": FROM, "to": reverts, "data": closed});
-    let (second, second_in, second_at) = node.send(unlimited);
+    let (second, second_in, second_at) =
+        node.send(json!({"from": FROM, "to": reverts, "data": closed}));
     node.ask("evm_mine", json!([]));
     node.ask("hardhat_mine", json!(["0x5"]));
-    let batch = ["eth_blockNumber", "eth_chainId", "eth_chainId", "eth_nothing"];
-    let batch: Vec<_> = batch
+    let batch: Vec<_> = ["eth_blockNumber", "eth_chainId", "eth_chainId", "eth_nothing"]
         .iter()
         .map(|method| json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": []}))
         .collect();

@@ -1,10 +1,12 @@
 //! A state as a file, in anvil's form: JSON, compressed with gzip where it is an argument or a reply (docs/from-anvil.md, "State
 //! files").
 
+mod accounts;
 mod code;
 mod form;
 mod load;
 mod loaded;
+mod parts;
 mod plan;
 mod read;
 mod states;

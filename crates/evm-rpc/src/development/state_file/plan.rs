@@ -7,7 +7,7 @@ use std::sync::Arc;
 use alloy_primitives::{Address, U256};
 use esker_evm::control::MAX_CODE;
 
-use super::read::ReadAccount;
+use super::accounts::ReadAccount;
 use super::states::{Accounts, States};
 
 /// Bytes of the changes of one block, about: less than a control record may have.

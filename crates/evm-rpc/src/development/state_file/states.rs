@@ -11,9 +11,9 @@ use serde::de::{
     DeserializeSeed, Deserializer, Error as _, IgnoredAny, MapAccess, SeqAccess, Visitor,
 };
 
+use super::accounts::{EntryBudget, Members, ReadAccount, slots, sorted};
 use super::code::RawCode;
 use super::form::{Quantity, Text};
-use super::read::{EntryBudget, Members, ReadAccount, slots, sorted};
 
 /// Most accounts of all these states together, and slots of those that differ. A file with more is loaded without them.
 const MAX_KEPT: usize = 2_000_000;

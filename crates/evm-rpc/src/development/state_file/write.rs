@@ -1,11 +1,11 @@
 //! Writes a state in anvil's form.
 
 use std::collections::VecDeque;
-use std::io::{self, Write};
+use std::io::Write;
 use std::sync::Arc;
 
 use alloy_consensus::{Header as EthHeader, Transaction as _};
-use alloy_primitives::{Address, B256, U256, hex};
+use alloy_primitives::{B256, hex};
 use esker_evm_execution::rules::Dialect;
 use esker_evm_state::types::{Account, Receipt, SealedBlock, SealedHeader};
 use esker_rpc::{CallContext, RpcError};
@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 
 use super::super::{DevelopmentNode, refused};
 use super::loaded::header_without_extras;
+use super::parts::{LimitedWriter, SlotForm, WrittenBlock, each_account, write_slots};
 use super::write_states::{MAX_STATES, write_states};
 use crate::debug::walk::Walk;
 use crate::error::read_error;
@@ -21,43 +22,6 @@ use crate::wire::{BlockNumber, TransactionReply};
 
 /// Most blocks of a state: the last ones.
 const MAX_BLOCKS: u64 = 10_000;
-
-/// Writes JSON up to a limit.
-pub(super) struct LimitedWriter<W> {
-    out: W,
-    most: usize,
-    left: usize,
-    is_full: bool,
-}
-
-impl<W: Write> LimitedWriter<W> {
-    pub(super) fn new(out: W, most: usize) -> Self {
-        Self { out, most, left: most, is_full: false }
-    }
-
-    pub(super) fn raw(&mut self, text: &str) -> Result<(), RpcError> {
-        let Some(left) = self.left.checked_sub(text.len()) else {
-            self.is_full = true;
-            return Err(refused(format!("the state has more than {} bytes", self.most)));
-        };
-        self.left = left;
-        self.out.write_all(text.as_bytes()).map_err(|error: io::Error| refused(error))
-    }
-
-    /// Bytes that may follow.
-    pub(super) fn left(&self) -> usize {
-        self.left
-    }
-
-    /// Whether something did not fit.
-    pub(super) fn is_full(&self) -> bool {
-        self.is_full
-    }
-
-    pub(super) fn into_inner(self) -> W {
-        self.out
-    }
-}
 
 /// Writes the last state with all accounts whose addresses are known, and the last blocks with their receipts; also the states
 /// of the blocks before, if `with_states`. At most `most` bytes: what does not fit of the older blocks, and then of the older
@@ -82,7 +46,7 @@ pub(super) fn write(
     })?;
     out.raw(&format!("}},\"best_block_number\":{last},"))?;
     let oldest = if with_states { last.saturating_sub(MAX_STATES) } else { last };
-    let written = blocks(node, context, (last, oldest), out.left.saturating_sub(200))?;
+    let written = blocks(node, context, (last, oldest), out.left().saturating_sub(200))?;
     for (name, list) in [("blocks", written.blocks), ("transactions", written.txs)] {
         out.raw(&format!("\"{name}\":["))?;
         for (index, one) in list.iter().enumerate() {
@@ -97,24 +61,6 @@ pub(super) fn write(
         false => out.raw("null")?,
     }
     out.raw("}")
-}
-
-/// Calls `work` with each account of a state whose address is known: hash of the address, account, address.
-pub(super) fn each_account(
-    walk: &Walk<'_>,
-    mut work: impl FnMut(B256, &Account, Address) -> Result<(), RpcError>,
-) -> Result<(), RpcError> {
-    let mut from = Some(B256::ZERO);
-    while let Some(at) = from {
-        let (found, next) = walk.accounts(at)?;
-        for (hash, account, address) in found {
-            if let Some(address) = address {
-                work(hash, &account, address)?;
-            }
-        }
-        from = next;
-    }
-    Ok(())
 }
 
 fn block_env(SealedHeader { header, .. }: &SealedHeader) -> Value {
@@ -151,44 +97,6 @@ fn write_account<W: Write>(
     out.raw("}")
 }
 
-/// How the keys and values of slots are written.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum SlotForm {
-    /// As numbers.
-    Short,
-    /// With all 32 bytes.
-    Whole,
-}
-
-/// Writes the slots of an account as an object.
-pub(super) fn write_slots<W: Write>(
-    node: &DevelopmentNode,
-    walk: &Walk<'_>,
-    (account, form): (B256, SlotForm),
-    out: &mut LimitedWriter<W>,
-) -> Result<(), RpcError> {
-    let rules = &node.chain.params().rules;
-    // Balances of other assets are slots too, which no contract can name.
-    let is_named = |slot: U256| rules.storage_keys().slot(slot) == slot;
-    let (mut from, mut is_first) = (Some(B256::ZERO), true);
-    out.raw("{")?;
-    while let Some(at) = from {
-        let (found, next) = walk.slots(account, at)?;
-        for (slot, value) in found.into_iter().filter(|(slot, _)| is_named((*slot).into())) {
-            let comma = if std::mem::take(&mut is_first) { "" } else { "," };
-            let text = match form {
-                SlotForm::Short => {
-                    format!("{comma}\"{:#x}\":\"{value:#x}\"", U256::from_be_bytes(slot.0))
-                }
-                SlotForm::Whole => format!("{comma}\"{slot:#x}\":\"{:#x}\"", B256::from(value)),
-            };
-            out.raw(&text)?;
-        }
-        from = next;
-    }
-    out.raw("}")
-}
-
 /// Blocks and transactions as JSON, the newest blocks first.
 #[derive(Default)]
 struct WrittenBlocks {
@@ -196,15 +104,6 @@ struct WrittenBlocks {
     txs: Vec<String>,
     /// The same blocks, the oldest first.
     named: Vec<WrittenBlock>,
-}
-
-/// A block of a file.
-pub(super) struct WrittenBlock {
-    pub(super) number: u64,
-    /// Its hash in the file.
-    pub(super) hash: B256,
-    /// The chain's own block of this number, if its state is wanted.
-    pub(super) own: Option<Arc<SealedHeader>>,
 }
 
 /// A block and its transactions as JSON.

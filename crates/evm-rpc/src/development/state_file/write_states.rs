@@ -7,7 +7,7 @@ use esker_rpc::{CallContext, RpcError};
 
 use super::super::DevelopmentNode;
 use super::code::code_json;
-use super::write::{LimitedWriter, SlotForm, WrittenBlock, each_account, write_slots};
+use super::parts::{LimitedWriter, SlotForm, WrittenBlock, each_account, write_slots};
 use crate::debug::walk::Walk;
 use crate::error::read_error;
 
