@@ -17,10 +17,10 @@ fn blocks_are_made_on_request() {
     assert_eq!((&block["transactions"], &block["gasUsed"]), (&json!([]), &json!("0x0")));
     assert_eq!(result(&node, "anvil_mine", json!([])), Value::Null);
     assert_eq!(result(&node, "anvil_mine", json!(["0x3"])), Value::Null);
-    assert_eq!(result(&node, "hardhat_mine", json!([0])), Value::Null);
+    assert_eq!(result(&node, "hardhat_mine", json!([0])), true);
     assert_eq!(height(&node), 5);
     let before = last_time(&node);
-    assert_eq!(result(&node, "hardhat_mine", json!(["0xa", "0x3c"])), Value::Null);
+    assert_eq!(result(&node, "hardhat_mine", json!(["0xa", "0x3c"])), true);
     assert_eq!(height(&node), 15);
     let times: Vec<_> = (5..=15)
         .map(|height| {
@@ -217,7 +217,7 @@ fn the_screen_is_silent_without_logging() {
     result(&node, "evm_mine", json!([]));
     assert_eq!(result(&node, "evm_revert", json!([snapshot])), json!(true));
     until("the screen shows the revert", || node.output().contains("Rewound: 1 ").then_some(()));
-    assert_eq!(result(&node, "hardhat_setLoggingEnabled", json!([true])), Value::Null);
+    assert_eq!(result(&node, "hardhat_setLoggingEnabled", json!([true])), true);
     let shown = sent();
     until("the screen shows the second transaction", || {
         node.output().contains(&shown).then_some(())
