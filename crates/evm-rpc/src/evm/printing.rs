@@ -150,11 +150,14 @@ impl TransactApi {
             tracing::debug!(%error, "cannot trace a call");
             return Vec::new();
         }
-        let no_names = Registry::default();
-        let names = self.artifacts.as_ref().unwrap_or(&no_names);
-        let lines = call_lines(names, env.view, &tree.borrow());
+        let lines = call_lines(&self.names(), env.view, &tree.borrow());
         let lines = lines.inspect_err(|error| tracing::debug!(%error, "cannot show a call"));
         shortened(lines.unwrap_or_default())
+    }
+
+    /// The names of a development network; elsewhere those of common standards.
+    fn names(&self) -> Registry {
+        self.artifacts.clone().unwrap_or_default()
     }
 
     fn note(
@@ -165,8 +168,6 @@ impl TransactApi {
         console: &ConsoleCalls,
         notes: &CallNotes,
     ) {
-        let no_names = Registry::default();
-        let names = self.artifacts.as_ref().unwrap_or(&no_names);
         let message = RunMessage {
             from: request.from.unwrap_or_default(),
             to: request.to,
@@ -174,7 +175,7 @@ impl TransactApi {
             input: &request.input,
         };
         let end = (outcome.error.as_ref(), outcome.output.as_ref());
-        match report_call(names, env.view, message, end, console) {
+        match report_call(&self.names(), env.view, message, end, console) {
             Ok(report) => notes.set(report),
             Err(error) => tracing::debug!(%error, "cannot report what a call ran"),
         }

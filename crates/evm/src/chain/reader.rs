@@ -87,12 +87,9 @@ impl ChainReader for Evm {
 
     fn ensure_in_history(&self, from: u64, to: u64) -> Result<(), ViewError> {
         let first = ChainReader::first_block(self);
-        if self.genesis_number() > 0 {
-            // There are no blocks before the genesis.
-            return Ok(());
-        }
         // The genesis block of a chain that began elsewhere is not the one of that chain.
-        let height = if self.fork().is_some() { from } else { from.max(1) };
+        let after_genesis = self.genesis_number().saturating_add(1);
+        let height = if self.fork().is_some() { from } else { from.max(after_genesis) };
         match height < first && height <= to {
             true => Err(ViewError::BeforeHistory { height, first }),
             false => Ok(()),
