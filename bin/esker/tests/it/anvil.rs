@@ -48,15 +48,7 @@ fn send(node: &Esker, tx: Value) -> Value {
 
 /// The error of a transaction that is refused.
 fn refusal(node: &Esker, tx: &Value) -> String {
-    refusal_of(node, "eth_sendTransaction", &json!([tx]))
-}
-
-/// The error of a call that is refused.
-fn refusal_of(node: &Esker, method: &str, params: &Value) -> String {
-    let request = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params});
-    let (_, body) = node.http("POST", "/", &request.to_string());
-    let reply: Value = serde_json::from_str(&body).unwrap();
-    reply["error"]["message"].as_str().unwrap_or_else(|| panic!("{reply}")).to_owned()
+    node.evm_refusal("eth_sendTransaction", json!([tx]))
 }
 
 /// What alloy's node bindings read of the banner: the keys and the port. They look for nothing else.
@@ -397,7 +389,7 @@ fn traces_of_transactions_and_calls_are_printed_in_foundrys_form() {
     };
     assert_eq!(called("eth_call", &json!(TO)), "0x");
     called("eth_estimateGas", &json!(TO));
-    refusal_of(&node, "eth_call", &json!([{"to": failing[0]}, "latest"]));
+    node.evm_refusal("eth_call", json!([{"to": failing[0]}, "latest"]));
     let (status, shown, _) = node.stop("TERM");
     assert!(status.success());
     for text in [

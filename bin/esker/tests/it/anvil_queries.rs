@@ -1,23 +1,11 @@
 //! What `esker anvil` answers as anvil, and go-ethereum does not.
 
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::harness::Esker;
 
 const FROM: &str = "0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266";
 const TO: &str = "0x70997970c51812dc3a010c7d01b50e0d17dc79c8";
-
-impl Esker {
-    /// The text of the error of a send.
-    fn refused_send(&self, tx: Value) -> String {
-        let params = json!([tx]);
-        let request =
-            json!({"jsonrpc": "2.0", "id": 1, "method": "eth_sendTransaction", "params": params});
-        let (_, body) = self.http("POST", "/", &request.to_string());
-        let reply: Value = serde_json::from_str(&body).unwrap();
-        reply["error"]["message"].as_str().unwrap_or_else(|| panic!("{reply}")).to_owned()
-    }
-}
 
 #[test]
 fn what_go_ethereum_refuses_is_answered() {
@@ -41,10 +29,10 @@ fn fees_are_those_of_anvil() {
     let (node, ..) = Esker::start_anvil(&["--port", "0"]);
     assert_eq!(node.evm("eth_maxPriorityFeePerGas", json!([])), "0x3b9aca00");
     let low = json!({"from": FROM, "to": TO, "gas": "0x5208", "gasPrice": "0x1"});
-    let refused = node.refused_send(low.clone());
+    let refused = node.evm_refusal("eth_sendTransaction", json!([low]));
     assert!(refused.starts_with("max fee per gas less than block base fee: 1 is "), "{refused}");
     node.evm("evm_setAutomine", json!([false]));
-    node.refused_send(low);
+    node.evm_refusal("eth_sendTransaction", json!([low]));
     // It may come before others.
     let early = json!([{"from": FROM, "to": TO, "nonce": "0x5"}]);
     let early = node.evm("eth_sendTransaction", early);

@@ -73,11 +73,8 @@ impl Vault {
 
     /// The error of a call.
     fn refusal(&self, method: &str, data: &str) -> Value {
-        let request = json!({"jsonrpc": "2.0", "id": 1, "method": method,
-            "params": [{"from": FROM, "to": self.address, "data": data}]});
-        let address = self.node.ready["evm"].as_str().unwrap();
-        let (_, body) = self.node.http_at(address, "POST", "/", &request.to_string());
-        serde_json::from_str::<Value>(&body).unwrap()["error"].clone()
+        let call = json!([{"from": FROM, "to": self.address, "data": data}]);
+        self.node.evm_error(method, call)
     }
 
     /// Everything below the screen.

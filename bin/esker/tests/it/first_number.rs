@@ -21,13 +21,6 @@ fn block_hash(node: &Esker, number: u8) -> Value {
     node.evm("eth_call", json!([{"data": code}, "latest"]))
 }
 
-fn refusal(node: &Esker, method: &str, params: Value) -> String {
-    let request = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params});
-    let (_, body) = node.http("POST", "/", &request.to_string());
-    let reply: Value = serde_json::from_str(&body).unwrap();
-    reply["error"]["message"].as_str().unwrap_or_else(|| panic!("{reply}")).to_owned()
-}
-
 fn start(args: &[&str]) -> (Esker, Vec<String>) {
     let (node, banner, _) = Esker::start_anvil(&[&["--port", "0"], args].concat());
     (node, banner)
@@ -44,13 +37,13 @@ fn there_are_no_blocks_below_the_first_one() {
     assert_eq!((&first["number"], &first), (&json!("0x64"), &block(&node, "0x64")));
     for missing in ["0x0", "0x1", "0x63"] {
         assert_eq!(block(&node, missing), Value::Null, "{missing}");
-        let why = refusal(&node, "eth_getBalance", json!([FROM, missing]));
+        let why = node.evm_refusal("eth_getBalance", json!([FROM, missing]));
         assert!(why.contains("unfinalized data"), "{why}");
     }
     assert_eq!(block(&node, "safe")["number"], "0x64");
     assert_eq!(node.evm("eth_getBalance", json!([FROM, "earliest"])), "0x21e19e0c9bab2400000");
     assert_eq!(
-        refusal(&node, "debug_traceBlockByNumber", json!(["0x64"])),
+        node.evm_refusal("debug_traceBlockByNumber", json!(["0x64"])),
         "genesis is not traceable"
     );
 
@@ -81,12 +74,12 @@ fn the_chain_goes_back_to_its_first_block_at_most() {
     let (node, _) = start(&["--number", "100"]);
     node.evm("anvil_mine", json!(["0x3"]));
     assert_eq!(
-        refusal(&node, "anvil_rollback", json!([4])),
+        node.evm_refusal("anvil_rollback", json!([4])),
         "cannot take back 4 blocks: the chain has 3"
     );
-    let why = refusal(&node, "debug_setHead", json!(["0x63"]));
+    let why = node.evm_refusal("debug_setHead", json!(["0x63"]));
     assert_eq!(why, "not allowed to rewind to block 99: the chain begins with block 100");
-    let why = refusal(&node, "anvil_reorg", json!([4, []]));
+    let why = node.evm_refusal("anvil_reorg", json!([4, []]));
     assert!(why.ends_with("current height 103, depth 4"), "{why}");
     node.evm("anvil_reorg", json!([3, []]));
     node.evm("anvil_rollback", json!([3]));

@@ -19,14 +19,6 @@ fn height(node: &Esker) -> u64 {
     number(&node.evm("eth_blockNumber", json!([])))
 }
 
-/// The text of the error of a call.
-fn refusal(node: &Esker, method: &str, params: Value) -> String {
-    let request = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params});
-    let (_, body) = node.http("POST", "/", &request.to_string());
-    let reply: Value = serde_json::from_str(&body).unwrap();
-    reply["error"]["message"].as_str().unwrap_or_else(|| panic!("{reply}")).to_owned()
-}
-
 #[test]
 fn its_banner_and_its_chain_are_those_of_hardhat() {
     let (node, banner, _) = Esker::start_hardhat(&["node", "--port", "0"]);
@@ -65,7 +57,7 @@ fn its_intervals_are_milliseconds() {
         (json!([[1]]), "two numbers: the least and the greatest"),
         (json!([31_622_400_001_u64]), "an interval of 31622400001 ms is too long"),
     ] {
-        let refused = refusal(&node, "evm_setIntervalMining", params);
+        let refused = node.evm_refusal("evm_setIntervalMining", params);
         assert!(refused.contains(text), "{refused}");
     }
     node.evm("evm_setIntervalMining", json!([0]));

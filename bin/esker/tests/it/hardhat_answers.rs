@@ -18,17 +18,8 @@ fn start() -> Esker {
 }
 
 impl Esker {
-    /// The error of a call.
-    fn error(&self, method: &str, params: Value) -> Value {
-        let request = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params});
-        let (_, body) = self.http("POST", "/", &request.to_string());
-        let reply: Value = serde_json::from_str(&body).unwrap();
-        assert!(reply["error"].is_object(), "{method}: {reply}");
-        reply["error"].clone()
-    }
-
     fn refuses(&self, method: &str, params: Value, code: i64, text: &str) {
-        let error = self.error(method, params);
+        let error = self.evm_error(method, params);
         assert_eq!(error["code"], code, "{error}");
         assert!(error["message"].as_str().unwrap().contains(text), "{error}");
     }
@@ -75,10 +66,10 @@ fn failures_have_the_form_of_hardhats() {
     for method in ["eth_call", "eth_estimateGas"] {
         let data = json!({"message": REVERTED, "data": REASON});
         let expected = json!({"code": -32603, "message": REVERTED, "data": data});
-        assert_eq!(node.error(method, json!([call])), expected);
+        assert_eq!(node.evm_error(method, json!([call])), expected);
     }
     // It is sent without an estimate, and fails in its block.
-    let sent = node.error("eth_sendTransaction", json!([call]));
+    let sent = node.evm_error("eth_sendTransaction", json!([call]));
     assert_eq!((&sent["code"], &sent["message"]), (&json!(-32603), &json!(REVERTED)));
     assert_eq!(
         (&sent["data"]["message"], &sent["data"]["data"]),

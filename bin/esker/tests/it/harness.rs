@@ -288,12 +288,28 @@ impl Esker {
 
     /// The result of a call of the C-Chain at the port that is its alone.
     pub(crate) fn evm(&self, method: &str, params: Value) -> Value {
+        let reply = self.evm_reply(method, params);
+        assert!(reply["error"].is_null(), "{method}: {reply}");
+        reply["result"].clone()
+    }
+
+    /// The error of such a call.
+    pub(crate) fn evm_error(&self, method: &str, params: Value) -> Value {
+        let reply = self.evm_reply(method, params);
+        assert!(reply["error"].is_object(), "{method}: {reply}");
+        reply["error"].clone()
+    }
+
+    /// The text of the error of such a call.
+    pub(crate) fn evm_refusal(&self, method: &str, params: Value) -> String {
+        self.evm_error(method, params)["message"].as_str().unwrap().to_owned()
+    }
+
+    fn evm_reply(&self, method: &str, params: Value) -> Value {
         let request = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params});
         let address = self.ready["evm"].as_str().unwrap();
         let (_, body) = self.http_at(address, "POST", "/", &request.to_string());
-        let reply: Value = serde_json::from_str(&body).unwrap();
-        assert!(reply["error"].is_null(), "{method}: {reply}");
-        reply["result"].clone()
+        serde_json::from_str(&body).unwrap()
     }
 
     /// The receipt of a transaction of [`Self::evm`] that is about to be included.
