@@ -2,11 +2,11 @@
 import assert from 'node:assert/strict';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { JsonRpcProvider, toQuantity } from 'ethers';
+import { HDNodeWallet, JsonRpcProvider, toQuantity } from 'ethers';
 import { createPublicClient, webSocket } from 'viem';
 import { until } from './check.mjs';
 import { endpoint, runOnBoth, socketEndpoint } from './control.mjs';
-import { FIRST } from './evm.mjs';
+import { FIRST, PHRASE } from './evm.mjs';
 import { build, project, run } from './foundry-tools.mjs';
 
 const EMITTER = '0x00000000000000000000000000000000000000e1';
@@ -126,6 +126,31 @@ function stepsOn(url, socketUrl) {
       await ask('anvil_reorg', '0x1');
       await ask('anvil_reorg', { depth: 1 });
     }, 'it takes a number and a list'],
+    ['another chain ID', async () => {
+      const code = { data: '0x4660005260206000f3' };
+      const usual = Number(await ask('eth_chainId'));
+      await ask('anvil_setChainId', 99);
+      assert.equal(await ask('eth_chainId'), '0x63');
+      assert.equal(await ask('net_version'), '99');
+      assert.equal(Number(await ask('eth_call', code, 'latest')), 99);
+      const maxFeePerGas = 2 * Number((await block(await height())).baseFeePerGas) + 1;
+      const nonce = Number(await ask('eth_getTransactionCount', FIRST, 'latest'));
+      const sent = { nonce, to: FIRST, gasLimit: 21_000, maxFeePerGas, maxPriorityFeePerGas: 1 };
+      const signer = HDNodeWallet.fromPhrase(PHRASE);
+      await refused(ask('eth_sendRawTransaction', await signer.signTransaction({ ...sent, chainId: usual, type: 2 })), 'invalid');
+      const hash = await ask('eth_sendRawTransaction', await signer.signTransaction({ ...sent, chainId: 99, type: 2 }));
+      await until('the transaction is in a block', async () => (await ask('eth_getTransactionReceipt', hash)) !== null);
+      await ask('anvil_setChainId', usual);
+      assert.equal(Number(await ask('eth_chainId')), usual);
+    }],
+    ['signers of signatures', async () => {
+      const signature = `0x${'11'.repeat(32)}${'22'.repeat(32)}1b`;
+      const data = `0x${'aa'.repeat(32)}${'00'.repeat(31)}1b${'11'.repeat(32)}${'22'.repeat(32)}`;
+      const call = { to: '0x0000000000000000000000000000000000000001', data };
+      assert.equal(await ask('eth_call', call, 'latest'), '0x');
+      await ask('anvil_impersonateSignature', [signature, EMITTER]);
+      assert.equal(Number(await ask('eth_call', call, 'latest')), Number(EMITTER));
+    }],
     ['cast rpc', async () => {
       assert.equal(typeof cast('evm_increaseTime', '60'), 'number');
       const begun = await height();

@@ -235,11 +235,12 @@ fn run(config: Config, tool: Option<&ToolOutput>) -> Result<(), StartError> {
     if config.settings.stop_with_input {
         network::stop_with_input();
     }
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .thread_name("esker")
-        .enable_all()
-        .build()
-        .map_err(StartError::Thread)?;
+    let mut runtime = tokio::runtime::Builder::new_multi_thread();
+    runtime.thread_name("esker").enable_all();
+    if let Some(threads) = config.threads() {
+        runtime.worker_threads(threads);
+    }
+    let runtime = runtime.build().map_err(StartError::Thread)?;
     let ended = runtime.block_on(async {
         let mut signals = Signals::listen().map_err(StartError::Thread)?;
         let (stop_start, stopped) = Shutdown::new();

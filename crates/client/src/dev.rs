@@ -124,6 +124,22 @@ impl DevClient {
         self.on_c("anvil_setStorageAt", params)
     }
 
+    /// Sets the chain ID of the C-Chain for all further blocks.
+    pub fn set_chain_id(&mut self, chain_id: u64) -> Result<(), CallError> {
+        self.on_c("anvil_setChainId", json!([chain_id]))
+    }
+
+    /// Sets the address that the C-Chain's contract for signatures (ECRECOVER) recovers from a signature, r, s and v,
+    /// whatever was signed.
+    pub fn impersonate_signature(
+        &mut self,
+        signature: &[u8; 65],
+        signer: Address,
+    ) -> Result<(), CallError> {
+        let arguments = json!([encode_bytes(signature), signer.to_string()]);
+        self.on_c("anvil_impersonateSignature", arguments)
+    }
+
     /// Lets the node send transactions of an account whose key it does not hold.
     pub fn impersonate(&mut self, account: Address) -> Result<(), CallError> {
         self.on_c("anvil_impersonateAccount", json!([account.to_string()]))

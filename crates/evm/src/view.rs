@@ -254,6 +254,11 @@ pub trait ChainReader: Send + Sync + fmt::Debug + 'static {
     /// The chain's rules.
     fn rules(&self) -> &dyn Rules;
 
+    /// The chain's EIP-155 number in the newest state. Only clients of a development network change it.
+    fn chain_id(&self) -> Result<u64, ViewError> {
+        Ok(self.rules().chain_id())
+    }
+
     /// The last accepted block. Cheap: nearly every call reads it.
     fn head(&self) -> Arc<SealedHeader>;
 

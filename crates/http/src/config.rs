@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use esker_rpc::work::{RateLimitConfig, SpoolConfig};
+use esker_rpc::work::{RateLimitConfig, SpoolConfig, WorkConfig};
 
 use super::client_address::ClientAddressHeader;
 
@@ -87,6 +87,8 @@ pub struct HttpConfig {
     /// Most bytes that calls take while they run, or wait with decoded arguments: arguments, overlays, tries, results that
     /// are being made; without the little that most calls take. Beyond it calls wait, and become an error after a while.
     pub call_memory: usize,
+    /// Threads for calls that take long, in the bounds of [`esker_rpc::work::WorkConfig::processors`].
+    pub processors: usize,
     /// The same limit for the calls of one address; a call that needs more alone becomes an error.
     pub client_call_memory: usize,
     /// The files for results that are too large for memory, such as traces; `None`: they are errors.
@@ -136,6 +138,7 @@ impl Default for HttpConfig {
             reply_memory: DEFAULT_REPLY_MEMORY,
             connection_reply_memory: DEFAULT_CONNECTION_REPLY_MEMORY,
             call_memory: DEFAULT_CALL_MEMORY,
+            processors: WorkConfig::default().processors,
             client_call_memory: DEFAULT_CLIENT_CALL_MEMORY,
             spool: None,
             message_limit: DEFAULT_MESSAGE_LIMIT,

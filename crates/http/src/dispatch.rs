@@ -68,6 +68,7 @@ impl HttpState {
         metrics: Arc<dyn HttpMetrics>,
     ) -> Self {
         let work = Work::new(WorkConfig {
+            processors: config.processors,
             queue: config.max_in_flight.saturating_mul(QUEUED_SHARE.0) / QUEUED_SHARE.1,
             reply_memory: config.reply_memory,
             connection_reply_memory: config.connection_reply_memory,
@@ -75,7 +76,6 @@ impl HttpState {
             client_call_memory: config.client_call_memory,
             spool: config.spool.clone(),
             rate_limit: config.rate_limit,
-            ..WorkConfig::default()
         });
         metrics.watch_work(&work);
         let connections = Connections::new(&config, &work, Arc::clone(&metrics));

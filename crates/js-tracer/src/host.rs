@@ -10,7 +10,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-use esker_evm_execution::executor::{MachineParams, StateOverlay, Stop, StopCheck};
+use esker_evm_execution::executor::{CONTROL_VALUES, MachineParams, StateOverlay, Stop, StopCheck};
 use esker_evm_execution::trace::{
     RemoteTracer, RemoteTx, ScriptClient, ScriptSession, Scripts, TraceError, TraceOutput,
     TraceResult, Tracer, tracers,
@@ -187,11 +187,13 @@ impl RemoteTracer for Remote {
 
 impl Remote {
     fn job(&self, tx: &RemoteTx<'_>) -> Job {
-        let MachineParams { chain_id, network_id, blockchain_id, .. } = tx.chain;
+        let MachineParams { chain_id, has_control_values, network_id, blockchain_id, .. } =
+            tx.chain;
         Job {
             source: self.source.clone(),
             config: self.tracer_config.clone(),
             chain_id: *chain_id,
+            has_control_values: *has_control_values,
             network_id: *network_id,
             blockchain_id: *blockchain_id.as_bytes(),
             memory: tx.bounds.memory.unwrap_or(u64::MAX),
@@ -274,6 +276,9 @@ impl Process {
             let said = WorkerMessage::parse(&frame).map_err(io::Error::from)?;
             let answer = match said {
                 WorkerMessage::Account(address) => Frame::answer().account(state.account(address)?),
+                WorkerMessage::Slot(CONTROL_VALUES, slot) => {
+                    Frame::answer().word(state.control_value(slot)?)
+                }
                 WorkerMessage::Slot(address, slot) => {
                     Frame::answer().word(state.slot(address, slot)?)
                 }

@@ -29,6 +29,7 @@ pub(crate) struct Job {
     pub(crate) source: String,
     pub(crate) config: String,
     pub(crate) chain_id: u64,
+    pub(crate) has_control_values: bool,
     pub(crate) network_id: u32,
     pub(crate) blockchain_id: [u8; 32],
     pub(crate) memory: u64,
@@ -276,6 +277,7 @@ impl Job {
             .bytes(self.source.as_bytes())
             .bytes(self.config.as_bytes())
             .number(self.chain_id)
+            .flag(self.has_control_values)
             .number(self.network_id.into())
             .raw(&self.blockchain_id)
             .number(self.memory);
@@ -293,6 +295,7 @@ impl Job {
             source: fields.text()?,
             config: fields.text()?,
             chain_id: fields.number()?,
+            has_control_values: fields.flag()?,
             network_id: u32::try_from(fields.number()?).map_err(|_| MalformedFrame)?,
             blockchain_id: fields.array()?,
             memory: fields.number()?,
@@ -482,6 +485,7 @@ mod tests {
             source: "{}".to_owned(),
             config: "null".to_owned(),
             chain_id: 43112,
+            has_control_values: true,
             network_id: 5,
             blockchain_id: [9; 32],
             memory: u64::MAX,

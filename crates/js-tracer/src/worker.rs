@@ -94,6 +94,7 @@ fn work(job: &Job, stream: &RefCell<UnixStream>) -> Result<(), TraceError> {
     let codes = Arc::new(CodeCache::default());
     let chain = MachineParams {
         chain_id: job.chain_id,
+        has_control_values: job.has_control_values,
         network_id: job.network_id,
         blockchain_id: job.blockchain_id.into(),
         codes: Arc::clone(&codes),

@@ -120,7 +120,13 @@ fn block_hash(number: u64) -> Result<Option<B256>, StateError> {
 /// The parameters of a chain with this ID.
 fn chain(chain_id: u64) -> MachineParams {
     let codes = Arc::new(CodeCache::default());
-    MachineParams { chain_id, network_id: 0, blockchain_id: Id::default(), codes }
+    MachineParams {
+        chain_id,
+        has_control_values: false,
+        network_id: 0,
+        blockchain_id: Id::default(),
+        codes,
+    }
 }
 
 fn block(env: &Env, rules: ExecutionRules) -> Result<BlockContext, TextError> {

@@ -105,6 +105,26 @@ fn a_launcher_starts_it_and_ends_it() {
     assert_eq!(errors, "");
 }
 
+/// The threads of a process with the name of those that answer requests.
+#[cfg(target_os = "linux")]
+fn request_threads(args: &[&str]) -> usize {
+    let (node, _) = start(args);
+    let tasks = std::fs::read_dir(format!("/proc/{}/task", node.pid())).unwrap();
+    let name = |task: std::fs::DirEntry| std::fs::read_to_string(task.path().join("comm"));
+    let names = tasks.filter_map(|task| name(task.unwrap()).ok());
+    names.filter(|name| name.trim_end() == "esker").count()
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn as_many_threads_answer_requests_as_are_wanted() {
+    let (few, many) = (request_threads(&["--threads", "1"]), request_threads(&["-j", "60"]));
+    assert!(few < 40 && (60..80).contains(&many), "{few} {many}");
+    let ended = run(&["anvil", "--threads", "1025"]);
+    assert_eq!(ended.code(), Some(2));
+    assert!(ended.stderr.contains("threads: expected at most 1024"), "{}", ended.stderr);
+}
+
 /// Sockets of a process that listen, by the system's tables.
 #[cfg(target_os = "linux")]
 #[test]
@@ -576,12 +596,9 @@ fn errors_say_what_to_do() {
 #[test]
 fn flags_without_effect_are_listed() {
     let (_node, banner) = start(&["--threads", "2", "--transaction-block-keeper", "5"]);
-    let first = "--threads: the node chooses the number of its threads";
+    let first = "--transaction-block-keeper: all blocks are kept";
     assert_eq!(below(&banner, "Flags Without Effect"), first);
-    assert!(
-        banner.iter().any(|line| line.starts_with("--transaction-block-keeper: ")),
-        "{banner:?}"
-    );
+    assert!(!banner.iter().any(|line| line.contains("--threads")), "{banner:?}");
     let last = banner.last().unwrap();
     assert!(last.starts_with("Listening on 127.0.0.1:"), "{last}");
 }

@@ -13,6 +13,7 @@ mod blobs;
 mod build;
 mod chains;
 mod console;
+mod control_values;
 mod dev;
 mod evm;
 mod execution_apis;

@@ -237,6 +237,9 @@ pub(super) struct ServerFlags {
     /// Disable the default request body size limit, 5 MiB: only the memory for requests limits it, 256 MiB
     #[arg(long)]
     pub(super) no_request_size_limit: bool,
+    /// Number of threads to use. Specifying 0 defaults to the number of logical cores
+    #[arg(short = 'j', long, visible_alias = "jobs")]
+    pub(super) threads: Option<u64>,
     /// Do not print log messages
     #[arg(short, long, alias = "silent", help_heading = "Display options")]
     pub(super) quiet: bool,

@@ -72,11 +72,6 @@ pub(super) const FURTHER: &[FurtherFlag] = &[
         Takes::OneOf(&["auto", "always", "never"]),
         Effect::Always("the banner and the events have no colours"),
     ),
-    FurtherFlag {
-        short: Some('j'),
-        aliases: &["jobs"],
-        ..nothing("threads", Takes::Number("THREADS"), "the node chooses the number of its threads")
-    },
     nothing(
         "transaction-block-keeper",
         Takes::Number("TRANSACTION_BLOCK_KEEPER"),

@@ -184,6 +184,7 @@ fn insert_server(set: &mut Flags, server: &ServerFlags) -> Result<(), FlagError>
     set.insert("http-allowed-origins", origins.to_owned());
     let most = server.no_request_size_limit.then_some(BODY_MEMORY);
     insert_number(set, "http-body-limit", most);
+    insert_number(set, "threads", server.threads);
     insert_switch(set, "silent", server.quiet);
     insert_switch(set, "no-console", server.disable_console_log);
     insert_switch(set, "print-traces", server.print_traces);

@@ -100,6 +100,9 @@ fn flags_are_settings() {
         (&["--no-create2"], "no-create2-deployer", "true"),
         (&["--no-request-size-limit"], "http-body-limit", "268435456"),
         (&["--memory-limit", "1000"], "memory-limit", "1000"),
+        (&["--threads", "3"], "threads", "3"),
+        (&["-j", "0"], "threads", "0"),
+        (&["--jobs", "2"], "threads", "2"),
         (&["--print-traces"], "print-traces", "true"),
         (&["--max-transactions", "3"], "max-block-transactions", "3"),
         (&["--disable-pool-balance-checks"], "no-pool-balance-checks", "true"),
@@ -282,8 +285,8 @@ fn flags_without_effect_have_a_line() {
         ["--steps-tracing", "--disable-min-priority-fee", "--gas-price", "0", "--number", "0"];
     assert_eq!(notes(&none), [""; 0]);
     assert_eq!(
-        notes(&["--md", "--threads", "3", "-vvv", "--number", "5", "-b", "1.5"]),
-        ["--threads: the node chooses the number of its threads",]
+        notes(&["--md", "--transaction-block-keeper", "3", "-vvv", "--number", "5", "-b", "1.5"]),
+        ["--transaction-block-keeper: all blocks are kept"]
     );
     assert_eq!(
         notes(&[

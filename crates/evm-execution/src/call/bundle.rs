@@ -105,6 +105,7 @@ impl Run<'_, '_> {
         };
         check_form(&self.block.rules, tx).map_err(|error| refused(error.into()))?;
         let from = sender_of(tx, self.rules).map_err(|error| refused(error.into()))?;
+        self.runner.check_chain_id(tx).map_err(refused)?;
         let message = Message::from_tx(tx, from);
         if message.gas_limit > self.left.of_block {
             return Err(refused(TxError::GasLimitReached));

@@ -167,6 +167,7 @@ impl<'a> BlockExecutor<'a> {
             Some(sender) => sender,
             None => sender_of(tx, &*self.rules)?,
         };
+        self.runner.check_chain_id(tx)?;
         let message = Message::from_tx(tx, sender);
         if message.gas_limit > self.gas_left {
             // The reference checks nonce and funds first. The order decides with which text a block fails.
@@ -184,6 +185,7 @@ impl<'a> BlockExecutor<'a> {
     /// [`Self::execute`].
     pub fn probe(&mut self, tx: &Transaction, sender: Option<Address>) -> Result<(), TxError> {
         let sender = sender.map_or_else(|| sender_of(tx, &*self.rules), Ok)?;
+        self.runner.check_chain_id(tx)?;
         let message = Message { origin: Origin::Call, ..Message::from_tx(tx, sender) };
         let ended = self.runner.run(&self.block, &message);
         self.runner.discard();

@@ -34,6 +34,8 @@ pub(super) type Ictx<'i, 'a> = InstructionContext<'i, EvmContext<'a>, EthInterpr
 /// Data for instructions and precompiled contracts that revm has no fields for.
 pub struct ChainEnv<'a> {
     pub(super) chain: MachineParams,
+    /// Whether the chain ID was read from the state.
+    pub(super) knows_chain_id: bool,
     pub(super) rules: ExecutionRules,
     /// BASEFEE, which may exceed revm's 64 bits.
     pub(super) base_fee: U256,

@@ -21,6 +21,7 @@ mod cached_account;
 mod called;
 mod check;
 mod code_cache;
+mod control_values;
 mod database;
 mod ends;
 mod env;
@@ -64,6 +65,10 @@ pub use block_hashes::{BlockHashes, NoHashes};
 pub use bounds::{Bounds, Stop, StopCheck};
 pub use check::{WARP, has_warp_predicate};
 pub use code_cache::CodeCache;
+pub use control_values::{
+    CHAIN_ID_KEY, CONTROL_VALUES, SIGNATURE_LEN, set_chain_id_in, signer_key, stored_chain_id,
+    stored_signer,
+};
 pub use env::{ChainEnv, EvmContext};
 pub use errors::{TxError, VmError};
 pub use ext_outcome::ExtOutcome;
@@ -71,10 +76,10 @@ pub use failure::TxFailure;
 pub use intrinsic::{floor_gas, intrinsic_gas};
 pub use message::{Message, Origin};
 pub use overlay::{Checkpoint, RemoteState, StateOverlay};
-pub use params::{ChainParams, MachineParams, is_prohibited};
+pub use params::{ChainParams, EVM_CHAIN_IDS, MachineParams, is_prohibited};
 pub use precompiles::named_precompiles;
 pub use recover::{
-    SenderError, check_form, check_signature_form, impersonated, impersonating_signature,
-    recover_sender, recover_signer, sender_of,
+    SenderError, check_chain_id, check_form, check_signature_form, impersonated,
+    impersonating_signature, recover_sender, recover_signer, sender_of,
 };
 pub use runner::{ExecutionEnd, Runner};

@@ -14,6 +14,7 @@ use esker_evm_state::state::{
 use revm::bytecode::Bytecode;
 
 use super::cached_account::{CachedAccount, CachedSlot};
+use super::control_values::{CONTROL_VALUES, control_value};
 use super::{BlockHashes, CodeCache};
 use crate::rules::Revision;
 
@@ -226,6 +227,15 @@ impl<'a> StateOverlay<'a> {
     /// Counts wei that no account holds any more.
     pub fn add_lost(&mut self, wei: U256) {
         self.destroyed = self.destroyed.saturating_add(U512::from(wei));
+    }
+
+    /// A value of [`CONTROL_VALUES`](super::CONTROL_VALUES) as it is before the changes: a block changes none before its
+    /// transactions have run.
+    pub fn control_value(&self, slot: U256) -> Result<U256, StateError> {
+        match self.base {
+            Base::View(view) => control_value(view, slot),
+            Base::Remote(remote) => remote.slot(CONTROL_VALUES, slot),
+        }
     }
 
     /// The changes so far.

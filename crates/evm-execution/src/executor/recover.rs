@@ -39,6 +39,10 @@ pub enum SenderError {
 /// have a signature of this form is another question ([`check_form`]).
 pub fn recover_sender(tx: &Transaction, chain_id: u64) -> Result<Address, SenderError> {
     check_chain_id(tx, chain_id)?;
+    recover(tx)
+}
+
+fn recover(tx: &Transaction) -> Result<Address, SenderError> {
     let signature = tx.signature();
     let low = if has_high_s(signature) { signature.normalized_s() } else { *signature };
     recover_signer(&low, &tx.signature_hash()).ok_or(SenderError::Signature)
@@ -49,7 +53,8 @@ fn has_high_s(signature: &Signature) -> bool {
     (ORDER >> 1 < signature.s()) && (signature.s() < ORDER)
 }
 
-fn check_chain_id(tx: &Transaction, want: u64) -> Result<(), SenderError> {
+/// Checks that a transaction is signed for the chain with this ID, or for any.
+pub fn check_chain_id(tx: &Transaction, want: u64) -> Result<(), SenderError> {
     match tx.chain_id() {
         Some(have) if have != want => Err(SenderError::ChainId { have, want }),
         Some(_) | None => Ok(()),
@@ -57,11 +62,15 @@ fn check_chain_id(tx: &Transaction, want: u64) -> Result<(), SenderError> {
 }
 
 /// The sender of a transaction on a chain with these rules: as [`recover_sender`], or the impersonated account if the
-/// rules allow it.
+/// rules allow it. Where clients may set the chain ID, it depends on the state whether the transaction is for this chain:
+/// [`Runner::check_chain_id`](super::Runner::check_chain_id) decides.
 pub fn sender_of(tx: &Transaction, rules: &dyn Rules) -> Result<Address, SenderError> {
+    if !rules.has_control_values() {
+        check_chain_id(tx, rules.chain_id())?;
+    }
     match impersonated(tx.signature()).filter(|_| rules.allows_impersonation()) {
-        Some(sender) => check_chain_id(tx, rules.chain_id()).map(|()| sender),
-        None => recover_sender(tx, rules.chain_id()),
+        Some(sender) => Ok(sender),
+        None => recover(tx),
     }
 }
 

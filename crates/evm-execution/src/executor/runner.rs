@@ -7,6 +7,7 @@ use alloy_eips::eip7702::{RecoveredAuthority, RecoveredAuthorization, SignedAuth
 use alloy_primitives::{Address, Bytes, Log, U256};
 use esker_evm_state::not_fetched::{LackingCall, NotFetched, Want};
 use esker_evm_state::state::StateError;
+use esker_evm_state::types::Transaction;
 use revm::context::{BlockEnv, CfgEnv, Evm, LocalContext, TxEnv};
 use revm::context_interface::block::BlobExcessGasAndPrice;
 use revm::context_interface::context::ContextError;
@@ -20,6 +21,7 @@ use revm::primitives::hardfork::SpecId;
 
 use super::called::CalledAccounts;
 use super::check::{WARP, check};
+use super::control_values::{CHAIN_ID_KEY, chain_id_of};
 use super::database::DatabaseError;
 use super::env::{ChainEnv, EvmContext};
 use super::handler::{ChainHandler, Machine};
@@ -27,8 +29,8 @@ use super::precompiles::{MovedPrecompiles, Precompiles};
 use super::refund_counter::RefundCounter;
 use super::stop_meter::StopMeter;
 use super::{
-    BlockContext, Bounds, MachineParams, Message, StateOverlay, TxError, VmError, instructions,
-    recover_signer, storage,
+    BlockContext, Bounds, MachineParams, Message, StateOverlay, TxError, VmError, check_chain_id,
+    instructions, recover_signer, storage,
 };
 use crate::console::ConsoleCalls;
 use crate::rules::{ExecutionRules, Revision};
@@ -95,6 +97,7 @@ impl<'a, I> Runner<'a, I> {
             journaled_state: revm::context_interface::JournalTr::new(state),
             chain: ChainEnv {
                 chain: chain.clone(),
+                knows_chain_id: false,
                 rules: block.rules,
                 base_fee: U256::ZERO,
                 gas_price: U256::ZERO,
@@ -158,6 +161,28 @@ impl<'a, I> Runner<'a, I> {
 
     fn state_ref(&self) -> &StateOverlay<'a> {
         &self.machine.ctx.journaled_state.database
+    }
+
+    /// The chain ID in the state.
+    pub(crate) fn chain_id(&mut self) -> Result<u64, StateError> {
+        let context = &mut self.machine.ctx;
+        let chain = &mut context.chain;
+        if chain.chain.has_control_values && !chain.knows_chain_id {
+            let slot = chain.rules.storage_keys.slot(CHAIN_ID_KEY);
+            let stored = context.journaled_state.database.control_value(slot)?;
+            let chain_id = chain_id_of(stored).unwrap_or(chain.chain.chain_id);
+            (chain.chain.chain_id, context.cfg.chain_id) = (chain_id, chain_id);
+            chain.knows_chain_id = true;
+        }
+        Ok(chain.chain.chain_id)
+    }
+
+    /// Checks that a transaction is for the chain with the ID in the state.
+    ///
+    /// # Errors
+    /// It is for another chain, or the state can't be read.
+    pub fn check_chain_id(&mut self, tx: &Transaction) -> Result<(), TxError> {
+        Ok(check_chain_id(tx, self.chain_id()?)?)
     }
 
     /// Moves precompiled contracts to other addresses.
@@ -268,6 +293,7 @@ impl<'a, I> Runner<'a, I> {
 
     fn prepare(&mut self, block: &BlockContext, message: &Message) -> Result<(), TxError> {
         let costs = check(block, message, self.state())?;
+        self.chain_id()?;
         let context = &mut self.machine.ctx;
         context.tx = tx_env(message);
         let least = costs.intrinsic_gas.max(costs.floor_gas);

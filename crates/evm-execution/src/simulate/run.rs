@@ -181,7 +181,7 @@ impl<'s, 'a> Simulation<'s, 'a> {
         open.runner.commit()?;
         self.gas_left -= ended.gas_used;
         open.gas_used += ended.gas_used;
-        let tx = unsigned(&message, &request, self.env.chain.rules.chain_id())?;
+        let tx = unsigned(&message, &request, open.runner.chain_id()?)?;
         open.receipts.push(ended.clone().into_receipt(&tx, &message, open.gas_used));
         let mut outcome = CallOutcome::from_end(ended);
         let transfers = open.runner.inspector();
@@ -211,7 +211,7 @@ impl<'s, 'a> Simulation<'s, 'a> {
         if has_blobs && open.context.rules.blobs.is_none() {
             return Err(SimulateError::Blobs);
         }
-        let want = self.env.chain.rules.chain_id();
+        let want = open.runner.chain_id()?;
         if let Some(have) = request.chain_id.filter(|have| *have != want) {
             return Err(SimulateError::ChainId { have, want });
         }

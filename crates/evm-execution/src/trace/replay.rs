@@ -62,7 +62,8 @@ impl<'a, 'o> BlockReplay<'a, 'o> {
         Ok(Self { runner, block, rules })
     }
 
-    fn message(&self, tx: &Transaction, sender: Option<Address>) -> Result<Message, TxError> {
+    fn message(&mut self, tx: &Transaction, sender: Option<Address>) -> Result<Message, TxError> {
+        self.runner.check_chain_id(tx)?;
         let sender = match sender {
             Some(sender) => sender,
             None => {

@@ -3,6 +3,7 @@
 use esker_rpc::RpcError;
 
 use super::{DevelopmentNode, refused};
+use crate::net::net_version;
 use crate::wire::{BlockNumber, Uint64};
 
 /// The version of the protocol that anvil reports.
@@ -25,5 +26,5 @@ pub(super) fn genesis_time(node: &DevelopmentNode, (): ()) -> Result<u64, RpcErr
 
 /// The ID of the network, as `net_version` shows it.
 pub(super) fn network_id(node: &DevelopmentNode, (): ()) -> Result<String, RpcError> {
-    Ok(node.transact.reads.config.net_version.clone())
+    net_version(&node.transact.reads)
 }

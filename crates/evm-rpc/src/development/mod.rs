@@ -20,6 +20,7 @@ mod state;
 mod state_file;
 mod time;
 mod tokens;
+mod values;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -180,6 +181,10 @@ pub fn development_methods(node: &Arc<DevelopmentNode>) -> Service {
         .params(&["address"])
         .on_list("autoImpersonateAccount", quick(impersonation::auto))
         .params(&["enabled"])
+        .on_list("setChainId", waits_with_notes(values::set_chain_id))
+        .params(&["chainId"])
+        .on_list("impersonateSignature", waits_with_notes(values::impersonate_signature))
+        .params(&["signature", "address"])
         .bind(Arc::clone(node));
     let standard = MethodTable::new("evm")
         .alias("eth")
@@ -333,7 +338,7 @@ fn node_info(node: &DevelopmentNode, (): ()) -> Result<NodeInfoReply, RpcError> 
         transaction_order: if by_arrival { "fifo" } else { "fees" },
         environment: Environment {
             base_fee: Big(terms.base_fee),
-            chain_id: rules.chain_id(),
+            chain_id: reads.chain.chain_id().map_err(read_error)?,
             gas_limit: Uint64(terms.gas_limit),
             gas_price: Big(fees.gas_price()),
         },
@@ -363,7 +368,7 @@ fn hardhat_metadata(node: &DevelopmentNode, (): ()) -> Result<HardhatMetadata, R
     let head = reads.chain.head();
     Ok(HardhatMetadata {
         client_version: reads.config.client_version.clone(),
-        chain_id: reads.chain.rules().chain_id(),
+        chain_id: reads.chain.chain_id().map_err(read_error)?,
         instance_id: Hash(node.instance_id),
         latest_block_number: head.header.number,
         latest_block_hash: Hash(head.hash),

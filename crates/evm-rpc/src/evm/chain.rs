@@ -8,6 +8,7 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 
 use super::table::table;
+use crate::error::read_error;
 use crate::reads::ReadApi;
 use crate::wire::{Addr, Big, Uint64};
 
@@ -30,7 +31,7 @@ fn fee_recipient(reads: &ReadApi, (): ()) -> Result<Addr, RpcError> {
 }
 
 pub(super) fn chain_id(reads: &ReadApi, (): ()) -> Result<Uint64, RpcError> {
-    Ok(Uint64(reads.chain.rules().chain_id()))
+    Ok(Uint64(reads.chain.chain_id().map_err(read_error)?))
 }
 
 pub(super) fn block_number(reads: &ReadApi, (): ()) -> Result<Uint64, RpcError> {

@@ -50,13 +50,19 @@ pub(super) fn config(reads: &ReadApi, (): ()) -> Result<ConfigReply, RpcError> {
         Err(_) => reads.chain.first_block().saturating_sub(1),
     };
     let first = reads.chain.header_at(first).map_err(read_error)?.unwrap_or_else(|| head.clone());
-    Ok(config_at(reads.chain.rules(), &first, &head.header))
+    let chain_id = reads.chain.chain_id().map_err(read_error)?;
+    Ok(config_at(reads.chain.rules(), chain_id, &first, &head.header))
 }
 
 /// The forks around a block.
-fn config_at(rules: &dyn Rules, genesis: &SealedHeader, head: &Header) -> ConfigReply {
+fn config_at(
+    rules: &dyn Rules,
+    chain_id: u64,
+    genesis: &SealedHeader,
+    head: &Header,
+) -> ConfigReply {
     let ForkConfigs { current, next, last } = rules.forks(genesis, head);
-    let fork = |config: ForkConfig| fork(rules.chain_id(), config);
+    let fork = |config: ForkConfig| fork(chain_id, config);
     ConfigReply { current: fork(current), next: next.map(fork), last: last.map(fork) }
 }
 
@@ -95,7 +101,7 @@ mod tests {
         let header = Header { time: genesis_time, ..Header::default() };
         let genesis = SealedHeader { header, hash: MAIN };
         let head = Header { time: now, ..Header::default() };
-        serde_json::to_value(config_at(&rules, &genesis, &head)).unwrap()
+        serde_json::to_value(config_at(&rules, rules.chain_id(), &genesis, &head)).unwrap()
     }
 
     #[test]

@@ -8,6 +8,7 @@ use esker_evm_execution::rules::Dialect;
 use esker_rpc::{CallContext, RpcError};
 
 use super::transact::TransactApi;
+use crate::error::read_error;
 use crate::wire::call::{AccessListArg, TransactionArgs};
 use crate::wire::{Addr, Big, Data, Hash, Uint64};
 
@@ -101,7 +102,7 @@ impl TransactApi {
             };
             args.gas = Some(Uint64(gas));
         }
-        let want = U256::from(self.chain.rules.chain_id());
+        let want = U256::from(self.reads.chain.chain_id().map_err(read_error)?);
         let Big(have) = *args.chain_id.get_or_insert(Big(want));
         if have != want {
             return Err(refused(format!(

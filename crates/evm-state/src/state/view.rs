@@ -54,6 +54,12 @@ impl<'a> StateView<'a> {
         Self { base, ..self }
     }
 
+    /// The same state, without a recorder.
+    #[must_use]
+    pub fn without_recorder(self) -> Self {
+        Self { recorder: None, ..self }
+    }
+
     /// The same state; the recorder learns what is read of it.
     #[must_use]
     pub fn with_recorder(self, recorder: &'a dyn StateRecorder) -> Self {

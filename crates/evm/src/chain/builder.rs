@@ -4,7 +4,9 @@ use std::collections::HashSet;
 
 use alloy_primitives::{B256, Bytes, U256};
 use esker_chain::ChainError;
-use esker_evm_execution::executor::{BlockExecutionOutput, BlockExecutor, ExtOutcome, TxError};
+use esker_evm_execution::executor::{
+    BlockExecutionOutput, BlockExecutor, ExtOutcome, SenderError, TxError,
+};
 use esker_evm_execution::rules::{
     BlockAttributes, BlockStepError, ChildTerms, HeaderTerms, RuleError,
 };
@@ -16,7 +18,7 @@ use esker_storage::{PendingWrites, WriteSet};
 use super::error::state_failed;
 use crate::control::Plan;
 use crate::extension::{ExtBlock, ExtError};
-use crate::pool::Pool;
+use crate::pool::{DropReason, Pool};
 use crate::verify::{ParentContext, VerifyError, assemble, child_executor};
 
 /// Most bytes of a block's transactions.
@@ -44,8 +46,8 @@ pub(super) struct Selection<'a> {
 /// What a block takes of the pool.
 pub(super) struct Taken {
     transactions: Vec<Transaction>,
-    /// Those that their senders can't pay for, with the balance and the cost, wei. Only of a pool that does not check that.
-    unpaid: Vec<(B256, U256, U256)>,
+    /// Those that no later block can have, either.
+    refused: Vec<(B256, DropReason)>,
     /// What others lacked of the state on which the chain began.
     lacking: Option<NotFetched>,
 }
@@ -121,13 +123,13 @@ impl From<BuildError> for ChainError {
 }
 
 /// Builds a block at `time` (Unix s) on its parent. A block of the pool leaves out transactions that lack state of the fork, and
-/// adds it to `left_out`, if there are others. `unpaid` gets those that a pool without checks of balances should drop.
+/// adds it to `left_out`, if there are others. `refused` gets those that the pool should drop.
 pub(super) fn fill(
     ctx: &ParentContext<'_>,
     pool: &Pool,
     time: u64,
     (plan, selection): (Plan, Selection<'_>),
-    (left_out, unpaid): (&mut Option<NotFetched>, &mut Vec<(B256, U256, U256)>),
+    (left_out, refused): (&mut Option<NotFetched>, &mut Vec<(B256, DropReason)>),
 ) -> Result<BuildOutcome, BuildError> {
     let set = ctx.extension.next_header_terms();
     let attributes = attributes(ctx, &set);
@@ -141,13 +143,13 @@ pub(super) fn fill(
             if !taken.transactions.is_empty() {
                 *left_out = taken.lacking.take();
             }
-            unpaid.append(&mut taken.unpaid);
+            refused.append(&mut taken.refused);
             taken.all()?
         }
         Plan::Mine | Plan::Only => {
             let selection = Selection { most: None, ..selection };
             let mut taken = take_transactions(&mut executor, pool, &terms, selection)?;
-            unpaid.append(&mut taken.unpaid);
+            refused.append(&mut taken.refused);
             taken.all()?
         }
     };
@@ -216,7 +218,7 @@ pub(super) fn take_transactions(
     let mut best = pool.best(terms.base_fee.saturating_to());
     let most_blobs = terms.execution.blobs.map_or(0, |limits| limits.max);
     let (mut taken, mut lacking, mut lack) = (Vec::new(), None, 0);
-    let mut unpaid = Vec::new();
+    let mut refused = Vec::new();
     let (mut bytes, mut blobs) = (0, 0);
     while executor.gas_left() >= MIN_TX_GAS
         && most.is_none_or(|most| taken.len() < most)
@@ -249,16 +251,27 @@ pub(super) fn take_transactions(
             Err(TxError::GasLimitReached | TxError::NonceTooHigh { .. }) => best.pop(),
             Err(error) => {
                 tracing::debug!(hash = %next.hash(), %error, "a pooled transaction can't run");
-                if let TxError::InsufficientFunds { have, want, .. } = error
-                    && !pool.config().checks_balance
-                {
-                    unpaid.push((next.hash(), have, want));
-                }
+                refused.extend(drop_reason(pool, &error).map(|reason| (next.hash(), reason)));
                 best.pop();
             }
         }
     }
-    Ok(Taken { transactions: taken, unpaid, lacking })
+    Ok(Taken { transactions: taken, refused, lacking })
+}
+
+/// Why the pool should drop a transaction that can't run; `None` if it may run later, or if the pool finds out itself.
+fn drop_reason(pool: &Pool, error: &TxError) -> Option<DropReason> {
+    match *error {
+        TxError::InsufficientFunds { have: balance, want: cost, .. }
+            if !pool.config().checks_balance =>
+        {
+            Some(DropReason::Funds { balance, cost })
+        }
+        TxError::Sender(SenderError::ChainId { have, want }) => {
+            Some(DropReason::ChainId { have, want })
+        }
+        _ => None,
+    }
 }
 
 fn add_lacking(lacking: &mut Option<NotFetched>, error: &StateError) {

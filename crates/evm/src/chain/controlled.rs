@@ -6,7 +6,8 @@ use std::sync::Arc;
 use alloy_primitives::{Address, B256};
 use esker_chain::tables::POSITION;
 use esker_chain::{BuildContext, ChainError, ChainVm as _, ExecutedBlock};
-use esker_evm_execution::executor::{impersonated, sender_of};
+use esker_evm_execution::executor::{SenderError, check_chain_id, impersonated, sender_of};
+use esker_evm_state::state::StateError;
 use esker_evm_state::types::{Header, Transaction};
 use esker_storage::{Scope, StorageResult};
 
@@ -16,7 +17,7 @@ use super::vm::Evm;
 use super::{SubmitError, SubmittedTx};
 use crate::control::{Controls, Plan};
 use crate::extension::ExtError;
-use crate::pool::{DropReason, PoolError};
+use crate::pool::{DropReason, PoolError, PooledTx};
 use crate::view::ViewError;
 
 impl Evm {
@@ -153,6 +154,19 @@ impl Evm {
         self.drop_transactions_if(|sender| senders.contains(sender));
     }
 
+    /// Removes the transactions from the pool that are signed for other chain IDs than that of the next block.
+    ///
+    /// # Errors
+    /// The state can't be read.
+    pub fn drop_transactions_of_other_chains(&self) -> Result<(), StateError> {
+        let want = self.chain_id()?;
+        self.withdraw_waiting(|tx| match check_chain_id(tx.tx(), want) {
+            Err(SenderError::ChainId { have, want }) => Some(DropReason::ChainId { have, want }),
+            Ok(()) | Err(_) => None,
+        });
+        Ok(())
+    }
+
     /// Removes the transactions of an account from the pool.
     pub fn drop_transactions_from(&self, sender: &Address) {
         self.drop_transactions_if(|other| other == sender);
@@ -165,8 +179,14 @@ impl Evm {
 
     /// Removes the transactions of some senders from the pool.
     fn drop_transactions_if(&self, is_dropped: impl Fn(&Address) -> bool) {
-        for tx in self.pool().waiting().iter().rev().filter(|tx| is_dropped(&tx.sender())) {
-            self.pool().withdraw(&tx.hash(), DropReason::Request, self.context.clock.now_ms());
+        self.withdraw_waiting(|tx| is_dropped(&tx.sender()).then_some(DropReason::Request));
+    }
+
+    fn withdraw_waiting(&self, reason: impl Fn(&PooledTx) -> Option<DropReason>) {
+        for tx in self.pool().waiting().iter().rev() {
+            if let Some(reason) = reason(tx) {
+                self.pool().withdraw(&tx.hash(), reason, self.context.clock.now_ms());
+            }
         }
     }
 }

@@ -55,6 +55,10 @@ impl ChainReader for Evm {
         self.params().rules.as_ref()
     }
 
+    fn chain_id(&self) -> Result<u64, ViewError> {
+        Ok(Self::chain_id(self)?)
+    }
+
     fn head(&self) -> Arc<SealedHeader> {
         Self::head(self)
     }

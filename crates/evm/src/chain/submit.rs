@@ -6,7 +6,9 @@ use alloy_consensus::Transaction as _;
 use alloy_eips::eip2718::Encodable2718;
 use alloy_primitives::{Address, B256, KECCAK256_EMPTY, U512};
 use esker_chain::forward::TxKind;
-use esker_evm_execution::executor::{SenderError, check_form, recover_signer, sender_of};
+use esker_evm_execution::executor::{
+    SenderError, check_chain_id, check_form, recover_signer, sender_of, set_chain_id_in,
+};
 use esker_evm_execution::rules::RuleError;
 use esker_evm_state::state::StateError;
 use esker_evm_state::types::Transaction;
@@ -75,10 +77,7 @@ impl Evm {
         self.context.store.ensure_writable()?;
         let next = self.next_block()?;
         before_recovery(&tx, tx.encode_2718_len(), &next)?;
-        let sender = self.sender_in(&next, &tx).map_err(|error| match error {
-            SenderError::Type => PoolError::TypeNotSupported,
-            SenderError::Signature | SenderError::ChainId { .. } => PoolError::InvalidSender,
-        })?;
+        let sender = self.sender_in(&next, &tx)?;
         let now_ms = self.context.clock.now_ms();
         let arrival = self.arrivals.fetch_add(1, Ordering::Relaxed);
         let tx = PooledTx::new(tx, sender, arrival, now_ms);
@@ -135,9 +134,31 @@ impl Evm {
     }
 
     /// The sender of a transaction for the next block.
-    fn sender_in(&self, next: &NextBlock, tx: &Transaction) -> Result<Address, SenderError> {
-        check_form(&next.rules, tx)?;
-        sender_of(tx, &*self.params.rules)
+    fn sender_in(&self, next: &NextBlock, tx: &Transaction) -> Result<Address, SubmitError> {
+        let sender = || {
+            check_form(&next.rules, tx)?;
+            sender_of(tx, &*self.params.rules)
+        };
+        let chain_id = self.chain_id()?;
+        let sender = sender().and_then(|sender| check_chain_id(tx, chain_id).map(|()| sender));
+        sender.map_err(|error| match error {
+            SenderError::Type => PoolError::TypeNotSupported.into(),
+            SenderError::Signature | SenderError::ChainId { .. } => PoolError::InvalidSender.into(),
+        })
+    }
+
+    /// The chain ID of the next block.
+    ///
+    /// # Errors
+    /// The state can't be read.
+    pub fn chain_id(&self) -> Result<u64, StateError> {
+        let rules = &*self.params.rules;
+        if !rules.has_control_values() {
+            return Ok(rules.chain_id());
+        }
+        let reader = self.context.store.snapshot()?;
+        let state = self.view(reader.as_ref()).latest_state();
+        Ok(set_chain_id_in(state, rules.storage_keys())?.unwrap_or_else(|| rules.chain_id()))
     }
 
     /// Why a transaction with a value above 256 bits, which `tx` can't represent, is refused. The checks are those of
@@ -152,7 +173,8 @@ impl Evm {
         let refuse = || {
             let next = self.next_block()?;
             before_recovery(&tx, tx.encode_2718_len(), &next)?;
-            let is_here = tx.chain_id().is_none_or(|id| id == self.params.rules.chain_id());
+            let chain_id = self.chain_id()?;
+            let is_here = tx.chain_id().is_none_or(|id| id == chain_id);
             let sender = recover_signer(tx.signature(), &signed_hash).filter(|_| is_here);
             let sender = sender.ok_or(PoolError::InvalidSender)?;
             let state = self.read_account(&sender)?.state;

@@ -43,7 +43,7 @@ use crate::accounts::SenderLocks;
 use crate::control::{Controls, Plan};
 use crate::extension::BlockExtension;
 use crate::fork_point::ForkPoint;
-use crate::pool::{DropReason, Pool, RefusedTxs};
+use crate::pool::{Pool, RefusedTxs};
 use crate::verify::{PreparedBlock, VerifyError, verify_block};
 use crate::view::{BadBlock, BlockAccepted, ChainEvent, ChainPosition};
 
@@ -289,13 +289,13 @@ impl Evm {
             return Ok(Built::Later(time.saturating_mul(1000)));
         }
         let only = self.only();
-        let (mut left_out, mut unpaid) = (None, Vec::new());
+        let (mut left_out, mut refused) = (None, Vec::new());
         let selection = Selection { only: only.as_deref(), most: self.config.max_pool_txs };
         let filled = self.with_parent_context(parent, &head, at, |ctx| {
-            fill(ctx, &self.pool, time, (plan, selection), (&mut left_out, &mut unpaid))
+            fill(ctx, &self.pool, time, (plan, selection), (&mut left_out, &mut refused))
         });
-        for (hash, balance, cost) in unpaid {
-            self.pool.withdraw(&hash, DropReason::Funds { balance, cost }, now_ms);
+        for (hash, reason) in refused {
+            self.pool.withdraw(&hash, reason, now_ms);
         }
         if !matches!(filled, Ok(BuildOutcome::Block(_))) {
             self.extension.not_built();

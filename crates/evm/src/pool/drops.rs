@@ -68,10 +68,18 @@ pub enum DropReason {
     /// A client of a development node asked for it.
     #[error("dropped on request")]
     Request,
+    /// A client of a development node set another chain ID.
+    #[error("invalid chain id for signer: have {have} want {want}")]
+    ChainId {
+        /// Chain ID of the transaction.
+        have: u64,
+        /// ID of the chain.
+        want: u64,
+    },
 }
 
 impl DropReason {
-    const LABELS: [&str; 10] = [
+    const LABELS: [&str; 11] = [
         "replaced",
         "outbid",
         "nonce_used",
@@ -82,6 +90,7 @@ impl DropReason {
         "restart",
         "source",
         "request",
+        "chain_id",
     ];
 
     const fn index(&self) -> usize {
@@ -96,6 +105,7 @@ impl DropReason {
             Self::Restart(_) => 7,
             Self::Source(_) => 8,
             Self::Request => 9,
+            Self::ChainId { .. } => 10,
         }
     }
 }

@@ -112,7 +112,7 @@ families! {
     MEMPOOL_BYTES = Gauge "esker_chain_mempool_bytes" ["chain"] "Bytes of the transactions that wait for a block.";
     MEMPOOL_DROPPED = Counter "esker_chain_mempool_dropped_total" ["chain", "reason"]
         "Transactions that left the pool without being accepted. EVM chains: replaced by their sender; outbid while the \
-         pool was full; nonce_used by another one; funds no longer there; gas_limit of blocks lowered; expired or \
+         pool was full; nonce_used by another one; funds no longer there; gas_limit of blocks lowered; chain_id set to another one; expired or \
          queue_full while they could not run yet. Chains of the asset VM: conflict with an accepted block, or \
          with one that waits when their own block was abandoned; full: their block was abandoned, and the pool had no room for \
          them again; invalid by now; wallet: refused when their turn came in the wallet's queue. All: restart, refused when a start read them \

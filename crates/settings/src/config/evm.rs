@@ -1,10 +1,11 @@
 //! Settings of the C-Chain: checks and derived values.
 
+use esker_evm_execution::executor::EVM_CHAIN_IDS;
 use esker_evm_execution::rules::FeeOverrides;
 use esker_primitives::network::{MAIN_ID, TEST_ID};
 
 use super::{Config, Mode, Origin, Settings, dev};
-use crate::networks::{EVM_CHAIN_IDS, GAS_LIMITS, Network, Preset};
+use crate::networks::{GAS_LIMITS, Network, Preset};
 
 /// Longest text of `web3_clientVersion`, in bytes.
 const MAX_CLIENT_VERSION: usize = 256;

@@ -529,6 +529,8 @@ settings! {
     ready_file: Option<PathBuf> = "ready-file", "";
     /// Print one line of JSON with the bound addresses once the node answers, and nothing else.
     json: bool = "json", "false";
+    /// Threads that answer requests, at most 1024; calls that take long have as many more. 0: one for each processor.
+    threads: u64 = "threads", "0";
     /// Stop when standard input ends. A program that starts a node with it also ends the node, even if the program is
     /// killed.
     stop_with_input: bool = "stop-with-input", "false";

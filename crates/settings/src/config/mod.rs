@@ -224,6 +224,11 @@ impl Config {
         })
     }
 
+    /// Threads that answer requests; `None`: one for each processor.
+    pub fn threads(&self) -> Option<usize> {
+        usize::try_from(self.settings.threads).ok().filter(|threads| *threads > 0)
+    }
+
     /// Settings of the HTTP server.
     pub fn http(&self) -> HttpConfig {
         let s = &self.settings;
@@ -250,6 +255,7 @@ impl Config {
             call_memory: s.http_call_memory.count(),
             client_call_memory: s.http_client_call_memory.count(),
             shutdown_grace: s.http_shutdown_timeout,
+            processors: self.threads().unwrap_or(HttpConfig::default().processors),
             ..HttpConfig::default()
         }
     }
@@ -322,6 +328,9 @@ const NO_FORK: [(&str, &str); 7] = [
 /// Folder of the log files below the data folder.
 const LOG_FOLDER: &str = "logs";
 
+/// Most threads that answer requests.
+const MAX_THREADS: u64 = 1024;
+
 /// Size of the HTTP library's buffer: a smaller limit has no effect.
 const MIN_HEAD_LIMIT: u64 = 8192;
 
@@ -332,6 +341,9 @@ fn network(
     layers: &Layers,
 ) -> Result<(Network, Option<FixtureSource>), ConfigError> {
     let fault = |(name, reason)| layers.value_error(name, reason);
+    if settings.threads > MAX_THREADS {
+        return Err(fault(("threads", format!("expected at most {MAX_THREADS}"))));
+    }
     dev::check(settings, mode).map_err(fault)?;
     evm_alone::check(settings, mode).map_err(fault)?;
     fork_x::check(settings, mode).map_err(fault)?;

@@ -4,6 +4,7 @@ use bytes::Bytes;
 use esker_ethereum::forks::{ChainConfig, Fork};
 use esker_ethereum::genesis::{Genesis, GenesisError};
 use esker_ethereum::system::{SystemContract, system_contracts};
+use esker_evm_execution::executor::EVM_CHAIN_IDS;
 use esker_evm_execution::rules::ExecutionLimits;
 use esker_primitives::network::{self, LOCAL_ID};
 use esker_xvm::genesis::primary;
@@ -15,7 +16,7 @@ use super::dev::time_member;
 use super::dev_accounts::{DEV_START_TIMES, DEV_TIME_S, DevAccounts, DevError, DevOptions};
 use super::parameters::{ChainParameters, EvmParameters};
 use super::presets::dev_contracts;
-use super::spec::{ChainSpec, EVM_CHAIN_IDS, Network};
+use super::spec::{ChainSpec, Network};
 use super::validators::Validators;
 
 /// Name of these networks.

@@ -36,8 +36,8 @@ pub use mnemonic::{MnemonicError, PathError, mnemonic_of};
 pub use parameters::{ChainParameters, EvmParameters, EvmRules, Fees, Parameter};
 pub use presets::Preset;
 pub use spec::{
-    AddChainError, ChainDeclaration, ChainSpec, DeclaredFees, EVM_CHAIN_IDS, ExportedUtxo,
-    GAS_LIMITS, MAX_ALIAS_BYTES, MAX_CHAINS, Network, P_ALIASES, P_CHAIN_ID,
+    AddChainError, ChainDeclaration, ChainSpec, DeclaredFees, ExportedUtxo, GAS_LIMITS,
+    MAX_ALIAS_BYTES, MAX_CHAINS, Network, P_ALIASES, P_CHAIN_ID,
 };
 pub use validators::Validators;
 pub(crate) use vm::C_CHAIN_ONLY;

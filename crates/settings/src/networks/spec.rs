@@ -4,6 +4,7 @@ use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use esker_evm_execution::executor::EVM_CHAIN_IDS;
 use esker_evm_execution::rules::FeeOverrides;
 use esker_primitives::{AssetId, ChainId, Id};
 use esker_utxo::Utxo;
@@ -30,9 +31,6 @@ pub const MAX_ALIAS_BYTES: usize = 512;
 
 /// Valid gas limits of EVM blocks: at least a transfer, at most the greatest signed number, which clients use.
 pub const GAS_LIMITS: RangeInclusive<u64> = 21_000..=i64::MAX.cast_unsigned();
-
-/// EVM chain IDs that fit into the signature of an old transaction (EIP-2294).
-pub const EVM_CHAIN_IDS: RangeInclusive<u64> = 1..=u64::MAX / 2 - 36;
 
 /// One chain of a network.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -174,6 +174,8 @@ fn of_evm(method: &str, stock: &Stock) -> Option<Vec<Value>> {
         | "anvil_setLoggingEnabled"
         | "hardhat_setLoggingEnabled" => vec![json!([true])],
         "evm_setIntervalMining" | "anvil_setIntervalMining" => vec![json!([0])],
+        "anvil_setChainId" => vec![json!([43112])],
+        "anvil_impersonateSignature" => vec![json!([format!("0x{}", "5a".repeat(65)), account])],
         "evm_increaseTime"
         | "anvil_increaseTime"
         | "evm_setBlockTimestampInterval"

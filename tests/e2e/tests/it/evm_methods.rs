@@ -320,6 +320,8 @@ fn cases() -> BTreeMap<&'static str, Case> {
         ("hardhat_mine", case(Value::Null, json!(["a"]))),
         ("evm_setAutomine", case(json!([true]), json!([1]))),
         ("anvil_setAutomine", case(json!([true]), json!([1]))),
+        ("anvil_setChainId", case(json!([43112]), json!([0]))),
+        ("anvil_impersonateSignature", case(Value::Null, json!(["0x12", OTHER]))),
         ("anvil_setLoggingEnabled", case(json!([true]), json!([1]))),
         ("hardhat_setLoggingEnabled", case(json!([true]), json!([1]))),
         ("anvil_autoImpersonateAccount", case(json!([false]), json!([1]))),

@@ -156,6 +156,16 @@ fn typed_controls() {
     assert!(node.wait_receipt(hash).unwrap().is_success);
     dev.stop_impersonating(OTHER).unwrap();
     assert!(c.send(&stolen).is_err());
+
+    let signature = [27; 65];
+    dev.impersonate_signature(&signature, OTHER).unwrap();
+    let input = [[0; 63].as_slice(), &[27], &signature[..64]].concat();
+    let to = Some(Address::with_last_byte(1));
+    let recovered = c.simulate(&EvmTx { to, data: input.into(), ..EvmTx::default() }).unwrap();
+    assert_eq!(recovered, OTHER.into_word().as_slice());
+    let chain_id = c.chain_id().unwrap();
+    dev.set_chain_id(chain_id + 1).unwrap();
+    assert_eq!(c.chain_id().unwrap(), chain_id + 1);
     dev.reset().unwrap();
     assert_eq!(c.block_number().unwrap(), 0);
 

@@ -6,6 +6,7 @@ mod moved;
 mod named;
 mod outcome;
 mod pieces;
+mod recovered;
 mod texts;
 mod warp;
 
@@ -35,6 +36,9 @@ use pieces::LongCallInput;
 
 pub(crate) use moved::MovedPrecompiles;
 pub use named::named_precompiles;
+
+/// Address of the contract that recovers signers.
+const ECRECOVER: Address = revm::precompile::u64_to_address(1);
 
 /// Gas of a query for the balance of another asset.
 const ASSET_BALANCE_GAS: u64 = 2_100;
@@ -91,6 +95,9 @@ impl Precompiles {
         if address == WARP && self.rules.warp {
             let input = inputs.input.bytes(&*context);
             return Ok(Some(warp::run(context, inputs, &input)));
+        }
+        if self.moved.resolve(address) == ECRECOVER && context.chain.chain.has_control_values {
+            return recovered::run(context, inputs);
         }
         Ok(match (self.rules.native_asset, address) {
             (NativeAsset::Absent, _) => None,

@@ -35,6 +35,12 @@ pub trait Rules: BlockCodec + HeaderRules + StateRules {
         false
     }
 
+    /// Whether clients may set the chain ID and signers of signatures: on development networks
+    /// (docs/protocol/c-chain-blocks.md, "Control values").
+    fn has_control_values(&self) -> bool {
+        self.allows_impersonation()
+    }
+
     /// How transactions and code run in a block.
     ///
     /// # Errors
