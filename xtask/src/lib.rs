@@ -5,6 +5,7 @@
 //! compile. [`tidy`] is an ordinary test of this crate as well.
 
 pub mod browsers;
+pub mod cargo_deb;
 pub mod data_folder;
 pub mod docs;
 pub mod goldens;

@@ -15,8 +15,9 @@ use serde_json::Value;
 
 use self::archive::File;
 pub use self::archive::Settings;
+pub use self::debian::{DebianTool, SHELL_FILES};
 use self::elf::Needs;
-use crate::workspace;
+use crate::{shell_files, workspace};
 
 const USAGE: &str = "cargo xtask packages --binary FILE --components FILE [--binary .. --components ..] --out FOLDER \
                      [--debian]";
@@ -109,6 +110,11 @@ impl Release {
         let wheels = self.binaries.iter();
         wheels.map(|binary| wheel::write(binary, out, self.settings)).collect()
     }
+
+    /// Writes a Debian package for each platform, which has to be that of this machine.
+    pub fn write_debian(&self, out: &Path, tool: DebianTool<'_>) -> Result<()> {
+        self.binaries.iter().try_for_each(|binary| debian::write(binary, out, tool))
+    }
 }
 
 /// The arguments of the command.
@@ -164,9 +170,10 @@ pub fn run(arguments: &[String]) -> Result<()> {
         println!("{}", file.display());
     }
     if has_debian {
-        for binary in &release.binaries {
-            debian::write(binary, &out)?;
-        }
+        let pages = workspace::root().join(SHELL_FILES);
+        shell_files::run(&[pages.display().to_string()])?;
+        let tool = DebianTool { program: Path::new("cargo-deb"), is_fast: false };
+        release.write_debian(&out, tool)?;
     }
     Ok(())
 }

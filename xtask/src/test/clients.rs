@@ -1,4 +1,4 @@
-//! Installs the programs of the tests with public client libraries and with a browser.
+//! Installs the programs of the tests with public client libraries, with a browser, and of packages.
 
 use std::path::Path;
 
@@ -6,9 +6,9 @@ use anyhow::{Context, Result};
 
 use super::programs::Environment;
 use crate::node::{Node, must};
-use crate::{browsers, python, workspace};
+use crate::{browsers, cargo_deb, python, workspace};
 
-/// Installs Node.js, npm and browsers if they are missing, and the client libraries of JavaScript and Python. The tests find
+/// Installs Node.js, npm, browsers and `cargo-deb` if they are missing, and the client libraries of JavaScript and Python. The tests find
 /// their programs by the returned variables, and may not skip.
 pub(super) fn install() -> Result<Environment> {
     let node = Node::find_or_install()?;
@@ -20,6 +20,9 @@ pub(super) fn install() -> Result<Environment> {
     environment.add("CLIENT_TESTS_CHROMIUM", browsers::chromium()?);
     if let Some(firefox) = browsers::firefox() {
         environment.add("CLIENT_TESTS_FIREFOX", firefox);
+    }
+    if let Some(program) = cargo_deb::find_or_install()? {
+        environment.add("PACKAGE_TESTS_CARGO_DEB", program);
     }
     environment.add("CLIENT_TESTS", "require");
     Ok(environment)

@@ -1,4 +1,4 @@
-//! The packages for npm and Python, installed from their files, and run in an empty folder without a toolchain.
+//! The packages for npm, Python and Debian, installed from their files, and run in an empty folder without a toolchain.
 
 use std::ffi::{OsStr, OsString};
 use std::fs;
@@ -13,7 +13,8 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 use tempfile::TempDir;
-use xtask::packages::{Release, Settings};
+use xtask::packages::{DebianTool, Release, SHELL_FILES, Settings};
+use xtask::workspace;
 
 /// Time that an installation, a start or an end may take on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -295,4 +296,70 @@ fn the_wheel_runs_the_binary() {
     test.args(["-c", WITH_ESKER_DEV_IN_PYTHON]).env("PYTHONPATH", packages);
     test.env("PYTHONDONTWRITEBYTECODE", "1");
     assert_eq!(run_to_success(test).trim(), CHAIN_ID);
+}
+
+/// Writes the completions and pages with the example of the workspace that does so. False where nobody built it.
+fn write_shell_files() -> bool {
+    let programs = Path::new(env!("CARGO_BIN_EXE_esker")).parent().unwrap();
+    let writer = programs.join("examples/shell_files");
+    if !writer.is_file() {
+        return false;
+    }
+    let mut command = Command::new(writer);
+    command.arg(workspace::root().join(SHELL_FILES));
+    run_to_success(command);
+    true
+}
+
+#[test]
+fn the_debian_package_runs_the_binary() {
+    let Some(dpkg) = program("", "dpkg-deb") else {
+        // `cargo xtask test` leaves the test out there, too.
+        eprintln!("skipped: this system has no Debian packages");
+        return;
+    };
+    let tool = program("PACKAGE_TESTS_CARGO_DEB", "cargo-deb");
+    let Some(tool) = tool.filter(|_| write_shell_files()) else {
+        skip(
+            "there is no cargo-deb, or no shell_files: `cargo xtask test` installs and builds them",
+        );
+        return;
+    };
+    let place = Place::new(&[]);
+    let out = place.path("packages");
+    fs::create_dir(&out).unwrap();
+    let made = place.release().write_debian(&out, DebianTool { program: &tool, is_fast: true });
+    made.unwrap();
+    let files: Vec<_> = fs::read_dir(&out).unwrap().map(|file| file.unwrap().path()).collect();
+    let [package] = files.as_slice() else { panic!("{files:?}") };
+
+    let field = |name: &str| {
+        let mut command = Command::new(&dpkg);
+        command.arg("--field").arg(package).arg(name);
+        run_to_success(command).trim().to_owned()
+    };
+    assert_eq!(field("Package"), "esker");
+    assert!(field("Version").starts_with(env!("CARGO_PKG_VERSION")));
+    assert!(field("Depends").contains("libc6"), "{}", field("Depends"));
+    let mut extract = Command::new(&dpkg);
+    extract.arg("--extract").arg(package).arg(place.path("root"));
+    run_to_success(extract);
+    for file in [
+        "etc/esker/esker.toml",
+        "usr/lib/systemd/system/esker.service",
+        "usr/lib/systemd/system/esker-follower@.service",
+        "usr/lib/sysusers.d/esker.conf",
+        "usr/share/bash-completion/completions/esker",
+        "usr/share/man/man1/esker.1.gz",
+        "usr/share/doc/esker/copyright",
+        "usr/share/doc/esker/docs/operations.md",
+    ] {
+        assert!(place.path("root").join(file).is_file(), "{file}");
+    }
+    check(&place, || place.command(place.path("root/usr/bin/esker")));
+    // The configuration of the service is one that the binary takes.
+    let mut shown = place.command(place.path("root/usr/bin/esker"));
+    shown.args(["config", "show", "--config"]).arg(place.path("root/etc/esker/esker.toml"));
+    let (code, output) = run(shown);
+    assert_eq!(code, Some(0), "{output}");
 }
