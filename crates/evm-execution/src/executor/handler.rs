@@ -326,8 +326,10 @@ fn run_frames<'a, I, F: Frames<'a, I>>(
 
 /// Counts the account that a SELFDESTRUCT pays as called.
 fn note_destroyed(chain: &mut ChainEnv<'_>, result: &FrameResult) {
-    if result.instruction_result() == InstructionResult::SelfDestruct
-        && let (Some(called), Some((to, _))) = (&mut chain.called, chain.destroyed)
+    // It was the last instruction of the frame, also where it ended a creation, whose result does not say so.
+    if let Some(called) = &mut chain.called
+        && let Some((to, _)) = chain.destroyed.take()
+        && result.instruction_result().is_ok()
     {
         called.push(to);
     }

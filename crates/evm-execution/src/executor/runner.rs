@@ -308,6 +308,7 @@ impl<'a, I> Runner<'a, I> {
         chain.intrinsic_gas = costs.intrinsic_gas;
         chain.floor_gas = costs.floor_gas;
         chain.end = None;
+        chain.destroyed = None;
         chain.refund_shown = 0;
         if let Some(console) = &mut chain.console {
             *console = ConsoleCalls::default();

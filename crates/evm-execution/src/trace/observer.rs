@@ -137,8 +137,9 @@ impl<'o> Observer<'o> {
             return;
         }
         let depth = self.frames.len();
-        if result.result == InstructionResult::SelfDestruct {
-            self.destroyed(evm, contract, depth + 1);
+        // A SELFDESTRUCT was the last instruction of the frame, also where it ended a creation, whose result does not say so.
+        if let Some(paid) = evm.chain.take_destroyed().filter(|_| result.result.is_ok()) {
+            self.destroyed(evm, contract, paid, depth + 1);
         }
         let error = evm.chain.frame_error().cloned();
         let keeps_gas = result.result.is_ok_or_revert();
@@ -156,8 +157,13 @@ impl<'o> Observer<'o> {
     }
 
     /// Shows a SELFDESTRUCT, for which geth shows a frame without code.
-    fn destroyed(&mut self, evm: &mut EvmContext<'_>, contract: Address, depth: usize) {
-        let Some((to, balance)) = evm.chain.take_destroyed() else { return };
+    fn destroyed(
+        &mut self,
+        evm: &mut EvmContext<'_>,
+        contract: Address,
+        (to, balance): (Address, U256),
+        depth: usize,
+    ) {
         let input = Bytes::new();
         let kind = FrameKind::SelfDestruct;
         let start = FrameStart {

@@ -50,6 +50,22 @@ fn a_contract_that_destroys_itself_is_a_frame() {
 }
 
 #[test]
+fn a_contract_that_destroys_itself_in_its_creation_is_a_frame() {
+    // A failing SELFDESTRUCT in a STATICCALL before it is none: CALLER, SELFDESTRUCT.
+    let inner = GenesisAccount { code: hex!("33ff").into(), ..Default::default() };
+    let lab = Lab::with(until(Phase::Etna), [(CODE, inner)]);
+    let input = hex::decode(format!("5f5f5f5f73{}5afa5033ff", hex::encode(CODE))).unwrap();
+    let mut request = request(BOB, &input);
+    (request.to, request.value) = (None, Some(U256::from(7)));
+    let frames = calls(&lab, &request)["calls"].clone();
+    let kinds: Vec<_> = frames.as_array().unwrap().iter().map(|frame| &frame["type"]).collect();
+    assert_eq!(kinds, ["STATICCALL", "SELFDESTRUCT"]);
+    assert_eq!(frames[0].get("calls"), None);
+    let paid = (&frames[1]["from"], &frames[1]["to"], &frames[1]["value"]);
+    assert_eq!(paid, (&json!(ALICE.create(0)), &json!(ALICE), &json!("0x7")));
+}
+
+#[test]
 fn refused_frames_are_not_shown() {
     // CREATE and CALL with a value above the balance.
     let create = "5f5f60fff050";
