@@ -2,7 +2,7 @@
 //! (docs/protocol/c-chain-rpc.md, "C-Chain JSON-RPC").
 //!
 //! - [`wire`]: forms of arguments and replies, with the reference's texts and order of members.
-//! - One folder a namespace: [`evm`] (which clients call `eth`), [`net`], `personal`, [`txpool`], [`web3`], [`debug`], `admin`. A
+//! - One folder a namespace: [`evm`] (which clients call `eth`), [`net`], `personal`, [`txpool`], [`web3`], [`debug`], `trace`, `admin`. A
 //!   service is a table of methods over what it reads; [`Apis`] lists the services that a node serves. What tools ask a
 //!   development node stands in `development`.
 //! - [`ReadApi`] is what reading methods share: the ports [`esker_evm::view::ChainReader`] and
@@ -28,6 +28,7 @@ mod personal;
 mod reads;
 pub mod subscriptions;
 mod testing;
+mod trace;
 pub mod txpool;
 pub mod web3;
 pub mod wire;
@@ -45,3 +46,4 @@ pub use loaded_blocks::{LoadedBlock, LoadedBlocks};
 pub use otterscan::otterscan_methods;
 pub use reads::ReadApi;
 pub use testing::{BlockBuilder, testing_methods};
+pub use trace::trace_methods;

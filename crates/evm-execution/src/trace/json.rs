@@ -19,6 +19,18 @@ pub fn decimal(out: &mut Vec<u8>, mut value: u64) {
     out.extend_from_slice(&digits[at..]);
 }
 
+/// A list of decimal numbers.
+pub fn decimals(out: &mut Vec<u8>, values: &[u64]) {
+    out.push(b'[');
+    for (at, value) in values.iter().enumerate() {
+        if at > 0 {
+            out.push(b',');
+        }
+        decimal(out, *value);
+    }
+    out.push(b']');
+}
+
 /// Hexadecimal digits, two for each byte, without prefix and quotes.
 pub fn hex_digits(out: &mut Vec<u8>, bytes: &[u8]) {
     out.reserve(bytes.len() * 2);

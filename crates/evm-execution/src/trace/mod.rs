@@ -1,4 +1,4 @@
-//! The tracers of the `debug` namespace.
+//! The tracers of the namespaces `debug` and `trace`.
 //!
 //! - [`Tracer`] is the trait of tracers: geth's hooks, in geth's order and with geth's rules. `observer` handles all
 //!   differences between revm and geth before it calls a hook: calls that are refused before they begin, costs of
@@ -6,6 +6,7 @@
 //! - [`tracers`] lists the tracers by name, one file for each tracer. [`StructLogger`] is the tracer without a name,
 //!   [`JsonLogger`] the tracer that writes to files.
 //! - [`TreeTracer`] keeps calls and events as values, for texts.
+//! - [`ListTracer`] and [`ReplayTracer`] write the forms of Parity's `trace` methods.
 //! - [`TraceOutput`] takes the JSON. Tracers write it directly into a byte buffer. No trace is ever a tree of values.
 //! - [`Scripts`] is the port for scripts as tracers. They run in another process. `esker-js-tracer` implements the
 //!   port; this crate has no script engine.
@@ -19,10 +20,12 @@ mod call_names;
 mod call_tree;
 mod context;
 mod events;
+mod flat_calls;
 pub mod json;
 mod json_logger;
 mod observer;
 mod output;
+mod parity;
 mod remote;
 mod replay;
 mod run;
@@ -40,8 +43,9 @@ pub use events::{FrameEnd, FrameKind, FrameStart, Step, TxPlace, TxStart, op_nam
 pub use json_logger::JsonLogger;
 pub use observer::Observer;
 pub use output::{BufferOutput, TraceError, TraceOutput, TraceStop};
+pub use parity::{CallFilter, CallList, ListTracer, ReplayTracer, Selection, TraceTypes};
 pub use remote::{NoScripts, RemoteTracer, RemoteTx, ScriptClient, ScriptSession, Scripts};
-pub use replay::{BlockReplay, ReplayEnv, trace_call};
+pub use replay::{BlockReplay, CallReplay, ReplayEnv, trace_call};
 pub use step_filter::StepFilter;
 pub use struct_logger::{StructLogConfig, StructLogger};
 

@@ -64,14 +64,10 @@ impl<'a, 'o> BlockReplay<'a, 'o> {
 
     fn message(&mut self, tx: &Transaction, sender: Option<Address>) -> Result<Message, TxError> {
         self.runner.check_chain_id(tx)?;
-        let sender = match sender {
-            Some(sender) => sender,
-            None => {
-                check_signature_form(&self.block.rules, tx)?;
-                sender_of(tx, &*self.rules)?
-            }
-        };
-        Ok(Message::from_tx(tx, sender))
+        match sender {
+            Some(sender) => Ok(Message::from_tx(tx, sender)),
+            None => signed_message(tx, &self.block, &*self.rules),
+        }
     }
 
     /// Executes the next transaction without a tracer. A known `sender` saves the recovery from its signature.
@@ -126,25 +122,95 @@ impl From<BlockStepError> for TraceError {
     }
 }
 
+/// Calls and signed transactions with tracers, each on the state that those before it left.
+#[derive(Debug)]
+pub struct CallReplay<'a, 'o> {
+    runner: Runner<'a, Observer<'o>>,
+    block: BlockContext,
+    gas_cap: u64,
+    rules: Arc<dyn Rules>,
+}
+
+impl<'a, 'o> CallReplay<'a, 'o> {
+    /// Begins on the state of the environment with these overrides. Tracers write to `out`.
+    pub fn new(
+        env: &'a CallEnv<'a>,
+        (state, block): (&call::StateOverrides, &BlockOverrides),
+        limits: &CallLimits<'a>,
+        out: &'o mut dyn TraceOutput,
+    ) -> Result<Self, TraceError> {
+        let block = block.apply(env);
+        let overlay = call::overlay(env, state, limits).map_err(refused)?;
+        let (machine, rules) = (&env.chain.machine, Arc::clone(&env.chain.rules));
+        let observer = Observer::new(out);
+        let runner = Runner::with_inspector(machine, overlay, &block, limits.bounds, observer);
+        Ok(Self { runner, block, gas_cap: limits.gas_cap, rules })
+    }
+
+    /// Makes a call with a tracer, which writes its result.
+    pub fn call(
+        &mut self,
+        request: &CallRequest,
+        tracer: Box<dyn Tracer>,
+    ) -> Result<ExecutionEnd, TraceError> {
+        let message = request.message(self.gas_cap).map_err(refused)?;
+        self.trace(&message, TxPlace::default(), tracer)
+    }
+
+    /// Executes a signed transaction with a tracer, which writes its result.
+    pub fn transaction(
+        &mut self,
+        tx: &Transaction,
+        tracer: Box<dyn Tracer>,
+    ) -> Result<ExecutionEnd, TraceError> {
+        let message = signed_message(tx, &self.block, &*self.rules)?;
+        let place = TxPlace { tx_hash: Some(*tx.tx_hash()), ..TxPlace::default() };
+        self.trace(&message, place, tracer)
+    }
+
+    fn trace(
+        &mut self,
+        message: &Message,
+        place: TxPlace,
+        tracer: Box<dyn Tracer>,
+    ) -> Result<ExecutionEnd, TraceError> {
+        let ended = self.runner.trace(&self.block, message, place, tracer)?;
+        self.runner.commit().map_err(TxError::State)?;
+        Ok(ended)
+    }
+
+    /// The output.
+    pub fn out(&mut self) -> &mut dyn TraceOutput {
+        self.runner.inspector().out()
+    }
+}
+
+/// The message of a transaction, whose sender follows from its signature.
+fn signed_message(
+    tx: &Transaction,
+    block: &BlockContext,
+    rules: &dyn Rules,
+) -> Result<Message, TxError> {
+    check_signature_form(&block.rules, tx)?;
+    Ok(Message::from_tx(tx, sender_of(tx, rules)?))
+}
+
+fn refused(error: CallError) -> TraceError {
+    match error {
+        CallError::State(error) => TxError::State(error).into(),
+        error => TraceError::Failed(error.to_string()),
+    }
+}
+
 /// Makes a call with a tracer, which writes its result. The call does not change the state.
-pub fn trace_call(
-    env: &CallEnv<'_>,
+pub fn trace_call<'a>(
+    env: &'a CallEnv<'a>,
     request: &CallRequest,
     state: &call::StateOverrides,
     block: &BlockOverrides,
-    limits: &CallLimits<'_>,
+    limits: &CallLimits<'a>,
     tracer: Box<dyn Tracer>,
     out: &mut dyn TraceOutput,
 ) -> Result<ExecutionEnd, TraceError> {
-    let refused = |error: CallError| match error {
-        CallError::State(error) => TxError::State(error).into(),
-        error => TraceError::Failed(error.to_string()),
-    };
-    let block = block.apply(env);
-    let overlay = call::overlay(env, state, limits).map_err(refused)?;
-    let message = request.message(limits.gas_cap).map_err(refused)?;
-    let observer = Observer::new(out);
-    let mut runner =
-        Runner::with_inspector(&env.chain.machine, overlay, &block, limits.bounds, observer);
-    runner.trace(&block, &message, TxPlace::default(), tracer)
+    CallReplay::new(env, (state, block), limits, out)?.call(request, tracer)
 }

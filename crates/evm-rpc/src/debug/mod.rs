@@ -21,5 +21,8 @@ pub use runtime::{
     MAX_TIMED_PROFILE, MemoryFigures, RunningProfile, RuntimeControl, RuntimeError, runtime_methods,
 };
 pub use trace::{ChainTraces, TraceFiles, file_tracing_methods, tracing_methods};
-pub(crate) use trace::{MAX_HELD, locate, replay_accepted, trace_accepted};
+pub(crate) use trace::{
+    MAX_HELD, Refusal, find_transaction, locate, replay_accepted, replay_timed, trace_accepted,
+    with_calls, write_reply,
+};
 pub use witness::witness_methods;

@@ -38,7 +38,7 @@ pub use failed_sends::FailedSends;
 pub use filters::{FilterConfig, Filters, filter_methods};
 pub use methods::{reading_methods, transacting_methods};
 pub use receipt_waits::{DEFAULT_RECEIPT_WAIT, MAX_RECEIPT_WAIT, MAX_RECEIPT_WAITS, ReceiptWaits};
-pub(crate) use send::{RawReply, send_by_password, sign_by_password};
+pub(crate) use send::{RawReply, send_by_password, sign_by_password, signed_transaction};
 pub use send::{RawTxError, decode_transaction};
 pub(crate) use sender_nonce::find_sent;
 pub(crate) use state::AccountInfoReply;

@@ -89,6 +89,8 @@ pub struct TransactConfig {
     pub price_options: PriceOptionsConfig,
     /// Bounds of a fee history.
     pub history: HistoryLimits,
+    /// Most blocks whose traces are searched at once (`api-max-blocks-per-request`); 0: no limit.
+    pub max_trace_blocks: u64,
 }
 
 impl Default for TransactConfig {
@@ -104,6 +106,7 @@ impl Default for TransactConfig {
             failed_sends: FailedSends::default(),
             price_options: PriceOptionsConfig::default(),
             history: HistoryLimits::default(),
+            max_trace_blocks: 0,
         }
     }
 }

@@ -18,7 +18,8 @@ use esker_evm_rpc::subscriptions::Subscriptions;
 use esker_evm_rpc::{
     Api, Apis, ChainFiles, ChainTraces, DevelopmentNode, ForkSource, LoadedBlocks, ProofWindow,
     ReadApi, ReadConfig, StateLoads, TraceFiles, admin_methods, development_methods,
-    file_tracing_methods, otterscan_methods, testing_methods, tracing_methods, witness_methods,
+    file_tracing_methods, otterscan_methods, testing_methods, trace_methods, tracing_methods,
+    witness_methods,
 };
 use esker_js_tracer::{ScriptHost, ScriptSlots};
 use esker_key_directory::{KeyDirectory, KeyDirectoryConfig, ScryptCost};
@@ -233,7 +234,10 @@ impl Inputs<'_> {
             .merge(&filter_methods(filters, apis))
             .merge(&transacting_methods(transact, apis));
         if apis.has(Api::DebugTracer) {
-            service = service.merge(&tracing_methods(transact)).merge(&witness_methods(transact));
+            service = service
+                .merge(&tracing_methods(transact))
+                .merge(&witness_methods(transact))
+                .merge(&trace_methods(transact));
         }
         if apis.has(Api::Ots) {
             service = service.merge(&otterscan_methods(transact));

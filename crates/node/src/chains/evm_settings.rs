@@ -166,6 +166,7 @@ pub(super) fn transact_config(
         allow_unprotected_txs: allows_unprotected(settings, config.mode),
         allow_unlock: config.allows_unlock(settings),
         failed_sends: config.failed_sends(),
+        max_trace_blocks: settings.api_max_blocks_per_request,
         ..TransactConfig::default()
     })
 }

@@ -14,6 +14,7 @@ mod fork_random;
 mod fork_reset;
 mod fork_rules;
 mod fork_source;
+mod fork_traces;
 mod fork_url;
 mod fork_x;
 mod fork_x_faults;

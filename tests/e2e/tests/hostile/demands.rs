@@ -33,7 +33,8 @@ pub(super) fn demands(method: &str, stock: &Stock) -> Option<Vec<Value>> {
     let evm = || of_evm(method, stock);
     let x = || of_x(method, stock);
     let otterscan = || of_otterscan(method, stock);
-    evm().or_else(x).or_else(otterscan).or_else(|| of_node(method, stock))
+    let traces = || of_trace(method, stock);
+    evm().or_else(x).or_else(otterscan).or_else(traces).or_else(|| of_node(method, stock))
 }
 
 /// The number of a block as a JSON number.
@@ -68,6 +69,39 @@ fn of_otterscan(method: &str, stock: &Stock) -> Option<Vec<Value>> {
         "ots_getContractCreator" => vec![json!([stock.long_code]), json!([stock.full])],
         "ots_getInternalOperations" | "ots_getTransactionError" | "ots_traceTransaction" => {
             vec![json!([long.tx]), json!([logs.tx]), json!([many.tx])]
+        }
+        _ => return None,
+    })
+}
+
+fn of_trace(method: &str, stock: &Stock) -> Option<Vec<Value>> {
+    let Stock { account, other, long, many, logs, .. } = stock;
+    let (all, calls) = (["trace", "stateDiff", "vmTrace"], ["trace"]);
+    let endless = json!({ "from": account, "data": "0x5b600056" });
+    Some(match method {
+        "trace_transaction" => vec![json!([long.tx]), json!([logs.tx]), json!([many.tx])],
+        "trace_get" => vec![json!([long.tx, []]), json!([many.tx, [0]])],
+        "trace_block" => vec![json!([long.number]), json!([many.hash])],
+        "trace_filter" => vec![
+            json!([{}]),
+            json!([{ "toAddress": [other] }]),
+            json!([{ "after": u64::MAX, "count": u64::MAX }]),
+        ],
+        "trace_replayTransaction" => vec![json!([long.tx, all]), json!([logs.tx, all])],
+        "trace_replayBlockTransactions" => {
+            vec![json!([long.number, all]), json!([many.number, calls])]
+        }
+        "trace_call" => vec![
+            json!([{ "to": CONTRACT }, all, "latest", code(ENDLESS)]),
+            json!([{ "to": CONTRACT }, calls, "latest", code(&products())]),
+            json!([{ "to": CONTRACT }, all, "latest", code(RETURNS)]),
+            json!([{ "to": CONTRACT }, ["stateDiff"], "latest", code(BALANCES)]),
+        ],
+        "trace_callMany" => vec![json!([vec![json!([endless, all]); 6]])],
+        "trace_rawTransaction" => {
+            let raw = format!("0x{}", "ab".repeat(400));
+            let endless = stock.endless.iter().map(|tx| json!([tx, all, "latest"]));
+            endless.take(1).chain([json!([raw, all])]).collect()
         }
         _ => return None,
     })

@@ -67,6 +67,12 @@ fn controls_here_and_on_anvil() {
 
 #[test]
 #[cfg_attr(not(all(target_os = "linux", target_arch = "x86_64")), ignore = "no anvil")]
+fn traces_are_those_of_anvil() {
+    run_on("parity-traces.mjs", Evm);
+}
+
+#[test]
+#[cfg_attr(not(all(target_os = "linux", target_arch = "x86_64")), ignore = "no anvil")]
 fn state_files_of_anvil() {
     run_on("state-files.mjs", Evm);
 }

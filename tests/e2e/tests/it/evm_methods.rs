@@ -11,9 +11,9 @@ use crate::support::local;
 
 const RPC: &str = "/ext/bc/C/rpc";
 const WS: &str = "/ext/bc/C/ws";
-const NAMESPACES: [&str; 12] = [
+const NAMESPACES: [&str; 13] = [
     "evm", "net", "web3", "txpool", "personal", "debug", "admin", "anvil", "hardhat", "tenderly",
-    "ots", "erigon",
+    "ots", "erigon", "trace",
 ];
 /// The answer of the methods that only a Go runtime can carry out, whatever the arguments.
 const OF_GO: &str = "only a Go runtime has this";
@@ -58,6 +58,7 @@ fn walk(ask: &mut dyn FnMut(&str) -> String, account: &str) -> BTreeMap<String, 
     let values = prepare(ask, account);
     let mut cases = cases();
     cases.extend(otterscan_cases());
+    cases.extend(trace_cases());
     let mut errors = BTreeMap::new();
     for (path, service) in tables().unwrap() {
         for info in
@@ -107,6 +108,8 @@ fn prepare(ask: &mut dyn FnMut(&str) -> String, account: &str) -> BTreeMap<&'sta
     let receipt = until("the transaction is in a block", || {
         Some(done("evm_getTransactionReceipt", json!([hash]))).filter(|receipt| !receipt.is_null())
     });
+    let height = receipt["blockNumber"].as_str().unwrap();
+    let height = u64::from_str_radix(&height[2..], 16).unwrap();
     let nonce = done("evm_getTransactionCount", json!([HELD, "pending"]));
     let price = done("evm_gasPrice", json!([]));
     let number = u64::from_str_radix(&nonce.as_str().unwrap()[2..], 16).unwrap();
@@ -131,6 +134,7 @@ fn prepare(ask: &mut dyn FnMut(&str) -> String, account: &str) -> BTreeMap<&'sta
         ("$BUNDLED", done("evm_signTransaction", json!([waiting]))["raw"].clone()),
         ("$LOGS", done("evm_newFilter", json!([{}]))),
         ("$BLOCK", receipt["blockHash"].clone()),
+        ("$BEFORE", json!(format!("{:#x}", height - 1))),
         ("$HASH", hash),
         ("$WAITING", waiting),
         // One that this walk writes.
@@ -186,6 +190,25 @@ fn otterscan_cases() -> [(&'static str, Case); 12] {
         ("ots_getBlockTransactions", case(json!([1, 0, 25]), json!([1, 0, 101]))),
         ("ots_getTransactionBySenderAndNonce", case(json!([HELD, 0]), json!([HELD, -1]))),
         ("ots_getContractCreator", case(json!([OTHER]), json!(["0x12"]))),
+    ]
+}
+
+/// The cases of `trace`.
+fn trace_cases() -> [(&'static str, Case); 9] {
+    let hash = |name: &str| case(json!([name]), json!(["0x12"]));
+    let (types, call) =
+        (json!(["trace", "stateDiff", "vmTrace"]), json!({"from": HELD, "to": OTHER}));
+    let replay = |at: &str| case(json!([at, types]), json!([at, ["nope"]]));
+    [
+        ("trace_transaction", hash("$HASH")),
+        ("trace_get", case(json!(["$HASH", []]), json!(["$HASH", ["x"]]))),
+        ("trace_block", case(json!(["$BLOCK"]), json!(["x"]))),
+        ("trace_filter", case(json!([{"toAddress": [OTHER]}]), json!([{"mode": "x"}]))),
+        ("trace_replayTransaction", replay("$HASH")),
+        ("trace_replayBlockTransactions", replay("0x1")),
+        ("trace_call", case(json!([call, types]), json!([call, types, "0xffff"]))),
+        ("trace_callMany", case(json!([[[call, types]]]), json!([[[call]]]))),
+        ("trace_rawTransaction", case(json!(["$TX", types, "$BEFORE"]), json!(["0x", types]))),
     ]
 }
 

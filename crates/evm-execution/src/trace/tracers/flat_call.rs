@@ -1,17 +1,14 @@
 //! `flatCallTracer`: a list of the calls with their places in the tree, as in Parity's `trace` methods
 //! (docs/protocol/c-chain-tracing.md, "flatCallTracer").
 
-use alloy_primitives::map::AddressSet;
-use alloy_primitives::{Address, Bytes, U256};
+use alloy_primitives::U256;
 
-use crate::executor::{ExecutionEnd, VmError};
+use crate::executor::ExecutionEnd;
+use crate::trace::flat_calls::{FlatCall, FlatCalls};
 use crate::trace::{
     FrameEnd, FrameKind, FrameStart, TraceContext, TraceError, TraceOutput, TraceResult, Tracer,
     TxPlace, TxStart, json,
 };
-
-/// Bytes that a frame counts besides its data.
-const FRAME_BYTES: usize = 400;
 
 #[derive(Debug, Default)]
 struct Config {
@@ -19,33 +16,14 @@ struct Config {
     include_precompiles: bool,
 }
 
-/// Collects calls in the order in which they begin.
+/// Collects calls, and writes them in geth's form.
 #[derive(Debug, Default)]
 struct FlatCallTracer {
     config: Config,
-    frames: Vec<Frame>,
-    /// Open calls, by their index in `frames`.
-    open: Vec<usize>,
-    precompiles: AddressSet,
+    calls: FlatCalls,
     gas_limit: u64,
     place: TxPlace,
     block_number: U256,
-}
-
-#[derive(Debug)]
-struct Frame {
-    kind: FrameKind,
-    depth: usize,
-    from: Address,
-    to: Address,
-    gas: u64,
-    gas_used: u64,
-    input: Bytes,
-    output: Bytes,
-    error: Option<VmError>,
-    value: U256,
-    /// Number of shown calls that it made.
-    calls: u64,
 }
 
 /// A tracer with this `tracerConfig`.
@@ -64,15 +42,7 @@ pub(super) fn new(config: &str) -> Result<Box<dyn Tracer>, TraceError> {
 }
 
 impl FlatCallTracer {
-    /// Whether it is a call of a precompiled contract that is left out.
-    fn is_left_out(&self, kind: FrameKind, to: &Address) -> bool {
-        !self.config.include_precompiles
-            && matches!(kind, FrameKind::Call | FrameKind::StaticCall)
-            && !self.open.is_empty()
-            && self.precompiles.contains(to)
-    }
-
-    fn write_frame(&self, frame: &Frame, address: &[u64], out: &mut Vec<u8>) {
+    fn write_frame(&self, frame: &FlatCall, place: &[u64], out: &mut Vec<u8>) {
         out.extend_from_slice(b"{\"action\":");
         write_action(frame, out);
         out.extend_from_slice(b",\"blockHash\":");
@@ -87,21 +57,15 @@ impl FlatCallTracer {
             out.extend_from_slice(b",\"error\":");
             json::string(out, parity.unwrap_or(&text));
         }
-        let has_result = matches!(frame.error, None | Some(VmError::Reverted));
-        if has_result && frame.kind != FrameKind::SelfDestruct {
+        if frame.has_output() && frame.kind != FrameKind::SelfDestruct {
             out.extend_from_slice(b",\"result\":");
             write_result(frame, out);
         }
         out.extend_from_slice(b",\"subtraces\":");
         json::decimal(out, frame.calls);
-        out.extend_from_slice(b",\"traceAddress\":[");
-        for (at, index) in address.iter().enumerate() {
-            if at > 0 {
-                out.push(b',');
-            }
-            json::decimal(out, *index);
-        }
-        out.extend_from_slice(b"],\"transactionHash\":");
+        out.extend_from_slice(b",\"traceAddress\":");
+        json::decimals(out, place);
+        out.extend_from_slice(b",\"transactionHash\":");
         json::optional_hash(out, self.place.tx_hash.as_ref());
         out.extend_from_slice(b",\"transactionPosition\":");
         json::decimal(out, self.place.tx_index.unwrap_or_default() as u64);
@@ -120,7 +84,9 @@ impl FlatCallTracer {
 
 impl Tracer for FlatCallTracer {
     fn start(&mut self, tx: &TxStart<'_>, _: &mut TraceContext<'_, '_>) -> TraceResult {
-        self.precompiles.clone_from(tx.precompiles);
+        if !self.config.include_precompiles {
+            self.calls.leave_out(tx.precompiles);
+        }
         self.gas_limit = tx.message.gas_limit;
         self.place = tx.place;
         self.block_number = tx.block.number;
@@ -128,80 +94,42 @@ impl Tracer for FlatCallTracer {
     }
 
     fn enter(&mut self, start: &FrameStart<'_>, context: &mut TraceContext<'_, '_>) -> TraceResult {
-        let FrameStart { kind, from, to, input, gas, value, .. } = *start;
-        let depth = self.open.len();
-        if !self.is_left_out(kind, &to) {
-            context.out.hold(input.len() + FRAME_BYTES)?;
-        }
-        if let Some(caller) = self.open.last() {
-            self.frames[*caller].calls += 1;
-        }
-        self.open.push(self.frames.len());
-        self.frames.push(Frame {
-            kind,
-            depth,
-            from,
-            to,
-            gas: if depth == 0 { self.gas_limit } else { gas },
-            gas_used: 0,
-            input: input.clone(),
-            output: Bytes::new(),
-            error: None,
-            value: value.unwrap_or_default(),
-            calls: 0,
-        });
-        Ok(())
+        // The transaction itself has its whole gas limit.
+        let gas = if start.depth == 0 { self.gas_limit } else { start.gas };
+        self.calls.enter(&FrameStart { gas, ..*start }, context.out)
     }
 
     fn exit(&mut self, end: &FrameEnd<'_>, context: &mut TraceContext<'_, '_>) -> TraceResult {
-        let Some(at) = self.open.pop() else { return Ok(()) };
-        if self.is_left_out(end.kind, &self.frames[at].to) {
-            self.frames.truncate(at);
-            let caller = self.open.last().expect("the outermost frame is never left out");
-            self.frames[*caller].calls -= 1;
-            return Ok(());
-        }
-        let frame = &mut self.frames[at];
-        frame.gas_used = end.gas_used;
-        frame.error = end.error.cloned();
-        if matches!(end.error, None | Some(VmError::Reverted)) {
-            context.out.hold(end.output.len())?;
-            frame.output = end.output.clone();
-        }
-        Ok(())
+        self.calls.exit(end, context.out)
     }
 
     fn end(&mut self, end: &ExecutionEnd, _: &mut TraceContext<'_, '_>) -> TraceResult {
-        if let Some(outermost) = self.frames.first_mut() {
+        if let Some(outermost) = self.calls.outermost() {
             outermost.gas_used = end.gas_used;
         }
         Ok(())
     }
 
     fn write(&mut self, out: &mut dyn TraceOutput) -> TraceResult {
-        if self.frames.is_empty() {
+        if self.calls.is_empty() {
             // The reference has an empty frame if no frame began.
             let text = "unrecognized call frame type: STOP";
             return Err(TraceError::Failed(text.to_owned()));
         }
-        let mut address = Vec::<u64>::new();
         out.buffer().push(b'[');
-        for (at, frame) in self.frames.iter().enumerate() {
-            super::separate(at, out)?;
-            address.truncate(frame.depth);
-            match address.len() == frame.depth {
-                // The next call of the same caller, unless it is the outermost frame.
-                true => address.iter_mut().next_back().into_iter().for_each(|last| *last += 1),
-                false => address.push(0),
-            }
-            self.write_frame(frame, &address, out.buffer());
-        }
+        let mut written = 0;
+        self.calls.each(|call, place| {
+            super::separate(written, out)?;
+            written += 1;
+            self.write_frame(call, place, out.buffer());
+            Ok(())
+        })?;
         out.buffer().push(b']');
         Ok(())
     }
 }
 
-fn write_action(frame: &Frame, out: &mut Vec<u8>) {
+fn write_action(frame: &FlatCall, out: &mut Vec<u8>) {
     out.push(b'{');
     match frame.kind {
         FrameKind::SelfDestruct => {
@@ -239,7 +167,7 @@ fn write_action(frame: &Frame, out: &mut Vec<u8>) {
     out.push(b'}');
 }
 
-fn write_result(frame: &Frame, out: &mut Vec<u8>) {
+fn write_result(frame: &FlatCall, out: &mut Vec<u8>) {
     out.push(b'{');
     if frame.kind.is_create() {
         // A contract that was not created has no address.

@@ -32,7 +32,7 @@ const TRACERS: &[(&str, NewTracer)] = &[
 ];
 
 /// Bytes that are written between two checkpoints of the output.
-const CHUNK: usize = 16 * 1024;
+pub(super) const CHUNK: usize = 16 * 1024;
 
 /// The tracer of a name.
 pub fn by_name(name: &str) -> Option<NewTracer> {
@@ -76,7 +76,7 @@ fn configure(
 }
 
 /// Writes the separator before an element of a list. Makes a checkpoint after every [`CHUNK`].
-fn separate(index: usize, out: &mut dyn TraceOutput) -> TraceResult {
+pub(super) fn separate(index: usize, out: &mut dyn TraceOutput) -> TraceResult {
     if out.buffer().len() > CHUNK {
         out.checkpoint()?;
     }

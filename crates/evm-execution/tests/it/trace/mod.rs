@@ -3,6 +3,7 @@
 mod calls;
 mod costs;
 mod measure;
+mod parity;
 mod tracers;
 
 use esker_evm_execution::call::{BlockOverrides, CallLimits, CallRequest, StateOverrides};

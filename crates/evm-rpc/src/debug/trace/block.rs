@@ -67,15 +67,22 @@ pub(crate) fn locate(
     transact: &TransactApi,
     hash: B256,
 ) -> Result<(Arc<SealedBlock>, usize), RpcError> {
-    let not_found = || RpcError::new("transaction not found");
+    find_transaction(transact, hash)?.ok_or_else(|| RpcError::new("transaction not found"))
+}
+
+/// The block of a transaction, and its index there; `None` if no accepted block has it.
+pub(crate) fn find_transaction(
+    transact: &TransactApi,
+    hash: B256,
+) -> Result<Option<(Arc<SealedBlock>, usize)>, RpcError> {
     let chain = &transact.reads.chain;
-    let at = chain.location(hash).map_err(read_error)?.ok_or_else(not_found)?;
-    let block = chain.block_at(at.height).map_err(read_error)?.ok_or_else(not_found)?;
-    let found = block.block.transactions.get(at.index);
-    if found.is_none_or(|tx| *tx.tx_hash() != hash) {
-        return Err(not_found());
-    }
-    Ok((block, at.index))
+    let Some(at) = chain.location(hash).map_err(read_error)? else { return Ok(None) };
+    let block = chain.block_at(at.height).map_err(read_error)?;
+    // A rewind may have replaced it.
+    let has_it = |block: &Arc<SealedBlock>| {
+        block.block.transactions.get(at.index).is_some_and(|tx| *tx.tx_hash() == hash)
+    };
+    Ok(block.filter(has_it).map(|block| (block, at.index)))
 }
 
 pub(super) fn trace_block_by_number(

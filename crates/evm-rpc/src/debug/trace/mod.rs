@@ -22,10 +22,11 @@ use std::sync::Arc;
 use esker_rpc::handler::{restartable, written};
 use esker_rpc::{MethodTable, Service, cost};
 
-pub(crate) use self::block::locate;
+pub(crate) use self::block::{find_transaction, locate};
+pub(crate) use self::call::with_calls;
 pub use self::files::{TraceFiles, file_tracing_methods};
-pub(crate) use self::output::MAX_HELD;
-pub(crate) use self::replayed::{replay_accepted, trace_accepted};
+pub(crate) use self::output::{MAX_HELD, Refusal, write as write_reply};
+pub(crate) use self::replayed::{replay_accepted, replay_timed, trace_accepted};
 use self::schema::{Trace, TxTrace};
 pub use self::subscription::ChainTraces;
 use crate::evm::TransactApi;

@@ -46,7 +46,7 @@ impl TraceOutput for ReplyOutput<'_> {
 
 /// The reason why there is no reply.
 #[derive(Debug)]
-pub(super) enum Refusal {
+pub(crate) enum Refusal {
     Trace(TraceError),
     Rpc(RpcError),
 }
@@ -64,7 +64,7 @@ impl From<RpcError> for Refusal {
 }
 
 /// Lets tracers write to a reply.
-pub(super) fn write(
+pub(crate) fn write(
     writer: &mut ResultWriter,
     context: &CallContext,
     work: impl FnOnce(&mut dyn TraceOutput) -> Result<(), Refusal>,

@@ -72,8 +72,8 @@ pub(crate) fn replay_accepted(
     replay_timed(transact, block, last, context, out, tracer_of).map_err(output::refusal)
 }
 
-/// Each tracer has the default time.
-fn replay_timed(
+/// As [`replay_accepted`], for work on a reply. Each tracer has the default time.
+pub(crate) fn replay_timed(
     transact: &TransactApi,
     block: Arc<SealedBlock>,
     last: usize,

@@ -48,7 +48,7 @@ use crate::wire::{Addr, Big, Data, Hash, TransactionReply, Uint64};
 pub(crate) use by_password::{send_by_password, sign_by_password};
 pub use raw::RawTxError;
 pub use send_raw::decode_transaction;
-pub(super) use send_raw::signed_transaction;
+pub(crate) use send_raw::signed_transaction;
 pub(crate) use unsigned::RawReply;
 
 pub(super) fn methods() -> MethodTable<TransactApi> {

@@ -50,7 +50,7 @@ pub(super) fn send_raw(transact: &TransactApi, bytes: &[u8]) -> Result<ReplyAfte
 }
 
 /// A signed transaction that is executed without being sent, with or without a sidecar.
-pub(in crate::evm) fn signed_transaction(
+pub(crate) fn signed_transaction(
     transact: &TransactApi,
     bytes: &[u8],
 ) -> Result<Transaction, RpcError> {

@@ -5,6 +5,7 @@ mod files;
 mod otterscan;
 mod paging;
 mod parameters;
+mod parity;
 mod pruned;
 mod trace_blocks;
 mod trace_chain;

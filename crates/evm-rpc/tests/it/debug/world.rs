@@ -16,7 +16,7 @@ use esker_evm::oracle::{FeeOracle, OracleConfig};
 use esker_evm_rpc::evm::{self, ReceiptWaits, TransactApi, TransactConfig};
 use esker_evm_rpc::{
     Apis, BlockImporter, ChainFiles, ChainTraces, ImportError, TraceFiles, admin_methods,
-    file_tracing_methods, otterscan_methods, tracing_methods,
+    file_tracing_methods, otterscan_methods, trace_methods, tracing_methods,
 };
 use esker_evm_state::blocks::History;
 use esker_primitives::clock::ManualClock;
@@ -80,6 +80,15 @@ impl World {
     }
 
     pub(super) fn with(setup: Setup, files: &Path, decides_alone: bool) -> Self {
+        Self::with_config(setup, files, decides_alone, TransactConfig::default())
+    }
+
+    fn with_config(
+        setup: Setup,
+        files: &Path,
+        decides_alone: bool,
+        config: TransactConfig,
+    ) -> Self {
         let Chain { evm, machine, clock, params, reads } =
             Chain::open(setup, Arc::new(NoExtension));
         let transact = Arc::new(TransactApi {
@@ -91,7 +100,7 @@ impl World {
             accounts: Arc::new(KeyRing::new([WELL_KNOWN_KEY.as_slice()]).unwrap()),
             clock: clock.clone(),
             limit_clock: clock.clone(),
-            config: TransactConfig::default(),
+            config,
             senders: Arc::default(),
             scripts: Arc::new(esker_evm_execution::trace::NoScripts),
             printed: None,
@@ -111,6 +120,7 @@ impl World {
             .merge(&admin_methods(&Arc::new(files)))
             .merge(&tracing_methods(&transact))
             .merge(&otterscan_methods(&transact))
+            .merge(&trace_methods(&transact))
             .merge(&file_tracing_methods(&traced));
         let server = Server::new(service, Limits::default())
             .with_notifier(ChainTraces::new(&transact, counting()));
@@ -122,6 +132,12 @@ impl World {
     pub(super) fn indexed() -> Self {
         let setup = Setup { index_addresses: true, ..Setup::ARCHIVE };
         Self::with(setup, Path::new("/nowhere"), true)
+    }
+
+    /// An archive that searches the traces of so many blocks at most.
+    pub(super) fn searching(max_trace_blocks: u64) -> Self {
+        let config = TransactConfig { max_trace_blocks, ..TransactConfig::default() };
+        Self::with_config(Setup::ARCHIVE, Path::new("/nowhere"), true, config)
     }
 
     pub(super) fn pruning() -> Self {

@@ -62,10 +62,20 @@ const METHODS: &[(&str, &str)] = &[
     ("hasCode", "ots_hasCode"),
     (SEARCH, "ots_searchTransactionsBefore"),
     ("traceTransaction", "ots_traceTransaction"),
+    ("block", "trace_block"),
+    ("call", "trace_call"),
+    ("callMany", "trace_callMany"),
+    (FILTER, "trace_filter"),
+    ("get", "trace_get"),
+    ("rawTransaction", "trace_rawTransaction"),
+    ("replayBlockTransactions", "trace_replayBlockTransactions"),
+    ("replayTransaction", "trace_replayTransaction"),
+    ("transaction", "trace_transaction"),
 ];
 
 const LOGS: &str = "getLogs";
 const SEARCH: &str = "searchTransactionsBefore";
+const FILTER: &str = "filter";
 const FILTER_LOGS: &str = "getFilterLogs";
 
 /// Tag of the first block.
@@ -202,6 +212,7 @@ impl Fallback for ForkHistory {
             "evm" => "eth_",
             "debug" => "debug_",
             "ots" => "ots_",
+            "trace" => "trace_",
             _ => return None,
         };
         let (_, full) =
@@ -221,6 +232,8 @@ impl Fallback for ForkHistory {
             }
             Some(error) if error.code == PRUNED_HISTORY => {
                 return Some(match call.method {
+                    // The traces of blocks of both chains are in no one's answer.
+                    FILTER if !self.is_before(params.pointer("/0/toBlock")) => return None,
                     SEARCH => self.search(full, params, call.client),
                     _ => Instead::Reply(self.forward(full, self.pinned(params), call.client)),
                 });

@@ -4,7 +4,7 @@ use alloy_primitives::{Address, Bytes};
 
 /// An instruction that names an account.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Op {
+pub(in super::super) enum Op {
     Call(Address, u8),
     CallCode(Address, u8),
     DelegateCall(Address),
@@ -17,7 +17,7 @@ pub(super) enum Op {
 
 /// How a program ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum End {
+pub(in super::super) enum End {
     Stop,
     Revert,
     Invalid,
@@ -72,12 +72,12 @@ fn create(salt: &[u8], end: End, value: u8, op: u8) -> Vec<u8> {
 }
 
 /// The code of a program.
-pub(super) fn program(ops: &[Op]) -> Bytes {
+pub(in super::super) fn program(ops: &[Op]) -> Bytes {
     ops.iter().flat_map(|op| op.code()).collect::<Vec<_>>().into()
 }
 
 /// Init code of a contract with this code: CODECOPY and RETURN of what follows.
-pub(super) fn deploying(code: &[u8]) -> Bytes {
+pub(in super::super) fn deploying(code: &[u8]) -> Bytes {
     let [high, low] = u16::try_from(code.len()).unwrap().to_be_bytes();
     let head = [0x61, high, low, 0x60, 14, 0x60, 0, 0x39, 0x61, high, low, 0x60, 0, 0xf3];
     [&head[..], code].concat().into()

@@ -1,6 +1,6 @@
 //! The service `ots`.
 
-mod code;
+pub(super) mod code;
 mod forms;
 mod history;
 mod lookup;
