@@ -163,6 +163,7 @@ impl<'a, 'o> CallReplay<'a, 'o> {
         tx: &Transaction,
         tracer: Box<dyn Tracer>,
     ) -> Result<ExecutionEnd, TraceError> {
+        self.runner.check_chain_id(tx)?;
         let message = signed_message(tx, &self.block, &*self.rules)?;
         let place = TxPlace { tx_hash: Some(*tx.tx_hash()), ..TxPlace::default() };
         self.trace(&message, place, tracer)
