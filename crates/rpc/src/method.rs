@@ -89,6 +89,8 @@ pub struct Method {
     lane_policy: LanePolicy,
     run: ErasedHandler,
     fallback: OnceLock<Arc<dyn Fallback>>,
+    /// Whether numbers of arguments by position may have any form.
+    takes_any_number_form: AtomicBool,
     deprecation_logged: AtomicBool,
 }
 
@@ -103,8 +105,15 @@ impl Method {
         lane_policy: LanePolicy,
         run: ErasedHandler,
     ) -> Self {
-        let (fallback, deprecation_logged) = (OnceLock::new(), AtomicBool::new(false));
-        Self { info, signature, lane_policy, run, fallback, deprecation_logged }
+        Self {
+            info,
+            signature,
+            lane_policy,
+            run,
+            fallback: OnceLock::new(),
+            takes_any_number_form: AtomicBool::new(false),
+            deprecation_logged: AtomicBool::new(false),
+        }
     }
 
     /// The known properties of the method.
@@ -122,6 +131,11 @@ impl Method {
     /// lacked ([`crate::RunAgainAfter`]). Only the first counts.
     pub(crate) fn set_fallback(&self, fallback: &Arc<dyn Fallback>) {
         let _first = self.fallback.set(Arc::clone(fallback));
+    }
+
+    /// From now on numbers of arguments by position may have any form that says which number is meant.
+    pub(crate) fn take_any_number_form(&self) {
+        self.takes_any_number_form.store(true, Ordering::Relaxed);
     }
 
     /// Calls the method and appends its serialised result to `out`.
@@ -265,6 +279,10 @@ impl Method {
         context: &CallContext,
         out: Vec<u8>,
     ) -> Result<(Step, Option<CallReservation>), CallError> {
+        let params = match self.takes_any_number_form.load(Ordering::Relaxed) {
+            true => params.lenient(),
+            false => params,
+        };
         // Unwind safety: services keep their state behind snapshots and poison-free locks, and the
         // buffer is lost with the panic.
         let run = |out| catch_unwind(AssertUnwindSafe(|| (self.run)(params, context, out)));

@@ -39,6 +39,14 @@ impl Service {
         }
     }
 
+    /// Numbers of the methods so far may have any form that says which number is meant, if they are given by position: the
+    /// service is one for tools of development networks.
+    pub fn take_any_number_form(&self) {
+        for method in self.listing.iter() {
+            method.take_any_number_form();
+        }
+    }
+
     /// Joins the methods of both into one endpoint.
     ///
     /// # Panics

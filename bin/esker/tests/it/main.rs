@@ -26,6 +26,7 @@ mod hardhat;
 mod hardhat_answers;
 mod harness;
 mod merge;
+mod number_forms;
 mod packages;
 mod process;
 mod replay;

@@ -7,6 +7,8 @@ use esker_go_json::Document;
 use esker_go_json::args::{Argument, ArgumentError};
 use esker_rpc::RpcError;
 
+use crate::wire::number_of_text;
+
 /// A number of at most 256 bits: an integer, or a text of decimal digits or of `0x` and hex digits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Number(pub(super) U256);
@@ -22,16 +24,7 @@ esker_rpc::schema!(Number, "Number", {
 
 impl Number {
     pub(super) fn parse(text: &[u8]) -> Option<U256> {
-        let (digits, radix) = match text {
-            [b'0', b'x' | b'X', digits @ ..] => (digits, 16),
-            digits => (digits, 10),
-        };
-        // The library would accept underscores.
-        let is_digit = |digit: &u8| digit.is_ascii_hexdigit();
-        if digits.is_empty() || !digits.iter().all(is_digit) {
-            return None;
-        }
-        U256::from_str_radix(str::from_utf8(digits).ok()?, radix).ok()
+        number_of_text(text)
     }
 
     /// The number, if it has at most 64 bits.

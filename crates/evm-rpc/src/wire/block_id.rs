@@ -9,6 +9,7 @@ use esker_go_json::{Document, Kind};
 use super::Hash;
 use super::data::between_quotes;
 use super::hexutil::{self, HexError};
+use super::number_forms::small_number_of_any_form;
 
 /// Largest number of a block: that of Go's `int64`.
 const MAX_NUMBER: u64 = i64::MAX as u64;
@@ -84,6 +85,12 @@ impl BlockNumber {
             b"safe" => Self::Safe,
             _ => return None,
         })
+    }
+
+    /// A number that is not in the form of the reference, where that is taken.
+    fn of_any_form(value: Document<'_>) -> Option<Self> {
+        let number = small_number_of_any_form(value).filter(|number| *number <= MAX_NUMBER)?;
+        Some(Self::Number(number))
     }
 
     fn read(text: &[u8], too_large: &'static str) -> Result<Self, ArgumentError> {
@@ -175,6 +182,9 @@ impl Argument for BlockNumber {
     }
 
     fn decode(value: Document<'_>) -> Result<Self, ArgumentError> {
+        if let Some(number) = Self::of_any_form(value) {
+            return Ok(number);
+        }
         // A value without quotes is read like one with them, and is never right.
         let text = between_quotes(value).unwrap_or(value.as_bytes());
         Self::read(text, "block number larger than int64")
@@ -224,6 +234,9 @@ impl Argument for BlockNumberOrHash {
     }
 
     fn decode(value: Document<'_>) -> Result<Self, ArgumentError> {
+        if let Some(number) = BlockNumber::of_any_form(value) {
+            return Ok(Self::Number(number));
+        }
         match (value.as_str(), value.kind()) {
             (Some(text), _) => Self::of_text(&text),
             (None, Kind::Null) => Ok(Self::Null),

@@ -6,6 +6,8 @@ use esker_go_json::Document;
 use esker_go_json::args::{Argument, ArgumentError};
 use esker_primitives::go;
 
+use super::number_forms::small_number_of_any_form;
+
 /// Go's `math.HexOrDecimal64`: with quotes or without.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HexOrDecimal(pub u64);
@@ -38,6 +40,9 @@ impl Argument for HexOrDecimal {
     }
 
     fn decode(value: Document<'_>) -> Result<Self, ArgumentError> {
+        if let Some(number) = small_number_of_any_form(value) {
+            return Ok(Self(number));
+        }
         let bytes = value.as_bytes();
         let quoted = bytes.strip_prefix(b"\"").and_then(|text| text.strip_suffix(b"\""));
         let text = quoted.unwrap_or(bytes);

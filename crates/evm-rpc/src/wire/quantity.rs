@@ -10,6 +10,7 @@ use serde::{Serialize, Serializer};
 
 use super::data::between_quotes;
 use super::hexutil::{self, Text};
+use super::number_forms::{number_of_any_form, small_number_of_any_form};
 
 /// Go's `hexutil.Uint64`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -56,6 +57,9 @@ macro_rules! small {
             }
 
             fn decode(value: Document<'_>) -> Result<Self, ArgumentError> {
+                if let Some(number) = small_number_of_any_form(value) {
+                    return Ok(Self(number));
+                }
                 let text = between_quotes(value)
                     .ok_or_else(|| ArgumentError::refused("non-string", $go))?;
                 let number = hexutil::uint64(text);
@@ -97,6 +101,9 @@ impl Argument for Big {
     }
 
     fn decode(value: Document<'_>) -> Result<Self, ArgumentError> {
+        if let Some(number) = number_of_any_form(value) {
+            return Ok(Self(number));
+        }
         let text = between_quotes(value)
             .ok_or_else(|| ArgumentError::refused("non-string", Self::go_type()))?;
         let number = hexutil::big(text);

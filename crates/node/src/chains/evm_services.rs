@@ -108,6 +108,9 @@ pub(super) fn build(
     if let Some(node) = &development {
         service = service.merge(&development_methods(node));
     }
+    if reads.config.is_development {
+        service.take_any_number_form();
+    }
     let fork = parts.fork.filter(|_| chain.evm().fork().is_some());
     let history: Option<Arc<dyn Fallback>> = fork.map(|fork| {
         let get_logs = service.method("evm", "getLogs").map(Arc::downgrade).unwrap_or_default();
