@@ -193,6 +193,12 @@ impl ReadApi {
         }
     }
 
+    /// Whether the network is one for development with Ethereum's rules, which answers as anvil and Hardhat's node where the two
+    /// agree.
+    pub(crate) fn is_ethereum_development(&self) -> bool {
+        self.config.is_development && self.dialect().is_standard()
+    }
+
     /// The header of the block whose state is to be read, or the error text.
     pub fn header_of_state(&self, at: BlockNumberOrHash) -> Result<Arc<SealedHeader>, RpcError> {
         let (found, missing) = match self.block_id(at) {
@@ -212,7 +218,11 @@ impl ReadApi {
                 (None, "invalid arguments; neither block nor hash specified")
             }
         };
-        found.ok_or_else(|| RpcError::new(missing))
+        let is_no_block = matches!(at, BlockNumberOrHash::Neither);
+        found.ok_or_else(|| match is_no_block && self.is_ethereum_development() {
+            true => RpcError::with_code(RpcError::INVALID_PARAMS, missing),
+            false => RpcError::new(missing),
+        })
     }
 
     /// The shown part of a block's ext data, if any.

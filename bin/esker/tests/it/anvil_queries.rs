@@ -41,3 +41,40 @@ fn fees_are_those_of_anvil() {
     let (node, ..) = Esker::start_anvil(&["--port", "0", "--disable-min-priority-fee"]);
     assert_eq!(node.evm("eth_maxPriorityFeePerGas", json!([])), "0x1");
 }
+
+/// Code of a contract that stores what it is called with, and its init code.
+const STORE: &str = "0x60058060095f395ff35f355f5500";
+
+/// What anvil and Hardhat's node answer alike.
+fn check_what_both_answer(node: &Esker) {
+    let deployed = node.evm("eth_sendTransaction", json!([{"from": FROM, "data": STORE}]));
+    let contract = node.receipt(&deployed)["contractAddress"].clone();
+    let word = format!("0x{}", "11".repeat(32));
+    let call = json!([{"from": FROM, "to": contract, "data": word}]);
+    // The estimate is what the call uses.
+    let estimate = node.evm("eth_estimateGas", call.clone());
+    let sent = node.evm("eth_sendTransaction", call);
+    assert_eq!(node.receipt(&sent)["gasUsed"], estimate);
+    node.evm("hardhat_mine", json!([5]));
+    let inverted = json!([{"fromBlock": "0x5", "toBlock": "0x1"}]);
+    for range in [inverted, json!([{"toBlock": "0x1"}])] {
+        assert_eq!(node.evm("eth_getLogs", range.clone()), json!([]), "{range}");
+        let filter = node.evm("eth_newFilter", range);
+        assert_eq!(node.evm("eth_getFilterLogs", json!([filter])), json!([]));
+        assert_eq!(node.evm("eth_getFilterChanges", json!([filter])), json!([]));
+    }
+    for (method, params) in [
+        ("eth_sendRawTransaction", json!(["0x1234"])),
+        ("eth_sendRawTransaction", json!(["0x"])),
+        ("eth_sendRawTransaction", json!(["0x03c0"])),
+        ("eth_getBalance", json!([FROM, {}])),
+    ] {
+        assert_eq!(node.evm_error(method, params.clone())["code"], -32602, "{method} {params}");
+    }
+}
+
+#[test]
+fn what_anvil_and_hardhats_node_answer_alike() {
+    check_what_both_answer(&Esker::start_anvil(&["--port", "0"]).0);
+    check_what_both_answer(&Esker::start_hardhat(&["--port", "0"]).0);
+}

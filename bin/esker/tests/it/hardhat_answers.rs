@@ -116,7 +116,7 @@ fn queries_are_answered_as_hardhats() {
     // Nobody has so much.
     let rich = json!([{"from": OTHER, "to": FROM, "value": "0xd3c21bcecceda1000000"}]);
     assert_eq!(node.evm("eth_call", rich.clone()), "0x");
-    assert_eq!(node.evm("eth_estimateGas", rich), "0x5208");
+    assert_eq!(node.evm("eth_estimateGas", rich), "0x5209");
     let cheap = json!([{"from": OTHER, "to": FROM, "gasPrice": "0x1"}]);
     assert_eq!(node.evm("eth_call", cheap), "0x");
     // A price leaves room for the tip.
@@ -135,4 +135,30 @@ fn queries_are_answered_as_hardhats() {
     assert_eq!(history["baseFeePerGas"].as_array().unwrap().len(), 3);
     let alone = node.evm("eth_feeHistory", json!(["0x1", "pending"]));
     assert_eq!((&alone["oldestBlock"], &alone["gasUsedRatio"]), (&json!("0x3"), &json!([0.00035])));
+}
+
+#[test]
+fn what_does_not_exist_is_answered_as_by_hardhats() {
+    let node = start();
+    let error = node.evm_error("eth_fooBar", json!([]));
+    assert_eq!(error, json!({"code": -32004, "message": "Method eth_fooBar is not supported"}));
+    for method in ["eth_getFilterChanges", "eth_getFilterLogs"] {
+        assert_eq!(node.evm(method, json!(["0x99"])), Value::Null, "{method}");
+    }
+    assert_eq!(node.evm("eth_uninstallFilter", json!(["0x99"])), false);
+    assert_eq!(node.evm("eth_mining", json!([])), false);
+    assert_eq!(node.evm("hardhat_getStackTraceFailuresCount", json!([])), 0);
+}
+
+#[test]
+fn a_filter_for_blocks_begins_with_the_last_one() {
+    let node = start();
+    node.evm("hardhat_mine", json!([2]));
+    let hash = || node.evm("eth_getBlockByNumber", json!(["latest", false]))["hash"].clone();
+    let last = hash();
+    let filter = node.evm("eth_newBlockFilter", json!([]));
+    assert_eq!(node.evm("eth_getFilterChanges", json!([filter])), json!([last]));
+    assert_eq!(node.evm("eth_getFilterChanges", json!([filter])), json!([]));
+    node.evm("evm_mine", json!([]));
+    assert_eq!(node.evm("eth_getFilterChanges", json!([filter])), json!([hash()]));
 }

@@ -14,7 +14,8 @@ const STIPEND: u64 = 2_300;
 /// The search ends when the error is less than this part of the estimate, in thousandths.
 const ERROR_PER_MILLE: u64 = 15;
 
-/// The lowest gas limit with which a call succeeds, up to 1.5 % too high.
+/// The lowest gas limit with which a call succeeds, up to 1.5 % too high unless [`CallLimits::exact_estimates`] asks for the gas
+/// that it uses.
 ///
 /// If the request has no gas limit, the search goes up to that of the block.
 pub fn estimate_gas(
@@ -129,7 +130,11 @@ impl<'s, 'a> Probe<'s, 'a> {
             }
             _ => return Err(CallError::Allowance(most)),
         };
-        let (mut low, mut high) = (first.gas_used - 1, most);
+        let used = first.gas_used;
+        if self.limits.exact_estimates && self.is_enough(used)? {
+            return Ok(used);
+        }
+        let (mut low, mut high) = (used - 1, most);
         // Very likely sufficient: the used gas, and the reserve that calls need.
         let likely = u128::from(first.max_gas_used + STIPEND) * 64 / 63;
         let likely = u64::try_from(likely).unwrap_or(u64::MAX);
@@ -145,6 +150,11 @@ impl<'s, 'a> Probe<'s, 'a> {
             self.narrow(middle.min(low.saturating_mul(2)), &mut low, &mut high)?;
         }
         Ok(high)
+    }
+
+    /// Whether the call succeeds with this gas limit.
+    fn is_enough(&mut self, gas: u64) -> Result<bool, CallError> {
+        Ok(matches!(self.run(gas)?, Some(end) if end.error.is_none()))
     }
 
     /// Runs the call with this gas limit. `None` if the gas is below the intrinsic gas.
@@ -167,9 +177,9 @@ impl<'s, 'a> Probe<'s, 'a> {
     }
 
     fn narrow(&mut self, gas: u64, low: &mut u64, high: &mut u64) -> Result<(), CallError> {
-        match self.run(gas)? {
-            Some(end) if end.error.is_none() => *high = gas,
-            _ => *low = gas,
+        match self.is_enough(gas)? {
+            true => *high = gas,
+            false => *low = gas,
         }
         Ok(())
     }

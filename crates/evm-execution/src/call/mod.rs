@@ -70,6 +70,8 @@ pub struct CallLimits<'a> {
     /// Receives what the code of calls prints: of an estimate, that of its last run that succeeded, or of the run that
     /// failed; of an access list, that of its last run. `None` if nobody wants it.
     pub console: Option<&'a RefCell<ConsoleCalls>>,
+    /// Whether an estimate is the gas that the call uses, if that is enough, as anvil and Hardhat estimate.
+    pub exact_estimates: bool,
 }
 
 /// Accounts and slots that are changed between two stop checks.

@@ -18,6 +18,16 @@ pub(super) fn hashrate(_: &DevelopmentNode, (): ()) -> Result<Uint64, RpcError> 
     Ok(Uint64(0))
 }
 
+/// Whether the node searches for proofs of work.
+pub(super) fn mining(_: &DevelopmentNode, (): ()) -> Result<bool, RpcError> {
+    Ok(false)
+}
+
+/// Stack traces that Hardhat's node could not make: this node makes none.
+pub(super) fn stack_trace_failures(_: &DevelopmentNode, (): ()) -> Result<u64, RpcError> {
+    Ok(0)
+}
+
 /// Time of the first block, Unix s.
 pub(super) fn genesis_time(node: &DevelopmentNode, (): ()) -> Result<u64, RpcError> {
     let first = node.transact.reads.header_by_number(BlockNumber::Earliest)?;

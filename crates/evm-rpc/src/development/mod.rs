@@ -190,6 +190,7 @@ pub fn development_methods(node: &Arc<DevelopmentNode>) -> Service {
         .alias("eth")
         .on_list("protocolVersion", quick(chain::protocol_version))
         .on_list("hashrate", quick(chain::hashrate))
+        .on_list("mining", quick(chain::mining))
         .on_list("networkId", quick(chain::network_id))
         .on_list("sendUnsignedTransaction", restartable_then(impersonation::send_unsigned))
         .params(&["transaction"])

@@ -8,7 +8,7 @@ use esker_rpc::handler::{
 use esker_rpc::{MethodTable, Service, cost};
 
 use super::{DevelopmentNode, compilation, hardhat_metadata};
-use super::{header, impersonation, mining, reset, state, state_file, time, tokens};
+use super::{chain, header, impersonation, mining, reset, state, state_file, time, tokens};
 
 /// The methods with these names.
 pub(super) fn methods(node: &Arc<DevelopmentNode>) -> Service {
@@ -21,6 +21,7 @@ fn hardhat(node: &Arc<DevelopmentNode>) -> Service {
     MethodTable::new("hardhat")
         .on_list("getAutomine", quick(mining::get_automine))
         .on_list("metadata", quick(hardhat_metadata))
+        .on_list("getStackTraceFailuresCount", quick(chain::stack_trace_failures))
         .on_list("mine", waits_with_notes(mining::hardhat_mine))
         .params(&["blocks", "interval"])
         .on_list("dropTransaction", quick(mining::hardhat_drop))

@@ -26,6 +26,9 @@ pub(super) const REVERTED: i64 = 3;
 
 pub(crate) const LATEST: BlockNumberOrHash = BlockNumberOrHash::Number(BlockNumber::Latest);
 
+/// What a transfer to an account without code costs.
+const TRANSFER_GAS: u64 = 21_000;
+
 const PENDING: BlockNumberOrHash = BlockNumberOrHash::Number(BlockNumber::Pending);
 
 /// The block on whose state an unsigned call runs.
@@ -136,14 +139,24 @@ impl TransactApi {
         let place = self.place_of_estimate(at)?;
         let mut state = state.clone();
         self.fund_sender(request, &place, &mut state)?;
-        self.at(&place, request, context, |env, limits| {
+        // What the node estimates for a send may be in a block that differs from the one of the estimate.
+        let exact_estimates = method.is_some() && self.reads.is_ethereum_development();
+        let estimated = self.at(&place, request, context, |env, limits| {
+            let limits = &CallLimits { exact_estimates, ..*limits };
             let (notes, outcome) = (context.notes(), failed_outcome);
             let overrides = (&state, &BlockOverrides::default());
             let observed = ObservedCall { method, request, notes, overrides, outcome };
             self.observing(env, observed, limits, |limits| {
                 self.estimate_at(&place, env, request, &state, limits)
             })
-        })
+        })?;
+        Ok(self.shown_estimate(method, estimated))
+    }
+
+    /// The estimate that a client gets: of a transfer, that of Hardhat's node is one more than what it costs.
+    fn shown_estimate(&self, method: Option<&str>, gas: u64) -> u64 {
+        let is_for_client = method.is_some() && self.reads.config.hardhat_answers;
+        if is_for_client && gas == TRANSFER_GAS { gas + 1 } else { gas }
     }
 
     /// Lets the sender of a call pay for it, as Hardhat's node does, which asks for no balance.
@@ -244,7 +257,8 @@ impl TransactApi {
         if account.code_hash != KECCAK256_EMPTY {
             return Ok(None);
         }
-        self.try_estimate(&place, request, &CallNotes::default())
+        let estimated = self.try_estimate(&place, request, &CallNotes::default())?;
+        Ok(estimated.map(|gas| self.shown_estimate(Some("evm_estimateGas"), gas)))
     }
 
     /// Runs `work` on the state after a block, within the limits of calls.
@@ -296,6 +310,7 @@ impl TransactApi {
             bounds: Bounds { memory: Some(self.config.max_memory), ..bounds },
             timeout: self.config.max_duration,
             console: None,
+            exact_estimates: false,
         };
         work(&env, &limits).map_err(|error| self.refusal(error))
     }

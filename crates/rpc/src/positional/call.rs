@@ -5,7 +5,7 @@ use tokio::time::{Instant, timeout_at};
 
 use super::{
     MethodName, Server, Subscriber,
-    errors::{not_a_list, not_found, not_on_sockets, timed_out, to_rpc_error},
+    errors::{not_a_list, not_on_sockets, timed_out, to_rpc_error},
     message::{Message, MessageKind},
     reply, subscriptions,
 };
@@ -188,7 +188,7 @@ impl<'a> Calls<'a> {
             subscriptions::unsubscribe(self.subscriber, message, &mut out)?;
             ReplyBytes::from(out)
         } else {
-            let method = method.ok_or_else(|| not_found(&message.method))?;
+            let method = method.ok_or_else(|| (self.server.unknown_method)(&message.method))?;
             if self.subscriber.is_some() && !self.server.limits.methods_on_sockets {
                 return Err(not_on_sockets(&message.method));
             }

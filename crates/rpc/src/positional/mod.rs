@@ -130,7 +130,11 @@ pub struct Server {
     notifiers: Vec<Arc<dyn Notifier>>,
     /// Namespaces with subscriptions, each with its other names.
     subscriptions: Vec<(&'static str, &'static [&'static str])>,
+    unknown_method: UnknownMethod,
 }
+
+/// The error for a method of this name, which is not served.
+pub type UnknownMethod = fn(&str) -> RpcError;
 
 impl Server {
     /// A server of these methods, and of `rpc_modules`, which lists their namespaces.
@@ -141,7 +145,15 @@ impl Server {
             limits,
             notifiers: Vec::new(),
             subscriptions: Vec::new(),
+            unknown_method: errors::not_found,
         }
+    }
+
+    /// The same with another error for a method that is not served than the reference's.
+    #[must_use]
+    pub fn with_unknown_method(mut self, error: UnknownMethod) -> Self {
+        self.unknown_method = error;
+        self
     }
 
     /// The same with more subscriptions, for connections that can be notified. Where two notifiers have the same kind of

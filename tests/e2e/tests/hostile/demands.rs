@@ -173,6 +173,8 @@ fn of_evm(method: &str, stock: &Stock) -> Option<Vec<Value>> {
         | "anvil_getGenesisTime"
         | "evm_protocolVersion"
         | "evm_hashrate"
+        | "evm_mining"
+        | "hardhat_getStackTraceFailuresCount"
         | "evm_networkId"
         | "hardhat_dumpState"
         | "anvil_dumpState" => vec![json!([])],

@@ -215,9 +215,9 @@ fn trace_cases() -> [(&'static str, Case); 9] {
 /// The cases, by canonical names. Words that begin with `$` stand for what [`prepare`] makes.
 fn cases() -> BTreeMap<&'static str, Case> {
     let none = || case(json!([]), json!([1]));
-    let place = || case(json!(["latest", "0x0"]), json!(["latest", 0]));
+    let place = || case(json!(["latest", "0x0"]), json!(["latest", "a"]));
     let place_by_hash = || case(json!(["$BLOCK", "0x0"]), json!(["0x12", "0x0"]));
-    let number = || case(json!(["0x1"]), json!([1]));
+    let number = || case(json!(["0x1"]), json!(["a"]));
     let hash = |name: &str| case(json!([name]), json!(["0x12"]));
     // No block of a fresh chain was refused: crates/evm-rpc/tests/it/debug/trace_blocks.rs has such ones.
     let without_success = || case(Value::Null, json!([OTHER]));
@@ -382,7 +382,7 @@ fn cases() -> BTreeMap<&'static str, Case> {
         ("anvil_dumpState", case(json!([]), json!([1]))),
         ("anvil_loadState", case(Value::Null, json!(["0x12"]))),
         ("anvil_rollback", case(json!([0]), json!(["a"]))),
-        ("debug_setHead", case(Value::Null, json!([1]))),
+        ("debug_setHead", case(Value::Null, json!(["a"]))),
         ("anvil_reorg", case(json!([0, []]), json!(["a"]))),
         ("anvil_dealERC20", case(Value::Null, json!([OTHER]))),
         ("anvil_setERC20Allowance", case(Value::Null, json!([OTHER]))),
@@ -399,6 +399,8 @@ fn cases() -> BTreeMap<&'static str, Case> {
         ("evm_setAccountNonce", case(Value::Null, json!([OTHER, -1]))),
         ("evm_protocolVersion", none()),
         ("evm_hashrate", none()),
+        ("evm_mining", none()),
+        ("hardhat_getStackTraceFailuresCount", none()),
         ("evm_networkId", none()),
         ("erigon_getHeaderByNumber", case(json!([1]), json!([-1]))),
         ("tenderly_setBalance", case(Value::Null, json!([OTHER, -1]))),
@@ -435,7 +437,7 @@ fn cases() -> BTreeMap<&'static str, Case> {
         ("txpool_dropReason", hash("$HASH")),
         ("evm_getStorageValues", case(json!([{HELD: [ZERO]}, "latest"]), json!([{}, "latest"]))),
         ("evm_capabilities", none()),
-        ("evm_getBlockAccessList", case(json!(["latest"]), json!(["0x"]))),
+        ("evm_getBlockAccessList", case(json!(["latest"]), json!(["a"]))),
         ("debug_getRawBlockAccessList", case(Value::Null, json!(["latest"]))),
         ("evm_getAccount", case(json!([HELD]), json!([HELD, "0xffff"]))),
         ("evm_getAccountInfo", case(json!([HELD, null]), json!([HELD, "0xffff"]))),

@@ -110,6 +110,7 @@ fn with_state<R>(
         bounds: Bounds { memory, stop: Some(&stop), ..Bounds::default() },
         timeout: transact.config.max_duration,
         console: None,
+        exact_estimates: false,
     };
     work(&env, &limits)
 }

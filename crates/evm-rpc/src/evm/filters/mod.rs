@@ -115,9 +115,15 @@ impl Filters {
         }
     }
 
-    /// Checks the order of the ends of a query. An inverted range has no logs for Hardhat's node.
+    /// Checks the order of the ends of a query. An inverted range has no logs for anvil and Hardhat's node.
     fn check_order(&self, blocks: &LogBlocks) -> Result<(), RpcError> {
-        if self.reads.config.hardhat_answers { Ok(()) } else { range::check_order(blocks) }
+        if self.reads.is_ethereum_development() { Ok(()) } else { range::check_order(blocks) }
+    }
+
+    /// Whether the filter does not exist, and that is answered with `null`, as by Hardhat's node.
+    fn is_null(&self, id: &RpcId) -> bool {
+        self.reads.config.hardhat_answers
+            && self.installed.get(id, self.clock.now_ms(), &self.config).is_none()
     }
 
     fn position(&self) -> ChainPosition {
@@ -154,9 +160,11 @@ pub fn filter_methods(filters: &Arc<Filters>, apis: &Apis) -> Service {
         .on_list("uninstallFilter", quick(uninstall_filter))
         .params(&["id"])
         .on_list("getFilterChanges", quick_or_restartable(try_filter_changes, get_filter_changes))
+        .returns::<Changes>()
         .params(&["id"])
         .cost(cost::CALL)
         .on_list("getFilterLogs", quick_or_restartable(try_filter_logs, get_filter_logs))
+        .returns::<FoundLogs>()
         .params(&["id"])
         .cost(cost::SEARCH)
         .on_list("getLogs", quick_or_restartable(try_logs, get_logs))
@@ -179,7 +187,12 @@ async fn new_block_filter(
     (): (),
     client: ClientAddress,
 ) -> Result<RpcId, RpcError> {
-    filters.install(Kind::blocks(filters.position()), client)
+    let mut position = filters.position();
+    // Hardhat's begins with the last block.
+    if filters.reads.config.hardhat_answers {
+        position.height = position.height.saturating_sub(1);
+    }
+    filters.install(Kind::blocks(position), client)
 }
 
 async fn new_filter(
@@ -187,7 +200,9 @@ async fn new_filter(
     (filter,): (LogFilter,),
     client: ClientAddress,
 ) -> Result<RpcId, RpcError> {
-    filter.check_watch()?;
+    if !filters.reads.is_ethereum_development() {
+        filter.check_watch()?;
+    }
     filters.install(Kind::logs(filter, filters.position()), client)
 }
 
@@ -196,22 +211,32 @@ fn uninstall_filter(filters: &Filters, (id,): (RpcId,)) -> Result<bool, RpcError
 }
 
 /// The changes, if that takes but a moment.
-fn try_filter_changes(filters: &Filters, (id,): &(RpcId,)) -> Option<Result<Changes, RpcError>> {
-    filters.are_changes_few(id).then(|| filters.changes(id, &CallContext::new()))
+fn try_filter_changes(
+    filters: &Filters,
+    (id,): &(RpcId,),
+) -> Option<Result<Option<Changes>, RpcError>> {
+    if filters.is_null(id) {
+        return Some(Ok(None));
+    }
+    filters.are_changes_few(id).then(|| filters.changes(id, &CallContext::new()).map(Some))
 }
 
 fn get_filter_changes(
     filters: &Filters,
     (id,): (RpcId,),
     context: &CallContext,
-) -> Result<Changes, RpcError> {
-    filters.changes(&id, context)
+) -> Result<Option<Changes>, RpcError> {
+    filters.changes(&id, context).map(Some)
 }
 
 /// The logs, if there are none and that is soon found.
-fn try_filter_logs(filters: &Filters, (id,): &(RpcId,)) -> Option<Result<FoundLogs, RpcError>> {
+fn try_filter_logs(
+    filters: &Filters,
+    (id,): &(RpcId,),
+) -> Option<Result<Option<FoundLogs>, RpcError>> {
     match filters.log_filter(id) {
-        Ok(filter) => filters.try_logs(&filter),
+        Ok(filter) => filters.try_logs(&filter).map(|found| found.map(Some)),
+        Err(_) if filters.is_null(id) => Some(Ok(None)),
         Err(error) => Some(Err(error)),
     }
 }
@@ -220,9 +245,9 @@ fn get_filter_logs(
     filters: &Filters,
     (id,): (RpcId,),
     context: &CallContext,
-) -> Result<FoundLogs, RpcError> {
+) -> Result<Option<FoundLogs>, RpcError> {
     let filter = filters.log_filter(&id)?;
-    filters.logs(&filter, context)
+    filters.logs(&filter, context).map(Some)
 }
 
 /// The logs, if there are none and that is soon found.

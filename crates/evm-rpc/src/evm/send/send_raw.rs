@@ -28,7 +28,7 @@ pub(super) fn send_raw(transact: &TransactApi, bytes: &[u8]) -> Result<ReplyAfte
     if is_of_standard(transact, bytes) {
         return send_standard(transact, bytes);
     }
-    let tx = RawTx::parse(bytes).map_err(refused)?;
+    let tx = RawTx::parse(bytes).map_err(|error| undecodable(transact, error))?;
     check_wide_fee(tx.fee_cap.bytes(), tx.gas, transact.config.tx_fee_cap).map_err(refused)?;
     let config = &transact.config;
     if !tx.is_protected
@@ -39,7 +39,7 @@ pub(super) fn send_raw(transact: &TransactApi, bytes: &[u8]) -> Result<ReplyAfte
         return Err(refused("only replay-protected (EIP-155) transactions allowed over RPC"));
     }
     let large_value = tx.large_value.clone();
-    let tx = tx.into_transaction().map_err(refused)?;
+    let tx = tx.into_transaction().map_err(|error| undecodable(transact, error))?;
     match large_value {
         None => transact.submitter.submit(tx),
         Some(LargeValue { value, signed_hash }) => {
@@ -57,7 +57,7 @@ pub(crate) fn signed_transaction(
     if !is_of_standard(transact, bytes) {
         return decode_transaction(bytes).map_err(refused);
     }
-    let tx = decode_standard(bytes)?;
+    let tx = decode_standard(bytes).map_err(refused)?;
     Ok(without_sidecar(tx))
 }
 
@@ -66,17 +66,25 @@ fn is_of_standard(transact: &TransactApi, bytes: &[u8]) -> bool {
     transact.reads.dialect().is_standard() && matches!(bytes, [3 | 4, _, ..])
 }
 
-fn decode_standard(mut bytes: &[u8]) -> Result<Transaction, RpcError> {
-    let tx = Transaction::decode_2718(&mut bytes).map_err(refused)?;
+fn decode_standard(mut bytes: &[u8]) -> Result<Transaction, String> {
+    let tx = Transaction::decode_2718(&mut bytes).map_err(|error| error.to_string())?;
     if !bytes.is_empty() {
-        return Err(refused("rlp: input contains more than one value"));
+        return Err("rlp: input contains more than one value".to_owned());
     }
     Ok(tx)
 }
 
+/// The error of a transaction that can't be decoded. Anvil and Hardhat's node say that a parameter is not valid.
+fn undecodable(transact: &TransactApi, error: impl std::fmt::Display) -> RpcError {
+    match transact.reads.is_ethereum_development() {
+        true => RpcError::with_code(RpcError::INVALID_PARAMS, error.to_string()),
+        false => refused(error),
+    }
+}
+
 /// As [`send_raw`], of a type that the reference does not have; a blob transaction comes with its sidecar.
 fn send_standard(transact: &TransactApi, bytes: &[u8]) -> Result<ReplyAfter<B256>, RpcError> {
-    let tx = decode_standard(bytes)?;
+    let tx = decode_standard(bytes).map_err(|error| undecodable(transact, error))?;
     let price = U256::from(tx.max_fee_per_gas());
     check_fee(price, tx.gas_limit(), transact.config.tx_fee_cap).map_err(refused)?;
     transact.submitter.submit(tx)
