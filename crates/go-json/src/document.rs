@@ -22,22 +22,25 @@ use crate::text;
 /// # Ok::<(), esker_go_json::SyntaxError>(())
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub struct Document<'a>(&'a [u8]);
+pub struct Document<'a> {
+    bytes: &'a [u8],
+    takes_any_number_form: bool,
+}
 
 impl<'a> Document<'a> {
     /// `{}`.
-    pub const EMPTY_OBJECT: Document<'static> = Document(b"{}");
+    pub const EMPTY_OBJECT: Document<'static> = Document::of_valid(b"{}");
 
     /// Reads the first value of these bytes as a stream decoder does: what follows it is not looked
     /// at. Any bytes give a document or an error.
     pub fn first(bytes: &'a [u8]) -> Result<Self, SyntaxError> {
-        first_value(bytes, |_, _| {}).map(|place| Self(&bytes[place]))
+        first_value(bytes, |_, _| {}).map(|place| Self::of_valid(&bytes[place]))
     }
 
     /// The value of bytes that [`Document::as_bytes`] gave before. Other bytes give a value of no use, and no error.
     #[must_use]
     pub const fn of_valid(bytes: &'a [u8]) -> Self {
-        Self(bytes)
+        Self { bytes, takes_any_number_form: false }
     }
 
     /// Like [`Document::first`]; if the value is an object, its members' names and values as well.
@@ -49,9 +52,9 @@ impl<'a> Document<'a> {
         mut on_member: impl FnMut(Name<'a>, Self),
     ) -> Result<Self, SyntaxError> {
         let member = |name: Range<usize>, value: Range<usize>| {
-            on_member(Name(&bytes[name]), Self(&bytes[value]));
+            on_member(Name(&bytes[name]), Self::of_valid(&bytes[value]));
         };
-        first_value(bytes, member).map(|place| Self(&bytes[place]))
+        first_value(bytes, member).map(|place| Self::of_valid(&bytes[place]))
     }
 
     /// Reads bytes that hold one value and nothing else but white space, with the errors of Go's
@@ -62,7 +65,7 @@ impl<'a> Document<'a> {
             invalid => invalid,
         })?;
         match bytes[place.end..].iter().position(|byte| !is_space(*byte)) {
-            None => Ok(Self(&bytes[place])),
+            None => Ok(Self::of_valid(&bytes[place])),
             Some(after) => Err(SyntaxError::Invalid {
                 byte: bytes[place.end + after],
                 context: "after top-level value",
@@ -71,22 +74,49 @@ impl<'a> Document<'a> {
         }
     }
 
+    /// The same value, and those in it, whose numbers may have any form that says which number is meant, if their type has
+    /// such forms ([`Document::takes_any_number_form`]).
+    #[must_use]
+    pub const fn with_any_number_form(self) -> Self {
+        Self { takes_any_number_form: true, ..self }
+    }
+
+    /// Whether numbers may have any form.
+    #[must_use]
+    pub const fn takes_any_number_form(self) -> bool {
+        self.takes_any_number_form
+    }
+
+    /// The same value in other memory, with the bytes that [`Document::as_bytes`] gave.
+    #[must_use]
+    pub const fn at<'b>(self, bytes: &'b [u8]) -> Document<'b> {
+        Document { bytes, takes_any_number_form: self.takes_any_number_form }
+    }
+
+    /// The members of an object, as in [`Document::first_with_members`]; none of anything else.
+    pub fn each_member(self, mut on_member: impl FnMut(Name<'a>, Self)) {
+        let member = |name: Name<'a>, value: Self| on_member(name, self.at(value.bytes));
+        // The value has been scanned before, so scanning it again cannot fail.
+        let scanned = Self::first_with_members(self.bytes, member);
+        debug_assert!(scanned.is_ok(), "a document is valid JSON");
+    }
+
     /// The value as it was written. It need not be UTF-8 inside strings.
     #[must_use]
     pub const fn as_bytes(self) -> &'a [u8] {
-        self.0
+        self.bytes
     }
 
     /// The kind of the value.
     #[must_use]
     pub fn kind(self) -> Kind {
-        Kind::from_first_byte(self.0.first().copied())
+        Kind::from_first_byte(self.bytes.first().copied())
     }
 
     /// The text of a string.
     #[must_use]
     pub fn as_str(self) -> Option<Cow<'a, str>> {
-        Name(self.0).literal().map(text::unquote)
+        Name(self.bytes).literal().map(text::unquote)
     }
 
     /// The first element of an array.
@@ -102,15 +132,15 @@ impl<'a> Document<'a> {
             if self.kind() != Kind::Array {
                 return None;
             }
-            while self.0.get(at).is_some_and(|byte| is_space(*byte) || *byte == b',') {
+            while self.bytes.get(at).is_some_and(|byte| is_space(*byte) || *byte == b',') {
                 at += 1;
             }
-            if matches!(self.0.get(at), None | Some(b']')) {
+            if matches!(self.bytes.get(at), None | Some(b']')) {
                 return None;
             }
             let start = at;
-            at = scan::skip_value(self.0, start);
-            Some(Self(&self.0[start..at]))
+            at = scan::skip_value(self.bytes, start);
+            Some(self.at(&self.bytes[start..at]))
         })
     }
 
@@ -119,7 +149,7 @@ impl<'a> Document<'a> {
     pub fn overflowing_number(self, depth: usize) -> Option<&'a str> {
         match self.kind() {
             Kind::Number => {
-                let literal = std::str::from_utf8(self.0).ok()?;
+                let literal = std::str::from_utf8(self.bytes).ok()?;
                 let is_finite = literal.parse().is_ok_and(f64::is_finite);
                 (!is_finite).then_some(literal)
             }
@@ -132,19 +162,19 @@ impl<'a> Document<'a> {
 
     /// Decodes the value into `T` by the rules of [`super`].
     pub fn decode<T: DeserializeOwned>(self) -> Result<T, DecodeError> {
-        decode_accepted(self.0)
+        decode_accepted(self.bytes)
     }
 
     /// Appends the value without white space between its tokens, `<`, `>`, `&` and the line
     /// separators escaped: how Go writes a raw message.
     pub fn write_compact(self, out: &mut Vec<u8>) {
-        super::ser::compact(self.0, out);
+        super::ser::compact(self.bytes, out);
     }
 }
 
 impl fmt::Debug for Document<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Document({})", String::from_utf8_lossy(self.0))
+        write!(f, "Document({})", String::from_utf8_lossy(self.bytes))
     }
 }
 
@@ -190,7 +220,7 @@ impl GoValue {
     /// The value.
     #[must_use]
     pub fn document(&self) -> Document<'_> {
-        Document(self.0.as_bytes())
+        Document::of_valid(self.0.as_bytes())
     }
 
     /// The value as it was written.
@@ -219,7 +249,7 @@ impl Default for GoValue {
 
 impl From<Document<'_>> for GoValue {
     fn from(document: Document<'_>) -> Self {
-        Self(text::lossy(document.0).into())
+        Self(text::lossy(document.bytes).into())
     }
 }
 

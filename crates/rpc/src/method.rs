@@ -280,7 +280,7 @@ impl Method {
         out: Vec<u8>,
     ) -> Result<(Step, Option<CallReservation>), CallError> {
         let params = match self.takes_any_number_form.load(Ordering::Relaxed) {
-            true => params.lenient(),
+            true => params.with_any_number_form(),
             false => params,
         };
         // Unwind safety: services keep their state behind snapshots and poison-free locks, and the

@@ -18,8 +18,6 @@ pub enum Params<'a> {
     Named(Document<'a>),
     /// Arguments by position: one JSON array.
     List(Document<'a>),
-    /// The same, whose numbers may have [any form](esker_go_json::args::with_any_number_form).
-    LenientList(Document<'a>),
 }
 
 /// The reason why the arguments do not fit the method. Each dialect has its own error texts for this.
@@ -55,9 +53,7 @@ impl<'a> Params<'a> {
     pub(crate) fn text(self) -> &'a [u8] {
         match self {
             Self::Absent => &[],
-            Self::Named(document) | Self::List(document) | Self::LenientList(document) => {
-                document.as_bytes()
-            }
+            Self::Named(document) | Self::List(document) => document.as_bytes(),
         }
     }
 
@@ -65,16 +61,15 @@ impl<'a> Params<'a> {
     pub(crate) fn of_text<'t>(self, text: &'t [u8]) -> Params<'t> {
         match self {
             Self::Absent => Params::Absent,
-            Self::Named(_) => Params::Named(Document::of_valid(text)),
-            Self::List(_) => Params::List(Document::of_valid(text)),
-            Self::LenientList(_) => Params::LenientList(Document::of_valid(text)),
+            Self::Named(object) => Params::Named(object.at(text)),
+            Self::List(list) => Params::List(list.at(text)),
         }
     }
 
     /// The same arguments, whose numbers may have any form if they are given by position.
-    pub(crate) const fn lenient(self) -> Self {
+    pub(crate) const fn with_any_number_form(self) -> Self {
         match self {
-            Self::List(list) => Self::LenientList(list),
+            Self::List(list) => Self::List(list.with_any_number_form()),
             other => other,
         }
     }
@@ -84,7 +79,7 @@ impl<'a> Params<'a> {
         let object = match self {
             Self::Absent => Document::EMPTY_OBJECT,
             Self::Named(object) => object,
-            Self::List(_) | Self::LenientList(_) => return Err(ParamsError::ExpectedNamed),
+            Self::List(_) => return Err(ParamsError::ExpectedNamed),
         };
         object
             .decode()

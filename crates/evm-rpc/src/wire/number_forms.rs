@@ -5,7 +5,6 @@
 //! (docs/from-anvil.md, "Numbers").
 
 use alloy_primitives::U256;
-use esker_go_json::args::takes_any_number_form;
 use esker_go_json::{Document, Kind};
 
 use super::data::between_quotes;
@@ -16,7 +15,7 @@ const MAX_DIGITS: usize = 78;
 /// The number that a value means on a network for development. `None` elsewhere, and if the value means none: then it is for
 /// the type's own decoder.
 pub(super) fn number_of_any_form(value: Document<'_>) -> Option<U256> {
-    if !takes_any_number_form() {
+    if !value.takes_any_number_form() {
         return None;
     }
     match value.kind() {
@@ -61,46 +60,45 @@ fn of_literal(literal: &str) -> Option<U256> {
 
 #[cfg(test)]
 mod tests {
-    use esker_go_json::args::with_any_number_form;
-
     use super::*;
 
     #[test]
     fn forms_of_numbers() {
         let max = format!("\"0x{}\"", "f".repeat(64));
-        let read = |text: &str| number_of_any_form(Document::first(text.as_bytes()).unwrap());
-        with_any_number_form(|| {
-            for (text, number) in [
-                ("0", Some(0)),
-                ("12", Some(12)),
-                ("12.0", Some(12)),
-                ("1.2e1", Some(12)),
-                ("1.2E+2", Some(120)),
-                ("1.25e1", None),
-                ("0.5", None),
-                ("1e-1", None),
-                ("1e99", None),
-                ("-1", None),
-                (r#""12""#, Some(12)),
-                (r#""012""#, Some(12)),
-                (r#""0x0c""#, Some(12)),
-                (r#""0X1""#, Some(1)),
-                (r#""0x""#, Some(0)),
-                (r#""""#, None),
-                (r#""-1""#, None),
-                (r#""1.0""#, None),
-                (r#""1e3""#, None),
-                (r#""0x1_0""#, None),
-                (r#""a""#, None),
-                ("null", None),
-                ("{}", None),
-            ] {
-                assert_eq!(read(text), number.map(U256::from), "{text}");
-            }
-            assert_eq!(read(&max), Some(U256::MAX));
-            assert_eq!(read(&max.replace("0xf", "0xff")), None);
-            assert_eq!(read("1e+21"), Some(U256::from(10).pow(U256::from(21))));
-        });
-        assert_eq!(read("12"), None, "only where any form is taken");
+        let document = |text: &'static str| Document::of_valid(text.as_bytes());
+        let read = |text: &str| {
+            number_of_any_form(Document::first(text.as_bytes()).unwrap().with_any_number_form())
+        };
+        for (text, number) in [
+            ("0", Some(0)),
+            ("12", Some(12)),
+            ("12.0", Some(12)),
+            ("1.2e1", Some(12)),
+            ("1.2E+2", Some(120)),
+            ("1.25e1", None),
+            ("0.5", None),
+            ("1e-1", None),
+            ("1e99", None),
+            ("-1", None),
+            (r#""12""#, Some(12)),
+            (r#""012""#, Some(12)),
+            (r#""0x0c""#, Some(12)),
+            (r#""0X1""#, Some(1)),
+            (r#""0x""#, Some(0)),
+            (r#""""#, None),
+            (r#""-1""#, None),
+            (r#""1.0""#, None),
+            (r#""1e3""#, None),
+            (r#""0x1_0""#, None),
+            (r#""a""#, None),
+            ("null", None),
+            ("{}", None),
+        ] {
+            assert_eq!(read(text), number.map(U256::from), "{text}");
+        }
+        assert_eq!(read(&max), Some(U256::MAX));
+        assert_eq!(read(&max.replace("0xf", "0xff")), None);
+        assert_eq!(read("1e+21"), Some(U256::from(10).pow(U256::from(21))));
+        assert_eq!(number_of_any_form(document("12")), None, "only where any form is taken");
     }
 }

@@ -7,9 +7,7 @@
 mod argument;
 mod error;
 mod fields;
-mod number_forms;
 
 pub use argument::Argument;
 pub use error::{ArgumentError, FieldPath, check_memory};
 pub use fields::{Slot, decode_struct};
-pub use number_forms::{takes_any_number_form, with_any_number_form};

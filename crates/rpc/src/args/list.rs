@@ -1,7 +1,7 @@
 //! Lists of arguments.
 
 use esker_go_json::Document;
-use esker_go_json::args::{Argument, with_any_number_form};
+use esker_go_json::args::Argument;
 
 use super::Positional;
 use crate::discover::Schemas;
@@ -23,7 +23,6 @@ pub trait FromParams: Sized {
 struct Arguments<I> {
     elements: I,
     taken: usize,
-    is_lenient: bool,
 }
 
 fn arguments<'a>(
@@ -31,12 +30,10 @@ fn arguments<'a>(
 ) -> Result<Arguments<impl Iterator<Item = Document<'a>>>, ParamsError> {
     let list = match params {
         Params::Absent => None,
-        Params::List(list) | Params::LenientList(list) => Some(list),
+        Params::List(list) => Some(list),
         Params::Named(_) => return Err(ParamsError::ExpectedList),
     };
-    let is_lenient = matches!(params, Params::LenientList(_));
-    let elements = list.into_iter().flat_map(Document::elements);
-    Ok(Arguments { elements, taken: 0, is_lenient })
+    Ok(Arguments { elements: list.into_iter().flat_map(Document::elements), taken: 0 })
 }
 
 impl<'a, I: Iterator<Item = Document<'a>>> Arguments<I> {
@@ -45,13 +42,8 @@ impl<'a, I: Iterator<Item = Document<'a>>> Arguments<I> {
         self.taken += 1;
         match self.elements.next() {
             None => T::absent().ok_or(ParamsError::Missing(index)),
-            Some(value) => {
-                let decoded = match self.is_lenient {
-                    true => with_any_number_form(|| T::decode(value)),
-                    false => T::decode(value),
-                };
-                decoded.map_err(|error| ParamsError::Argument { index, text: error.to_string() })
-            }
+            Some(value) => T::decode(value)
+                .map_err(|error| ParamsError::Argument { index, text: error.to_string() }),
         }
     }
 
