@@ -34,6 +34,8 @@ pub struct ReadConfig {
     pub is_development: bool,
     /// Whether answers are those of Hardhat's node where anvil's differ (docs/from-anvil.md, "In the place of Hardhat's node").
     pub hardhat_answers: bool,
+    /// Whether answers are those of anvil where geth's differ (docs/from-anvil.md, "In the place of anvil").
+    pub anvil_answers: bool,
     /// Whether no price of a call is too low, as with anvil and Hardhat.
     pub calls_take_any_price: bool,
     /// How far back proofs are made.

@@ -4,6 +4,8 @@ use std::sync::Arc;
 
 use alloy_primitives::B256;
 use esker_evm::extension::ExtDataView;
+use esker_evm::oracle::next_base_fee;
+use esker_evm::pool::PooledTx;
 use esker_evm::view::{ChainReader, PoolReader, StateSnapshot, ViewError};
 use esker_evm_execution::rules::Dialect;
 use esker_evm_state::types::{Receipt, SealedBlock, SealedHeader};
@@ -14,7 +16,10 @@ use tokio::runtime::{Handle, RuntimeFlavor};
 use crate::config::ReadConfig;
 use crate::error::read_error;
 use crate::loaded_blocks::LoadedBlocks;
-use crate::wire::{BlockNumber, BlockNumberOrHash, BlockOrAbsent, BlockPlace};
+use crate::wire::{
+    BlockNumber, BlockNumberOrHash, BlockOrAbsent, BlockPlace, ReceiptParts, TransactionForm,
+    TransactionReply,
+};
 
 /// The chain and the pool, as reading methods see them.
 #[derive(Debug)]
@@ -156,6 +161,36 @@ impl ReadApi {
         }
     }
 
+    /// Which members receipts have.
+    pub fn receipt_parts(&self) -> ReceiptParts {
+        match self.config.anvil_answers {
+            true => ReceiptParts::Anvil,
+            false => ReceiptParts::Standard,
+        }
+    }
+
+    /// Which members transactions have, and in which order.
+    pub fn transaction_form(&self) -> TransactionForm {
+        match self.config.anvil_answers {
+            true => TransactionForm::Anvil { next_base_fee: None },
+            false => TransactionForm::Standard,
+        }
+    }
+
+    /// A transaction that waits.
+    pub fn waiting(&self, tx: PooledTx) -> TransactionReply {
+        let form = match self.transaction_form() {
+            TransactionForm::Anvil { .. } => {
+                let head = self.chain.head();
+                let rules = self.chain.rules();
+                let time = rules.child_time(&head.header, head.header.time);
+                TransactionForm::Anvil { next_base_fee: next_base_fee(rules, &head.header, time) }
+            }
+            form @ TransactionForm::Standard => form,
+        };
+        TransactionReply::pooled(self.dialect(), tx).in_form(form)
+    }
+
     /// A block parameter as this network reads it: null is the last block on a development network, and in the standard.
     pub fn block_id(&self, at: BlockNumberOrHash) -> BlockNumberOrHash {
         match at {
@@ -218,11 +253,24 @@ impl ReadApi {
                 (None, "invalid arguments; neither block nor hash specified")
             }
         };
-        let is_no_block = matches!(at, BlockNumberOrHash::Neither);
-        found.ok_or_else(|| match is_no_block && self.is_ethereum_development() {
-            true => RpcError::with_code(RpcError::INVALID_PARAMS, missing),
-            false => RpcError::new(missing),
+        found.ok_or_else(|| match at {
+            BlockNumberOrHash::Neither if self.is_ethereum_development() => {
+                RpcError::with_code(RpcError::INVALID_PARAMS, missing)
+            }
+            at => self.out_of_range(at).unwrap_or_else(|| RpcError::new(missing)),
         })
+    }
+
+    /// Anvil's error of a number above the last block; `None`: the error is geth's.
+    fn out_of_range(&self, at: BlockNumberOrHash) -> Option<RpcError> {
+        if !self.config.anvil_answers {
+            return None;
+        }
+        let BlockNumberOrHash::Number(BlockNumber::Number(asked)) = at else { return None };
+        let head = self.chain.head().header.number;
+        let text =
+            format!("BlockOutOfRangeError: block height is {head} but requested was {asked}");
+        Some(RpcError::with_code(RpcError::INVALID_PARAMS, text))
     }
 
     /// The shown part of a block's ext data, if any.

@@ -133,7 +133,7 @@ fn a_sender_without_balance_is_dropped_by_its_block() {
     let address = usual.ready["evm"].as_str().unwrap();
     let refused = ask(&usual, address, "eth_sendTransaction", tx);
     let text = refused["error"]["message"].as_str().unwrap();
-    assert!(text.contains("insufficient funds"), "{refused}");
+    assert_eq!(text, "Insufficient funds for gas * price + value", "{refused}");
 }
 
 #[test]

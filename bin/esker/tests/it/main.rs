@@ -5,6 +5,7 @@ mod alone;
 mod alone_commands;
 mod altered_blocks;
 mod anvil;
+mod anvil_answers;
 mod anvil_flags;
 mod anvil_queries;
 mod artifacts;

@@ -140,6 +140,7 @@ fn insert_mining(set: &mut Flags, mining: &MiningFlags) {
     insert(set, "mine-interval", interval);
     insert_switch(set, "no-mining", mining.no_mining);
     insert_switch(set, "refuse-low-fees", true);
+    insert_switch(set, "anvil-answers", true);
     insert_switch(set, "mixed-mining", mining.mixed_mining);
     insert_switch(set, "order-by-arrival", mining.order == Order::Fifo);
     insert_switch(set, "auto-impersonate", mining.auto_impersonate);

@@ -53,6 +53,7 @@ fn the_defaults_are_those_of_anvil() {
         given,
         [
             ("accounts", "10"),
+            ("anvil-answers", "true"),
             ("balance", "10000"),
             ("evm-port", "8545"),
             ("http-allowed-origins", "*"),

@@ -2,11 +2,16 @@
 
 use alloy_primitives::U256;
 
-use super::{CallEnv, CallError, CallLimits, CallOutcome, CallRequest, StateOverrides, with_gas};
+use super::{
+    CallEnv, CallError, CallLimits, CallOutcome, CallRequest, Estimates, StateOverrides, with_gas,
+};
 use crate::executor::{BlockContext, ExecutionEnd, Message, Runner, TxError, VmError};
 
 /// Gas of a plain transfer.
 const TRANSFER_GAS: u64 = 21_000;
+
+/// Gas of a creation without code to run.
+const CREATE_GAS: u64 = 53_000;
 
 /// Additional gas of a call with value.
 const STIPEND: u64 = 2_300;
@@ -14,8 +19,7 @@ const STIPEND: u64 = 2_300;
 /// The search ends when the error is less than this part of the estimate, in thousandths.
 const ERROR_PER_MILLE: u64 = 15;
 
-/// The lowest gas limit with which a call succeeds, up to 1.5 % too high unless [`CallLimits::exact_estimates`] asks for the gas
-/// that it uses.
+/// The lowest gas limit with which a call succeeds, up to 1.5 % too high with [`Estimates::Usual`].
 ///
 /// If the request has no gas limit, the search goes up to that of the block.
 pub fn estimate_gas(
@@ -25,8 +29,12 @@ pub fn estimate_gas(
     limits: &CallLimits<'_>,
 ) -> Result<u64, CallError> {
     let mut probe = Probe::new(env, &env.block, request, state, limits)?;
+    let is_of_anvil = limits.estimates == Estimates::Anvil;
+    if is_of_anvil && probe.is_plain(request)? {
+        return Ok(TRANSFER_GAS);
+    }
     let most = probe.most(request)?;
-    if probe.is_enough_for_transfer(TRANSFER_GAS)? {
+    if !is_of_anvil && probe.is_enough_for_transfer(TRANSFER_GAS)? {
         return Ok(TRANSFER_GAS);
     }
     probe.search(most)
@@ -114,11 +122,33 @@ impl<'s, 'a> Probe<'s, 'a> {
 
     /// Whether the call is a transfer to an account without code that succeeds with this gas limit.
     fn is_enough_for_transfer(&mut self, gas: u64) -> Result<bool, CallError> {
-        let is_transfer = match self.message.to {
+        let is_transfer = self.runs_no_code()?;
+        Ok(is_transfer && matches!(self.run(gas), Ok(Some(end)) if end.error.is_none()))
+    }
+
+    /// Whether the call is for an account without code, and has no data.
+    fn runs_no_code(&mut self) -> Result<bool, CallError> {
+        Ok(match self.message.to {
             Some(to) if self.message.input.is_empty() => self.runner.state().code(to)?.is_empty(),
             _ => false,
-        };
-        Ok(is_transfer && matches!(self.run(gas), Ok(Some(end)) if end.error.is_none()))
+        })
+    }
+
+    /// Whether the call runs no code, and asks for nothing else that costs gas.
+    fn is_plain(&mut self, request: &CallRequest) -> Result<bool, CallError> {
+        let has_lists = request.access_list.is_some()
+            || request.authorization_list.is_some()
+            || request.blob_hashes.is_some();
+        Ok(!has_lists && self.runs_no_code()?)
+    }
+
+    /// Gas above which an estimate is.
+    fn least(&self) -> u64 {
+        match (self.limits.estimates, self.message.to) {
+            (Estimates::Usual | Estimates::Exact, _) => 0,
+            (Estimates::Anvil, Some(_)) => TRANSFER_GAS,
+            (Estimates::Anvil, None) => CREATE_GAS,
+        }
     }
 
     /// The lowest gas limit, up to `most`, with which the call succeeds.
@@ -131,10 +161,11 @@ impl<'s, 'a> Probe<'s, 'a> {
             _ => return Err(CallError::Allowance(most)),
         };
         let used = first.gas_used;
-        if self.limits.exact_estimates && self.is_enough(used)? {
+        let is_exact = self.limits.estimates != Estimates::Usual;
+        if is_exact && used > self.least() && self.is_enough(used)? {
             return Ok(used);
         }
-        let (mut low, mut high) = (used - 1, most);
+        let (mut low, mut high) = ((used - 1).max(self.least()), most);
         // Very likely sufficient: the used gas, and the reserve that calls need.
         let likely = u128::from(first.max_gas_used + STIPEND) * 64 / 63;
         let likely = u64::try_from(likely).unwrap_or(u64::MAX);
@@ -142,7 +173,9 @@ impl<'s, 'a> Probe<'s, 'a> {
             self.narrow(likely, &mut low, &mut high)?;
         }
         while low + 1 < high {
-            if u128::from(high - low) * 1000 < u128::from(high) * u128::from(ERROR_PER_MILLE) {
+            let is_near =
+                u128::from(high - low) * 1000 < u128::from(high) * u128::from(ERROR_PER_MILLE);
+            if is_near && !is_exact {
                 break;
             }
             // Most calls need little more than they use.

@@ -70,8 +70,21 @@ pub struct CallLimits<'a> {
     /// Receives what the code of calls prints: of an estimate, that of its last run that succeeded, or of the run that
     /// failed; of an access list, that of its last run. `None` if nobody wants it.
     pub console: Option<&'a RefCell<ConsoleCalls>>,
-    /// Whether an estimate is the gas that the call uses, if that is enough, as anvil and Hardhat estimate.
-    pub exact_estimates: bool,
+    /// How estimates are made.
+    pub estimates: Estimates,
+}
+
+/// How gas is estimated.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Estimates {
+    /// Up to 1.5 % too high, as geth's.
+    #[default]
+    Usual,
+    /// The gas that the call uses, if that is enough, as that of Hardhat's node.
+    Exact,
+    /// Exact, above the gas of an empty call, and 21,000 for a transfer to an account without code, which is not run, as
+    /// anvil's.
+    Anvil,
 }
 
 /// Accounts and slots that are changed between two stop checks.

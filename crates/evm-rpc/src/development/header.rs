@@ -84,7 +84,11 @@ pub(super) fn set_beacon_root(
 }
 
 /// Blocks have a base fee, so there is no least price.
-pub(super) fn set_min_gas_price(_: &DevelopmentNode, _: (Number,)) -> Result<(), RpcError> {
+pub(super) fn set_min_gas_price(node: &DevelopmentNode, _: (Number,)) -> Result<(), RpcError> {
+    if node.transact.reads.config.anvil_answers {
+        let text = "anvil_setMinGasPrice is not supported when EIP-1559 is active";
+        return Err(RpcError::with_code(RpcError::INVALID_PARAMS, text));
+    }
     Err(refused(
         "there is no least gas price where blocks have a base fee: use anvil_setNextBlockBaseFeePerGas, or --base-fee",
     ))

@@ -9,7 +9,6 @@ use esker_rpc::{CallContext, ReplyAfter, RpcError};
 use esker_services::sending::reply_wait;
 
 use super::{DevelopmentNode, refused};
-use crate::error::submit_error;
 use crate::wire::call::TransactionArgs;
 use crate::wire::{Addr, Hash};
 
@@ -61,8 +60,10 @@ pub(super) fn send_unsigned(
     }
     let submit = |from, tx: TypedTransaction| {
         let tx = tx.into_envelope(impersonating_signature(&from));
-        let SubmittedTx { hash, answer } =
-            node.chain.submit_impersonated(tx).map_err(submit_error)?;
+        let SubmittedTx { hash, answer } = node
+            .chain
+            .submit_impersonated(tx)
+            .map_err(|error| node.transact.submit_error(error))?;
         Ok(ReplyAfter { reply: hash, wait: reply_wait(answer) })
     };
     let sent = node.transact.send_unsigned(args, context, submit)?.map(Hash);

@@ -172,7 +172,12 @@ pub(super) async fn mine(
 ) -> Result<(), RpcError> {
     let blocks = blocks.map_or(Ok(1), |blocks| blocks.to_u64("number of blocks"))?;
     let interval = interval.map_or(Ok(0), |interval| interval.to_u64("interval"))?;
-    let mut turn = node.controls_to_write()?.turn().await.map_err(refused)?;
+    let controls = node.controls_to_write()?;
+    let mut turn = controls.turn().await.map_err(refused)?;
+    if interval > 0 {
+        // The clock is behind blocks that were made in less than a second each: the interval follows the last of them.
+        controls.increase_time(0, node.last_time_s()?).map_err(refused)?;
+    }
     let mined = turn.mine(blocks, interval, Some(node.mining_patience)).await;
     node.note_blocks(&notes);
     mined.map_err(refused)

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use esker_evm::control::ControlError;
 use esker_evm::runs::LogSwitch;
 use esker_primitives::clock::Clock as _;
 use esker_rpc::{CallNotes, RpcError};
@@ -61,7 +62,14 @@ pub(super) async fn set_next_time(
             "Timestamp {time_s} is equal to the previous block's timestamp"
         )));
     }
-    controls.set_next_time(time_s, node.last_time_s()?).map_err(refused)?;
+    let set = controls.set_next_time(time_s, node.last_time_s()?);
+    set.map_err(|error| match error {
+        ControlError::TimeBefore { time, .. } if node.transact.reads.config.anvil_answers => {
+            let text = format!("Timestamp error: {time} is lower than previous block's timestamp");
+            RpcError::with_code(RpcError::INVALID_PARAMS, text)
+        }
+        error => refused(error),
+    })?;
     Ok(node.has_hardhat_answers().then(|| time_s.to_string()))
 }
 

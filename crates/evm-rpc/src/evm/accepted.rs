@@ -17,7 +17,9 @@ pub(super) fn accepted(
     block: &Arc<SealedBlock>,
     index: usize,
 ) -> Result<TransactionReply, RpcError> {
-    Ok(TransactionReply::accepted(reads.dialect(), block, index, sender(reads, block, index)?))
+    let sender = sender(reads, block, index)?;
+    let reply = TransactionReply::accepted(reads.dialect(), block, index, sender);
+    Ok(reply.in_form(reads.transaction_form()))
 }
 
 /// The transaction at a place of a pending block that has it.

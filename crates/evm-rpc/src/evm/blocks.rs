@@ -145,7 +145,9 @@ pub(super) fn get_block_receipts(
 ) -> Result<Option<Vec<ReceiptReply>>, RpcError> {
     let Some(block) = reads.block(at)? else { return Ok(None) };
     let receipts = reads.receipts_of(&block)?;
-    Ok(Some(receipts_of(reads.chain.rules(), &block, &receipts, reads.is_pending(at))))
+    let replies = receipts_of(reads.chain.rules(), &block, &receipts, reads.is_pending(at));
+    let parts = reads.receipt_parts();
+    Ok(Some(replies.into_iter().map(|reply| reply.with_parts(parts)).collect()))
 }
 
 pub(super) fn get_uncle_by_number(

@@ -7,6 +7,7 @@ use esker_evm_execution::call::CallRequest;
 use esker_evm_execution::rules::Dialect;
 use esker_rpc::{CallContext, RpcError};
 
+use super::anvil_errors::is_of_execution;
 use super::transact::TransactApi;
 use crate::error::read_error;
 use crate::wire::call::{AccessListArg, TransactionArgs};
@@ -23,6 +24,8 @@ const UNLIMITED_GAS: u64 = u64::MAX / 2;
 pub(super) enum GasDefault {
     /// The gas that the transaction needs.
     Estimate,
+    /// The gas that the transaction needs, and that of a block if it would fail.
+    EstimateOrBlock,
     /// The gas limit of calls.
     Cap,
     /// The most that a transaction of the next block has.
@@ -87,7 +90,7 @@ impl TransactApi {
             ));
         }
         check_set_code(args)?;
-        self.set_fee_defaults(args)?;
+        self.set_fee_defaults(args, gas)?;
         args.value.get_or_insert_default();
         if args.nonce.is_none() {
             args.nonce = Some(Uint64(self.next_nonce(sender(args))?));
@@ -96,6 +99,11 @@ impl TransactApi {
         if args.gas.is_none() {
             let gas = match gas {
                 GasDefault::Estimate => self.estimate_for(args, context)?,
+                GasDefault::EstimateOrBlock => match self.estimate_for(args, context) {
+                    Ok(gas) => gas,
+                    Err(error) if is_of_execution(&error) => self.most_gas()?,
+                    Err(error) => return Err(error),
+                },
                 GasDefault::Cap if self.config.gas_cap == 0 => UNLIMITED_GAS,
                 GasDefault::Cap => self.config.gas_cap,
                 GasDefault::Block => self.most_gas()?,
@@ -179,7 +187,11 @@ impl TransactApi {
     }
 
     /// Fills in the fees, unless a price is there or both caps.
-    fn set_fee_defaults(&self, args: &mut TransactionArgs) -> Result<(), RpcError> {
+    fn set_fee_defaults(
+        &self,
+        args: &mut TransactionArgs,
+        gas: GasDefault,
+    ) -> Result<(), RpcError> {
         let is_zero = |fee: Option<Big>| fee.is_some_and(|Big(fee)| fee.is_zero());
         if is_zero(args.max_fee_per_blob_gas) {
             return Err(refused("maxFeePerBlobGas, if specified, must be non-zero"));
@@ -204,11 +216,15 @@ impl TransactApi {
         }
         let Big(tip) = match tip {
             Some(tip) => tip,
-            None => Big(self.suggested_tip(cap)?),
+            None => Big(self.suggested_tip(cap, gas)?),
         };
-        let doubled = || self.base_fee_to_double().saturating_mul(U256::from(2));
-        let Big(cap) = cap.unwrap_or_else(|| Big(doubled().saturating_add(tip)));
-        if cap < tip {
+        let Big(cap) = match cap {
+            Some(cap) => cap,
+            None => Big(self.suggested_cap(tip)?),
+        };
+        // Anvil completes such a transaction for its sender, too.
+        let is_shown = self.reads.config.anvil_answers && gas == GasDefault::Estimate;
+        if cap < tip && !is_shown {
             return Err(refused(format!(
                 "maxFeePerGas ({cap:#x}) < maxPriorityFeePerGas ({tip:#x})"
             )));
@@ -218,18 +234,31 @@ impl TransactApi {
         Ok(())
     }
 
-    /// The tip of a transaction without one. On a development network the cap that is given leaves room for it.
-    fn suggested_tip(&self, cap: Option<Big>) -> Result<U256, RpcError> {
+    /// The tip of a transaction without one. On a development network the cap that is given leaves room for it, unless
+    /// anvil only shows the transaction.
+    fn suggested_tip(&self, cap: Option<Big>, gas: GasDefault) -> Result<U256, RpcError> {
         let tip = self.suggested()?.tip;
-        let cap = cap.filter(|_| self.reads.config.is_development);
+        let config = &self.reads.config;
+        let is_shown = config.anvil_answers && gas == GasDefault::Estimate;
+        let cap = cap.filter(|_| config.is_development && !is_shown);
         Ok(cap.map_or(tip, |Big(cap)| tip.min(cap)))
     }
 
-    /// How the gas of a transaction that is sent without any is filled in. Hardhat sends one that fails, too.
+    /// The cap of a transaction without one, which has this tip. Anvil's is the suggested price.
+    fn suggested_cap(&self, tip: U256) -> Result<U256, RpcError> {
+        if self.reads.config.anvil_answers {
+            let price = self.highest_next_base_fee().saturating_add(self.suggested()?.tip);
+            return Ok(price.max(tip));
+        }
+        Ok(self.base_fee_to_double().saturating_mul(U256::from(2)).saturating_add(tip))
+    }
+
+    /// How the gas of a transaction that is sent without any is filled in. Hardhat and anvil send one that fails, too.
     pub(super) fn gas_default(&self) -> GasDefault {
-        match self.reads.config.hardhat_answers {
-            true => GasDefault::Block,
-            false => GasDefault::Estimate,
+        match &self.reads.config {
+            config if config.hardhat_answers => GasDefault::Block,
+            config if config.anvil_answers => GasDefault::EstimateOrBlock,
+            _ => GasDefault::Estimate,
         }
     }
 

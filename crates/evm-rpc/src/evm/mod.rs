@@ -3,6 +3,7 @@
 
 mod accepted;
 mod accounts;
+mod anvil_errors;
 mod blocks;
 mod call_bundle;
 mod call_many;

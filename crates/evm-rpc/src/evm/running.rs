@@ -7,7 +7,7 @@ use esker_evm::oracle::next_base_fee;
 use esker_evm::view::{StateSnapshot, ViewError};
 use esker_evm_execution::call::{
     self, AccountOverride, BlockOverrides, CallEnv, CallError, CallLimits, CallOutcome,
-    CallRequest, StateOverrides,
+    CallRequest, Estimates, StateOverrides,
 };
 use esker_evm_execution::executor::{BlockContext, BlockHashes, Bounds, Stop};
 use esker_evm_execution::rules::BlockPoint;
@@ -140,9 +140,13 @@ impl TransactApi {
         let mut state = state.clone();
         self.fund_sender(request, &place, &mut state)?;
         // What the node estimates for a send may be in a block that differs from the one of the estimate.
-        let exact_estimates = method.is_some() && self.reads.is_ethereum_development();
+        let is_exact = method.is_some() && self.reads.is_ethereum_development();
         let estimated = self.at(&place, request, context, |env, limits| {
-            let limits = &CallLimits { exact_estimates, ..*limits };
+            let estimates = match limits.estimates {
+                Estimates::Usual if is_exact => Estimates::Exact,
+                estimates => estimates,
+            };
+            let limits = &CallLimits { estimates, ..*limits };
             let (notes, outcome) = (context.notes(), failed_outcome);
             let overrides = (&state, &BlockOverrides::default());
             let observed = ObservedCall { method, request, notes, overrides, outcome };
@@ -310,13 +314,19 @@ impl TransactApi {
             bounds: Bounds { memory: Some(self.config.max_memory), ..bounds },
             timeout: self.config.max_duration,
             console: None,
-            exact_estimates: false,
+            estimates: match self.reads.config.anvil_answers {
+                true => Estimates::Anvil,
+                false => Estimates::Usual,
+            },
         };
         work(&env, &limits).map_err(|error| self.refusal(error))
     }
 
     /// The error of a call that gives no result.
     pub(super) fn refusal(&self, error: CallError) -> RpcError {
+        if let Some(error) = self.anvil_refusal(&error) {
+            return error;
+        }
         match error {
             CallError::Failed(outcome) => self.failed(&outcome),
             CallError::State(error) => read_error(error),
@@ -329,6 +339,9 @@ impl TransactApi {
         if self.reads.config.hardhat_answers
             && let Some(error) = self.hardhat_failure(outcome.error.as_ref(), &outcome.output, None)
         {
+            return error;
+        }
+        if let Some(error) = self.anvil_failure(outcome) {
             return error;
         }
         match self.revert_data(outcome) {

@@ -21,7 +21,7 @@ pub(super) fn by_sender_and_nonce(
         return Ok(Some(found));
     }
     if let Some(waiting) = reads.pool.transaction_of(sender, nonce) {
-        return Ok(Some(TransactionReply::pooled(reads.dialect(), waiting)));
+        return Ok(Some(reads.waiting(waiting)));
     }
     // It may have left the pool for a block in between.
     find(reads, sender, nonce)

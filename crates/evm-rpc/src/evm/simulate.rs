@@ -44,12 +44,21 @@ fn simulate_v1(
             Ok(simulate(&env, blocks, options, limits))
         })
     })?;
-    let shown = |block| SimulatedBlockReply::new(dialect, block, return_full_transactions);
+    let shown = |block| {
+        let reply = SimulatedBlockReply::new(dialect, block, return_full_transactions);
+        match transact.reads.config.anvil_answers {
+            true => reply.without_most_gas(),
+            false => reply,
+        }
+    };
     let simulated = simulated.map_err(|error| refused(transact, error))?;
     Ok(simulated.into_iter().map(shown).collect())
 }
 
 fn refused(transact: &TransactApi, error: SimulateError) -> RpcError {
+    if let Some(error) = transact.anvil_simulate_refusal(&error) {
+        return error;
+    }
     match (error.code(), error) {
         (None, SimulateError::Call(error)) => transact.refusal(error),
         (None, error) => RpcError::new(error.to_string()),

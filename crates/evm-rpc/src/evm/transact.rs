@@ -7,7 +7,7 @@ use std::time::Duration;
 use alloy_primitives::{Address, B256, U512, b256};
 use esker_artifacts::Registry;
 use esker_evm::accounts::{AccountManager, SenderLocks};
-use esker_evm::chain::{Evm, SubmittedTx};
+use esker_evm::chain::{Evm, SubmitError, SubmittedTx};
 use esker_evm::oracle::{FeeOracle, HistoryLimits, PriceOptionsConfig, SuggestedFees};
 use esker_evm::printed::PrintedCalls;
 use esker_evm::view::ChainEvents;
@@ -20,7 +20,7 @@ use esker_services::sending::{forward_error, reply_wait};
 
 use super::failed_sends::FailedSends;
 use super::receipt_waits::ReceiptWaits;
-use crate::error::{read_error, submit_error};
+use crate::error::read_error;
 use crate::reads::ReadApi;
 use crate::wire::{BlockNumber, BlockNumberOrHash};
 
@@ -33,21 +33,25 @@ const UNPROTECTED_BY_DEFAULT: B256 =
 pub trait TxSubmitter: Send + Sync + Debug + 'static {
     /// Checks a transaction and takes it in; gives its hash, which waits for the node that decides. It recovers the signature, so it is not for the
     /// async threads.
-    fn submit(&self, tx: Transaction) -> Result<ReplyAfter<B256>, RpcError>;
+    fn submit(&self, tx: Transaction) -> Result<ReplyAfter<B256>, SubmitError>;
 
     /// Whether transactions are taken in at all.
     fn check_sending(&self) -> Result<(), RpcError>;
 
     /// The reason why a transaction is refused whose value, beyond 256 bits, `tx` has no room for; `hash` is its own,
     /// `signed_hash` is what its sender signed.
-    fn refuse_value(&self, tx: Transaction, value: U512, hash: B256, signed_hash: B256)
-    -> RpcError;
+    fn refuse_value(
+        &self,
+        tx: Transaction,
+        value: U512,
+        hash: B256,
+        signed_hash: B256,
+    ) -> SubmitError;
 }
 
 impl TxSubmitter for Evm {
-    fn submit(&self, tx: Transaction) -> Result<ReplyAfter<B256>, RpcError> {
-        let submitted = self.submit_and_forward(tx);
-        let SubmittedTx { hash, answer } = submitted.map_err(submit_error)?;
+    fn submit(&self, tx: Transaction) -> Result<ReplyAfter<B256>, SubmitError> {
+        let SubmittedTx { hash, answer } = self.submit_and_forward(tx)?;
         Ok(ReplyAfter { reply: hash, wait: reply_wait(answer) })
     }
 
@@ -61,8 +65,8 @@ impl TxSubmitter for Evm {
         value: U512,
         hash: B256,
         signed_hash: B256,
-    ) -> RpcError {
-        submit_error(Self::refuse_value(self, tx, value, hash, signed_hash))
+    ) -> SubmitError {
+        Self::refuse_value(self, tx, value, hash, signed_hash)
     }
 }
 
@@ -150,6 +154,11 @@ impl TransactApi {
     /// Fees for a transaction that is sent now.
     pub(crate) fn suggested(&self) -> Result<SuggestedFees, RpcError> {
         self.oracle.suggest(&*self.reads.chain, self.clock.now_s()).map_err(read_error)
+    }
+
+    /// Takes a transaction into the pool.
+    pub(super) fn submit(&self, tx: Transaction) -> Result<ReplyAfter<B256>, RpcError> {
+        self.submitter.submit(tx).map_err(|error| self.submit_error(error))
     }
 
     /// Whether transactions are taken in at all: methods that send ask this first.

@@ -167,7 +167,7 @@ fn get_transaction_by_hash(
         return accepted(reads, &block, index).map(Some);
     }
     if let Some(waiting) = reads.pool.transaction(hash.0) {
-        return Ok(Some(TransactionReply::pooled(reads.dialect(), waiting)));
+        return Ok(Some(reads.waiting(waiting)));
     }
     // It may have left the pool for a block in between.
     let found = find(reads, hash)?;
@@ -200,5 +200,6 @@ pub(super) fn get_transaction_receipt(
     let height = block.block.header.number;
     let receipts = reads.receipts_of(&block)?;
     let reply = ReceiptReply::at(reads.chain.rules(), block, receipts, index);
-    reply.map(Some).ok_or_else(|| read_error(no_receipt(reads, height, index)))
+    let reply = reply.map(|reply| Some(reply.with_parts(reads.receipt_parts())));
+    reply.ok_or_else(|| read_error(no_receipt(reads, height, index)))
 }

@@ -155,6 +155,9 @@ async fn sign(
     let password = match password.0 {
         Some(password) => password,
         None if transact.accounts.needs_password(&account) => {
+            if let Some(error) = transact.no_signer() {
+                return Err(error);
+            }
             let text = "missing value for required argument 2";
             return Err(RpcError::with_code(INVALID_PARAMS, text));
         }

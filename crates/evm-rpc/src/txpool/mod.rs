@@ -56,9 +56,8 @@ fn content(reads: &ReadApi, (): ()) -> Result<Views<Members<Members<TransactionR
     check_bytes(transactions(reads).saturating_mul(MIN_SHOWN_TX))?;
     let Content { pending, queued } = reads.pool.content();
     check_shown_size(pending.values().chain(queued.values()).flat_map(BTreeMap::values))?;
-    let dialect = reads.dialect();
     let show = |accounts: BTreeMap<Address, BTreeMap<u64, PooledTx>>| {
-        by_account(accounts, |tx| TransactionReply::pooled(dialect, tx))
+        by_account(reads, accounts, |tx| reads.waiting(tx))
     };
     Ok(Views { pending: show(pending), queued: show(queued) })
 }
@@ -69,7 +68,7 @@ fn content_from(
 ) -> Result<Views<Members<TransactionReply>>, RpcError> {
     let AccountContent { pending, queued } = reads.pool.content_of(account);
     check_shown_size(pending.values().chain(queued.values()))?;
-    let pooled = |tx| TransactionReply::pooled(reads.dialect(), tx);
+    let pooled = |tx| reads.waiting(tx);
     let show = |transactions| by_nonce(transactions, &pooled);
     Ok(Views { pending: show(pending), queued: show(queued) })
 }
@@ -77,7 +76,9 @@ fn content_from(
 fn inspect(reads: &ReadApi, (): ()) -> Result<Views<Members<Members<Line>>>, RpcError> {
     check_bytes(transactions(reads).saturating_mul(SHOWN_LINE))?;
     let Content { pending, queued } = reads.pool.content();
-    Ok(Views { pending: by_account(pending, Line), queued: by_account(queued, Line) })
+    let is_checksummed = is_checksummed(reads);
+    let show = |accounts| by_account(reads, accounts, |tx| Line { tx, is_checksummed });
+    Ok(Views { pending: show(pending), queued: show(queued) })
 }
 
 fn status(reads: &ReadApi, (): ()) -> Result<Views<Uint>, RpcError> {
@@ -99,12 +100,25 @@ fn drop_reason(reads: &ReadApi, (Hash(hash),): (Hash,)) -> Result<Option<DropRep
     Ok(dropped.map(reply))
 }
 
+/// Whether addresses have a checksum, as geth's: anvil's have none.
+fn is_checksummed(reads: &ReadApi) -> bool {
+    !reads.config.anvil_answers
+}
+
+fn address_text(address: Address, is_checksummed: bool) -> String {
+    match is_checksummed {
+        true => address.to_checksum(None),
+        false => format!("{address:#x}"),
+    }
+}
+
 fn by_account<T>(
+    reads: &ReadApi,
     accounts: BTreeMap<Address, BTreeMap<u64, PooledTx>>,
     show: impl Fn(PooledTx) -> T,
 ) -> Members<Members<T>> {
     let shown = |(account, transactions): (Address, _)| {
-        (account.to_checksum(None), by_nonce(transactions, &show))
+        (address_text(account, is_checksummed(reads)), by_nonce(transactions, &show))
     };
     accounts.into_iter().map(shown).collect()
 }
@@ -115,7 +129,10 @@ fn by_nonce<T>(transactions: BTreeMap<u64, PooledTx>, show: &impl Fn(PooledTx) -
 
 /// A transaction in a line. Written out where it is shown, so that the lines of a full pool are in memory once.
 #[derive(Debug)]
-struct Line(PooledTx);
+struct Line {
+    tx: PooledTx,
+    is_checksummed: bool,
+}
 
 esker_rpc::text_schema!(
     Line,
@@ -127,9 +144,9 @@ esker_rpc::text_schema!(
 
 impl Serialize for Line {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let tx = self.0.tx();
-        let (value, gas, price) = (tx.value(), tx.gas_limit(), self.0.fee_cap());
-        let to = tx.to().map(|to| to.to_checksum(None));
+        let tx = self.tx.tx();
+        let (value, gas, price) = (tx.value(), tx.gas_limit(), self.tx.fee_cap());
+        let to = tx.to().map(|to| address_text(to, self.is_checksummed));
         let to = to.as_deref().unwrap_or("contract creation");
         serializer.collect_str(&format_args!("{to}: {value} wei + {gas} gas × {price} wei"))
     }

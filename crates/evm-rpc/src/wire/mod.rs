@@ -45,5 +45,5 @@ pub use receipt_query::{MAX_RECEIPT_HASHES, ReceiptQuery};
 pub use simulated::SimulatedBlockReply;
 pub use storage_key::{KeyError, StorageKey};
 pub(crate) use transaction::effective_price;
-pub use transaction::{AccessTuple, TransactionReply, size_of_transaction};
+pub use transaction::{AccessTuple, TransactionForm, TransactionReply, size_of_transaction};
 pub use withdrawal::WithdrawalMembers;

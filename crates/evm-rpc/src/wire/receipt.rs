@@ -59,6 +59,8 @@ pub enum ReceiptParts {
     WithoutLogs,
     /// As [`Self::Standard`], and the time of the block.
     WithTime,
+    /// As [`Self::Standard`], with the price of blob gas and the time of the block, as anvil's.
+    Anvil,
 }
 
 /// The receipts of a block, in its order. The hash of one that is pending is not shown.
@@ -257,6 +259,10 @@ struct Members<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(skip)]
     timestamp: Option<u64>,
+    /// Unix s.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(skip)]
+    block_timestamp: Option<u64>,
     to: Option<Addr>,
     transaction_hash: Hash,
     transaction_index: Uint64,
@@ -297,10 +303,16 @@ impl Serialize for ReceiptRef<'_> {
         };
         let has_logs = self.parts != ReceiptParts::WithoutLogs;
         let has_time = self.parts == ReceiptParts::WithTime;
+        let is_anvils = self.parts == ReceiptParts::Anvil;
         let bloom = receipt.bloom();
         let blob_gas = tx.blob_gas_used();
         Members {
-            blob_gas_price: blob_gas.map(|_| Big(self.form.blob_base_fee)),
+            blob_gas_price: match (blob_gas, is_anvils) {
+                (None, false) => None,
+                (Some(_), false) => Some(Big(self.form.blob_base_fee)),
+                // Also before there were blobs.
+                (_, true) => Some(Big(self.form.blob_base_fee.max(U256::from(1)))),
+            },
             blob_gas_used: blob_gas.map(Uint64),
             block_hash: self.hash.map(Hash),
             block_number: Uint64(header.number),
@@ -314,6 +326,7 @@ impl Serialize for ReceiptRef<'_> {
             root: receipt.state_root.map(Hash),
             status: receipt.state_root.is_none().then(|| Uint64(u64::from(receipt.success))),
             timestamp: has_time.then_some(header.time),
+            block_timestamp: is_anvils.then_some(header.time),
             to: tx.to().map(Addr),
             transaction_hash: Hash(*tx.tx_hash()),
             transaction_index: Uint64(self.index as u64),

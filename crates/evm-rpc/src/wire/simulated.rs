@@ -22,6 +22,7 @@ pub struct SimulatedBlockReply {
     block: BlockReply,
     calls: Vec<CallOutcome>,
     log_indexes: Vec<Vec<usize>>,
+    shows_most_gas: bool,
 }
 
 impl SimulatedBlockReply {
@@ -37,7 +38,15 @@ impl SimulatedBlockReply {
             is_pending: false,
             dialect,
         };
-        Self { block, calls, log_indexes }
+        Self { block, calls, log_indexes, shows_most_gas: true }
+    }
+}
+
+impl SimulatedBlockReply {
+    /// Without the gas of calls before refunds, as anvil's.
+    #[must_use]
+    pub fn without_most_gas(self) -> Self {
+        Self { shows_most_gas: false, ..self }
     }
 }
 
@@ -59,7 +68,8 @@ struct CallReply<'a> {
     logs: Vec<LogReply<'a>>,
     gas_used: Uint64,
     /// Gas used before refunds.
-    max_used_gas: Uint64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    max_used_gas: Option<Uint64>,
     status: Uint64,
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<CallFailure>,
@@ -108,7 +118,7 @@ impl SimulatedBlockReply {
             return_data: Data(if is_ok { outcome.output.clone() } else { Bytes::new() }),
             logs: outcome.logs.iter().zip(log_indexes).map(log).collect(),
             gas_used: Uint64(outcome.gas_used),
-            max_used_gas: Uint64(outcome.max_gas_used),
+            max_used_gas: self.shows_most_gas.then_some(Uint64(outcome.max_gas_used)),
             status: Uint64(u64::from(is_ok)),
             error: failure(outcome),
         }

@@ -22,6 +22,19 @@ pub struct TransactionReply {
     dialect: Dialect,
     /// Bytes of the input that are shown.
     shown_input: usize,
+    form: TransactionForm,
+}
+
+/// Which members a transaction has, and in which order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TransactionForm {
+    /// Those of geth.
+    Standard,
+    /// Those of anvil, whose tests compare the order. One that waits has the price that it would have in the next block.
+    Anvil {
+        /// Of the next block, wei; `None` of a transaction that is in a block, or without base fees.
+        next_base_fee: Option<U256>,
+    },
 }
 
 #[derive(Clone, Debug)]
@@ -58,7 +71,13 @@ impl TransactionReply {
     }
 
     const fn new(source: Source, dialect: Dialect) -> Self {
-        Self { source, dialect, shown_input: usize::MAX }
+        Self { source, dialect, shown_input: usize::MAX, form: TransactionForm::Standard }
+    }
+
+    /// In another form.
+    #[must_use]
+    pub fn in_form(self, form: TransactionForm) -> Self {
+        Self { form, ..self }
     }
 
     /// With the first bytes of its input only.
@@ -217,7 +236,87 @@ impl Serialize for TransactionReply {
                 self.members(tx.ok_or_else(missing)?, *from, None)
             }
         };
-        members.serialize(serializer)
+        match self.form {
+            TransactionForm::Standard => members.serialize(serializer),
+            TransactionForm::Anvil { .. } => AnvilMembers::from(members).serialize(serializer),
+        }
+    }
+}
+
+/// [`Members`] in anvil's order.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct AnvilMembers<'a> {
+    #[serde(rename = "type")]
+    tx_type: Uint64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    chain_id: Option<Big>,
+    nonce: Uint64,
+    #[serde(rename = "gasPrice", skip_serializing_if = "Option::is_none")]
+    own_price: Option<Big>,
+    gas: Uint64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    max_fee_per_gas: Option<Big>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    max_priority_fee_per_gas: Option<Big>,
+    to: Option<Addr>,
+    value: Big,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    access_list: Option<Tuples<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    blob_versioned_hashes: Option<BlobHashes<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    max_fee_per_blob_gas: Option<Big>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    authorization_list: Option<Authorizations<'a>>,
+    input: HexRef<'a>,
+    r: Big,
+    s: Big,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    y_parity: Option<Uint64>,
+    v: Big,
+    hash: Hash,
+    block_hash: Option<Hash>,
+    block_number: Option<Uint64>,
+    transaction_index: Option<Uint64>,
+    from: Addr,
+    #[serde(rename = "gasPrice", skip_serializing_if = "Option::is_none")]
+    paid_price: Option<Big>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    block_timestamp: Option<Uint64>,
+}
+
+impl<'a> From<Members<'a>> for AnvilMembers<'a> {
+    fn from(members: Members<'a>) -> Self {
+        let is_dynamic = members.max_fee_per_gas.is_some();
+        let price = Some(members.gas_price);
+        Self {
+            tx_type: members.tx_type,
+            chain_id: members.chain_id,
+            nonce: members.nonce,
+            own_price: price.filter(|_| !is_dynamic),
+            gas: members.gas,
+            max_fee_per_gas: members.max_fee_per_gas,
+            max_priority_fee_per_gas: members.max_priority_fee_per_gas,
+            to: members.to,
+            value: members.value,
+            access_list: members.access_list,
+            blob_versioned_hashes: members.blob_versioned_hashes,
+            max_fee_per_blob_gas: members.max_fee_per_blob_gas,
+            authorization_list: members.authorization_list,
+            input: members.input,
+            r: members.r,
+            s: members.s,
+            y_parity: members.y_parity,
+            v: members.v,
+            hash: members.hash,
+            block_hash: members.block_hash,
+            block_number: members.block_number,
+            transaction_index: members.transaction_index,
+            from: members.from,
+            paid_price: price.filter(|_| is_dynamic),
+            block_timestamp: members.block_timestamp.flatten(),
+        }
     }
 }
 
@@ -232,13 +331,17 @@ impl TransactionReply {
         let parity = u64::from(tx.signature().v());
         let chain_id = tx.chain_id().filter(|id| *id != 0);
         let time = || place.map(|place| Uint64(place.time));
+        let next = || match self.form {
+            TransactionForm::Anvil { next_base_fee } => next_base_fee,
+            TransactionForm::Standard => None,
+        };
         Members {
             block_hash: place.map(|place| Hash(place.block_hash)),
             block_number: place.map(|place| Uint64(place.number)),
             block_timestamp: self.dialect.is_standard().then(time),
             from: Addr(from),
             gas: Uint64(tx.gas_limit()),
-            gas_price: Big(effective_price(tx, place.and_then(|place| place.base_fee))),
+            gas_price: Big(effective_price(tx, place.map_or_else(next, |place| place.base_fee))),
             max_fee_per_gas: tx.is_dynamic_fee().then(|| tx.max_fee_per_gas().into()),
             max_priority_fee_per_gas: tx.max_priority_fee_per_gas().map(Into::into),
             max_fee_per_blob_gas: tx.max_fee_per_blob_gas().map(Into::into),

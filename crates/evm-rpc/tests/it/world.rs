@@ -43,6 +43,7 @@ pub(crate) struct Setup {
     pub(crate) preimages: bool,
     pub(crate) is_development: bool,
     pub(crate) hardhat_answers: bool,
+    pub(crate) anvil_answers: bool,
     /// Blocks from the last one to the `safe` one.
     pub(crate) slots_in_an_epoch: u64,
     /// Whether sends wait for their block.
@@ -60,6 +61,7 @@ impl Setup {
         preimages: false,
         is_development: false,
         hardhat_answers: false,
+        anvil_answers: false,
         slots_in_an_epoch: 0,
         waits: false,
         index_addresses: false,
@@ -132,6 +134,7 @@ impl Chain {
                 allow_unfinalized_queries: setup.allow_unfinalized_queries,
                 is_development: setup.is_development,
                 hardhat_answers: setup.hardhat_answers,
+                anvil_answers: setup.anvil_answers,
                 calls_take_any_price: setup.hardhat_answers,
                 proof_window: setup.window,
                 client_version: "esker/test".into(),

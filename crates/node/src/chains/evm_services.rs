@@ -25,9 +25,9 @@ use esker_js_tracer::{ScriptHost, ScriptSlots};
 use esker_key_directory::{KeyDirectory, KeyDirectoryConfig, ScryptCost};
 use esker_nat::service::NatService;
 use esker_primitives::network::{MAIN_ID, TEST_ID};
-use esker_primitives::{Clock, Randomness, excerpt};
+use esker_primitives::{Clock, Randomness};
 use esker_rpc::positional::Server;
-use esker_rpc::{Fallback, Route, RpcError, Service};
+use esker_rpc::{Fallback, Route, Service};
 use esker_settings::config::{ChainSettings, Config, Mode, personal};
 use esker_settings::networks::accounts::{Account, well_known};
 use esker_settings::networks::{ChainSpec, EvmParameters, Network};
@@ -154,6 +154,7 @@ impl Inputs<'_> {
                 allow_unfinalized_queries: settings.allow_unfinalized_queries,
                 is_development: config.network.has_controls,
                 hardhat_answers: config.settings.hardhat_answers,
+                anvil_answers: config.settings.anvil_answers,
                 calls_take_any_price: config.settings.hardhat_answers
                     || config.settings.refuse_low_fees,
                 proof_window: ProofWindow::new(
@@ -289,9 +290,6 @@ impl Inputs<'_> {
         let ServiceParts { metrics, randomness, .. } = self.parts;
         let evm = self.chain.evm();
         let mut server = Server::new(service, limits(self.settings, self.config));
-        if self.config.settings.hardhat_answers {
-            server = server.with_unknown_method(not_supported);
-        }
         if apis.has(Api::EthFilter) {
             let subscriptions =
                 Subscriptions::new(evm.clone(), evm.clone(), Arc::clone(randomness));
@@ -356,13 +354,6 @@ impl Inputs<'_> {
             instance_id,
         }))
     }
-}
-
-/// The error of Hardhat's node for a method that does not exist.
-fn not_supported(name: &str) -> RpcError {
-    /// Its code of what it does not support.
-    const NOT_SUPPORTED: i64 = -32004;
-    RpcError::with_code(NOT_SUPPORTED, format!("Method {} is not supported", excerpt(name)))
 }
 
 /// The accounts for which the node signs: those of a development network, and those of the folder of keys.

@@ -12,7 +12,7 @@ use esker_evm::oracle::{OracleConfig, PriceOptionsConfig};
 use esker_evm::pool::{PoolConfig, RefusedTxs};
 use esker_evm_rpc::evm::TransactConfig;
 use esker_js_tracer::{ScriptConfig, ScriptSlots};
-use esker_rpc::positional::Limits;
+use esker_rpc::positional::{ErrorTexts, Limits};
 use esker_settings::config::value::Switch;
 use esker_settings::config::{ChainSettings, Config, Mode, Settings, personal};
 use esker_settings::networks::{ChainSpec, EvmParameters, EvmRules};
@@ -161,7 +161,11 @@ pub(super) fn transact_config(
             max_tip: U256::from(settings.price_options_max_tip),
         },
         gas_cap: settings.rpc_gas_cap,
-        tx_fee_cap: settings.rpc_tx_fee_cap as f64,
+        // Anvil has no cap: who can't pay is refused for that.
+        tx_fee_cap: match config.settings.anvil_answers {
+            true => 0.0,
+            false => settings.rpc_tx_fee_cap as f64,
+        },
         max_duration: settings.api_max_duration,
         allow_unprotected_txs: allows_unprotected(settings, config.mode),
         allow_unlock: config.allows_unlock(settings),
@@ -188,6 +192,11 @@ pub(super) fn limits(settings: &ChainSettings, config: &Config) -> Limits {
         methods_on_sockets: settings.ws_http_methods_enabled,
         body_bytes,
         call_timeout,
+        error_texts: match (config.settings.anvil_answers, config.settings.hardhat_answers) {
+            (true, _) => ErrorTexts::Anvil,
+            (false, true) => ErrorTexts::Hardhat,
+            (false, false) => ErrorTexts::Geth,
+        },
         ..default
     }
 }

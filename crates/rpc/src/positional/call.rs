@@ -5,7 +5,7 @@ use tokio::time::{Instant, timeout_at};
 
 use super::{
     MethodName, Server, Subscriber,
-    errors::{not_a_list, not_on_sockets, timed_out, to_rpc_error},
+    errors::{not_a_list, not_found, not_on_sockets, timed_out, to_rpc_error},
     message::{Message, MessageKind},
     reply, subscriptions,
 };
@@ -178,6 +178,7 @@ impl<'a> Calls<'a> {
         method: Option<&Method>,
         context: &CallContext,
     ) -> Result<(ReplyBytes, usize), RpcError> {
+        let texts = self.server.limits.error_texts;
         let mut out = reply::start_result(message.answer_id());
         let before = out.len();
         let mut out = if let Some(namespace) = message.method.strip_suffix("_subscribe") {
@@ -188,12 +189,13 @@ impl<'a> Calls<'a> {
             subscriptions::unsubscribe(self.subscriber, message, &mut out)?;
             ReplyBytes::from(out)
         } else {
-            let method = method.ok_or_else(|| (self.server.unknown_method)(&message.method))?;
+            let is_socket = self.subscriber.is_some();
+            let method = method.ok_or_else(|| not_found(&message.method, texts, is_socket))?;
             if self.subscriber.is_some() && !self.server.limits.methods_on_sockets {
                 return Err(not_on_sockets(&message.method));
             }
             let params = message.params().map_err(not_a_list)?;
-            method.call(params, context, out).await.map_err(to_rpc_error)?
+            method.call(params, context, out).await.map_err(|error| to_rpc_error(error, texts))?
         };
         // For the limit of a batch, which takes no files.
         let result_bytes = out.len().saturating_sub(before);

@@ -2,16 +2,32 @@
 
 use esker_primitives::excerpt;
 
+use super::ErrorTexts;
 use super::message::NotAList;
 use crate::call_error::CallError;
 use crate::error::RpcError;
 use crate::params::ParamsError;
 use crate::work::{CallMemoryError, MemoryError};
 
-/// The reference's error for a method that is not served.
-pub(super) fn not_found(name: &str) -> RpcError {
-    let text = format!("the method {} does not exist/is not available", excerpt(name));
-    RpcError::with_code(RpcError::METHOD_NOT_FOUND, text)
+/// The error for a method that is not served.
+pub(super) fn not_found(name: &str, texts: ErrorTexts, is_socket: bool) -> RpcError {
+    /// The code of Hardhat's node for what it does not support.
+    const NOT_SUPPORTED: i64 = -32004;
+    let name = excerpt(name);
+    match texts {
+        ErrorTexts::Geth => RpcError::with_code(
+            RpcError::METHOD_NOT_FOUND,
+            format!("the method {name} does not exist/is not available"),
+        ),
+        ErrorTexts::Anvil if is_socket => {
+            let text = "data did not match any variant of untagged enum EthRpcCall";
+            RpcError::with_code(RpcError::INVALID_PARAMS, text)
+        }
+        ErrorTexts::Anvil => RpcError::with_code(RpcError::METHOD_NOT_FOUND, "Method not found"),
+        ErrorTexts::Hardhat => {
+            RpcError::with_code(NOT_SUPPORTED, format!("Method {name} is not supported"))
+        }
+    }
 }
 
 /// The error for a method of HTTP on a websocket that serves subscriptions alone.
@@ -43,9 +59,9 @@ pub(super) fn invalid_params(error: &ParamsError) -> RpcError {
 }
 
 /// This dialect's error for a call without a result.
-pub(super) fn to_rpc_error(error: CallError) -> RpcError {
+pub(super) fn to_rpc_error(error: CallError, texts: ErrorTexts) -> RpcError {
     match error {
-        CallError::Params(error) => invalid_params(&error),
+        CallError::Params(error) => in_texts(invalid_params(&error), texts),
         CallError::Handler(error) => error,
         CallError::Panicked => RpcError::with_code(RpcError::INTERNAL, error.to_string()),
         CallError::Memory(MemoryError::TooLarge) => too_large(),
@@ -54,5 +70,14 @@ pub(super) fn to_rpc_error(error: CallError) -> RpcError {
         | CallError::CallMemory(CallMemoryError::TooLarge(_) | CallMemoryError::Full { .. }) => {
             RpcError::with_code(RpcError::LIMIT_EXCEEDED, error.to_string())
         }
+    }
+}
+
+/// The error of arguments that do not fit, in these texts.
+fn in_texts(error: RpcError, texts: ErrorTexts) -> RpcError {
+    let is_odd = error.message.contains("hex string of odd length");
+    match texts {
+        ErrorTexts::Anvil if is_odd => RpcError::with_code(error.code, "odd number of digits"),
+        ErrorTexts::Anvil | ErrorTexts::Hardhat | ErrorTexts::Geth => error,
     }
 }

@@ -73,6 +73,18 @@ pub const DEFAULT_BODY_BYTES: usize = 5 * 1024 * 1024;
 /// 30 s that a client has to take a reply.
 pub const DEFAULT_CALL_TIMEOUT: Duration = Duration::from_millis(29_900);
 
+/// Whose texts errors of unknown methods and of arguments have.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ErrorTexts {
+    /// Those of geth.
+    #[default]
+    Geth,
+    /// Those of anvil.
+    Anvil,
+    /// Those of Hardhat's node.
+    Hardhat,
+}
+
 /// Bounds of one endpoint.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Limits {
@@ -87,6 +99,8 @@ pub struct Limits {
     pub body_bytes: usize,
     /// Time for the answer to a message, a batch being one.
     pub call_timeout: Duration,
+    /// Whose texts errors have.
+    pub error_texts: ErrorTexts,
 }
 
 impl Default for Limits {
@@ -97,6 +111,7 @@ impl Default for Limits {
             batch_reply_bytes: DEFAULT_BATCH_REPLY_BYTES,
             body_bytes: DEFAULT_BODY_BYTES,
             call_timeout: DEFAULT_CALL_TIMEOUT,
+            error_texts: ErrorTexts::default(),
         }
     }
 }
@@ -130,11 +145,7 @@ pub struct Server {
     notifiers: Vec<Arc<dyn Notifier>>,
     /// Namespaces with subscriptions, each with its other names.
     subscriptions: Vec<(&'static str, &'static [&'static str])>,
-    unknown_method: UnknownMethod,
 }
-
-/// The error for a method of this name, which is not served.
-pub type UnknownMethod = fn(&str) -> RpcError;
 
 impl Server {
     /// A server of these methods, and of `rpc_modules`, which lists their namespaces.
@@ -145,15 +156,7 @@ impl Server {
             limits,
             notifiers: Vec::new(),
             subscriptions: Vec::new(),
-            unknown_method: errors::not_found,
         }
-    }
-
-    /// The same with another error for a method that is not served than the reference's.
-    #[must_use]
-    pub fn with_unknown_method(mut self, error: UnknownMethod) -> Self {
-        self.unknown_method = error;
-        self
     }
 
     /// The same with more subscriptions, for connections that can be notified. Where two notifiers have the same kind of

@@ -54,6 +54,7 @@ pub(super) fn check(settings: &Settings, mode: Mode) -> Result<(), Fault> {
         ("memory-limit", settings.memory_limit.is_some()),
         ("number", settings.number > 0),
         ("hardhat-answers", settings.hardhat_answers),
+        ("anvil-answers", settings.anvil_answers),
         ("refuse-low-fees", settings.refuse_low_fees),
         ("suggested-tip", settings.suggested_tip.is_some()),
     ];

@@ -437,6 +437,9 @@ settings! {
     /// without `gas`; and refuse a transaction that the next block can't have, while blocks are made as soon as there is
     /// work. `esker hardhat` sets it.
     hardhat_answers: bool = "hardhat-answers", "false";
+    /// Answer as anvil does where geth answers otherwise: errors of code that fails and of transactions that are refused,
+    /// receipts, fees and gas of transactions without them, and a send whose code fails. `esker anvil` sets it.
+    anvil_answers: bool = "anvil-answers", "false";
     /// Refuse a transaction that offers less than the base fee of the next block in place of letting it wait, and take a call
     /// that does, as anvil. `esker anvil` sets it.
     refuse_low_fees: bool = "refuse-low-fees", "false";

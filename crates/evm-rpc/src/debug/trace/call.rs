@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use esker_evm_execution::call::{CallEnv, CallLimits, CallRequest};
+use esker_evm_execution::call::{CallEnv, CallLimits, CallRequest, Estimates};
 use esker_evm_execution::executor::Bounds;
 use esker_evm_execution::rules::BlockPoint;
 use esker_evm_execution::trace::{self, CallReplay};
@@ -110,7 +110,7 @@ fn with_state<R>(
         bounds: Bounds { memory, stop: Some(&stop), ..Bounds::default() },
         timeout: transact.config.max_duration,
         console: None,
-        exact_estimates: false,
+        estimates: Estimates::Usual,
     };
     work(&env, &limits)
 }

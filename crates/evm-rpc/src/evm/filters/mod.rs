@@ -16,7 +16,7 @@ mod search;
 use std::fmt;
 use std::sync::Arc;
 
-use esker_evm::view::{ChainEvents, ChainPosition};
+use esker_evm::view::{ChainEvents, ChainPosition, ViewError};
 use esker_primitives::ClientAddress;
 use esker_primitives::Randomness;
 use esker_primitives::clock::Clock;
@@ -31,7 +31,7 @@ use self::search::Bounds;
 use super::table::table;
 use crate::apis::{Api, Apis};
 use crate::reads::ReadApi;
-use crate::wire::{LogBlocks, LogFilter};
+use crate::wire::{BlockNumber, LogBlocks, LogFilter};
 
 /// Bounds of filters and of answers with logs.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -130,6 +130,28 @@ impl Filters {
         self.reads.chain.position()
     }
 
+    /// The position of a new filter for logs. The first changes of one that begins with an earlier block have its logs, too,
+    /// as with anvil.
+    fn position_before(&self, filter: &LogFilter) -> ChainPosition {
+        let now = self.position();
+        let first = match filter.blocks {
+            LogBlocks::Range { from: BlockNumber::Number(first), .. } => first,
+            LogBlocks::Range { from: BlockNumber::Earliest, .. } => {
+                self.reads.chain.genesis_number()
+            }
+            LogBlocks::Range { .. } | LogBlocks::Hash(_) => return now,
+        };
+        if !self.reads.config.anvil_answers {
+            return now;
+        }
+        // A forked chain has no logs of its source at hand.
+        let first = match self.reads.chain.header_at(first) {
+            Err(ViewError::BeforeHistory { first: own, .. }) => own,
+            Ok(_) | Err(_) => first,
+        };
+        ChainPosition { height: now.height.min(first.saturating_sub(1)), ..now }
+    }
+
     /// The last height that a filter returned and that is still there.
     fn last_returned(&self, last_returned: &ChainPosition, now: &ChainPosition) -> u64 {
         let lowest = self.reads.chain.lowest_since(last_returned, now);
@@ -203,7 +225,8 @@ async fn new_filter(
     if !filters.reads.is_ethereum_development() {
         filter.check_watch()?;
     }
-    filters.install(Kind::logs(filter, filters.position()), client)
+    let position = filters.position_before(&filter);
+    filters.install(Kind::logs(filter, position), client)
 }
 
 fn uninstall_filter(filters: &Filters, (id,): (RpcId,)) -> Result<bool, RpcError> {

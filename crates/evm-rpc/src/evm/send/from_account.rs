@@ -49,7 +49,7 @@ impl TransactApi {
             refuse_blobs(&args)?;
         }
         let gas_default = self.gas_default();
-        let is_estimated = args.gas.is_none() && gas_default == GasDefault::Estimate;
+        let is_estimated = args.gas.is_none() && gas_default != GasDefault::Block;
         let nonce = args.nonce;
         self.set_replacement_defaults(&mut args)?;
         self.set_defaults(&mut args, gas_default, context)?;

@@ -32,6 +32,9 @@ use esker_rpc::handler::{
 };
 use esker_rpc::{CallContext, Caller, MethodTable, ReplyAfter, RpcError, UNTRUSTED_ORIGIN, cost};
 
+use schemars::JsonSchema;
+use serde::Serialize;
+
 use self::blobs::refuse_blobs;
 use self::fee_cap::check_fee;
 use self::refused::refused;
@@ -130,21 +133,41 @@ fn fill_transaction(
     }
     transact.set_defaults(&mut args, GasDefault::Estimate, context)?;
     refuse_blobs(&args)?;
-    Ok(RawReply::unsigned(&args))
+    let reply = RawReply::unsigned(&args);
+    Ok(if transact.reads.config.anvil_answers { reply.like_anvils(&args) } else { reply })
 }
 
 fn sign_transaction_method(
     transact: &TransactApi,
     (mut args,): (TransactionArgs,),
     context: &CallContext,
-) -> Result<RawReply, RpcError> {
-    must_be_complete(&args)?;
+) -> Result<SignReply, RpcError> {
+    let is_like_anvils = transact.reads.config.anvil_answers;
+    match is_like_anvils {
+        true => refuse_blobs(&args)?,
+        false => must_be_complete(&args)?,
+    }
     transact.set_sender_default(&mut args);
-    transact.set_defaults(&mut args, GasDefault::Estimate, context)?;
+    transact.set_defaults(&mut args, transact.gas_default(), context)?;
     transact.check_fee_of(&args)?;
     transact.must_hold_for(&sender(&args), context.caller())?;
     let tx = transact.sign_args(&args)?;
-    Ok(RawReply::signed(&args, &tx))
+    let reply = RawReply::signed(&args, &tx);
+    Ok(match is_like_anvils {
+        true => SignReply::Raw(reply.into_raw()),
+        false => SignReply::Full(Box::new(reply)),
+    })
+}
+
+/// A signed transaction.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[serde(untagged)]
+enum SignReply {
+    /// With its members.
+    Full(Box<RawReply>),
+    /// As anvil shows it.
+    #[schemars(skip)]
+    Raw(Data),
 }
 
 /// The node adds no gas, price or nonce to a transaction that is signed without being sent.
@@ -229,12 +252,15 @@ fn resend(
     }
     transact.must_hold_for(&from, context.caller())?;
     let tx = transact.sign_args(&args)?;
-    Ok(transact.or_failure(transact.submitter.submit(tx)?.map(Hash), context))
+    Ok(transact.or_failure(transact.submit(tx)?.map(Hash), context))
 }
 
 impl TransactApi {
     fn must_hold(&self, account: &Address) -> Result<(), RpcError> {
-        if self.accounts.holds(account) { Ok(()) } else { Err(refused(AccountError::Unknown)) }
+        match self.accounts.holds(account) {
+            true => Ok(()),
+            false => Err(self.no_signer().unwrap_or_else(|| refused(AccountError::Unknown))),
+        }
     }
 
     /// Like [`Self::must_hold`], before an account signs without a password: one that has a password may be unlocked,
@@ -306,6 +332,6 @@ impl TransactApi {
         }
         let tx = sign(args)?;
         self.check_fee_of(args)?;
-        self.submitter.submit(tx).map(|sent| sent.map(Hash))
+        self.submit(tx).map(|sent| sent.map(Hash))
     }
 }

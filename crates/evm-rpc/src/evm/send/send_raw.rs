@@ -28,7 +28,7 @@ pub(super) fn send_raw(transact: &TransactApi, bytes: &[u8]) -> Result<ReplyAfte
     if is_of_standard(transact, bytes) {
         return send_standard(transact, bytes);
     }
-    let tx = RawTx::parse(bytes).map_err(|error| undecodable(transact, error))?;
+    let tx = RawTx::parse(bytes).map_err(|error| undecodable(transact, bytes, error))?;
     check_wide_fee(tx.fee_cap.bytes(), tx.gas, transact.config.tx_fee_cap).map_err(refused)?;
     let config = &transact.config;
     if !tx.is_protected
@@ -39,12 +39,13 @@ pub(super) fn send_raw(transact: &TransactApi, bytes: &[u8]) -> Result<ReplyAfte
         return Err(refused("only replay-protected (EIP-155) transactions allowed over RPC"));
     }
     let large_value = tx.large_value.clone();
-    let tx = tx.into_transaction().map_err(|error| undecodable(transact, error))?;
+    let tx = tx.into_transaction().map_err(|error| undecodable(transact, bytes, error))?;
     match large_value {
-        None => transact.submitter.submit(tx),
+        None => transact.submit(tx),
         Some(LargeValue { value, signed_hash }) => {
             let hash = RawTx::hash(bytes);
-            Err(transact.submitter.refuse_value(tx, value, hash, signed_hash))
+            let refused = transact.submitter.refuse_value(tx, value, hash, signed_hash);
+            Err(transact.submit_error(refused))
         }
     }
 }
@@ -75,17 +76,20 @@ fn decode_standard(mut bytes: &[u8]) -> Result<Transaction, String> {
 }
 
 /// The error of a transaction that can't be decoded. Anvil and Hardhat's node say that a parameter is not valid.
-fn undecodable(transact: &TransactApi, error: impl std::fmt::Display) -> RpcError {
-    match transact.reads.is_ethereum_development() {
-        true => RpcError::with_code(RpcError::INVALID_PARAMS, error.to_string()),
-        false => refused(error),
+fn undecodable(transact: &TransactApi, bytes: &[u8], error: impl std::fmt::Display) -> RpcError {
+    match transact.undecodable(bytes) {
+        Some(error) => error,
+        None if transact.reads.is_ethereum_development() => {
+            RpcError::with_code(RpcError::INVALID_PARAMS, error.to_string())
+        }
+        None => refused(error),
     }
 }
 
 /// As [`send_raw`], of a type that the reference does not have; a blob transaction comes with its sidecar.
 fn send_standard(transact: &TransactApi, bytes: &[u8]) -> Result<ReplyAfter<B256>, RpcError> {
-    let tx = decode_standard(bytes).map_err(|error| undecodable(transact, error))?;
+    let tx = decode_standard(bytes).map_err(|error| undecodable(transact, bytes, error))?;
     let price = U256::from(tx.max_fee_per_gas());
     check_fee(price, tx.gas_limit(), transact.config.tx_fee_cap).map_err(refused)?;
-    transact.submitter.submit(tx)
+    transact.submit(tx)
 }

@@ -185,6 +185,9 @@ pub(super) struct TxReply {
     #[serde(skip_serializing_if = "Option::is_none")]
     y_parity: Option<Uint64>,
     hash: Hash,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(skip)]
+    from: Option<Addr>,
 }
 
 #[derive(Clone, Debug)]
@@ -212,6 +215,20 @@ impl RawReply {
         let hash = Hash(keccak256(&raw));
         let zero = Big(U256::ZERO);
         Self { tx: tx_reply(args, [zero; 3], None, hash), raw: Data(raw.into()) }
+    }
+
+    /// With what anvil shows besides: the sender, the chain in any case, and the highest price.
+    #[must_use]
+    pub(super) fn like_anvils(mut self, args: &TransactionArgs) -> Self {
+        self.tx.from = args.from;
+        self.tx.chain_id = args.chain_id;
+        self.tx.gas_price = args.gas_price.or(args.max_fee_per_gas);
+        self
+    }
+
+    /// The transaction's bytes.
+    pub(super) fn into_raw(self) -> Data {
+        self.raw
     }
 
     /// The reply for complete arguments and the transaction signed from them.
@@ -261,5 +278,6 @@ fn tx_reply(
         s,
         y_parity: is_typed.then_some(Uint64(parity.unwrap_or_default())),
         hash,
+        from: None,
     }
 }
