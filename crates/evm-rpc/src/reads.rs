@@ -80,6 +80,14 @@ impl ReadApi {
         }
     }
 
+    /// This height, or that of the first block that is here if it is above.
+    pub fn first_own_block(&self, height: u64) -> u64 {
+        match self.chain.header_at(height) {
+            Err(ViewError::BeforeHistory { first, .. }) => first,
+            Ok(_) | Err(_) => height,
+        }
+    }
+
     /// The header of a hash; `None` for one that is not part of the accepted chain.
     pub fn header_by_hash(&self, hash: B256) -> Result<Option<Arc<SealedHeader>>, RpcError> {
         match self.chain.height_of(hash).map_err(read_error)? {

@@ -233,3 +233,21 @@ fn the_interval_of_blocks_on_request_follows_the_last_block() {
     node.evm("anvil_mine", json!(["0x1", "0xc"]));
     assert_eq!(time(), last + 12);
 }
+
+#[test]
+fn a_fork_dumps_what_changed_there() {
+    let source = start(&[]);
+    transfer(&source, json!({}));
+    let url = format!("http://{}", source.ready["evm"].as_str().unwrap());
+    let fork = || start(&["--fork-url", &url]);
+    let node = fork();
+    let slot = format!("0x{:064x}", 9);
+    node.evm("anvil_setBalance", json!([NOBODY, "0x7"]));
+    node.evm("anvil_setStorageAt", json!([NOBODY, "0x5", slot]));
+    let state = node.evm("anvil_dumpState", json!([]));
+    let other = fork();
+    other.evm("anvil_loadState", json!([state]));
+    assert_eq!(other.evm("eth_getBalance", json!([NOBODY, "latest"])), "0x7");
+    assert_eq!(other.evm("eth_getStorageAt", json!([NOBODY, "0x5", "latest"])), slot);
+    assert_eq!(other.evm("eth_getTransactionCount", json!([FROM, "latest"])), "0x1");
+}

@@ -69,7 +69,7 @@ fn dump_block(
         with_storage: true,
         with_incomplete: false,
     };
-    dump(&Walk { reads: &transact.reads, header, context }, options)
+    dump(&Walk { reads: &transact.reads, header, context, is_of_changes: false }, options)
 }
 
 type AccountRangeArgs = (BlockNumberOrHash, Data, i64, bool, bool, bool);
@@ -98,7 +98,7 @@ fn account_range(
         with_storage: !no_storage,
         with_incomplete: incompletes,
     };
-    dump(&Walk { reads, header, context }, options)
+    dump(&Walk { reads, header, context, is_of_changes: false }, options)
 }
 
 /// The first hash from some bytes on: fewer than 32 are the beginning of one.
@@ -247,8 +247,8 @@ fn modified(
             "start block height ({first}) must be less than end block height ({last})"
         )));
     }
-    let before = Walk { reads, header: Arc::clone(start), context };
-    let after = Walk { reads, header: end, context };
+    let before = Walk { reads, header: Arc::clone(start), context, is_of_changes: false };
+    let after = Walk { reads, header: end, context, is_of_changes: false };
     let mut room = ReplyRoom::new();
     let mut hashes = BTreeSet::new();
     for height in first + 1..=last {

@@ -61,7 +61,7 @@ pub(super) fn storage_range(
         })?,
     };
     let storage = Storage {
-        walk: Walk { reads, header: parent, context },
+        walk: Walk { reads, header: parent, context, is_of_changes: false },
         account: keccak256(range.account),
         is_wiped: change.as_ref().is_some_and(|change| change.wiped || change.account.is_none()),
         changed: change.map(hashed_slots).unwrap_or_default(),

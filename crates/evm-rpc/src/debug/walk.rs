@@ -28,6 +28,8 @@ pub(crate) struct Walk<'a> {
     pub(crate) reads: &'a ReadApi,
     pub(crate) header: Arc<SealedHeader>,
     pub(crate) context: &'a CallContext,
+    /// Whether what changed on a forked chain will do, whose other accounts and slots are not here.
+    pub(crate) is_of_changes: bool,
 }
 
 impl Walk<'_> {
@@ -45,7 +47,10 @@ impl Walk<'_> {
     /// next part begins.
     pub(crate) fn accounts(&self, from: B256) -> Part<FoundAccount> {
         self.part(|view| -> Result<_, ViewError> {
-            let part = view.walk_accounts(from, STEPS)?;
+            let part = match self.is_of_changes {
+                true => view.walk_own_accounts(from, STEPS),
+                false => view.walk_accounts(from, STEPS),
+            }?;
             let with_address = |(hash, account)| Ok((hash, account, view.address_of(hash)?));
             let found = part.found.into_iter().map(with_address);
             Ok((found.collect::<Result<_, ViewError>>()?, part.next))
@@ -55,7 +60,10 @@ impl Walk<'_> {
     /// A part of an account's slots whose keys are known, and where the next part begins.
     pub(crate) fn slots(&self, account: B256, from: B256) -> Part<(B256, U256)> {
         self.part(|view| -> Result<_, ViewError> {
-            let part = view.walk_slots(account, from, STEPS)?;
+            let part = match self.is_of_changes {
+                true => view.walk_own_slots(account, from, STEPS),
+                false => view.walk_slots(account, from, STEPS),
+            }?;
             let mut found = Vec::with_capacity(part.found.len());
             for (hash, value) in part.found {
                 found.extend(view.slot_of(hash)?.map(|slot| (slot, value)));

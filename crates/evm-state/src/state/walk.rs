@@ -36,6 +36,18 @@ impl StateView<'_> {
     /// The store fails, or the view has a base, whose accounts are not here.
     pub fn walk_accounts(&self, from: B256, steps: usize) -> Result<WalkPart<Account>, StateError> {
         self.check_whole()?;
+        self.walk_own_accounts(from, steps)
+    }
+
+    /// As [`Self::walk_accounts`]; over a base those that changed here alone.
+    ///
+    /// # Errors
+    /// The store fails.
+    pub fn walk_own_accounts(
+        &self,
+        from: B256,
+        steps: usize,
+    ) -> Result<WalkPart<Account>, StateError> {
         let part = self.walk(&ACCOUNTS, &ACCOUNT_UNDO, &[], from, steps, |hash, view| {
             view.read(&ACCOUNTS, &hash, &ACCOUNT_UNDO, |height| (hash, height))
         })?;
@@ -52,6 +64,19 @@ impl StateView<'_> {
         steps: usize,
     ) -> Result<WalkPart<U256>, StateError> {
         self.check_whole()?;
+        self.walk_own_slots(account, from, steps)
+    }
+
+    /// As [`Self::walk_slots`]; over a base those that changed here alone.
+    ///
+    /// # Errors
+    /// The store fails.
+    pub fn walk_own_slots(
+        &self,
+        account: B256,
+        from: B256,
+        steps: usize,
+    ) -> Result<WalkPart<U256>, StateError> {
         let of = key_of(account);
         let part = self.walk(&SLOTS, &SLOT_UNDO, &of, from, steps, |slot, view| {
             view.read(&SLOTS, &(of, slot), &SLOT_UNDO, |height| (of, slot, height))

@@ -37,7 +37,7 @@ pub(super) fn write(
     let mut out = LimitedWriter::new(out, most);
     out.raw(&format!("{{\"block\":{},\"accounts\":{{", block_env(&header)))?;
     let last = header.header.number;
-    let walk = Walk { reads, header, context };
+    let walk = Walk { reads, header, context, is_of_changes: reads.config.anvil_answers };
     let mut is_first = true;
     each_account(&walk, |hash, account, address| {
         let comma = if std::mem::take(&mut is_first) { "" } else { "," };
@@ -129,6 +129,8 @@ fn blocks(
 ) -> Result<WrittenBlocks, RpcError> {
     let reads = &node.transact.reads;
     let first = (last + 1).saturating_sub(MAX_BLOCKS).max(reads.chain.genesis_number());
+    // A forked chain has its own blocks.
+    let first = reads.first_own_block(first);
     let mut parent = None;
     let mut parts = VecDeque::new();
     let mut bytes = 0_usize;

@@ -76,7 +76,7 @@ fn read_state(
 ) -> Result<Option<StateParts>, RpcError> {
     let reads = &node.transact.reads;
     let Some(header) = block.own.clone() else { return Ok(None) };
-    let walk = Walk { reads, header, context };
+    let walk = Walk { reads, header, context, is_of_changes: reads.config.anvil_answers };
     let part = || LimitedWriter::new(Vec::new(), most.min(MAX_STATE_BYTES));
     let (mut accounts, mut storage) = (part(), part());
     let mut comma = "";

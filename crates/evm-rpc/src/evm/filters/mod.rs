@@ -16,7 +16,7 @@ mod search;
 use std::fmt;
 use std::sync::Arc;
 
-use esker_evm::view::{ChainEvents, ChainPosition, ViewError};
+use esker_evm::view::{ChainEvents, ChainPosition};
 use esker_primitives::ClientAddress;
 use esker_primitives::Randomness;
 use esker_primitives::clock::Clock;
@@ -145,10 +145,7 @@ impl Filters {
             return now;
         }
         // A forked chain has no logs of its source at hand.
-        let first = match self.reads.chain.header_at(first) {
-            Err(ViewError::BeforeHistory { first: own, .. }) => own,
-            Ok(_) | Err(_) => first,
-        };
+        let first = self.reads.first_own_block(first);
         ChainPosition { height: now.height.min(first.saturating_sub(1)), ..now }
     }
 
