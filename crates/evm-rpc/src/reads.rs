@@ -88,6 +88,12 @@ impl ReadApi {
         }
     }
 
+    /// Whether the chain is a fork, with blocks of its source before its own ones.
+    pub fn is_development_fork(&self) -> bool {
+        let genesis = self.chain.genesis_number();
+        self.config.is_development && self.first_own_block(genesis) != genesis
+    }
+
     /// The header of a hash; `None` for one that is not part of the accepted chain.
     pub fn header_by_hash(&self, hash: B256) -> Result<Option<Arc<SealedHeader>>, RpcError> {
         match self.chain.height_of(hash).map_err(read_error)? {

@@ -235,12 +235,17 @@ fn the_interval_of_blocks_on_request_follows_the_last_block() {
 }
 
 #[test]
-fn a_fork_dumps_what_changed_there() {
+fn a_fork_has_raw_transactions_of_its_source_and_dumps_what_changed_there() {
     let source = start(&[]);
-    transfer(&source, json!({}));
+    let sent = transfer(&source, json!({}));
     let url = format!("http://{}", source.ready["evm"].as_str().unwrap());
     let fork = || start(&["--fork-url", &url]);
     let node = fork();
+    // The source has the transactions before the fork, and nobody the others.
+    let raw = |node: &Esker, hash: &Value| node.evm("eth_getRawTransactionByHash", json!([hash]));
+    assert_eq!(raw(&node, &sent), raw(&source, &sent));
+    assert!(raw(&node, &sent).as_str().unwrap().starts_with("0x02"));
+    assert_eq!(raw(&node, &json!(format!("0x{:064x}", 1))), Value::Null);
     let slot = format!("0x{:064x}", 9);
     node.evm("anvil_setBalance", json!([NOBODY, "0x7"]));
     node.evm("anvil_setStorageAt", json!([NOBODY, "0x5", slot]));

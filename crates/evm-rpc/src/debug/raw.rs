@@ -10,7 +10,7 @@ use esker_rpc::handler::{blocking, quick, sized};
 use esker_rpc::{MethodTable, RpcError, Service};
 
 use crate::error::read_error;
-use crate::evm::get_raw_transaction_by_hash;
+use crate::evm::{get_raw_transaction_by_hash, size_of_found};
 use crate::reads::ReadApi;
 use crate::wire::{BlockNumberOrHash, Data};
 
@@ -23,10 +23,7 @@ pub(crate) fn service(reads: &Arc<ReadApi>) -> Service {
         .params(&["block"])
         .on_list("getRawReceipts", blocking(get_raw_receipts))
         .params(&["block"])
-        .on_list(
-            "getRawTransaction",
-            sized(|reply: &Data| 2 * reply.0.len(), get_raw_transaction_by_hash),
-        )
+        .on_list("getRawTransaction", sized(size_of_found, get_raw_transaction_by_hash))
         .params(&["hash"])
         .on_list("getRawTransactions", blocking(get_raw_transactions))
         .params(&["block"])

@@ -44,4 +44,4 @@ pub use send::{RawTxError, decode_transaction};
 pub(crate) use sender_nonce::find_sent;
 pub(crate) use state::AccountInfoReply;
 pub use transact::{TransactApi, TransactConfig, TxSubmitter};
-pub(crate) use transactions::get_raw_transaction_by_hash;
+pub(crate) use transactions::{get_raw_transaction_by_hash, size_of_found};

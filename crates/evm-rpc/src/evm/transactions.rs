@@ -43,7 +43,7 @@ pub(super) fn service(reads: &Arc<ReadApi>) -> Service {
         .params(&["hash"])
         .on_list("getTransactionBySenderAndNonce", sized(size_of, by_sender_and_nonce))
         .params(&["address", "nonce"])
-        .on_list("getRawTransactionByHash", sized(size_of_data, get_raw_transaction_by_hash))
+        .on_list("getRawTransactionByHash", sized(size_of_found, get_raw_transaction_by_hash))
         .params(&["hash"])
         .on_list("getTransactionReceipt", sized(size_of_receipt, get_transaction_receipt))
         .params(&["hash"])
@@ -52,6 +52,10 @@ pub(super) fn service(reads: &Arc<ReadApi>) -> Service {
 
 fn size_of_data(reply: &Data) -> usize {
     2 * reply.0.len()
+}
+
+pub(crate) fn size_of_found(reply: &Option<Data>) -> usize {
+    reply.as_ref().map_or(0, size_of_data)
 }
 
 fn size_of(reply: &Option<TransactionReply>) -> usize {
@@ -174,22 +178,26 @@ fn get_transaction_by_hash(
     found.map(|(block, index)| accepted(reads, &block, index)).transpose()
 }
 
+/// The bytes of a transaction. One that is unknown has none, as in the reference; it is null as anvil's, and on a fork, whose
+/// source may know it.
 pub(crate) fn get_raw_transaction_by_hash(
     reads: &ReadApi,
     (hash,): (Hash,),
-) -> Result<Data, RpcError> {
+) -> Result<Option<Data>, RpcError> {
     let in_chain = || -> Result<Option<Data>, RpcError> {
         let found = find(reads, hash)?;
         Ok(found.map(|(block, index)| raw_in_block(Some(block), Uint::from_count(index))))
     };
     if let Some(raw) = in_chain()? {
-        return Ok(raw);
+        return Ok(Some(raw));
     }
     if let Some(waiting) = reads.pool.transaction(hash.0) {
-        return Ok(raw(waiting.tx()));
+        return Ok(Some(raw(waiting.tx())));
     }
     // It may have left the pool for a block in between.
-    Ok(in_chain()?.unwrap_or_default())
+    let found = in_chain()?;
+    let is_null_absent = reads.config.anvil_answers || reads.is_development_fork();
+    Ok(found.or_else(|| (!is_null_absent).then(Data::default)))
 }
 
 pub(super) fn get_transaction_receipt(
