@@ -45,7 +45,7 @@ fn signed(node: &Esker, nonce: u64) -> Value {
         "from": FROM, "to": FROM, "gas": "0x5208", "nonce": format!("{nonce:#x}"),
         "maxFeePerGas": "0x77359400", "maxPriorityFeePerGas": "0x1",
     });
-    node.evm("eth_signTransaction", json!([tx]))["raw"].clone()
+    node.evm("eth_signTransaction", json!([tx]))
 }
 
 fn signature(v: &str) -> String {
@@ -78,7 +78,8 @@ fn another_chain_id_holds_from_its_block_on() {
     assert_eq!(node.evm("anvil_metadata", json!([]))["chainId"], 99);
     assert_eq!(node.evm("eth_config", json!([]))["current"]["chainId"], "0x63");
 
-    assert_eq!(node.evm_refusal("eth_sendRawTransaction", json!([before])), "invalid sender");
+    let refusal = node.evm_refusal("eth_sendRawTransaction", json!([before]));
+    assert_eq!(refusal, "invalid chain id for signer");
     let hash = node.evm("eth_sendRawTransaction", json!([signed(&node, 1)]));
     assert_eq!(node.receipt(&hash)["status"], "0x1");
     let (new, value) = stored(&node, "0x");
