@@ -242,10 +242,9 @@ impl ReadApi {
         }
     }
 
-    /// Whether the network is one for development with Ethereum's rules, which answers as anvil and Hardhat's node where the two
-    /// agree.
-    pub(crate) fn is_ethereum_development(&self) -> bool {
-        self.config.is_development && self.dialect().is_standard()
+    /// Whether answers are those of anvil or of Hardhat's node: both differ from geth's alike in some.
+    pub(crate) fn stands_for_tool(&self) -> bool {
+        self.config.anvil_answers || self.config.hardhat_answers
     }
 
     /// The header of the block whose state is to be read, or the error text.
@@ -268,7 +267,7 @@ impl ReadApi {
             }
         };
         found.ok_or_else(|| match at {
-            BlockNumberOrHash::Neither if self.is_ethereum_development() => {
+            BlockNumberOrHash::Neither if self.stands_for_tool() => {
                 RpcError::with_code(RpcError::INVALID_PARAMS, missing)
             }
             at => self.out_of_range(at).unwrap_or_else(|| RpcError::new(missing)),

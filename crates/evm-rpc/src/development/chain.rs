@@ -18,9 +18,10 @@ pub(super) fn hashrate(_: &DevelopmentNode, (): ()) -> Result<Uint64, RpcError> 
     Ok(Uint64(0))
 }
 
-/// Whether the node searches for proofs of work.
-pub(super) fn mining(_: &DevelopmentNode, (): ()) -> Result<bool, RpcError> {
-    Ok(false)
+/// Whether a waiting transaction causes a block by itself, as anvil's. Ape waits for receipts only then. Hardhat's node always
+/// says false.
+pub(super) fn mining(node: &DevelopmentNode, (): ()) -> Result<bool, RpcError> {
+    Ok(!node.has_hardhat_answers() && node.controls()?.automine())
 }
 
 /// Stack traces that Hardhat's node could not make: this node makes none.

@@ -140,7 +140,7 @@ impl TransactApi {
         let mut state = state.clone();
         self.fund_sender(request, &place, &mut state)?;
         // What the node estimates for a send may be in a block that differs from the one of the estimate.
-        let is_exact = method.is_some() && self.reads.is_ethereum_development();
+        let is_exact = method.is_some() && self.reads.stands_for_tool();
         let estimated = self.at(&place, request, context, |env, limits| {
             let estimates = match limits.estimates {
                 Estimates::Usual if is_exact => Estimates::Exact,

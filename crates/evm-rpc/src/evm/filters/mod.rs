@@ -117,7 +117,7 @@ impl Filters {
 
     /// Checks the order of the ends of a query. An inverted range has no logs for anvil and Hardhat's node.
     fn check_order(&self, blocks: &LogBlocks) -> Result<(), RpcError> {
-        if self.reads.is_ethereum_development() { Ok(()) } else { range::check_order(blocks) }
+        if self.reads.stands_for_tool() { Ok(()) } else { range::check_order(blocks) }
     }
 
     /// Whether the filter does not exist, and that is answered with `null`, as by Hardhat's node.
@@ -219,7 +219,7 @@ async fn new_filter(
     (filter,): (LogFilter,),
     client: ClientAddress,
 ) -> Result<RpcId, RpcError> {
-    if !filters.reads.is_ethereum_development() {
+    if !filters.reads.stands_for_tool() {
         filter.check_watch()?;
     }
     let position = filters.position_before(&filter);

@@ -76,7 +76,7 @@ pub(super) fn heights(
     }
     let height_of = |end| if let BlockPlace::Height(height) = end { height } else { head };
     let (begin, end) = (height_of(from), height_of(to));
-    if begin > end && reads.is_ethereum_development() {
+    if begin > end && reads.stands_for_tool() {
         return Ok(None);
     }
     if begin > end {

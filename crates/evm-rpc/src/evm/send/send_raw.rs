@@ -79,7 +79,7 @@ fn decode_standard(mut bytes: &[u8]) -> Result<Transaction, String> {
 fn undecodable(transact: &TransactApi, bytes: &[u8], error: impl std::fmt::Display) -> RpcError {
     match transact.undecodable(bytes) {
         Some(error) => error,
-        None if transact.reads.is_ethereum_development() => {
+        None if transact.reads.stands_for_tool() => {
             RpcError::with_code(RpcError::INVALID_PARAMS, error.to_string())
         }
         None => refused(error),

@@ -172,7 +172,10 @@ fn made_blocks_are_shown() {
     assert_eq!(result(&node, "eth_getTransactionCount", json!([OTHER, "latest"])), "0x5");
     assert_eq!(result(&node, "eth_protocolVersion", json!([])), 1);
     assert_eq!(result(&node, "eth_hashrate", json!([])), "0x0");
-    assert_eq!(result(&node, "eth_mining", json!([])), false);
+    for automine in [false, true] {
+        result(&node, "evm_setAutomine", json!([automine]));
+        assert_eq!(result(&node, "eth_mining", json!([])), automine);
+    }
     assert_eq!(result(&node, "hardhat_getStackTraceFailuresCount", json!([])), 0);
     let id = result(&node, "net_version", json!([]));
     assert_eq!(result(&node, "eth_networkId", json!([])), id);
