@@ -147,8 +147,8 @@ fn end(names: &Names<'_>, call: &TracedCall) -> String {
         Some(VmError::Reverted) if !output.is_empty() => {
             format!("[Revert] {}", reason(names, output, *output_len))
         }
-        Some(error) if kind.is_create() => format!("[{}]", status(error)),
-        Some(error) => format!("[{0}] EvmError: {0}", status(error)),
+        Some(error) if kind.is_create() => format!("[{}]", error.interpreter_name()),
+        Some(error) => format!("[{0}] EvmError: {0}", error.interpreter_name()),
         None if *is_destroyed => "[SelfDestruct]".to_owned(),
         None if kind.is_create() => format!("[Return] {output_len} bytes of code"),
         None if output.is_empty() && precompile(to.as_slice()).is_none() => "[Stop]".to_owned(),
@@ -180,30 +180,6 @@ fn shown(data: &[u8], length: usize) -> String {
     match length > MAX_DATA {
         true => format!("{digits}... ({length} bytes)"),
         false => digits,
-    }
-}
-
-/// The name of an end in Foundry's traces.
-fn status(error: &VmError) -> &'static str {
-    match error {
-        VmError::Reverted => "Revert",
-        VmError::OutOfGas | VmError::CodeStoreOutOfGas | VmError::GasOverflow => "OutOfGas",
-        VmError::InvalidOpcode(0xfe) => "InvalidFEOpcode",
-        VmError::InvalidOpcode(_) => "OpcodeNotFound",
-        VmError::InvalidJump => "InvalidJump",
-        VmError::WriteProtection => "StateChangeDuringStaticCall",
-        VmError::Depth => "CallTooDeep",
-        VmError::InsufficientBalance => "OutOfFunds",
-        VmError::AddressCollision => "CreateCollision",
-        VmError::CodeSize => "CreateContractSizeLimit",
-        VmError::InvalidCode => "CreateContractStartingWithEF",
-        VmError::InitCodeSize => "CreateInitCodeSizeLimit",
-        VmError::ReturnDataOutOfBounds => "OutOfOffset",
-        VmError::NonceOverflow => "NonceOverflow",
-        VmError::StackUnderflow { .. } => "StackUnderflow",
-        VmError::StackOverflow { .. } => "StackOverflow",
-        VmError::Prohibited => "Prohibited",
-        VmError::Precompile(_) => "PrecompileError",
     }
 }
 

@@ -18,8 +18,8 @@ const LONGER: &[(&str, &str, usize, &str)] = &[
         173,
         "a row for each case",
     ),
-    ("tests/e2e/tests/hostile/demands.rs", "of_evm", 362, "a row for each method"),
-    ("tests/e2e/tests/it/evm_methods.rs", "cases", 284, "a row for each method"),
+    ("tests/e2e/tests/hostile/demands.rs", "of_evm", 364, "a row for each method"),
+    ("tests/e2e/tests/it/evm_methods.rs", "cases", 286, "a row for each method"),
     (
         "tests/e2e/tests/it/followers/snapshot.rs",
         "a_snapshot_that_is_altered_is_refused",

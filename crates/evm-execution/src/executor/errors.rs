@@ -245,6 +245,34 @@ pub enum VmError {
     Precompile(String),
 }
 
+impl VmError {
+    /// The name of the interpreter for such an end, which Foundry's tools show.
+    #[must_use]
+    pub const fn interpreter_name(&self) -> &'static str {
+        match self {
+            Self::Reverted => "Revert",
+            Self::OutOfGas | Self::CodeStoreOutOfGas | Self::GasOverflow => "OutOfGas",
+            Self::InvalidOpcode(0xfe) => "InvalidFEOpcode",
+            Self::InvalidOpcode(_) => "OpcodeNotFound",
+            Self::InvalidJump => "InvalidJump",
+            Self::WriteProtection => "StateChangeDuringStaticCall",
+            Self::Depth => "CallTooDeep",
+            Self::InsufficientBalance => "OutOfFunds",
+            Self::AddressCollision => "CreateCollision",
+            Self::CodeSize => "CreateContractSizeLimit",
+            Self::InvalidCode => "CreateContractStartingWithEF",
+            Self::InitCodeSize => "CreateInitCodeSizeLimit",
+            Self::ReturnDataOutOfBounds => "OutOfOffset",
+            Self::NonceOverflow => "NonceOverflow",
+            Self::StackUnderflow { .. } => "StackUnderflow",
+            Self::StackOverflow { .. } => "StackOverflow",
+            // Addresses of this chain's own precompiled contracts.
+            Self::Prohibited => "Prohibited",
+            Self::Precompile(_) => "PrecompileError",
+        }
+    }
+}
+
 impl fmt::Display for VmError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -97,7 +97,7 @@ impl TransactApi {
                 Some(RpcError::with_code(REVERTED, text).with_data(&Data(outcome.output.clone())))
             }
             error => {
-                let text = format!("EVM error {}", instruction_result(error));
+                let text = format!("EVM error {}", error.interpreter_name());
                 Some(RpcError::with_code(RpcError::INTERNAL, text))
             }
         }
@@ -192,29 +192,6 @@ fn panic_text(code: U256) -> String {
         Ok(_) | Err(_) => "unknown code",
     };
     format!("panic: {meaning} (0x{code:02x})")
-}
-
-/// The names by which anvil shows why code ended. It distinguishes further kinds of missing gas.
-fn instruction_result(error: &VmError) -> &'static str {
-    match error {
-        VmError::Reverted => "Revert",
-        VmError::OutOfGas | VmError::CodeStoreOutOfGas | VmError::GasOverflow => "OutOfGas",
-        VmError::InvalidOpcode(0xfe) => "InvalidFEOpcode",
-        VmError::InvalidOpcode(_) => "OpcodeNotFound",
-        VmError::InvalidJump => "InvalidJump",
-        VmError::WriteProtection => "StateChangeDuringStaticCall",
-        VmError::Depth => "CallTooDeep",
-        VmError::InsufficientBalance => "OutOfFunds",
-        VmError::AddressCollision | VmError::Prohibited => "CreateCollision",
-        VmError::CodeSize => "CreateContractSizeLimit",
-        VmError::InvalidCode => "CreateContractStartingWithEF",
-        VmError::InitCodeSize => "CreateInitCodeSizeLimit",
-        VmError::ReturnDataOutOfBounds => "OutOfOffset",
-        VmError::NonceOverflow => "NonceOverflow",
-        VmError::StackUnderflow { .. } => "StackUnderflow",
-        VmError::StackOverflow { .. } => "StackOverflow",
-        VmError::Precompile(_) => "PrecompileError",
-    }
 }
 
 #[cfg(test)]

@@ -161,7 +161,7 @@ fn typed_controls() {
     dev.impersonate_signature(&signature, OTHER).unwrap();
     let input = [[0; 63].as_slice(), &[27], &signature[..64]].concat();
     let to = Some(Address::with_last_byte(1));
-    let recovered = c.simulate(&EvmTx { to, data: input.into(), ..EvmTx::default() }).unwrap();
+    let recovered = c.simulate(&EvmTx { to, data: input, ..EvmTx::default() }).unwrap();
     assert_eq!(recovered, OTHER.into_word().as_slice());
     let chain_id = c.chain_id().unwrap();
     dev.set_chain_id(chain_id + 1).unwrap();

@@ -90,19 +90,10 @@ const fn error_name(error: &VmError) -> &'static str {
         VmError::OutOfGas | VmError::CodeStoreOutOfGas | VmError::GasOverflow => "Out of gas",
         VmError::InvalidOpcode(_) => "Bad instruction",
         VmError::InvalidJump => "Bad jump destination",
-        VmError::WriteProtection => "StateChangeDuringStaticCall",
-        VmError::Depth => "CallTooDeep",
         VmError::InsufficientBalance => "Insufficient balance for transfer",
-        VmError::AddressCollision => "CreateCollision",
-        VmError::CodeSize => "CreateContractSizeLimit",
-        VmError::InvalidCode => "CreateContractStartingWithEF",
-        VmError::InitCodeSize => "CreateInitCodeSizeLimit",
-        VmError::ReturnDataOutOfBounds => "OutOfOffset",
-        VmError::NonceOverflow => "NonceOverflow",
-        VmError::StackUnderflow { .. } => "StackUnderflow",
         VmError::StackOverflow { .. } => "Out of stack",
-        // Addresses of this chain's own precompiled contracts.
         VmError::Prohibited => "Prohibited address",
         VmError::Precompile(_) => "Built-in failed",
+        error => error.interpreter_name(),
     }
 }
