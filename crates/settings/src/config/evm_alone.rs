@@ -123,6 +123,10 @@ fn check_together(settings: &Settings) -> Result<(), Fault> {
     if settings.temporary_folder.is_some() && settings.data_dir.is_some() {
         return Err(("temporary-folder", "not with data-dir, which is kept".to_owned()));
     }
+    if settings.anvil_answers && settings.hardhat_answers {
+        let reason = "not with anvil-answers: answers are those of one tool";
+        return Err(("hardhat-answers", reason.to_owned()));
+    }
     check_mining(settings)?;
     evm::check_values(settings)
 }

@@ -435,7 +435,7 @@ settings! {
     interval_in_ms: bool = "interval-in-ms", "false";
     /// Answer as Hardhat's node does where anvil answers otherwise: replies of controls, errors of code that fails, gas of sends
     /// without `gas`; and refuse a transaction that the next block can't have, while blocks are made as soon as there is
-    /// work. `esker hardhat` sets it.
+    /// work. Not with `anvil-answers`. `esker hardhat` sets it.
     hardhat_answers: bool = "hardhat-answers", "false";
     /// Answer as anvil does where geth answers otherwise: errors of code that fails and of transactions that are refused,
     /// receipts, fees and gas of transactions without them, and a send whose code fails. `esker anvil` sets it.

@@ -180,6 +180,12 @@ fn what_does_not_go_together_is_refused() {
         expect!["--network: network: esker evm has its own: for another network use esker node"],
     );
     refused(
+        &[("anvil-answers", "true"), ("hardhat-answers", "true")],
+        expect![
+            "--hardhat-answers: hardhat-answers: not with anvil-answers: answers are those of one tool"
+        ],
+    );
+    refused(
         &[("no-mining", "true"), ("mine-interval", "1")],
         expect!["--mine-interval: mine-interval: not with no-mining"],
     );
